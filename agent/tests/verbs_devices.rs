@@ -32,7 +32,7 @@ static LIBRARY: LazyLock<PathBuf> =
 /// Two hosts with a device of this profile each, one of which misbehaves so.
 struct Fabric {
     pair: Pair,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Fabric {
@@ -45,7 +45,7 @@ impl Fabric {
             command.env("VERBS_DOUBLE_PROFILE", profile).env("VERBS_DOUBLE_HOSTILE", hostile);
             Agent::greeted(&mut command)
         };
-        Self { pair: Pair { initiator: agent("1", hostile[0]), responder: agent("2", hostile[1]) }, _folder: folder }
+        Self { pair: Pair { initiator: agent("1", hostile[0]), responder: agent("2", hostile[1]) }, folder }
     }
 
     /// What opening the initiator's end comes to.
@@ -213,12 +213,20 @@ fn events_end_the_case_at_once_by_their_name() {
 
 #[test]
 fn changes_that_change_nothing_of_the_link_pass_over() {
-    for hostile in ["event=sm-change@50", "event=lid-change@50", "event=pkey-change@50", "event=port-active@50"] {
+    for (hostile, number) in [
+        ("event=sm-change@50", "13"),
+        ("event=lid-change@50", "11"),
+        ("event=pkey-change@50", "12"),
+        ("event=port-active@50", "9"),
+    ] {
         let mut fabric = Fabric::new("mlx5-ib", [hostile, hostile]);
         fabric.pair.open(verbs(Service::Rc, Knobs::default()), 1, 4096).unwrap();
         let window = Window::Duration(Nanoseconds::from_millis(400));
         let (near, _) = fabric.timed(timing(Op::Read, TestMetric::Latency, 4096, window));
         assert!(measured(near).operations > 0, "{hostile}");
+        // It came, and was looked at.
+        let taken = std::fs::read_to_string(fabric.folder.path().join("events.1")).unwrap_or_default();
+        assert_eq!(taken.lines().collect::<Vec<_>>(), [number], "{hostile}");
     }
 }
 

@@ -65,6 +65,21 @@ fn atomics_in_both_directions_at_once_add_up() {
     }
 }
 
+/// What is read of the words before a pass of atomics takes a round trip, not one for each word: 64 of them for each of these
+/// queue pairs would take 0.8 s on a device whose completions come 3 ms late.
+#[test]
+fn atomics_are_ready_for_a_start_in_common() {
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", "late-completions")]);
+    fabric.pair.open(verbs(Service::Rc), 4, 4096).unwrap();
+    let first = timing(Op::AtomicFadd, TestMetric::Bandwidth, 8, Window::Iterations(4));
+    let (before, _) = fabric.pair.time(first);
+    let start = before.started + before.elapsed + Nanoseconds::from_millis(400);
+    let (near, _) = fabric.pair.time(Timing { start_at: Some(start), ..first });
+    assert_eq!(near.operations, 16);
+    let late = near.started.saturating_sub(start);
+    assert!(near.started >= start && late < Nanoseconds::from_millis(100), "{late} after the start in common");
+}
+
 #[test]
 fn every_operation_has_a_latency() {
     let mut fabric = Fabric::new(&[]);

@@ -5,12 +5,16 @@
 mod controller;
 mod double;
 
-use controller::{Outcome, pair::timing};
+use controller::{
+    Outcome,
+    pair::{LINK, timing},
+};
 use double::{Fabric, devices, verbs};
 use railgauge_wire::{
-    link::LinkSpec,
-    message::Answer,
-    step::{Checked, Step, Stepped, Window},
+    failure::{Kind, Stage},
+    link::{LinkSpec, WriteLatency},
+    message::{Answer, Ask},
+    step::{Checked, Pattern, Step, Stepped, Window},
     terms::{Op, Service, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
@@ -105,6 +109,37 @@ fn sends_in_both_directions_over_iwarp_are_refused_in_words() {
     assert!(failure.remedy.is_some(), "{failure}");
 }
 
+/// siw has neither operation: the one that the latency of writes would turn into is refused as it is by its own name.
+#[test]
+fn the_latency_of_writes_by_immediate_data_is_refused_where_there_is_none() {
+    let mut fabric = Fabric::with_tree("irdma-iwarp");
+    for host in ["1", "2"] {
+        let device = fabric.folder.path().join(format!("root{host}/sys/class/infiniband/irdma0"));
+        std::fs::write(device.join("node_desc"), "Software iWARP stack\n").unwrap();
+    }
+    let immediate = |spec: &mut LinkSpec| {
+        verbs(Service::Rc)(spec);
+        spec.knobs.write_latency = Some(WriteLatency::Immediate);
+    };
+    let (near, _) = fabric.pair.open(immediate, 1, 4096).unwrap();
+    assert_eq!(near.settings["driver"], "siw");
+    for op in [Op::Write, Op::WriteImm] {
+        let pings = timing(op, TestMetric::Latency, 8, Window::Iterations(4));
+        let serve = Step::Serve { op, metric: TestMetric::Latency, size: Bytes(8) };
+        let ends = [(&mut fabric.pair.initiator, Step::Time(pings)), (&mut fabric.pair.responder, serve)];
+        for (agent, step) in ends {
+            let failure = agent.ask(controller::pair::step(step)).unwrap_err();
+            assert_eq!(failure.kind, Kind::Unsupported, "{op}: {failure}");
+            assert!(failure.cause.contains("no writes with immediate data"), "{op}: {failure}");
+            let next = if op == Op::Write { "poll-writes" } else { "leave-tests-out" };
+            assert_eq!(failure.remedy.unwrap().id, next, "{op}");
+        }
+    }
+    // The bandwidth of writes needs none.
+    let (near, _) = fabric.pair.time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(4)));
+    assert_eq!(near.operations, 4);
+}
+
 #[test]
 fn a_port_that_goes_down_ends_a_window_in_words() {
     let mut fabric = hostile("port-down-after=200");
@@ -164,19 +199,25 @@ fn events_that_end_a_link_end_its_window_by_their_names() {
 /// A subnet manager that gives the same again, a port that comes up, an address that is added: no case ends for that.
 #[test]
 fn events_that_change_nothing_end_nothing() {
-    for (word, profile) in [
-        ("port-active@100", "mlx5-roce"),
-        ("sm-change@100", "mlx5-ib"),
-        ("lid-change@100", "mlx5-ib"),
-        ("pkey-change@100", "mlx5-ib"),
-        ("gid-change@100", "mlx5-roce"),
+    // With their numbers in `enum ibv_event_type` of <infiniband/verbs.h>.
+    for (word, profile, number) in [
+        ("port-active@100", "mlx5-roce", "9"),
+        ("sm-change@100", "mlx5-ib", "13"),
+        ("lid-change@100", "mlx5-ib", "11"),
+        ("pkey-change@100", "mlx5-ib", "12"),
+        ("gid-change@100", "mlx5-roce", "18"),
     ] {
         let mut fabric = hostile_device(profile, Service::Rc, &format!("event={word}"));
-        let outcome = two_seconds(&mut fabric, Op::Write);
+        // A send takes both ends' work: their clocks of events run from the first request that they post.
+        let outcome = two_seconds(&mut fabric, Op::Send);
         let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("{word}: {outcome:?}") };
         assert_eq!(measured.bytes, Bytes(4096 * measured.operations), "{word}");
+        // It came, and the agents of both ends have looked at it.
+        for host in ["1", "2"] {
+            assert_eq!(fabric.events_taken(host), [number], "{word}, host {host}");
+        }
         let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
-        assert_eq!(fabric.pair.verify(Op::Write, 4096, 2), right, "{word}");
+        assert_eq!(fabric.pair.verify(Op::Send, 4096, 2), right, "{word}");
     }
 }
 
@@ -200,6 +241,23 @@ fn datagrams_that_complete_out_of_order_are_counted_right() {
     assert_eq!((near.operations, near.bytes), (200, Bytes(200 * 4096)), "{near:?} {far:?}");
     assert!(far.operations <= 200, "{far:?}");
     assert_eq!(fabric.pair.verify(Op::Send, 4096, 2), right);
+}
+
+/// A verify pass that its deadline ends while it waits for the peer, or for what was lost on the way, says that it was one.
+#[test]
+fn a_verify_pass_that_runs_out_of_time_is_named_one() {
+    let pattern = Pattern { size: Bytes(4096), seed: 42, iteration: 1 };
+    let transfer = |limit_ms| Ask::Step { link: LINK, step: Step::Transfer { op: Op::Send, pattern }, limit_ms };
+    let serve = Step::Serve { op: Op::Send, metric: TestMetric::Bandwidth, size: pattern.size };
+    let mut fabric = hostile_to(Service::Ud, "lost-datagrams");
+    assert_eq!(fabric.pair.responder.ask(controller::pair::step(serve)), Ok(Answer::Done));
+    // Nothing comes for 100 ms before it is taken for lost.
+    let failure = fabric.pair.initiator.ask(transfer(60)).unwrap_err();
+    assert_eq!((failure.kind, failure.stage), (Kind::Deadline, Stage::Verify), "{failure}");
+    // Nobody serves.
+    let mut fabric = hostile_to(Service::Ud, "");
+    let failure = fabric.pair.initiator.ask(transfer(60)).unwrap_err();
+    assert_eq!((failure.kind, failure.stage), (Kind::Deadline, Stage::Verify), "{failure}");
 }
 
 /// Our paths have the header where the port asks for it: nothing is lost where others' would be.

@@ -1,6 +1,13 @@
 //! Asynchronous events: `ibv_get_async_event` on a context's `async_fd`, which is the end of a pipe.
 
-use std::{ffi::c_int, io, sync::OnceLock, thread, time::Instant};
+use std::{
+    ffi::c_int,
+    fs,
+    io::{self, Write},
+    sync::OnceLock,
+    thread,
+    time::Instant,
+};
 
 use parking_lot::Mutex;
 use rdma_sys::*;
@@ -118,11 +125,21 @@ pub fn changed(kind: c_int) -> bool {
     asked.zip(BEGAN.get()).is_some_and(|(event, began)| began.elapsed() >= event.after)
 }
 
+/// Writes down that somebody took an event: its number, a line in `events.HOST` of the fabric's folder. What passes over an event
+/// has shown nothing if it never saw one.
+fn note(kind: c_int) {
+    let Some(Settings { directory, host, .. }) = settings() else { return };
+    let file = fs::OpenOptions::new().create(true).append(true).open(directory.join(format!("events.{host}")));
+    // A fabric whose folder is gone has nobody who reads it.
+    let _ = file.and_then(|mut file| writeln!(file, "{kind}"));
+}
+
 exported! {
     /// The next event; blocks unless the descriptor does not.
     fn ibv_get_async_event(context: *mut ibv_context, into: *mut AsyncEvent) -> c_int {
         match read::<Raised>((*context).async_fd) {
             Some(raised) => {
+                note(raised.kind);
                 (*into).element = raised.element;
                 (*into).kind = raised.kind;
                 0

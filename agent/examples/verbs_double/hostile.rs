@@ -24,6 +24,8 @@ pub struct Hostile {
     pub event: Option<Event>,
     /// `grh-dropped`: where the port wants a global route header, a path without one is taken and leads nowhere.
     pub grh_dropped: bool,
+    /// `lost-datagrams`: no datagram arrives.
+    pub lost_datagrams: bool,
     /// `counters-stuck`: no counter in the tree moves.
     pub counters_stuck: bool,
 }
@@ -96,6 +98,7 @@ impl Hostile {
                 "port-down-after" => hostile.port_down_after = Some(Duration::from_millis(number()?)),
                 "wrong-byte" => hostile.wrong_byte = Some(number()?.max(1)),
                 "grh-dropped" => hostile.grh_dropped = true,
+                "lost-datagrams" => hostile.lost_datagrams = true,
                 "counters-stuck" => hostile.counters_stuck = true,
                 "event" => hostile.event = Some(event_at(value)?),
                 _ => return Err(format!("VERBS_DOUBLE_HOSTILE: {word} is unknown")),

@@ -99,9 +99,12 @@ fn answered(port: Option<(u8, Packets)>, request: &Request, brought: usize) {
 /// The queue pair that a packet reaches, if it reaches any: by address, partition, service and number.
 fn arrived(hello: &Hello, request: &Request) -> Result<Arc<Pair>, u32> {
     let dropped = Err(status::DROPPED);
-    let (Some(pair), Some(Settings { profile, .. })) = (queue_pair::numbered(hello.to), settings()) else {
+    let (Some(pair), Some(Settings { profile, hostile, .. })) = (queue_pair::numbered(hello.to), settings()) else {
         return dropped;
     };
+    if hostile.lost_datagrams && hello.service == ibv_qp_type::IBV_QPT_UD {
+        return dropped;
+    }
     let inner = pair.inner.lock();
     let attributes = &inner.attributes;
     let ready = matches!(inner.state, ibv_qp_state::IBV_QPS_RTR | ibv_qp_state::IBV_QPS_RTS);

@@ -60,6 +60,12 @@ impl Fabric {
         Self { pair: Pair { initiator: agent("1"), responder: agent("2") }, folder }
     }
 
+    /// The numbers of the asynchronous events that a host's agent has taken from its device, in their order.
+    pub fn events_taken(&self, host: &str) -> Vec<String> {
+        let text = std::fs::read_to_string(self.folder.path().join(format!("events.{host}"))).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
     /// A verified message and a few more on a link of one queue pair.
     pub fn writes(&mut self) -> (Opened, Opened) {
         let ends = self.pair.open(verbs(Service::Rc), 1, 65536).unwrap();

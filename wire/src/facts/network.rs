@@ -53,9 +53,14 @@ impl Interface {
     /// Members that should carry traffic and do not: their link is down, or the bond leaves them out in a mode in which all
     /// carry. None of an interface that is no bond.
     pub fn idle_members(&self) -> impl Iterator<Item = &BondMember> {
-        // The mode in which one member carries everything and the others wait (kernel Documentation/networking/bonding.rst).
-        let waits = self.bond == Some(Bond::Master("active-backup".to_owned()));
-        self.members.iter().filter(move |member| !member.is_up() || (!member.carries() && !waits))
+        let spare = self.has_spares();
+        self.members.iter().filter(move |member| !member.is_up() || (!member.carries() && !spare))
+    }
+
+    /// Whether it is a bond of which one member carries everything and the others wait until they are needed
+    /// (kernel Documentation/networking/bonding.rst).
+    pub fn has_spares(&self) -> bool {
+        self.bond == Some(Bond::Master("active-backup".to_owned()))
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
     mailbox::Slot,
     phase::Phase,
     stream::{How, Nothing, Unlimited, stream},
+    waiter::Waiter,
 };
 use crate::{
     bench::control::Control,
@@ -64,15 +65,17 @@ impl VerbsEnd {
         let mut moved = Bytes::ZERO;
         if timing.warm_up > Nanoseconds::ZERO {
             let arrived = self.arrived();
-            let (warm, _) = self.pass(timing, Window::Duration(timing.warm_up), control)?;
+            let mut waiter = self.waiter(control, Stage::Measure);
+            let (warm, _) = self.pass(timing, Window::Duration(timing.warm_up), &mut waiter)?;
             self.flush(op, Stage::Measure, control)?;
             moved += warm.bytes;
             if lossy {
                 self.wait_for_stragglers(arrived.iter().sum::<u64>() + warm.operations, control)?;
             }
         }
-        // Before the start that several flows have in common: it takes as many round trips as there are words.
+        // Before the start that several flows have in common: it takes a round trip.
         let words = if op.is_atomic() { self.words(control)? } else { Vec::new() };
+        let (mut behind, mut waiter) = (self.behind(op)?, self.waiter(control, Stage::Measure));
         if let Some(start) = timing.start_at {
             clock::wait_until(start, control)?;
         }
@@ -80,11 +83,13 @@ impl VerbsEnd {
             self.progress.announcer.announce(Phase::Counted, &mut self.connection.mailbox, control)?;
         }
         let (arrived, used) = (self.arrived(), cpu::thread());
-        let (mut tally, mut messages) = self.pass(timing, timing.window, control)?;
-        if self.flush(op, Stage::Measure, control)? {
+        let (mut tally, mut messages) = self.pass(timing, timing.window, &mut waiter)?;
+        if let Some(reads) = &mut behind {
             // Until the last byte has arrived, as a completion of InfiniBand says by itself.
+            self.move_once(reads, &mut waiter)?;
             tally.elapsed = clock::now() - tally.started;
         }
+        drop(waiter);
         let mut measurement = tally.measurement(cpu::thread() - used);
         measurement.moved = Some(moved + Bytes(measurement.operations * size));
         if heard {
@@ -131,14 +136,13 @@ impl VerbsEnd {
     }
 
     /// Streams once, over all queue pairs or the only one that is wanted; also returns the messages of each.
-    fn pass(&mut self, timing: &Timing, rule: Window, control: &Control) -> Result<(Tally, Vec<u64>), Failure> {
+    fn pass(&mut self, timing: &Timing, rule: Window, waiter: &mut Waiter) -> Result<(Tally, Vec<u64>), Failure> {
         let Timing { op, size: Bytes(size), bidirectional, only, .. } = *timing;
         let mut flows = self.flows(op, size)?;
-        let mut waiter = self.waiter(control, Stage::Measure);
         let how = How { rule, size, depth: self.resources.settings.pace(size).depth, only: only.map(|i| i as usize) };
         let messages = |flows: &[Sends]| flows.iter().map(Sends::posted).collect();
         if !op.takes_receives() {
-            let tally = stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut Unlimited, &mut Nothing)?;
+            let tally = stream(&mut flows, &mut self.resources.poller, waiter, how, &mut Unlimited, &mut Nothing)?;
             return Ok((tally, messages(&flows)));
         }
         let mut granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service)
@@ -152,9 +156,9 @@ impl VerbsEnd {
                 self.resources.service,
             );
             let mut sink = sink.staged(stage);
-            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut sink)
+            stream(&mut flows, &mut self.resources.poller, waiter, how, &mut granted, &mut sink)
         } else {
-            stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut granted, &mut Nothing)
+            stream(&mut flows, &mut self.resources.poller, waiter, how, &mut granted, &mut Nothing)
         };
         self.account(&flows);
         Ok((tally?, messages(&flows)))

@@ -6,7 +6,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Role, VerbsEndpoint, WriteOrder},
     remedy::{self, Entry},
-    terms::{GpuPath, Op, Service},
+    terms::{GpuPath, Op, Service, TestMetric},
 };
 
 use super::{
@@ -175,6 +175,23 @@ impl VerbsEnd {
     /// The name of the device in failures.
     pub(crate) fn device(&self) -> &str {
         self.resources.choice.domain.device().name()
+    }
+
+    /// The operation by which `metric` of `op` with messages of `size` bytes is measured on this link: another one where the
+    /// latency of writes is taken with immediate data. Both are ones that service and device can do.
+    ///
+    /// # Errors
+    /// As [`supports`](Self::supports) and [`latency_op`](Self::latency_op).
+    pub(crate) fn operation(&self, op: Op, metric: TestMetric, size: u64) -> Result<Op, Failure> {
+        self.supports(op, size)?;
+        let used = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
+        if used != op {
+            self.supports(used, size).map_err(|failure| {
+                let cause = format!("{}, by which the latency of {op} would be taken here", failure.cause);
+                Failure { cause, ..failure }.remedy(remedy::POLL_WRITES)
+            })?;
+        }
+        Ok(used)
     }
 
     /// `Err` unless this service and device can do `op` with messages of `size` bytes.

@@ -29,12 +29,12 @@ use crate::{
 };
 
 impl VerbsEnd {
-    /// Warms up, then takes one sample per operation for as long as the window says.
+    /// Warms up, then takes one sample per operation for as long as the window says. `op` is what is posted
+    /// (see [`operation`](Self::operation)).
     ///
     /// # Errors
     /// The fabric, the peer or the deadline.
-    pub(crate) fn latency(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
-        let op = self.latency_op(timing.op)?;
+    pub(crate) fn latency(&mut self, op: Op, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         if self.resources.service != Service::Rc {
             // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
             std::thread::sleep(QUIET.into());

@@ -75,8 +75,7 @@ impl Layout {
         if places < 2 { Walk::default() } else { Walk { step, span: places * step } }
     }
 
-    /// How atomics walk: through one page, whatever the footprint. Their words are added up before and after a pass, each by
-    /// a round trip.
+    /// How atomics walk: through one page, whatever the footprint. It is read before and after a pass, to add its words up.
     pub(crate) const fn words() -> Walk {
         Walk { step: LINE, span: PAGE }
     }

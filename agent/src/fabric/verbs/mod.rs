@@ -62,12 +62,14 @@ impl Link for VerbsEnd {
     }
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
-        let watch = self.connection.watch.clone();
+        let (watch, stage) = (self.connection.watch.clone(), step.stage());
         // What went wrong while nobody measured, and what is behind an error that came of it.
-        watch.check(Stage::Measure)?;
+        watch.check(stage)?;
         // A figure during which something happened to the link is none, though every message came through.
-        let done = self.do_step(step, control).and_then(|done| watch.check(Stage::Measure).map(|()| done));
+        let done = self.do_step(step, control).and_then(|done| watch.check(stage).map(|()| done));
         done.map_err(|failure| {
+            // Both passes are made of the same loops, which do not know what they are a part of.
+            let failure = if stage == Stage::Verify { Failure { stage, ..failure } } else { failure };
             let failure = match watch.check(failure.stage) {
                 // The loop itself has found it.
                 Err(event) if event == failure => event,
@@ -115,10 +117,10 @@ impl VerbsEnd {
             Step::Check(pattern) => Stepped::Checked(self.check(pattern)?),
             Step::Serve { op, metric, size } => Stepped::Measured(Box::new(self.serve(*op, *metric, size.0, control)?)),
             Step::Time(timing) => {
-                self.supports(timing.op, timing.size.0)?;
+                let op = self.operation(timing.op, timing.metric, timing.size.0)?;
                 Stepped::Measured(Box::new(match timing.metric {
                     TestMetric::Bandwidth => self.bandwidth(timing, control)?,
-                    TestMetric::Latency => self.latency(timing, control)?,
+                    TestMetric::Latency => self.latency(op, timing, control)?,
                     TestMetric::Step => return Err(crate::fabric::no_steps()),
                 }))
             }

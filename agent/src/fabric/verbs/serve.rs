@@ -48,8 +48,7 @@ impl VerbsEnd {
         size: u64,
         control: &Control,
     ) -> Result<Measurement, Failure> {
-        self.supports(op, size)?;
-        let op = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
+        let op = self.operation(op, metric, size)?;
         if op.takes_receives() {
             self.post_receives()?;
         }
@@ -76,7 +75,9 @@ impl VerbsEnd {
                     nap((awaited.elapsed() / 4).clamp(*naps.start(), *naps.end()), control)?;
                     continue;
                 }
-                Some(Phase::Transfer) => self.take_one_each(op, size, control)?,
+                Some(Phase::Transfer) => self
+                    .take_one_each(op, size, control)
+                    .map_err(|failure| Failure { stage: Stage::Verify, ..failure })?,
                 Some(Phase::Stream) => account = Some(self.sink(op, size, control)?),
                 Some(Phase::BothWays) => account = Some(self.both_ways(op, size, control)?),
                 Some(Phase::PingPong) => account = Some(self.return_pings(op, size, control)?),

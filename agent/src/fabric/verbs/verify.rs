@@ -17,6 +17,7 @@ use super::{
     layout::HEADER,
     phase::Phase,
     stream::Credits,
+    waiter::Waiter,
 };
 use crate::{
     bench::control::Control,
@@ -124,8 +125,8 @@ impl VerbsEnd {
             .map(|i| self.sends(i, op, pattern.size.0, Walk::default(), batches))
             .collect::<Result<Vec<_>, _>>()?;
         if !op.takes_receives() {
-            self.move_once(&mut flows, Stage::Verify, control)?;
-            return self.flush(op, Stage::Verify, control).map(drop);
+            self.move_once(&mut flows, &mut self.waiter(control, Stage::Verify))?;
+            return self.flush(op, Stage::Verify, control);
         }
         self.progress.announcer.announce(Phase::Transfer, &mut self.connection.mailbox, control)?;
         let granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service);
@@ -136,7 +137,8 @@ impl VerbsEnd {
         if let Some(stage) = self.stage(op, pattern.size.0) {
             (0..flows.len()).try_for_each(|i| stage.fetch(i, 1))?;
         }
-        let (arrived, moved) = (self.arrived().iter().sum::<u64>(), self.move_once(&mut flows, Stage::Verify, control));
+        let arrived = self.arrived().iter().sum::<u64>();
+        let moved = self.move_once(&mut flows, &mut self.waiter(control, Stage::Verify));
         self.account(&flows);
         moved?;
         self.flush(op, Stage::Verify, control)?;
@@ -147,31 +149,41 @@ impl VerbsEnd {
         self.wait_for_stragglers(arrived + flows.len() as u64, control)
     }
 
-    /// Over iWARP, waits until everything that was sent has arrived, and says whether that was done. A completion there only
-    /// says that TCP has the bytes. The peer answers a read behind them once it has received them all and placed them in their
-    /// order (RFC 5040, section 5.5). No message may arrive here meanwhile: its completion would be taken for the read's.
+    /// Over iWARP, a read behind what is sent on every queue pair; `None` where a completion says by itself that it has arrived.
+    /// There it only says that the buffer may be used again: siw completes what it has handed to TCP. The peer answers a read
+    /// after it has received everything before it (RFC 5040, section 5.5). Built before the window whose end they are: building
+    /// them is no part of it.
+    ///
+    /// # Errors
+    /// The link is not joined.
+    pub(crate) fn behind(&self, op: Op) -> Result<Option<Vec<Sends>>, Failure> {
+        if self.resources.choice.link_layer != LinkLayer::Iwarp || op.pulls() {
+            return Ok(None);
+        }
+        let batches = Batches { list: 1, signal_every: 1, inline: 0 };
+        let reads = (0..self.connection.pairs.len()).map(|i| self.sends(i, Op::Read, 1, Walk::default(), batches));
+        reads.collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Waits until everything that was sent has arrived, where its completion does not say so. No message may arrive here
+    /// meanwhile: its completion would be taken for that of a read [`behind`](Self::behind).
     ///
     /// # Errors
     /// The fabric, or the deadline.
-    pub(crate) fn flush(&mut self, op: Op, stage: Stage, control: &Control) -> Result<bool, Failure> {
-        if self.resources.choice.link_layer != LinkLayer::Iwarp || op.pulls() {
-            return Ok(false);
+    pub(crate) fn flush(&mut self, op: Op, stage: Stage, control: &Control) -> Result<(), Failure> {
+        match self.behind(op)? {
+            Some(mut reads) => self.move_once(&mut reads, &mut self.waiter(control, stage)),
+            None => Ok(()),
         }
-        let batches = Batches { list: 1, signal_every: 1, inline: 0 };
-        let mut flows = (0..self.connection.pairs.len())
-            .map(|i| self.sends(i, Op::Read, 1, Walk::default(), batches))
-            .collect::<Result<Vec<_>, _>>()?;
-        self.move_once(&mut flows, stage, control).map(|()| true)
     }
 
     /// Posts each ring's first request and waits until all are complete.
     ///
     /// # Errors
     /// The fabric, or the deadline.
-    pub(crate) fn move_once(&mut self, flows: &mut [Sends], stage: Stage, control: &Control) -> Result<(), Failure> {
-        let mut waiter = self.waiter(control, stage);
+    pub(crate) fn move_once(&mut self, flows: &mut [Sends], waiter: &mut Waiter) -> Result<(), Failure> {
         for flow in flows.iter_mut() {
-            flow.post_last(1).map_err(|errno| words::verb(stage, Doing::Post, self.device(), errno))?;
+            flow.post_last(1).map_err(|errno| words::verb(waiter.stage(), Doing::Post, self.device(), errno))?;
         }
         // Tags are numbers of queue pairs; a single ring may be of any of them.
         let mut left = flows.len();

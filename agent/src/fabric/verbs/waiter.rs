@@ -95,6 +95,11 @@ impl Waiter {
             .map_or(Ok(()), |(watch, peer)| watch.check(self.stage).and_then(|()| peer.check(self.stage)))
     }
 
+    /// The stage that its failures name.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
     /// Whether it sleeps instead of polling.
     #[inline]
     pub fn sleeps(&self) -> bool {

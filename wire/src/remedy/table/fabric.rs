@@ -74,6 +74,8 @@ remedies! {
     PING_PEER = "ping-peer",
         "check that the hosts can reach each other over the RDMA interface ({0}), and look at the peer's error",
         look "ping -c 3 -I {interface} {peer}";
+    POLL_WRITES = "poll-writes",
+        "set write_latency = \"poll\" and completion = \"poll\" for such devices, or use op = \"send\"";
     PORT_DOWN_INFINIBAND = "port-down-infiniband",
         "check the cable and the switch port; see {0} and {1}",
         look "ibstat", look "dmesg";
