@@ -24,6 +24,7 @@ mod plausible;
 pub mod proven;
 pub mod results;
 pub mod row;
+mod row_ceiling;
 pub mod rows;
 mod settings;
 pub mod together;

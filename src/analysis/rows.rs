@@ -1,18 +1,16 @@
 //! Cases become rows: one per metric a case produces, also where nothing was measured.
 
-use std::collections::HashSet;
-
 use railgauge_model::{journal::event::Sample, plan::metrics_of};
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Memory, Metric, Reads, Side, Transport};
+use railgauge_wire::terms::{Memory, Metric, Reads, Side};
 
 use super::{
-    ceiling::{self, RankHost},
     journal::Journal,
     percentile,
     results::CaseResult,
     row::{Phase, Row},
-    together::{self, Ceilings},
+    row_ceiling::RowCeilings,
+    together,
     value::{self, Direction},
     words,
 };
@@ -20,56 +18,11 @@ use super::{
 /// The ceiling of a row in its unit, where one can be computed.
 type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + 'c;
 
-/// The ceilings of all rows: of a link, or of what flows at once share.
-fn ceilings<'j>(
-    journal: &'j Journal,
-    results: &[CaseResult<'_>],
-) -> impl Fn(&CaseResult<'_>, Metric) -> Option<f64> + use<'j> {
-    let shared = Ceilings::new(journal, results, |result| ceiling(journal, result));
-    move |result, metric| match (&result.part, metric) {
-        (Some(_), metric) => shared.of(result.case.id, metric),
-        (None, Metric::Bandwidth) => ceiling(journal, result),
-        (None, Metric::Busbw) => ceiling_of_group(journal, result),
-        (None, _) => None,
-    }
-}
-
-/// The ceiling of a case, computed from its link and the facts of its two hosts.
-fn ceiling(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
-    let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
-    let flow = &result.case.flow;
-    let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
-    ceiling::of_case(result.link?, from, to, &result.case.cell, result.test.bidirectional).map(|found| found.gbps)
-}
-
-/// The ceiling of a collective's bus bandwidth, computed from what carried it and the facts of its hosts.
-fn ceiling_of_group(journal: &Journal, result: &CaseResult<'_>) -> Option<f64> {
-    let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
-    let flow = &result.case.flow;
-    if result.case.cell.transport == Transport::Nccl {
-        let (_, sample) = result.samples.last()?;
-        let seats: Vec<_> =
-            sample.ranks.iter().map(|rank| RankHost { facts: facts(&rank.host), gpu: rank.gpu }).collect();
-        return ceiling::of_nccl(result.link?, &seats, &result.case.cell);
-    }
-    let hosts = u32::try_from(flow.hosts().len()).unwrap_or(u32::MAX);
-    let group = (flow.ranks(), hosts, ports(result)?);
-    let (from, to) = (facts(&flow.from.host), facts(&flow.to.host));
-    ceiling::of_group(result.link?, from, to, &result.case.cell, group)
-}
-
-/// Ports of a host that the ranks of a collective use.
-fn ports(result: &CaseResult<'_>) -> Option<u32> {
-    let (_, sample) = result.samples.last()?;
-    let host = &sample.ranks.first()?.host;
-    let devices: HashSet<&str> =
-        sample.ranks.iter().filter(|rank| rank.host == *host).map(|rank| rank.device.as_str()).collect();
-    u32::try_from(devices.len()).ok()
-}
-
 /// The rows of all cases with their ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
 pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
-    let ceiling = ceilings(journal, results);
+    let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
+    let ceilings = RowCeilings::new(facts, results.iter());
+    let ceiling = |result: &CaseResult<'_>, metric| ceilings.of(result, metric);
     results.iter().flat_map(|result| of_case(journal, result, &ceiling)).collect()
 }
 
@@ -121,7 +74,7 @@ fn of_case<'r>(
         Some(Row {
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),
             value: median(&values).ok(),
-            ceiling: ceiling(result, metric).filter(|_| metric.has_ceiling()),
+            ceiling: ceiling(result, metric),
             error: (!words.is_empty()).then(|| words.join("; ")),
             ..row
         })

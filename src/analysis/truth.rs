@@ -191,10 +191,11 @@ fn wire(
         (end(&*case.flow.to.host, &*link.to_device, to, &sample.to_counters), loads.1),
     ];
     let Some(efficiency) = wire_efficiency(link, from, to, &case.cell, bidirectional) else {
-        // How often its headers are there follows from the MTU of the interfaces of iWARP alone.
+        // How often its headers are there follows from the MTU of the interfaces of iWARP alone, and of both of them.
         let measured = moved(sample) >= WIRE_MINIMUM && link.link_layer == LinkLayer::Iwarp;
-        let unknown = ends.iter().filter(|_| measured).filter_map(|(end, _)| end.without_mtu());
-        return (Vec::new(), unknown.collect());
+        let [(from, _), (to, _)] = &ends;
+        let unknown = [from.without_mtu(to), to.without_mtu(from)].into_iter().filter(|_| measured);
+        return (Vec::new(), unknown.flatten().collect());
     };
     if case.cell.op.pulls() {
         ends.reverse();

@@ -22,6 +22,7 @@ mod frames;
 mod groups;
 mod journals;
 mod localise;
+mod members;
 mod names;
 mod noise;
 mod numbers;

@@ -7,6 +7,7 @@
 //! | `case` | the ceiling of a recorded case, from its link and its hosts' facts |
 //! | `group` | the bus bandwidth of a collective |
 //! | `nccl` | the same of NCCL: NVLinks, slots, and the NICs its log names |
+//! | `whole` | hosts as if every member of their bonds carried traffic |
 //!
 //! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory)
 //! only makes the real limit lower. Where the rate of the link is not known there is no ceiling: none is guessed.
@@ -20,12 +21,14 @@ mod nccl;
 mod pcie;
 #[cfg(test)]
 mod tests;
+mod whole;
 mod wire;
 
 pub(super) use case::{LinkEnd, of_case, of_group, of_nic, wire_efficiency, wire_rate};
 pub(super) use group::{Group, busbw};
 pub(super) use nccl::{RankHost, nvlink, of_nccl};
 pub(super) use pcie::Pcie;
+pub(super) use whole::{lacks_members, whole};
 
 use railgauge_wire::terms::{LinkLayer, Op, Service};
 

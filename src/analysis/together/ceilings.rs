@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use railgauge_model::schedule::Port;
-use railgauge_wire::terms::Metric;
+use railgauge_wire::{facts::HostFacts, terms::Metric};
 
 use super::{Cell, cell, ends};
-use crate::analysis::{ceiling::of_nic, journal::Journal, results::CaseResult};
+use crate::analysis::{ceiling::of_nic, results::CaseResult};
 
 /// The ceilings of every case of flows at once, in Gb/s.
 pub struct Ceilings {
@@ -44,13 +44,17 @@ impl Lane {
 }
 
 impl Ceilings {
-    /// Those of all cases; `alone` is the ceiling of a flow that shares no NIC.
-    pub fn new(journal: &Journal, results: &[CaseResult<'_>], alone: impl Fn(&CaseResult<'_>) -> Option<f64>) -> Self {
+    /// Those of all cases; `facts` are those of a host by its name, `alone` is the ceiling of a flow that shares no NIC.
+    pub fn new<'r, 'f>(
+        facts: &impl Fn(&str) -> Option<&'f HostFacts>,
+        results: impl Iterator<Item = &'r CaseResult<'r>>,
+        alone: impl Fn(&CaseResult<'_>) -> Option<f64>,
+    ) -> Self {
         let mut rounds: BTreeMap<(&str, u32, Cell), Vec<&CaseResult<'_>>> = BTreeMap::new();
-        for result in results.iter().filter(|result| result.part.is_some()) {
+        for result in results.filter(|result| result.part.is_some()) {
             rounds.entry((&result.case.test, result.case.round, cell(result.case))).or_default().push(result);
         }
-        let by_case = rounds.values().flat_map(|round| of_round(journal, round, &alone)).collect();
+        let by_case = rounds.values().flat_map(|round| of_round(facts, round, &alone)).collect();
         Self { by_case }
     }
 
@@ -67,8 +71,8 @@ impl Ceilings {
     }
 }
 
-fn of_round(
-    journal: &Journal,
+fn of_round<'f>(
+    facts: &impl Fn(&str) -> Option<&'f HostFacts>,
     round: &[&CaseResult<'_>],
     alone: &impl Fn(&CaseResult<'_>) -> Option<f64>,
 ) -> Vec<(u64, Known)> {
@@ -78,7 +82,7 @@ fn of_round(
         let own = alone(result);
         for (lanes, port, sends) in [(&mut out, source, true), (&mut into, sink, false)] {
             let lane = lanes.entry(port).or_default();
-            lane.nic = lane.nic.or_else(|| own.and_then(|_| nic(journal, result, port, sends)));
+            lane.nic = lane.nic.or_else(|| own.and_then(|_| nic(facts, result, port, sends)));
             lane.flows.push(own);
         }
     }
@@ -95,9 +99,13 @@ fn of_round(
 }
 
 /// What the NIC at one end of a case can give or take.
-fn nic(journal: &Journal, result: &CaseResult<'_>, port: &Port, sends: bool) -> Option<f64> {
-    let link = result.link?;
-    let facts = journal.hosts.get(&*port.host).map(|up| &up.facts)?;
+fn nic<'f>(
+    facts: &impl Fn(&str) -> Option<&'f HostFacts>,
+    result: &CaseResult<'_>,
+    port: &Port,
+    sends: bool,
+) -> Option<f64> {
+    let (link, facts) = (result.link?, facts(&port.host)?);
     let device = if *port == result.case.flow.from { &link.from_device } else { &link.to_device };
     of_nic(link, facts, device, &result.case.cell, sends)
 }

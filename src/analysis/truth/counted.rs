@@ -76,6 +76,13 @@ pub enum WhyUncounted {
     },
     /// The MTU of the interface below an iWARP device is not known: nothing says how many headers the payload has.
     UnknownMtu,
+    /// The same of the interface at the other end of the iWARP link.
+    UnknownMtuOfPeer {
+        /// The host there.
+        peer: String,
+        /// Its device.
+        peer_device: String,
+    },
     /// Members of its bond do not count what passes their physical ports.
     Members {
         /// Which.
@@ -101,6 +108,11 @@ impl fmt::Display for Uncounted {
                 "the MTU of the interface below it is not known, and with it the bytes of the headers; the ceiling is not \
                  known either",
             ),
+            WhyUncounted::UnknownMtuOfPeer { peer, peer_device } => write!(
+                f,
+                "the MTU of the interface below {peer_device} of {peer}, the other end, is not known, and with it the bytes of \
+                 the headers; the ceiling is not known either"
+            ),
             WhyUncounted::Members { members } => {
                 write!(f, "no counter of the physical ports of its bond could be read ({})", members.join(", "))
             }
@@ -117,13 +129,22 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
-    /// That the MTU of its interface is not known, if it is not.
-    pub(super) fn without_mtu(&self) -> Option<Uncounted> {
-        let end = LinkEnd::find(self.facts, self.device);
-        let driver = end.device.and_then(|device| device.driver.clone());
-        let (host, device) = (self.host.to_owned(), self.device.to_owned());
-        let known = end.interface.is_some_and(|interface| interface.mtu.is_some());
-        (!known).then_some(Uncounted { host, device, driver, why: WhyUncounted::UnknownMtu })
+    /// That the bytes of headers are not known because an MTU is not: that of its own interface, or of the other end's.
+    pub(super) fn without_mtu(&self, peer: &Self) -> Option<Uncounted> {
+        let why = if !self.has_mtu() {
+            WhyUncounted::UnknownMtu
+        } else if !peer.has_mtu() {
+            WhyUncounted::UnknownMtuOfPeer { peer: peer.host.to_owned(), peer_device: peer.device.to_owned() }
+        } else {
+            return None;
+        };
+        let driver = LinkEnd::find(self.facts, self.device).device.and_then(|device| device.driver.clone());
+        Some(Uncounted { host: self.host.to_owned(), device: self.device.to_owned(), driver, why })
+    }
+
+    /// Whether the MTU of the interface is known.
+    fn has_mtu(&self) -> bool {
+        LinkEnd::find(self.facts, self.device).interface.is_some_and(|interface| interface.mtu.is_some())
     }
 
     /// What counted the bytes of one direction. Counters of the interface count only where its packets are those of the flow:

@@ -194,7 +194,10 @@ fn an_iwarp_link_whose_mtu_nobody_knows_is_not_checked_and_said() {
     };
     let words = "gpu02: bytes on the wire of mlx5_0 (ice) not checked: the MTU of the interface below it is not known, and with \
                  it the bytes of the headers; the ceiling is not known either";
-    assert_eq!(of(&known, &unknown), [words]);
+    // The other end is not checked either.
+    let peer = "gpu01: bytes on the wire of mlx5_0 (ice) not checked: the MTU of the interface below mlx5_0 of gpu02, the other \
+                end, is not known, and with it the bytes of the headers; the ceiling is not known either";
+    assert_eq!(of(&known, &unknown), [peer, words]);
     assert_eq!(of(&unknown, &unknown).len(), 2);
     assert_eq!(of(&known, &known), Vec::<String>::new());
 }

@@ -1,9 +1,6 @@
 //! One expectation of the plan, held against the rows in its scope.
 
-use std::{
-    collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
 
 use railgauge_model::plan::{
     Plan, metrics_of,
@@ -11,13 +8,13 @@ use railgauge_model::plan::{
 };
 
 use super::{
-    Kind, OFFENDERS, Offender, Status, Tally, Verdict,
+    Kind, OFFENDERS, Offender, Status, Tally, Verdict, members,
     peers::{AT_LEAST, Peers},
-    reason::{Blamed, Compared, FewerMembers, OfExpectation, Place, Reason, Scope, Unlimited},
+    reason::{Blamed, Compared, OfExpectation, Place, Reason, Scope, Unlimited},
 };
 use crate::analysis::{
     baseline::Held,
-    ceiling::{DISPROVED, LinkEnd},
+    ceiling::DISPROVED,
     journal::Journal,
     percentile,
     results::{CaseResult, State},
@@ -27,7 +24,7 @@ use crate::analysis::{
 };
 
 /// A row and the case it belongs to.
-type Scoped<'r> = (&'r CaseResult<'r>, &'r Row);
+pub(super) type Scoped<'r> = (&'r CaseResult<'r>, &'r Row);
 
 /// A row that was held against its limit.
 struct Judged<'r> {
@@ -124,7 +121,7 @@ pub(super) fn judge<'r>(
     };
     reason.extend(held.and_then(|held| held.set_up()).map(OfExpectation::SetUpDifferently));
     if let Limit::PercentOfCeiling(_) = wanted.limit {
-        reason.extend(fewer_members(journal, &scope).into_iter().map(OfExpectation::FewerMembers));
+        reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }
     Verdict {
         kind: Kind::Expectation,
@@ -151,23 +148,6 @@ pub(super) fn judge<'r>(
             missing: missing.len(),
         },
     }
-}
-
-/// Bonds behind the ceilings of these rows that lack members, each once.
-fn fewer_members(journal: &Journal, scope: &[Scoped<'_>]) -> BTreeSet<FewerMembers> {
-    let with_ceiling = scope.iter().filter(|(_, row)| row.ceiling.is_some());
-    let ends = with_ceiling.filter_map(|(result, _)| {
-        let (link, flow) = (result.link?, &result.case.flow);
-        Some([(&flow.from.host, &link.from_device), (&flow.to.host, &link.to_device)])
-    });
-    let short = |(host, device): (&Arc<str>, &String)| {
-        let interface = LinkEnd::find(Some(&journal.hosts.get(&**host)?.facts), device).interface?;
-        let idle: Vec<String> = interface.idle_members().map(|member| member.name.clone()).collect();
-        let carrying = interface.members.iter().filter(|member| member.carries()).count();
-        let (host, bond, of) = (host.to_string(), interface.name.clone(), interface.members.len());
-        (!idle.is_empty()).then_some(FewerMembers { host, bond, idle, carrying, of })
-    };
-    ends.flatten().filter_map(short).collect()
 }
 
 fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {

@@ -14,6 +14,7 @@
 mod demand;
 mod every_case;
 mod flows;
+mod members;
 mod not_checked;
 mod offender;
 mod parts;
