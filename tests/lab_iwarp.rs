@@ -6,7 +6,7 @@ mod lab;
 #[path = "support/railgauge.rs"]
 mod railgauge;
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use lab::{Borrowed, borrow, text};
 use railgauge::Scene;
@@ -64,14 +64,50 @@ fn plan(lab: &Borrowed, scene: &Scene, deadline: &str, tests: &str) -> PathBuf {
     scene.write("plan.toml", &text)
 }
 
-/// What is left of a run in both hosts: queue pairs of siw, agents.
+/// What a run has in a host: queue pairs of siw that a process owns (`comm` of the kernel's own is in brackets), and agents.
+fn there(lab: &Borrowed, host: u32) -> [Vec<String>; 2] {
+    // Agents by the name of their file: what `comm` shows is the name of a thread. One connection: hosts that measure are busy.
+    let output =
+        lab.ssh(host, "rdma resource show qp && echo agents: && { pgrep -f -a /[r]ailgauge/use- || [ $? = 1 ]; }");
+    let said = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "lab{host}: {said:?}");
+    let (queue_pairs, agents) = said.0.split_once("agents:").unwrap_or((&said.0, ""));
+    let lines = |of: &str| of.trim().lines().map(str::to_owned).collect::<Vec<_>>();
+    let mut queue_pairs = lines(queue_pairs);
+    queue_pairs.retain(|line| line.contains("siw0") && !line.contains("comm ["));
+    [queue_pairs, lines(agents)]
+}
+
+/// That a run has both in both hosts: what [`nothing_is_left`] looks for is what there is during one.
+#[track_caller]
+fn a_run_is_there(lab: &Borrowed) {
+    for host in [1, 2] {
+        let [queue_pairs, agents] = there(lab, host);
+        // The measured one and the one for words.
+        assert!(queue_pairs.len() >= 2 && !agents.is_empty(), "lab{host}: {queue_pairs:?} {agents:?}");
+    }
+}
+
+/// That nothing of a run is left in both hosts.
 #[track_caller]
 fn nothing_is_left(lab: &Borrowed) {
     for host in [1, 2] {
-        let left =
-            lab.ssh(host, "rdma resource show qp | grep siw0 | grep -v 'qp_type.*kernel'; pgrep -l railgauge-agent");
-        assert_eq!(text(&left.stdout), "", "lab{host}");
+        assert_eq!(there(lab, host), [[""; 0]; 2], "lab{host}");
     }
+}
+
+/// Cases that nothing speaks against but segments that TCP sent again, as it may on busy hosts: their number, or the bytes that
+/// passed the interface twice.
+fn sent_again(verdicts: &Value) -> BTreeSet<u64> {
+    let troubles = verdicts["troubles"].as_array().unwrap().iter();
+    let again = |trouble: &&Value| {
+        let [against, counters] =
+            ["against", "counters"].map(|list| trouble[list].as_array().cloned().unwrap_or_default());
+        let segments = |one: &Value| one["doubt"] == "loss" && one["counter"] == "tcp/RetransSegs";
+        let explained = |one: &Value| segments(one) || one["doubt"] == "foreign-bytes";
+        counters.iter().any(|one| one[1] == "tcp/RetransSegs") && against.iter().all(explained)
+    };
+    troubles.filter(again).map(|trouble| trouble["case"].as_u64().unwrap()).collect()
 }
 
 #[test]
@@ -98,14 +134,20 @@ fn every_operation_of_iwarp() {
         ];
         let tests = [bandwidth.concat(), latency.concat(), other.concat()].concat();
         let ended = scene.start(&plan(&lab, &scene, "60s", &tests)).end();
-        ended.expect(0);
+        let results = scene.results();
+        let (verdicts, rows) = (results.verdicts(), results.rows());
+        // Everything was measured and verified, and what was not sent again is a pass.
+        let again = sent_again(&verdicts);
+        let status = if again.is_empty() { ("pass", 0) } else { ("inconclusive", 3) };
+        assert_eq!(verdicts["status"], status.0, "{verdicts:#}");
+        assert_eq!(verdicts["troubles"].as_array().unwrap().len(), again.len(), "{verdicts:#}");
+        ended.expect(status.1);
         ended.says("Soft-iWARP");
         assert!(!ended.said.contains("not been tested with this driver"), "{}", ended.said);
-        let results = scene.results();
-        let rows = results.rows();
         assert!(rows.len() >= 11, "{rows:?}");
         for row in &rows {
-            assert!(row.value.is_some_and(f64::is_finite) && row.error.is_none(), "{row:?}");
+            assert!(row.value.is_some_and(f64::is_finite), "{row:?}");
+            assert_eq!(row.error.is_some(), again.contains(&row.case), "{row:?}");
             assert!(row.verified > 0 && row.wrong == 0, "{row:?}");
             assert_eq!((row.transport.as_str(), row.link_layer.as_str()), ("verbs-rc", "iwarp"), "{row:?}");
             assert_eq!((row.src_device.as_str(), row.dst_device.as_str()), ("siw0", "siw0"), "{row:?}");
@@ -133,7 +175,6 @@ fn every_operation_of_iwarp() {
                 (&"eth1".into(), &Value::Null)
             );
         }
-        assert_eq!(results.verdicts()["status"], "pass", "{:#}", results.verdicts());
         nothing_is_left(&lab);
     });
 }
@@ -155,15 +196,17 @@ fn what_iwarp_lacks_fails_in_words_and_a_cut_link_ends() {
             "[[test]]\nname = \"atomic\"\nop = \"atomic_fadd\"\nmetric = \"latency\"\nmeasure = \"20 iterations\"\n"
                 .into(),
             test("immediate", "op = \"write_imm\"\nmetric = \"latency\""),
+            test("told", "op = \"write\"\nmetric = \"latency\"\nknobs = { write_latency = \"immediate\" }"),
             test("both-ways", "op = \"send\"\nmetric = \"bandwidth\"\nbidirectional = true"),
             test("whole", "op = \"write\"\nmetric = \"bandwidth\""),
-            lasting("cut", "20s", "op = \"read\"\nmetric = \"bandwidth\""),
+            lasting("cut", "30s", "op = \"read\"\nmetric = \"bandwidth\""),
         ];
         let mut running = scene.start(&plan(&lab, &scene, "20s", &tests.concat()));
-        running.wait_for_outcomes(8);
+        running.wait_for_outcomes(9);
         // Messages are under way: TCP would try for a quarter of an hour.
         let moving = lab.ssh(1, MOVING);
         assert!(moving.status.success(), "nothing moves: {}", text(&moving.stderr));
+        a_run_is_there(&lab);
         lab.expect(&["link", "2", "down"]);
         let ended = running.end();
         assert_ne!(ended.status.code(), Some(0), "{}", ended.said);
@@ -177,6 +220,7 @@ fn what_iwarp_lacks_fails_in_words_and_a_cut_link_ends() {
             ("group", "iWARP: its queue pairs are connected by rdma_cm only, and those of collectives are not"),
             ("atomic", "no atomics"),
             ("immediate", "siw has no writes with immediate data"),
+            ("told", "siw has no writes with immediate data, by which the latency of write would be taken"),
             ("both-ways", "not measured in both directions at once"),
             ("cut", "deadline"),
         ] {
