@@ -81,7 +81,7 @@ pub enum WhyUncounted {
         /// The host there.
         peer: String,
         /// Its device.
-        peer_device: String,
+        peer_device: Box<str>,
     },
     /// Members of its bond do not count what passes their physical ports.
     Members {
@@ -134,7 +134,7 @@ impl End<'_> {
         let why = if !self.has_mtu() {
             WhyUncounted::UnknownMtu
         } else if !peer.has_mtu() {
-            WhyUncounted::UnknownMtuOfPeer { peer: peer.host.to_owned(), peer_device: peer.device.to_owned() }
+            WhyUncounted::UnknownMtuOfPeer { peer: peer.host.to_owned(), peer_device: peer.device.into() }
         } else {
             return None;
         };
