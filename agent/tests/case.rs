@@ -142,3 +142,19 @@ fn an_end_whose_peer_is_gone_says_so_soon() {
     // What was learned before stays.
     assert_eq!(account.checked.wrong, Bytes::ZERO);
 }
+
+#[test]
+fn the_reason_of_the_end_that_failed_is_not_hidden_behind_the_other_one() {
+    let mut pair = Pair::new().linked(|_| (), 1, 4_096);
+    let fits = case(Op::Write, TestMetric::Bandwidth, 4_096);
+    let too_long = case(Op::Write, TestMetric::Bandwidth, 8_192);
+    // Only the responder is asked for what it cannot do.
+    let near = pair.initiator.post(Ask::Case { link: LINK, case: Box::new(fits) });
+    let far = pair.responder.post(Ask::Case { link: LINK, case: Box::new(too_long) });
+    let failure = |agent: &mut Agent, asked| match agent.wait(asked) {
+        Ok(Answer::Case(account)) => account.failure.unwrap(),
+        other => panic!("no account of a case: {other:?}"),
+    };
+    assert_eq!(failure(&mut pair.initiator, near).kind, Kind::Aborted);
+    assert!(failure(&mut pair.responder, far).cause.contains("8192 bytes"));
+}

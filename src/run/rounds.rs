@@ -29,7 +29,10 @@ use super::{
         case::{HostAgent, PairCase, Tried},
         collective::{self, CollectiveCase, Group},
         concurrent,
-        sweep::{self, Sweep, pace::Pace},
+        sweep::{
+            self, Left, Sweep,
+            pace::{Pace, Place},
+        },
     },
     order::{self, Step},
     spine::{Spine, now},
@@ -95,14 +98,8 @@ enum Open {
     Group(Group),
 }
 
-/// What a sweep left.
-struct Swept {
-    flow: Flow,
-    /// Cases that were not tried, with the numbers of their cells.
-    left: VecDeque<(usize, Case)>,
-    /// Time that its link took to open.
-    opening: Duration,
-}
+/// Sweeps under way, each of a flow.
+type Sweeps = JoinSet<(Flow, Left)>;
 
 /// Failures in a row of each flow, and the last of them.
 type Trouble = HashMap<Flow, (u32, Failure)>;
@@ -213,17 +210,25 @@ impl RunState<'_> {
             }
         }
         let mut trouble = Trouble::new();
-        let mut running: JoinSet<Swept> = JoinSet::new();
+        let mut running: Sweeps = JoinSet::new();
         let (done, mut tried) = mpsc::unbounded_channel();
-        for (flow, cases) in left {
-            self.start_sweep((index, repeat), flow.clone(), cases, (&pace, hosts, &done), &mut running);
+        // Every place is taken before the first flow begins: who is alone has no pace to keep.
+        let left: Vec<_> = left
+            .into_iter()
+            .map(|(flow, cases)| {
+                let place = pace.place(cases.front().map_or(0, |(first, _)| *first));
+                (flow, cases, place)
+            })
+            .collect();
+        for (flow, cases, place) in left {
+            self.start_sweep((index, repeat), flow.clone(), cases, (place, hosts, &done), &mut running);
         }
         loop {
             tokio::select! {
                 biased;
                 Some(tried) = tried.recv() => self.finish(index, tried, &mut trouble, hosts).await,
                 over = running.join_next() => match over {
-                    Some(Ok(Swept { flow, left: cases, opening })) => {
+                    Some(Ok((flow, Left { cases, place, opening }))) => {
                         let open = &mut self.spent.entry(flow.clone()).or_default().open;
                         *open = open.saturating_add(opening.into());
                         while let Ok(tried) = tried.try_recv() {
@@ -233,7 +238,7 @@ impl RunState<'_> {
                             Some((times, last)) if *times >= PATIENCE => {
                                 cases.iter().for_each(|(_, case)| self.give_up(case, repeat, last));
                             }
-                            _ => self.start_sweep((index, repeat), flow, cases, (&pace, hosts, &done), &mut running),
+                            _ => self.start_sweep((index, repeat), flow, cases, (place, hosts, &done), &mut running),
                         }
                     }
                     Some(Err(error)) => self.spine.log("controller", &format!("a flow was dropped: {error}")),
@@ -241,6 +246,10 @@ impl RunState<'_> {
                 },
                 _ = self.spine.halting() => {
                     running.shutdown().await;
+                    // What was measured by then is kept.
+                    while let Ok(tried) = tried.try_recv() {
+                        self.finish(index, tried, &mut trouble, hosts).await;
+                    }
                     return;
                 }
             }
@@ -254,8 +263,8 @@ impl RunState<'_> {
         (index, repeat): (usize, u32),
         flow: Flow,
         mut cases: VecDeque<(usize, Case)>,
-        (pace, hosts, done): (&Pace, &Hosts, &UnboundedSender<Tried<Open>>),
-        running: &mut JoinSet<Swept>,
+        (place, hosts, done): (Place, &Hosts, &UnboundedSender<Tried<Open>>),
+        running: &mut Sweeps,
     ) {
         let Some(qps) = cases.front().map(|(_, case)| case.cell.qps) else { return };
         let share = cases.iter().take_while(|(_, case)| case.cell.qps == qps).count();
@@ -263,24 +272,17 @@ impl RunState<'_> {
         let (Some(from), Some(to)) = (self.end(&flow.from.host, hosts), self.end(&flow.to.host, hosts)) else { return };
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
         let warm = self.links.take(index, &flow, qps);
-        let place = pace.place();
-        if let Some((first, _)) = cases.front() {
-            place.at(*first);
-        }
+        place.at(cases.front().map_or(0, |(first, _)| *first));
         let sweep = Sweep { plan, index, cases, repeat, from, to, warm, id, max_size, place };
         let done = done.clone();
         running.spawn(async move {
-            let (sent, mut tried) = mpsc::unbounded_channel();
-            let passed_on = async {
-                while let Some(tried) = tried.recv().await {
-                    let tried: Tried<Link> = tried;
-                    // Nobody listens any more where the run was halted.
-                    let _ = done.send(tried.map(Open::Link));
-                }
+            let passed_on = move |tried: Tried<Link>| {
+                // Nobody listens any more where the run was halted.
+                let _ = done.send(tried.map(Open::Link));
             };
-            let ((mut left, opening), ()) = tokio::join!(sweep::run(sweep, sent), passed_on);
-            left.extend(behind);
-            Swept { flow, left, opening }
+            let mut left = sweep::run(sweep, passed_on).await;
+            left.cases.extend(behind);
+            (flow, left)
         });
     }
 

@@ -1,6 +1,11 @@
 //! A whole case at one end of a link (see [`railgauge_wire::case`]): the steps, and the turns between them.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    sync::mpsc::channel,
+    thread,
+    time::{Duration, Instant},
+};
 
 use railgauge_wire::{
     case::{CaseAccount, CaseSpec},
@@ -12,6 +17,9 @@ use railgauge_wire::{
 };
 
 use crate::{bench::control::Control, counters, fabric::Link, system::tree::Tree};
+
+/// How long reading counters may take; drivers that ask firmware take tens of milliseconds.
+const COUNTERS: Duration = Duration::from_secs(5);
 
 /// What an end knows of itself, whatever it is asked.
 #[derive(Debug, Clone)]
@@ -72,16 +80,16 @@ impl Part<'_> {
         self.step(if is_sink { Step::Poison(pattern) } else { Step::Fill(pattern) }, self.deadline)?;
         match self.here.role {
             Role::Initiator => {
-                self.await_turn(self.deadline * 2)?;
+                self.await_turn(self.patience())?;
                 self.step(Step::Transfer { op, pattern }, self.deadline)?;
             }
             Role::Responder if responder_takes_part(self.here.transport, op) => {
-                self.serve(Duration::ZERO, self.deadline * 2)?;
+                self.serve(Duration::ZERO, self.deadline + self.patience())?;
                 self.await_turn(self.deadline)?;
             }
             Role::Responder => {
                 self.end.give_turn()?;
-                self.await_turn(self.deadline * 2)?;
+                self.await_turn(self.deadline + self.patience())?;
             }
         }
         // What a read brought is compared before the responder may overwrite anything.
@@ -102,28 +110,35 @@ impl Part<'_> {
         let timing = self.case.timing;
         self.account.counters.0 = self.counters();
         let pass = self.deadline + Duration::from(timing.warm_up) + longest(timing.window);
-        let begun = match self.here.role {
+        let took = match self.here.role {
             Role::Initiator => {
-                self.await_turn(self.deadline * 2)?;
+                self.await_turn(self.patience())?;
                 let begun = Instant::now();
                 self.keep(Step::Time(timing), pass)?;
+                let took = begun.elapsed();
                 self.end.give_turn()?;
-                begun
+                took
             }
             Role::Responder => {
                 let begun = Instant::now();
                 let served =
                     self.serve(Duration::from(timing.warm_up) + shortest(timing.window), pass + self.deadline)?;
                 self.measured(served);
+                let took = begun.elapsed();
                 self.await_turn(self.deadline)?;
-                begun
+                took
             }
         };
         let window = self.account.measured.as_ref().map_or(Nanoseconds::ZERO, |measured| measured.elapsed);
         let spent = &mut self.account.spent;
-        (spent.window, spent.warm_up) = (window, Nanoseconds::from(begun.elapsed()).saturating_sub(window));
+        (spent.window, spent.warm_up) = (window, Nanoseconds::from(took).saturating_sub(window));
         self.account.counters.1 = self.counters();
         Ok(())
+    }
+
+    /// How long the peer may take for its part before a pass: it reads its counters and prepares its memory.
+    fn patience(&self) -> Duration {
+        self.deadline + COUNTERS
     }
 
     fn serve(&mut self, not_before: Duration, limit: Duration) -> Result<Stepped, Failure> {
@@ -168,15 +183,39 @@ impl Part<'_> {
     }
 
     /// What this end's NIC has counted; empty where it cannot tell, and on loopback, which everything on a host shares.
-    fn counters(&mut self) -> std::collections::BTreeMap<String, u64> {
+    fn counters(&mut self) -> BTreeMap<String, u64> {
         let begun = Instant::now();
         let opened = self.end.opened();
         let read = match opened.link_layer {
-            LinkLayer::Loopback => Default::default(),
-            _ => counters::read(&Tree::host(), &opened.device, self.here.port).unwrap_or_default(),
+            LinkLayer::Loopback => BTreeMap::new(),
+            _ => read(&opened.device, self.here.port),
         };
         self.waited(begun);
         read
+    }
+}
+
+/// The counters of a NIC, read on a thread of their own: a driver that hangs must not hold the link.
+fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
+    // `mlx5_0:2` is how a port other than the first is named; they are read by device and port.
+    let device =
+        device.rsplit_once(':').filter(|(_, number)| number.parse::<u8>().is_ok()).map_or(device, |(name, _)| name);
+    let (device, (answer, read)) = (device.to_owned(), channel());
+    let work = move || {
+        // Nobody waits any more where it took too long.
+        let _ = answer.send(counters::read(&Tree::host(), &device, port));
+    };
+    match thread::Builder::new().name("counters".into()).spawn(work).map(|_| read.recv_timeout(COUNTERS)) {
+        Ok(Ok(Ok(counters))) => counters,
+        // What cannot be checked is left unchecked, and the report says so.
+        Ok(Ok(Err(failure))) => {
+            crate::log!("counters: {failure}");
+            BTreeMap::new()
+        }
+        _ => {
+            crate::log!("counters: not read within {} s", COUNTERS.as_secs());
+            BTreeMap::new()
+        }
     }
 }
 

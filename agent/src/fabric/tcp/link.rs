@@ -216,7 +216,9 @@ impl Link for Tcp {
     }
 
     fn give_up(&mut self) {
-        if let Some(channel) = &self.channel {
+        if let Some(channel) = &mut self.channel {
+            // Where it cannot be told any more, the end of the connection tells it.
+            let _ = channel.say(&Signal::GivenUp);
             channel.cut();
         }
     }

@@ -68,6 +68,8 @@ pub(super) enum Signal {
     Got(Measurement),
     /// Between passes: who says it has done its part of a case.
     Turn,
+    /// Who says it has failed: nothing more will come from it, and its own failure says why.
+    GivenUp,
 }
 
 /// The connection.
@@ -103,6 +105,9 @@ impl Channel {
     /// The connection broke, or what came is no signal.
     pub(super) fn hear(&mut self) -> Result<Signal, Failure> {
         match frame::read(&mut self.stream) {
+            Ok(Some(Signal::GivenUp)) => {
+                Err(Failure::new(Stage::Measure, Kind::Aborted, "the other end of the link failed"))
+            }
             Ok(Some(signal)) => Ok(signal),
             Ok(None) => Err(self.broke(&io::Error::other("the peer closed it"))),
             Err(error) => Err(self.broke(&error)),

@@ -2,6 +2,7 @@
 //! Letters wake nobody, so whoever waits looks for them.
 
 use std::{
+    ops::RangeInclusive,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -19,6 +20,8 @@ use crate::bench::control::Control;
 const SPIN: Duration = Duration::from_micros(50);
 /// Shortest pause between two looks.
 const SHORT: Duration = Duration::from_micros(50);
+/// The same for an end that may be part of what is measured.
+const QUIET: Duration = Duration::from_millis(1);
 /// Longest pause of an end that has nothing else to do.
 const IDLE: Duration = Duration::from_millis(1);
 /// Longest pause of an end that may be part of what is measured. The pauses grow with the time that has passed, so that the looks
@@ -54,7 +57,7 @@ impl Turns {
             mailbox.reader().check(Stage::Measure)?;
             control.check(Stage::Measure)?;
             let waited = begun.elapsed();
-            if waited < SPIN { thread::yield_now() } else { thread::sleep(pause(waited, IDLE)) }
+            if waited < SPIN { thread::yield_now() } else { thread::sleep(pause(waited, SHORT..=IDLE)) }
         }
         self.taken += 1;
         Ok(())
@@ -76,10 +79,10 @@ impl Turns {
                     return;
                 }
                 let past = begun.elapsed();
-                thread::park_timeout(if past < not_before {
-                    not_before - past
-                } else {
-                    pause(past - not_before, MEASURED)
+                let naps = if not_before.is_zero() { SHORT..=IDLE } else { QUIET..=MEASURED };
+                thread::park_timeout(match past.checked_sub(not_before) {
+                    None => not_before - past,
+                    Some(over) => pause(over, naps),
                 });
             }
         };
@@ -91,8 +94,8 @@ impl Turns {
 }
 
 /// A pause that is an eighth of the time that has passed: noticing takes no more than that share longer.
-fn pause(passed: Duration, longest: Duration) -> Duration {
-    (passed / 8).clamp(SHORT, longest)
+fn pause(passed: Duration, naps: RangeInclusive<Duration>) -> Duration {
+    (passed / 8).clamp(*naps.start(), *naps.end())
 }
 
 /// Looks for the peer's turn while it lives.

@@ -13,7 +13,7 @@ use railgauge_wire::{
 use super::super::{
     super::{failures::unexpected, links::Link},
     counters,
-    steps::{add, corrupted, is_bystander},
+    steps::{corrupted, is_bystander},
 };
 
 /// What an end answered to a case.
@@ -27,20 +27,31 @@ pub(super) fn of(host: &str, answer: Answer) -> Result<CaseAccount, Failure> {
     }
 }
 
-/// Both accounts as one sample. `waited` is the time in which the case must have happened.
+/// Both accounts as one sample. `pulls`: the bytes come to the initiator. `waited` is the time in which the case must have happened.
 ///
 /// # Errors
 /// What either end failed with; wrong bytes that arrived before it are told first.
 pub(super) fn sample(
     link: &Link,
+    pulls: bool,
     accounts: (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>),
     waited: Nanoseconds,
 ) -> Result<Sample, Failure> {
-    let checked = [&accounts.0, &accounts.1].into_iter().flatten().fold(Checked::default(), |mut sum, account| {
-        add(&mut sum, account.checked);
-        sum
-    });
+    // Only the end where bytes arrive can say whether they are right.
+    let sink = if pulls { &accounts.0 } else { &accounts.1 };
+    let checked = sink.as_ref().map(|account| account.checked).unwrap_or_default();
     whole(link, accounts, waited, checked).map_err(|failure| corrupted(checked, failure))
+}
+
+/// How much a failure tells of its cause. An end's own reason tells most. A broken fabric is what either end sees of the other's end.
+/// An end that does not answer the controller tells more than one that only waited for it.
+fn tells(failure: &Failure) -> u8 {
+    match failure.kind {
+        Kind::Fabric => 2,
+        Kind::Deadline if failure.stage == Stage::Converse => 1,
+        _ if is_bystander(failure) => 0,
+        _ => 3,
+    }
 }
 
 fn whole(
@@ -55,7 +66,7 @@ fn whole(
     };
     let (from, to) = match (complete(accounts.0, link.from.host()), complete(accounts.1, link.to.host())) {
         (Ok(from), Ok(to)) => (from, to),
-        (Err(from), Err(to)) if is_bystander(&from) && !is_bystander(&to) => return Err(to),
+        (Err(from), Err(to)) if tells(&to) > tells(&from) => return Err(to),
         (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
     };
     let nothing =

@@ -45,6 +45,10 @@ impl End {
         }
     }
 
+    fn has_failed(&self) -> bool {
+        self.said.as_ref().is_some_and(|said| said.as_ref().map_or(true, |account| account.failure.is_some()))
+    }
+
     /// What it said; the failure of an end that said nothing in time.
     fn take(self, limit: Duration) -> Result<CaseAccount, Failure> {
         self.said.unwrap_or_else(|| Err(self.asked.late(limit)))
@@ -58,13 +62,15 @@ impl Flight {
         Self { case, from, to, until: None }
     }
 
-    /// Waits until both have answered, at most `limit` from the first call on. The other end of one that has answered has no more
-    /// than `patience`: it is as far, or it hangs. The wait may be given up and begun again.
+    /// Waits until both have answered, at most `limit` from the first call on. Once the initiator has answered, or either end has
+    /// failed, the other has no more than `patience`: it is as far, or it hangs. The wait may be given up and begun again.
     pub(super) async fn answered(&mut self, hosts: (&str, &str), limit: Duration, patience: Duration) {
         let until = *self.until.get_or_insert_with(|| (Instant::now() + limit, limit));
         let (mut deadline, mut is_short) = (until.0, false);
         while self.from.said.is_none() || self.to.said.is_none() {
-            if (self.from.said.is_some() || self.to.said.is_some()) && !is_short {
+            // A responder that says it is done early must not take the initiator's time away.
+            let is_due = self.from.said.is_some() || self.to.has_failed();
+            if is_due && !is_short {
                 is_short = true;
                 deadline = deadline.min(Instant::now() + patience);
                 self.until = Some((deadline, patience));
@@ -76,6 +82,11 @@ impl Flight {
                 () = tokio::time::sleep_until(deadline) => return,
             }
         }
+    }
+
+    /// Gives up waiting: an agent does not answer anything.
+    pub(super) fn give_up(&mut self, waited: Duration) {
+        self.until = Some((Instant::now(), waited));
     }
 
     /// What both said.

@@ -29,10 +29,11 @@ use railgauge_wire::{
     case::CaseSpec,
     failure::{Failure, Kind, Stage},
     link::LinkId,
+    message::Ask,
     step::Timing,
     unit::{Bytes, Nanoseconds, NanosecondsI64},
 };
-use tokio::{sync::mpsc::UnboundedSender, task::JoinHandle};
+use tokio::task::JoinHandle;
 
 use self::{flight::Flight, pace::Place};
 use super::{
@@ -42,7 +43,7 @@ use super::{
         spine::now,
     },
     case::{HostAgent, Tried},
-    steps::{attribute, limit},
+    steps::{attribute, limit as limit_of_pass},
 };
 use crate::cluster::Agent;
 
@@ -77,9 +78,19 @@ pub(crate) struct Sweep {
     pub place: Place,
 }
 
-/// Runs the cases one after the other. What each came to is sent as soon as it is known; the last one has the link with it. Ends
-/// with the first that fails, and returns those that were not tried, and the time that the link took to open.
-pub(crate) async fn run(mut sweep: Sweep, done: UnboundedSender<Tried<Link>>) -> (VecDeque<(usize, Case)>, Duration) {
+/// What a sweep leaves.
+pub(crate) struct Left {
+    /// The cases that were not tried.
+    pub cases: VecDeque<(usize, Case)>,
+    /// The flow's place, for its next sweep.
+    pub place: Place,
+    /// The time that the link took to open.
+    pub opening: Duration,
+}
+
+/// Runs the cases one after the other. `done` gets what each came to as soon as it is known; the last one has the link with it. Ends
+/// with the first that fails.
+pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sync) -> Left {
     let (started_at, begun) = (now(), Instant::now());
     let joining = match sweep.warm.take() {
         Some(link) => Way::Open(link),
@@ -87,7 +98,7 @@ pub(crate) async fn run(mut sweep: Sweep, done: UnboundedSender<Tried<Link>>) ->
             Ok(joining) => Way::Joining(Box::new(joining)),
             Err(failure) => {
                 sweep.fail(started_at, failure, &done);
-                return (sweep.cases, begun.elapsed());
+                return sweep.left(begun.elapsed());
             }
         },
     };
@@ -100,13 +111,13 @@ pub(crate) async fn run(mut sweep: Sweep, done: UnboundedSender<Tried<Link>>) ->
             Err(failure) => {
                 let mut sweep = course.back();
                 sweep.fail(started_at, failure, &done);
-                return (sweep.cases, begun.elapsed());
+                return sweep.left(begun.elapsed());
             }
         },
     };
     let opening = begun.elapsed();
     course.all(&link, started_at, &done).await;
-    (course.back().cases, opening)
+    course.back().left(opening)
 }
 
 /// How the link comes to be.
@@ -118,6 +129,10 @@ enum Way {
 impl Sweep {
     fn test(&self) -> &Test {
         &self.plan.tests[self.index]
+    }
+
+    fn left(self, opening: Duration) -> Left {
+        Left { cases: self.cases, place: self.place, opening }
     }
 
     /// Opens a link for the cases.
@@ -133,11 +148,10 @@ impl Sweep {
     }
 
     /// The first case failed before there was a link.
-    fn fail(&mut self, started_at: String, failure: Failure, done: &UnboundedSender<Tried<Link>>) {
+    fn fail(&mut self, started_at: String, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let Some((_, case)) = self.cases.pop_front() else { return };
         let outcome = Outcome { case: case.id, repeat: self.repeat, started_at, link: None, result: Err(failure) };
-        // Nobody listens any more where the run was halted; so below.
-        let _ = done.send(Tried { case, open: None, outcome });
+        done(Tried { case, open: None, outcome });
     }
 
     /// What both ends are told of a cell.
@@ -163,7 +177,7 @@ impl Sweep {
     fn limit(&self) -> Duration {
         let test = self.test();
         let verify = if test.verify { 8 * test.deadline } else { Duration::ZERO };
-        limit(test) + verify + 2 * test.deadline + 2 * COUNTERS + MARGIN
+        limit_of_pass(test) + verify + 2 * test.deadline + 2 * COUNTERS + MARGIN
     }
 }
 
@@ -197,13 +211,15 @@ impl Offset {
         Self { known: None, read: Instant::now(), reading: Some(Self::read(ends)) }
     }
 
-    /// What it is; the reading that is under way is waited for only where there is none yet.
+    /// What it is, read anew if that was a while ago.
     async fn now(&mut self, ends: &(Agent, Agent)) -> Result<NanosecondsI64, Failure> {
-        let is_there = self.reading.as_ref().is_some_and(JoinHandle::is_finished);
-        if (is_there || self.known.is_none())
-            && let Some(reading) = self.reading.take()
-        {
+        if self.reading.is_none() && self.read.elapsed() > CLOCKS_HOLD {
+            (self.read, self.reading) = (Instant::now(), Some(Self::read(ends)));
+        }
+        if let Some(reading) = self.reading.take() {
             match reading.await {
+                // What was known before is better than nothing: a lost host shows itself elsewhere.
+                Ok(Err(_)) if self.known.is_some() => {}
                 Ok(known) => self.known = Some(known?),
                 Err(error) => {
                     let cause = format!("comparing the clocks was given up: {error}");
@@ -211,11 +227,7 @@ impl Offset {
                 }
             }
         }
-        let known = self.known;
-        if self.reading.is_none() && self.read.elapsed() > CLOCKS_HOLD {
-            (self.read, self.reading) = (Instant::now(), Some(Self::read(ends)));
-        }
-        known.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "the clocks were not compared"))
+        self.known.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "the clocks were not compared"))
     }
 }
 
@@ -253,8 +265,10 @@ impl Course {
     }
 
     /// Runs the cases until none is left or one fails.
-    async fn all(&mut self, link: &Link, mut started_at: String, done: &UnboundedSender<Tried<Link>>) {
+    async fn all(&mut self, link: &Link, mut started_at: String, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS) + MARGIN);
+        let beat = limit_of_pass(self.sweep.test()) + COUNTERS;
+        let (mut begun, mut overdue) = (Instant::now(), Instant::now() + beat);
         loop {
             self.tell();
             let Some((_, first)) = self.flights.front_mut() else {
@@ -267,10 +281,21 @@ impl Course {
             tokio::select! {
                 () = first.answered((link.from.host(), link.to.host()), limit, patience) => {}
                 () = self.sweep.place.changed(), if !self.sweep.cases.is_empty() => continue,
+                () = tokio::time::sleep_until(overdue.into()) => {
+                    // Neither end has said anything for so long: whether they are there at all.
+                    if !self.has_pulse().await
+                        && let Some((_, first)) = self.flights.front_mut()
+                    {
+                        first.give_up(begun.elapsed());
+                    }
+                    overdue = Instant::now() + beat;
+                    continue;
+                }
             }
+            (begun, overdue) = (Instant::now(), Instant::now() + beat);
             let Some((_, flight)) = self.flights.pop_front() else { return };
             let (case, accounts) = flight.accounts();
-            let result = self.result(link, accounts).await;
+            let result = self.result(link, case.cell.op.pulls(), accounts).await;
             let next = self.flights.front().map(|(cell, _)| *cell).or(self.sweep.cases.front().map(|(cell, _)| *cell));
             if let Some(next) = next {
                 self.sweep.place.at(next);
@@ -279,27 +304,39 @@ impl Course {
             let (record, repeat) = (Some(link.record.clone()), self.sweep.repeat);
             let started = std::mem::replace(&mut started_at, now());
             let outcome = Outcome { case: case.id, repeat, started_at: started, link: record, result };
-            let _ = done.send(Tried { case, open: is_over.then(|| link.clone()), outcome });
+            done(Tried { case, open: is_over.then(|| link.clone()), outcome });
             if is_over {
                 return;
             }
         }
     }
 
+    /// Whether both agents still say what time it is.
+    async fn has_pulse(&self) -> bool {
+        let ask = |agent: &Agent| {
+            let agent = agent.clone();
+            async move { agent.ask(Ask::Clock, COUNTERS).await }
+        };
+        let (from, to) = tokio::join!(ask(&self.ends.0), ask(&self.ends.1));
+        from.is_ok() && to.is_ok()
+    }
+
     /// What a case came to.
     ///
     /// # Errors
     /// As [`account::sample`]; a host that turned out to be lost is named before the host that noticed.
-    async fn result(&mut self, link: &Link, accounts: flight::Accounts) -> Result<Sample, Failure> {
+    async fn result(&mut self, link: &Link, pulls: bool, accounts: flight::Accounts) -> Result<Sample, Failure> {
         // Answers may come late, and several of them together: what the ends have accounted for since they had nothing to do says
         // how long this case can have taken, however long the answers took.
         let waited = Nanoseconds::from(self.since.elapsed()).saturating_sub(self.accounted);
-        let sample = match account::sample(link, accounts, waited) {
+        let sample = match account::sample(link, pulls, accounts, waited) {
             Ok(sample) => sample,
             Err(failure) => return Err(attribute(failure, link).await),
         };
         let spent = sample.spent.map_or(Nanoseconds::ZERO, |spent| spent.total()).max(sample.initiator.elapsed);
-        self.accounted = self.accounted.saturating_add(spent);
+        // Clocks differ, and that of a sleeping controller stands still: an end that accounted for more than passed here gains and
+        // loses nothing by it in the next case.
+        self.accounted = self.accounted.saturating_add(spent).min(self.since.elapsed().into());
         let Some(offset) = &mut self.offset else { return Ok(sample) };
         let offset = Some(offset.now(&self.ends).await?);
         Ok(Sample { offset, ..sample })

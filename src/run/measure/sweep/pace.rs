@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use parking_lot::Mutex;
 use railgauge_model::plan::model::Test;
 use railgauge_wire::{step::Window, unit::Nanoseconds};
 use tokio::sync::watch;
@@ -15,9 +16,15 @@ const TIME: Duration = Duration::from_secs(1);
 /// The pace of a round.
 #[derive(Clone)]
 pub(crate) struct Pace {
-    /// The cell that each flow is at; `None` for a flow that is over.
-    at: Arc<watch::Sender<Vec<Option<usize>>>>,
+    state: Arc<State>,
     ahead: usize,
+}
+
+struct State {
+    /// The cell that each flow is at; `None` for a flow that is over.
+    at: Mutex<Vec<Option<usize>>>,
+    /// The last cell that any flow may be told of; all of them while there is no more than one flow.
+    last: watch::Sender<usize>,
 }
 
 impl Pace {
@@ -30,51 +37,64 @@ impl Pace {
         let cell = (test.warm_up + Duration::from(window)).as_nanos();
         let fit = TIME.as_nanos().checked_div(cell).and_then(|cells| usize::try_from(cells).ok());
         // Iterations take nobody knows how long.
-        let ahead = if window.is_zero() { CELLS } else { fit.unwrap_or(CELLS).max(CELLS) };
-        Self { at: Arc::new(watch::Sender::new(Vec::new())), ahead }
+        Self::of(if window.is_zero() { CELLS } else { fit.unwrap_or(CELLS).max(CELLS) })
     }
 
-    /// A flow's place in it.
-    pub(crate) fn place(&self) -> Place {
-        let mut own = 0;
-        self.at.send_modify(|at| {
-            own = at.len();
-            at.push(Some(0));
+    fn of(ahead: usize) -> Self {
+        let (at, last) = (Mutex::default(), watch::Sender::new(usize::MAX));
+        Self { state: Arc::new(State { at, last }), ahead }
+    }
+
+    /// A flow's place in it, at its first cell. All places of a round are taken before its first flow begins.
+    pub(crate) fn place(&self, first: usize) -> Place {
+        let own = self.change(|at| {
+            at.push(Some(first));
+            at.len() - 1
         });
-        Place { pace: self.clone(), changes: self.at.subscribe(), own }
+        Place { pace: self.clone(), last: self.state.last.subscribe(), own }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<Option<usize>>) -> T) -> T {
+        let mut at = self.state.at.lock();
+        let changed = change(&mut at);
+        let mut running = at.iter().flatten();
+        let last = match (running.clone().min(), running.nth(1)) {
+            (Some(slowest), Some(_)) => slowest.saturating_add(self.ahead),
+            _ => usize::MAX,
+        };
+        self.state.last.send_if_modified(|known| std::mem::replace(known, last) != last);
+        changed
     }
 }
 
 /// A flow's place. Dropping it lets the others go on without the flow.
 pub(crate) struct Place {
     pace: Pace,
-    changes: watch::Receiver<Vec<Option<usize>>>,
+    last: watch::Receiver<usize>,
     own: usize,
 }
 
 impl Place {
     /// The flow has come to a cell, by its number in the round.
     pub(crate) fn at(&self, cell: usize) {
-        self.pace.at.send_modify(|at| at[self.own] = Some(cell));
+        self.pace.change(|at| at[self.own] = Some(cell));
     }
 
     /// Whether it may be told of a cell.
     pub(crate) fn may_begin(&self, cell: usize) -> bool {
-        let at = self.changes.borrow();
-        let others = at.iter().enumerate().filter(|(place, _)| *place != self.own).filter_map(|(_, at)| *at);
-        others.min().is_none_or(|slowest| cell <= slowest.saturating_add(self.pace.ahead))
+        cell <= *self.last.borrow()
     }
 
     /// Resolves when something has changed since the last call.
     pub(crate) async fn changed(&mut self) {
         // The sender lives in `self`.
-        let _ = self.changes.changed().await;
+        let _ = self.last.changed().await;
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.pace.at.send_modify(|at| at[self.own] = None);
+        self.pace.change(|at| at[self.own] = None);
     }
 }
 
@@ -82,20 +102,16 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn pace(ahead: usize) -> Pace {
-        Pace { at: Arc::new(watch::Sender::new(Vec::new())), ahead }
-    }
-
     #[test]
     fn a_flow_by_itself_is_told_of_everything_at_once() {
-        let pace = pace(2);
-        assert!(pace.place().may_begin(1000));
+        let pace = Pace::of(2);
+        assert!(pace.place(0).may_begin(1000));
     }
 
     #[test]
     fn no_flow_runs_far_ahead_of_the_slowest_one() {
-        let pace = pace(2);
-        let (fast, slow) = (pace.place(), pace.place());
+        let pace = Pace::of(2);
+        let (fast, slow) = (pace.place(0), pace.place(0));
         fast.at(2);
         assert!(fast.may_begin(2) && !fast.may_begin(3));
         slow.at(1);
@@ -106,8 +122,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_hears_of_the_slowest_one() {
-        let pace = pace(0);
-        let (mut fast, slow) = (pace.place(), pace.place());
+        let pace = Pace::of(0);
+        let (mut fast, slow) = (pace.place(0), pace.place(0));
         let wait = async {
             while !fast.may_begin(1) {
                 fast.changed().await;

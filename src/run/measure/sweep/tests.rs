@@ -81,9 +81,20 @@ fn account() -> CaseAccount {
     CaseAccount { checked, measured: Some(Box::new(measured)), spent, ..CaseAccount::default() }
 }
 
-/// Plays an agent that answers no join and no case before it knows of `all` cases; the case at `fails` it cannot do, and refuses
-/// those behind it. Returns what it was asked, in a word each.
-async fn play(stream: DuplexStream, all: usize, fails: Option<usize>) -> Vec<&'static str> {
+fn good(_: usize) -> Result<Answer, Failure> {
+    Ok(Answer::Case(Box::new(account())))
+}
+
+fn failed(kind: Kind) -> Result<Answer, Failure> {
+    let failure = Some(Failure::new(Stage::Measure, kind, "not here"));
+    Ok(Answer::Case(Box::new(CaseAccount { failure, ..CaseAccount::default() })))
+}
+
+/// What an agent answers to a case, by its number.
+type Answers = fn(usize) -> Result<Answer, Failure>;
+
+/// Plays an agent that answers no join and no case before it knows of `all` cases. Returns what it was asked, in a word each.
+async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'static str> {
     let (mut from, mut to) = tokio::io::split(stream);
     to.write_all(frame::MAGIC).await.unwrap();
     let (mut asked, mut held, mut known) = (Vec::new(), Vec::new(), 0);
@@ -110,16 +121,8 @@ async fn play(stream: DuplexStream, all: usize, fails: Option<usize>) -> Vec<&'s
             }
             Ask::Case { .. } => {
                 asked.push("case");
-                let outcome = match fails {
-                    Some(at) if known == at => {
-                        let failure = Failure::new(Stage::Measure, Kind::Unsupported, "not here");
-                        Ok(Answer::Case(Box::new(CaseAccount { failure: Some(failure), ..CaseAccount::default() })))
-                    }
-                    Some(at) if known > at => Err(Failure::new(Stage::Measure, Kind::Aborted, "one before failed")),
-                    _ => Ok(Answer::Case(Box::new(account()))),
-                };
+                held.push((id, answers_with(known)));
                 known += 1;
-                held.push((id, outcome));
             }
             _ => answers.push((id, Ok(Answer::Done))),
         }
@@ -133,23 +136,23 @@ async fn play(stream: DuplexStream, all: usize, fails: Option<usize>) -> Vec<&'s
 }
 
 /// What a sweep over all cases of the plan came to, what was left, and what each agent was asked.
-async fn sweep(fails: Option<usize>) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
+async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
     let plan = Arc::new(plan());
     let cases = cases(&plan);
     let (mut agents, mut players) = (Vec::new(), Vec::new());
-    for host in ["a", "b"] {
+    for (host, answers) in ["a", "b"].into_iter().zip(answers) {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
-        players.push(tokio::spawn(play(theirs, CASES, fails)));
+        players.push(tokio::spawn(play(theirs, CASES, answers)));
         let (from, to) = tokio::io::split(ours);
         agents.push((Agent::over(host, "run", from, to).await.unwrap(), Arc::new(HostFacts::default())));
     }
     let (to, from) = (agents.pop().unwrap(), agents.pop().unwrap());
-    let place = Pace::new(&plan.tests[0]).place();
+    let place = Pace::new(&plan.tests[0]).place(0);
     let max_size = Bytes::from_mib(1);
     let sweep = Sweep { plan, index: 0, cases, repeat: 0, from, to, warm: None, id: 1, max_size, place };
     let (done, mut tried) = mpsc::unbounded_channel();
-    let (left, _) =
-        tokio::time::timeout(Duration::from_secs(60), run(sweep, done)).await.expect("it waits for an answer");
+    let keep = move |tried| drop(done.send(tried));
+    let left = tokio::time::timeout(Duration::from_secs(60), run(sweep, keep)).await.expect("it waits for an answer");
     let mut all = Vec::new();
     while let Some(one) = tried.recv().await {
         all.push(one);
@@ -164,12 +167,12 @@ async fn sweep(fails: Option<usize>) -> (Vec<Tried<Link>>, usize, [Vec<&'static 
         }
         asked
     };
-    (all, left.len(), asked.try_into().unwrap())
+    (all, left.cases.len(), asked.try_into().unwrap())
 }
 
 #[tokio::test]
 async fn a_link_costs_two_round_trips_however_many_sizes_there_are() {
-    let (tried, left, asked) = sweep(None).await;
+    let (tried, left, asked) = sweep([good, good]).await;
     assert_eq!(left, 0);
     assert_eq!(tried.iter().map(|tried| tried.case.id).collect::<Vec<_>>(), (0..CASES as u64).collect::<Vec<_>>());
     assert!(tried.iter().all(|tried| tried.outcome.result.is_ok()), "{:?}", tried[0].outcome);
@@ -182,9 +185,50 @@ async fn a_link_costs_two_round_trips_however_many_sizes_there_are() {
 
 #[tokio::test]
 async fn what_stands_behind_a_failed_case_was_not_tried() {
-    let (tried, left, _) = sweep(Some(3)).await;
+    let fourth_fails: Answers = |number| match number {
+        0..3 => good(number),
+        3 => failed(Kind::Unsupported),
+        _ => Err(Failure::new(Stage::Measure, Kind::Aborted, "one before failed")),
+    };
+    let (tried, left, _) = sweep([fourth_fails, fourth_fails]).await;
     assert_eq!((tried.len(), left), (4, CASES - 4));
     let failure = tried[3].outcome.result.as_ref().unwrap_err();
     assert_eq!((failure.kind, failure.host.as_deref()), (Kind::Unsupported, Some("a")));
     assert!(tried[..3].iter().all(|tried| tried.outcome.result.is_ok()));
+}
+
+#[tokio::test]
+async fn only_the_end_where_bytes_arrive_says_whether_they_are_right() {
+    let wrong: Answers = |_| {
+        let checked = Checked { verified: Bytes(64), wrong: Bytes(1), first_wrong: Some(0) };
+        Ok(Answer::Case(Box::new(CaseAccount { checked, ..account() })))
+    };
+    let wrong_of = |tried: &Tried<Link>| tried.outcome.result.as_ref().ok().map(|sample| sample.checked.wrong);
+    // The bytes of a write arrive at the responder.
+    let (tried, _, _) = sweep([wrong, good]).await;
+    assert!(tried.iter().all(|tried| wrong_of(tried) == Some(Bytes::ZERO)));
+    let (tried, _, _) = sweep([good, wrong]).await;
+    assert!(tried.iter().all(|tried| wrong_of(tried) == Some(Bytes(1))));
+}
+
+#[tokio::test]
+async fn of_two_failures_the_one_with_a_reason_is_told() {
+    for (from, to, told) in [
+        (Kind::Fabric, Kind::Configuration, "b"),
+        (Kind::Deadline, Kind::Fabric, "b"),
+        (Kind::Fabric, Kind::Fabric, "a"),
+        (Kind::Unsupported, Kind::Fabric, "a"),
+    ] {
+        let fails = |kind| -> Answers {
+            match kind {
+                Kind::Fabric => |_| failed(Kind::Fabric),
+                Kind::Configuration => |_| failed(Kind::Configuration),
+                Kind::Deadline => |_| failed(Kind::Deadline),
+                _ => |_| failed(Kind::Unsupported),
+            }
+        };
+        let (tried, left, _) = sweep([fails(from), fails(to)]).await;
+        let failure = tried[0].outcome.result.as_ref().unwrap_err();
+        assert_eq!((failure.host.as_deref(), left), (Some(told), CASES - 1), "{from:?} {to:?}: {failure}");
+    }
 }
