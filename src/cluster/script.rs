@@ -145,10 +145,11 @@ pub(crate) fn sh<'a>(script: &str, arguments: impl IntoIterator<Item = &'a str>)
     words
 }
 
-/// The marked lines of a script's answer, without their mark.
+/// The marked lines of a script's answer, without their mark. A line without an end is a part of one: the stream was cut.
 pub(crate) fn answers(stdout: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(stdout);
-    text.lines().filter_map(|line| Some(line.split_once(MARK)?.1.trim_end().to_owned())).collect()
+    let complete = text.rfind('\n').map_or("", |end| &text[..end]);
+    complete.lines().filter_map(|line| Some(line.split_once(MARK)?.1.trim_end().to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -257,5 +258,10 @@ mod tests {
     fn chatter_is_not_an_answer() {
         let text = b"Welcome!\n@railgauge machine x86_64\r\nno newline @railgauge have\n";
         assert_eq!(answers(text), ["machine x86_64", "have"]);
+    }
+
+    #[test]
+    fn a_part_of_a_line_is_not_an_answer() {
+        assert_eq!(answers(b"@railgauge machine x86_64\n@railgauge directory /root/.cac"), ["machine x86_64"]);
     }
 }
