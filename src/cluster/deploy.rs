@@ -67,6 +67,11 @@ impl Deployed {
         }
     }
 
+    /// Whether an agent may go on after the streams to it are cut.
+    pub(crate) fn may_outlive(&self) -> bool {
+        self.0.as_ref().is_some_and(|traces| traces.way.may_outlive())
+    }
+
     /// Takes the agent's file away unless it is to stay, and lets the host go. `pid` is the ended agent.
     pub(crate) async fn clear(mut self, pid: u32) {
         if let Some(traces) = self.0.take() {

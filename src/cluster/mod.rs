@@ -46,7 +46,7 @@ pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
 pub use deploy::cleared;
 pub use group::end_all;
-pub use launcher::{allocation, ending};
+pub use launcher::{allocation, ending, pods};
 pub use log::LogSink;
 pub(crate) use once::{Said, run_once};
 pub use revoked::revoked;

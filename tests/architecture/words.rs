@@ -40,6 +40,8 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/cli/run.rs", "/proc/self/status"),
     ("src/cluster/deploy.rs", "answers of the deploy script, for the program"),
     ("src/cli/submit/job.rs", "names of sbatch's variables"),
+    ("src/cluster/launcher/engine", "messages of podman and docker"),
+    ("src/cluster/launcher/kubectl", "states of pods, and kubectl's messages"),
     ("src/cluster/launcher/slurm", "states of jobs and nodes, and srun's messages"),
     ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
     ("src/cluster/script.rs", "answers of the deploy script, for the program"),

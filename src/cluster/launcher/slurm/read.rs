@@ -42,7 +42,7 @@ pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
     // The same names as in SLURM_TOPOLOGY_ADDR, which only tasks of steps have, each that of its own node.
     let switches = topology().map(|text| switches(&text)).unwrap_or_default();
-    Some(Allocation { job, nodes, switches })
+    Some(Allocation { job, nodes, switches, pods: None })
 }
 
 /// Time for slurmctld to tell the topology: a plan must be read where it is down, too.
