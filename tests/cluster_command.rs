@@ -54,7 +54,9 @@ async fn a_command_that_does_not_share_our_files_gets_the_agent() {
     let agent = one(launch, host("gpu1", "nowhere"), &Log::default()).await.unwrap();
     assert!(agent.ask(Ask::Clock, SOON).await.is_ok());
     let left = listing(&agents);
-    assert!(left.len() == 2 && left[1].ends_with(&format!("-{}", agent.pid())), "{left:?}");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", agent.pid())).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().to_owned();
+    assert!(left.len() == 2 && left[1].ends_with(&format!("-{parent}")), "{left:?}");
     agent.close().await;
     assert_eq!(listing(&agents), [""; 0]);
 }
@@ -114,8 +116,9 @@ async fn a_command_that_is_not_there_or_fails_is_told() {
 
 /// A launcher's command on whose hosts the agent's start ends in this way; everything else works.
 fn start_ends(with: &str) -> Launcher {
-    let script = format!("case $3 in *\"read -r v\"*) {with};; esac; exec \"$@\"");
-    command(&["sh", "-c", &script, "{host}"])
+    let start = "for w; do case $w in *\"read -r v\"*) w=$RG_START;; esac; shift; set -- \"$@\" \"$w\"; done";
+    let set = format!("RG_START={}", railgauge_wire::shell::quoted(with));
+    command(&["sh", "-c", &format!("{set}; {start}; exec \"$@\""), "{host}"])
 }
 
 #[tokio::test]

@@ -53,10 +53,12 @@ async fn the_agent_is_sent_started_and_taken_away() {
     let left = sshd.left();
     assert_eq!(left.len(), 2, "{left:?}");
     assert!(left[0].starts_with("agent-") && left[1].starts_with("use-"), "{left:?}");
-    assert!(left[1].ends_with(&format!("-{}", agent.pid())), "{left:?}");
+    // The name is held by the shell that waits for the agent and takes it away.
+    assert!(left[1].ends_with(&format!("-{}", ancestors(agent.pid())[1].0)), "{left:?}");
     let mode = fs::metadata(sshd.path("cache/railgauge")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     assert!(log.text().contains("gpu1: fake agent"), "{}", log.text());
+    assert!(!log.text().contains("@railgauge"), "{}", log.text());
     agent.close().await;
     assert!(!is_alive(agent.pid()));
     assert_eq!(sshd.left(), [""; 0]);
@@ -213,7 +215,7 @@ async fn an_agent_killed_by_hand_is_lost_with_its_hosts_name() {
 async fn a_host_that_goes_away_is_lost_in_sshs_words() {
     let sshd = sshd!("");
     let agent = one(launch(sshd.launcher()), host("gpu7", "127.0.0.1"), &Log::default()).await.unwrap();
-    // The server process of this connection: the agent's grandparent, or parent if the shell became the agent.
+    // The server process of this connection.
     let server = ancestors(agent.pid()).into_iter().find(|(_, name)| name.starts_with("sshd")).unwrap();
     assert!(Command::new("kill").args(["-9", &server.0.to_string()]).status().unwrap().success());
     let failure = tokio::time::timeout(SOON, agent.gone()).await.unwrap();

@@ -18,9 +18,9 @@ use kubernetes::{Cluster, Front, fronts};
 use railgauge::{Running, Scene, program};
 use serde_json::{Value, json};
 
-/// Text in the words of the process that becomes the agent, and of the one that stores its file.
+/// Text in the words of the process that becomes the agent, and in those that take its file.
 const AGENT: &str = "read -r v";
-const STORE: &str = "cat > ";
+const STORE: &str = "head -c";
 const THREE: [(&str, &str); 3] = [("rg-a", "n1"), ("rg-b", "n2"), ("rg-c", "n3")];
 
 /// A plan of so many cases on what `hosts` says.

@@ -175,6 +175,7 @@ fn every_refusal_says_what_to_do_and_contacts_nobody() {
         (&["--hosts-file", "empty"], "empty lists no hosts; write one hostlist on each line"),
         (&["--hosts-file", "bad"], "bad, line 2: `gpu[3-1]`: "),
         (&["--ssh-config", "missing"], "cannot read missing: "),
+        (&["a,b", "--offline", "--ssh-config", "missing"], "cannot read missing: "),
         (&["--ssh-config", "patterns"], "patterns has no Host entry that names a host"),
         (&["--slurm"], "SLURM_JOB_NODELIST is not set, so this is not inside an allocation"),
         (&["a,b", "--via", "rsh"], "--via rsh: there is no such launcher; there are local, ssh, "),

@@ -49,6 +49,8 @@ fn on_a_real_slurm() {
     type Case = (&'static str, fn(&Slurm));
     let cases: &[Case] = &[
         ("inside an allocation", inside_an_allocation),
+        ("GPUs asked for in all", gpus_asked_for_in_all),
+        ("slurmctld is asked little", slurmctld_is_asked_little),
         ("command lines of the documentation", a_command_line_of_srun),
         ("outside an allocation", outside_an_allocation),
         ("a node outside the allocation", a_node_outside),
@@ -101,6 +103,37 @@ fn inside_an_allocation(slurm: &Slurm) {
         assert_eq!(facts[name]["processors_allowed"], threads, "{name}");
     }
     assert_eq!(scene.results().measured().len(), scene.results().planned().len());
+}
+
+/// A job that asked for a number of GPUs may have fewer on one of its nodes: each agent has those of its node.
+fn gpus_asked_for_in_all(slurm: &Slurm) {
+    let scene = Scene::new();
+    let ended = scene.spawn(allocated(slurm, &scene, &["--nodes=2", "--gpus=3"], &plan("{}", "{}", 1)), "run").end();
+    ended.expect(0);
+    let facts: Value =
+        serde_json::from_str(&std::fs::read_to_string(scene.results().path("facts.json")).unwrap()).unwrap();
+    let mut visible: Vec<&str> =
+        facts.as_object().unwrap().values().map(|facts| facts["cuda_visible"].as_str().unwrap()).collect();
+    visible.sort_unstable();
+    assert_eq!(visible, ["0", "0,1"]);
+}
+
+/// Steps that end as they were told to are no reason to ask why.
+fn slurmctld_is_asked_little(slurm: &Slurm) {
+    let scene = Scene::new();
+    let asked = scene.path("asked");
+    let found = slurm.says(&["sh", "-c", "command -v scontrol"]);
+    let folder = scene.path("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let script = format!("#!/bin/sh\necho \"$*\" >> '{}'\nexec '{found}' \"$@\"\n", asked.display());
+    std::fs::write(folder.join("scontrol"), script).unwrap();
+    std::fs::set_permissions(folder.join("scontrol"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut command = allocated(slurm, &scene, &["--nodes=4"], &plan("{}", "{}", 1));
+    command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+    scene.spawn(command, "run").end().expect(0);
+    let asked = std::fs::read_to_string(asked).unwrap();
+    let questions: Vec<&str> = asked.lines().filter(|line| !line.contains("topology")).collect();
+    assert!(asked.contains("topology") && questions.is_empty(), "{questions:?}");
 }
 
 fn a_command_line_of_srun(slurm: &Slurm) {
@@ -274,12 +307,16 @@ fn a_killed_slurmstepd(slurm: &Slurm) {
 }
 
 fn a_killed_slurmd(slurm: &Slurm) {
-    for pid in slurm.processes("slurmd -D -N n2") {
-        assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
-    }
     let scene = Scene::new();
-    let options = ["--nodelist=n[1-2]", "--no-kill"];
-    let ended = scene.spawn(allocated(slurm, &scene, &options, &plan("{}", "{}", 1)), "run").end();
+    let path = scene.write("plan.toml", &plan("{}", "{}", 1));
+    let daemons: Vec<String> = slurm.processes("slurmd -D -N n2").iter().map(u32::to_string).collect();
+    assert!(!daemons.is_empty());
+    // Once the nodes are given: a job that asks for a node that is down waits for it.
+    let killing = format!("kill -KILL {} && exec \"$@\"", daemons.join(" "));
+    let words = ["salloc", "--quiet", "--nodelist=n[1-2]", "--no-kill", "sh", "-c", &killing, "sh"];
+    let run = scene.run_directory();
+    let own = ["run", path.to_str().unwrap(), "-o", run.to_str().unwrap()];
+    let ended = scene.spawn(behind(slurm, &words, &own), "run").end();
     ended.expect(3);
     ended.says("slurmd of n2 does not answer");
     slurm.revive("n2");

@@ -25,7 +25,7 @@ class Agent:
         if self.process.stdout.readline() != b"\x01railgauge-agent\n":
             sys.exit(f"the agent does not greet: {' '.join(map(str, command))}")
         self.next, self.kept = 0, {}
-        self.ask({"Hello": {"protocol": 4, "run_id": "bench", "host": "bench"}})
+        self.ask({"Hello": {"protocol": 5, "run_id": "bench", "host": "bench"}})
 
     def post(self, ask):
         """Sends a request and returns its number."""

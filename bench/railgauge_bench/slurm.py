@@ -6,6 +6,7 @@ runs steps as processes of this machine.
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -68,11 +69,23 @@ def missing():
     return sorted({package for name, package in NEEDED.items() if shutil.which(name, path=PATH) is None})
 
 
+# Ports from which the kernel gives none to clients (ip_local_port_range begins at 32768): a client that takes one between the look and
+# the daemon's start would stand in its way.
+PORTS = range(15000, 32000)
+
+
 def free_ports(count):
     """Ports of loopback that nobody uses at this moment."""
-    held = [socket.socket() for _ in range(count)]
-    for one in held:
-        one.bind(("127.0.0.1", 0))
+    held = []
+    for port in random.sample(PORTS, len(PORTS)):
+        one = socket.socket()
+        try:
+            one.bind(("127.0.0.1", port))
+            held.append(one)
+        except OSError:
+            one.close()
+        if len(held) == count:
+            break
     ports = [one.getsockname()[1] for one in held]
     for one in held:
         one.close()

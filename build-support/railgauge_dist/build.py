@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .fetch import ARM, Zig, rust_for_arm, rustc_wrapper
-from .shell import ROOT, Problem, cargo, run, say
+from .shell import ROOT, Problem, Unavailable, cargo, run, say, skipped
 
 X86 = "x86_64-unknown-linux-gnu"
 TARGET = ROOT / "target/dist"
@@ -124,6 +124,19 @@ class Builder:
         self.notes.insert(0, f"{agent.name}: {agent.target}, needs glibc {check_glibc(file, agent.glibc)}, {rust}")
         return file
 
+    def agents(self, is_quick):
+        """Build the agents; return them with their files. To try the rest of a release (`is_quick`) those are left out for which
+        something cannot be fetched."""
+        built = []
+        for agent in AGENTS:
+            try:
+                built.append((agent, self.agent(agent)))
+            except Unavailable as problem:
+                if not is_quick or agent.target == X86:
+                    raise
+                skipped(f"{agent.name} was not built: {problem}")
+        return built
+
     def controller(self):
         """Build the controller in its release form; return its file."""
         say(f"building railgauge for glibc {CONTROLLER_GLIBC}; its release form takes some minutes")
@@ -131,6 +144,16 @@ class Builder:
         self.notes.insert(0, f"railgauge: {X86}, needs glibc {check_glibc(file, CONTROLLER_GLIBC)}, "
                              f"{run('rustc', '--version').strip()}")
         return file
+
+
+def own_agent():
+    """The agent for this machine's own C library, without zig: to try the rest of a release where zig cannot be had."""
+    say("building railgauge-agent for this machine alone")
+    run(cargo(), "build", "--locked", "--profile", "agent", "-p", "railgauge-agent", "--bin", "railgauge-agent")
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    file = target / "agent/railgauge-agent"
+    newest, _ = newest_glibc(file)
+    return Agent("railgauge-agent", X86, ".".join(map(str, newest))), file
 
 
 def debug_controller(into):

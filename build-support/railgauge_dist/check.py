@@ -1,27 +1,28 @@
 """Tries a release: unpacked, with nothing of the build around it."""
 import json
-import os
 import shutil
 import struct
 import subprocess
 import tempfile
 from pathlib import Path
 
-from .build import AGENTS, check_glibc
+from .build import check_glibc
 from .fetch import ARM, arm_libraries
-from .shell import Problem, run, say
+from .shell import Problem, run, say, skipped
 
 GREETING = b"\x01railgauge-agent\n"
 ARM_ROOT = ("qemu-aarch64-static", "qemu-aarch64")
+# Seconds that a program of a release may take on a busy machine: a run of local agents with an unoptimised controller, anything
+# else.
+RUN, SHORT = 600, 120
 
 
-def skipped(what):
-    """Note what could not be tried, also for ./test."""
-    say(f"SKIPPED: {what}")
-    listed = os.environ.get("RAILGAUGE_SKIPPED")
-    if listed:
-        with open(listed, "a", encoding="utf-8") as file:
-            file.write(f"dist: {what}\n")
+def limited(words, seconds, **options):
+    """Run a program that must end in time."""
+    try:
+        return subprocess.run(words, timeout=seconds, check=False, **options)
+    except subprocess.TimeoutExpired as error:
+        raise Problem(f"`{' '.join(map(str, words[:4]))}` did not end within {seconds} s") from error
 
 
 def bare(home):
@@ -37,8 +38,8 @@ def all_measured(status, cases):
 
 def measure(program, plan, into):
     """Run a plan of local agents; refuse one with a case that was not measured or not verified."""
-    done = subprocess.run([program, "-q", "run", plan, "-o", into / "run"], cwd=into, env=bare(into), check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = limited([program, "-q", "run", plan, "-o", into / "run"], RUN, cwd=into, env=bare(into), stdout=subprocess.PIPE,
+                   stderr=subprocess.STDOUT, text=True)
     verdicts = into / "run/verdicts.json"
     cases = json.loads(verdicts.read_text("utf-8"))["cases"] if verdicts.is_file() else None
     if cases is None or not all_measured(done.returncode, cases) or not (into / "run/report.html").is_file():
@@ -48,9 +49,9 @@ def measure(program, plan, into):
 
 def tarball(release, into):
     """Unpack, check the sums, follow a link to the program, measure."""
-    run("tar", "xf", release.tarball, "-C", into)
+    run("tar", "xf", release.tarball, "-C", into, timeout=SHORT)
     folder = into / release.name
-    run("sha256sum", "--quiet", "-c", "SHA256SUMS", cwd=folder)
+    run("sha256sum", "--quiet", "-c", "SHA256SUMS", cwd=folder, timeout=SHORT)
     link = into / "railgauge"
     link.symlink_to(folder / "bin/railgauge")
     home = into / "home"
@@ -63,16 +64,15 @@ def tarball(release, into):
 def package(release, into):
     """Unpack the Debian package and have its program find the agents below lib."""
     root = into / "package"
-    run("dpkg-deb", "-x", release.package, root)
+    run("dpkg-deb", "-x", release.package, root, timeout=SHORT)
     home = into / "home2"
     home.mkdir()
     plan = root / "usr/share/doc/railgauge/plans/quickstart.toml"
-    done = subprocess.run([root / "usr/bin/railgauge", "-q", "preflight", plan], cwd=home, env=bare(home), check=False,
-                          stdout=subprocess.DEVNULL)
+    done = limited([root / "usr/bin/railgauge", "-q", "preflight", plan], SHORT, cwd=home, env=bare(home), stdout=subprocess.DEVNULL)
     # 3: the facts of a machine without RDMA leave things open; without an agent it would be 4.
     if done.returncode not in (0, 3):
         raise Problem(f"the package's `railgauge preflight` ended with status {done.returncode}")
-    for part in [f"usr/lib/railgauge/{agent.name}" for agent in AGENTS] + ["usr/share/man/man1/railgauge-run.1.gz"]:
+    for part in [f"usr/lib/railgauge/{agent.name}" for agent in release.agents] + ["usr/share/man/man1/railgauge-run.1.gz"]:
         if not (root / part).is_file():
             raise Problem(f"the package has no {part}")
 
@@ -84,7 +84,7 @@ def shells(folder):
               ("fish", "fish/vendor_completions.d/railgauge.fish"))
     for shell, file in places:
         if shutil.which(shell):
-            run(shell, "-n", share / file)
+            run(shell, "-n", share / file, timeout=SHORT)
         else:
             skipped(f"completions for {shell}: it is not installed")
     pages = sorted((share / "man/man1").glob("railgauge*.1"))
@@ -93,7 +93,7 @@ def shells(folder):
     if shutil.which("bash"):
         script = f'. {share / places[0][1]}; COMP_WORDS=(railgauge pre); COMP_CWORD=1; _railgauge railgauge pre railgauge; ' \
                  'echo "${COMPREPLY[@]}"'
-        if run("bash", "-c", script).split() != ["preflight"]:
+        if run("bash", "-c", script, timeout=SHORT).split() != ["preflight"]:
             raise Problem("bash does not complete `railgauge pre` to `preflight`")
 
 
@@ -103,22 +103,21 @@ def greets(words, version):
         data = json.dumps(message).encode()
         return struct.pack(">I", len(data)) + data
     hello = {"id": 1, "ask": {"Hello": {"protocol": version, "run_id": "dist", "host": "dist"}}}
-    done = subprocess.run(words, input=frame(hello) + frame({"id": 2, "ask": "Bye"}), stdout=subprocess.PIPE, timeout=120,
-                          check=False)
+    done = limited(words, SHORT, input=frame(hello) + frame({"id": 2, "ask": "Bye"}), stdout=subprocess.PIPE)
     if done.returncode != 0 or not done.stdout.startswith(GREETING) or b'"Hello"' not in done.stdout:
         raise Problem(f"{words[-1]} did not greet: status {done.returncode}, {done.stdout[:200]!r}")
 
 
 def check(release, protocol):
     """All of it."""
-    for agent in AGENTS:
+    for agent in release.agents:
         check_glibc(release.folder / "bin" / agent.name, agent.glibc)
     with tempfile.TemporaryDirectory() as name:
         into = Path(name)
         folder = tarball(release, into)
         package(release, into)
         shells(folder)
-        for agent in AGENTS:
+        for agent in release.agents:
             words = [folder / "bin" / agent.name]
             if agent.target == ARM:
                 emulator = next(filter(None, map(shutil.which, ARM_ROOT)), None)

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from .shell import Problem, cache, run, say
+from .shell import Problem, Unavailable, cache, fetched, run, say
 
 ARM = "aarch64-unknown-linux-gnu"
 TOOLS = Path(__file__).with_name("tools.txt")
@@ -50,7 +50,7 @@ class Zig:
         """Have pip fetch, check and unpack the pinned files."""
         say("fetching zig and cargo-zigbuild")
         pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
-        run(*pip, "install", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-compile", "--root-user-action",
+        fetched(*pip, "install", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--no-compile", "--root-user-action",
             "ignore", "--target", folder, "-r", TOOLS)
 
     def env(self):
@@ -73,7 +73,7 @@ class Apt:
                         "Dir::State::Lists": private / "lists", "Dir::State::Status": "/dev/null",
                         "Dir::Cache": private / "cache"}
             self.options = [word for key, value in settings.items() for word in ("-o", f"{key}={value}")]
-            run("apt-get", "-qq", *self.options, "update")
+            fetched("apt-get", "-qq", *self.options, "update")
 
     def candidate(self, name):
         """The version that would be installed; None where there is no such package."""
@@ -89,7 +89,9 @@ class Apt:
         """Fetch a package, which apt checks, and unpack it. Note its name and sum."""
         work = into / "package"
         work.mkdir()
-        run("apt-get", "-qq", *self.options, "-o", "APT::Sandbox::User=root", "download", f"{name}={version}", cwd=work)
+        if version is None:
+            raise Unavailable(f"apt knows no package {name} for {self.architecture}")
+        fetched("apt-get", "-qq", *self.options, "-o", "APT::Sandbox::User=root", "download", f"{name}={version}", cwd=work)
         (file,) = work.glob("*.deb")
         run("dpkg-deb", "-x", file, into)
         with open(into / "packages.txt", "a", encoding="utf-8") as note:
@@ -110,7 +112,7 @@ def debian_rust():
     """Name and filling of the folder of Debian's Rust: the newest of its two lines of packages."""
     advice = f"no Rust for {ARM} here: rustup gets it (`rustup target add {ARM}`)"
     if shutil.which("apt-cache") is None:
-        raise Problem(advice)
+        raise Unavailable(advice)
     here = Apt("amd64")
     found = []
     for line in ("", "-web"):
@@ -119,7 +121,7 @@ def debian_rust():
         if number and tuple(map(int, number.groups())) >= OLDEST_RUST:
             found.append((tuple(map(int, number.groups())), version, line))
     if not found:
-        raise Problem(f"{advice}; Debian's, which apt could fetch, is older than {OLDEST_RUST[0]}.{OLDEST_RUST[1]}. If `apt-get "
+        raise Unavailable(f"{advice}; Debian's, which apt could fetch, is older than {OLDEST_RUST[0]}.{OLDEST_RUST[1]}. If `apt-get "
                       "update` was not run lately, that may help")
     _, version, line = max(found)
 
@@ -149,13 +151,13 @@ def rustc_wrapper(folder, into):
 
 
 def arm_libraries():
-    """Folder with Debian's C library for arm64, to start the agent with under qemu; None where apt has none."""
+    """Folder with Debian's C library for arm64, to start the agent with under qemu; None where it cannot be had."""
     def fill(folder):
         arm = Apt("arm64")
         for name in ("libc6", "libgcc-s1"):
             arm.unpack(name, arm.candidate(name), folder)
     try:
         return once("arm64-libc", fill)
-    except (Problem, ValueError) as problem:
+    except Unavailable as problem:
         say(f"no C library for arm64 could be fetched: {problem}")
         return None

@@ -7,7 +7,6 @@ from pathlib import Path
 from .shell import cargo, run
 
 NAMES = re.compile(r"(licen[cs]e|copying|notice|copyright|unlicense)", re.I)
-TARGETS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu")
 HEAD = """\
 Software of others in railgauge and its agents. Each part is used under the licence named beside it; the texts follow.
 The programs also contain Rust's standard library (MIT OR Apache-2.0, https://www.rust-lang.org/policies/licenses).
@@ -38,10 +37,10 @@ def files(package):
     return [path.read_text("utf-8", errors="replace").strip() for path in dict.fromkeys(found)]
 
 
-def third_party():
-    """The text."""
+def third_party(targets):
+    """The text, for programs of these targets."""
     every = {}
-    for target in TARGETS:
+    for target in sorted(targets):
         text = run(cargo(), "metadata", "--format-version", "1", "--locked", "--filter-platform", target)
         every |= {(package["name"], package["version"]): package for package in linked(json.loads(text))}
     texts, names, table = {}, {}, []

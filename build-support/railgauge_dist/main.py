@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from . import check, pack
-from .build import AGENTS, Builder, check_glibc, debug_controller, newest_glibc
+from .build import X86, Builder, check_glibc, debug_controller, newest_glibc, own_agent
 from .licences import third_party
-from .shell import ROOT, Problem, run, say
+from .shell import ROOT, Problem, Unavailable, run, say, skipped
 
 
 def commit():
@@ -31,8 +31,16 @@ def make(arguments):
     out = arguments.output.resolve()
     out.mkdir(parents=True, exist_ok=True)
     name, epoch = commit()
-    builder = Builder(name)
-    agents = [builder.agent(agent) for agent in AGENTS]
+    notes = []
+    try:
+        builder = Builder(name)
+        notes = builder.notes
+        agents = builder.agents(arguments.quick)
+    except Unavailable as problem:
+        if not arguments.quick:
+            raise
+        skipped(f"no agents for old C libraries and for aarch64: {problem}")
+        agents = [own_agent()]
     if arguments.quick:
         controller = debug_controller(out)
     else:
@@ -41,8 +49,8 @@ def make(arguments):
     needed = ".".join(map(str, newest))
     version = stated("Cargo.toml", r'^\[workspace\.package\]\nversion = "(.+)"$')
     release = pack.Release(out, version, "-quick" if arguments.quick else "", epoch)
-    notes = "\n".join([f"railgauge {version}, commit {name}", *builder.notes]) + "\n"
-    release.fill(controller, agents, needed, notes, third_party())
+    release.fill(controller, agents, needed, "\n".join([f"railgauge {version}, commit {name}", *notes]) + "\n",
+                 third_party({X86, *(agent.target for agent, _ in agents)}))
     if arguments.quick:
         controller.unlink()
     release.pack(needed)

@@ -6,7 +6,6 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from .build import AGENTS
 from .shell import ROOT, run, say
 
 # Where completions go in the tarball and in the package: the writer's file, then the two places.
@@ -61,12 +60,15 @@ class Release:
         self.package = out / f"railgauge_{version}_amd64{suffix}.deb"
         # Packing a debug build well takes longer than building it.
         self.level = 1 if suffix else 9
+        # The agents in it.
+        self.agents = []
 
     def fill(self, controller, agents, needed, notes, licences):
         """Lay the folder out."""
         shutil.rmtree(self.folder, ignore_errors=True)
         put(controller, self.folder / "bin/railgauge", 0o755)
-        for agent, file in zip(AGENTS, agents, strict=True):
+        self.agents = [agent for agent, _ in agents]
+        for agent, file in agents:
             put(file, self.folder / "bin" / agent.name, 0o755)
         files = self.out / "shell-files"
         run(self.folder / "bin/railgauge", "shell-files", files)
@@ -107,7 +109,7 @@ class Release:
         root = self.out / "package"
         shutil.rmtree(root, ignore_errors=True)
         put(self.folder / "bin/railgauge", root / "usr/bin/railgauge", 0o755)
-        for agent in AGENTS:
+        for agent in self.agents:
             put(self.folder / "bin" / agent.name, root / "usr/lib/railgauge" / agent.name, 0o755)
         for _, source, place in COMPLETIONS:
             put(self.folder / source, root / place)

@@ -2,8 +2,8 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use railgauge_wire::{
@@ -21,13 +21,12 @@ use tokio::{
 
 use super::{
     LogSink,
-    conversation::{self, Conversation, skip_to_magic},
+    conversation::{self, Conversation, Sent, skip_to_magic},
     deploy::Deployed,
     explain,
     gone::{Gone, Why},
     log::{LastWords, drain},
     pipe::{Behind, Pipe, ProcessEnd},
-    script,
     trouble::Trouble,
 };
 
@@ -48,6 +47,8 @@ struct Inner {
     conversation: Arc<Conversation>,
     version: String,
     pid: u32,
+    took: BringUp,
+    first: Mutex<Vec<(Instant, Asked)>>,
     tasks: Vec<AbortHandle>,
     keeper: Mutex<Option<Keeper>>,
 }
@@ -56,6 +57,17 @@ struct Inner {
 struct Keeper {
     kill: Option<oneshot::Sender<()>>,
     deployed: Option<Deployed>,
+}
+
+/// How long the try that worked took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BringUp {
+    /// Reaching the host.
+    pub connect: Duration,
+    /// Looking for the agent's file, sending it, and starting it.
+    pub deploy: Duration,
+    /// Until the agent had greeted.
+    pub start: Duration,
 }
 
 impl Drop for Inner {
@@ -87,6 +99,25 @@ impl Agent {
         self.0.pid
     }
 
+    /// What bringing it up took, turns and tries that failed not included.
+    pub fn took(&self) -> BringUp {
+        self.0.took
+    }
+
+    /// What was asked right behind the greeting, and when; once.
+    pub(crate) async fn first(&self) -> Vec<(Instant, Asked)> {
+        std::mem::take(&mut *self.0.first.lock().await)
+    }
+
+    /// The same agent, with what bringing it up took.
+    pub(crate) fn with_took(mut self, took: BringUp) -> Self {
+        // Nobody else has it yet.
+        if let Some(inner) = Arc::get_mut(&mut self.0) {
+            inner.took = took;
+        }
+        self
+    }
+
     /// One request, one answer; many may be under way. Dropping the future gives the answer up, not the request.
     ///
     /// # Errors
@@ -94,6 +125,11 @@ impl Agent {
     /// [`Kind::Aborted`] after [`Agent::close`]. The cause names the host.
     pub async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
         self.0.conversation.ask(ask, limit).await.map_err(|failure| failure.at(self.host()))
+    }
+
+    /// Sends a request now, before whatever is asked next; its answer may be waited for later.
+    pub(crate) fn send(&self, ask: Ask) -> Asked {
+        Asked { host: self.0.host.clone(), sent: Sent::new(Arc::clone(&self.0.conversation), ask) }
     }
 
     /// Set once the pipe is gone: the agent or the way to it died, or what came was not the protocol. The cause tells
@@ -134,7 +170,7 @@ impl Agent {
             let _ = timeout(FAREWELL, conversation.gone()).await;
         }
         if let Some(deployed) = keeper.deployed {
-            deployed.clear(self.pid()).await;
+            deployed.clear().await;
         }
     }
 
@@ -156,16 +192,17 @@ impl Agent {
             kill: None,
             way: Behind::default(),
         };
-        Self::greet(pipe, None, host, run_id, &LogSink::none()).await.map_err(|trouble| trouble.at(host))
+        Self::greet(pipe, None, (host, run_id), &LogSink::none(), &[]).await.map_err(|trouble| trouble.at(host))
     }
 
-    /// Waits for the magic line, greets, and compares protocols. `deployed` is cleared when the agent is closed.
+    /// Waits for the magic line, greets, and compares protocols. `first` is asked behind the greeting without waiting for its
+    /// answer. `deployed` is cleared when the agent is closed.
     pub(crate) async fn greet(
         pipe: Pipe,
         deployed: Option<Deployed>,
-        host: &str,
-        run_id: &str,
+        (host, run_id): (&str, &str),
         log: &LogSink,
+        first: &[Ask],
     ) -> Result<Self, Trouble> {
         let Pipe { stdin, stdout, stderr, end, kill, way } = pipe;
         let last = LastWords::default();
@@ -174,14 +211,8 @@ impl Agent {
         let writer = tokio::spawn(conversation::write(frames, stdin));
         let words = tokio::spawn({
             let (host, log, last) = (host.to_owned(), log.clone(), last.clone());
-            let starting = deployed.as_ref().map(Deployed::starting);
-            let ours = move |line: &str| match (script::told_pid(line), &starting) {
-                (Some(pid), Some(starting)) => {
-                    starting.store(pid, Ordering::Relaxed);
-                    true
-                }
-                _ => false,
-            };
+            let told = deployed.as_ref().map(Deployed::told);
+            let ours = move |line: &str| told.as_ref().is_some_and(|told| told.takes(line));
             async move { drain(stderr, &host, &log, &last, ours).await }
         });
         let (greeted, greeting) = oneshot::channel();
@@ -190,7 +221,17 @@ impl Agent {
         let watch = Watch { host: host_name, conversation: conversing, log: log.clone(), last, way };
         tasks.push(tokio::spawn(watch.over(stdout, end, words, greeted)).abort_handle());
         let keeper = Mutex::new(Some(Keeper { kill, deployed }));
-        let mut inner = Inner { host: host.to_owned(), conversation, version: String::new(), pid: 0, tasks, keeper };
+        let (version, took) = (String::new(), BringUp::default());
+        let mut inner = Inner {
+            host: host.to_owned(),
+            conversation,
+            version,
+            pid: 0,
+            took,
+            first: Mutex::default(),
+            tasks,
+            keeper,
+        };
         // The watch always answers; if it were gone, so is the agent.
         if !greeting.await.unwrap_or(false) {
             return Err(start_failed(&inner.conversation).await);
@@ -198,10 +239,17 @@ impl Agent {
         let hello = Ask::Hello { protocol: PROTOCOL, run_id: run_id.to_owned(), host: host.to_owned() };
         // The launcher's time for one try is the limit; this one only ends a conversation that nobody limits.
         let limit = Duration::from_secs(600);
+        let hello = Sent::new(&*inner.conversation, hello);
+        let first = first.iter().map(|ask| {
+            let sent = Sent::new(Arc::clone(&inner.conversation), ask.clone());
+            (Instant::now(), Asked { host: host.to_owned(), sent })
+        });
+        let first = first.collect();
         let conversation = &inner.conversation;
-        match conversation.ask(hello, limit).await {
+        match hello.within(limit).await {
             Ok(Answer::Hello { protocol: PROTOCOL, version, pid }) => {
                 (inner.version, inner.pid) = (version, pid);
+                inner.first = Mutex::new(first);
                 Ok(Self(Arc::new(inner)))
             }
             Ok(Answer::Hello { protocol, version, .. }) => Err(skew(protocol, &version)),
@@ -214,6 +262,35 @@ impl Agent {
             Err(_) if conversation.lost().is_some() => Err(start_failed(conversation).await),
             Err(failure) => Err(Trouble { failure: Failure { stage: Stage::Start, ..failure }, passing: false }),
         }
+    }
+}
+
+/// A request that was sent to an agent. Dropping it gives the answer up, not the request.
+pub(crate) struct Asked {
+    host: String,
+    sent: Sent<Arc<Conversation>>,
+}
+
+impl Asked {
+    /// The answer, however long it takes. The wait may be given up and begun again until it has ended once.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`], but for the deadline.
+    pub(crate) async fn answer(&mut self) -> Result<Answer, Failure> {
+        self.sent.answer().await.map_err(|failure| failure.at(&self.host))
+    }
+
+    /// The answer, at most `limit` from now.
+    ///
+    /// # Errors
+    /// As [`Agent::ask`].
+    pub(crate) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
+        timeout(limit, self.answer()).await.unwrap_or_else(|_| Err(self.late(limit)))
+    }
+
+    /// The failure of a request that was not answered in this time.
+    pub(crate) fn late(&self, limit: Duration) -> Failure {
+        self.sent.late(limit).at(&self.host)
     }
 }
 
@@ -294,6 +371,8 @@ impl Watch {
         // A process that was silent has ended because its input was closed here.
         let how = ended.clone().filter(|_| !matches!(why, Why::Silent(_)));
         let known = match self.way.explain {
+            // It ended because it was asked to: nothing is to be found out, and a thousand agents end at once.
+            _ if self.conversation.has_parted() => None,
             Some(explain) => timeout(INQUIRY, explain(how, last.clone())).await.ok().flatten(),
             None => None,
         };

@@ -57,13 +57,19 @@ fn bounded(reply: FromAgent) -> FromAgent {
             };
             FromAgent::Reply { id, outcome }
         }
-        // Whose failure it is the controller knows; an agent could only name others.
-        FromAgent::Reply { id, outcome: Err(failure) } => {
-            let remedy = failure.remedy.filter(|remedy| known(remedy));
-            FromAgent::Reply { id, outcome: Err(Failure { host: None, peer: None, remedy, ..failure }) }
+        FromAgent::Reply { id, outcome: Err(failure) } => FromAgent::Reply { id, outcome: Err(of_agent(failure)) },
+        FromAgent::Reply { id, outcome: Ok(Answer::Case(mut account)) } => {
+            account.failure = account.failure.map(of_agent);
+            FromAgent::Reply { id, outcome: Ok(Answer::Case(account)) }
         }
         other => other,
     }
+}
+
+/// A failure as an agent may tell it. Whose failure it is the controller knows; an agent could only name others.
+fn of_agent(failure: Failure) -> Failure {
+    let remedy = failure.remedy.filter(|remedy| known(remedy));
+    Failure { host: None, peer: None, remedy, ..failure }
 }
 
 /// Whether a remedy is one of the table and fills in no more than one of ours does: its words are made from that. What is to be

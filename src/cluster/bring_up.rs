@@ -4,12 +4,13 @@ use std::{
     future::Future,
     hash::{BuildHasher, RandomState},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use railgauge_model::plan::model::{Host, Launch};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    message::Ask,
     remedy,
 };
 use tokio::{
@@ -17,7 +18,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Agent, AgentBinary, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
+use super::{Agent, AgentBinary, BringUp, LogSink, deploy, launcher, progress::Progress, trouble::Trouble};
 
 /// Brings all hosts up: at most `launch.in_flight` at once, each try at most `launch.timeout`, and `launch.retries`
 /// further tries after trouble of the kind that passes. Results come as they are ready, one per host, each with the
@@ -31,20 +32,37 @@ pub fn bring_up(
     binary: AgentBinary,
     log: LogSink,
 ) -> mpsc::Receiver<(String, Result<Agent, Failure>)> {
+    bring_up_asking(launch, hosts, run_id, binary, log, Vec::new())
+}
+
+/// [`bring_up`], with requests that follow the greeting at once: [`Agent::first`] has them.
+pub(crate) fn bring_up_asking(
+    launch: Launch,
+    hosts: Vec<Host>,
+    run_id: String,
+    binary: AgentBinary,
+    log: LogSink,
+    first: Vec<Ask>,
+) -> mpsc::Receiver<(String, Result<Agent, Failure>)> {
     let terms = Terms { in_flight: launch.in_flight, retries: launch.retries, timeout: launch.timeout };
     allow_files(hosts.len(), launch.in_flight, &log);
     let launcher = launcher::prepare(&launch);
-    let shared = Arc::new((launcher, launch, run_id, binary, log));
+    let shared = Arc::new((launcher, launch, run_id, binary, log, first));
     raise_with(terms, hosts, move |host, progress| {
         let shared = Arc::clone(&shared);
         async move {
-            let (launcher, launch, run_id, binary, log) = &*shared;
+            let (launcher, launch, run_id, binary, log, first) = &*shared;
             let launcher = launcher.as_ref().map_err(Trouble::clone)?;
             progress.when_late(launcher.late(&host));
+            let begun = Instant::now();
             let way = launcher.open(&host).await?;
+            let connect = begun.elapsed();
             let (pipe, deployed) = deploy::start(way, launch, binary, &progress).await?;
+            let deploy = begun.elapsed() - connect;
             progress.to(Stage::Start, "waiting for the agent's greeting");
-            Agent::greet(pipe, Some(deployed), &host.name, run_id, log).await
+            let agent = Agent::greet(pipe, Some(deployed), (&host.name, run_id), log, first).await?;
+            let start = begun.elapsed() - connect - deploy;
+            Ok(agent.with_took(BringUp { connect, deploy, start }))
         }
     })
 }

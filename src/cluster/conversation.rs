@@ -2,6 +2,7 @@
 //! Failures here do not name the host yet: [`super::Agent`] does.
 
 use std::{
+    borrow::Borrow,
     collections::HashMap,
     time::{Duration, Instant},
 };
@@ -46,47 +47,35 @@ struct ConversationState {
     waiting: HashMap<u64, Waiting>,
     /// Frames towards the writer; `None` once hung up.
     frames: Option<mpsc::UnboundedSender<Vec<u8>>>,
+    /// The goodbye that was said, and whether it was answered.
+    goodbye: Option<u64>,
+    has_parted: bool,
 }
 
 impl Conversation {
     /// A conversation and the frames its writer has to send.
     pub(super) fn new() -> (Self, mpsc::UnboundedReceiver<Vec<u8>>) {
         let (frames, to_write) = mpsc::unbounded_channel();
-        let state = ConversationState { next: 1, waiting: HashMap::new(), frames: Some(frames) };
+        let state = ConversationState {
+            next: 1,
+            waiting: HashMap::new(),
+            frames: Some(frames),
+            goodbye: None,
+            has_parted: false,
+        };
         (Self { state: Mutex::new(state), heard: Mutex::default(), lost: watch::Sender::new(None) }, to_write)
     }
 
     /// Sends one request and waits for its answer, at most `limit`.
     pub(super) async fn ask(&self, ask: Ask, limit: Duration) -> Result<Answer, Failure> {
-        let name = describe(&ask);
-        let (id, answer) = match self.post(ask) {
-            Ok(posted) => posted,
-            // The way to the agent has ended and why is being found out: whoever asks now is told the reason too.
-            Err(failure) if failure.kind != Kind::Internal && self.lost().is_none() => {
-                return Err(tokio::time::timeout(limit.min(REASON), self.gone())
-                    .await
-                    .map_or(failure, |gone| explain::lost(&gone)));
-            }
-            Err(failure) => return Err(failure),
-        };
-        // Forgets the request when the caller stops waiting, whether by time or by being dropped.
-        let _forget = Forget { conversation: self, id };
-        match tokio::time::timeout(limit, answer).await {
-            Ok(Ok(outcome)) => outcome,
-            Ok(Err(_)) => Err(self.lost().unwrap_or_else(closed)),
-            Err(_) => Err(Failure::new(
-                Stage::Converse,
-                Kind::Deadline,
-                format!("no answer to `{name}` within {:.1} s", limit.as_secs_f64()),
-            )
-            .remedy(remedy::CHECK_AGENT_HANGS)),
-        }
+        Sent::new(self, ask).within(limit).await
     }
 
     /// Numbers a request, notes that somebody waits for it, and hands it to the writer.
     fn post(&self, ask: Ask) -> Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure> {
         let mut state = self.state.lock();
         let id = state.next;
+        let is_goodbye = ask == Ask::Bye;
         let frame = frame::encode(&Request { id, ask }).map_err(|error| {
             Failure::new(Stage::Converse, Kind::Internal, format!("cannot write the request: {error}"))
         })?;
@@ -98,6 +87,7 @@ impl Conversation {
             return Err(self.lost().unwrap_or_else(|| Failure::new(Stage::Converse, Kind::Lost, cause)));
         }
         state.next += 1;
+        state.goodbye = state.goodbye.or(is_goodbye.then_some(id));
         let (waiting, answer) = oneshot::channel();
         state.waiting.insert(id, waiting);
         Ok((id, answer))
@@ -118,6 +108,11 @@ impl Conversation {
             // Whoever stopped waiting in this moment does not need it.
             let _ = waiting.send(Err(failure.clone()));
         }
+    }
+
+    /// Whether the agent answered the goodbye: then its end is what was asked for.
+    pub(super) fn has_parted(&self) -> bool {
+        self.state.lock().has_parted
     }
 
     /// Why the conversation ended, once it has.
@@ -141,6 +136,7 @@ impl Conversation {
         if id == 0 || id >= state.next {
             return Err(Why::Unasked(id));
         }
+        state.has_parted |= state.goodbye == Some(id) && outcome.is_ok();
         // A reply to a request whose time ran out finds nobody.
         if let Some(waiting) = state.waiting.remove(&id) {
             let _ = waiting.send(outcome);
@@ -198,15 +194,56 @@ fn closed() -> Failure {
     Failure::new(Stage::Converse, Kind::Aborted, "the conversation was closed")
 }
 
-/// Takes a request off the list when its asker goes.
-struct Forget<'a> {
-    conversation: &'a Conversation,
-    id: u64,
+/// A request that was sent. Dropping it gives the answer up, not the request.
+pub(super) struct Sent<C: Borrow<Conversation>> {
+    conversation: C,
+    name: String,
+    posted: Result<(u64, oneshot::Receiver<Result<Answer, Failure>>), Failure>,
 }
 
-impl Drop for Forget<'_> {
+impl<C: Borrow<Conversation>> Sent<C> {
+    /// Sends a request.
+    pub(super) fn new(conversation: C, ask: Ask) -> Self {
+        let name = describe(&ask);
+        let posted = conversation.borrow().post(ask);
+        Self { conversation, name, posted }
+    }
+
+    /// Its answer, however long that takes. The wait may be given up and begun again until it has ended once.
+    pub(super) async fn answer(&mut self) -> Result<Answer, Failure> {
+        let conversation = self.conversation.borrow();
+        match &mut self.posted {
+            // The way to the agent has ended and why is being found out: whoever asks now is told the reason too.
+            Err(failure) if failure.kind != Kind::Internal && conversation.lost().is_none() => {
+                let gone = tokio::time::timeout(REASON, conversation.gone()).await;
+                Err(gone.map_or_else(|_| failure.clone(), |gone| explain::lost(&gone)))
+            }
+            Err(failure) => Err(failure.clone()),
+            Ok((_, answer)) => answer.await.unwrap_or_else(|_| Err(conversation.lost().unwrap_or_else(closed))),
+        }
+    }
+
+    /// Its answer, at most `limit` from now.
+    pub(super) async fn within(mut self, limit: Duration) -> Result<Answer, Failure> {
+        let posted = self.posted.as_ref().map(drop).map_err(Failure::clone);
+        match tokio::time::timeout(limit, self.answer()).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(posted.err().unwrap_or_else(|| self.late(limit))),
+        }
+    }
+
+    /// The failure of a request that was not answered in this time.
+    pub(super) fn late(&self, limit: Duration) -> Failure {
+        let cause = format!("no answer to `{}` within {:.1} s", self.name, limit.as_secs_f64());
+        Failure::new(Stage::Converse, Kind::Deadline, cause).remedy(remedy::CHECK_AGENT_HANGS)
+    }
+}
+
+impl<C: Borrow<Conversation>> Drop for Sent<C> {
     fn drop(&mut self) {
-        self.conversation.state.lock().waiting.remove(&self.id);
+        if let Ok((id, _)) = &self.posted {
+            self.conversation.borrow().state.lock().waiting.remove(id);
+        }
     }
 }
 
@@ -278,6 +315,7 @@ fn describe(ask: &Ask) -> String {
     let word = |debug: String| debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
     match ask {
         Ask::Step { link, step, .. } => format!("{} on link {link}", word(format!("{step:?}"))),
+        Ask::Case { link, .. } => format!("case on link {link}"),
         Ask::Open { link, .. } => format!("open link {link}"),
         Ask::Join { link, .. } => format!("join link {link}"),
         Ask::Stop { link } => format!("stop link {link}"),
@@ -358,6 +396,17 @@ mod tests {
         // Nobody answers any more.
         let silent = tokio::time::timeout(10 * limit, conversation.silent(limit)).await;
         assert_eq!(silent.unwrap(), Why::Silent(limit));
+    }
+
+    #[tokio::test]
+    async fn only_an_answered_goodbye_parts() {
+        let (conversation, _to_write) = Conversation::new();
+        let (clock, _waiting) = conversation.post(Ask::Clock).unwrap();
+        let (goodbye, _waiting_too) = conversation.post(Ask::Bye).unwrap();
+        conversation.deliver(FromAgent::Reply { id: clock, outcome: Ok(Answer::Done) }).unwrap();
+        assert!(!conversation.has_parted());
+        conversation.deliver(FromAgent::Reply { id: goodbye, outcome: Ok(Answer::Done) }).unwrap();
+        assert!(conversation.has_parted());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicU32, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -25,9 +25,10 @@ use super::{
     child::child,
     explain,
     launcher::Connection,
-    pipe::{Output, Pipe},
+    pipe::Pipe,
     progress::Progress,
-    script,
+    script::{self, Aside},
+    talk::Talk,
     trouble::Trouble,
 };
 
@@ -45,19 +46,44 @@ struct Traces {
     hash: String,
     /// The agent's directory; `None` where it runs in place.
     directory: Option<String>,
-    /// The process number that the host told at the start, before any greeting; 0 until then.
-    starting: Arc<AtomicU32>,
+    told: Arc<Told>,
     keep: bool,
+}
+
+/// What the script on the host told beside the agent's words.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// The agent's process number, before any greeting; 0 until then.
+    agent: AtomicU32,
+    /// The process in the name of the agent's file; 0 until it is known.
+    keeper: AtomicU32,
+    /// Whether the script itself has taken the agent's file away.
+    is_cleared: AtomicBool,
+}
+
+impl Told {
+    /// Takes a line of standard error, if it is one of the script's.
+    pub(crate) fn takes(&self, line: &str) -> bool {
+        let Some(aside) = script::aside(line) else { return false };
+        match aside {
+            Aside::Started { agent, keeper } => {
+                self.agent.store(agent, Ordering::Relaxed);
+                self.keeper.store(keeper, Ordering::Relaxed);
+            }
+            Aside::Cleared => self.is_cleared.store(true, Ordering::Relaxed),
+        }
+        true
+    }
 }
 
 impl Deployed {
     fn new(way: Box<dyn Connection>, image: &Image, directory: Option<String>, keep: bool) -> Self {
-        Self(Some(Traces { way, hash: image.hash.clone(), directory, starting: Arc::default(), keep }))
+        Self(Some(Traces { way, hash: image.hash.clone(), directory, told: Arc::default(), keep }))
     }
 
-    /// Where the process number is to be put that the host tells at the start.
-    pub(crate) fn starting(&self) -> Arc<AtomicU32> {
-        self.0.as_ref().map(|traces| Arc::clone(&traces.starting)).unwrap_or_default()
+    /// Where lines of standard error go that are the script's.
+    pub(crate) fn told(&self) -> Arc<Told> {
+        self.0.as_ref().map(|traces| Arc::clone(&traces.told)).unwrap_or_default()
     }
 
     /// Ends an agent on its host that did not end when it was asked to.
@@ -72,10 +98,10 @@ impl Deployed {
         self.0.as_ref().is_some_and(|traces| traces.way.may_outlive())
     }
 
-    /// Takes the agent's file away unless it is to stay, and lets the host go. `pid` is the ended agent.
-    pub(crate) async fn clear(mut self, pid: u32) {
+    /// Takes the agent's file away, unless it is to stay or its host has done so, and lets the host go. The agent has ended.
+    pub(crate) async fn clear(mut self) {
         if let Some(traces) = self.0.take() {
-            traces.clear(pid).await;
+            traces.clear().await;
         }
     }
 }
@@ -88,9 +114,8 @@ impl Drop for Deployed {
             let clearing = Clearing::begin();
             runtime.spawn(async move {
                 sleep(NOTICE).await;
-                let pid = traces.starting.load(Ordering::Relaxed);
-                traces.end(pid).await;
-                traces.clear(pid).await;
+                traces.end(traces.told.agent.load(Ordering::Relaxed)).await;
+                traces.clear().await;
                 drop(clearing);
             });
         }
@@ -135,10 +160,11 @@ impl Traces {
         }
     }
 
-    async fn clear(self, pid: u32) {
-        if let Self { hash, directory: Some(directory), .. } = &self {
-            let (pid, keep) = (pid.to_string(), if self.keep { "keep" } else { "" });
-            let words = script::sh(script::CLEAR, [directory.as_str(), hash, &pid, keep]);
+    async fn clear(self) {
+        let Self { hash, directory, told, .. } = &self;
+        if let Some(directory) = directory.as_ref().filter(|_| !told.is_cleared.load(Ordering::Relaxed)) {
+            let (keeper, keep) = (told.keeper.load(Ordering::Relaxed).to_string(), if self.keep { "keep" } else { "" });
+            let words = script::sh(script::CLEAR, [directory.as_str(), hash, &keeper, keep]);
             // A host that does not answer keeps the file; the next run on it sweeps.
             run_briefly(&*self.way, &words).await;
         }
@@ -171,26 +197,20 @@ pub(crate) async fn start(
         return Ok((pipe, Deployed::new(way, image, None, true)));
     }
     progress.to(Stage::Deploy, "looking for the agent on the host");
-    let found = probe(&*way, launch, binary).await?;
-    let image = binary.image(&found.machine).map_err(lasting)?;
-    let (file, directory) = match found.place {
-        AgentPlace::InPlace => (image.path.display().to_string(), None),
-        AgentPlace::Directory { path, have } => {
-            if !have {
-                progress.to(Stage::Deploy, "sending the agent");
-                store(&*way, &path, image).await?;
-            }
-            (path.clone(), Some(path))
-        }
+    let mut talk = Talk::new(way.start(&words(&*way, launch, binary, env.len())).await?);
+    let (image, directory) = match place(&mut talk, launch, binary, progress).await {
+        Ok(found) => found,
+        Err(Refused::Known(trouble)) => return Err(trouble),
+        // How the script ended tells more.
+        Err(Refused::Script(what)) => return Err(explain::script(&talk.over().await, &what, &*way)),
     };
     progress.to(Stage::Start, "starting the agent");
-    let text = if directory.is_some() { script::START } else { script::START_IN_PLACE };
-    let mut pipe =
-        way.start(&script::sh(text, [&file, &image.hash, &env.len().to_string()].map(|word| &**word))).await?;
+    let deployed = Deployed::new(way, image, directory, launch.keep_agent);
+    let mut pipe = talk.agent();
     let env: String = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     // Where the script has ended already, the conversation tells why.
     let _ = pipe.stdin.write_all(env.as_bytes()).await;
-    Ok((pipe, Deployed::new(way, image, directory, launch.keep_agent)))
+    Ok((pipe, deployed))
 }
 
 /// The environment of every agent: what the plan writes, and what it takes from this process's own.
@@ -213,97 +233,102 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-/// What a look at a host found.
-struct Probed {
-    machine: Machine,
-    place: AgentPlace,
-}
-
-/// Where the agent is to run.
-enum AgentPlace {
-    /// From the controller's own file, which the host sees too.
-    InPlace,
-    /// From the agent's directory, in which it is already, or not yet.
-    Directory { path: String, have: bool },
-}
-
-/// Looks at a host: its architecture, the agent's directory, whether the agent is there.
-async fn probe(way: &dyn Connection, launch: &Launch, binary: &AgentBinary) -> Result<Probed, Trouble> {
+/// The words of [`script::RAISE`] for a host.
+fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, variables: usize) -> Vec<String> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
-        format!("{}={}={path}", image.machine, image.hash)
+        format!("{}={}={}={path}", image.machine, image.hash, image.bytes.len())
     });
     let images: Vec<String> = images.collect();
     let directory = launch.agent_dir.as_deref().unwrap_or_default();
-    let arguments = ["two words", directory].into_iter().chain(images.iter().map(String::as_str));
-    let output = way.start(&script::sh(script::PROBE, arguments)).await?.run(b"").await;
-    let mut found = None;
-    let configuration = |cause: String| Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
-    for line in script::answers(&output.stdout) {
-        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
-        match (word, &mut found) {
-            ("mangled", _) => {
-                return Err(configuration("the launcher's command does not pass words on as they are".to_owned())
-                    .remedy(remedy::PASS_WORDS_ON));
-            }
-            ("homeless", _) => {
-                return Err(
-                    configuration("there is no home directory on the host".to_owned()).remedy(remedy::AGENT_DIR)
-                );
-            }
-            ("open", _) => {
-                return Err(configuration(format!("others may write to the agent's directory there (mode {rest})"))
-                    .remedy(
-                        remedy::AGENT_DIR_CHMOD.with(launch.agent_dir.as_deref().map(|named| ("directory", named))),
-                    ));
-            }
-            ("above", _) => {
-                return Err(configuration(format!("others could exchange the agent's directory there: {rest}"))
-                    .remedy(remedy::AGENT_DIR_PARENTS));
-            }
-            ("foreign", _) => {
-                return Err(configuration(format!("the agent's directory there belongs to another user (uid {rest})"))
-                    .remedy(remedy::AGENT_DIR));
-            }
-            ("machine", _) if rest.trim().is_empty() => {
-                return Err(
-                    configuration("the host's `uname -m` says nothing".to_owned()).remedy(remedy::INSTALL_COREUTILS)
-                );
-            }
-            ("machine", found) => *found = Some((Machine::of_uname(rest), None)),
-            ("in-place", Some((_, place))) => *place = Some(AgentPlace::InPlace),
-            ("directory", Some((_, place))) => {
-                *place = Some(AgentPlace::Directory { path: rest.to_owned(), have: false })
-            }
-            ("have", Some((_, Some(AgentPlace::Directory { have, .. })))) => *have = true,
-            _ => {}
-        }
-    }
-    match found {
-        Some((machine, Some(place))) => Ok(Probed { machine, place }),
-        Some((machine, None)) if binary.image(&machine).is_err() => {
-            // `image` says it best; nothing was written to this host.
-            Ok(Probed { machine, place: AgentPlace::InPlace })
-        }
-        _ => Err(explain::script(&output, "the look at the host failed", way)),
+    let (variables, keep) = (variables.to_string(), if launch.keep_agent { "keep" } else { "" });
+    let arguments = ["two words", script::START, directory, &variables, keep].into_iter();
+    script::sh(script::RAISE, arguments.chain(images.iter().map(String::as_str)))
+}
+
+/// Why a script did not come to the agent's start.
+enum Refused {
+    /// Its answer says it.
+    Known(Trouble),
+    /// It ended, or is about to, while this was tried.
+    Script(String),
+}
+
+impl From<Trouble> for Refused {
+    fn from(trouble: Trouble) -> Self {
+        Self::Known(trouble)
     }
 }
 
-/// Sends the agent into its directory.
-async fn store(way: &dyn Connection, directory: &str, image: &Arc<Image>) -> Result<(), Trouble> {
-    let words = script::sh(script::STORE, [directory, &image.hash]);
-    let output: Output = way.start(&words).await?.run(&image.bytes).await;
-    let what = match script::answers(&output.stdout).first().map(String::as_str) {
-        Some("stored") => return Ok(()),
-        Some("short") => format!("the agent could not be written to {directory}"),
-        Some(differs) if differs.starts_with("differs") => {
-            let arrived = differs.trim_start_matches("differs").trim();
-            format!(
-                "the agent arrived damaged in {directory}: {arrived} of {} bytes, or another hash; it was removed",
-                image.bytes.len()
-            )
-        }
-        _ => format!("the agent could not be sent to {directory}"),
-    };
-    Err(explain::script(&output, &what, way))
+/// Follows the script until the agent lies where it is to run, and sends it if it must be. Returns the agent for the host, and its
+/// directory there; `None` where it runs in place.
+async fn place<'b>(
+    talk: &mut Talk,
+    launch: &Launch,
+    binary: &'b AgentBinary,
+    progress: &Progress,
+) -> Result<(&'b Arc<Image>, Option<String>), Refused> {
+    let (mut image, mut directory) = (None, None);
+    let mut doing = "the look at the host failed".to_owned();
+    let mut next = talk.answer().await;
+    loop {
+        let Some(line) = next else { return Err(Refused::Script(doing)) };
+        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        next = match (word, image, &directory) {
+            ("machine", ..) => {
+                image = Some(image_for(rest, binary)?);
+                talk.answer().await
+            }
+            ("in-place", Some(image), _) => return Ok((image, None)),
+            ("directory", ..) => {
+                directory = Some(rest.to_owned());
+                talk.answer().await
+            }
+            ("have", Some(image), Some(_)) => return Ok((image, directory)),
+            ("missing", Some(image), Some(directory)) => {
+                progress.to(Stage::Deploy, "sending the agent");
+                doing = format!("the agent could not be sent to {directory}");
+                talk.send(&image.bytes).await
+            }
+            ("short", _, Some(directory)) => {
+                return Err(Refused::Script(format!("the agent could not be written to {directory}")));
+            }
+            ("differs", Some(image), Some(directory)) => {
+                let bytes = image.bytes.len();
+                return Err(Refused::Script(format!(
+                    "the agent arrived damaged in {directory}: {rest} of {bytes} bytes, or another hash; it was removed"
+                )));
+            }
+            ("stored", ..) => talk.answer().await,
+            _ => match refusal(word, rest, launch) {
+                Some(trouble) => return Err(trouble.into()),
+                None => talk.answer().await,
+            },
+        };
+    }
+}
+
+/// The agent for what the host's `uname -m` says.
+fn image_for<'b>(machine: &str, binary: &'b AgentBinary) -> Result<&'b Arc<Image>, Trouble> {
+    if machine.trim().is_empty() {
+        let cause = "the host's `uname -m` says nothing";
+        return Err(Trouble::lasting(Stage::Deploy, Kind::Configuration, cause).remedy(remedy::INSTALL_COREUTILS));
+    }
+    binary.image(&Machine::of_uname(machine)).map_err(|failure| Trouble { failure, passing: false })
+}
+
+/// What an answer says is wrong with the way to the host, or with the agent's directory there.
+fn refusal(word: &str, rest: &str, launch: &Launch) -> Option<Trouble> {
+    let refused = |cause: &str| Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
+    Some(match word {
+        "mangled" => refused("the launcher's command does not pass words on as they are").remedy(remedy::PASS_WORDS_ON),
+        "homeless" => refused("there is no home directory on the host").remedy(remedy::AGENT_DIR),
+        "open" => refused(&format!("others may write to the agent's directory there (mode {rest})"))
+            .remedy(remedy::AGENT_DIR_CHMOD.with(launch.agent_dir.as_deref().map(|named| ("directory", named)))),
+        "above" => refused(&format!("others could exchange the agent's directory there: {rest}"))
+            .remedy(remedy::AGENT_DIR_PARENTS),
+        "foreign" => refused(&format!("the agent's directory there belongs to another user (uid {rest})"))
+            .remedy(remedy::AGENT_DIR),
+        _ => return None,
+    })
 }

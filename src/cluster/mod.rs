@@ -8,7 +8,7 @@
 //! | --- | --- |
 //! | [`raise()`] | all hosts at once: a limit, time for a try, further tries with jitter |
 //! | `launcher` | the ways to start a process on a host, one file each |
-//! | `deploy`, `script` | the agent's file on a host: looked for, sent, started, taken away |
+//! | `deploy`, `script`, `talk` | the agent's file on a host: looked for, sent, started, taken away, in one login |
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
 //! | `once` | one script on a host, beside its agent |
@@ -37,15 +37,19 @@ mod pipe;
 mod progress;
 mod revoked;
 mod script;
+mod talk;
 mod template;
 mod trouble;
 
-pub use agent::Agent;
+pub(crate) use agent::Asked;
+pub use agent::{Agent, BringUp};
 pub(crate) use binary::Image;
 pub use binary::{AgentBinary, Machine};
 pub use bring_up::bring_up;
+pub(crate) use bring_up::bring_up_asking;
 pub use deploy::cleared;
 pub use group::end_all;
+pub(crate) use launcher::scontrol;
 pub use launcher::{allocation, ending, pods};
 pub use log::LogSink;
 pub(crate) use once::{Said, run_once};

@@ -90,7 +90,7 @@ pub(crate) struct Output {
 }
 
 /// Most bytes kept of each output of a short process.
-const KEPT: u64 = 64 << 10;
+pub(super) const KEPT: u64 = 64 << 10;
 
 impl Pipe {
     /// The pipe of a child process of ours.
@@ -126,13 +126,19 @@ impl Pipe {
 
     /// Feeds a process and waits for its end.
     pub(crate) async fn run(self, input: &[u8]) -> Output {
+        self.run_on(input, Vec::new(), Vec::new()).await
+    }
+
+    /// [`Pipe::run`], after these bytes of its outputs were read.
+    pub(crate) async fn run_on(self, input: &[u8], mut heard: Vec<u8>, mut told: Vec<u8>) -> Output {
         let Self { mut stdin, mut stdout, mut stderr, end, kill: _kill, way } = self;
         let feed = async move {
             // A process that stops reading says why on its standard error.
             let _ = stdin.write_all(input).await;
             let _ = stdin.shutdown().await;
         };
-        let (_, stdout, stderr) = tokio::join!(feed, keep(&mut stdout), keep(&mut stderr));
+        let ((), (), ()) = tokio::join!(feed, keep(&mut stdout, &mut heard), keep(&mut stderr, &mut told));
+        let (stdout, stderr) = (heard, told);
         let end = end.await;
         let known = match way.explain {
             Some(explain) if end != ProcessEnd::Code(0) => {
@@ -145,10 +151,9 @@ impl Pipe {
 }
 
 /// Reads to the end, keeps the beginning.
-async fn keep(from: &mut Source) -> Vec<u8> {
-    let mut kept = Vec::new();
+async fn keep(from: &mut Source, kept: &mut Vec<u8>) {
+    let room = KEPT.saturating_sub(kept.len() as u64);
     // A stream that breaks off is as short as it is; the process's end tells the rest.
-    let _ = from.take(KEPT).read_to_end(&mut kept).await;
+    let _ = from.take(room).read_to_end(kept).await;
     let _ = tokio::io::copy(from, &mut tokio::io::sink()).await;
-    kept
 }

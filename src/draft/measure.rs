@@ -2,7 +2,7 @@
 
 use super::{
     page::Page,
-    seen::{Carrier, Seen},
+    seen::{Carrier, Seen, has},
 };
 
 /// Hosts up to which every pair is measured.
@@ -97,7 +97,7 @@ pub(super) fn tuning(page: &mut Page, seen: &Seen) {
     demands(page, seen);
     // Emulated devices have no PCIe whose order could be relaxed.
     let (what, a, b) = match seen.carrier {
-        Carrier::Verbs if seen.unjudged.is_none() => (
+        Carrier::Verbs if !seen.is_emulated && !seen.one_machine => (
             "PCIe relaxed ordering: with it a NIC need not wait for earlier writes.",
             ("strict-order", "relaxed_ordering = false"),
             ("relaxed-order", "relaxed_ordering = true"),
@@ -230,7 +230,13 @@ fn over_verbs(page: &mut Page, seen: &Seen, pairs: usize) {
             "[[test]]\nname = \"gpu-write-bandwidth\"\nop = \"write\"\nmetric = \"bandwidth\"\nmemory = \"cuda\"",
         );
         page.line("sizes = [\"1MiB\", \"8MiB\"]\nqps = 4");
-        if is_judged {
+        if is_judged && !seen.far_from_gpus.is_empty() {
+            page.say(format!(
+                "No speed is demanded: {} no GPU behind the same PCIe switch (as on all hosts or on some), and a path through the \
+                 processor carries less, how much depends on it. After a first run, demand what it shows.",
+                has(&seen.far_from_gpus)
+            ));
+        } else if is_judged {
             expect(
                 page,
                 "A GPU behind the same PCIe switch costs nothing; ACS, or a path through the processor, costs half and more.",

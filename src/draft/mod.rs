@@ -58,10 +58,13 @@ impl Purpose {
         }
     }
 
-    const fn about(self) -> &'static str {
+    const fn about(self, is_known: bool) -> &'static str {
         match self {
-            Self::Acceptance => {
+            Self::Acceptance if is_known => {
                 "The configuration of today is required from now on, and what links and GPUs reach is measured."
+            }
+            Self::Acceptance => {
+                "What links reach is measured; nothing is required of the hosts, because nobody looked at them."
             }
             Self::Nightly => {
                 "Other pairs each night, short windows: it finds the link that became slow since yesterday."
@@ -190,7 +193,11 @@ fn body_text(request: &Request<'_>, seen: &Seen) -> String {
 fn introduction(request: &Request<'_>, seen: &Seen, found: &str, system: Option<&System>, time: &str) -> String {
     let mut page = Page::default();
     let hosts = count(seen.hosts.len(), "host");
-    page.say(format!("{} of {hosts}. {}", capital(request.purpose.word()), request.purpose.about()));
+    page.say(format!(
+        "{} of {hosts}. {}",
+        capital(request.purpose.word()),
+        request.purpose.about(!request.cluster.facts.is_empty())
+    ));
     page.say(format!(
         "Written by `railgauge init` on {}: a beginning to be changed. `railgauge check` reads it, docs/plan-format.md has all keys.",
         request.day

@@ -40,6 +40,8 @@ pub(super) struct Seen {
     pub nccl: Option<String>,
     /// Whether the NICs of all hosts can reach GPU memory.
     pub gpudirect: bool,
+    /// Rails that have no GPU behind a PCIe switch of theirs, as on some host: the way to GPU memory leads through a processor.
+    pub far_from_gpus: Vec<String>,
     /// Why no speed is demanded; `None` where the hardware's limits are known.
     pub unjudged: Option<String>,
     /// Whether all hosts are one machine.
@@ -126,7 +128,8 @@ impl Seen {
             gpu_bytes: None,
             nccl: None,
             gpudirect: false,
-            unjudged: is_local.then(|| ONE_MACHINE.to_owned()),
+            far_from_gpus: Vec::new(),
+            unjudged: Some(if is_local { ONE_MACHINE } else { UNSEEN }.to_owned()),
             one_machine: is_local,
             is_emulated: false,
             product: None,
@@ -284,6 +287,8 @@ impl Seen {
                 has(&without)
             )),
         }
+        let far: BTreeSet<String> = facts.iter().flat_map(|(_, facts)| far_rails(facts)).collect();
+        self.far_from_gpus = far.into_iter().collect();
         let blind = self.named(facts, |facts| !reaches_gpus(facts));
         self.gpudirect = blind.is_empty();
         if !blind.is_empty() && self.carrier == Carrier::Verbs {
@@ -308,6 +313,17 @@ impl Seen {
             ));
         }
         match self.carrier {
+            Carrier::Verbs if facts.iter().any(|(_, facts)| narrow_slot(facts).is_some()) => {
+                let narrow = facts.iter().find_map(|(host, facts)| Some((host, narrow_slot(facts)?)));
+                narrow.map(|(host, (ports, slot))| {
+                    format!(
+                        "{host}: {} share a PCIe slot that carries {slot:.0} Gb/s, less than all of them together, and rails are \
+                         measured all at once: what each gets is the card's choice, so no speed is demanded. With `rails = [0]` in a \
+                         test one of them is measured alone.",
+                        fold(ports.iter().map(String::as_str))
+                    )
+                })
+            }
             Carrier::Verbs => {
                 let unknown = facts.iter().flat_map(|(_, facts)| rails(facts).0);
                 let mut unknown = unknown.filter(|port| port.device.software || port.port.rate_gbps.is_none());
@@ -321,6 +337,11 @@ impl Seen {
                     ),
                 })
             }
+            Carrier::Tcp if facts.iter().any(|(_, facts)| facts.surroundings.virtual_machine == Some(true)) => Some(
+                "The hosts are virtual machines: the speed that their interfaces tell need not be what the provider allows them, so \
+                 no speed is demanded. After a first run, demand what it shows."
+                    .to_owned(),
+            ),
             Carrier::Tcp => {
                 let slow = |one: &&Interface| one.speed_mbps.is_some_and(|speed| speed.0 <= FASTEST_TCP_MBPS);
                 let judged = |facts: &HostFacts| {
@@ -346,12 +367,45 @@ impl Seen {
     }
 }
 
+/// What is said of hosts that nobody asked.
+const UNSEEN: &str = "No host was asked what it is, so no speed is demanded. After a first run, demand what it shows.";
+
 /// What is said of hosts that share everything.
 const ONE_MACHINE: &str =
     "All hosts are processes of one machine: their speeds say nothing about a network, so none is demanded.";
 
 /// Above this a few streams of TCP may leave a part of the link unused however healthy it is.
 const FASTEST_TCP_MBPS: u64 = 50_000;
+
+/// Rails of a host without a GPU behind the same PCIe switch, by name.
+fn far_rails(facts: &HostFacts) -> Vec<String> {
+    let is_near =
+        |device: &str| facts.gpus_near(device).any(|known| matches!(known.distance, Distance::Pix | Distance::Pxb));
+    rails(facts).0.iter().filter(|rail| !is_near(&rail.device.name)).map(Usable::name).collect()
+}
+
+/// Share of a slot's transfers that is payload, at most: 128 of 130 bits by line coding, 256 of 284 bytes of a packet by its headers
+/// (PCI Express Base Specification 5.0; docs/ceilings.md has the formula).
+const SLOT: f64 = 128.0 / 130.0 * 256.0 / 284.0;
+
+/// Rails of a host in one slot that cannot carry all of them at their rates, and what the slot carries in Gb/s.
+fn narrow_slot(facts: &HostFacts) -> Option<(Vec<String>, f64)> {
+    let rails = rails(facts).0;
+    let mut slots: BTreeMap<&str, Vec<&Usable<'_>>> = BTreeMap::new();
+    for rail in &rails {
+        // The functions of one card differ in the last digit of their address (domain:bus:device.function).
+        let slot = rail.device.pci.as_deref().and_then(|pci| pci.rsplit_once('.'));
+        if let Some((slot, _)) = slot {
+            slots.entry(slot).or_default().push(rail);
+        }
+    }
+    slots.into_values().filter(|ports| ports.len() > 1).find_map(|ports| {
+        let (gigatransfers, lanes) = ports.iter().find_map(|port| port.device.pcie)?;
+        let slot = gigatransfers * f64::from(lanes) * SLOT;
+        let rates: f64 = ports.iter().filter_map(|port| port.port.rate_gbps).map(|rate| rate.0).sum();
+        (rates > slot).then(|| (ports.iter().map(|port| port.name()).collect(), slot))
+    })
+}
 
 /// Interfaces that carry traffic of other hosts.
 pub(super) fn carrying(facts: &HostFacts) -> impl Iterator<Item = &Interface> {
@@ -406,6 +460,6 @@ fn reaches_gpus(facts: &HostFacts) -> bool {
 }
 
 /// `gpu1 has`, `gpu[1-2] have`.
-fn has(hosts: &[String]) -> String {
+pub(super) fn has(hosts: &[String]) -> String {
     format!("{} {}", fold(hosts.iter().map(String::as_str)), if hosts.len() == 1 { "has" } else { "have" })
 }

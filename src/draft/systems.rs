@@ -57,7 +57,9 @@ pub(super) fn fitting(seen: &Seen) -> Option<&'static System> {
         () if named(&["H100"]) && has(8, 16, 200.0) => "oci-bm-gpu-h100",
         () if hopper && has(8, 8, 400.0) => "hgx-h100-h200",
         // Two hosts alone may well be on a cable; larger systems say more of themselves.
-        () if seen.hosts.len() == 2 && seen.unjudged.is_none() && seen.rate.is_some() => "two-hosts-on-a-cable",
+        () if seen.hosts.len() == 2 && !seen.is_emulated && !seen.one_machine && seen.rate.is_some() => {
+            "two-hosts-on-a-cable"
+        }
         () => return None,
     };
     system(name)
@@ -91,7 +93,7 @@ mod tests {
         let mut two = seen("", 0, 1, 100.0);
         two.hosts.truncate(2);
         assert_eq!(name(&two), Some("two-hosts-on-a-cable"));
-        two.unjudged = Some("emulated".into());
+        two.is_emulated = true;
         assert_eq!(name(&two), None);
     }
 }

@@ -81,6 +81,7 @@ fn hosts_without_rdma_are_measured_over_tcp() {
     let mut hosts = cluster(&[("n[1-4]", "softroce")]);
     for facts in hosts.1.facts.values_mut() {
         facts.rdma.clear();
+        facts.surroundings.virtual_machine = Some(false);
         facts
             .interfaces
             .iter_mut()
@@ -92,10 +93,57 @@ fn hosts_without_rdma_are_measured_over_tcp() {
         "{}",
         draft.text
     );
+    // What the interface of a virtual machine tells is not what its provider allows.
+    let is_virtual = |hosts: &mut (Vec<String>, Cluster), is: bool| {
+        hosts.1.facts.values_mut().for_each(|facts| facts.surroundings.virtual_machine = Some(is));
+    };
+    is_virtual(&mut hosts, true);
+    let draft = drafted(Purpose::Acceptance, &hosts);
+    assert!(draft.plan.tests.iter().all(|test| test.expect.is_empty()), "{}", draft.text);
+    is_virtual(&mut hosts, false);
     // A virtual interface has no speed.
     hosts.1.facts.values_mut().flat_map(|facts| &mut facts.interfaces).for_each(|one| one.speed_mbps = None);
     let draft = drafted(Purpose::Acceptance, &hosts);
     assert!(draft.plan.tests.iter().all(|test| test.expect.is_empty()), "{}", draft.text);
+}
+
+/// The limits of speed in a test of a plan.
+fn limits(draft: &Draft, test: &str) -> usize {
+    draft.plan.tests.iter().find(|one| one.name == test).map_or(0, |test| test.expect.len())
+}
+
+#[test]
+fn ports_that_share_a_narrow_slot_have_no_limits() {
+    let mut hosts = cluster(&[("gpu[1-4]", "roce8")]);
+    // A card of two ports of 400 Gb/s: its slot of generation 5 with 16 lanes carries about 500.
+    let two_ports = |hosts: &mut (Vec<String>, Cluster), pcie: (f64, u32)| {
+        for facts in hosts.1.facts.values_mut() {
+            let first = facts.rdma[0].pci.clone().unwrap();
+            facts.rdma[1].pci = Some(first.replace(".0", ".1"));
+            facts.rdma.iter_mut().take(2).for_each(|device| device.pcie = Some(pcie));
+        }
+    };
+    two_ports(&mut hosts, (32.0, 16));
+    let draft = drafted(Purpose::Acceptance, &hosts);
+    assert_eq!(limits(&draft, "write-bandwidth"), 0, "{}", draft.text);
+    assert!(draft.text.contains("mlx5_[0-1] share a PCIe slot"), "{}", draft.text);
+    // Generation 6 is wide enough.
+    two_ports(&mut hosts, (64.0, 16));
+    assert!(limits(&drafted(Purpose::Acceptance, &hosts), "write-bandwidth") > 0);
+}
+
+#[test]
+fn rails_far_from_gpus_have_no_limit_of_gpu_memory() {
+    use railgauge_wire::terms::Distance;
+    let mut hosts = cluster(&[("gpu[1-4]", "roce8")]);
+    assert!(limits(&drafted(Purpose::Acceptance, &hosts), "gpu-write-bandwidth") > 0);
+    for distance in [Distance::Phb, Distance::Node] {
+        let far = hosts.1.facts.values_mut().flat_map(|facts| &mut facts.gpu_distances);
+        far.for_each(|row| row.distance = distance);
+        let draft = drafted(Purpose::Acceptance, &hosts);
+        assert_eq!(limits(&draft, "gpu-write-bandwidth"), 0, "{}", draft.text);
+        assert!(limits(&draft, "write-bandwidth") > 0, "{}", draft.text);
+    }
 }
 
 #[test]
@@ -177,5 +225,7 @@ fn without_facts_nothing_is_required() {
         lost: &lost,
         day: "2026-11-25",
     };
-    insta::assert_snapshot!("offline-acceptance", draft(&request).unwrap().text);
+    let draft = draft(&request).unwrap();
+    assert!(draft.plan.tests.iter().all(|test| test.expect.is_empty()), "{}", draft.text);
+    insta::assert_snapshot!("offline-acceptance", draft.text);
 }

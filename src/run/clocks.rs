@@ -9,7 +9,7 @@ use railgauge_wire::{
 };
 
 use super::failures::unexpected;
-use crate::cluster::Agent;
+use crate::cluster::{Agent, Asked};
 
 /// How long a clock reading may take.
 const CLOCK_LIMIT: Duration = Duration::from_secs(5);
@@ -27,34 +27,62 @@ pub(super) struct Clocks {
     pub wall: NanosecondsI64,
 }
 
+/// Readings of a host's clocks that were asked for.
+pub(super) struct Reading(Vec<(Nanoseconds, Asked)>);
+
+impl Reading {
+    /// Asks for all readings now. None waits for the one before it: a round trip to a host may take long.
+    fn ask(agent: &Agent) -> Self {
+        Self((0..CLOCK_READINGS).map(|_| (controller_clock(), agent.send(Ask::Clock))).collect())
+    }
+
+    /// What is to be asked for them.
+    pub(super) fn questions() -> Vec<Ask> {
+        vec![Ask::Clock; CLOCK_READINGS]
+    }
+
+    /// Readings that were asked for at these moments.
+    pub(super) fn asked(all: Vec<(Instant, Asked)>) -> Self {
+        Self(all.into_iter().map(|(moment, asked)| (controller_clock_at(moment), asked)).collect())
+    }
+
+    /// Compares the clocks of the host with the controller's.
+    ///
+    /// # Errors
+    /// The agent is gone, or does not answer.
+    pub(super) async fn clocks(self, agent: &Agent) -> Result<Clocks, Failure> {
+        let mut best: Option<Clocks> = None;
+        for (before, asked) in self.0 {
+            let answer = asked.within(CLOCK_LIMIT).await?;
+            let after = controller_clock();
+            let here = wall_clock();
+            let Answer::Clock { monotonic, realtime } = answer else {
+                return Err(unexpected(agent.host(), Stage::Facts, &answer));
+            };
+            // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
+            let half = (after - before) / 2;
+            // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
+            let (Ok(monotonic), Ok(realtime)) =
+                (NanosecondsI64::try_from(monotonic), NanosecondsI64::try_from(realtime))
+            else {
+                let cause = format!("its clock cannot be: {monotonic} ns, and {realtime} ns since 1970");
+                return Err(Failure::new(Stage::Facts, Kind::Internal, cause).at(agent.host()));
+            };
+            let offset = monotonic.earlier(before + half);
+            if best.is_none_or(|best| half < best.half) {
+                best = Some(Clocks { offset, half, wall: realtime.earlier(here).later(half) });
+            }
+        }
+        best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, "no clock reading").at(agent.host()))
+    }
+}
+
 /// Compares the clocks of one host with the controller's.
 ///
 /// # Errors
 /// The agent is gone, or does not answer.
 pub(super) async fn clocks(agent: &Agent) -> Result<Clocks, Failure> {
-    let mut best: Option<Clocks> = None;
-    for _ in 0..CLOCK_READINGS {
-        let before = controller_clock();
-        let answer = agent.ask(Ask::Clock, CLOCK_LIMIT).await?;
-        let after = controller_clock();
-        let here = wall_clock();
-        let Answer::Clock { monotonic, realtime } = answer else {
-            return Err(unexpected(agent.host(), Stage::Facts, &answer));
-        };
-        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
-        let half = (after - before) / 2;
-        // Clocks count nanoseconds since a start or since 1970: what does not fit into an i64 (292 years) is none.
-        let (Ok(monotonic), Ok(realtime)) = (NanosecondsI64::try_from(monotonic), NanosecondsI64::try_from(realtime))
-        else {
-            let cause = format!("its clock cannot be: {monotonic} ns, and {realtime} ns since 1970");
-            return Err(Failure::new(Stage::Facts, Kind::Internal, cause).at(agent.host()));
-        };
-        let offset = monotonic.earlier(before + half);
-        if best.is_none_or(|best| half < best.half) {
-            best = Some(Clocks { offset, half, wall: realtime.earlier(here).later(half) });
-        }
-    }
-    best.ok_or_else(|| Failure::new(Stage::Facts, Kind::Internal, "no clock reading").at(agent.host()))
+    Reading::ask(agent).clocks(agent).await
 }
 
 /// The responder's monotonic clock minus the initiator's now.
@@ -68,9 +96,17 @@ pub(super) async fn apart(from: &Agent, to: &Agent) -> Result<NanosecondsI64, Fa
 
 /// The controller's monotonic clock: the time since an arbitrary moment of this process.
 pub(super) fn controller_clock() -> Nanoseconds {
+    controller_clock_at(Instant::now())
+}
+
+/// What it showed at this moment.
+fn controller_clock_at(moment: Instant) -> Nanoseconds {
+    const BEFORE: Nanoseconds = Nanoseconds::from_secs(3_600);
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     // Counted from one hour before the first reading, so that differences to it stay positive.
-    Nanoseconds::from(START.get_or_init(Instant::now).elapsed()).saturating_add(Nanoseconds::from_secs(3_600))
+    let start = *START.get_or_init(Instant::now);
+    let earlier = Nanoseconds::from(start.saturating_duration_since(moment));
+    BEFORE.saturating_add(moment.saturating_duration_since(start).into()).saturating_sub(earlier)
 }
 
 /// The controller's wall clock: the time since 1970.

@@ -30,8 +30,10 @@ impl RunState<'_> {
                 return;
             }
             let follow_up = follow_up.clone();
+            let judging = Instant::now();
             // Reading a long journal takes seconds, in which agents must still be answered.
             let asked = tokio::task::spawn_blocking(move || follow_up()).await;
+            self.stages.judging = self.stages.judging.saturating_add(judging.elapsed().into());
             open = match asked.unwrap_or_else(|error| Err(error.into())) {
                 Ok(cases) if cases.is_empty() => return,
                 Ok(cases) => cases,

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use railgauge_wire::facts::HostFacts;
@@ -30,7 +30,10 @@ use railgauge_model::{
 };
 use railgauge_model::{
     directory::Directory,
-    journal::event::{Case, Event},
+    journal::{
+        event::{Case, Event},
+        stages::Stages,
+    },
 };
 
 /// What an earlier process of the same run already did.
@@ -70,8 +73,12 @@ pub async fn execute(
     spine: &Spine,
 ) -> RunEnd {
     let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
-    let end = measure(plan, directory, past, &follow_up, &mut hosts, spine).await;
+    let mut stages = hosts.stages;
+    let end = measure(plan, directory, past, &follow_up, (&mut hosts, &mut stages), spine).await;
+    let closing = Instant::now();
     hosts.close().await;
+    stages.close = closing.elapsed().into();
+    spine.emit(Event::Stages(stages));
     match &end {
         RunEnd::Complete => spine.emit(Event::Finished),
         RunEnd::Interrupted | RunEnd::Revoked(_) => spine.emit(Event::Interrupted),
@@ -86,9 +93,10 @@ async fn measure(
     directory: &Directory,
     past: Past,
     follow_up: &FollowUp,
-    hosts: &mut Hosts,
+    (hosts, stages): (&mut Hosts, &mut Stages),
     spine: &Spine,
 ) -> RunEnd {
+    let planning = Instant::now();
     if let Err(error) = write_facts(directory, &hosts.facts) {
         spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", path_text(directory.facts()))));
     }
@@ -119,11 +127,13 @@ async fn measure(
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
     copies::measure(&work, hosts, spine).await;
+    stages.planning = planning.elapsed().into();
     let mut floor = rounds::run(&work, past.configured.as_deref(), hosts, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
     }
     floor.settle(hosts).await;
+    *stages += floor.stages;
     halted(spine).unwrap_or(RunEnd::Complete)
 }
 

@@ -13,12 +13,12 @@ use railgauge_wire::{
 };
 
 use super::{
-    clocks::{Clocks, clocks},
+    clocks::{Clocks, Reading},
     failures::unexpected,
     spine::Spine,
 };
-use crate::cluster::{self, Agent, AgentBinary};
-use railgauge_model::journal::event::Event;
+use crate::cluster::{self, Agent, AgentBinary, BringUp};
+use railgauge_model::journal::{event::Event, stages::Stages};
 use railgauge_model::plan::Plan;
 
 /// Hosts that answered, and why the others did not.
@@ -34,6 +34,8 @@ pub(crate) struct Hosts {
     pub lost: BTreeMap<String, Failure>,
     /// Longest time from an agent's greeting until its host's facts and clock were known.
     pub told_within: Duration,
+    /// Where the time of bringing them up went, by the host that was up last.
+    pub stages: Stages,
 }
 
 /// Time for the hosts of tries that were given up to be cleared up.
@@ -46,7 +48,11 @@ pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spi
         let spine = spine.clone();
         cluster::LogSink::new(move |host: &str, line: &str| spine.log(host, line))
     };
-    let mut raised = cluster::bring_up(plan.launch.clone(), plan.hosts.clone(), run_id.to_owned(), binary, log);
+    // The clocks first: the agent answers them at once, while its processor is not busy with its facts yet.
+    let first = Reading::questions().into_iter().chain([Ask::Facts]).collect();
+    let (launch, planned) = (plan.launch.clone(), plan.hosts.clone());
+    let mut raised = cluster::bring_up_asking(launch, planned, run_id.to_owned(), binary, log, first);
+    let begun = Instant::now();
     let mut hosts = Hosts::default();
     let mut asking = tokio::task::JoinSet::new();
     let mut open = true;
@@ -66,6 +72,7 @@ pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spi
             Some(met) = asking.join_next() => match met {
                 Ok((name, agent, Ok((facts, Clocks { offset, half, wall })), took)) => {
                     hosts.told_within = hosts.told_within.max(took);
+                    hosts.stages = stages(begun.elapsed(), agent.took(), took);
                     let (facts_copy, clock) = (Box::new(facts.clone()), Some((offset, half)));
                     spine.emit(Event::HostUp { host: name.clone(), facts: facts_copy, clock, wall: Some(wall) });
                     hosts.walls.insert(name.clone(), wall);
@@ -82,6 +89,20 @@ pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spi
         }
     }
     hosts
+}
+
+/// Where the time went until a host was up and known. What is in none of its own stages it waited for its turn, or for a try that
+/// failed.
+fn stages(all: Duration, took: BringUp, facts: Duration) -> Stages {
+    let BringUp { connect, deploy, start } = took;
+    let waited = all.saturating_sub(connect + deploy + start + facts);
+    Stages {
+        connect: (waited + connect).into(),
+        deploy: deploy.into(),
+        start: start.into(),
+        facts: facts.into(),
+        ..Stages::default()
+    }
 }
 
 impl Hosts {
@@ -107,9 +128,12 @@ impl Hosts {
 
 /// Facts and clocks of one host.
 async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
-    let facts = match agent.ask(Ask::Facts, FACTS_LIMIT).await? {
+    let mut first = agent.first().await;
+    let facts = first.pop().map_or_else(|| agent.send(Ask::Facts), |(_, facts)| facts);
+    let clocks = Reading::asked(first).clocks(agent).await;
+    let facts = match facts.within(FACTS_LIMIT).await? {
         Answer::Facts(facts) => *facts,
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
     };
-    Ok((facts, clocks(agent).await?))
+    Ok((facts, clocks?))
 }

@@ -9,7 +9,7 @@ use std::{
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
-    link::{Endpoint, LinkId, LinkSpec, Opened, Role},
+    link::{LinkId, LinkSpec, Opened, Role},
     message::{Answer, Ask},
     remedy,
     terms::{LinkLayer, Transport},
@@ -21,7 +21,7 @@ use super::{
     gpus,
     rails::devices,
 };
-use crate::cluster::Agent;
+use crate::cluster::{Agent, Asked};
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_model::{
     plan::{Plan, model::Test},
@@ -193,44 +193,76 @@ pub(super) async fn open(
     from: (&Agent, &HostFacts),
     to: (&Agent, &HostFacts),
 ) -> Result<Link, Failure> {
+    begin(wanted, from, to).await?.finish().await
+}
+
+/// Opens both ends, and asks them to join. What is asked of the link next reaches them behind that.
+///
+/// # Errors
+/// Either end's failure, with its host's name.
+pub(super) async fn begin(
+    wanted: Wanted<'_>,
+    from: (&Agent, &HostFacts),
+    to: (&Agent, &HostFacts),
+) -> Result<Joining, Failure> {
     let limit = wanted.test.deadline;
     let from_spec = spec(&wanted, Role::Initiator, &wanted.flow.from, from.1)?;
     let to_spec = spec(&wanted, Role::Responder, &wanted.flow.to, to.1)?;
     let link = wanted.id;
     let ports = (from_spec.port, to_spec.port);
     let opened = tokio::join!(open_end(from.0, link, from_spec, limit), open_end(to.0, link, to_spec, limit));
-    let opened = match opened {
-        (Ok(from_end), Ok(to_end)) => {
-            let far = gpus::as_far(wanted.test, from.0.host(), &from_end).and(gpus::as_far(
-                wanted.test,
-                to.0.host(),
-                &to_end,
-            ));
-            match far {
-                Ok(()) => (Ok(from_end), Ok(to_end)),
-                Err(failure) => (Err(failure), Ok(to_end)),
-            }
-        }
-        failed => failed,
-    };
-    let joined = match opened {
-        // The first failure ends it: an end whose peer has given up would wait for its whole limit.
-        (Ok(from_end), Ok(to_end)) => tokio::try_join!(
-            join_end(from.0, link, to_end.endpoint, limit),
-            join_end(to.0, link, from_end.endpoint, limit)
-        )
-        .map_err(|failure| both_named(failure, from.0.host(), to.0.host()))
-        .and_then(|ends| agreed(ends, from.0.host(), to.0.host())),
+    let ends = match opened {
+        (Ok(from_end), Ok(to_end)) => gpus::as_far(wanted.test, from.0.host(), &from_end)
+            .and(gpus::as_far(wanted.test, to.0.host(), &to_end))
+            .map(|()| (from_end.endpoint, to_end.endpoint)),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
-    match joined {
-        Ok((from_end, to_end)) => {
-            let record = record(from_end, &to_end);
-            Ok(Link { from: from.0.clone(), to: to.0.clone(), id: link, ports, record })
-        }
+    match ends {
+        Ok((from_end, to_end)) => Ok(Joining {
+            asked: (from.0.send(Ask::Join { link, peer: to_end }), to.0.send(Ask::Join { link, peer: from_end })),
+            from: from.0.clone(),
+            to: to.0.clone(),
+            id: link,
+            ports,
+            limit,
+        }),
         Err(failure) => {
             tokio::join!(close_end(from.0, link), close_end(to.0, link));
             Err(failure)
+        }
+    }
+}
+
+/// A link whose ends were asked to join.
+pub(super) struct Joining {
+    asked: (Asked, Asked),
+    /// The initiator's agent.
+    pub from: Agent,
+    /// The responder's agent.
+    pub to: Agent,
+    /// Its number at both.
+    pub id: LinkId,
+    ports: (u8, u8),
+    limit: Duration,
+}
+
+impl Joining {
+    /// Waits until both ends have joined.
+    ///
+    /// # Errors
+    /// Either end's failure, with its host's name; both are closed then.
+    pub(super) async fn finish(self) -> Result<Link, Failure> {
+        let Self { asked, from, to, id, ports, limit } = self;
+        // The first failure ends it: an end whose peer has given up would wait for its whole limit.
+        let joined = tokio::try_join!(joined(&from, asked.0, limit), joined(&to, asked.1, limit))
+            .map_err(|failure| both_named(failure, from.host(), to.host()))
+            .and_then(|ends| agreed(ends, from.host(), to.host()));
+        match joined {
+            Ok((from_end, to_end)) => Ok(Link { record: record(from_end, &to_end), from, to, id, ports }),
+            Err(failure) => {
+                tokio::join!(close_end(&from, id), close_end(&to, id));
+                Err(failure)
+            }
         }
     }
 }
@@ -260,9 +292,9 @@ async fn open_end(agent: &Agent, link: LinkId, spec: LinkSpec, limit: Duration) 
     }
 }
 
-/// Joins one end with its peer. Returns what the end is now that both are known.
-async fn join_end(agent: &Agent, link: LinkId, peer: Endpoint, limit: Duration) -> Result<Opened, Failure> {
-    match agent.ask(Ask::Join { link, peer }, limit).await? {
+/// One end joined with its peer: what it is now that both are known.
+async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, Failure> {
+    match asked.within(limit).await? {
         Answer::Joined(opened) => Ok(*opened),
         other => Err(unexpected(agent.host(), Stage::Join, &other)),
     }

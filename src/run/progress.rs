@@ -104,6 +104,7 @@ impl Progress {
             }
             Event::Configured { failure: None, .. }
             | Event::Started { .. }
+            | Event::Stages(_)
             | Event::Prevented { .. }
             | Event::Resumed { .. } => {}
         }

@@ -1,21 +1,25 @@
 //! The loop over tests, repeats, rounds, cells and flows.
 //!
-//! The flows of a round run one cell at the same time, so that every measurement of a round meets the same traffic;
-//! the next cell starts when the slowest flow is done. Links stay warm in between.
+//! The flows of a round run the same cells in the same order, none far ahead of the slowest, so that every measurement of a round
+//! meets the same kind of traffic. Collectives, and flows that share NICs, start each cell together. Links stay warm in between.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use railgauge_wire::{
+    case::Spent,
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
     message::Ask,
     remedy,
 };
-use tokio::task::JoinSet;
+use tokio::{
+    sync::mpsc::{self, UnboundedSender},
+    task::JoinSet,
+};
 
 use super::{
     configure::Configuration,
@@ -24,7 +28,8 @@ use super::{
     measure::{
         case::{HostAgent, PairCase, Tried},
         collective::{self, CollectiveCase, Group},
-        concurrent, pair,
+        concurrent,
+        sweep::{self, Sweep, pace::Pace},
     },
     order::{self, Step},
     spine::{Spine, now},
@@ -32,7 +37,10 @@ use super::{
 };
 use crate::cluster::Agent;
 use railgauge_model::{
-    journal::event::{Case, Event, Outcome},
+    journal::{
+        event::{Case, Event, Outcome},
+        stages::{OfFlow, Stages},
+    },
     schedule::{Cell, Flow},
 };
 
@@ -52,7 +60,16 @@ pub(super) async fn run<'a>(
 ) -> RunState<'a> {
     let links = Links::new(&work.plan);
     let configuration = Configuration::left(&work.plan, configured);
-    let mut floor = RunState { work, links, groups: HashMap::new(), facts: BTreeMap::new(), configuration, spine };
+    let mut floor = RunState {
+        work,
+        links,
+        groups: HashMap::new(),
+        facts: BTreeMap::new(),
+        configuration,
+        stages: Stages::default(),
+        spent: HashMap::new(),
+        spine,
+    };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
     let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
@@ -78,6 +95,18 @@ enum Open {
     Group(Group),
 }
 
+/// What a sweep left.
+struct Swept {
+    flow: Flow,
+    /// Cases that were not tried, with the numbers of their cells.
+    left: VecDeque<(usize, Case)>,
+    /// Time that its link took to open.
+    opening: Duration,
+}
+
+/// Failures in a row of each flow, and the last of them.
+type Trouble = HashMap<Flow, (u32, Failure)>;
+
 /// Cases that are being measured; each task returns what all of its cases came to.
 type Running = JoinSet<Vec<Tried<Open>>>;
 
@@ -89,12 +118,24 @@ pub(super) struct RunState<'a> {
     groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
     configuration: Configuration,
+    /// Where the time of the rounds went.
+    pub(super) stages: Stages,
+    /// What each flow of the round that runs did with its time.
+    spent: HashMap<Flow, OfFlow>,
     pub(super) spine: &'a Spine,
 }
 
 impl RunState<'_> {
     /// One round: all its cells, one after the other.
     pub(super) async fn round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
+        let begun = Instant::now();
+        self.all_of_round(index, repeat, open, hosts).await;
+        // The flow that had the most to do is what the round took its time for.
+        let most = std::mem::take(&mut self.spent).into_values().max_by_key(OfFlow::accounted);
+        self.stages.add_round(begun.elapsed(), most.unwrap_or_default());
+    }
+
+    async fn all_of_round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
         let plan = &self.work.plan;
         if self.configuration.differs(plan, index) {
             // A connection keeps much of what was configured when it was made.
@@ -126,7 +167,11 @@ impl RunState<'_> {
                 cells.push(&case.cell);
             }
         }
-        let mut trouble: HashMap<Flow, (u32, Failure)> = HashMap::new();
+        let is_led = |case: &&&Case| case.cell.manner.is_none() && !self.work.plan.tests[index].at_once();
+        if open.iter().all(|case| is_led(&case)) {
+            return self.sweeps(index, repeat, open, &cells, hosts).await;
+        }
+        let mut trouble = Trouble::new();
         for cell in cells {
             let mut running = JoinSet::new();
             let mut at_once = Vec::new();
@@ -134,8 +179,7 @@ impl RunState<'_> {
                 match trouble.get(&case.flow) {
                     Some((times, last)) if *times >= PATIENCE => self.give_up(case, repeat, last),
                     _ if case.cell.manner.is_some() => self.start_group(index, case, repeat, hosts, &mut running),
-                    _ if self.work.plan.tests[index].at_once() => at_once.push(*case),
-                    _ => self.start(index, case, repeat, hosts, &mut running),
+                    _ => at_once.push(*case),
                 }
             }
             self.start_at_once(index, &at_once, repeat, hosts, &mut running);
@@ -159,10 +203,85 @@ impl RunState<'_> {
         }
     }
 
-    /// Starts one case unless a host it needs is gone; what is not started has no outcome and counts as not run.
-    fn start(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut Running) {
-        let Some(case) = self.pair_case(index, case, repeat, hosts) else { return };
-        running.spawn(async move { vec![pair::run(case).await.map(Open::Link)] });
+    /// Runs all cells of every flow, each flow by itself; the pace of the round keeps them near each other.
+    async fn sweeps(&mut self, index: usize, repeat: u32, open: &[&Case], cells: &[&Cell], hosts: &mut Hosts) {
+        let pace = Pace::new(&self.work.plan.tests[index]);
+        let mut left: BTreeMap<&Flow, VecDeque<(usize, Case)>> = BTreeMap::new();
+        for (number, cell) in cells.iter().enumerate() {
+            for case in open.iter().filter(|case| case.cell == **cell) {
+                left.entry(&case.flow).or_default().push_back((number, (*case).clone()));
+            }
+        }
+        let mut trouble = Trouble::new();
+        let mut running: JoinSet<Swept> = JoinSet::new();
+        let (done, mut tried) = mpsc::unbounded_channel();
+        for (flow, cases) in left {
+            self.start_sweep((index, repeat), flow.clone(), cases, (&pace, hosts, &done), &mut running);
+        }
+        loop {
+            tokio::select! {
+                biased;
+                Some(tried) = tried.recv() => self.finish(index, tried, &mut trouble, hosts).await,
+                over = running.join_next() => match over {
+                    Some(Ok(Swept { flow, left: cases, opening })) => {
+                        let open = &mut self.spent.entry(flow.clone()).or_default().open;
+                        *open = open.saturating_add(opening.into());
+                        while let Ok(tried) = tried.try_recv() {
+                            self.finish(index, tried, &mut trouble, hosts).await;
+                        }
+                        match trouble.get(&flow) {
+                            Some((times, last)) if *times >= PATIENCE => {
+                                cases.iter().for_each(|(_, case)| self.give_up(case, repeat, last));
+                            }
+                            _ => self.start_sweep((index, repeat), flow, cases, (&pace, hosts, &done), &mut running),
+                        }
+                    }
+                    Some(Err(error)) => self.spine.log("controller", &format!("a flow was dropped: {error}")),
+                    None => return,
+                },
+                _ = self.spine.halting() => {
+                    running.shutdown().await;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Starts the cases of a flow that can share a link, unless there are none or a host of it is gone; what is not started has no
+    /// outcome and counts as not run. Those behind them come back with those that were not tried.
+    fn start_sweep(
+        &mut self,
+        (index, repeat): (usize, u32),
+        flow: Flow,
+        mut cases: VecDeque<(usize, Case)>,
+        (pace, hosts, done): (&Pace, &Hosts, &UnboundedSender<Tried<Open>>),
+        running: &mut JoinSet<Swept>,
+    ) {
+        let Some(qps) = cases.front().map(|(_, case)| case.cell.qps) else { return };
+        let share = cases.iter().take_while(|(_, case)| case.cell.qps == qps).count();
+        let behind = cases.split_off(share);
+        let (Some(from), Some(to)) = (self.end(&flow.from.host, hosts), self.end(&flow.to.host, hosts)) else { return };
+        let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
+        let warm = self.links.take(index, &flow, qps);
+        let place = pace.place();
+        if let Some((first, _)) = cases.front() {
+            place.at(*first);
+        }
+        let sweep = Sweep { plan, index, cases, repeat, from, to, warm, id, max_size, place };
+        let done = done.clone();
+        running.spawn(async move {
+            let (sent, mut tried) = mpsc::unbounded_channel();
+            let passed_on = async {
+                while let Some(tried) = tried.recv().await {
+                    let tried: Tried<Link> = tried;
+                    // Nobody listens any more where the run was halted.
+                    let _ = done.send(tried.map(Open::Link));
+                }
+            };
+            let ((mut left, opening), ()) = tokio::join!(sweep::run(sweep, sent), passed_on);
+            left.extend(behind);
+            Swept { flow, left, opening }
+        });
     }
 
     /// Starts the cases of one cell whose flows share NICs.
@@ -182,7 +301,7 @@ impl RunState<'_> {
         running.spawn(async move { vec![collective::run(case).await.map(Open::Group)] });
     }
 
-    /// What a case needs to be started; `None` if a host of it is gone.
+    /// What a case needs to be started; `None` if a host of it is gone: what is not started has no outcome and counts as not run.
     fn pair_case(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts) -> Option<PairCase> {
         let (from, to) = (self.end(&case.flow.from.host, hosts)?, self.end(&case.flow.to.host, hosts)?);
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
@@ -196,15 +315,17 @@ impl RunState<'_> {
     }
 
     /// Records one outcome, keeps its link warm or closes it, and gives up hosts that no longer answer.
-    async fn finish(
-        &mut self,
-        index: usize,
-        tried: Tried<Open>,
-        trouble: &mut HashMap<Flow, (u32, Failure)>,
-        hosts: &mut Hosts,
-    ) {
+    async fn finish(&mut self, index: usize, tried: Tried<Open>, trouble: &mut Trouble, hosts: &mut Hosts) {
         let Tried { case, open, outcome } = tried;
         let failure = outcome.result.as_ref().err().cloned();
+        if let Ok(sample) = &outcome.result {
+            let led = Spent {
+                window: sample.initiator.elapsed,
+                warm_up: self.work.plan.tests[index].warm_up.into(),
+                ..Spent::default()
+            };
+            self.spent.entry(case.flow.clone()).or_default().add(sample.spent.unwrap_or(led));
+        }
         self.spine.emit(Event::Outcome(Box::new(outcome)));
         let Some(failure) = failure else {
             trouble.remove(&case.flow);

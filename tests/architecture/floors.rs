@@ -9,7 +9,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "wire/src",
         &[
             "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "raw",
-            "link", "step", "group", "frame", "message",
+            "link", "step", "case", "group", "frame", "message",
         ],
     ),
     ("stats/src", STATS),
@@ -57,7 +57,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "execute",
         ],
     ),
-    ("src/run/measure", &["counters", "steps", "case", "pair", "known", "concurrent", "collective", "copies"]),
+    ("src/run/measure", &["counters", "steps", "case", "sweep", "known", "concurrent", "collective", "copies"]),
 ];
 
 /// The statistics.

@@ -11,6 +11,7 @@ The folder named by $PODS holds:
 """
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -41,7 +42,7 @@ class Way:
     | `of` | only for processes whose words hold this text |
     | `refuse` | it is not started: a word of REFUSALS |
     | `no-shell` | the image has no sh |
-    | `stdin` | only so many bytes of its input arrive |
+    | `stdin` | only so many bytes of its input arrive, and then its end |
     | `stdout` | `then` happens after so many bytes of its output |
     | `idle` | `then` happens after so many seconds without a byte in either direction |
     | `now` | happens now: looked at while the process runs |
@@ -159,7 +160,8 @@ class Process:
 
     def happens(self, then):
         if then == "kill":
-            self.child.kill()
+            # With all its processes, as when a pod is taken away.
+            os.killpg(self.child.pid, signal.SIGKILL)
         elif then == "hang":
             self.way.entry["hangs"] = True
         else:
@@ -196,6 +198,8 @@ class Process:
                     data = data[stdin.write(data):]
             except OSError:
                 return
+            if left == 0:
+                break
         if not self.way.get("orphan"):
             try:
                 stdin.close()

@@ -15,6 +15,7 @@
 //! | [`link`] | one endpoint of a measured connection: what to open, how to reach it |
 //! | [`group`] | one rank of a collective: what to open, what the ranks do together |
 //! | [`step`] | what a link is told to do: fill, transfer, check, serve, time |
+//! | [`case`] | a whole case in one request to each end |
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
@@ -27,6 +28,7 @@
 //! | [`shell`] | words of a shell's command line |
 //! | [`unit`] | bytes, times and rates as types |
 
+pub mod case;
 pub mod copies;
 pub mod drivers;
 pub mod facts;
@@ -46,4 +48,4 @@ pub mod unit;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 4;
+pub const PROTOCOL: u32 = 5;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    case::{CaseAccount, CaseSpec},
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
@@ -84,6 +85,14 @@ pub enum Ask {
         step: Step,
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
+    },
+    /// A whole case on a joined link, asked of both ends; answered by [`Answer::Case`] when it is over. Requests for further cases
+    /// may follow at once.
+    Case {
+        /// The link's number.
+        link: LinkId,
+        /// What to do.
+        case: Box<CaseSpec>,
     },
     /// Ends a `Serve` step; answered with what serving came to: its `Stepped`, or its failure.
     Stop {
@@ -170,6 +179,8 @@ pub enum Answer {
     Joined(Box<Opened>),
     /// Reply to `Step`.
     Stepped(Stepped),
+    /// Reply to `Case`: how far it came.
+    Case(Box<CaseAccount>),
     /// Reply to `OpenMember`.
     MemberOpened(Box<MemberOpened>),
     /// To `MeasureMember`.

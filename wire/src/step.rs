@@ -1,4 +1,4 @@
-//! What a link is told to do. The controller leads both ends through a case:
+//! What a link is told to do. The controller leads both ends through a case, or tells them of a whole one ([`crate::case`]):
 //!
 //! ```text
 //! verify    sink Poison → source Fill → (responder Serve) → initiator Transfer → (responder Stop) → sink Check
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     failure::Stage,
-    terms::{Op, TestMetric},
+    terms::{Op, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -71,6 +71,12 @@ impl Step {
             Self::Fill(_) | Self::Poison(_) | Self::Transfer { .. } | Self::Check(_) => Stage::Verify,
         }
     }
+}
+
+/// Whether moving bytes once needs the responder's CPU, so that it serves in a verify pass.
+#[must_use]
+pub const fn responder_takes_part(transport: Transport, op: Op) -> bool {
+    matches!(transport, Transport::Tcp) || matches!(op, Op::Send | Op::WriteImm)
 }
 
 /// The bytes of a verify pass: a function of position, seed and iteration (see `agent/src/memory/pattern.rs`).

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
@@ -21,13 +21,14 @@ pub struct Control {
     abort: Arc<AtomicBool>,
     deadline: Instant,
     ready: Option<Arc<dyn Fn() + Send + Sync>>,
+    led: Option<Duration>,
     bell: Option<Arc<Doorbell>>,
 }
 
 impl Control {
     /// Flags shared with the conversation, and when to give up.
     pub fn new(stop: Arc<AtomicBool>, abort: Arc<AtomicBool>, deadline: Instant) -> Self {
-        Self { stop, abort, deadline, ready: None, bell: None }
+        Self { stop, abort, deadline, ready: None, led: None, bell: None }
     }
 
     /// The same, with somebody waiting for [`Control::ready`].
@@ -44,6 +45,19 @@ impl Control {
     pub fn on_ready(mut self, ready: impl Fn() + Send + Sync + 'static) -> Self {
         self.ready = Some(Arc::new(ready));
         self
+    }
+
+    /// The same for a `Serve` step that the initiator leads in place of the controller: it is told when this end is ready, and
+    /// its next turn ends the step. That is not expected before so much time has passed.
+    #[must_use]
+    pub fn led_by_peer(mut self, not_before: Duration) -> Self {
+        self.led = Some(not_before);
+        self
+    }
+
+    /// Whether the initiator leads a `Serve` step, and for how long it takes nothing but that.
+    pub fn led(&self) -> Option<Duration> {
+        self.led
     }
 
     /// The same, with a doorbell that is rung whenever a flag is set.

@@ -16,13 +16,18 @@ use std::{
 
 use parking_lot::Mutex;
 use railgauge_wire::{
+    case::CaseSpec,
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkId, LinkSpec},
     message::Answer,
     step::{Step, Stepped},
 };
 
-use super::{answering::caught, pipes::Outlet};
+use super::{
+    answering::caught,
+    case::{self, Here},
+    pipes::Outlet,
+};
 use crate::{
     bench::control::Control,
     fabric::{self, Link},
@@ -57,6 +62,7 @@ struct Handle {
 enum Work {
     Join(u64, Endpoint),
     Step(u64, Step, Arc<AtomicBool>, Duration),
+    Case(u64, CaseSpec),
     Stop(u64),
     Close(Option<u64>),
 }
@@ -89,7 +95,9 @@ impl Links {
             outlet: self.outlet.clone(),
             abort: handle.abort.clone(),
             bell: handle.bell.clone(),
+            here: Here::new(&spec),
             served: None,
+            failed: false,
         };
         thread::Builder::new()
             .name(format!("link-{link}"))
@@ -111,6 +119,11 @@ impl Links {
             handle.stop = Arc::default();
             Work::Step(id, step, handle.stop.clone(), Duration::from_millis(limit_ms))
         });
+    }
+
+    /// Passes a whole case on.
+    pub(super) fn case(&self, id: u64, link: LinkId, case: CaseSpec) {
+        self.pass(id, link, |_| Work::Case(id, case));
     }
 
     /// Ends the step passed on last, and asks for its outcome.
@@ -172,8 +185,11 @@ struct Thread {
     outlet: Outlet,
     abort: Arc<AtomicBool>,
     bell: Arc<Doorbell>,
+    here: Here,
     /// What the last `Serve` came to, until a `Stop` asks for it.
     served: Option<Result<Stepped, Failure>>,
+    /// Whether a case has failed: the two ends no longer know where they are.
+    failed: bool,
 }
 
 impl Thread {
@@ -202,6 +218,10 @@ impl Thread {
                     self.outlet.reply(id, outcome);
                 }
                 Work::Step(id, step, stop, limit) => self.step(id, &mut end, &step, stop, limit),
+                Work::Case(id, case) => {
+                    let outcome = self.case(&mut end, &case);
+                    self.outlet.reply(id, outcome);
+                }
                 Work::Stop(id) => {
                     let nothing = || Failure::new(Stage::Converse, Kind::Internal, "nothing is being served");
                     let outcome = self.served.take().unwrap_or_else(|| Err(nothing()));
@@ -246,6 +266,17 @@ impl Thread {
         } else {
             self.outlet.reply(id, outcome.map(Answer::Stepped));
         }
+    }
+
+    fn case(&mut self, end: &mut Result<Box<dyn Link>, Failure>, case: &CaseSpec) -> Result<Answer, Failure> {
+        if self.failed {
+            return Err(Failure::new(Stage::Measure, Kind::Aborted, "a case before it has failed on this link"));
+        }
+        // Nobody but the peer ends a step of it: each has a flag of its own.
+        let control = |limit| self.control(Arc::default(), limit);
+        let outcome = with(end, Stage::Measure, |end| Ok(case::run(end.as_mut(), &self.here, case, &control)));
+        self.failed = outcome.as_ref().map_or(true, |account| account.failure.is_some());
+        outcome.map(|account| Answer::Case(Box::new(account)))
     }
 
     fn control(&self, stop: Arc<AtomicBool>, limit: Duration) -> Control {

@@ -1,7 +1,7 @@
 //! The conversation with the controller, and the end of the process.
 //!
 //! ```text
-//! main thread     reads requests ─┬─▶ link threads (open, join, step, close), one per link
+//! main thread     reads requests ─┬─▶ link threads (open, join, step, case, close), one per link
 //!                                 ├─▶ a passing thread each for facts and counters
 //!                                 └─▶ sets flags at once (stop, close), answers clock at once
 //! every thread    writes its own replies, whole frames under one lock
@@ -14,10 +14,12 @@
 //! | `end` | the only ways out: said goodbye, or lost the controller |
 //! | `requests` | the hello, and where each request goes |
 //! | `link` | the thread of one link |
+//! | `case` | a whole case at one end of it |
 //! | `member` | the thread of one rank of a collective |
 //! | `answering` | panics become failures |
 
 mod answering;
+mod case;
 mod end;
 mod link;
 mod member;

@@ -99,6 +99,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
         Ask::Open { link, spec } => links.open(id, link, *spec),
         Ask::Join { link, peer } => links.join(id, link, peer),
         Ask::Step { link, step, limit_ms } => links.step(id, link, step, limit_ms),
+        Ask::Case { link, case } => links.case(id, link, *case),
         Ask::Stop { link } => links.stop(id, link),
         Ask::Close { link } => links.close(id, link),
         Ask::Bye => {

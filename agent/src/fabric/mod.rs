@@ -2,9 +2,8 @@
 //! thread of its own, so that several rails of a host are measured at once. A link of several threads is made of such
 //! links.
 //!
-//! A [`Link`] knows the steps of a case and nothing of who asks for them: the conversation asks for one step a request.
-//! A list of steps in one request needs nothing else of a link but an end of `Serve` that comes from the initiator in place
-//! of the controller.
+//! A [`Link`] knows the steps of a case and nothing of who asks for them: the conversation asks for one step a request, or for
+//! a whole case, in which the two ends wait for each other's turns.
 
 pub(crate) mod tcp;
 mod threads;
@@ -56,9 +55,25 @@ pub(crate) trait Link {
     /// Does one step and answers when it is over.
     ///
     /// `Serve` calls [`Control::ready`] as soon as the initiator may start, and is over when [`Control::stopped`]
-    /// says so; what it returns answers the `Stop` request.
+    /// says so; what it returns answers the `Stop` request. Where the initiator leads ([`Control::led`]), it gives it the turn
+    /// when it is ready, and is over when the turn comes back, which [`Link::await_turn`] then takes.
     ///
     /// # Errors
     /// The device, the fabric or the deadline.
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure>;
+
+    /// Tells the peer's agent, over the link, that this end has done its part of a case.
+    ///
+    /// # Errors
+    /// The peer is gone.
+    fn give_turn(&mut self) -> Result<(), Failure>;
+
+    /// Waits until the peer's agent has given the turn once more.
+    ///
+    /// # Errors
+    /// The peer is gone or failed, or the deadline.
+    fn await_turn(&mut self, control: &Control) -> Result<(), Failure>;
+
+    /// Lets the peer know, as far as it can still be told, that no turn will come any more.
+    fn give_up(&mut self);
 }

@@ -46,6 +46,9 @@ struct Threads {
 enum Order {
     Join(Endpoint, Control),
     Step(Step, Control),
+    GiveTurn,
+    AwaitTurn(Control),
+    GiveUp,
 }
 
 enum Done {
@@ -121,6 +124,12 @@ fn run(
         done = match orders.recv() {
             Ok(Order::Join(peer, control)) => link.join(&peer, &control).map(|()| opened(&*link)),
             Ok(Order::Step(step, control)) => link.step(&step, &control).map(Done::Stepped),
+            Ok(Order::GiveTurn) => link.give_turn().map(|()| Done::Stepped(Stepped::Done)),
+            Ok(Order::AwaitTurn(control)) => link.await_turn(&control).map(|()| Done::Stepped(Stepped::Done)),
+            Ok(Order::GiveUp) => {
+                link.give_up();
+                Ok(Done::Stepped(Stepped::Done))
+            }
             Err(_) => return,
         };
     }
@@ -161,6 +170,14 @@ impl Threads {
     fn tell(&self, number: usize, stage: Stage, order: Order) -> Result<(), Failure> {
         let gone = |_| Failure::new(stage, Kind::Internal, format!("thread {number} of the link has ended"));
         self.orders[number].send(order).map_err(gone)
+    }
+
+    /// Tells every thread the same, and waits for all of them.
+    fn tell_all(&self, order: impl Fn() -> Order) -> Result<(), Failure> {
+        for number in 0..self.orders.len() {
+            self.tell(number, Stage::Measure, order())?;
+        }
+        self.all(self.orders.len(), Stage::Measure, || {}).map(drop)
     }
 
     /// A control for each of so many threads: the link is ready when all of them are.
@@ -217,6 +234,20 @@ impl Link for Threads {
             measured.lanes.resize(all as usize, Lane::default());
         }
         Ok(stepped)
+    }
+
+    fn give_turn(&mut self) -> Result<(), Failure> {
+        self.tell_all(|| Order::GiveTurn)
+    }
+
+    /// The peer gives it on every thread.
+    fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
+        self.tell_all(|| Order::AwaitTurn(control.clone()))
+    }
+
+    fn give_up(&mut self) {
+        // A thread that has ended has let its peer know.
+        let _ = self.tell_all(|| Order::GiveUp);
     }
 }
 

@@ -12,7 +12,8 @@ pub const FARTHEST: u64 = 1 << 62;
 
 /// Fields whose numbers are no amounts of ours, with all below them: what the kernel counts and tells may be any 64 bits,
 /// seeds and addresses are bits only, and an expectation of all sizes ends with the highest. Whoever calculates with them sees to overflow.
-const FREE: &[&str] = &["Counters", "from_counters", "to_counters", "Facts", "facts", "seed", "address", "expect"];
+const FREE: &[&str] =
+    &["Counters", "counters", "from_counters", "to_counters", "Facts", "facts", "seed", "address", "expect"];
 
 /// Fields whose text may have several lines: what a plan's author writes in them is kept as it is.
 const IN_LINES: &[&str] = &["description", "apply", "undo", "command"];

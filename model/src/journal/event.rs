@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_wire::{
+    case::Spent,
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
@@ -16,6 +17,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    journal::stages::Stages,
     plan::Plan,
     schedule::{Cell, Flow},
 };
@@ -126,6 +128,8 @@ pub enum Event {
         /// In words.
         text: String,
     },
+    /// Where the wall time of this process of the run went; right before its end.
+    Stages(Stages),
     /// A later process takes the run up again.
     Resumed {
         /// Line numbers that it could not read, first and last: what they held is measured again.
@@ -217,8 +221,11 @@ pub struct Sample {
     /// No window of an agent can be longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited: Option<Nanoseconds>,
-    /// The responder's monotonic clock minus the initiator's, compared right before a window with both directions at once;
-    /// `None` for one direction.
+    /// Where the time of the initiator's end went; `None` where the controller led it step by step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
+    /// The responder's monotonic clock minus the initiator's, compared a few seconds before a window with both directions at
+    /// once, at most; `None` for one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<NanosecondsI64>,
     /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.

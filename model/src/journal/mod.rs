@@ -8,4 +8,5 @@
 
 pub mod event;
 pub mod line;
+pub mod stages;
 pub mod writer;

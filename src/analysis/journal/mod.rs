@@ -25,6 +25,7 @@ use railgauge_model::{
     journal::{
         event::{Case, LinkRecord, Sample, VERSION},
         line::Tail,
+        stages::Stages,
     },
     plan::Plan,
 };
@@ -72,6 +73,8 @@ pub struct Journal {
     pub unconfigured: Option<Failure>,
     /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
     pub notes: Vec<(String, String)>,
+    /// Where the wall time of all its processes went; those that were killed have not told.
+    pub stages: Stages,
     /// How often the run was taken up again.
     pub resumed: u32,
     /// How it ended.
@@ -102,6 +105,7 @@ impl Journal {
             further: Vec::new(),
             tries: Vec::new(),
             notes: Vec::new(),
+            stages: Stages::default(),
             configured: None,
             unconfigured: None,
             resumed: 0,

@@ -250,6 +250,8 @@ fn launch(args: &Args) -> Result<String, Misuse> {
         text += &format!("command = {}\n", quoted(command));
     }
     if let Some(config) = &args.ssh_config {
+        // With hosts on the command line nobody has read it yet.
+        std::fs::File::open(config).map_err(|error| Misuse(format!("cannot read {}: {error}", path_text(config))))?;
         // Relative paths of a plan start from its own folder.
         let path = std::path::absolute(config).unwrap_or_else(|_| config.clone());
         let Some(path) = path.to_str() else {

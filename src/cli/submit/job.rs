@@ -2,25 +2,26 @@
 
 use std::{
     fmt::Display,
-    io::Write,
-    process::{Command, Output, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    io::{Read, Write},
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, anyhow};
 use railgauge_model::border::text;
+use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::{Exit, Misuse, tell};
+use super::{Exit, Misuse, interrupts::Interrupts, tell};
+use crate::cluster::scontrol::{self, field};
 
 /// Pause between two questions about the job.
 const PAUSE: Duration = Duration::from_secs(1);
 /// How often slurmctld may give no answer in a row before the job is given up: it may be restarted meanwhile.
 const UNANSWERED: u32 = 60;
+/// Pause between two looks whether sbatch has ended.
+const LOOK: Duration = Duration::from_millis(20);
 /// Time for a run that was told to end.
 const GOODBYE: Duration = Duration::from_secs(30);
 
@@ -36,11 +37,11 @@ pub(super) struct Watched {
 }
 
 impl Job {
-    /// Submits a script.
+    /// Submits a script; `None` if it was interrupted before there was a job.
     ///
     /// # Errors
     /// sbatch cannot be started, or refuses the job.
-    pub(super) fn submit(script: &str) -> anyhow::Result<Self> {
+    pub(super) fn submit(script: &str, interrupts: &Interrupts) -> anyhow::Result<Option<Self>> {
         let mut sbatch = Command::new("sbatch");
         // sbatch takes these before the lines of the script, so that they would replace what the plan says.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SBATCH_")) {
@@ -51,30 +52,40 @@ impl Job {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // Ctrl-C on the terminal is for this process, which then knows whether there is a job.
+            .process_group(0)
             .spawn()
             .context("cannot start sbatch; Slurm's programs (Debian: slurm-client) must be installed here")?;
         if let Some(mut stdin) = child.stdin.take() {
             // An sbatch that does not read says why.
             let _ = stdin.write_all(script.as_bytes());
         }
-        let Output { status, stdout, stderr } = child.wait_with_output().context("sbatch was lost")?;
+        let is_over = ended(&mut child, interrupts)?;
+        let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
         let words = stderr.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty());
         let words = words.collect::<Vec<_>>().join(" / ");
-        if !status.success() {
-            // What was asked for is wrong if Slurm knows no such thing; everything else may go well another time.
-            let wrong = ["nvalid partition", "nvalid account", "nvalid node name", "nrecognized option", "nvalid qos"];
-            if wrong.iter().any(|part| words.contains(part)) {
-                return Err(Misuse(format!("Slurm refuses the job: {words}; check [launch.slurm] and [hosts]")).into());
+        // `JOB` or `JOB;CLUSTER`. An sbatch that was ended may have said it.
+        let number = text::line(&stdout).split(';').next().unwrap_or_default().trim().to_owned();
+        let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        match is_over {
+            None if !is_number => return Ok(None),
+            Some(false) => {
+                // What was asked for is wrong if Slurm knows no such thing; everything else may go well another time.
+                let wrong =
+                    ["nvalid partition", "nvalid account", "nvalid node name", "nrecognized option", "nvalid qos"];
+                if wrong.iter().any(|part| words.contains(part)) {
+                    let cause = format!("Slurm refuses the job: {words}; check [launch.slurm] and [hosts]");
+                    return Err(Misuse(cause).into());
+                }
+                return Err(anyhow!("Slurm refuses the job: {words}"));
             }
-            return Err(anyhow!("Slurm refuses the job: {words}"));
+            _ => {}
         }
         if !words.is_empty() {
             tell(&words);
         }
-        // `JOB` or `JOB;CLUSTER`.
-        let number = text::line(&stdout).split(';').next().unwrap_or_default().trim().to_owned();
-        match number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() {
-            true => Ok(Self(number)),
+        match is_number {
+            true => Ok(Some(Self(number))),
             false => Err(anyhow!("sbatch tells no job: {}", text::line(&stdout))),
         }
     }
@@ -85,43 +96,41 @@ impl Job {
     }
 
     /// Waits until it has ended, and says what it waits for. An interrupt ends the run in the job, or takes the job out of the
-    /// queue.
+    /// queue. `None` if slurmctld has forgotten the job, and Slurm's accounting does not know its end either.
     ///
     /// # Errors
-    /// slurmctld does not know it any more.
-    pub(super) fn watch(&self, say: impl Fn(String)) -> anyhow::Result<Watched> {
-        let interrupted = Arc::new(AtomicBool::new(false));
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP] {
-            // Where it cannot be caught, it ends this process and leaves the job.
-            let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
-        }
+    /// slurmctld does not answer any more.
+    pub(super) fn watch(&self, interrupts: &Interrupts, say: impl Fn(String)) -> anyhow::Result<Option<Watched>> {
         let (mut said, mut unanswered) = (String::new(), 0);
         let mut told_at: Option<Instant> = None;
         loop {
-            let Some(line) = self.shown() else {
-                unanswered += 1;
-                if unanswered > UNANSWERED {
-                    let number = &self.0;
-                    return Err(anyhow!("Slurm says nothing of job {number} any more; see `squeue --jobs={number}`"));
+            let line = match self.shown() {
+                Shown::Record(line) => line,
+                Shown::Forgotten => return Ok(self.accounted()),
+                Shown::Nothing => {
+                    unanswered += 1;
+                    if unanswered > UNANSWERED {
+                        let number = &self.0;
+                        return Err(anyhow!(
+                            "Slurm says nothing of job {number} any more; see `squeue --jobs={number}`"
+                        ));
+                    }
+                    if interrupts.is_heard() {
+                        let number = &self.0;
+                        self.cancel(&[]);
+                        return Err(anyhow!(
+                            "interrupted, and Slurm says nothing of job {number}: see whether it was cancelled with `squeue --jobs={number}`"
+                        ));
+                    }
+                    sleep(PAUSE);
+                    continue;
                 }
-                if interrupted.load(Ordering::Relaxed) {
-                    let number = &self.0;
-                    self.cancel(&[]);
-                    return Err(anyhow!(
-                        "interrupted, and Slurm says nothing of job {number}: see whether it was cancelled with `squeue --jobs={number}`"
-                    ));
-                }
-                sleep(PAUSE);
-                continue;
             };
             unanswered = 0;
             let field = |name: &str| field(&line, name).unwrap_or_default().to_owned();
             let state = field("JobState");
-            if !["PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "STAGE_OUT", "SIGNALING"]
-                .iter()
-                .any(|under_way| state.starts_with(under_way))
-            {
-                return Ok(Watched { state, status: field("ExitCode") });
+            if !is_under_way(&state) {
+                return Ok(Some(Watched { state, status: field("ExitCode") }));
             }
             let now = match state.as_str() {
                 "PENDING" => format!("job {} waits: {}", self.0, field("Reason")),
@@ -131,7 +140,7 @@ impl Job {
                 say(now.clone());
                 said = now;
             }
-            if interrupted.load(Ordering::Relaxed) {
+            if interrupts.is_heard() {
                 match told_at {
                     // A run that is told to end writes its report; a job that waits has none.
                     None if state == "RUNNING" => self.cancel(&["--batch", "--signal=TERM"]),
@@ -144,12 +153,22 @@ impl Job {
         }
     }
 
-    /// What slurmctld says of it, in one line.
-    fn shown(&self) -> Option<String> {
-        let output =
-            Command::new("scontrol").args(["--oneliner", "show", "job", &self.0]).stdin(Stdio::null()).output();
-        let line = output.ok().filter(|output| output.status.success()).map(|output| text::line(&output.stdout))?;
-        field(&line, "JobState").is_some().then_some(line)
+    /// What slurmctld says of it.
+    fn shown(&self) -> Shown {
+        let asked = Command::new("scontrol").args(["--oneliner", "show", "job", &self.0]).stdin(Stdio::null()).output();
+        let Ok(output) = asked else { return Shown::Nothing };
+        match scontrol::job(&output.stdout, &self.0).filter(|record| field(record, "JobState").is_some()) {
+            Some(record) => Shown::Record(record),
+            None if scontrol::is_forgotten(&output.stderr) => Shown::Forgotten,
+            None => Shown::Nothing,
+        }
+    }
+
+    /// How it ended by Slurm's accounting; `None` where there is none, or it does not know.
+    fn accounted(&self) -> Option<Watched> {
+        let words = ["--noheader", "--parsable2", "--allocations", "--format=State,ExitCode", "--jobs", &self.0];
+        let output = Command::new("sacct").args(words).stdin(Stdio::null()).output().ok()?;
+        Watched::of_accounting(&text::line(&output.stdout))
     }
 
     fn cancel(&self, how: &[&str]) {
@@ -161,7 +180,57 @@ impl Job {
     }
 }
 
+/// What slurmctld says of a job.
+enum Shown {
+    /// Its record, in one line.
+    Record(String),
+    /// It does not know it any more.
+    Forgotten,
+    /// It does not answer.
+    Nothing,
+}
+
+/// Whether a job in this state has not ended.
+fn is_under_way(state: &str) -> bool {
+    ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "RESIZING", "STAGE_OUT", "SIGNALING"]
+        .iter()
+        .any(|under_way| state.starts_with(under_way))
+}
+
+/// Waits for sbatch; whether it succeeded, or `None` if it was ended because somebody interrupted.
+fn ended(child: &mut Child, interrupts: &Interrupts) -> anyhow::Result<Option<bool>> {
+    let lost = "sbatch was lost";
+    loop {
+        if let Some(status) = child.try_wait().context(lost)? {
+            return Ok(Some(status.success()));
+        }
+        if interrupts.is_heard() {
+            // It may have ended in this moment; `wait` tells. What it started holds its streams open, and goes with it.
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            let _ = group.map(|group| kill_process_group(group, Signal::KILL));
+            let status = child.wait().context(lost)?;
+            return Ok(status.success().then_some(true));
+        }
+        sleep(LOOK);
+    }
+}
+
+/// What a program that has ended left in a stream.
+fn read(stream: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A stream that breaks off is as short as it is.
+    let _ = stream.map(|mut stream| stream.read_to_end(&mut bytes));
+    bytes
+}
+
 impl Watched {
+    /// By a line of sacct, such as `CANCELLED by 0|0:15`; `None` for a job that is under way, and for anything else.
+    fn of_accounting(line: &str) -> Option<Self> {
+        let (state, status) = line.split_once('|')?;
+        let is_end = !state.is_empty() && !is_under_way(state) && status.contains(':');
+        is_end.then(|| Self { state: state.to_owned(), status: status.to_owned() })
+    }
+
     /// The exit code of the run; `None` where it has none.
     pub(super) fn exit(&self) -> Option<Exit> {
         if ["CANCELLED", "TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"]
@@ -198,11 +267,6 @@ impl Watched {
     }
 }
 
-/// `Name=value` in the one line of scontrol.
-fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +286,16 @@ mod tests {
             let watched = ended(state, status);
             assert_eq!(watched.exit(), exit, "{state} {status}");
             assert_eq!(watched.ending().is_some(), is_slurms, "{state} {status}");
+        }
+    }
+
+    #[test]
+    fn accounting_tells_how_a_forgotten_job_ended() {
+        let told = Watched::of_accounting("CANCELLED by 0|0:15").unwrap();
+        assert_eq!((told.exit(), told.ending().as_deref()), (Some(Exit::Interrupted), Some("was cancelled")));
+        assert_eq!(Watched::of_accounting("FAILED|1:0").unwrap().exit(), Some(Exit::Failed));
+        for nothing in ["", "RUNNING|0:0", "Slurm accounting storage is disabled", "|"] {
+            assert_eq!(Watched::of_accounting(nothing), None, "{nothing}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `railgauge submit PLAN`: a plan as a batch job of Slurm.
 
+mod interrupts;
 mod job;
 mod script;
 
@@ -11,11 +12,14 @@ use std::{
 use anyhow::Context;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
-    directory::{Directory, JOURNAL},
+    directory::{Directory, JOURNAL, VERDICTS},
     plan::{Plan, allocation::PLACEHOLDER, model::Launcher},
 };
 
-use self::job::{Job, Watched};
+use self::{
+    interrupts::Interrupts,
+    job::{Job, Watched},
+};
 use super::{
     Common, Exit, Misuse,
     common::{print, tell},
@@ -56,15 +60,27 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if let Some(parent) = work.log.parent() {
         fs::create_dir_all(parent).with_context(|| format!("cannot make {}", path_text(parent)))?;
     }
-    let job = Job::submit(&script)?;
+    let interrupts = Interrupts::noted();
+    let before = verdicts(&work.directory);
+    let Some(job) = Job::submit(&script, &interrupts)? else {
+        let name = script::job_name(&work.plan);
+        tell(format_args!(
+            "interrupted while sbatch submitted; see whether there is a job with: squeue --me --name={name}"
+        ));
+        return Ok(Exit::Interrupted);
+    };
     common.say(format_args!("job {}: run directory {}", job.number(), path_text(&work.directory)));
     common.say(format_args!("job {}: output in {}", job.number(), path_text(&work.log)));
     if args.no_wait {
         print(&format!("{}\n", job.number()))?;
         return Ok(Exit::Passed);
     }
-    let watched = job.watch(|line| common.say(line))?;
-    told(&job, &watched, &work)
+    let watched = job.watch(&interrupts, |line| common.say(line))?;
+    output(&work)?;
+    match watched {
+        Some(watched) => Ok(told(&job, &watched, &work)),
+        None => Ok(forgotten(&job, &work, before.as_deref())),
+    }
 }
 
 /// What is submitted.
@@ -123,19 +139,53 @@ fn beside(directory: &Path) -> PathBuf {
     name.into()
 }
 
-/// Says how the job ended. Returns the exit code of the run in it.
-fn told(job: &Job, watched: &Watched, work: &Work) -> anyhow::Result<Exit> {
-    let output = fs::read(&work.log);
-    match &output {
-        Ok(bytes) => print(&String::from_utf8_lossy(bytes))?,
+/// Prints the job's output.
+fn output(work: &Work) -> anyhow::Result<()> {
+    match fs::read(&work.log) {
+        Ok(bytes) => print(&String::from_utf8_lossy(&bytes))?,
         Err(error) => tell(format_args!("the job's output cannot be read here: {}: {error}", path_text(&work.log))),
     }
+    Ok(())
+}
+
+/// What a run directory says of how its run ended: the text of verdicts.json, if there is one.
+fn verdicts(directory: &Path) -> Option<String> {
+    fs::read_to_string(directory.join(VERDICTS)).ok()
+}
+
+/// Says that Slurm does not know any more how the job ended. Returns the exit code that the run left in its directory, if it did so
+/// after the job was submitted.
+fn forgotten(job: &Job, work: &Work, before: Option<&str>) -> Exit {
+    let number = job.number();
+    let after = verdicts(&work.directory).filter(|after| Some(after.as_str()) != before);
+    let code = after.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok()?["run_exit_code"].as_u64());
+    if let Some(exit) = code.and_then(|code| Exit::of_code(u8::try_from(code).ok()?)) {
+        tell(format_args!("Slurm has forgotten job {number}; its run ended, and left its exit code"));
+        return exit;
+    }
+    tell(format_args!(
+        "error: Slurm has forgotten job {number}, and its run left no exit code: it did not come to its end"
+    ));
+    go_on(work);
+    Exit::Unable
+}
+
+/// Says how to continue, if there is something to continue.
+fn go_on(work: &Work) {
+    if work.directory.join(JOURNAL).exists() {
+        let quoted = path_quoted(&work.directory);
+        tell(format_args!("help: continue with: railgauge submit --resume {quoted}"));
+    }
+}
+
+/// Says how the job ended. Returns the exit code of the run in it.
+fn told(job: &Job, watched: &Watched, work: &Work) -> Exit {
     let exit = watched.exit();
     let number = job.number();
     match (exit, watched.ending()) {
         // A run that was told to end, shortly before its time limit or by an interrupt here, has a hint for inside an allocation.
         (Some(Exit::Interrupted), None) => tell(format_args!("job {number} ended before its run was complete")),
-        (Some(exit), None) => return Ok(exit),
+        (Some(exit), None) => return exit,
         (_, Some(why)) => tell(format_args!("job {number} {why}")),
         (None, None) => {
             tell(format_args!(
@@ -144,9 +194,6 @@ fn told(job: &Job, watched: &Watched, work: &Work) -> anyhow::Result<Exit> {
             ));
         }
     }
-    if work.directory.join(JOURNAL).exists() {
-        let quoted = path_quoted(&work.directory);
-        tell(format_args!("help: continue with: railgauge submit --resume {quoted}"));
-    }
-    Ok(exit.unwrap_or(Exit::Unable))
+    go_on(work);
+    exit.unwrap_or(Exit::Unable)
 }

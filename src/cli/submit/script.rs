@@ -2,13 +2,20 @@
 
 use std::fmt::Write;
 
-use railgauge_model::plan::{hostlist, model::Launcher};
+use railgauge_model::plan::{Plan, hostlist, model::Launcher};
 use railgauge_wire::shell::quoted;
 
 use super::{Misuse, Work};
 
 /// Seconds before the time limit at which Slurm tells the run to end: time for reports and goodbyes.
 const WARNING: u64 = 60;
+/// Seconds by which Slurm may do so earlier (sbatch(1), `--signal`).
+const EARLIER: u64 = 60;
+
+/// The name of the job.
+pub(super) fn job_name(plan: &Plan) -> String {
+    format!("railgauge-{}", plan.name)
+}
 
 /// The script that runs a plan.
 ///
@@ -20,7 +27,7 @@ pub(super) fn script(work: &Work) -> anyhow::Result<String> {
     };
     let hosts = &work.plan.hosts;
     let mut options = vec![
-        format!("--job-name=railgauge-{}", work.plan.name),
+        format!("--job-name={}", job_name(&work.plan)),
         format!("--nodes={}", hosts.len()),
         "--ntasks-per-node=1".into(),
     ];
@@ -35,14 +42,18 @@ pub(super) fn script(work: &Work) -> anyhow::Result<String> {
     ];
     options.extend(optional.into_iter().filter_map(|(name, value)| Some(format!("--{name}={}", value.as_ref()?))));
     let limit = slurm.time.map(|time| time.as_secs());
-    options.extend(limit.map(|seconds| format!("--time={}", seconds.div_ceil(60))));
+    let minutes = limit.map(|seconds| seconds.div_ceil(60));
+    options.extend(minutes.map(|minutes| format!("--time={minutes}")));
     if slurm.exclusive {
         options.extend(["--exclusive".into(), "--mem=0".into()]);
     }
     // A node that fails is a result of the run, and not the end of it.
     options.extend(["--no-kill".into(), "--no-requeue".into()]);
-    // To the script's own process, which is the run.
-    options.push(format!("--signal=B:TERM@{}", limit.map_or(WARNING, |seconds| WARNING.min(seconds / 2))));
+    // To the script's own process, which is the run. A job that is short would be told as soon as it begins, or be left with little
+    // of its time: there the limit itself ends the run, and steps that end with it say why.
+    if minutes.is_none_or(|minutes| minutes * 60 > WARNING + EARLIER) {
+        options.push(format!("--signal=B:TERM@{WARNING}"));
+    }
     options.extend(slurm.options.iter().cloned());
     let log = in_script(&work.log.to_string_lossy())?;
     options.push(format!("--output={log}"));
@@ -102,7 +113,6 @@ mod tests {
             "#SBATCH --mem=0",
             "#SBATCH --no-kill",
             "#SBATCH --no-requeue",
-            "#SBATCH --signal=B:TERM@45",
             "#SBATCH --qos=high",
             "#SBATCH --output=/r/p-1.slurm.log",
         ];
@@ -110,6 +120,15 @@ mod tests {
         assert!(
             lines[expected.len()].starts_with("exec ") && lines[expected.len()].ends_with(" run '/my plans/p.toml'")
         );
+    }
+
+    #[test]
+    fn a_run_is_told_of_its_limit_only_where_it_has_time_before() {
+        for (time, expected) in [("1min", false), ("90s", false), ("2min", false), ("121s", true), ("2h", true)] {
+            let told = of("{ slurm = { nodes = 2 } }", &format!("{{ time = \"{time}\" }}"), "/r/p").unwrap();
+            assert_eq!(told.contains("--signal=B:TERM@60\n"), expected, "{time}: {told}");
+        }
+        assert!(of("{ slurm = { nodes = 2 } }", "{}", "/r/p").unwrap().contains("--signal=B:TERM@60\n"));
     }
 
     #[test]

@@ -86,4 +86,5 @@ macro_rules! declare {
 railgauge_model::launchers!(declare);
 
 pub use kubectl::pods;
+pub(crate) use slurm::scontrol;
 pub use slurm::{allocation, ending};

@@ -9,7 +9,10 @@ mod troubles;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use railgauge_model::plan::{count::capital, model::Expectation};
+use railgauge_model::{
+    journal::stages::Stages,
+    plan::{count::capital, model::Expectation},
+};
 use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
@@ -86,6 +89,8 @@ pub struct Run {
     pub started: String,
     /// How long it took, in words.
     pub duration: String,
+    /// Where that time went, in words; empty where no process of the run told.
+    pub stages: String,
     /// Version of railgauge.
     pub version: String,
     /// What the controller ran on.
@@ -240,12 +245,20 @@ fn run(journal: &Journal) -> Run {
         id: journal.run_id.clone(),
         started: time(&journal.time.0),
         duration: duration(&journal.time.0, &journal.time.1),
+        stages: stages(&journal.stages),
         version: journal.version.clone(),
         controller: journal.controller.clone(),
         launcher: journal.launcher.clone(),
         remarks,
         hosts,
     }
+}
+
+/// `connect 0.40 s, windows 12.00 s`: the parts that are at least a thousandth of the whole.
+fn stages(stages: &Stages) -> String {
+    let least = stages.total().as_f64() / 1e3;
+    let told = stages.parts().into_iter().filter(|(_, part)| !part.is_zero() && part.as_f64() >= least);
+    told.map(|(name, part)| format!("{name} {:.2} s", part.seconds())).collect::<Vec<_>>().join(", ")
 }
 
 fn times(n: u32) -> String {

@@ -22,18 +22,6 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Names and values of one end.
 pub(crate) type Counters = BTreeMap<String, u64>;
 
-/// Counters of both ends, now; empty where an end cannot tell. Loopback is shared with everything on a host and is
-/// not asked.
-pub(crate) async fn both(link: &Link) -> (Counters, Counters) {
-    if link.record.link_layer == LinkLayer::Loopback {
-        return Default::default();
-    }
-    tokio::join!(
-        one(&link.from, &link.record.from_device, link.ports.0),
-        one(&link.to, &link.record.to_device, link.ports.1)
-    )
-}
-
 /// Counters of every NIC of these links, now, each read once; by host and device.
 pub(crate) async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> {
     let mut reading = JoinSet::new();

@@ -5,7 +5,7 @@
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
 //! | `steps` | a verify pass, arming, a timed pass: each asked of both ends of a link |
 //! | [`case`] | what a case needs, and what one try of it came to |
-//! | [`pair`] | one case on one link: verify, time, verify |
+//! | [`sweep`] | the cases of a flow on one link, led by its two ends |
 //! | [`concurrent`] | flows that run at once, from a planned start |
 //! | [`collective`] | the ranks of one collective: opened, joined, measured together |
 //! | [`known`] | a known number of bytes over one link, with the counters before and after |
@@ -17,5 +17,5 @@ pub(super) mod concurrent;
 pub(super) mod copies;
 pub(super) mod counters;
 pub(super) mod known;
-pub(super) mod pair;
 mod steps;
+pub(super) mod sweep;

@@ -7,8 +7,7 @@ use railgauge_wire::{
     measure::Measurement,
     message::{Answer, Ask},
     remedy,
-    step::{Checked, Pattern, Step, Stepped, Timing, Window},
-    terms::{Op, Transport},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window, responder_takes_part},
     unit::Nanoseconds,
 };
 
@@ -84,16 +83,20 @@ fn both(
     initiator: Result<Stepped, Failure>,
     responder: Result<Stepped, Failure>,
 ) -> Result<(Stepped, Stepped), Failure> {
-    let waited = |failure: &Failure| matches!(failure.kind, Kind::Aborted | Kind::Deadline);
     match (initiator, responder) {
         (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
-        (Err(initiator), Err(responder)) if waited(&initiator) && !waited(&responder) => Err(responder),
+        (Err(initiator), Err(responder)) if is_bystander(&initiator) && !is_bystander(&responder) => Err(responder),
         (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
     }
 }
 
+/// Whether an end only says that the other one let it wait, or ended it.
+pub(super) fn is_bystander(failure: &Failure) -> bool {
+    matches!(failure.kind, Kind::Aborted | Kind::Deadline)
+}
+
 /// Longest time a timed pass may take.
-fn limit(test: &Test) -> Duration {
+pub(super) fn limit(test: &Test) -> Duration {
     test.deadline + test.warm_up + longest(test.window)
 }
 
@@ -118,7 +121,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     // A read brings the responder's bytes to the initiator, everything else the other way.
     let (sink, at_initiator, at_responder) =
         if cell.op.pulls() { (&link.from, poison, fill) } else { (&link.to, fill, poison) };
-    let serving = responder_takes_part(cell);
+    let serving = responder_takes_part(cell.transport, cell.op);
     // Asked for together: a link does its steps in the order of the pipe.
     let served = async {
         match serving {
@@ -144,11 +147,6 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
 /// The responder's part of moving bytes.
 fn serve(cell: &Cell) -> Step {
     Step::Serve { op: cell.op, metric: cell.metric, size: cell.size }
-}
-
-/// Whether moving bytes once needs the responder's CPU.
-fn responder_takes_part(cell: &Cell) -> bool {
-    cell.transport == Transport::Tcp || matches!(cell.op, Op::Send | Op::WriteImm)
 }
 
 async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Stepped, Failure> {

@@ -55,6 +55,8 @@ struct Tcp {
     front: Vec<Bytes>,
     back: Vec<Bytes>,
     spin: bool,
+    /// Turns of the peer's that were heard and not taken yet.
+    turns: u32,
     /// Why the streams cannot be used any more.
     broken: Option<Failure>,
 }
@@ -101,8 +103,9 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         settings: settings(spec, spin).into_iter().chain(settled).chain(of_gpu).collect(),
     };
     let spec = spec.clone();
-    let (channel, streams, back) = (None, Vec::new(), Vec::new());
-    Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, device, front, back, spin, broken: None }))
+    let (channel, streams, back, turns) = (None, Vec::new(), Vec::new(), 0);
+    let broken = None;
+    Ok(Box::new(Tcp { spec, place, opened, listener, channel, streams, device, front, back, spin, turns, broken }))
 }
 
 fn buffers(spec: &LinkSpec, device: Option<&Arc<Device>>) -> Result<Vec<Bytes>, Failure> {
@@ -181,9 +184,54 @@ impl Link for Tcp {
             Step::Serve { op, metric, size } => self.serve(*op, *metric, *size, control),
         }
     }
+
+    fn give_turn(&mut self) -> Result<(), Failure> {
+        self.channel()?.say(&Signal::Turn)
+    }
+
+    fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
+        while self.turns == 0 {
+            control.check(Stage::Measure)?;
+            let channel = self.channel()?;
+            let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
+            let waited = wait::wait(on.map(|fd| (fd, READABLE)), Some(Duration::from_millis(100)));
+            let [said, _] = waited
+                .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
+            if let Some(bell) = control.bell() {
+                bell.quiet();
+            }
+            if said == 0 {
+                continue;
+            }
+            match channel.hear()? {
+                Signal::Turn => self.turns += 1,
+                other => {
+                    let cause = format!("the peer said {other:?} where its turn was awaited");
+                    return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+                }
+            }
+        }
+        self.turns -= 1;
+        Ok(())
+    }
+
+    fn give_up(&mut self) {
+        if let Some(channel) = &self.channel {
+            channel.cut();
+        }
+    }
 }
 
 impl Tcp {
+    /// The connection for signals.
+    fn channel(&mut self) -> Result<&mut Channel, Failure> {
+        if let Some(broken) = &self.broken {
+            return Err(broken.clone());
+        }
+        let unjoined = || Failure::new(Stage::Measure, Kind::Internal, "the link is not joined");
+        self.channel.as_mut().ok_or_else(unjoined)
+    }
+
     /// What is known only with the peer: whether the bytes leave this host, and by which interface.
     fn record(&mut self, stream: &TcpStream) -> Result<(), Failure> {
         let unknown = |error: std::io::Error| {
@@ -314,6 +362,9 @@ impl Tcp {
             };
             if !std::mem::replace(&mut ready, true) {
                 control.ready();
+                if control.led().is_some() {
+                    channel.say(&Signal::Turn)?;
+                }
             }
             if control.stopped() && !control.aborted() {
                 // What each stream carried is for the end to tell that asked for it.
@@ -333,6 +384,11 @@ impl Tcp {
             }
             let pass = match channel.hear() {
                 Ok(Signal::Go(pass)) => pass,
+                Ok(Signal::Turn) if control.led().is_some() => {
+                    self.turns += 1;
+                    control.stop();
+                    continue;
+                }
                 Ok(other) => {
                     let cause = format!("the initiator said {other:?} outside of a pass");
                     return Err(Failure::new(Stage::Measure, Kind::Internal, cause));

@@ -66,6 +66,8 @@ pub(super) enum Signal {
     Counted,
     /// Sink → source: every byte has arrived; the sink's account.
     Got(Measurement),
+    /// Between passes: who says it has done its part of a case.
+    Turn,
 }
 
 /// The connection.

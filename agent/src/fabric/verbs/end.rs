@@ -14,6 +14,7 @@ use super::{
     layout::{HEADER, Layout},
     mailbox::Mailbox,
     phase::{Announcer, Listener},
+    turn::Turns,
     waiter::Waiter,
 };
 use crate::{
@@ -112,6 +113,8 @@ pub(crate) struct Progress {
     pub announcer: Announcer,
     /// Notices phases (responder).
     pub listener: Listener,
+    /// Whose turn it is in a case that the ends lead by themselves.
+    pub turns: Turns,
     /// Receives per queue pair, once the first operation needs them.
     pub receives: Vec<Receives>,
     /// Messages sent per queue pair that took a receive of the peer's.
@@ -126,6 +129,7 @@ impl Progress {
         Self {
             announcer: Announcer::default(),
             listener: Listener::default(),
+            turns: Turns::default(),
             receives: Vec::new(),
             sent: vec![0; qps],
             received: vec![None; qps],

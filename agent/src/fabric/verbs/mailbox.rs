@@ -40,6 +40,8 @@ pub(crate) enum Slot {
     Seen,
     /// Steps of the writer that ended with an error of the fabric: nothing more will come from it.
     Failed,
+    /// How often the writer has done its part of a case: see [`super::turn`].
+    Turn,
     /// Receives the writer has posted on queue pair `i` since the link was joined.
     Posted(usize),
     /// Receives the writer has consumed on queue pair `i` since the link was joined.
@@ -52,13 +54,14 @@ impl Slot {
             Self::Phase => 0,
             Self::Seen => 1,
             Self::Failed => 2,
-            Self::Posted(i) => 3 + 2 * i as u64,
-            Self::Consumed(i) => 4 + 2 * i as u64,
+            Self::Turn => 3,
+            Self::Posted(i) => 4 + 2 * i as u64,
+            Self::Consumed(i) => 5 + 2 * i as u64,
         }
     }
 
     const fn count(qps: u32) -> u64 {
-        3 + 2 * qps as u64
+        4 + 2 * qps as u64
     }
 }
 

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`layout`], [`memory`] | where the bytes lie, how the device reaches them |
 //! | [`end`], [`open`], [`join`], [`cm`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
-//! | [`mailbox`], [`phase`], [`credit`] | what the two ends tell one another without the controller |
+//! | [`mailbox`], [`phase`], [`turn`], [`credit`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
 //! | [`order`] | whether the last byte of what is polled lands last |
 //! | [`stage`] | copies around messages that go through host memory |
@@ -29,6 +29,7 @@ pub(crate) mod pingpong;
 pub(crate) mod serve;
 pub(crate) mod stage;
 pub(crate) mod stream;
+pub(crate) mod turn;
 pub(crate) mod verify;
 pub(crate) mod waiter;
 
@@ -80,6 +81,19 @@ impl Link for VerbsEnd {
             self.connection.mailbox.tell_failure();
             failure
         })
+    }
+
+    fn give_turn(&mut self) -> Result<(), Failure> {
+        self.progress.turns.give(&mut self.connection.mailbox)
+    }
+
+    fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
+        self.connection.watch.check(Stage::Measure)?;
+        self.progress.turns.take(&mut self.connection.mailbox, control)
+    }
+
+    fn give_up(&mut self) {
+        self.connection.mailbox.tell_failure();
     }
 }
 

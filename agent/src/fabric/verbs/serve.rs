@@ -1,4 +1,4 @@
-//! The responder's part: whatever the initiator announces, until the controller says stop.
+//! The responder's part: whatever the initiator announces, until the controller or the initiator says stop.
 
 use std::{
     os::fd::AsFd,
@@ -59,6 +59,13 @@ impl VerbsEnd {
         let naps = if alone { DEADLINE_NAP..=DEADLINE_NAP } else { SHORT_NAP..=LONG_NAP };
         let (mut account, mut awaited) = (None, Instant::now());
         control.ready();
+        let _watcher = match control.led() {
+            None => None,
+            Some(not_before) => {
+                self.progress.turns.give(&mut self.connection.mailbox)?;
+                Some(self.progress.turns.watch(&self.connection.mailbox, control, not_before)?)
+            }
+        };
         while !control.stopped() {
             match self.progress.listener.news(&self.connection.mailbox) {
                 None => {

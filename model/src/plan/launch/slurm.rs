@@ -22,7 +22,8 @@ static SLURM: Section = Section {
             "time",
             Shape::Time("1min", "720h"),
             Preset::Words("that of the partition"),
-            "Time limit of the job (`sbatch --time`). A minute before it the run ends as if it was interrupted, and can be resumed.",
+            "Time limit of the job (`sbatch --time`). A minute before it (Slurm may make it two) the run ends as if it was interrupted, \
+             and can be resumed. With a limit of up to two minutes the limit itself ends the run, which can be resumed too.",
         ),
         key(
             "deadline",
@@ -47,7 +48,8 @@ static SLURM: Section = Section {
             "options",
             Shape::Texts,
             Preset::Words("none"),
-            "Further options of sbatch, each one word: `[\"--qos=high\", \"--reservation=nightly\"]`.",
+            "Further options of sbatch, each one word: `[\"--qos=high\", \"--reservation=nightly\"]`. Those that railgauge sets, and \
+             those with which `railgauge submit` could not follow the job, are refused.",
         ),
     ],
 };
@@ -92,11 +94,15 @@ impl Slurm {
             None
         };
         let options = table.texts("options").map(|list| list.value).unwrap_or_default();
+        let exclusive = table.flag("exclusive").is_some_and(|at| at.value);
         for option in &options {
             if !is_word(&option.text) || !option.text.starts_with("--") {
                 let mistake =
                     Mistake::at(option.span.clone(), format!("\"{}\" is not an option of sbatch", option.text));
                 table.book.add(mistake.help("each is one word: \"--qos=high\""));
+            } else if let Some((name, instead)) = refused(&option.text, exclusive) {
+                let message = format!("`--{name}` cannot be an option of a plan that is submitted");
+                table.book.add(Mistake::at(option.span.clone(), message).help(instead));
             }
         }
         Self {
@@ -104,11 +110,58 @@ impl Slurm {
             account: word("account"),
             time: table.time("time").map(|at| at.value.into()),
             deadline: word("deadline"),
-            exclusive: table.flag("exclusive").is_some_and(|at| at.value),
+            exclusive,
             gres: word("gres"),
             options: options.into_iter().map(|option| option.text).collect(),
         }
     }
+}
+
+/// Options that railgauge sets from elsewhere, or with which a submitted run could not be followed to its end; each with what to do
+/// instead. sbatch(1) of Slurm 22.05 to 24.11.
+const REFUSED: &[(&str, &str)] = &[
+    ("nodes", "the hosts of the plan say how many: hosts = { slurm = { nodes = 32 } }"),
+    ("nodelist", "name the hosts in [hosts]"),
+    ("nodefile", "name the hosts in [hosts], or list them in its `file`"),
+    ("ntasks", "railgauge runs one task on each node"),
+    ("ntasks-per-node", "railgauge runs one task on each node"),
+    ("partition", "use the key `partition`"),
+    ("account", "use the key `account`"),
+    ("time", "use the key `time`"),
+    ("deadline", "use the key `deadline`"),
+    ("exclusive", "use the key `exclusive`"),
+    ("gres", "use the key `gres`"),
+    ("mem", "with `exclusive` all memory is asked for; set exclusive = false to ask for less"),
+    ("job-name", "the job has the name of the plan"),
+    ("output", "the output goes beside the run directory, where `railgauge submit` reads it: use its option --output"),
+    ("error", "the errors go with the output, where `railgauge submit` reads them"),
+    ("signal", "railgauge asks to be told before the time limit"),
+    ("no-kill", "railgauge sets it: a node that fails is a result of the run, and must not end it"),
+    ("requeue", "a run that begins again would find its own run directory: use `railgauge submit --resume`"),
+    ("no-requeue", "railgauge sets it"),
+    ("array", "one run is one job; submit the plan several times"),
+    ("clusters", "`railgauge submit` follows jobs of this cluster only: submit on that one"),
+    ("wait", "`railgauge submit` waits by itself, unless it is told --no-wait"),
+    ("wrap", "railgauge writes the script"),
+    ("parsable", "railgauge sets it"),
+    ("quiet", "railgauge reads what sbatch says"),
+    ("test-only", "use `railgauge submit --print` and sbatch"),
+    ("help", "see sbatch(1)"),
+    ("usage", "see sbatch(1)"),
+    ("version", "see sbatch(1)"),
+];
+
+/// The refused option that a word is, and what to do instead. sbatch takes a name cut short, too, as long as it is clear which is
+/// meant (getopt_long(3)).
+fn refused(option: &str, exclusive: bool) -> Option<(&'static str, &'static str)> {
+    let name = option.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let applies = |known: &str| known != "mem" || exclusive;
+    // A whole name before one that only begins like it.
+    let exact = REFUSED.iter().find(|(known, _)| *known == name);
+    exact
+        .or_else(|| REFUSED.iter().find(|(known, _)| known.starts_with(name)))
+        .copied()
+        .filter(|(known, _)| applies(known))
 }
 
 /// Whether a text is one word of a line `#SBATCH`, in which quotes and `#` have a meaning.
@@ -138,5 +191,71 @@ impl Way for Slurm {
 
     fn uses(&self, _key: &str) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::refused;
+    use crate::plan::parse;
+
+    /// What is said of a plan with this table.
+    fn told(table: &str) -> String {
+        let text = format!(
+            "name = \"p\"\nlaunch = {{ via = \"slurm\", slurm = {table} }}\nhosts = {{ slurm = {{ nodes = 2 }} }}\n[[test]]\nop = \
+             \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n"
+        );
+        parse("p.toml", &text, Path::new("")).err().map(|mistakes| mistakes.render(false)).unwrap_or_default()
+    }
+
+    #[test]
+    fn options_that_break_a_submission_are_refused_with_what_to_do_instead() {
+        for (option, instead) in [
+            ("--nodes=4", "hosts = { slurm = { nodes = 32 } }"),
+            ("--array=1-4", "one run is one job"),
+            ("--clusters=other", "jobs of this cluster only"),
+            ("--wait", "--no-wait"),
+            ("--requeue", "railgauge submit --resume"),
+            ("--output=x.log", "beside the run directory"),
+            ("--mem=8G", "exclusive = false"),
+            // sbatch knows names that are cut short.
+            ("--clus=other", "jobs of this cluster only"),
+            ("--arr=1-4", "one run is one job"),
+        ] {
+            let said = told(&format!("{{ options = [\"{option}\"] }}"));
+            assert!(said.contains("cannot be an option of a plan that is submitted"), "{option}: {said}");
+            assert!(said.contains(instead), "{option}: {said}");
+        }
+    }
+
+    #[test]
+    fn all_others_pass() {
+        let options = [
+            "--qos=high",
+            "--reservation=nightly",
+            "--constraint=h100",
+            "--exclude=n7",
+            "--gpus-per-node=8",
+            "--gres-flags=disable-binding",
+            "--mem-per-cpu=2G",
+            "--time-min=10",
+            "--wait-all-nodes=1",
+            "--mail-type=END",
+            "--comment=a",
+            "--dependency=singleton",
+            "--export=ALL",
+            "--switches=1",
+            "--hold",
+            "--nice=100",
+            "--cpus-per-task=8",
+        ];
+        for option in options {
+            assert_eq!(refused(option, true), None, "{option}");
+        }
+        assert_eq!(refused("--mem=8G", false), None);
+        let list = options.map(|option| format!("\"{option}\"")).join(", ");
+        assert_eq!(told(&format!("{{ options = [{list}] }}")), "");
     }
 }

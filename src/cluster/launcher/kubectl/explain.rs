@@ -238,7 +238,10 @@ fn own_end(end: Option<&ProcessEnd>, exec: &Exec<'_>) -> Option<Trouble> {
 /// Why a pod does not come up in time.
 pub(super) fn late(exec: &Exec<'_>, known: &Known) -> Option<Trouble> {
     match known {
-        Known::Pod(pod) => of_state(pod, exec),
+        Known::Pod(pod) => Some(of_state(pod, exec).unwrap_or_else(|| {
+            let cause = format!("{} runs, but the stream to it stands still or is slow", exec.named());
+            exec.passing(Kind::Deadline, cause, remedy::KUBECTL_CUT)
+        })),
         Known::Nothing(none) => unanswered(none, exec),
     }
 }

@@ -142,13 +142,12 @@ fn over(job: &str, what: &str, longer: bool) -> Trouble {
 
 /// A node whose slurmd does not answer, or that Slurm has given up.
 fn node_lost(words: &str, known: &Known) -> Option<Trouble> {
-    let Known { node, node_state, .. } = known;
-    let is = |state: &str| node_state.contains(state);
+    let Known { node, .. } = known;
     let unreachable =
         ["communication connection failure", "node failure on", "socket timed out", "unable to contact slurmd"];
-    let silent =
-        is("NOT_RESPONDING") || node_state.ends_with('*') || unreachable.iter().any(|part| words.contains(part));
-    (silent || is("DOWN")).then(|| {
+    let silent = is_silent(known) || unreachable.iter().any(|part| words.contains(part));
+    // POWER_DOWN alone is a wish for the time after the job.
+    (silent || is_in(known, &["DOWN", "POWERED_DOWN", "POWERING_DOWN"])).then(|| {
         let cause = format!("slurmd of {node} does not answer ({})", state_of(known));
         let remedy = remedy::SLURM_CHECK_SLURMD.with([("node", node.as_str())]);
         Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy)
@@ -157,12 +156,27 @@ fn node_lost(words: &str, known: &Known) -> Option<Trouble> {
 
 /// A node that is being taken out of service.
 fn being_drained(known: &Known) -> Option<Trouble> {
-    let Known { node, node_state, .. } = known;
-    ["DRAIN", "FAIL"].iter().any(|state| node_state.contains(state)).then(|| {
+    let Known { node, .. } = known;
+    is_in(known, &["DRAIN", "DRAINING", "DRAINED", "FAIL", "FAILING"]).then(|| {
         let cause = format!("the node {node} is being taken out of service ({})", state_of(known));
         let remedy = remedy::SLURM_DRAINED.with([("node", node.as_str())]);
         Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy)
     })
+}
+
+/// The states of the node: a base state and flags, as `ALLOCATED*+DRAIN`. A sign behind a state is a flag too.
+fn states(known: &Known) -> impl Iterator<Item = &str> {
+    known.node_state.split('+')
+}
+
+/// Whether the node is in one of these states.
+fn is_in(known: &Known, wanted: &[&str]) -> bool {
+    states(known).any(|state| wanted.contains(&state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric())))
+}
+
+/// Whether slurmctld hears nothing of the node: `*` behind its base state, or the flag in words.
+fn is_silent(known: &Known) -> bool {
+    is_in(known, &["NOT_RESPONDING"]) || states(known).any(|state| state.ends_with('*'))
 }
 
 /// The state of the node in words, with the administrator's reason.
@@ -220,6 +234,11 @@ mod tests {
             (refused, "RUNNING", "MIXED", "slurm-check-slurmd"),
             ("", "RUNNING", "DOWN+NOT_RESPONDING", "slurm-check-slurmd"),
             ("", "RUNNING", "ALLOCATED*", "slurm-check-slurmd"),
+            ("", "RUNNING", "ALLOCATED*+DRAIN", "slurm-check-slurmd"),
+            ("", "RUNNING", "DOWN*", "slurm-check-slurmd"),
+            ("", "RUNNING", "ALLOCATED+POWERED_DOWN", "slurm-check-slurmd"),
+            ("sh: not found", "RUNNING", "MIXED+POWER_DOWN", "none"),
+            ("sh: not found", "RUNNING", "MIXED+POWERING_UP", "none"),
             ("srun: error: Unable to create step for job 7: x", "RUNNING", "MIXED+DRAIN", "slurm-drained"),
             ("agent: killed", "RUNNING", "MIXED+DRAIN", "none"),
             (outside, "RUNNING", "IDLE", "slurm-step-by-hand"),
@@ -257,6 +276,9 @@ mod tests {
     #[test]
     fn a_late_node_is_told_by_the_states() {
         assert_eq!(id(late(&known("RUNNING", "DOWN"))), "slurm-check-slurmd");
+        assert_eq!(id(late(&known("RUNNING", "MIXED+POWER_DOWN"))), "none");
+        assert_eq!(id(late(&known("RUNNING", "DRAINED*"))), "slurm-check-slurmd");
+        assert_eq!(id(late(&known("RUNNING", "ALLOCATED+DRAIN"))), "slurm-drained");
         assert_eq!(id(late(&known("CONFIGURING", "MIXED"))), "slurm-steps");
         assert_eq!(id(late(&known("RUNNING", "MIXED"))), "none");
     }

@@ -1,12 +1,22 @@
-//! What slurmctld says of the job and of a node.
+//! What slurmctld says of the job and of its nodes. All hosts share what is asked: a thousand steps that end together must not
+//! become two thousand questions.
 
-use std::{process::Stdio, time::Duration};
+use std::{collections::BTreeMap, process::Stdio, sync::Arc, time::Duration};
 
-use railgauge_model::border::text;
-use tokio::{process::Command, time::timeout};
+use railgauge_model::plan::hostlist;
+use tokio::{
+    process::Command,
+    sync::Mutex,
+    time::{Instant, sleep, timeout},
+};
+
+use super::super::Pending;
+use super::scontrol::{self, field};
 
 /// Time for slurmctld to answer; it may be busy, or gone.
 const LIMIT: Duration = Duration::from_secs(2);
+/// Time for others whose step ended too, before the question is asked.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// The job and one of its nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,62 +35,172 @@ pub(super) struct Known {
     pub node_reason: String,
 }
 
-/// Asks for the job, and at once for a node.
-pub(super) async fn ask(job: &str, node: Option<&str>) -> Known {
-    let of_node = async {
-        match node {
-            Some(node) => show("node", node).await,
-            None => String::new(),
+/// The answer of slurmctld: the record of the job, and those of its nodes by name. Empty where it did not answer in time.
+#[derive(Debug, Default)]
+struct Told {
+    job: String,
+    nodes: BTreeMap<String, String>,
+}
+
+/// The last answer.
+struct Last {
+    /// When it was asked for.
+    asked: Instant,
+    /// When it came, or was no longer waited for.
+    came: Instant,
+    told: Arc<Told>,
+}
+
+/// Where slurmctld is asked, for all hosts of the job.
+pub(super) struct Desk {
+    job: String,
+    ask: Box<dyn Fn() -> Pending<'static, Told> + Send + Sync>,
+    last: Mutex<Option<Last>>,
+}
+
+impl Desk {
+    /// For a job and its nodes.
+    pub(super) fn new<'n>(job: &str, nodes: impl Iterator<Item = &'n str>) -> Self {
+        let (number, list) = (job.to_owned(), hostlist::fold(nodes));
+        let ask = move || -> Pending<'static, Told> {
+            let (number, list) = (number.clone(), list.clone());
+            Box::pin(async move { inquire(&number, &list).await })
+        };
+        Self { job: job.to_owned(), ask: Box::new(ask), last: Mutex::default() }
+    }
+
+    /// What slurmctld says now of the job, and of a node.
+    pub(super) async fn known(&self, node: Option<&str>) -> Known {
+        let told = self.told().await;
+        let of_job = |name: &str| field(&told.job, name).unwrap_or_default().to_owned();
+        let of_node = node.and_then(|node| told.nodes.get(node)).map(String::as_str).unwrap_or_default();
+        Known {
+            job: self.job.clone(),
+            node: node.unwrap_or_default().to_owned(),
+            job_state: of_job("JobState"),
+            job_reason: of_job("Reason"),
+            node_state: field(of_node, "State").unwrap_or_default().to_owned(),
+            node_reason: reason(of_node),
         }
-    };
-    let (of_job, of_node) = tokio::join!(show("job", job), of_node);
-    Known {
-        job: job.to_owned(),
-        node: node.unwrap_or_default().to_owned(),
-        job_state: field(&of_job, "JobState").unwrap_or_default(),
-        job_reason: field(&of_job, "Reason").unwrap_or_default(),
-        node_state: field(&of_node, "State").unwrap_or_default(),
-        node_reason: reason(&of_node),
+    }
+
+    /// An answer to a question that was asked after this call: what slurmctld said before may be of a time when all was well. No
+    /// answer is as good later: nobody waits for a silent slurmctld twice.
+    async fn told(&self) -> Arc<Told> {
+        let came = Instant::now();
+        let mut last = self.last.lock().await;
+        if let Some(Last { told, .. }) =
+            last.as_ref().filter(|last| last.asked >= came || (last.told.job.is_empty() && last.came >= came))
+        {
+            return Arc::clone(told);
+        }
+        sleep(GATHER).await;
+        let asked = Instant::now();
+        let told = Arc::new((self.ask)().await);
+        *last = Some(Last { asked, came: Instant::now(), told: Arc::clone(&told) });
+        told
+    }
+}
+
+/// Asks for the job and all its nodes, at once.
+async fn inquire(job: &str, nodes: &str) -> Told {
+    let (of_job, of_nodes) = tokio::join!(show("job", job), show("node", nodes));
+    let named = |record: String| Some((field(&record, "NodeName")?.to_owned(), record));
+    Told {
+        job: scontrol::job(&of_job, job).unwrap_or_default(),
+        nodes: scontrol::records(&of_nodes).filter_map(named).collect(),
     }
 }
 
 /// `scontrol --oneliner show …`; empty where nobody answers in time.
-async fn show(kind: &str, name: &str) -> String {
+async fn show(kind: &str, name: &str) -> Vec<u8> {
     let asked = Command::new("scontrol")
         .args(["--oneliner", "show", kind, name])
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output();
     match timeout(LIMIT, asked).await {
-        Ok(Ok(output)) => text::line(&output.stdout),
-        _ => String::new(),
+        Ok(Ok(output)) => output.stdout,
+        _ => Vec::new(),
     }
 }
 
-/// `Name=value` in the one line of scontrol.
-pub(super) fn field(line: &str, name: &str) -> Option<String> {
-    let value = line.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
-    Some(value.to_owned())
-}
-
 /// The reason of a node: words up to the time in brackets that slurmctld adds.
-fn reason(line: &str) -> String {
-    let Some((_, rest)) = line.split_once(" Reason=") else { return String::new() };
+fn reason(record: &str) -> String {
+    let Some((_, rest)) = record.split_once(" Reason=") else { return String::new() };
     rest.split(" [").next().unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
+    const SHORT: Duration = Duration::from_millis(300);
+
+    /// A desk whose slurmctld counts the questions and takes so long for each.
+    fn counting(answer: &'static str, takes: Duration) -> (Arc<Desk>, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let ask = move || -> Pending<'static, Told> {
+            let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+            Box::pin(async move {
+                sleep(takes).await;
+                let job = if answer.is_empty() {
+                    String::new()
+                } else {
+                    format!("JobId=7 JobState={answer} Reason={number}")
+                };
+                Told { job, nodes: BTreeMap::new() }
+            })
+        };
+        (Arc::new(Desk { job: "7".into(), ask: Box::new(ask), last: Mutex::default() }), asked)
+    }
+
+    #[tokio::test]
+    async fn a_thousand_steps_that_end_together_ask_once_and_a_later_one_again() {
+        let (desk, asked) = counting("RUNNING", Duration::from_millis(100));
+        let mut waiting = tokio::task::JoinSet::new();
+        for number in 0..1024 {
+            let desk = Arc::clone(&desk);
+            waiting.spawn(async move { desk.known(Some(&format!("n{number}"))).await });
+        }
+        for known in waiting.join_all().await {
+            assert_eq!((known.job_state.as_str(), known.job_reason.as_str()), ("RUNNING", "1"));
+        }
+        assert_eq!(asked.load(Ordering::SeqCst), 1);
+        // What was said before its end says nothing of it.
+        assert_eq!(desk.known(None).await.job_reason, "2");
+    }
+
+    #[tokio::test]
+    async fn who_comes_while_the_question_is_under_way_has_it_asked_again() {
+        let (desk, asked) = counting("RUNNING", Duration::from_millis(100));
+        let late = async {
+            sleep(GATHER + Duration::from_millis(10)).await;
+            desk.known(None).await.job_reason
+        };
+        let (early, late) = tokio::join!(desk.known(None), late);
+        assert_eq!((early.job_reason.as_str(), late.as_str()), ("1", "2"));
+        // A slurmctld that does not answer is waited for once.
+        let (desk, silent) = counting("", 2 * SHORT);
+        let late = async {
+            sleep(SHORT).await;
+            desk.known(None).await.job_state
+        };
+        let began = Instant::now();
+        let (early, late) = tokio::join!(desk.known(None), late);
+        assert_eq!((early.job_state.as_str(), late.as_str()), ("", ""));
+        assert!(began.elapsed() < 4 * SHORT, "{:?}", began.elapsed());
+        assert_eq!((asked.load(Ordering::SeqCst), silent.load(Ordering::SeqCst)), (2, 1));
+    }
+
     #[test]
-    fn fields_are_read_from_one_line() {
-        let job = "JobId=7 JobName=interactive JobState=CANCELLED Reason=None ExitCode=0:15";
-        assert_eq!(field(job, "JobState").as_deref(), Some("CANCELLED"));
-        assert_eq!(field(job, "State"), None);
+    fn the_reason_of_a_node_is_read() {
         let node =
             "NodeName=n2 State=MIXED+DRAIN ThreadsPerCore=1 Reason=bad cable in rail 3 [root@2026-11-25T01:39:02]";
-        assert_eq!(field(node, "State").as_deref(), Some("MIXED+DRAIN"));
+        assert_eq!(field(node, "State"), Some("MIXED+DRAIN"));
         assert_eq!(reason(node), "bad cable in rail 3");
         assert_eq!(reason("NodeName=n2 State=IDLE"), "");
     }

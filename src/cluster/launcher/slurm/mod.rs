@@ -2,19 +2,21 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `inquiry` | what slurmctld says of the job and its nodes |
+//! | `inquiry` | what slurmctld says of the job and its nodes, asked once for all hosts |
+//! | `scontrol` | what `scontrol` prints |
 //! | `explain` | what that and the words of srun mean |
 //! | `read` | the allocation: its nodes and the switches above them |
 
 mod explain;
 mod inquiry;
 mod read;
+pub(crate) mod scontrol;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsString,
     future::ready,
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -31,7 +33,7 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-use inquiry::Known;
+use inquiry::{Desk, Known};
 
 pub use read::allocation;
 
@@ -68,35 +70,39 @@ const NEEDED: &[&str] = &[
 struct Allocated {
     job: String,
     nodes: BTreeSet<String>,
+    /// GPUs of the job on its nodes, where a step must say how many it wants.
+    gpus: BTreeMap<String, u32>,
+    desk: Arc<Desk>,
 }
 
 /// A node of it.
 struct Node {
-    job: String,
     name: String,
+    gpus: Option<u32>,
+    desk: Arc<Desk>,
 }
 
-/// The job whose nodes this process has agents on.
-static IN_USE: OnceLock<String> = OnceLock::new();
+/// Where the job is asked about whose nodes this process has agents on.
+static IN_USE: OnceLock<Arc<Desk>> = OnceLock::new();
 /// Time between two questions about a job whose state does not say yet why it ends.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 
 /// Why the allocation that agents run in has ended or is ending; `None` where there is none, or it goes on. For who was told to end
 /// and wants to know by whom: salloc may pass the end of its job on as a signal, which comes before the first step has ended.
 pub async fn ending() -> Option<String> {
-    let job = IN_USE.get()?;
-    explain::ending(&settled("", 10, job, None).await)
+    let desk = IN_USE.get()?;
+    explain::ending(&settled("", 10, desk, None).await)
 }
 
 /// What slurmctld says, asked again at most so many times while it does not say why the job ends; nor do the words of its step.
-async fn settled(words: &str, most: u32, job: &str, node: Option<&str>) -> Known {
-    let mut known = inquiry::ask(job, node).await;
+async fn settled(words: &str, most: u32, desk: &Desk, node: Option<&str>) -> Known {
+    let mut known = desk.known(node).await;
     for _ in 0..most {
         if !explain::is_unexplained(words, &known) {
             break;
         }
         tokio::time::sleep(BETWEEN_LOOKS).await;
-        known = inquiry::ask(job, node).await;
+        known = desk.known(node).await;
     }
     known
 }
@@ -110,14 +116,16 @@ pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launch
         return Err(nowhere("this is no Slurm allocation: SLURM_JOB_ID is not set".to_owned()));
     };
     // One process runs in one allocation at most.
-    let _ = IN_USE.set(job.clone());
-    Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect() }))
+    let desk = Arc::clone(IN_USE.get_or_init(|| Arc::new(Desk::new(&job, nodes.iter().map(String::as_str)))));
+    let gpus = read::gpus(&job);
+    Ok(Box::new(Allocated { job, nodes: nodes.into_iter().collect(), gpus, desk }))
 }
 
 impl Launcher for Allocated {
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
         let opened = if self.nodes.contains(&host.address) {
-            let node: Box<dyn Connection> = Box::new(Node { job: self.job.clone(), name: host.address.clone() });
+            let (name, gpus) = (host.address.clone(), self.gpus.get(&host.address).copied());
+            let node: Box<dyn Connection> = Box::new(Node { name, gpus, desk: Arc::clone(&self.desk) });
             Ok(node)
         } else {
             Err(explain::outside(&self.job, &host.address))
@@ -126,8 +134,8 @@ impl Launcher for Allocated {
     }
 
     fn late(&self, host: &Host) -> Pending<'static, Option<Trouble>> {
-        let (job, node) = (self.job.clone(), host.address.clone());
-        Box::pin(async move { explain::late(&inquiry::ask(&job, Some(&node)).await) })
+        let (desk, node) = (Arc::clone(&self.desk), host.address.clone());
+        Box::pin(async move { explain::late(&desk.known(Some(&node)).await) })
     }
 }
 
@@ -135,12 +143,13 @@ impl Connection for Node {
     fn start<'a>(&'a self, words: &'a [String]) -> Pending<'a, Result<Pipe, Trouble>> {
         let own = [format!("--job-name={STEP}"), format!("--nodelist={}", self.name)];
         let srun = ["srun"].iter().chain(OPTIONS).map(|word| (*word).to_owned());
-        let words: Vec<String> = srun.chain(own).chain(words.iter().cloned()).collect();
+        let gpus = self.gpus.map(|gpus| format!("--gpus={gpus}"));
+        let words: Vec<String> = srun.chain(own).chain(gpus).chain(words.iter().cloned()).collect();
         let started = child_without(&words, &BTreeMap::new(), &shaping(), remedy::SLURM_CLIENT).map(|pipe| {
-            let (job, node) = (self.job.clone(), self.name.clone());
+            let (desk, node) = (Arc::clone(&self.desk), self.name.clone());
             let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
                 Box::pin(async move {
-                    let known = settled(&words, 4, &job, Some(&node)).await;
+                    let known = settled(&words, 4, &desk, Some(&node)).await;
                     explain::ended(end.as_ref(), &words, &known)
                 })
             };

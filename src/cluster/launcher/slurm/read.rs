@@ -11,7 +11,7 @@ use std::{
 
 use railgauge_model::plan::{allocation::Allocation, hostlist};
 
-use super::inquiry::field;
+use super::scontrol::{self, field};
 
 /// An environment that Slurm does not write.
 #[derive(Debug, thiserror::Error)]
@@ -41,17 +41,44 @@ pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
 pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
     // The same names as in SLURM_TOPOLOGY_ADDR, which only tasks of steps have, each that of its own node.
-    let switches = topology().map(|text| switches(&text)).unwrap_or_default();
+    let switches = shown(&["show", "topology"]).map(|text| switches(&text)).unwrap_or_default();
     Some(Allocation { job, nodes, switches, pods: None })
 }
 
-/// Time for slurmctld to tell the topology: a plan must be read where it is down, too.
+/// GPUs of the job on each of its nodes, where the job asked for so many in all (`--gpus`): a step that does not say how many it wants
+/// is refused there ("Invalid generic resource"), because it is taken to want all of them on its one node.
+pub(super) fn gpus(job: &str) -> BTreeMap<String, u32> {
+    if std::env::var_os("SLURM_GPUS").is_none() {
+        return BTreeMap::new();
+    }
+    shown(&["--details", "show", "job", job]).map(|text| gpus_of(&text, job)).unwrap_or_default()
+}
+
+/// The GPUs in a job's record with details: `Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:h100:2(IDX:0,3)` for nodes that have the same.
+fn gpus_of(text: &str, job: &str) -> BTreeMap<String, u32> {
+    let Some(record) = scontrol::job(text.as_bytes(), job) else { return BTreeMap::new() };
+    let mut found = BTreeMap::new();
+    for part in record.split(" Nodes=").skip(1) {
+        let nodes = part.split(' ').next().unwrap_or_default();
+        let list = field(part, "GRES").unwrap_or_default();
+        let counts = list.split("gpu:").skip(1).filter_map(|one| {
+            // A type may stand before the number.
+            one.split(['(', ',']).next()?.rsplit(':').next()?.parse::<u32>().ok()
+        });
+        let count = counts.sum();
+        found.extend(hostlist::expand(nodes).into_iter().flatten().map(|node| (node, count)));
+    }
+    found
+}
+
+/// Time for slurmctld to answer: a plan must be read where it is down, too.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What slurmctld says of the topology; `None` where it does not answer in time.
-fn topology() -> Option<String> {
+/// What slurmctld says of this; `None` where it does not answer in time.
+fn shown(what: &[&str]) -> Option<String> {
     let mut asked = Command::new("scontrol")
-        .args(["--oneliner", "show", "topology"])
+        .arg("--oneliner")
+        .args(what)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -75,7 +102,7 @@ fn topology() -> Option<String> {
 fn switches(text: &str) -> BTreeMap<String, Vec<String>> {
     let one = |line: &str| {
         let name = field(line, "SwitchName").or_else(|| field(line, "BlockName"))?;
-        Some((name, hostlist::expand(&field(line, "Nodes")?).ok()?))
+        Some((name.to_owned(), hostlist::expand(field(line, "Nodes")?).ok()?))
     };
     text.lines().filter_map(one).collect()
 }
@@ -83,6 +110,16 @@ fn switches(text: &str) -> BTreeMap<String, Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gpus_are_counted_on_each_node() {
+        // As Slurm 22.05 writes it, and with types and lists of indices as its manual has them.
+        let text = "JobId=2 JobName=x NodeList=n[1-4] NumNodes=4 TresPerJob=gres:gpu:3 Nodes=n1 CPU_IDs=0 Mem=0 GRES=gpu:2(IDX:0-1) \
+                    Nodes=n[2-3] CPU_IDs=0 Mem=0 GRES=gpu:h100:3(IDX:0,2-3),gpu:t4:1(IDX:4) Nodes=n4 CPU_IDs=0 Mem=0 GRES= Command=x\n";
+        let counts = ["n1", "n2", "n3", "n4"].map(str::to_owned).into_iter().zip([2, 4, 4, 0]).collect();
+        assert_eq!(gpus_of(text, "2"), counts);
+        assert!(gpus_of(text, "3").is_empty());
+    }
 
     #[test]
     fn switches_and_blocks_have_their_nodes() {

@@ -1,0 +1,199 @@
+//! A whole case at one end of a link (see [`railgauge_wire::case`]): the steps, and the turns between them.
+
+use std::time::{Duration, Instant};
+
+use railgauge_wire::{
+    case::{CaseAccount, CaseSpec},
+    failure::Failure,
+    link::{LinkSpec, Role},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window, responder_takes_part},
+    terms::{LinkLayer, Transport},
+    unit::Nanoseconds,
+};
+
+use crate::{bench::control::Control, counters, fabric::Link, system::tree::Tree};
+
+/// What an end knows of itself, whatever it is asked.
+#[derive(Debug, Clone)]
+pub(super) struct Here {
+    role: Role,
+    transport: Transport,
+    port: u8,
+}
+
+impl Here {
+    /// Of an end that was opened like this.
+    pub(super) const fn new(spec: &LinkSpec) -> Self {
+        Self { role: spec.role, transport: spec.transport, port: spec.port }
+    }
+}
+
+/// Runs a case. `control` makes the control of a step that gives up after so long.
+pub(super) fn run(
+    end: &mut dyn Link,
+    here: &Here,
+    case: &CaseSpec,
+    control: &dyn Fn(Duration) -> Control,
+) -> CaseAccount {
+    let deadline = Duration::from_millis(case.deadline_ms);
+    let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default() };
+    if let Err(failure) = part.all() {
+        part.end.give_up();
+        part.account.failure = Some(failure);
+    }
+    part.account
+}
+
+/// One end's part of a case.
+struct Part<'a> {
+    end: &'a mut dyn Link,
+    here: &'a Here,
+    case: &'a CaseSpec,
+    control: &'a dyn Fn(Duration) -> Control,
+    deadline: Duration,
+    account: CaseAccount,
+}
+
+impl Part<'_> {
+    fn all(&mut self) -> Result<(), Failure> {
+        self.verify(1)?;
+        self.time()?;
+        self.verify(2)
+    }
+
+    /// One verify pass, if the case wants any; `iteration` makes its bytes differ from those of other passes.
+    fn verify(&mut self, iteration: u64) -> Result<(), Failure> {
+        let Some(seed) = self.case.verify else { return Ok(()) };
+        let (begun, waited) = (Instant::now(), self.account.spent.waiting);
+        let op = self.case.timing.op;
+        let pattern = Pattern { size: self.case.timing.size, seed, iteration };
+        // A read brings the responder's bytes to the initiator, everything else the other way.
+        let is_sink = op.pulls() == (self.here.role == Role::Initiator);
+        self.step(if is_sink { Step::Poison(pattern) } else { Step::Fill(pattern) }, self.deadline)?;
+        match self.here.role {
+            Role::Initiator => {
+                self.await_turn(self.deadline * 2)?;
+                self.step(Step::Transfer { op, pattern }, self.deadline)?;
+            }
+            Role::Responder if responder_takes_part(self.here.transport, op) => {
+                self.serve(Duration::ZERO, self.deadline * 2)?;
+                self.await_turn(self.deadline)?;
+            }
+            Role::Responder => {
+                self.end.give_turn()?;
+                self.await_turn(self.deadline * 2)?;
+            }
+        }
+        // What a read brought is compared before the responder may overwrite anything.
+        if is_sink && let Stepped::Checked(checked) = self.step(Step::Check(pattern), self.deadline)? {
+            self.add(checked);
+        }
+        if self.here.role == Role::Initiator {
+            self.end.give_turn()?;
+        }
+        let waited = self.account.spent.waiting.saturating_sub(waited);
+        let spent = Nanoseconds::from(begun.elapsed()).saturating_sub(waited);
+        self.account.spent.verify = self.account.spent.verify.saturating_add(spent);
+        Ok(())
+    }
+
+    /// The timed pass between two readings of the counters.
+    fn time(&mut self) -> Result<(), Failure> {
+        let timing = self.case.timing;
+        self.account.counters.0 = self.counters();
+        let pass = self.deadline + Duration::from(timing.warm_up) + longest(timing.window);
+        let begun = match self.here.role {
+            Role::Initiator => {
+                self.await_turn(self.deadline * 2)?;
+                let begun = Instant::now();
+                self.keep(Step::Time(timing), pass)?;
+                self.end.give_turn()?;
+                begun
+            }
+            Role::Responder => {
+                let begun = Instant::now();
+                let served =
+                    self.serve(Duration::from(timing.warm_up) + shortest(timing.window), pass + self.deadline)?;
+                self.measured(served);
+                self.await_turn(self.deadline)?;
+                begun
+            }
+        };
+        let window = self.account.measured.as_ref().map_or(Nanoseconds::ZERO, |measured| measured.elapsed);
+        let spent = &mut self.account.spent;
+        (spent.window, spent.warm_up) = (window, Nanoseconds::from(begun.elapsed()).saturating_sub(window));
+        self.account.counters.1 = self.counters();
+        Ok(())
+    }
+
+    fn serve(&mut self, not_before: Duration, limit: Duration) -> Result<Stepped, Failure> {
+        let Timing { op, metric, size, .. } = self.case.timing;
+        let control = (self.control)(limit).led_by_peer(not_before);
+        self.end.step(&Step::Serve { op, metric, size }, &control)
+    }
+
+    fn step(&mut self, step: Step, limit: Duration) -> Result<Stepped, Failure> {
+        self.end.step(&step, &(self.control)(limit))
+    }
+
+    fn keep(&mut self, step: Step, limit: Duration) -> Result<(), Failure> {
+        let stepped = self.step(step, limit)?;
+        self.measured(stepped);
+        Ok(())
+    }
+
+    fn measured(&mut self, stepped: Stepped) {
+        if let Stepped::Measured(measured) = stepped {
+            self.account.measured = Some(measured);
+        }
+    }
+
+    fn await_turn(&mut self, limit: Duration) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let taken = self.end.await_turn(&(self.control)(limit));
+        self.waited(begun);
+        taken
+    }
+
+    fn waited(&mut self, since: Instant) {
+        let waiting = &mut self.account.spent.waiting;
+        *waiting = waiting.saturating_add(since.elapsed().into());
+    }
+
+    fn add(&mut self, more: Checked) {
+        let sum = &mut self.account.checked;
+        sum.verified += more.verified;
+        sum.wrong += more.wrong;
+        sum.first_wrong = sum.first_wrong.or(more.first_wrong);
+    }
+
+    /// What this end's NIC has counted; empty where it cannot tell, and on loopback, which everything on a host shares.
+    fn counters(&mut self) -> std::collections::BTreeMap<String, u64> {
+        let begun = Instant::now();
+        let opened = self.end.opened();
+        let read = match opened.link_layer {
+            LinkLayer::Loopback => Default::default(),
+            _ => counters::read(&Tree::host(), &opened.device, self.here.port).unwrap_or_default(),
+        };
+        self.waited(begun);
+        read
+    }
+}
+
+/// Longest time a window can take by itself; iterations are bounded by the deadline alone.
+fn longest(window: Window) -> Duration {
+    match window {
+        Window::Duration(time) => time.into(),
+        Window::Iterations(_) => Duration::ZERO,
+        Window::Adaptive { at_most, .. } => at_most.into(),
+    }
+}
+
+/// The time that a window takes at least.
+fn shortest(window: Window) -> Duration {
+    match window {
+        Window::Duration(time) => time.into(),
+        Window::Iterations(_) => Duration::ZERO,
+        Window::Adaptive { at_least, .. } => at_least.into(),
+    }
+}

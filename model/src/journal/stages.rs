@@ -1,0 +1,151 @@
+//! Where the wall time of a run went.
+
+use std::{ops::AddAssign, time::Duration};
+
+use railgauge_wire::{case::Spent, unit::Nanoseconds};
+use serde::{Deserialize, Serialize};
+
+/// Wall time of a run by stage. Many hosts do the same at once: each phase counts once, by the host or the flow that took longest
+/// in it. What stands between the parts is in `waiting`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Stages {
+    /// Reaching the hosts, further tries and turns of `in_flight` included.
+    pub connect: Nanoseconds,
+    /// Looking for the agent's file on the hosts, and sending it.
+    pub deploy: Nanoseconds,
+    /// Starting the agents, until they have greeted.
+    pub start: Nanoseconds,
+    /// Facts and clocks.
+    pub facts: Nanoseconds,
+    /// Planning the cases, and copies of GPUs before the tests.
+    pub planning: Nanoseconds,
+    /// Opening and joining links.
+    pub open: Nanoseconds,
+    /// Verify passes.
+    pub verify: Nanoseconds,
+    /// Warm-ups, and agreeing on the start of a window.
+    pub warm_up: Nanoseconds,
+    /// Windows.
+    pub windows: Nanoseconds,
+    /// Everything else in the rounds: counters, waiting for each other and for the controller, changes of the cluster.
+    pub waiting: Nanoseconds,
+    /// Judging what suspects are to be measured again. The page is made after the run and is not in it.
+    pub judging: Nanoseconds,
+    /// Saying goodbye to the agents.
+    pub close: Nanoseconds,
+}
+
+impl Stages {
+    /// Every part by its name, in the order of a run.
+    pub fn parts(&self) -> [(&'static str, Nanoseconds); 12] {
+        let Self { connect, deploy, start, facts, planning, open, verify, warm_up, windows, waiting, judging, close } =
+            *self;
+        [
+            ("connect", connect),
+            ("deploy", deploy),
+            ("start", start),
+            ("facts", facts),
+            ("planning", planning),
+            ("open", open),
+            ("verify", verify),
+            ("warm-up", warm_up),
+            ("windows", windows),
+            ("waiting", waiting),
+            ("judging", judging),
+            ("close", close),
+        ]
+    }
+
+    /// All of it.
+    pub fn total(&self) -> Nanoseconds {
+        self.parts().into_iter().fold(Nanoseconds::ZERO, |sum, (_, part)| sum.saturating_add(part))
+    }
+
+    /// Adds a round that took so long; of its flows the one that had the most to do spent its time like this.
+    pub fn add_round(&mut self, took: Duration, flow: OfFlow) {
+        let OfFlow { open, spent } = flow;
+        let accounted = flow.accounted();
+        // What agents say of their time is bounded by the controller's.
+        if accounted > took.into() {
+            self.waiting = self.waiting.saturating_add(took.into());
+            return;
+        }
+        *self += Self {
+            open,
+            verify: spent.verify,
+            warm_up: spent.warm_up,
+            windows: spent.window,
+            waiting: Nanoseconds::from(took).saturating_sub(accounted),
+            ..Self::default()
+        };
+    }
+}
+
+/// What one flow of a round did with its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OfFlow {
+    /// Opening and joining its links.
+    pub open: Nanoseconds,
+    /// In its cases.
+    pub spent: Spent,
+}
+
+impl OfFlow {
+    /// The time with a name; waiting has none.
+    pub fn accounted(&self) -> Nanoseconds {
+        let Spent { verify, warm_up, window, .. } = self.spent;
+        [self.open, verify, warm_up, window].into_iter().fold(Nanoseconds::ZERO, Nanoseconds::saturating_add)
+    }
+
+    /// Adds a case.
+    pub fn add(&mut self, more: Spent) {
+        let sum = &mut self.spent;
+        sum.verify = sum.verify.saturating_add(more.verify);
+        sum.warm_up = sum.warm_up.saturating_add(more.warm_up);
+        sum.window = sum.window.saturating_add(more.window);
+        sum.waiting = sum.waiting.saturating_add(more.waiting);
+    }
+}
+
+impl AddAssign for Stages {
+    fn add_assign(&mut self, more: Self) {
+        let add = |sum: &mut Nanoseconds, more: Nanoseconds| *sum = sum.saturating_add(more);
+        add(&mut self.connect, more.connect);
+        add(&mut self.deploy, more.deploy);
+        add(&mut self.start, more.start);
+        add(&mut self.facts, more.facts);
+        add(&mut self.planning, more.planning);
+        add(&mut self.open, more.open);
+        add(&mut self.verify, more.verify);
+        add(&mut self.warm_up, more.warm_up);
+        add(&mut self.windows, more.windows);
+        add(&mut self.waiting, more.waiting);
+        add(&mut self.judging, more.judging);
+        add(&mut self.close, more.close);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanoseconds = Nanoseconds::from_secs(1);
+
+    #[test]
+    fn the_parts_of_a_round_come_to_the_time_it_took() {
+        let spent = Spent { verify: SECOND, warm_up: SECOND, window: SECOND, waiting: SECOND };
+        let mut stages = Stages::default();
+        stages.add_round(Duration::from_secs(10), OfFlow { open: SECOND, spent });
+        assert_eq!(stages.total(), Nanoseconds::from_secs(10));
+        assert_eq!((stages.windows, stages.waiting), (SECOND, Nanoseconds::from_secs(6)));
+    }
+
+    #[test]
+    fn agents_cannot_claim_more_time_than_passed() {
+        let spent = Spent { window: Nanoseconds(u64::MAX), ..Spent::default() };
+        let mut stages = Stages::default();
+        stages.add_round(Duration::from_secs(10), OfFlow { open: SECOND, spent });
+        assert_eq!((stages.total(), stages.windows), (Nanoseconds::from_secs(10), Nanoseconds::ZERO));
+    }
+}

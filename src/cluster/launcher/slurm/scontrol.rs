@@ -1,0 +1,52 @@
+//! What `scontrol --oneliner` prints: a record in each line, `Name=value` in words.
+
+use railgauge_model::border::text;
+
+/// The records of an output, one line each.
+pub(crate) fn records(output: &[u8]) -> impl Iterator<Item = String> {
+    output.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty())
+}
+
+/// The record of one job. For a job array or a heterogeneous job scontrol prints those of all its tasks or parts, each of which has
+/// a number of its own, whichever of them was asked for.
+pub(crate) fn job(output: &[u8], number: &str) -> Option<String> {
+    records(output).find(|record| field(record, "JobId") == Some(number))
+}
+
+/// `Name=value` in a record.
+pub(crate) fn field<'r>(record: &'r str, name: &str) -> Option<&'r str> {
+    record.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+/// Whether scontrol failed because slurmctld does not know the job: it forgets those that ended some time ago (`MinJobAge`, 5
+/// minutes where it is not set). The words are those of Slurm 22.05, ESLURM_INVALID_JOB_ID in slurm_errno.c.
+pub(crate) fn is_forgotten(errors: &[u8]) -> bool {
+    String::from_utf8_lossy(errors).to_lowercase().contains("invalid job id")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_read_from_one_line() {
+        let record = "JobId=7 JobName=interactive JobState=CANCELLED Reason=None ExitCode=0:15";
+        assert_eq!(field(record, "JobState"), Some("CANCELLED"));
+        assert_eq!(field(record, "State"), None);
+    }
+
+    #[test]
+    fn of_an_array_or_a_heterogeneous_job_only_the_record_asked_for_counts() {
+        // As Slurm 22.05 prints an array of three: its last task has the number of the array.
+        let array = b"JobId=12 ArrayJobId=12 ArrayTaskId=3 JobName=a JobState=PENDING\n\
+                      JobId=14 ArrayJobId=12 ArrayTaskId=2 JobName=a JobState=FAILED\n\
+                      JobId=13 ArrayJobId=12 ArrayTaskId=1 JobName=a JobState=RUNNING\n";
+        for (number, state) in [("12", Some("PENDING")), ("13", Some("RUNNING")), ("14", Some("FAILED")), ("1", None)] {
+            let record = job(array, number);
+            assert_eq!(record.as_deref().and_then(|record| field(record, "JobState")), state, "{number}");
+        }
+        let heterogeneous = b"JobId=21 HetJobId=20 HetJobOffset=1 JobState=COMPLETED\n\
+                              JobId=20 HetJobId=20 HetJobOffset=0 JobState=RUNNING\n";
+        assert_eq!(job(heterogeneous, "20").as_deref().and_then(|record| field(record, "JobState")), Some("RUNNING"));
+    }
+}

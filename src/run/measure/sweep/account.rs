@@ -1,0 +1,78 @@
+//! What two ends say of one case, as one sample.
+
+use railgauge_model::journal::event::Sample;
+use railgauge_wire::{
+    case::CaseAccount,
+    failure::{Failure, Kind, Stage},
+    message::Answer,
+    remedy,
+    step::Checked,
+    unit::Nanoseconds,
+};
+
+use super::super::{
+    super::{failures::unexpected, links::Link},
+    counters,
+    steps::{add, corrupted, is_bystander},
+};
+
+/// What an end answered to a case.
+///
+/// # Errors
+/// The answer is something else.
+pub(super) fn of(host: &str, answer: Answer) -> Result<CaseAccount, Failure> {
+    match answer {
+        Answer::Case(account) => Ok(*account),
+        other => Err(unexpected(host, Stage::Measure, &other)),
+    }
+}
+
+/// Both accounts as one sample. `waited` is the time in which the case must have happened.
+///
+/// # Errors
+/// What either end failed with; wrong bytes that arrived before it are told first.
+pub(super) fn sample(
+    link: &Link,
+    accounts: (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>),
+    waited: Nanoseconds,
+) -> Result<Sample, Failure> {
+    let checked = [&accounts.0, &accounts.1].into_iter().flatten().fold(Checked::default(), |mut sum, account| {
+        add(&mut sum, account.checked);
+        sum
+    });
+    whole(link, accounts, waited, checked).map_err(|failure| corrupted(checked, failure))
+}
+
+fn whole(
+    link: &Link,
+    accounts: (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>),
+    waited: Nanoseconds,
+    checked: Checked,
+) -> Result<Sample, Failure> {
+    let complete = |account: Result<CaseAccount, Failure>, host: &str| {
+        let mut account = account?;
+        account.failure.take().map_or(Ok(account), |failure| Err(failure.at(host)))
+    };
+    let (from, to) = match (complete(accounts.0, link.from.host()), complete(accounts.1, link.to.host())) {
+        (Ok(from), Ok(to)) => (from, to),
+        (Err(from), Err(to)) if is_bystander(&from) && !is_bystander(&to) => return Err(to),
+        (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
+    };
+    let nothing =
+        |why: &str| Failure::new(Stage::Measure, Kind::Internal, why).at(link.from.host()).with(link.to.host());
+    let initiator = *from.measured.ok_or_else(|| nothing("the timed pass returned no measurement"))?;
+    // A window without operations or without length is no measurement.
+    if initiator.operations == 0 || initiator.elapsed.is_zero() {
+        return Err(nothing("no operation completed inside the window").remedy(remedy::MEASURE_LONGER));
+    }
+    Ok(Sample {
+        initiator,
+        responder: to.measured.map(|measured| *measured),
+        checked,
+        from_counters: counters::difference(&from.counters.0, &from.counters.1),
+        to_counters: counters::difference(&to.counters.0, &to.counters.1),
+        waited: Some(waited),
+        spent: Some(from.spent),
+        ..Sample::default()
+    })
+}

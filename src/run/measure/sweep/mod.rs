@@ -1,0 +1,307 @@
+//! All cases of one flow that share a link: both ends are told of them in advance, lead each through by themselves (see
+//! `wire/src/case.rs`), and say what it came to. However many sizes there are, a link costs two round trips to the hosts: one to open
+//! it, one to join it, with the first cases right behind.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`pace`] | how far a flow may be ahead of the others of its round |
+//! | `flight` | a case that both ends were told of, and their answers |
+//! | `account` | both answers as one sample |
+
+mod account;
+mod flight;
+pub(crate) mod pace;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use railgauge_model::{
+    journal::event::{Case, Outcome, Sample},
+    plan::{Plan, model::Test},
+    schedule::Cell,
+};
+use railgauge_wire::{
+    case::CaseSpec,
+    failure::{Failure, Kind, Stage},
+    link::LinkId,
+    step::Timing,
+    unit::{Bytes, Nanoseconds, NanosecondsI64},
+};
+use tokio::{sync::mpsc::UnboundedSender, task::JoinHandle};
+
+use self::{flight::Flight, pace::Place};
+use super::{
+    super::{
+        clocks,
+        links::{self, Link, Wanted},
+        spine::now,
+    },
+    case::{HostAgent, Tried},
+    steps::{attribute, limit},
+};
+use crate::cluster::Agent;
+
+/// What reading the counters may take at each end, beside its steps.
+const COUNTERS: Duration = Duration::from_secs(5);
+/// What the controller waits longer than the agents, which give up first and in their own words.
+const MARGIN: Duration = Duration::from_secs(2);
+/// Age after which the clocks of two hosts are compared again: they drift apart by some microseconds a second.
+const CLOCKS_HOLD: Duration = Duration::from_secs(5);
+
+/// The cases of a flow on one link, with everything that they need.
+pub(crate) struct Sweep {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Position of the test in it.
+    pub index: usize,
+    /// The cases, each with the number of its cell in the round; one flow, and as many queue pairs.
+    pub cases: VecDeque<(usize, Case)>,
+    /// Which repeat of them.
+    pub repeat: u32,
+    /// The initiator's host.
+    pub from: HostAgent,
+    /// The responder's host.
+    pub to: HostAgent,
+    /// The link, if it is open from an earlier round.
+    pub warm: Option<Link>,
+    /// Number of the link, if it has to be opened.
+    pub id: LinkId,
+    /// Largest message that the link will carry, in bytes.
+    pub max_size: Bytes,
+    /// How far it may be ahead of the other flows of the round.
+    pub place: Place,
+}
+
+/// Runs the cases one after the other. What each came to is sent as soon as it is known; the last one has the link with it. Ends
+/// with the first that fails, and returns those that were not tried, and the time that the link took to open.
+pub(crate) async fn run(mut sweep: Sweep, done: UnboundedSender<Tried<Link>>) -> (VecDeque<(usize, Case)>, Duration) {
+    let (started_at, begun) = (now(), Instant::now());
+    let joining = match sweep.warm.take() {
+        Some(link) => Way::Open(link),
+        None => match sweep.begin().await {
+            Ok(joining) => Way::Joining(Box::new(joining)),
+            Err(failure) => {
+                sweep.fail(started_at, failure, &done);
+                return (sweep.cases, begun.elapsed());
+            }
+        },
+    };
+    let mut course = Course::new(sweep, &joining);
+    course.tell();
+    let link = match joining {
+        Way::Open(link) => link,
+        Way::Joining(joining) => match joining.finish().await {
+            Ok(link) => link,
+            Err(failure) => {
+                let mut sweep = course.back();
+                sweep.fail(started_at, failure, &done);
+                return (sweep.cases, begun.elapsed());
+            }
+        },
+    };
+    let opening = begun.elapsed();
+    course.all(&link, started_at, &done).await;
+    (course.back().cases, opening)
+}
+
+/// How the link comes to be.
+enum Way {
+    Open(Link),
+    Joining(Box<links::Joining>),
+}
+
+impl Sweep {
+    fn test(&self) -> &Test {
+        &self.plan.tests[self.index]
+    }
+
+    /// Opens a link for the cases.
+    async fn begin(&self) -> Result<links::Joining, Failure> {
+        let Self { plan, from, to, id, max_size, .. } = self;
+        let Some((_, case)) = self.cases.front() else {
+            return Err(Failure::new(Stage::Open, Kind::Internal, "a link for no case"));
+        };
+        let (flow, qps) = (&case.flow, case.cell.qps);
+        let wanted =
+            Wanted { plan, test: self.test(), flow, qps, max_size: *max_size, id: *id, token: links::token()? };
+        links::begin(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
+    }
+
+    /// The first case failed before there was a link.
+    fn fail(&mut self, started_at: String, failure: Failure, done: &UnboundedSender<Tried<Link>>) {
+        let Some((_, case)) = self.cases.pop_front() else { return };
+        let outcome = Outcome { case: case.id, repeat: self.repeat, started_at, link: None, result: Err(failure) };
+        // Nobody listens any more where the run was halted; so below.
+        let _ = done.send(Tried { case, open: None, outcome });
+    }
+
+    /// What both ends are told of a cell.
+    fn spec(&self, cell: &Cell) -> CaseSpec {
+        let test = self.test();
+        CaseSpec {
+            timing: Timing {
+                op: cell.op,
+                metric: cell.metric,
+                size: cell.size,
+                window: test.window,
+                warm_up: test.warm_up.into(),
+                start_at: None,
+                bidirectional: test.bidirectional,
+                only: cell.only,
+            },
+            verify: test.verify.then_some(self.plan.seed),
+            deadline_ms: u64::try_from(test.deadline.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// The time after which a case that nobody answered is given up. The ends give up by themselves before that, step by step.
+    fn limit(&self) -> Duration {
+        let test = self.test();
+        let verify = if test.verify { 8 * test.deadline } else { Duration::ZERO };
+        limit(test) + verify + 2 * test.deadline + 2 * COUNTERS + MARGIN
+    }
+}
+
+/// A sweep under way.
+struct Course {
+    sweep: Sweep,
+    ends: (Agent, Agent),
+    id: LinkId,
+    /// Cases that the ends were told of, in their order. Those of the sweep are still to be told.
+    flights: VecDeque<(usize, Flight)>,
+    /// When the ends were told of a case while none was under way, and how much of the time since then they have accounted for.
+    since: Instant,
+    accounted: Nanoseconds,
+    offset: Option<Offset>,
+}
+
+/// The responder's clock minus the initiator's.
+struct Offset {
+    known: Option<NanosecondsI64>,
+    read: Instant,
+    reading: Option<JoinHandle<Result<NanosecondsI64, Failure>>>,
+}
+
+impl Offset {
+    fn read(ends: &(Agent, Agent)) -> JoinHandle<Result<NanosecondsI64, Failure>> {
+        let (from, to) = ends.clone();
+        tokio::spawn(async move { clocks::apart(&from, &to).await })
+    }
+
+    fn new(ends: &(Agent, Agent)) -> Self {
+        Self { known: None, read: Instant::now(), reading: Some(Self::read(ends)) }
+    }
+
+    /// What it is; the reading that is under way is waited for only where there is none yet.
+    async fn now(&mut self, ends: &(Agent, Agent)) -> Result<NanosecondsI64, Failure> {
+        let is_there = self.reading.as_ref().is_some_and(JoinHandle::is_finished);
+        if (is_there || self.known.is_none())
+            && let Some(reading) = self.reading.take()
+        {
+            match reading.await {
+                Ok(known) => self.known = Some(known?),
+                Err(error) => {
+                    let cause = format!("comparing the clocks was given up: {error}");
+                    return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+                }
+            }
+        }
+        let known = self.known;
+        if self.reading.is_none() && self.read.elapsed() > CLOCKS_HOLD {
+            (self.read, self.reading) = (Instant::now(), Some(Self::read(ends)));
+        }
+        known.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "the clocks were not compared"))
+    }
+}
+
+impl Course {
+    fn new(sweep: Sweep, way: &Way) -> Self {
+        let (from, to, id) = match way {
+            Way::Open(Link { from, to, id, .. }) => (from, to, *id),
+            Way::Joining(joining) => (&joining.from, &joining.to, joining.id),
+        };
+        let ends = (from.clone(), to.clone());
+        let offset = sweep.test().bidirectional.then(|| Offset::new(&ends));
+        let (flights, since, accounted) = (VecDeque::new(), Instant::now(), Nanoseconds::ZERO);
+        Self { sweep, ends, id, flights, since, accounted, offset }
+    }
+
+    /// The sweep, with everything that has no outcome.
+    fn back(mut self) -> Sweep {
+        for (cell, flight) in self.flights.into_iter().rev() {
+            self.sweep.cases.push_front((cell, flight.case));
+        }
+        self.sweep
+    }
+
+    /// Tells both ends of every case that may begin.
+    fn tell(&mut self) {
+        while self.sweep.cases.front().is_some_and(|(cell, _)| self.sweep.place.may_begin(*cell)) {
+            let Some((cell, case)) = self.sweep.cases.pop_front() else { return };
+            if self.flights.is_empty() {
+                (self.since, self.accounted) = (Instant::now(), Nanoseconds::ZERO);
+                self.sweep.place.at(cell);
+            }
+            let spec = self.sweep.spec(&case.cell);
+            self.flights.push_back((cell, Flight::new(case, (&self.ends.0, &self.ends.1), self.id, &spec)));
+        }
+    }
+
+    /// Runs the cases until none is left or one fails.
+    async fn all(&mut self, link: &Link, mut started_at: String, done: &UnboundedSender<Tried<Link>>) {
+        let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS) + MARGIN);
+        loop {
+            self.tell();
+            let Some((_, first)) = self.flights.front_mut() else {
+                if self.sweep.cases.is_empty() {
+                    return;
+                }
+                self.sweep.place.changed().await;
+                continue;
+            };
+            tokio::select! {
+                () = first.answered((link.from.host(), link.to.host()), limit, patience) => {}
+                () = self.sweep.place.changed(), if !self.sweep.cases.is_empty() => continue,
+            }
+            let Some((_, flight)) = self.flights.pop_front() else { return };
+            let (case, accounts) = flight.accounts();
+            let result = self.result(link, accounts).await;
+            let next = self.flights.front().map(|(cell, _)| *cell).or(self.sweep.cases.front().map(|(cell, _)| *cell));
+            if let Some(next) = next {
+                self.sweep.place.at(next);
+            }
+            let is_over = result.is_err() || self.flights.is_empty() && self.sweep.cases.is_empty();
+            let (record, repeat) = (Some(link.record.clone()), self.sweep.repeat);
+            let started = std::mem::replace(&mut started_at, now());
+            let outcome = Outcome { case: case.id, repeat, started_at: started, link: record, result };
+            let _ = done.send(Tried { case, open: is_over.then(|| link.clone()), outcome });
+            if is_over {
+                return;
+            }
+        }
+    }
+
+    /// What a case came to.
+    ///
+    /// # Errors
+    /// As [`account::sample`]; a host that turned out to be lost is named before the host that noticed.
+    async fn result(&mut self, link: &Link, accounts: flight::Accounts) -> Result<Sample, Failure> {
+        // Answers may come late, and several of them together: what the ends have accounted for since they had nothing to do says
+        // how long this case can have taken, however long the answers took.
+        let waited = Nanoseconds::from(self.since.elapsed()).saturating_sub(self.accounted);
+        let sample = match account::sample(link, accounts, waited) {
+            Ok(sample) => sample,
+            Err(failure) => return Err(attribute(failure, link).await),
+        };
+        let spent = sample.spent.map_or(Nanoseconds::ZERO, |spent| spent.total()).max(sample.initiator.elapsed);
+        self.accounted = self.accounted.saturating_add(spent);
+        let Some(offset) = &mut self.offset else { return Ok(sample) };
+        let offset = Some(offset.now(&self.ends).await?);
+        Ok(Sample { offset, ..sample })
+    }
+}

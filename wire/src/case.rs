@@ -1,0 +1,82 @@
+//! A whole case of a pair in one request to each end. Between its parts the two agents wait for each other over their own link,
+//! so that a controller far away costs nothing:
+//!
+//! ```text
+//!             initiator                          responder
+//! verify      fill (read: poison)                poison (read: fill), serve where its CPU takes part
+//!                                      ◀─ turn
+//!             transfer, (read: check)
+//!                                         turn ─▶
+//!                                                (check)
+//! time        counters                           counters, serve
+//!                                      ◀─ turn
+//!             time
+//!                                         turn ─▶
+//!             counters                           counters
+//! verify      again, with another iteration number
+//! ```
+//! The steps are those of [`crate::step`]. Many cases may be under way to a link: it works on them in order, and answers each
+//! when it is over. Once a case has failed, the link refuses those after it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    failure::Failure,
+    measure::Measurement,
+    step::{Checked, Timing},
+    unit::Nanoseconds,
+};
+
+/// What both ends of a link are told of a case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseSpec {
+    /// The timed pass. Operation, metric and size are those of the verify passes too.
+    pub timing: Timing,
+    /// Seed of the bytes of the verify passes; none are made if `None`.
+    pub verify: Option<u64>,
+    /// Milliseconds after which a step gives up by itself, beside the time that a timed pass takes anyway.
+    pub deadline_ms: u64,
+}
+
+/// One end's account of a case, whole or not.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CaseAccount {
+    /// Bytes compared at this end in both verify passes.
+    pub checked: Checked,
+    /// The timed pass; `None` where this end has nothing to tell of it.
+    pub measured: Option<Box<Measurement>>,
+    /// What the end's NIC counted around the timed pass, as [`crate::message::Answer::Counters`] has it: before and after. Empty on
+    /// loopback, which everything on a host shares, and where it cannot be read.
+    pub counters: (BTreeMap<String, u64>, BTreeMap<String, u64>),
+    /// Where the time went.
+    pub spent: Spent,
+    /// Why it ended early; what is above was learned before.
+    pub failure: Option<Failure>,
+}
+
+/// Where the time of an end went. Together the parts are the time from the beginning of a case to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spent {
+    /// Filling, moving once and comparing.
+    pub verify: Nanoseconds,
+    /// Before the window of the timed pass: agreeing with the peer and the warm-up.
+    pub warm_up: Nanoseconds,
+    /// The window.
+    pub window: Nanoseconds,
+    /// Waiting for the peer's turn, counters included.
+    pub waiting: Nanoseconds,
+}
+
+impl Spent {
+    /// All of it.
+    #[must_use]
+    pub fn total(&self) -> Nanoseconds {
+        [self.verify, self.warm_up, self.window, self.waiting]
+            .into_iter()
+            .fold(Nanoseconds::ZERO, Nanoseconds::saturating_add)
+    }
+}
