@@ -111,7 +111,7 @@ fn pods_that_do_not_come_up_are_told_apart() {
             "no-shell": {"no-shell": true},
             "short": {"of": STORE, "stdin": 100_000},
             // In the middle of a line of the first answer.
-            "cut": {"of": "uname -m", "stdout": 40, "then": "cut"},
+            "cut": {"of": AGENT, "stdout": 40, "then": "cut"},
         }));
         let scene = Scene::new();
         let hosts = format!("{{ names = {} }}", serde_json::to_string(&names).unwrap());
