@@ -77,7 +77,7 @@ class Release:
         for page in (files / "man1").iterdir():
             put(page, self.folder / "share/man/man1" / page.name)
         shutil.rmtree(files)
-        for name in tracked("docs", "plans", "LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md", "SECURITY.md"):
+        for name in tracked("docs", "plans", "deploy", "LICENSE-APACHE", "LICENSE-MIT", "CHANGELOG.md", "SECURITY.md"):
             put(ROOT / name, self.folder / name)
         text = Path(__file__).with_name("README-release.md").read_text("utf-8")
         text = text.replace("@VERSION@", self.version).replace("@CONTROLLER_GLIBC@", needed)
@@ -118,7 +118,7 @@ class Release:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(gzip.compress(page.read_bytes(), mtime=0))
         about = root / "usr/share/doc/railgauge"
-        for name in tracked("docs", "plans"):
+        for name in tracked("docs", "plans", "deploy"):
             put(self.folder / name, about / name)
         for name in ("BUILD.txt", "THIRD-PARTY.txt", "LICENSE-APACHE", "LICENSE-MIT", "SECURITY.md"):
             put(self.folder / name, about / name)

@@ -12,7 +12,7 @@ use railgauge_model::{
     border::text::{for_terminal, path_text},
     directory::FILES,
     files,
-    plan::{self, Loaded, allocation::Allocation},
+    plan::{self, Loaded, Plan, allocation::Allocation, model::Launcher},
 };
 use railgauge_wire::terms::Metric;
 use serde::Serialize;
@@ -77,6 +77,14 @@ impl Common {
         }
     }
 
+    /// The plan in a file, for a command that contacts its hosts: pods that stand in place of names are asked for.
+    ///
+    /// # Errors
+    /// The pods cannot be listed.
+    pub(crate) fn plan_of_hosts(&self, path: &Path) -> anyhow::Result<Option<Loaded>> {
+        Ok(self.plan_in(path, given(path)?.as_ref()))
+    }
+
     /// The plan in a file, after what is worth knowing of it; `None` after every mistake in it.
     pub(crate) fn plan(&self, path: &Path) -> Option<Loaded> {
         self.plan_in(path, cluster::allocation().as_ref())
@@ -98,6 +106,37 @@ impl Common {
             }
         }
     }
+}
+
+/// What a scheduler or an orchestrator has for the plan in a file.
+///
+/// # Errors
+/// The plan takes its hosts from pods, and they cannot be listed.
+fn given(path: &Path) -> anyhow::Result<Option<Allocation>> {
+    match plan::wanted_pods(path) {
+        Some((kubectl, wanted)) => {
+            let pods = Some(cluster::pods(&kubectl, &wanted)?);
+            Ok(Some(Allocation { pods, ..Allocation::default() }))
+        }
+        None => Ok(cluster::allocation()),
+    }
+}
+
+/// The addresses of a plan's hosts as they are now: a pod that was made anew has another name, on the same node. Where the plan
+/// has no selector they stay.
+///
+/// # Errors
+/// The pods cannot be listed.
+pub(super) fn found_again(plan: &mut Plan) -> anyhow::Result<()> {
+    let (Some(wanted), Launcher::Kubectl(kubectl)) = (&plan.pods, &plan.launch.via) else { return Ok(()) };
+    let found = cluster::pods(kubectl, wanted)?;
+    for host in &mut plan.hosts {
+        let of_node = found.list.iter().find(|pod| pod.node == host.name);
+        if let Some(pod) = of_node {
+            host.address.clone_from(&pod.name);
+        }
+    }
+    Ok(())
 }
 
 /// Whether text on stderr may be coloured: a terminal is there to show it, and `NO_COLOR` is not set.

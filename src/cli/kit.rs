@@ -71,7 +71,7 @@ Nothing is uploaded: kit writes one file here. Look into it before you send it (
 /// # Errors
 /// There is no agent to send, a file is in the way, there is no folder for it, or the kit cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let Some(loaded) = common.plan(&args.plan) else { return Ok(Exit::Wrong) };
+    let Some(loaded) = common.plan_of_hosts(&args.plan)? else { return Ok(Exit::Wrong) };
     let now = jiff::Timestamp::now();
     let default =
         || PathBuf::from(format!("kit-{}-{}.tar.gz", file_name(&loaded.plan.name), now.strftime("%Y%m%dT%H%M%SZ")));
@@ -229,6 +229,11 @@ fn ways(plan: &Plan) -> Vec<String> {
             names.push(host.to_owned());
             names.extend(host.split_once('.').map(|(short, _)| short.to_owned()));
         }
+    }
+    if let Launcher::Kubectl(kubectl) = &plan.launch.via {
+        // The name that every cluster has tells nothing.
+        names.extend(kubectl.namespace.clone().filter(|namespace| namespace != "default"));
+        names.extend(kubectl.context.clone());
     }
     names.retain(|name| !name.is_empty() && name != "root");
     names.sort();

@@ -33,7 +33,7 @@ pub(super) struct Args {
 /// # Errors
 /// There is no agent to send, or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let Some(loaded) = args.selection.load(&args.plan, common)? else { return Ok(Exit::Wrong) };
+    let Some(loaded) = args.selection.load_of_hosts(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;

@@ -28,7 +28,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Common, Exit, Misuse,
-    common::tell,
+    common::{found_again, tell},
     report::{exit_of, written_out},
     selection::Selection,
 };
@@ -232,7 +232,7 @@ struct Start {
 /// A new run; `None` after the mistakes of its plan were told.
 fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     let path = args.plan.as_deref().context("no plan given")?;
-    let Some(loaded) = args.selection.load(path, common)? else { return Ok(None) };
+    let Some(loaded) = args.selection.load_of_hosts(path, common)? else { return Ok(None) };
     // Names that stand for nodes nobody has given yet: a run of them could never be resumed.
     if loaded.plan.hosts.iter().any(|host| host.name.starts_with(PLACEHOLDER)) {
         let cause = "this is no Slurm allocation, and the plan takes its hosts from one";
@@ -287,7 +287,8 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let measured = earlier.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
     let past = Past { cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
-    let (plan, binary) = (earlier.plan, AgentBinary::find()?);
+    let (mut plan, binary) = (earlier.plan, AgentBinary::find()?);
+    found_again(&mut plan)?;
     let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };
     let journal = begun(&directory, claim, earlier.tail)?;
     files::sweep(directory.path()).with_context(|| unwritable(&directory))?;

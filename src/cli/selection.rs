@@ -26,8 +26,20 @@ impl Selection {
     /// # Errors
     /// The plan has no such hosts or tests, or no test can be run with the hosts.
     pub(super) fn load(&self, path: &Path, common: &Common) -> anyhow::Result<Option<Loaded>> {
+        self.narrowed(common.plan(path), common)
+    }
+
+    /// [`Selection::load`] for a command that contacts the hosts.
+    ///
+    /// # Errors
+    /// As [`Selection::load`], and pods that stand in place of names cannot be listed.
+    pub(super) fn load_of_hosts(&self, path: &Path, common: &Common) -> anyhow::Result<Option<Loaded>> {
+        self.narrowed(common.plan_of_hosts(path)?, common)
+    }
+
+    fn narrowed(&self, loaded: Option<Loaded>, common: &Common) -> anyhow::Result<Option<Loaded>> {
         let wanted = subset::Selection { hosts: self.hosts.clone(), tests: self.tests.clone(), repeats: self.repeats };
-        let Some(loaded) = common.plan(path) else { return Ok(None) };
+        let Some(loaded) = loaded else { return Ok(None) };
         let loaded = loaded.narrowed(&wanted).map_err(|error| Misuse(error.to_string()))?;
         if let Some(subset) = &loaded.plan.subset {
             common.say(format_args!("only a part of the plan: {}", subset.words()));

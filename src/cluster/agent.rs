@@ -24,7 +24,7 @@ use super::{
     conversation::{self, Conversation, Sent, skip_to_magic},
     deploy::Deployed,
     explain,
-    gone::Gone,
+    gone::{Gone, Why},
     log::{LastWords, drain},
     pipe::{Behind, Pipe, ProcessEnd},
     trouble::Trouble,
@@ -33,7 +33,7 @@ use super::{
 /// Time for the exit status and the last lines after a pipe broke: they travel beside it and come a little later.
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// Time for a launcher to find out why an agent is gone.
-const INQUIRY: Duration = Duration::from_secs(3);
+const INQUIRY: Duration = Duration::from_secs(5);
 /// Time for the answer to `Bye`, and again for the agent to end after it.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -148,7 +148,8 @@ impl Agent {
     pub async fn close(&self) {
         let Some(keeper) = self.0.keeper.lock().await.take() else { return };
         let conversation = &self.0.conversation;
-        if conversation.lost().is_none() {
+        let was_lost = conversation.lost().is_some();
+        if !was_lost {
             // An agent that does not answer still ends with its standard input.
             let _ = conversation.ask(Ask::Bye, FAREWELL).await;
         }
@@ -158,11 +159,14 @@ impl Agent {
             // Nobody listens if it has ended.
             let _ = kill.send(());
         }
+        // Where only its launcher is a process of this machine, it is ended on its host: it may be stopped, or hang, or may not
+        // know that the streams to it were cut.
+        if let Some(deployed) = &keeper.deployed
+            && (!ended || was_lost && deployed.may_outlive())
+        {
+            deployed.end(self.pid()).await;
+        }
         if !ended {
-            // Where only its launcher is a process of this machine, it is ended on its host: it may be stopped, or hang.
-            if let Some(deployed) = &keeper.deployed {
-                deployed.end(self.pid()).await;
-            }
             let _ = timeout(FAREWELL, conversation.gone()).await;
         }
         if let Some(deployed) = keeper.deployed {
@@ -364,10 +368,12 @@ impl Watch {
         // The last lines may still be on their way; a grandchild that holds the stream open must not hold us up.
         let _ = timeout(AFTERMATH, words).await;
         let last = self.last.text();
+        // A process that was silent has ended because its input was closed here.
+        let how = ended.clone().filter(|_| !matches!(why, Why::Silent(_)));
         let known = match self.way.explain {
             // It ended because it was asked to: nothing is to be found out, and a thousand agents end at once.
             _ if self.conversation.has_parted() => None,
-            Some(explain) => timeout(INQUIRY, explain(ended.clone(), last.clone())).await.ok().flatten(),
+            Some(explain) => timeout(INQUIRY, explain(how, last.clone())).await.ok().flatten(),
             None => None,
         };
         self.conversation.lose(Gone { why, end: ended.clone(), last, known: known.map(Box::new) });

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString, process::Stdio};
 
 use railgauge_wire::{
     failure::{Kind, Stage},
-    remedy::{self, Entry},
+    remedy::{self, Remedy},
 };
 use tokio::process::Command;
 
@@ -15,7 +15,11 @@ use super::{pipe::Pipe, trouble::Trouble};
 ///
 /// # Errors
 /// The program cannot be started; `remedy` says what to do unless this machine is short of something.
-pub(super) fn child(words: &[String], env: &BTreeMap<String, String>, remedy: Entry) -> Result<Pipe, Trouble> {
+pub(super) fn child(
+    words: &[String],
+    env: &BTreeMap<String, String>,
+    remedy: impl Into<Remedy>,
+) -> Result<Pipe, Trouble> {
     child_without(words, env, &[], remedy)
 }
 
@@ -27,7 +31,7 @@ pub(super) fn child_without(
     words: &[String],
     env: &BTreeMap<String, String>,
     without: &[OsString],
-    remedy: Entry,
+    remedy: impl Into<Remedy>,
 ) -> Result<Pipe, Trouble> {
     let Some((program, arguments)) = words.split_first() else {
         return Err(Trouble::lasting(Stage::Connect, Kind::Configuration, "the launcher's command is empty"));

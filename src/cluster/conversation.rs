@@ -27,7 +27,7 @@ use super::{
 };
 
 /// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
-const REASON: Duration = Duration::from_secs(5);
+const REASON: Duration = Duration::from_secs(8);
 
 /// What one request is waiting for.
 type Waiting = oneshot::Sender<Result<Answer, Failure>>;

@@ -93,6 +93,11 @@ impl Deployed {
         }
     }
 
+    /// Whether an agent may go on after the streams to it are cut.
+    pub(crate) fn may_outlive(&self) -> bool {
+        self.0.as_ref().is_some_and(|traces| traces.way.may_outlive())
+    }
+
     /// Takes the agent's file away, unless it is to stay or its host has done so, and lets the host go. The agent has ended.
     pub(crate) async fn clear(mut self) {
         if let Some(traces) = self.0.take() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use railgauge_model::plan::{
     Plan,
-    model::{Test, Wanted},
+    model::{Launcher, Test, Wanted},
 };
 use railgauge_wire::{
     facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
@@ -99,7 +99,30 @@ impl<'a> Port<'a> {
     }
 }
 
+/// What an agent runs in, and so who sets its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Around {
+    /// A step of Slurm.
+    Slurm,
+    /// A pod of Kubernetes.
+    Pod,
+    /// A container of an engine.
+    Container,
+    /// The machine itself.
+    Machine,
+}
+
 impl<'a> Scene<'a> {
+    /// What the agent of this host runs in.
+    pub(super) fn around(&self, facts: &HostFacts) -> Around {
+        match (&self.plan.launch.via, facts.surroundings.container.as_deref()) {
+            (Launcher::Slurm(_), _) => Around::Slurm,
+            (Launcher::Kubectl(_), _) | (_, Some("kubernetes")) => Around::Pod,
+            (Launcher::Podman | Launcher::Docker, _) | (_, Some(_)) => Around::Container,
+            _ => Around::Machine,
+        }
+    }
+
     /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
     pub(super) fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
         let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl);

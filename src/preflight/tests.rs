@@ -9,6 +9,8 @@ use railgauge_wire::{
 
 use super::*;
 
+mod containers;
+
 /// A RoCE host as it should be.
 fn host() -> HostFacts {
     HostFacts {

@@ -39,6 +39,8 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/cli/common.rs", "whether a file is a page of railgauge, by its head"),
     ("src/cli/run.rs", "/proc/self/status"),
     ("src/cli/submit/job.rs", "names of sbatch's variables"),
+    ("src/cluster/launcher/engine", "messages of podman and docker"),
+    ("src/cluster/launcher/kubectl", "states of pods, and kubectl's messages"),
     ("src/cluster/launcher/slurm", "states of jobs and nodes, and srun's messages"),
     ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
     ("model/src/plan", "plan files"),

@@ -93,6 +93,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     };
     Plan {
         subset: None,
+        pods: None,
         localise: Default::default(),
         preflight: Default::default(),
         baseline: None,

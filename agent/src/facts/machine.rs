@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use railgauge_wire::{
-    facts::{Cpu, HostFacts, HugePages, IOMMUS, LIMITS},
+    facts::{Cpu, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS},
     unit::Bytes,
 };
 
@@ -15,6 +15,7 @@ const STATUS: &str = "proc/self/status";
 
 /// The machine's part of the facts.
 pub(crate) fn facts(tree: &Tree) -> HostFacts {
+    let ipc_lock = ipc_lock(tree);
     HostFacts {
         hostname: tree.expected("proc/sys/kernel/hostname").unwrap_or_default(),
         os: os(tree),
@@ -28,7 +29,8 @@ pub(crate) fn facts(tree: &Tree) -> HostFacts {
         huge_pages: huge_pages(tree),
         transparent_huge_pages: chosen(tree.text("sys/kernel/mm/transparent_hugepage/enabled")),
         numa_balancing: tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|value| value > 0),
-        memlock_bytes: limit(tree, "Max locked memory").filter(|_| !locks_all(tree)).map(Bytes),
+        memlock_bytes: limit(tree, "Max locked memory").filter(|_| ipc_lock != Some(IpcLock::InEffect)).map(Bytes),
+        ipc_lock,
         processors_allowed: allowed(tree),
         open_files: limit(tree, "Max open files"),
         clock_source: tree.expected("sys/devices/system/clocksource/clocksource0/current_clocksource"),
@@ -131,16 +133,26 @@ fn allowed(tree: &Tree) -> Option<u32> {
     u32::try_from(numbers.len()).ok()
 }
 
-/// Whether the kernel holds this process to no limit on locked memory: the capability counts in the first user namespace
-/// only (`ib_umem_get` in drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`).
-fn locks_all(tree: &Tree) -> bool {
+/// What the capability does that lifts the limit on locked memory: it counts in the first user namespace only (`ib_umem_get` in
+/// drivers/infiniband/core/umem.c asks `capable(CAP_IPC_LOCK)`). A container has what it may have in the bounding set
+/// (capabilities(7)); of a user other than root nothing of it is in effect.
+fn ipc_lock(tree: &Tree) -> Option<IpcLock> {
     /// `CAP_IPC_LOCK` of include/uapi/linux/capability.h.
     const IPC_LOCK: u64 = 1 << 14;
-    let status = tree.text(STATUS).unwrap_or_default();
-    let effective = field(&status, "CapEff").and_then(|hex| u64::from_str_radix(&hex, 16).ok()).unwrap_or(0);
+    let status = tree.text(STATUS)?;
+    let has = |set: &str| {
+        let mask = u64::from_str_radix(&field(&status, set)?, 16).ok()?;
+        Some(mask & IPC_LOCK != 0)
+    };
     let map = tree.text("proc/self/uid_map").unwrap_or_default();
     // In the first one all numbers stand for themselves.
-    effective & IPC_LOCK != 0 && map.split_whitespace().eq(["0", "0", "4294967295"])
+    let is_first = map.split_whitespace().eq(["0", "0", "4294967295"]);
+    Some(match has("CapEff")? {
+        true if is_first => IpcLock::InEffect,
+        true => IpcLock::InNamespace,
+        false if has("CapBnd") == Some(true) => IpcLock::NotInEffect,
+        false => IpcLock::Absent,
+    })
 }
 
 /// The value of the first line `name : value`.
@@ -163,18 +175,23 @@ mod tests {
         };
         write("limits", LIMITS);
         let all = "         0          0 4294967295\n";
-        for (capabilities, map, limited) in [
-            ("000001ffffffffff", all, false),
-            ("0000000000004000", all, false),
-            ("0000000000000000", all, true),
-            ("000001ffffffbfff", all, true),
-            ("000001ffffffffff", "         0       1000          1\n", true),
-            ("nonsense", all, true),
+        const ALL: &str = "000001ffffffffff";
+        let lock = |what| Some(what);
+        for (effective, bounding, map, limited, lock) in [
+            (ALL, ALL, all, false, lock(IpcLock::InEffect)),
+            ("0000000000004000", ALL, all, false, lock(IpcLock::InEffect)),
+            // Any user of an ordinary machine; also one of a container that was given the capability.
+            ("0000000000000000", ALL, all, true, lock(IpcLock::NotInEffect)),
+            // Root of a container without it.
+            ("000001ffffffbfff", "000001ffffffbfff", all, true, lock(IpcLock::Absent)),
+            (ALL, ALL, "         0       1000          1\n", true, lock(IpcLock::InNamespace)),
+            ("nonsense", ALL, all, true, None),
         ] {
-            write("status", &format!("Name:\tagent\nCapEff:\t{capabilities}\n"));
+            write("status", &format!("Name:\tagent\nCapEff:\t{effective}\nCapBnd:\t{bounding}\n"));
             write("uid_map", map);
             let facts = facts(&Tree::new(root.path()));
-            assert_eq!(facts.memlock_bytes.is_some(), limited, "{capabilities}, {map}");
+            assert_eq!(facts.memlock_bytes.is_some(), limited, "{effective}, {map}");
+            assert_eq!(facts.ipc_lock, lock, "{effective}, {map}");
         }
     }
 }

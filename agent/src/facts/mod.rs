@@ -8,6 +8,7 @@
 //! | [`modules`] | kernel modules |
 //! | [`pci`], [`config_space`] | PCIe functions and the bridges above them |
 //! | [`rdma`] | RDMA devices, ports, GIDs |
+//! | [`device_files`] | whether the devices can be opened |
 //! | [`interfaces`] | network interfaces, and what their drivers answer |
 //! | [`path_mtu`] | what RDMA ports say through libibverbs |
 //! | [`libraries`] | what the loader finds |
@@ -15,6 +16,7 @@
 //! | [`idle`] | load and traffic, from two looks |
 
 pub(crate) mod config_space;
+pub(crate) mod device_files;
 pub(crate) mod idle;
 pub mod interfaces;
 pub(crate) mod kernel_log;
@@ -29,7 +31,7 @@ pub(crate) mod surroundings;
 use std::{collections::BTreeMap, io};
 
 use railgauge_wire::{
-    facts::{GPUS, Gpu, HostFacts},
+    facts::{DeviceFile, GPUS, Gpu, HostFacts},
     failure::Failure,
 };
 
@@ -50,6 +52,8 @@ pub struct Live {
     pub interfaces: BTreeMap<String, interfaces::Answers>,
     /// Libraries by name: path, or the loader's words.
     pub libraries: BTreeMap<String, String>,
+    /// Files of RDMA devices, by the devices' names.
+    pub device_files: BTreeMap<String, DeviceFile>,
     /// Active path MTU of RDMA ports.
     pub path_mtus: Vec<path_mtu::PortAnswer>,
     /// GPUs, or why they are not known.
@@ -68,6 +72,7 @@ impl Live {
         Self {
             addresses: addresses(),
             interfaces: interfaces::ask(tree),
+            device_files: device_files::ask(tree),
             // Behind the question to the devices, which loads the providers' libraries.
             libraries: libraries::probe(),
             path_mtus,
@@ -85,6 +90,10 @@ pub(crate) fn here() -> HostFacts {
     let mut facts = collect(tree, live);
     facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
     facts.overrides = overrides();
+    // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        facts.surroundings.container = Some("kubernetes".into());
+    }
     look.again(&root, &mut facts);
     facts
 }
@@ -106,6 +115,9 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         libraries: live.libraries,
         ..machine::facts(&tree)
     };
+    for device in &mut facts.rdma {
+        device.device_file = live.device_files.get(&device.name).cloned();
+    }
     match live.gpus {
         Ok(gpus) => {
             facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);

@@ -88,6 +88,8 @@ fn device(tree: &Tree, name: String) -> RdmaDevice {
         function: pci.as_deref().map(|place| pci::function(tree, place)).unwrap_or_default(),
         ports: numbers.into_iter().map(|number| port(tree, &about, number)).collect(),
         pci: pci.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
+        // Asked of the running system: see `device_files`.
+        device_file: None,
         driver,
         software,
         name,

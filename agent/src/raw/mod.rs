@@ -102,7 +102,9 @@ fn read_below(root: &str, scope: &RawScope, gpus: Vec<Gpu>) -> Result<Found, Fai
             let gpus = Ok(gpus);
             let (interfaces, libraries) = (BTreeMap::new(), BTreeMap::new());
             let (path_mtus, cuda) = (Vec::new(), Ok(Vec::new()));
-            facts::collect(tree, Live { addresses: Ok(Vec::new()), interfaces, libraries, path_mtus, gpus, cuda });
+            let device_files = BTreeMap::new();
+            let addresses = Ok(Vec::new());
+            facts::collect(tree, Live { addresses, interfaces, libraries, device_files, path_mtus, gpus, cuda });
             let seen = std::mem::take(&mut *seen.lock());
             seen.iter().for_each(|path| collector.look(path));
             collector.devices();

@@ -1,11 +1,14 @@
-//! What a scheduler has given to this process: plans that name no hosts take them from it.
+//! What a scheduler or an orchestrator has for this process: plans that name no hosts take them from it.
 
 use std::collections::BTreeMap;
 
 /// What nodes are called in a plan that is read outside the allocation it will run in: `slurm-node-1`, `slurm-node-2`, …
 pub const PLACEHOLDER: &str = "slurm-node-";
 
-/// An allocation of a scheduler.
+/// What pods are called in a plan that is read where nobody asks for them: `pod-1`, `pod-2`, …
+pub const POD_PLACEHOLDER: &str = "pod-";
+
+/// An allocation of a scheduler, and pods that were asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Allocation {
     /// The job's number, in the scheduler's words.
@@ -14,4 +17,24 @@ pub struct Allocation {
     pub nodes: Vec<String>,
     /// Switches of the network's topology by name, each with the nodes below it. They may be others' nodes too.
     pub switches: BTreeMap<String, Vec<String>>,
+    /// The pods that the plan's selector finds; `None` where nobody asked.
+    pub pods: Option<PodList>,
+}
+
+/// Pods of Kubernetes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PodList {
+    /// Those that run, in the order of their names.
+    pub list: Vec<Pod>,
+    /// What is to be said of each of the others: `gpu-x7k2p is Pending`.
+    pub others: Vec<String>,
+}
+
+/// A pod that runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pod {
+    /// Its name.
+    pub name: String,
+    /// The node it runs on.
+    pub node: String,
 }

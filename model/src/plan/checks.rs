@@ -12,6 +12,7 @@ macro_rules! checks {
             clock_source = "clock-source",
             cpu_mask = "cpu-mask",
             device_count = "device-count",
+            device_file = "device-file",
             dscp_map = "dscp-map",
             ecn = "ecn",
             firmware = "firmware",

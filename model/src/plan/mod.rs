@@ -106,6 +106,15 @@ pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes
     parse_in(name, text, directory, None)
 }
 
+/// What a plan says of pods in place of names, and where they are: for who asks for them before the plan is read. Nothing where
+/// it does not, or is wrong: reading it tells.
+pub fn wanted_pods(path: &Path) -> Option<(model::Kubectl, model::Pods)> {
+    let source = file::read(path).ok()?;
+    let book = Book::new("", &source, path.parent().unwrap_or(Path::new("")));
+    let (document, faults) = DeTable::parse_recoverable(&source);
+    faults.is_empty().then(|| plan_table::pods(&book, &document)).flatten()
+}
+
 /// [`parse`], with what a scheduler has given to this process.
 ///
 /// # Errors

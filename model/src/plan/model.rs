@@ -38,6 +38,9 @@ pub struct Plan {
     pub subset: Option<Subset>,
     /// How agents are started.
     pub launch: Launch,
+    /// The pods that the hosts are; `None` where hosts were named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pods: Option<Pods>,
     /// Hosts in the plan's order, every name once.
     pub hosts: Vec<Host>,
     /// Named groups: host names in the plan's order.
@@ -56,6 +59,15 @@ pub struct Plan {
     /// Tests that are measured in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interleave: Vec<Interleave>,
+}
+
+/// Pods in place of names of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pods {
+    /// Selector of labels, as Kubernetes writes them.
+    pub selector: String,
+    /// How many must run.
+    pub pods: usize,
 }
 
 /// Two tests that are measured in turn, and compared.

@@ -10,7 +10,7 @@ use super::{
     launch::{self, LAUNCH},
     localise::{self, LOCALISE},
     mistakes::Mistake,
-    model::Plan,
+    model::{Kubectl, Launcher, Plan, Pods},
     preflight::{self, PREFLIGHT},
     read::{Book, Table},
     subset::Chosen,
@@ -125,6 +125,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
         subset,
         launch,
+        pods: hosts.pods,
         hosts: hosts.list,
         groups: hosts.groups,
         localise,
@@ -132,6 +133,17 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         baseline,
         tests,
         interleave,
+    }
+}
+
+/// What a document says of pods in place of names, and where they are; nothing where it does not, or is wrong.
+pub fn pods<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>) -> Option<(Kubectl, Pods)> {
+    let top = Table::new(book, &PLAN, 0..0, Some(document.get_ref()));
+    let launch = launch::read(&top.table("launch"), top.raw("launch").is_some());
+    let wanted = hosts::wanted_pods(&top.table("hosts"))?;
+    match launch.via {
+        Launcher::Kubectl(kubectl) => Some((kubectl, wanted)),
+        _ => None,
     }
 }
 

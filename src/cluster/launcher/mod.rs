@@ -48,6 +48,11 @@ pub(crate) trait Connection: Send + Sync {
     /// Whether the host may see the controller's files.
     fn may_share_files(&self) -> bool;
 
+    /// Whether a process may go on there after its streams are cut: then it is ended by another one.
+    fn may_outlive(&self) -> bool {
+        false
+    }
+
     /// Says what to do when a script on the host failed: how it ended, and the last words of its standard error. `trouble` has a
     /// remedy already where the words of the host's shell are known; a launcher whose own program tells more may replace
     /// it, and say that another try may help.
@@ -58,6 +63,8 @@ pub(crate) trait Connection: Send + Sync {
         Box::pin(ready(()))
     }
 }
+
+mod engine;
 
 /// Declares a file of this folder for every launcher of the list, and how each is prepared.
 macro_rules! declare {
@@ -78,5 +85,6 @@ macro_rules! declare {
 
 railgauge_model::launchers!(declare);
 
+pub use kubectl::pods;
 pub(crate) use slurm::scontrol;
 pub use slurm::{allocation, ending};

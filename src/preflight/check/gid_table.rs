@@ -1,6 +1,6 @@
 //! GID tables in which an index does not mean what it means on the other hosts.
 
-use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
+use super::{Around, Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface};
 use railgauge_wire::{facts::Gid, remedy};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,6 +26,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for port in scene.ports().filter(|port| port.is_roce() && meets_others(port)) {
         rails.entry(port.name()).or_default().push(port);
     }
+    let names_index = scene.has(|test| test.knobs.gid_index.is_some());
     let mut found = Vec::new();
     for (name, ports) in rails {
         let tables: Vec<(Port<'_>, Table)> = ports.into_iter().map(|port| (port, table(&port))).collect();
@@ -40,10 +41,16 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                     continue;
                 }
                 let what = format!("GID {index} is {}, {}", shown(&entry), usual.words(shown));
-                let remedy = of_interface(remedy::GID_TABLE, port, &[]);
+                // A pod's table holds the GIDs of its own interfaces, in the order in which they came: indices differ between
+                // pods, and nobody can make them equal.
+                let (severity, remedy) = match scene.around(port.facts) {
+                    Around::Pod | Around::Container if !names_index => (Severity::Notice, remedy::POD_GID_TABLE.into()),
+                    Around::Pod | Around::Container => (Severity::Warning, remedy::POD_GID_TABLE.into()),
+                    _ => (Severity::Warning, of_interface(remedy::GID_TABLE, port, &[])),
+                };
                 let usual = Usual { value: usual.value.clone().unwrap_or_default(), wanted: usual.wanted };
                 let observed = Observation::with_usual(format!("gids.{index}"), shown(&entry), &usual);
-                found.push(Found::host(Severity::Warning, port.host, what, remedy).device(&name).observed(observed));
+                found.push(Found::host(severity, port.host, what, remedy).device(&name).observed(observed));
             }
         }
     }

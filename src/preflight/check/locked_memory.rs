@@ -1,10 +1,13 @@
 //! Limits on locked memory that are too small for the buffers.
 
-use railgauge_model::plan::model::{Launcher, Test};
-use railgauge_wire::{facts::LIMITS, unit::Bytes};
+use railgauge_model::plan::model::Test;
+use railgauge_wire::{
+    facts::{HostFacts, IpcLock, LIMITS},
+    unit::Bytes,
+};
 
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
-use railgauge_wire::remedy;
+use super::{Around, Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use railgauge_wire::remedy::{self, Entry};
 use railgauge_wire::terms::{Op, TestMetric, Transport};
 
 pub(super) const RULE: Rule = Rule {
@@ -33,16 +36,26 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let verbs = scene.plan.tests.iter().filter(|test| test.transport == Transport::Verbs);
     let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
     let needed = largest.saturating_add(QUEUES);
-    // A step of Slurm has the limit of slurmd, or that of the shell its job was submitted from.
-    let in_slurm = matches!(scene.plan.launch.via, Launcher::Slurm(_));
-    let remedy = if in_slurm { remedy::SLURM_LOCKED_MEMORY } else { remedy::LOCKED_MEMORY };
     let short = scene.hosts().filter_map(|(host, facts)| {
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
         // In KiB as the sentence has them, so that equal sentences are one finding.
         let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
         let what = format!("locked memory is limited to {limit} KiB, the plan needs about {needed} KiB");
         let observed = Observation::seen("memlock", limit).unit("KiB").wanted(needed, WantedBy::Check);
-        Some(Found::host(Severity::Failure, host, what, remedy).observed(observed))
+        Some(Found::host(Severity::Failure, host, what, who_raises(scene.around(facts), facts)).observed(observed))
     });
     short.collect()
+}
+
+/// Who sets the limit: a step of Slurm has that of slurmd, or of the shell its job was submitted from, a container that of its
+/// engine or runtime (8 MiB of containerd's unit on many distributions).
+fn who_raises(around: Around, facts: &HostFacts) -> Entry {
+    match (around, facts.ipc_lock) {
+        (Around::Slurm, _) => remedy::SLURM_LOCKED_MEMORY,
+        (Around::Machine, _) => remedy::LOCKED_MEMORY,
+        (_, Some(IpcLock::InNamespace)) => remedy::IPC_LOCK_IN_NAMESPACE,
+        (Around::Pod, Some(IpcLock::NotInEffect)) => remedy::IPC_LOCK_NOT_ROOT,
+        (Around::Pod, _) => remedy::POD_LOCKED_MEMORY,
+        (Around::Container, _) => remedy::CONTAINER_LOCKED_MEMORY,
+    }
 }

@@ -10,7 +10,7 @@ use railgauge_wire::{
 use super::{
     finding::{Found, Severity, UNKNOWN},
     observed::{Observation, Value, WantedBy},
-    scene::{Port, Scene},
+    scene::{Around, Port, Scene},
     usual::Usual,
 };
 

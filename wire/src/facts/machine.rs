@@ -47,6 +47,20 @@ pub struct Surroundings {
     pub product: Option<String>,
 }
 
+/// What the capability `CAP_IPC_LOCK` does for the agent: with it in effect the limit on locked memory does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IpcLock {
+    /// It is in effect.
+    InEffect,
+    /// The agent has it in a user namespace only, and there it does not count.
+    InNamespace,
+    /// The container may have it, but the agent's user is not root, and it is not in effect.
+    NotInEffect,
+    /// It is not there.
+    Absent,
+}
+
 /// What the host was busy with while its facts were collected.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -13,10 +13,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use gpu::{Gpu, GpuDistance, MemoryFaults, POWER_CAP};
-pub use machine::{Cpu, HugePages, Load, Surroundings, Traffic, Xid};
+pub use machine::{Cpu, HugePages, IpcLock, Load, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Pause};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
-pub use rdma::{Gid, RateSource, RdmaDevice, RdmaPort};
+pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort};
 
 use crate::unit::{Bytes, GigabitsPerSecond};
 
@@ -81,6 +81,9 @@ pub struct HostFacts {
     pub numa_balancing: Option<bool>,
     /// Locked-memory limit; `None` if unlimited, or if the agent may pass it (`CAP_IPC_LOCK`).
     pub memlock_bytes: Option<Bytes>,
+    /// What the capability does that lifts this limit; `None` where it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipc_lock: Option<IpcLock>,
     /// Processors that the agent may run on; `None` where the kernel does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub processors_allowed: Option<u32>,

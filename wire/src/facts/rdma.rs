@@ -33,10 +33,25 @@ pub struct RdmaDevice {
     pub pcie: Option<(f64, u32)>,
     /// PCIe link speed in GT/s and width, at best.
     pub pcie_max: Option<(f64, u32)>,
+    /// The file by which programs open it; `None` where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device_file: Option<DeviceFile>,
     /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
     /// Ports.
     pub ports: Vec<RdmaPort>,
+}
+
+/// The file `/dev/infiniband/uverbs*` of a device. Containers see every device in sysfs, but have the files that they were given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceFile {
+    /// The agent may open it.
+    Open,
+    /// It is not there; its name.
+    Missing(String),
+    /// The agent may not open it; its name.
+    Refused(String),
 }
 
 /// A port of an RDMA device.

@@ -36,6 +36,7 @@ impl Host {
             addresses: Ok(Vec::new()),
             interfaces: BTreeMap::new(),
             libraries: BTreeMap::new(),
+            device_files: BTreeMap::new(),
             path_mtus: Vec::new(),
             gpus: Ok(Vec::new()),
             cuda: Ok(Vec::new()),

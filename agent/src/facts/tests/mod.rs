@@ -57,6 +57,7 @@ fn collected(root: &Path) -> HostFacts {
             addresses: Ok(Vec::new()),
             interfaces: BTreeMap::new(),
             libraries: BTreeMap::new(),
+            device_files: BTreeMap::new(),
             gpus: Ok(Vec::new()),
             cuda: Ok(Vec::new()),
             path_mtus: vec![

@@ -5,7 +5,8 @@ use crate::plan::format::{Preset, Section, Shape, key};
 /// Keys of `[hosts]`.
 pub static HOSTS: Section = Section {
     header: "[hosts]",
-    about: "Which hosts take part: `names`, `file`, or both; with `via = \"slurm\"` also neither: the nodes of the allocation.",
+    about: "Which hosts take part: `names`, `file`, or both; with `via = \"slurm\"` also neither: the nodes of the \
+            allocation; with `via = \"kubectl\"` a selector of pods.",
     keys: &[
         key(
             "names",
@@ -48,6 +49,12 @@ pub static HOSTS: Section = Section {
             Preset::Words("none"),
             "How many nodes of the allocation, in place of names; only with `via = \"slurm\"`.",
         ),
+        key(
+            "kubectl",
+            Shape::Table(&KUBECTL),
+            Preset::Words("none"),
+            "Which pods, in place of names; only with `via = \"kubectl\"`.",
+        ),
         key("override", Shape::Tables(&OVERRIDE), Preset::Words("none"), "Settings of single hosts."),
     ],
 };
@@ -62,6 +69,22 @@ pub static SLURM: Section = Section {
         Preset::Required,
         "How many: the first so many of the allocation, and what `railgauge submit` asks for.",
     )],
+};
+
+/// Keys of `[hosts.kubectl]`.
+pub static KUBECTL: Section = Section {
+    header: "[hosts.kubectl]",
+    about: "Pods in place of names: `hosts = { kubectl = { selector = \"app=railgauge\", pods = 32 } }`. A host has the name of its \
+            node where every pod has a node of its own, else that of its pod.",
+    keys: &[
+        key("selector", Shape::Text, Preset::Required, "Selector of labels (`kubectl get pods --selector`)."),
+        key(
+            "pods",
+            Shape::Whole(1, 65_536),
+            Preset::Required,
+            "How many of them run: another number is a mistake, so that no host is left out unseen.",
+        ),
+    ],
 };
 
 /// Keys of `[[hosts.override]]`.
@@ -80,7 +103,7 @@ pub static OVERRIDE: Section = Section {
             "user",
             Shape::Text,
             Preset::Words("that of `[launch.ssh]`"),
-            "Login name: for ssh, or `{user}` of a command.",
+            "Login name: for ssh, for podman and docker, or `{user}` of a command.",
         ),
         key(
             "port",

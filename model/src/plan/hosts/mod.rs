@@ -3,6 +3,7 @@
 mod file;
 mod group;
 mod keys;
+mod kubectl;
 mod slurm;
 mod special;
 
@@ -15,11 +16,12 @@ use std::{
 use super::{
     grammar::hostlist::{self, expand},
     mistakes::{Mistake, Place},
-    model::{Host, Launch},
+    model::{Host, Launch, Launcher, Pods},
     read::{Book, Table, Words},
 };
 
 pub use keys::HOSTS;
+pub use kubectl::wanted as wanted_pods;
 
 /// The parsed `[hosts]` table.
 #[derive(Debug, Default)]
@@ -30,6 +32,8 @@ pub struct Hosts {
     pub groups: BTreeMap<String, Vec<String>>,
     /// Positions in `list`, by name.
     pub position: HashMap<String, usize>,
+    /// The pods it wants in place of names.
+    pub pods: Option<Pods>,
     /// Names that were excluded.
     excluded: HashSet<String>,
     /// Whether only some of the plan's hosts take part, by choice of the command line.
@@ -68,12 +72,20 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
             None => hosts.sound = false,
         }
     }
+    kubectl::judge(table, launch, !named.is_empty(), &mut hosts);
+    let is_kubectl = matches!(launch.via, Launcher::Kubectl(_));
     if named.is_empty() && hosts.sound {
-        named = slurm::nodes(table, launch, &mut hosts);
+        named = match is_kubectl && table.written("slurm").is_none() {
+            true => kubectl::pods(table, &mut hosts),
+            false => slurm::nodes(table, launch, &mut hosts),
+        };
     } else {
         slurm::refuse_beside_names(table);
     }
     unique(table, &mut hosts, named);
+    if hosts.pods.is_some() {
+        kubectl::addresses(table, &mut hosts);
+    }
     exclude(table, &mut hosts);
     if hosts.sound && hosts.list.is_empty() {
         let span = table.written("names").or(table.written("file")).unwrap_or(table.span.clone());

@@ -110,6 +110,7 @@ mod tests {
             job: "7".into(),
             nodes: list(&["n1", "n2", "n3"]),
             switches: switches.map(|(name, nodes)| (name.to_owned(), nodes)).into(),
+            pods: None,
         }
     }
 

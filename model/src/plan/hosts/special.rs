@@ -78,7 +78,7 @@ impl Override {
             if let Some(span) = entry.name_span(key).filter(|_| !launch.via.way().uses(key)) {
                 let mistake = Mistake::at(span, format!("nothing uses `{key}`"));
                 let help =
-                    format!("leave it out: it is used only by via = \"ssh\", or by a command that contains {{{key}}}");
+                    format!("leave it out: it is used by via = \"ssh\", and by a command that contains {{{key}}}");
                 entry.book.add(mistake.help(help));
             }
         }

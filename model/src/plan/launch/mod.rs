@@ -10,6 +10,9 @@ macro_rules! launchers {
             Local = local: "every host is a process on this machine.";
             Ssh(ssh: Ssh) = ssh: "OpenSSH, with your ssh_config.";
             Slurm(slurm: Slurm) = slurm: "steps of the Slurm allocation that railgauge runs in.";
+            Kubectl(kubectl: Kubectl) = kubectl: "kubectl exec into pods of Kubernetes.";
+            Podman = podman: "podman exec into containers.";
+            Docker = docker: "docker exec into containers.";
             Command(command: Command) = command: "the words of `command`, then the agent's command line.";
         }
     };
@@ -69,6 +72,7 @@ macro_rules! declare {
     };
 }
 
+mod engine;
 mod keys;
 
 use std::{collections::BTreeMap, time::Duration};

@@ -67,6 +67,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
     Plan {
         localise: Default::default(),
         subset: None,
+        pods: None,
         interleave: Vec::new(),
         preflight: Default::default(),
         baseline: None,

@@ -42,7 +42,7 @@ pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
     // The same names as in SLURM_TOPOLOGY_ADDR, which only tasks of steps have, each that of its own node.
     let switches = shown(&["show", "topology"]).map(|text| switches(&text)).unwrap_or_default();
-    Some(Allocation { job, nodes, switches })
+    Some(Allocation { job, nodes, switches, pods: None })
 }
 
 /// GPUs of the job on each of its nodes, where the job asked for so many in all (`--gpus`): a step that does not say how many it wants

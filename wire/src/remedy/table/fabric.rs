@@ -84,7 +84,8 @@ remedies! {
         change "ip link set {interface} mtu {mtu}";
     RAISE_LOCKED_MEMORY = "raise-locked-memory",
         "raise the limit on locked memory ({0} shows it): set memlock unlimited in limits.conf or \
-         LimitMEMLOCK=infinity in the unit file, and note that sshd passes on its own limit; {1} shows whether \
+         LimitMEMLOCK=infinity in the unit file, and note that sshd passes on its own limit, and a container has that of its engine or \
+         runtime; {1} shows whether \
          the host is out of memory",
         look "ulimit -l", look "free -h";
     RC_OR_EXCHANGE = "rc-or-exchange", "use service = \"rc\" or joining = \"exchange\"";

@@ -1,13 +1,14 @@
 //! The table: a file for each part of the house, an entry for each remedy.
 
 mod agent;
+mod containers;
 mod fabric;
 mod gpu;
 mod hosts;
 mod preflight;
 mod run;
 
-pub use self::{agent::*, fabric::*, gpu::*, hosts::*, preflight::*, run::*};
+pub use self::{agent::*, containers::*, fabric::*, gpu::*, hosts::*, preflight::*, run::*};
 use super::Entry;
 
 /// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
@@ -31,5 +32,5 @@ use remedies;
 
 /// Every remedy.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    [preflight::ALL, hosts::ALL, run::ALL, agent::ALL, fabric::ALL, gpu::ALL].into_iter().flatten()
+    [preflight::ALL, hosts::ALL, containers::ALL, run::ALL, agent::ALL, fabric::ALL, gpu::ALL].into_iter().flatten()
 }

@@ -1,0 +1,25 @@
+//! What plans say of containers, whichever engine runs them.
+
+use super::Way;
+
+/// Containers of one engine; how they are reached, in words.
+pub(super) struct Engine(pub &'static str);
+
+impl Way for Engine {
+    fn words(&self) -> String {
+        self.0.into()
+    }
+
+    fn is_found_by_address(&self) -> bool {
+        true
+    }
+
+    /// As whom the agent runs in the container.
+    fn uses(&self, key: &str) -> bool {
+        key == "user"
+    }
+
+    fn is_one_machine(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,98 @@
+//! `via = "kubectl"`, and `[launch.kubectl]`: where the pods are.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::Way;
+use crate::plan::{
+    format::{Key, Preset, Section, Shape, key},
+    read::Table,
+};
+
+/// Keys of `[launch.kubectl]`.
+static KUBECTL: Section = Section {
+    header: "[launch.kubectl]",
+    about: "Where the pods are; everything else comes from your kubeconfig. Only with `via = \"kubectl\"`.",
+    keys: &[
+        key(
+            "namespace",
+            Shape::Text,
+            Preset::Words("that of the context"),
+            "Namespace of the pods (`kubectl --namespace`).",
+        ),
+        key(
+            "context",
+            Shape::Text,
+            Preset::Words("the current one"),
+            "Context of the kubeconfig (`kubectl --context`).",
+        ),
+        key(
+            "kubeconfig",
+            Shape::Path,
+            Preset::Words("kubectl's"),
+            "Another kubeconfig (`kubectl --kubeconfig`); a relative path is relative to the plan's directory.",
+        ),
+        key(
+            "container",
+            Shape::Text,
+            Preset::Words("the pod's default container"),
+            "Container of the pods in which agents run (`kubectl exec --container`).",
+        ),
+    ],
+};
+
+/// Where the pods are. Everything not said here comes from the user's kubeconfig.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Kubectl {
+    /// Namespace; that of the context if `None`.
+    pub namespace: Option<String>,
+    /// Context; the current one of the kubeconfig if `None`.
+    pub context: Option<String>,
+    /// Another kubeconfig.
+    pub kubeconfig: Option<PathBuf>,
+    /// Container of each pod; its default container if `None`.
+    pub container: Option<String>,
+}
+
+impl Kubectl {
+    /// Its key in `[launch]`.
+    pub(super) const KEY: Key = key(
+        "kubectl",
+        Shape::Table(&KUBECTL),
+        Preset::Words("what your kubeconfig says"),
+        "Where the pods are; only with `via = \"kubectl\"`.",
+    );
+
+    /// Reads the table.
+    pub(super) fn read(launch: &Table<'_>) -> Self {
+        let table = &launch.table(Self::KEY.name);
+        let text = |name: &str| table.text(name).map(|at| at.value);
+        Self {
+            namespace: text("namespace"),
+            context: text("context"),
+            kubeconfig: table.path("kubeconfig").map(|at| at.value),
+            container: text("container"),
+        }
+    }
+}
+
+/// What the plan says of it.
+pub fn way(kubectl: &Kubectl) -> &dyn Way {
+    kubectl
+}
+
+impl Way for Kubectl {
+    fn words(&self) -> String {
+        "pods of Kubernetes (kubectl exec)".into()
+    }
+
+    fn is_found_by_address(&self) -> bool {
+        true
+    }
+
+    fn uses(&self, _key: &str) -> bool {
+        false
+    }
+}

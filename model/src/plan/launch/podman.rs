@@ -1,0 +1,8 @@
+//! `via = "podman"`: containers that podman runs. There is nothing to set.
+
+use super::{Way, engine::Engine};
+
+/// What the plan says of it.
+pub fn way() -> &'static dyn Way {
+    &Engine("containers (podman exec)")
+}

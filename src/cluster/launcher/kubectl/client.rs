@@ -1,0 +1,86 @@
+//! kubectl: its words, and what it answers.
+
+use std::{process::Stdio, sync::Arc, time::Duration};
+
+use railgauge_model::plan::model::Kubectl;
+use tokio::{process::Command, time::timeout};
+
+const PROGRAM: &str = "kubectl";
+
+/// kubectl, and where the pods are.
+#[derive(Debug, Clone)]
+pub(super) struct Client(Arc<Where>);
+
+#[derive(Debug)]
+struct Where {
+    /// Its options for every command.
+    options: Vec<String>,
+    namespace: Option<String>,
+    container: Option<String>,
+}
+
+/// Why kubectl has no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// It cannot be started; the system's words.
+    NotStarted(String),
+    /// It ended without success; its words.
+    Refused(String),
+    /// It takes longer than this.
+    Late(Duration),
+}
+
+impl Client {
+    /// kubectl as the plan wants it.
+    pub(super) fn new(kubectl: &Kubectl) -> Self {
+        let mut options = Vec::new();
+        options.extend(kubectl.kubeconfig.iter().map(|path| format!("--kubeconfig={}", path.display())));
+        options.extend(kubectl.context.iter().map(|context| format!("--context={context}")));
+        options.extend(kubectl.namespace.iter().map(|namespace| format!("--namespace={namespace}")));
+        let (namespace, container) = (kubectl.namespace.clone(), kubectl.container.clone());
+        Self(Arc::new(Where { options, namespace, container }))
+    }
+
+    /// The words in front of those of a process in a pod.
+    pub(super) fn exec(&self, pod: &str) -> impl Iterator<Item = String> {
+        let container = self.0.container.iter().map(|container| format!("--container={container}"));
+        let own = ["exec", "--stdin", pod].map(str::to_owned);
+        [PROGRAM.to_owned()]
+            .into_iter()
+            .chain(self.0.options.iter().cloned())
+            .chain(own)
+            .chain(container)
+            .chain(["--".to_owned()])
+    }
+
+    /// The namespace that the plan names; `None` for that of the context.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.0.namespace.as_deref()
+    }
+
+    /// The container that the plan names; `None` for the pod's default.
+    pub(super) fn container(&self) -> Option<&str> {
+        self.0.container.as_deref()
+    }
+
+    /// What `kubectl get …` answers as JSON.
+    ///
+    /// # Errors
+    /// There is no answer within `limit`, or another one than success.
+    pub(super) async fn get(&self, words: &[&str], limit: Duration) -> Result<Vec<u8>, NoAnswer> {
+        let asked = Command::new(PROGRAM)
+            .args(&self.0.options)
+            .arg("get")
+            .args(words)
+            .args(["--output=json", &format!("--request-timeout={}s", limit.as_secs().max(1))])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output();
+        match timeout(limit, asked).await {
+            Ok(Ok(output)) if output.status.success() => Ok(output.stdout),
+            Ok(Ok(output)) => Err(NoAnswer::Refused(String::from_utf8_lossy(&output.stderr).into_owned())),
+            Ok(Err(error)) => Err(NoAnswer::NotStarted(error.to_string())),
+            Err(_) => Err(NoAnswer::Late(limit)),
+        }
+    }
+}

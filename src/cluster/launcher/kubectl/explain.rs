@@ -1,0 +1,340 @@
+//! What kubectl says and the API server knows, turned into a cause and a next step. kubectl's texts are those of 1.32 and 1.20; they
+//! are not promised to stay, so that the state of the pod goes first.
+
+use jiff::Timestamp;
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    remedy::{self, Entry, Remedy},
+};
+
+use super::{
+    client::{Client, NoAnswer},
+    pod::{Container, Known, Pod},
+};
+use crate::cluster::{pipe::ProcessEnd, trouble::Trouble};
+
+/// A process in a pod.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exec<'a> {
+    pub client: &'a Client,
+    pub pod: &'a str,
+    /// When it was started, by the clock of this machine.
+    pub began: Timestamp,
+}
+
+impl Exec<'_> {
+    /// A remedy that names the pod.
+    pub(super) fn with(&self, entry: Entry) -> Remedy {
+        let namespace = self.client.namespace().map(|namespace| ("namespace", namespace));
+        entry.with([("pod", self.pod)].into_iter().chain(namespace))
+    }
+
+    /// The pod in words.
+    fn named(&self) -> String {
+        match self.client.namespace() {
+            Some(namespace) => format!("the pod {} in namespace {namespace}", self.pod),
+            None => format!("the pod {}", self.pod),
+        }
+    }
+
+    fn lasting(&self, kind: Kind, cause: String, entry: Entry) -> Trouble {
+        Trouble::lasting(Stage::Connect, kind, cause).remedy(self.with(entry))
+    }
+
+    fn passing(&self, kind: Kind, cause: String, entry: Entry) -> Trouble {
+        Trouble { passing: true, ..self.lasting(kind, cause, entry) }
+    }
+}
+
+/// A text of kubectl: one of `parts` occurs in a line of its own, ignoring case.
+struct Sign {
+    parts: &'static [&'static str],
+    cause: &'static str,
+    kind: Kind,
+    passing: bool,
+    remedy: Entry,
+}
+
+/// The first match counts. Of these the state of a pod says nothing.
+const SIGNS: &[Sign] = &[
+    Sign {
+        parts: &[
+            "context was not found",
+            "does not exist",
+            "error loading config file",
+            "error: stat /",
+            "invalid configuration",
+        ],
+        cause: "kubectl does not find its configuration or the context in it",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_CONFIG,
+    },
+    Sign {
+        parts: &["must be logged in", "(unauthorized)", "getting credentials"],
+        cause: "the API server does not accept your credentials",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_LOGIN,
+    },
+    Sign {
+        parts: &["(forbidden)"],
+        cause: "you may not run processes in pods there",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_FORBIDDEN,
+    },
+    Sign {
+        parts: &["(notfound): pods "],
+        cause: "there is no such pod",
+        kind: Kind::Lost,
+        passing: false,
+        remedy: remedy::KUBECTL_NO_POD,
+    },
+    Sign {
+        parts: &["(notfound)"],
+        cause: "the API server does not have what was asked for",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_CONFIG,
+    },
+    Sign {
+        parts: &["executable file not found", "no such file or directory"],
+        cause: "the container's image has no `sh`",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::CONTAINER_IMAGE,
+    },
+    Sign {
+        parts: &["error dialing backend", "no agent available"],
+        cause: "the API server does not reach the kubelet of the pod's node",
+        kind: Kind::Lost,
+        passing: true,
+        remedy: remedy::KUBECTL_NODE,
+    },
+    Sign {
+        parts: &["is not valid for pod", "container not found"],
+        cause: "the container is not there, or does not run",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_CONTAINER,
+    },
+    Sign {
+        parts: &[
+            "the connection to the server",
+            "unable to connect to the server",
+            "the server was unable to return a response",
+            "service unavailable",
+            "apiserver not ready",
+        ],
+        cause: "the API server does not answer",
+        kind: Kind::Lost,
+        passing: true,
+        remedy: remedy::KUBECTL_SERVER,
+    },
+];
+
+/// The lines that kubectl itself wrote: what the process in the pod wrote comes in the same stream.
+fn own_lines(words: &str) -> Vec<String> {
+    let begins =
+        ["error: ", "error from server", "error in configuration", "the connection to the server", "unable to connect"];
+    // klog: `E1125 07:59:02.354992   28745 v2.go:150] …`.
+    let is_logged = |line: &str| {
+        line.starts_with('e') && line.as_bytes().get(1).is_some_and(u8::is_ascii_digit) && line.contains("] ")
+    };
+    let lines = words.split('\n').flat_map(|line| line.split(" / ")).map(|line| line.trim().to_lowercase());
+    lines.filter(|line| begins.iter().any(|begin| line.starts_with(begin)) || is_logged(line)).collect()
+}
+
+/// The first sign in the words of kubectl.
+fn sign(words: &str) -> Option<&'static Sign> {
+    let lines = own_lines(words);
+    SIGNS.iter().find(|sign| lines.iter().any(|line| sign.parts.iter().any(|part| line.contains(part))))
+}
+
+/// What it means that pods cannot be listed: of which kind it is, and what to do.
+pub(super) fn unlisted(none: &NoAnswer) -> (Kind, Entry) {
+    match none {
+        NoAnswer::NotStarted(_) => (Kind::Configuration, remedy::KUBECTL_CLIENT),
+        NoAnswer::Late(_) => (Kind::Lost, remedy::KUBECTL_SERVER),
+        NoAnswer::Refused(words) => {
+            sign(words).map_or((Kind::Configuration, remedy::KUBECTL_CONFIG), |sign| (sign.kind, sign.remedy))
+        }
+    }
+}
+
+/// What the words of kubectl mean.
+fn said(words: &str, exec: &Exec<'_>) -> Option<Trouble> {
+    let sign = sign(words)?;
+    let cause = format!("{}: {}", exec.named(), sign.cause);
+    let trouble = exec.lasting(sign.kind, cause, sign.remedy);
+    Some(Trouble { passing: sign.passing, ..trouble })
+}
+
+/// Why a process in a pod ended, or why nothing comes from it. Nothing where the process itself ended and the pod is well.
+pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: &Exec<'_>) -> Option<Trouble> {
+    if let Known::Pod(pod) = known
+        && let Some(trouble) = of_state(pod, exec)
+    {
+        return Some(trouble);
+    }
+    if let Some(trouble) = said(words, exec) {
+        return Some(trouble);
+    }
+    let unanswered = match known {
+        // That the API server takes its time does not say why a process ended.
+        Known::Nothing(NoAnswer::Late(_)) if end.is_some() => None,
+        Known::Nothing(none) => unanswered(none, exec),
+        Known::Pod(_) => None,
+    };
+    // kubectl tells the status of the process; without this line its own status is that of kubectl.
+    if end.is_some() && words.to_lowercase().contains("command terminated with exit code") {
+        let is_gone = |trouble: &Trouble| has_remedy(trouble, remedy::KUBECTL_NO_POD);
+        return unanswered.filter(is_gone).or_else(|| own_end(end, exec));
+    }
+    if unanswered.is_some() {
+        return unanswered;
+    }
+    match end {
+        None => {
+            let cause =
+                format!("nothing comes from {}: the stream, the agent or the node hangs{}", exec.named(), well(known));
+            Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_CUT))
+        }
+        Some(ProcessEnd::Code(code @ (0 | 1))) => {
+            let cause = format!(
+                "the stream to {} was cut: kubectl exec ended with exit status {code}, and nobody ended the process in it{}",
+                exec.named(),
+                well(known)
+            );
+            Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_CUT))
+        }
+        Some(_) => None,
+    }
+}
+
+fn has_remedy(trouble: &Trouble, entry: Entry) -> bool {
+    trouble.failure.remedy.as_ref().is_some_and(|remedy| remedy.id == entry.id)
+}
+
+/// What the API server says of a pod that is well.
+const fn well(known: &Known) -> &'static str {
+    match known {
+        Known::Pod(_) => "; the API server says that the pod runs",
+        Known::Nothing(_) => "; whether the pod runs is not known",
+    }
+}
+
+/// The process ended by itself, or something ended it in the pod.
+fn own_end(end: Option<&ProcessEnd>, exec: &Exec<'_>) -> Option<Trouble> {
+    /// Status of a process that SIGKILL ended, as container runtimes tell it.
+    const KILLED: ProcessEnd = ProcessEnd::Code(128 + 9);
+    (end == Some(&KILLED)).then(|| {
+        let cause = format!("the process in {} was killed by signal 9 (SIGKILL)", exec.named());
+        exec.lasting(Kind::Lost, cause, remedy::CONTAINER_KILLED)
+    })
+}
+
+/// Why a pod does not come up in time.
+pub(super) fn late(exec: &Exec<'_>, known: &Known) -> Option<Trouble> {
+    match known {
+        Known::Pod(pod) => Some(of_state(pod, exec).unwrap_or_else(|| {
+            let cause = format!("{} runs, but the stream to it stands still or is slow", exec.named());
+            exec.passing(Kind::Deadline, cause, remedy::KUBECTL_CUT)
+        })),
+        Known::Nothing(none) => unanswered(none, exec),
+    }
+}
+
+/// What it means that the API server does not tell of the pod. Who may run processes in pods need not be allowed to look at them.
+fn unanswered(none: &NoAnswer, exec: &Exec<'_>) -> Option<Trouble> {
+    match none {
+        NoAnswer::Refused(words) => said(words, exec).filter(|told| !has_remedy(told, remedy::KUBECTL_FORBIDDEN)),
+        NoAnswer::Late(limit) => {
+            let cause = format!("the API server did not tell of {} within {} s", exec.named(), limit.as_secs());
+            Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_SERVER))
+        }
+        NoAnswer::NotStarted(_) => None,
+    }
+}
+
+/// What keeps a process from running in a pod in this state.
+fn of_state(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
+    let (status, named) = (&pod.status, exec.named());
+    let because = |reason: &str, message: &str| match [reason, message].map(str::trim) {
+        ["", ""] => String::new(),
+        [one, ""] | ["", one] => format!(": {one}"),
+        [reason, message] => format!(": {reason}: {message}"),
+    };
+    if matches!(status.phase.as_str(), "Failed" | "Succeeded") {
+        let how = if status.reason == "Evicted" { "was evicted" } else { "has ended" };
+        let why = because(if status.reason == "Evicted" { "" } else { &status.reason }, &status.message);
+        return Some(exec.lasting(Kind::Lost, format!("{named} {how}{why}"), remedy::KUBECTL_POD_ENDED));
+    }
+    if pod.metadata.deletion_timestamp.is_some() {
+        return Some(exec.lasting(Kind::Lost, format!("{named} is being deleted"), remedy::KUBECTL_POD_ENDED));
+    }
+    if status.phase == "Unknown" {
+        let cause = format!("the node of {named} does not answer{}", because(&status.reason, &status.message));
+        return Some(Trouble::passing(Stage::Connect, Kind::Lost, cause).remedy(of_node(pod)));
+    }
+    if status.phase == "Pending" {
+        let unmet = status.conditions.iter().find(|one| one.status == "False" && !one.message.is_empty());
+        let why = waiting(pod, exec)
+            .unwrap_or_else(|| unmet.map_or_else(String::new, |one| because(&one.reason, &one.message)));
+        return Some(exec.passing(
+            Kind::Configuration,
+            format!("{named} is Pending{why}"),
+            remedy::KUBECTL_POD_PENDING,
+        ));
+    }
+    of_container(pod, exec)
+}
+
+/// What keeps a process from running in the container.
+fn of_container(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
+    let named = exec.named();
+    if let Some(wanted) = exec.client.container()
+        && !pod.spec.containers.is_empty()
+        && pod.spec.containers.iter().all(|container| container.name != wanted)
+    {
+        let there: Vec<&str> = pod.spec.containers.iter().map(|container| container.name.as_str()).collect();
+        let cause = format!("{named} has no container {wanted}; it has {}", there.join(", "));
+        return Some(exec.lasting(Kind::Configuration, cause, remedy::KUBECTL_CONTAINER));
+    }
+    if let Some(why) = waiting(pod, exec) {
+        let cause = format!("the container of {named} does not run{why}");
+        return Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_POD_PENDING));
+    }
+    let container = container(pod, exec)?;
+    if let Some(ended) = &container.state.terminated {
+        let cause = format!("the container of {named} has ended: {}, exit code {}", ended.reason, ended.exit_code);
+        return Some(exec.lasting(Kind::Lost, cause, remedy::KUBECTL_POD_ENDED));
+    }
+    let ended = container.last_state.terminated.as_ref().filter(|ended| ended.is_after(exec.began))?;
+    let cause = format!(
+        "the container of {named} was restarted: it had ended ({}, exit code {})",
+        ended.reason, ended.exit_code
+    );
+    Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_POD_ENDED))
+}
+
+/// The container in which the process is: the one that the plan names, or the first.
+fn container<'a>(pod: &'a Pod, exec: &Exec<'_>) -> Option<&'a Container> {
+    let wanted = exec.client.container().or(pod.spec.containers.first().map(|first| first.name.as_str()))?;
+    pod.status.container_statuses.iter().find(|container| container.name == wanted)
+}
+
+/// What the container waits for.
+fn waiting(pod: &Pod, exec: &Exec<'_>) -> Option<String> {
+    let waiting = container(pod, exec)?.state.waiting.as_ref()?;
+    let message = if waiting.message.is_empty() { String::new() } else { format!(" ({})", waiting.message) };
+    Some(format!(": {}{message}", waiting.reason))
+}
+
+fn of_node(pod: &Pod) -> Remedy {
+    remedy::KUBECTL_NODE.with([("node", pod.spec.node_name.as_str())])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! The pods that a selector finds.
+
+use std::time::Duration;
+
+use railgauge_model::{
+    border::text,
+    plan::{
+        allocation::{self, PodList},
+        model::{Kubectl, Pods},
+    },
+};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    natural, remedy,
+};
+use serde::Deserialize;
+
+use super::{
+    client::{Client, NoAnswer},
+    explain,
+    pod::{self, Pod},
+};
+
+/// Time for the API server to list pods: a thousand of them are some megabytes.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A list of the API server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct List {
+    items: Vec<Pod>,
+}
+
+/// Asks for the pods that a plan takes its hosts from.
+///
+/// # Errors
+/// The API server does not tell; the failure says why.
+pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
+    let client = Client::new(kubectl);
+    let selector = format!("--selector={}", wanted.selector);
+    let failure = |cause: String| Failure::new(Stage::Connect, Kind::Configuration, cause);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| failure(format!("kubectl cannot be waited for: {error}")))?;
+    let answer = runtime.block_on(client.get(&["pods", &selector], LIMIT)).map_err(|none| untold(&none, &client))?;
+    pod::read(&answer).map(sorted).map_err(|error| {
+        failure(format!("kubectl's list of pods cannot be read: {error}")).remedy(remedy::KUBECTL_CONFIG)
+    })
+}
+
+/// Why there is no list.
+fn untold(none: &NoAnswer, client: &Client) -> Failure {
+    let (kind, remedy) = explain::unlisted(none);
+    let words = match none {
+        NoAnswer::NotStarted(error) => format!("cannot start kubectl: {error}"),
+        NoAnswer::Refused(words) => text::line(words.lines().last().unwrap_or_default().as_bytes()),
+        NoAnswer::Late(limit) => format!("no answer within {} s", limit.as_secs()),
+    };
+    let cause = format!("the pods of the plan cannot be listed: {words}");
+    let namespace = client.namespace().map(|namespace| ("namespace", namespace));
+    Failure::new(Stage::Connect, kind, cause).remedy(remedy.with(namespace))
+}
+
+/// A pod by what it is sorted by.
+struct Keyed(String, allocation::Pod);
+
+impl AsRef<str> for Keyed {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The pods that run, in the order of their nodes, and what is to be said of the others.
+fn sorted(list: List) -> PodList {
+    let (mut running, mut others) = (Vec::new(), Vec::new());
+    for pod in list.items {
+        let (name, node) = (pod.metadata.name, pod.spec.node_name);
+        match pod.status.phase.as_str() {
+            "Running" if pod.metadata.deletion_timestamp.is_none() => {
+                running.push(Keyed(format!("{node} {name}"), allocation::Pod { name, node }));
+            }
+            "Running" => others.push(format!("{name} is being deleted")),
+            phase => others.push(format!("{name} is {phase}")),
+        }
+    }
+    natural::sort(&mut running);
+    PodList { list: running.into_iter().map(|keyed| keyed.1).collect(), others }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pods_that_run_are_in_the_order_of_their_nodes_and_the_others_are_told() {
+        let text = r#"{"items": [
+            {"metadata": {"name": "rg-a"}, "spec": {"nodeName": "gpu10"}, "status": {"phase": "Running"}},
+            {"metadata": {"name": "rg-b"}, "spec": {"nodeName": "gpu9"}, "status": {"phase": "Running"}},
+            {"metadata": {"name": "rg-c"}, "spec": {}, "status": {"phase": "Pending"}},
+            {"metadata": {"name": "rg-d", "deletionTimestamp": "2026-11-25T07:00:00Z"}, "status": {"phase": "Running"}}]}"#;
+        let found = sorted(serde_json::from_str(text).unwrap());
+        let names: Vec<(&str, &str)> = found.list.iter().map(|pod| (pod.name.as_str(), pod.node.as_str())).collect();
+        assert_eq!(names, [("rg-b", "gpu9"), ("rg-a", "gpu10")]);
+        assert_eq!(found.others, ["rg-c is Pending", "rg-d is being deleted"]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Processes in pods of Kubernetes: one `kubectl exec` for each, and its streams.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `client` | kubectl's words, and what it answers |
+//! | `pod` | what the API server says of a pod |
+//! | `explain` | what that and the words of kubectl mean |
+//! | `find` | the pods that a selector finds |
+
+mod client;
+mod explain;
+mod find;
+mod pod;
+
+use std::{collections::BTreeMap, future::ready, time::Duration};
+
+use jiff::Timestamp;
+use railgauge_model::plan::model::{Host, Kubectl, Launch};
+use railgauge_wire::remedy;
+
+use super::{Connection, Launcher, Pending};
+use crate::cluster::{
+    child::child,
+    pipe::{Behind, Pipe, ProcessEnd},
+    trouble::Trouble,
+};
+use client::Client;
+use explain::Exec;
+
+pub use find::pods;
+
+/// Longest time without a byte from an agent that is asked; ssh gives a silent host the same. The question after a third of it also
+/// keeps proxies, load balancers and kubelets from cutting a stream that carries nothing (kubernetes#64949: after 5 min).
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// The cluster.
+struct Cluster(Client);
+
+/// A pod of it.
+struct Pod {
+    client: Client,
+    name: String,
+}
+
+/// Makes kubectl's words; nothing is started yet.
+pub(super) fn prepare(kubectl: &Kubectl, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
+    Ok(Box::new(Cluster(Client::new(kubectl))))
+}
+
+impl Launcher for Cluster {
+    fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
+        let pod: Box<dyn Connection> = Box::new(Pod { client: self.0.clone(), name: host.address.clone() });
+        Box::pin(ready(Ok(pod)))
+    }
+
+    fn late(&self, host: &Host) -> Pending<'static, Option<Trouble>> {
+        let (client, name) = (self.0.clone(), host.address.clone());
+        let began = Timestamp::now();
+        Box::pin(async move {
+            let known = pod::ask(&client, &name).await;
+            explain::late(&Exec { client: &client, pod: &name, began }, &known)
+        })
+    }
+}
+
+impl Connection for Pod {
+    fn start<'a>(&'a self, words: &'a [String]) -> Pending<'a, Result<Pipe, Trouble>> {
+        let words: Vec<String> = self.client.exec(&self.name).chain(words.iter().cloned()).collect();
+        let began = Timestamp::now();
+        let started = child(&words, &BTreeMap::new(), remedy::KUBECTL_CLIENT).map(|pipe| {
+            let (client, name) = (self.client.clone(), self.name.clone());
+            let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
+                Box::pin(async move {
+                    let known = pod::ask(&client, &name).await;
+                    explain::ended(end.as_ref(), &words, &known, &Exec { client: &client, pod: &name, began })
+                })
+            };
+            Pipe { way: Behind { silence: Some(SILENCE), explain: Some(Box::new(explain)) }, ..pipe }
+        });
+        Box::pin(ready(started))
+    }
+
+    /// An image may have the agents where a controller of the same image has them, and pods may mount what all nodes share.
+    fn may_share_files(&self) -> bool {
+        true
+    }
+
+    /// A process in a container goes on when the stream to it is cut.
+    fn may_outlive(&self) -> bool {
+        true
+    }
+
+    fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
+        let exec = Exec { client: &self.client, pod: &self.name, began: Timestamp::now() };
+        match end {
+            // kubectl says 0 of a stream that was cut, too (kubernetes#73056), and may lose a part of what it sends
+            // (kubernetes#15702): a script of ours that says nothing, or that less arrived, is tried again.
+            ProcessEnd::Code(0) => Trouble { passing: true, ..trouble.remedy_or(exec.with(remedy::KUBECTL_CUT)) },
+            ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),
+            _ => trouble.remedy_or(exec.with(remedy::KUBECTL_BY_HAND)),
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What the API server says of a pod: the fields of Kubernetes' Pod (core/v1) that tell why a process in it is gone.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use railgauge_model::border::{self, text};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use super::client::{Client, NoAnswer};
+
+/// Time for the API server to answer; it may be busy, far away, or gone. Less than an inquiry may take.
+const LIMIT: Duration = Duration::from_secs(4);
+
+/// What is known of a pod.
+#[derive(Debug)]
+pub(super) enum Known {
+    /// The API server's words.
+    Pod(Box<Pod>),
+    /// Nothing, and why.
+    Nothing(NoAnswer),
+}
+
+/// A pod.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Pod {
+    pub metadata: Metadata,
+    pub spec: Spec,
+    pub status: Status,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Metadata {
+    pub name: String,
+    /// Set once somebody deletes it.
+    pub deletion_timestamp: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Spec {
+    pub node_name: String,
+    pub containers: Vec<Named>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Named {
+    pub name: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Status {
+    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    pub phase: String,
+    /// Such as `Evicted` or `NodeLost`.
+    pub reason: String,
+    pub message: String,
+    pub conditions: Vec<Condition>,
+    pub container_statuses: Vec<Container>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Condition {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub status: String,
+    pub reason: String,
+    pub message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Container {
+    pub name: String,
+    pub state: State,
+    pub last_state: State,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct State {
+    pub waiting: Option<Waiting>,
+    pub terminated: Option<Terminated>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Waiting {
+    /// Such as `ContainerCreating` or `ImagePullBackOff`.
+    pub reason: String,
+    pub message: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Terminated {
+    /// Such as `OOMKilled` or `Error`.
+    pub reason: String,
+    pub exit_code: i32,
+    pub finished_at: Option<String>,
+}
+
+impl Terminated {
+    /// Whether it ended after a moment, as far as the clocks of two machines tell.
+    pub(super) fn is_after(&self, moment: Timestamp) -> bool {
+        /// Most that the clocks of the node and of this machine may differ; whole seconds are told.
+        const SKEW: Duration = Duration::from_secs(5);
+        let ended = self.finished_at.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
+        ended.is_some_and(|ended| ended.saturating_add(SKEW).is_ok_and(|ended| ended > moment))
+    }
+}
+
+/// A document of the API server. Its texts may be anybody's: they are made printable.
+///
+/// # Errors
+/// It is no such document.
+pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    let mut value: Value = serde_json::from_slice(bytes)?;
+    border::clean(&mut value, text::printable);
+    serde_json::from_value(value)
+}
+
+/// Asks for a pod.
+pub(super) async fn ask(client: &Client, name: &str) -> Known {
+    match client.get(&["pod", name], LIMIT).await {
+        Ok(bytes) => match read(&bytes) {
+            Ok(pod) => Known::Pod(Box::new(pod)),
+            Err(error) => Known::Nothing(NoAnswer::Refused(error.to_string())),
+        },
+        Err(none) => Known::Nothing(none),
+    }
+}
