@@ -123,7 +123,7 @@ mod tests {
     #[tokio::test]
     async fn who_waits_hears_of_the_slowest_one() {
         let pace = Pace::of(0);
-        let (mut fast, slow) = (pace.place(0), pace.place(0));
+        let (mut fast, slow) = (pace.place(1), pace.place(0));
         let wait = async {
             while !fast.may_begin(1) {
                 fast.changed().await;
