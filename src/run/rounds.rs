@@ -1,7 +1,7 @@
 //! The loop over tests, repeats, rounds, cells and flows.
 //!
-//! The flows of a round run the same cells in the same order, none far ahead of the slowest, so that every measurement of a round
-//! meets the same kind of traffic. Collectives, and flows that share NICs, start each cell together. Links stay warm in between.
+//! The flows of a round run one cell at the same time, so that every measurement of a round meets the same traffic;
+//! the next cell starts when the slowest flow is done. Links stay warm in between.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -200,9 +200,9 @@ impl RunState<'_> {
         }
     }
 
-    /// Runs all cells of every flow, each flow by itself; the pace of the round keeps them near each other.
+    /// Runs all cells of every flow, each flow by itself; the pace of the round keeps them together.
     async fn sweeps(&mut self, index: usize, repeat: u32, open: &[&Case], cells: &[&Cell], hosts: &mut Hosts) {
-        let pace = Pace::new(&self.work.plan.tests[index]);
+        let pace = Pace::new();
         let mut left: BTreeMap<&Flow, VecDeque<(usize, Case)>> = BTreeMap::new();
         for (number, cell) in cells.iter().enumerate() {
             for case in open.iter().filter(|case| case.cell == **cell) {

@@ -1,10 +1,10 @@
 //! All cases of one flow that share a link: both ends are told of them in advance, lead each through by themselves (see
-//! `wire/src/case.rs`), and say what it came to. However many sizes there are, a link costs two round trips to the hosts: one to open
-//! it, one to join it, with the first cases right behind.
+//! `wire/src/case.rs`), and say what it came to. However many sizes there are, the link of a flow by itself costs two round trips to the hosts: one to open
+//! it, one to join it, with the cases right behind. Flows of one round go from cell to cell together, a round trip each.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`pace`] | how far a flow may be ahead of the others of its round |
+//! | [`pace`] | when the flows of a round go on to the next cell |
 //! | `flight` | a case that both ends were told of, and their answers |
 //! | `account` | both answers as one sample |
 
@@ -74,7 +74,7 @@ pub(crate) struct Sweep {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
-    /// How far it may be ahead of the other flows of the round.
+    /// When it may go on to the next cell, among the flows of the round.
     pub place: Place,
 }
 

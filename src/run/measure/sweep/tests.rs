@@ -147,7 +147,7 @@ async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static
         agents.push((Agent::over(host, "run", from, to).await.unwrap(), Arc::new(HostFacts::default())));
     }
     let (to, from) = (agents.pop().unwrap(), agents.pop().unwrap());
-    let place = Pace::new(&plan.tests[0]).place(0);
+    let place = Pace::new().place(0);
     let max_size = Bytes::from_mib(1);
     let sweep = Sweep { plan, index: 0, cases, repeat: 0, from, to, warm: None, id: 1, max_size, place };
     let (done, mut tried) = mpsc::unbounded_channel();
