@@ -59,7 +59,13 @@ fn kubernetes_takes_the_manifests_and_they_give_what_agents_need() {
                 let rules = &template["spec"]["affinity"]["podAntiAffinity"];
                 &rules["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]["matchLabels"]
             }
-            _ => &workload["spec"]["selector"]["matchLabels"],
+            _ => {
+                // Nodes without RDMA would have a pod that is pending for ever, and nodes with GPUs none.
+                let place = &template["spec"];
+                assert_eq!(place["nodeSelector"], json!({ "railgauge": "true" }));
+                assert_eq!(place["tolerations"][0]["key"], "nvidia.com/gpu");
+                &workload["spec"]["selector"]["matchLabels"]
+            }
         };
         assert_eq!(selector, labels);
     }

@@ -148,8 +148,7 @@ impl Agent {
     pub async fn close(&self) {
         let Some(keeper) = self.0.keeper.lock().await.take() else { return };
         let conversation = &self.0.conversation;
-        let was_lost = conversation.lost().is_some();
-        if !was_lost {
+        if conversation.lost().is_none() {
             // An agent that does not answer still ends with its standard input.
             let _ = conversation.ask(Ask::Bye, FAREWELL).await;
         }
@@ -160,9 +159,9 @@ impl Agent {
             let _ = kill.send(());
         }
         // Where only its launcher is a process of this machine, it is ended on its host: it may be stopped, or hang, or may not
-        // know that the streams to it were cut.
+        // know that the streams to it were cut, before or during the goodbye.
         if let Some(deployed) = &keeper.deployed
-            && (!ended || was_lost && deployed.may_outlive())
+            && (!ended || !conversation.has_parted() && deployed.may_outlive())
         {
             deployed.end(self.pid()).await;
         }

@@ -20,10 +20,12 @@
 /// First word of a line of a script's answer; other lines are a login shell's chatter.
 pub(crate) const MARK: &str = "@railgauge ";
 
-/// Sweeps names of this machine (`$n`) whose process is gone or is process `$q`.
+/// Sweeps names of this machine (`$n`) whose process is gone or is process `$q`. The pattern also finds names of machine `gpu-1`
+/// for machine `gpu`; a hash has no dash, so what stands behind it is compared.
 macro_rules! sweep {
     () => {
         "for f in use-*-\"$n\"-* new-*-\"$n\"-*; do [ -e \"$f\" ] || continue; p=${f##*-}; \
+         [ \"${f#*-*-}\" = \"$n-$p\" ] || continue; \
          case $p in \"$q\") rm -f \"$f\";; *) kill -0 \"$p\" 2>/dev/null || rm -f \"$f\";; esac; done; "
     };
 }
@@ -277,6 +279,27 @@ mod tests {
         let output = raised(&agents, "", &image, text.as_bytes());
         assert_eq!(output.status.signal(), Some(9), "{output:?}");
         assert_eq!(left(&agents), 0);
+    }
+
+    #[test]
+    fn only_names_of_this_machine_are_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
+        let text = "#!/bin/sh\n:\n";
+        program(&agent, text);
+        std::fs::create_dir(&agents).unwrap();
+        allow(&agents, 0o700);
+        let node = Command::new("uname").arg("-n").output().unwrap().stdout;
+        let node = String::from_utf8(node).unwrap().trim().to_owned();
+        // No process has this number: it is above the largest that Linux gives (2²²).
+        let names = ["", "-1", "a-"].map(|other| match other.strip_suffix('-') {
+            Some(before) => format!("use-x-{before}-{node}-9999999"),
+            None => format!("use-x-{node}{other}-9999999"),
+        });
+        names.iter().for_each(|name| program(&agents.join(name), text));
+        let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
+        raised(&agents, "", &image, text.as_bytes());
+        assert_eq!(names.map(|name| agents.join(name).exists()), [false, true, true]);
     }
 
     #[test]

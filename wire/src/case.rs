@@ -15,7 +15,7 @@
 //!             counters                           counters
 //! verify      again, with another iteration number
 //! ```
-//! The steps are those of [`crate::step`]. Many cases may be under way to a link: it works on them in order, and answers each
+//! On a new link the initiator gives a turn before anything else. The steps are those of [`crate::step`]. Many cases may be under way to a link: it works on them in order, and answers each
 //! when it is over. Once a case has failed, the link refuses those after it.
 
 use std::collections::BTreeMap;

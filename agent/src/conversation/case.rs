@@ -36,16 +36,17 @@ impl Here {
     }
 }
 
-/// Runs a case. `control` makes the control of a step that gives up after so long.
+/// Runs a case. `is_first`: no case was run on this link before. `control` makes the control of a step that gives up after so long.
 pub(super) fn run(
     end: &mut dyn Link,
     here: &Here,
     case: &CaseSpec,
+    is_first: bool,
     control: &dyn Fn(Duration) -> Control,
 ) -> CaseAccount {
     let deadline = Duration::from_millis(case.deadline_ms);
     let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default() };
-    if let Err(failure) = part.all() {
+    if let Err(failure) = part.all(is_first) {
         part.end.give_up();
         part.account.failure = Some(failure);
     }
@@ -63,10 +64,22 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    fn all(&mut self) -> Result<(), Failure> {
+    fn all(&mut self, is_first: bool) -> Result<(), Failure> {
+        if is_first {
+            self.begin()?;
+        }
         self.verify(1)?;
         self.time()?;
         self.verify(2)
+    }
+
+    /// The initiator speaks first on a link. Over iWARP it has to: bytes of the responder that come before the initiator is done with
+    /// the reply to its request make the connection fail there (RFC 5044, section 7; siw refuses them).
+    fn begin(&mut self) -> Result<(), Failure> {
+        match self.here.role {
+            Role::Initiator => self.end.give_turn(),
+            Role::Responder => self.await_turn(self.patience()),
+        }
     }
 
     /// One verify pass, if the case wants any; `iteration` makes its bytes differ from those of other passes.

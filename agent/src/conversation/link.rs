@@ -98,6 +98,7 @@ impl Links {
             here: Here::new(&spec),
             served: None,
             failed: false,
+            has_begun: false,
         };
         thread::Builder::new()
             .name(format!("link-{link}"))
@@ -190,6 +191,8 @@ struct Thread {
     served: Option<Result<Stepped, Failure>>,
     /// Whether a case has failed: the two ends no longer know where they are.
     failed: bool,
+    /// Whether a case was run on it.
+    has_begun: bool,
 }
 
 impl Thread {
@@ -273,8 +276,10 @@ impl Thread {
             return Err(Failure::new(Stage::Measure, Kind::Aborted, "a case before it has failed on this link"));
         }
         // Nobody but the peer ends a step of it: each has a flag of its own.
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
         let control = |limit| self.control(Arc::default(), limit);
-        let outcome = with(end, Stage::Measure, |end| Ok(case::run(end.as_mut(), &self.here, case, &control)));
+        let outcome =
+            with(end, Stage::Measure, |end| Ok(case::run(end.as_mut(), &self.here, case, is_first, &control)));
         self.failed = outcome.as_ref().map_or(true, |account| account.failure.is_some());
         outcome.map(|account| Answer::Case(Box::new(account)))
     }
