@@ -23,7 +23,9 @@ pub(super) struct Flight {
     pub case: Case,
     from: End,
     to: End,
-    /// When the last answer must be here; known once the case is the first that is under way.
+    /// When it became the first that is under way.
+    since: Option<Instant>,
+    /// When the last answer must be here, and how long that was from then on.
     until: Option<(Instant, Duration)>,
 }
 
@@ -59,20 +61,23 @@ impl Flight {
     /// Tells both ends of a case.
     pub(super) fn new(case: Case, ends: (&Agent, &Agent), link: LinkId, spec: &CaseSpec) -> Self {
         let (from, to) = (End::new(ends.0, link, spec), End::new(ends.1, link, spec));
-        Self { case, from, to, until: None }
+        Self { case, from, to, since: None, until: None }
     }
 
-    /// Waits until both have answered, at most `limit` from the first call on. Once the initiator has answered, or either end has
-    /// failed, the other has no more than `patience`: it is as far, or it hangs. The wait may be given up and begun again.
-    pub(super) async fn answered(&mut self, hosts: (&str, &str), limit: Duration, patience: Duration) {
-        let until = *self.until.get_or_insert_with(|| (Instant::now() + limit, limit));
+    /// Waits until both have answered, at most `limit` from the first call on. Once one has answered, the other has no more than
+    /// `patience`: it is as far, or it hangs. Where the responder is done and the initiator is not, that counts from the end of a
+    /// whole timed pass (`pass`): who says that it is done early must not take the other's time away. The wait may be given up and
+    /// begun again.
+    pub(super) async fn answered(&mut self, hosts: (&str, &str), limit: Duration, pass: Duration, patience: Duration) {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let until = *self.until.get_or_insert((since + limit, limit));
         let (mut deadline, mut is_short) = (until.0, false);
         while self.from.said.is_none() || self.to.said.is_none() {
-            // A responder that says it is done early must not take the initiator's time away.
-            let is_due = self.from.said.is_some() || self.to.has_failed();
-            if is_due && !is_short {
+            if (self.from.said.is_some() || self.to.said.is_some()) && !is_short {
                 is_short = true;
-                deadline = deadline.min(Instant::now() + patience);
+                let is_done = self.from.said.is_none() && !self.to.has_failed();
+                let over = if is_done { (since + pass).max(Instant::now()) } else { Instant::now() };
+                deadline = deadline.min(over + patience);
                 self.until = Some((deadline, patience));
             }
             let (from, to) = (self.from.said.is_none(), self.to.said.is_none());

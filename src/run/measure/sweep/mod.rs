@@ -267,7 +267,8 @@ impl Course {
     /// Runs the cases until none is left or one fails.
     async fn all(&mut self, link: &Link, mut started_at: String, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS) + MARGIN);
-        let beat = limit_of_pass(self.sweep.test()) + COUNTERS;
+        let pass = limit_of_pass(self.sweep.test());
+        let beat = pass + COUNTERS;
         let (mut begun, mut overdue) = (Instant::now(), Instant::now() + beat);
         loop {
             self.tell();
@@ -279,7 +280,7 @@ impl Course {
                 continue;
             };
             tokio::select! {
-                () = first.answered((link.from.host(), link.to.host()), limit, patience) => {}
+                () = first.answered((link.from.host(), link.to.host()), limit, pass, patience) => {}
                 () = self.sweep.place.changed(), if !self.sweep.cases.is_empty() => continue,
                 () = tokio::time::sleep_until(overdue.into()) => {
                     // Neither end has said anything for so long: whether they are there at all.
