@@ -18,7 +18,7 @@
 //! On a new link the initiator gives a turn before anything else. The steps are those of [`crate::step`]. Many cases may be under way to a link: it works on them in order, and answers each
 //! when it is over. Once a case has failed, the link refuses those after it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,9 @@ use crate::{
     step::{Checked, Timing},
     unit::Nanoseconds,
 };
+
+/// How long reading the counters of a NIC may take an end; drivers that ask firmware take tens of milliseconds.
+pub const COUNTERS_LIMIT: Duration = Duration::from_secs(5);
 
 /// What both ends of a link are told of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,8 @@
 //! ```
 //! The sink is the responder for everything but reads.
 
+use std::{ops::AddAssign, time::Duration};
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -31,6 +33,24 @@ pub enum Window {
         /// Longest time.
         at_most: Nanoseconds,
     },
+}
+
+impl Window {
+    /// The time that it takes at least.
+    pub fn at_least(self) -> Duration {
+        match self {
+            Self::Duration(time) | Self::Adaptive { at_least: time, .. } => time.into(),
+            Self::Iterations(_) => Duration::ZERO,
+        }
+    }
+
+    /// The time that it can take by itself. Iterations are bounded by a deadline alone.
+    pub fn at_most(self) -> Duration {
+        match self {
+            Self::Duration(time) | Self::Adaptive { at_most: time, .. } => time.into(),
+            Self::Iterations(_) => Duration::ZERO,
+        }
+    }
 }
 
 /// One step of one link.
@@ -133,4 +153,13 @@ pub struct Checked {
     pub wrong: Bytes,
     /// Offset of the first wrong byte.
     pub first_wrong: Option<u64>,
+}
+
+/// What an agent claims may be anything: too much is judged with the sample, and overflows nothing.
+impl AddAssign for Checked {
+    fn add_assign(&mut self, more: Self) {
+        self.verified = self.verified.saturating_add(more.verified);
+        self.wrong = self.wrong.saturating_add(more.wrong);
+        self.first_wrong = self.first_wrong.or(more.first_wrong);
+    }
 }

@@ -87,7 +87,7 @@ impl Bench {
         self.fill(ready);
         if collective.verify {
             self.once(ready, control)?;
-            add(&mut checked, self.compare(ready, 0));
+            checked += self.compare(ready, 0);
         }
         let cut = self.agree(ready, control)?;
         if collective.options.in_place {
@@ -97,11 +97,11 @@ impl Bench {
         let last = (cut.batch - 1) % layout.slots;
         let timed = self.time(ready, &cut, verify_timed.then_some(last), control)?;
         if verify_timed {
-            add(&mut checked, self.compare(ready, last));
+            checked += self.compare(ready, last);
         } else if collective.verify {
             self.fill(ready);
             self.once(ready, control)?;
-            add(&mut checked, self.compare(ready, 0));
+            checked += self.compare(ready, 0);
         }
         Ok((timed, cut.batch, checked))
     }
@@ -162,7 +162,7 @@ impl Bench {
             let start = bytes.start as u64;
             let mut found = Table::new(&ready.source, &part).check(&self.memory.output()[bytes]);
             found.first_wrong = found.first_wrong.map(|at| start + at);
-            add(&mut sum, found);
+            sum += found;
         }
         sum
     }
@@ -251,10 +251,4 @@ impl Bench {
 
 fn bytes(at: u64, count: u64, width: u64) -> std::ops::Range<usize> {
     (at * width) as usize..((at + count) * width) as usize
-}
-
-fn add(sum: &mut Checked, more: Checked) {
-    sum.verified += more.verified;
-    sum.wrong += more.wrong;
-    sum.first_wrong = sum.first_wrong.or(more.first_wrong);
 }

@@ -8,18 +8,15 @@ use std::{
 };
 
 use railgauge_wire::{
-    case::{CaseAccount, CaseSpec},
+    case::{COUNTERS_LIMIT, CaseAccount, CaseSpec},
     failure::Failure,
     link::{LinkSpec, Role},
-    step::{Checked, Pattern, Step, Stepped, Timing, Window, responder_takes_part},
+    step::{Pattern, Step, Stepped, Timing, responder_takes_part},
     terms::{LinkLayer, Transport},
     unit::Nanoseconds,
 };
 
 use crate::{bench::control::Control, counters, fabric::Link, system::tree::Tree};
-
-/// How long reading counters may take; drivers that ask firmware take tens of milliseconds.
-const COUNTERS: Duration = Duration::from_secs(5);
 
 /// What an end knows of itself, whatever it is asked.
 #[derive(Debug, Clone)]
@@ -107,7 +104,7 @@ impl Part<'_> {
         }
         // What a read brought is compared before the responder may overwrite anything.
         if is_sink && let Stepped::Checked(checked) = self.step(Step::Check(pattern), self.deadline)? {
-            self.add(checked);
+            self.account.checked += checked;
         }
         if self.here.role == Role::Initiator {
             self.end.give_turn()?;
@@ -122,12 +119,13 @@ impl Part<'_> {
     fn time(&mut self) -> Result<(), Failure> {
         let timing = self.case.timing;
         self.account.counters.0 = self.counters();
-        let pass = self.deadline + Duration::from(timing.warm_up) + longest(timing.window);
+        let pass = self.deadline + Duration::from(timing.warm_up) + timing.window.at_most();
         let took = match self.here.role {
             Role::Initiator => {
                 self.await_turn(self.patience())?;
                 let begun = Instant::now();
-                self.keep(Step::Time(timing), pass)?;
+                let timed = self.step(Step::Time(timing), pass)?;
+                self.measured(timed);
                 let took = begun.elapsed();
                 self.end.give_turn()?;
                 took
@@ -135,7 +133,7 @@ impl Part<'_> {
             Role::Responder => {
                 let begun = Instant::now();
                 let served =
-                    self.serve(Duration::from(timing.warm_up) + shortest(timing.window), pass + self.deadline)?;
+                    self.serve(Duration::from(timing.warm_up) + timing.window.at_least(), pass + self.deadline)?;
                 self.measured(served);
                 let took = begun.elapsed();
                 self.await_turn(self.deadline)?;
@@ -151,7 +149,7 @@ impl Part<'_> {
 
     /// How long the peer may take for its part before a pass: it reads its counters and prepares its memory.
     fn patience(&self) -> Duration {
-        self.deadline + COUNTERS
+        self.deadline + COUNTERS_LIMIT
     }
 
     fn serve(&mut self, not_before: Duration, limit: Duration) -> Result<Stepped, Failure> {
@@ -162,12 +160,6 @@ impl Part<'_> {
 
     fn step(&mut self, step: Step, limit: Duration) -> Result<Stepped, Failure> {
         self.end.step(&step, &(self.control)(limit))
-    }
-
-    fn keep(&mut self, step: Step, limit: Duration) -> Result<(), Failure> {
-        let stepped = self.step(step, limit)?;
-        self.measured(stepped);
-        Ok(())
     }
 
     fn measured(&mut self, stepped: Stepped) {
@@ -186,13 +178,6 @@ impl Part<'_> {
     fn waited(&mut self, since: Instant) {
         let waiting = &mut self.account.spent.waiting;
         *waiting = waiting.saturating_add(since.elapsed().into());
-    }
-
-    fn add(&mut self, more: Checked) {
-        let sum = &mut self.account.checked;
-        sum.verified += more.verified;
-        sum.wrong += more.wrong;
-        sum.first_wrong = sum.first_wrong.or(more.first_wrong);
     }
 
     /// What this end's NIC has counted; empty where it cannot tell, and on loopback, which everything on a host shares.
@@ -218,7 +203,7 @@ fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
         // Nobody waits any more where it took too long.
         let _ = answer.send(counters::read(&Tree::host(), &device, port));
     };
-    match thread::Builder::new().name("counters".into()).spawn(work).map(|_| read.recv_timeout(COUNTERS)) {
+    match thread::Builder::new().name("counters".into()).spawn(work).map(|_| read.recv_timeout(COUNTERS_LIMIT)) {
         Ok(Ok(Ok(counters))) => counters,
         // What cannot be checked is left unchecked, and the report says so.
         Ok(Ok(Err(failure))) => {
@@ -226,26 +211,8 @@ fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
             BTreeMap::new()
         }
         _ => {
-            crate::log!("counters: not read within {} s", COUNTERS.as_secs());
+            crate::log!("counters: not read within {} s", COUNTERS_LIMIT.as_secs());
             BTreeMap::new()
         }
-    }
-}
-
-/// Longest time a window can take by itself; iterations are bounded by the deadline alone.
-fn longest(window: Window) -> Duration {
-    match window {
-        Window::Duration(time) => time.into(),
-        Window::Iterations(_) => Duration::ZERO,
-        Window::Adaptive { at_most, .. } => at_most.into(),
-    }
-}
-
-/// The time that a window takes at least.
-fn shortest(window: Window) -> Duration {
-    match window {
-        Window::Duration(time) => time.into(),
-        Window::Iterations(_) => Duration::ZERO,
-        Window::Adaptive { at_least, .. } => at_least.into(),
     }
 }

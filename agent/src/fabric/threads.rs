@@ -17,7 +17,7 @@ use railgauge_wire::{
     link::{Endpoint, LinkSpec, Opened},
     measure::{Lane, Measurement},
     remedy::{self, Entry},
-    step::{Checked, Step, Stepped, Timing, Window},
+    step::{Step, Stepped, Timing, Window},
     terms::TestMetric,
     unit::Nanoseconds,
 };
@@ -298,11 +298,10 @@ fn alone(step: &mut Step, qps: &[u32]) -> Result<Option<usize>, Failure> {
 /// What two threads came to.
 fn sum(one: Stepped, other: Stepped) -> Stepped {
     match (one, other) {
-        (Stepped::Checked(a), Stepped::Checked(b)) => Stepped::Checked(Checked {
-            verified: a.verified + b.verified,
-            wrong: a.wrong + b.wrong,
-            first_wrong: a.first_wrong.or(b.first_wrong),
-        }),
+        (Stepped::Checked(mut sum), Stepped::Checked(more)) => {
+            sum += more;
+            Stepped::Checked(sum)
+        }
         (Stepped::Measured(a), Stepped::Measured(b)) => Stepped::Measured(Box::new(added(&a, &b))),
         // Who only served, and heard of nothing.
         (Stepped::Done, other) => other,

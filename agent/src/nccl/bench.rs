@@ -102,7 +102,7 @@ impl Bench {
         if collective.verify {
             self.say("the verifying operation before");
             self.once(&layout, collective)?;
-            add(&mut checked, self.compare(&layout, &values, 0)?);
+            checked += self.compare(&layout, &values, 0)?;
         }
         self.say("warming up");
         let cut = self.agree(&layout, collective)?;
@@ -118,12 +118,12 @@ impl Bench {
         };
         if verify_timed {
             self.say("verifying what the last timed operation left behind");
-            add(&mut checked, self.compare(&layout, &values, last)?);
+            checked += self.compare(&layout, &values, last)?;
         } else if collective.verify {
             self.say("the verifying operation after");
             self.fill(&layout, &values, collective)?;
             self.once(&layout, collective)?;
-            add(&mut checked, self.compare(&layout, &values, 0)?);
+            checked += self.compare(&layout, &values, 0)?;
         }
         self.say("idle");
         Ok(CollectiveMeasurement { times, batch: cut.batch, alone, checked, cpu, carried: None, algorithm: None })
@@ -179,7 +179,7 @@ impl Bench {
     fn compare(&self, layout: &Layout, values: &Values, slot: u64) -> Result<Checked, Failure> {
         let mut sum = Checked::default();
         for part in layout.output(slot) {
-            add(&mut sum, kernels::check_values(&self.stream, &self.receive, values, &part)?);
+            sum += kernels::check_values(&self.stream, &self.receive, values, &part)?;
         }
         Ok(sum)
     }
@@ -323,10 +323,4 @@ fn spin_until(moment: Nanoseconds) {
     while clock::now() < moment {
         std::hint::spin_loop();
     }
-}
-
-fn add(sum: &mut Checked, more: Checked) {
-    sum.verified += more.verified;
-    sum.wrong += more.wrong;
-    sum.first_wrong = sum.first_wrong.or(more.first_wrong);
 }

@@ -1,11 +1,9 @@
 //! What the NICs of both ends counted around a timed pass, as differences.
 
-use std::{
-    collections::{BTreeMap, HashMap, HashSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use railgauge_wire::{
+    case::COUNTERS_LIMIT,
     drivers::{counts_bytes, of_member},
     message::{Answer, Ask},
     terms::LinkLayer,
@@ -15,9 +13,6 @@ use tokio::task::JoinSet;
 
 use super::super::links::Link;
 use crate::cluster::Agent;
-
-/// How long reading counters may take; drivers that ask firmware take tens of milliseconds.
-const LIMIT: Duration = Duration::from_secs(5);
 
 /// Names and values of one end.
 pub(crate) type Counters = BTreeMap<String, u64>;
@@ -49,7 +44,7 @@ async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
         Some((name, number)) if number.parse::<u8>().is_ok() => (name, number.parse().unwrap_or(port)),
         _ => (device, port),
     };
-    match agent.ask(Ask::Counters { device: device.to_owned(), port }, LIMIT).await {
+    match agent.ask(Ask::Counters { device: device.to_owned(), port }, COUNTERS_LIMIT).await {
         Ok(Answer::Counters(counters)) => counters,
         // A device without counters is no failure: what cannot be checked is left unchecked, and the report says so.
         _ => Counters::new(),

@@ -7,7 +7,7 @@ use railgauge_wire::{
     measure::Measurement,
     message::{Answer, Ask},
     remedy,
-    step::{Checked, Pattern, Step, Stepped, Timing, Window, responder_takes_part},
+    step::{Checked, Pattern, Step, Stepped, Timing, responder_takes_part},
     unit::Nanoseconds,
 };
 
@@ -97,7 +97,7 @@ pub(super) fn is_bystander(failure: &Failure) -> bool {
 
 /// Longest time a timed pass may take.
 pub(super) fn limit(test: &Test) -> Duration {
-    test.deadline + test.warm_up + longest(test.window)
+    test.deadline + test.warm_up + test.window.at_most()
 }
 
 /// One verify pass if the test wants any; `iteration` makes its bytes differ from those of other passes.
@@ -196,22 +196,6 @@ pub(super) async fn attribute(failure: Failure, link: &Link) -> Failure {
     }
     let seen = Failure { remedy: None, ..failure };
     Failure { cause: format!("{}; noticed as: {seen}", lost.cause), ..lost }
-}
-
-pub(super) fn add(sum: &mut Checked, more: Checked) {
-    // What an agent claims may be anything: too much is judged with the sample, and must not end the task here.
-    sum.verified = sum.verified.saturating_add(more.verified);
-    sum.wrong = sum.wrong.saturating_add(more.wrong);
-    sum.first_wrong = sum.first_wrong.or(more.first_wrong);
-}
-
-/// Longest time a window can take by itself; iterations are bounded by the deadline alone.
-pub(super) fn longest(window: Window) -> Duration {
-    match window {
-        Window::Duration(time) => time.into(),
-        Window::Iterations(_) => Duration::ZERO,
-        Window::Adaptive { at_most, .. } => at_most.into(),
-    }
 }
 
 #[cfg(test)]

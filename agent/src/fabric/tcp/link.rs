@@ -134,6 +134,18 @@ fn settings(spec: &LinkSpec, spin: bool) -> std::collections::BTreeMap<String, S
     settings
 }
 
+/// Waits a while for a signal, or for the controller's word; whether there is one to be heard.
+fn is_readable(channel: &Channel, control: &Control) -> Result<bool, Failure> {
+    let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
+    let waited = wait::wait(on.map(|fd| (fd, READABLE)), Some(Duration::from_millis(100)));
+    let [said, _] =
+        waited.map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
+    if let Some(bell) = control.bell() {
+        bell.quiet();
+    }
+    Ok(said != 0)
+}
+
 impl Link for Tcp {
     fn opened(&self) -> Opened {
         self.opened.clone()
@@ -193,14 +205,7 @@ impl Link for Tcp {
         while self.turns == 0 {
             control.check(Stage::Measure)?;
             let channel = self.channel()?;
-            let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
-            let waited = wait::wait(on.map(|fd| (fd, READABLE)), Some(Duration::from_millis(100)));
-            let [said, _] = waited
-                .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
-            if let Some(bell) = control.bell() {
-                bell.quiet();
-            }
-            if said == 0 {
+            if !is_readable(channel, control)? {
                 continue;
             }
             match channel.hear()? {
@@ -274,10 +279,7 @@ impl Tcp {
         self.fits(pattern.size)?;
         let mut sum = Checked::default();
         for (qp, buffer) in (0..).zip(&self.front) {
-            let checked = buffer.check(pattern, qp)?;
-            sum.verified += checked.verified;
-            sum.wrong += checked.wrong;
-            sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
+            sum += buffer.check(pattern, qp)?;
         }
         Ok(Stepped::Checked(sum))
     }
@@ -358,10 +360,7 @@ impl Tcp {
         let (mut account, mut moved) = (None, unit::Bytes::ZERO);
         let mut ready = false;
         loop {
-            let Some(channel) = self.channel.as_mut().filter(|_| self.broken.is_none()) else {
-                let unjoined = || Failure::new(Stage::Measure, Kind::Internal, "the link is not joined");
-                return Err(self.broken.clone().unwrap_or_else(unjoined));
-            };
+            let channel = self.channel()?;
             if !std::mem::replace(&mut ready, true) {
                 control.ready();
                 if control.led().is_some() {
@@ -374,14 +373,7 @@ impl Tcp {
                 return Ok(account.map_or(Stepped::Done, |account| Stepped::Measured(Box::new(served(account)))));
             }
             control.check(Stage::Measure)?;
-            let on = [channel.as_fd(), control.bell().map_or(channel.as_fd(), AsFd::as_fd)];
-            let waited = wait::wait(on.map(|fd| (fd, READABLE)), Some(Duration::from_millis(100)));
-            let [said, _] = waited
-                .map_err(|error| Failure::new(Stage::Measure, Kind::Internal, format!("waiting failed: {error}")))?;
-            if let Some(bell) = control.bell() {
-                bell.quiet();
-            }
-            if said == 0 {
+            if !is_readable(channel, control)? {
                 continue;
             }
             let pass = match channel.hear() {

@@ -103,10 +103,7 @@ impl VerbsEnd {
         for i in 0..self.connection.pairs.len() {
             let place = self.progress.received[i]
                 .map_or_else(|| self.resources.layout.incoming(i), |n| self.receive_place(i, n));
-            let checked = self.resources.region.backing().check(place, pattern, i as u32)?;
-            sum.verified += checked.verified;
-            sum.wrong += checked.wrong;
-            sum.first_wrong = sum.first_wrong.or(checked.first_wrong);
+            sum += self.resources.region.backing().check(place, pattern, i as u32)?;
         }
         Ok(sum)
     }

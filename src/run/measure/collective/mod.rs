@@ -33,10 +33,7 @@ use super::super::{
     rails::devices,
     spine::now,
 };
-use super::{
-    case::{HostAgent, Tried},
-    steps::{add, longest},
-};
+use super::case::{HostAgent, Tried};
 use crate::cluster::Agent;
 use railgauge_model::journal::event::{Case, LinkRecord, Outcome, RankAccount, Sample};
 use railgauge_model::{
@@ -261,7 +258,7 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
             format!("{} bytes cannot be divided into {} elements for {ranks} ranks", cell.size, manner.datatype.word());
         return Err(wrong(cause).remedy(remedy::DIVISIBLE_SIZES));
     }
-    let limit = test.deadline + test.warm_up + longest(test.window);
+    let limit = test.deadline + test.warm_up + test.window.at_most();
     let limit_ms = milliseconds(limit);
     let asked = Instant::now();
     let accounts: Vec<CollectiveMeasurement> = on_all(group, |_, agent, link| {
@@ -302,7 +299,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
     let alone: Vec<&[Nanoseconds]> = accounts.iter().map(|account| account.alone.as_slice()).collect();
     let mut checked = railgauge_wire::step::Checked::default();
     for account in accounts {
-        add(&mut checked, account.checked);
+        checked += account.checked;
     }
     let ranks = (0..).zip(&group.members).zip(accounts).map(|((rank, member), account)| {
         let own = times::distribution(&account.times, batch);

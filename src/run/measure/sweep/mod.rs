@@ -7,9 +7,11 @@
 //! | [`pace`] | when the flows of a round go on to the next cell |
 //! | `flight` | a case that both ends were told of, and their answers |
 //! | `account` | both answers as one sample |
+//! | `offset` | how far the clocks of both ends are apart |
 
 mod account;
 mod flight;
+mod offset;
 pub(crate) mod pace;
 #[cfg(test)]
 mod tests;
@@ -26,19 +28,17 @@ use railgauge_model::{
     schedule::Cell,
 };
 use railgauge_wire::{
-    case::CaseSpec,
+    case::{COUNTERS_LIMIT, CaseSpec},
     failure::{Failure, Kind, Stage},
     link::LinkId,
     message::Ask,
     step::Timing,
-    unit::{Bytes, Nanoseconds, NanosecondsI64},
+    unit::{Bytes, Nanoseconds},
 };
-use tokio::task::JoinHandle;
 
-use self::{flight::Flight, pace::Place};
+use self::{flight::Flight, offset::Offset, pace::Place};
 use super::{
     super::{
-        clocks,
         links::{self, Link, Wanted},
         spine::now,
     },
@@ -47,12 +47,10 @@ use super::{
 };
 use crate::cluster::Agent;
 
-/// What reading the counters may take at each end, beside its steps.
-const COUNTERS: Duration = Duration::from_secs(5);
 /// What the controller waits longer than the agents, which give up first and in their own words.
 const MARGIN: Duration = Duration::from_secs(2);
-/// Age after which the clocks of two hosts are compared again: they drift apart by some microseconds a second.
-const CLOCKS_HOLD: Duration = Duration::from_secs(5);
+/// How long an agent may take to say what time it is.
+const PULSE: Duration = Duration::from_secs(5);
 
 /// The cases of a flow on one link, with everything that they need.
 pub(crate) struct Sweep {
@@ -177,7 +175,7 @@ impl Sweep {
     fn limit(&self) -> Duration {
         let test = self.test();
         let verify = if test.verify { 8 * test.deadline } else { Duration::ZERO };
-        limit_of_pass(test) + verify + 2 * test.deadline + 2 * COUNTERS + MARGIN
+        limit_of_pass(test) + verify + 2 * test.deadline + 2 * COUNTERS_LIMIT + MARGIN
     }
 }
 
@@ -192,43 +190,6 @@ struct Course {
     since: Instant,
     accounted: Nanoseconds,
     offset: Option<Offset>,
-}
-
-/// The responder's clock minus the initiator's.
-struct Offset {
-    known: Option<NanosecondsI64>,
-    read: Instant,
-    reading: Option<JoinHandle<Result<NanosecondsI64, Failure>>>,
-}
-
-impl Offset {
-    fn read(ends: &(Agent, Agent)) -> JoinHandle<Result<NanosecondsI64, Failure>> {
-        let (from, to) = ends.clone();
-        tokio::spawn(async move { clocks::apart(&from, &to).await })
-    }
-
-    fn new(ends: &(Agent, Agent)) -> Self {
-        Self { known: None, read: Instant::now(), reading: Some(Self::read(ends)) }
-    }
-
-    /// What it is, read anew if that was a while ago.
-    async fn now(&mut self, ends: &(Agent, Agent)) -> Result<NanosecondsI64, Failure> {
-        if self.reading.is_none() && self.read.elapsed() > CLOCKS_HOLD {
-            (self.read, self.reading) = (Instant::now(), Some(Self::read(ends)));
-        }
-        if let Some(reading) = self.reading.take() {
-            match reading.await {
-                // What was known before is better than nothing: a lost host shows itself elsewhere.
-                Ok(Err(_)) if self.known.is_some() => {}
-                Ok(known) => self.known = Some(known?),
-                Err(error) => {
-                    let cause = format!("comparing the clocks was given up: {error}");
-                    return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
-                }
-            }
-        }
-        self.known.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "the clocks were not compared"))
-    }
 }
 
 impl Course {
@@ -266,9 +227,9 @@ impl Course {
 
     /// Runs the cases until none is left or one fails.
     async fn all(&mut self, link: &Link, mut started_at: String, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
-        let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS) + MARGIN);
+        let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS_LIMIT) + MARGIN);
         let pass = limit_of_pass(self.sweep.test());
-        let beat = pass + COUNTERS;
+        let beat = pass + PULSE;
         let (mut begun, mut overdue) = (Instant::now(), Instant::now() + beat);
         loop {
             self.tell();
@@ -316,7 +277,7 @@ impl Course {
     async fn has_pulse(&self) -> bool {
         let ask = |agent: &Agent| {
             let agent = agent.clone();
-            async move { agent.ask(Ask::Clock, COUNTERS).await }
+            async move { agent.ask(Ask::Clock, PULSE).await }
         };
         let (from, to) = tokio::join!(ask(&self.ends.0), ask(&self.ends.1));
         from.is_ok() && to.is_ok()

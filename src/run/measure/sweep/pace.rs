@@ -1,8 +1,8 @@
 //! Keeps the flows of a round together: every measurement of a round is to meet the traffic of the same cell.
 //!
-//! Flows that ran ahead by two cells, one measuring while another verified, scattered by ±55 % in the lab, where they scattered by
-//! ±17 % side by side (one run each of `bench/matrix-vs-shell`). So a round of several flows costs a round trip for each cell, and only a flow by itself
-//! is told of all its cells at once.
+//! Flows that ran ahead by two cells, one measuring while another verified, scattered by ±55 % in the lab, where they
+//! scattered by ±17 % side by side (one run each of `bench/matrix-vs-shell`). So a round of several flows costs a round trip
+//! for each cell, and only a flow by itself is told of all its cells at once.
 
 use std::sync::Arc;
 

@@ -1,0 +1,56 @@
+//! How far the clocks of both ends of a link are apart while a sweep goes on.
+
+use std::time::{Duration, Instant};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    unit::NanosecondsI64,
+};
+use tokio::task::JoinHandle;
+
+use super::super::super::clocks;
+use crate::cluster::Agent;
+
+/// Age after which the clocks of two hosts are compared again: they drift apart by some microseconds a second.
+const CLOCKS_HOLD: Duration = Duration::from_secs(5);
+
+/// The responder's clock minus the initiator's.
+pub(super) struct Offset {
+    known: Option<NanosecondsI64>,
+    read: Instant,
+    reading: Option<JoinHandle<Result<NanosecondsI64, Failure>>>,
+}
+
+impl Offset {
+    fn read(ends: &(Agent, Agent)) -> JoinHandle<Result<NanosecondsI64, Failure>> {
+        let (from, to) = ends.clone();
+        tokio::spawn(async move { clocks::apart(&from, &to).await })
+    }
+
+    /// Begins to compare them.
+    pub(super) fn new(ends: &(Agent, Agent)) -> Self {
+        Self { known: None, read: Instant::now(), reading: Some(Self::read(ends)) }
+    }
+
+    /// What it is, read anew if that was a while ago.
+    ///
+    /// # Errors
+    /// One of the agents is gone or does not answer, and nothing was known before.
+    pub(super) async fn now(&mut self, ends: &(Agent, Agent)) -> Result<NanosecondsI64, Failure> {
+        if self.reading.is_none() && self.read.elapsed() > CLOCKS_HOLD {
+            (self.read, self.reading) = (Instant::now(), Some(Self::read(ends)));
+        }
+        if let Some(reading) = self.reading.take() {
+            match reading.await {
+                // What was known before is better than nothing: a lost host shows itself elsewhere.
+                Ok(Err(_)) if self.known.is_some() => {}
+                Ok(known) => self.known = Some(known?),
+                Err(error) => {
+                    let cause = format!("comparing the clocks was given up: {error}");
+                    return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
+                }
+            }
+        }
+        self.known.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "the clocks were not compared"))
+    }
+}
