@@ -293,8 +293,13 @@ fn on_real_containers() {
         (scene, running)
     };
     let (scene, running) = started(1);
-    running.end().expect(0);
-    assert_eq!(scene.results().measured().len(), scene.results().planned().len());
+    let (ended, results) = (running.end(), scene.results());
+    assert_eq!(results.measured().len(), results.planned().len(), "{}", ended.said);
+    assert!(results.rows().iter().all(|row| row.verified > 0 && row.wrong == 0), "{}", ended.said);
+    // What was not sent again is a pass.
+    let again = results.sent_again().len();
+    assert_eq!(results.verdicts()["troubles"].as_array().unwrap().len(), again, "{}", ended.said);
+    ended.expect(if again == 0 { 0 } else { 3 });
     for name in &containers.names {
         assert_eq!(containers.says(name, "ls /root/.cache/railgauge"), "", "the agent's file is left");
     }

@@ -6,7 +6,7 @@ mod lab;
 #[path = "support/railgauge.rs"]
 mod railgauge;
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::path::PathBuf;
 
 use lab::{Borrowed, borrow, text};
 use railgauge::Scene;
@@ -96,20 +96,6 @@ fn nothing_is_left(lab: &Borrowed) {
     }
 }
 
-/// Cases that nothing speaks against but segments that TCP sent again, as it may on busy hosts: their number, or the bytes that
-/// passed the interface twice.
-fn sent_again(verdicts: &Value) -> BTreeSet<u64> {
-    let troubles = verdicts["troubles"].as_array().unwrap().iter();
-    let again = |trouble: &&Value| {
-        let [against, counters] =
-            ["against", "counters"].map(|list| trouble[list].as_array().cloned().unwrap_or_default());
-        let segments = |one: &Value| one["doubt"] == "loss" && one["counter"] == "tcp/RetransSegs";
-        let explained = |one: &Value| segments(one) || one["doubt"] == "foreign-bytes";
-        counters.iter().any(|one| one[1] == "tcp/RetransSegs") && against.iter().all(explained)
-    };
-    troubles.filter(again).map(|trouble| trouble["case"].as_u64().unwrap()).collect()
-}
-
 #[test]
 fn every_operation_of_iwarp() {
     lab::sound(|| {
@@ -137,7 +123,7 @@ fn every_operation_of_iwarp() {
         let results = scene.results();
         let (verdicts, rows) = (results.verdicts(), results.rows());
         // Everything was measured and verified, and what was not sent again is a pass.
-        let again = sent_again(&verdicts);
+        let again = results.sent_again();
         let status = if again.is_empty() { ("pass", 0) } else { ("inconclusive", 3) };
         assert_eq!(verdicts["status"], status.0, "{verdicts:#}");
         assert_eq!(verdicts["troubles"].as_array().unwrap().len(), again.len(), "{verdicts:#}");

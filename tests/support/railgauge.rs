@@ -229,6 +229,21 @@ impl Results {
         serde_json::from_str(&fs::read_to_string(self.path("verdicts.json")).unwrap()).unwrap()
     }
 
+    /// Cases that nothing speaks against but segments that TCP sent again, as it may on busy hosts: their number, or the bytes
+    /// that passed the interface twice.
+    pub fn sent_again(&self) -> BTreeSet<u64> {
+        let verdicts = self.verdicts();
+        let troubles = verdicts["troubles"].as_array().unwrap().iter();
+        let again = |trouble: &&Value| {
+            let [against, counters] =
+                ["against", "counters"].map(|list| trouble[list].as_array().cloned().unwrap_or_default());
+            let segments = |one: &Value| one["doubt"] == "loss" && one["counter"] == "tcp/RetransSegs";
+            let explained = |one: &Value| segments(one) || one["doubt"] == "foreign-bytes";
+            counters.iter().any(|one| one[1] == "tcp/RetransSegs") && against.iter().all(explained)
+        };
+        troubles.filter(again).map(|trouble| trouble["case"].as_u64().unwrap()).collect()
+    }
+
     /// report.html.
     pub fn report(&self) -> String {
         fs::read_to_string(self.path("report.html")).unwrap()
