@@ -108,7 +108,7 @@ fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    let end = runtime.block_on(async {
+    let (end, farewell) = runtime.block_on(async {
         tokio::spawn(interrupts(spine.clone()));
         tokio::spawn({
             let spine = spine.clone();
@@ -128,6 +128,7 @@ fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
     let gone = || !identity.is_at(&directory.journal());
     let exit = (!gone()).then(|| runtime.block_on(finish(&directory, end, shown, common, &spine)));
     let exit = exit.filter(|_| !gone()).unwrap_or_else(|| Ok(moved(&directory)));
+    runtime.block_on(farewell.said());
     // Agents that do not say goodbye end by themselves once their pipe is closed.
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     exit

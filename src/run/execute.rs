@@ -7,6 +7,7 @@ use std::{
 };
 
 use railgauge_wire::facts::HostFacts;
+use tokio::task::JoinHandle;
 
 use super::{
     aside::aside,
@@ -63,7 +64,8 @@ pub enum RunEnd {
 }
 
 /// Runs a plan. The first event (`Started` or `Resumed`) is the caller's; `follow_up` is asked after the tests if the plan
-/// wants suspects confirmed.
+/// wants suspects confirmed. The agents are let go while the caller goes on: it waits for the [`Farewell`] before the process
+/// ends.
 pub async fn execute(
     plan: Arc<Plan>,
     directory: &Directory,
@@ -71,13 +73,11 @@ pub async fn execute(
     binary: AgentBinary,
     follow_up: FollowUp,
     spine: &Spine,
-) -> RunEnd {
+) -> (RunEnd, Farewell) {
     let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
     let mut stages = hosts.stages;
     let end = measure(plan, directory, past, &follow_up, (&mut hosts, &mut stages), spine).await;
-    let closing = Instant::now();
-    hosts.close().await;
-    stages.close = closing.elapsed().into();
+    let farewell = Farewell(tokio::spawn(async move { hosts.close().await }));
     spine.emit(Event::Stages(stages));
     match &end {
         RunEnd::Complete => spine.emit(Event::Finished),
@@ -85,7 +85,19 @@ pub async fn execute(
         RunEnd::Prevented(why) => spine.emit(Event::Prevented { why: why.clone() }),
     }
     spine.sync();
-    end
+    (end, farewell)
+}
+
+/// Agents that are saying goodbye.
+#[must_use = "agents that are not waited for may be left on their hosts"]
+pub struct Farewell(JoinHandle<()>);
+
+impl Farewell {
+    /// Waits until every agent has ended and its file is off its host, or cannot be.
+    pub async fn said(self) {
+        // A goodbye that panicked is over, too.
+        let _ = self.0.await;
+    }
 }
 
 async fn measure(

@@ -37,7 +37,8 @@ struct Inner {
 
 /// Where a run is written down.
 struct Record {
-    journal: Journal,
+    /// `None` once the run has ended.
+    journal: Option<Journal>,
     log: std::fs::File,
     /// Bytes of the log that each host has taken.
     logged: HashMap<String, u64>,
@@ -74,7 +75,7 @@ impl Spine {
             let name = log.file_name().unwrap_or_default().to_string_lossy();
             std::io::Error::new(cause.kind(), format!("{name}: {cause}"))
         })?;
-        Ok(Self::over(Inner { record: Some(Record { journal, log, logged: HashMap::new() }), progress }))
+        Ok(Self::over(Inner { record: Some(Record { journal: Some(journal), log, logged: HashMap::new() }), progress }))
     }
 
     /// A spine that only shows, for commands that measure nothing.
@@ -90,7 +91,8 @@ impl Spine {
     pub fn emit(&self, event: Event) {
         let line = Line { at: now(), event };
         let mut inner = self.inner.lock();
-        match inner.record.as_mut().map_or(Ok(None), |record| record.journal.append(&line)) {
+        let journal = inner.record.as_mut().and_then(|record| record.journal.as_mut());
+        match journal.map_or(Ok(None), |journal| journal.append(&line)) {
             Ok(None) => {}
             Ok(Some(_)) => self.halt(Halt::NoSpace("no space left for results".into())),
             Err(error) => self.halt(Halt::NoSpace(format!("results cannot be written: {error}"))),
@@ -98,9 +100,11 @@ impl Spine {
         inner.progress.event(&line.event);
     }
 
-    /// Closes the journal and the log: nothing is recorded any more, and others may write to them.
+    /// Closes the journal: nothing is recorded any more, and others may write to it. The log still takes the last words of agents.
     pub fn close(&self) {
-        self.inner.lock().record = None;
+        if let Some(record) = &mut self.inner.lock().record {
+            record.journal = None;
+        }
     }
 
     /// Tells the progress how many outcomes are still to come.
@@ -120,7 +124,8 @@ impl Spine {
     /// Makes everything recorded so far safe against a power cut.
     pub fn sync(&self) {
         let inner = self.inner.lock();
-        if let Some(Err(error)) = inner.record.as_ref().map(|record| record.journal.sync()) {
+        let journal = inner.record.as_ref().and_then(|record| record.journal.as_ref());
+        if let Some(Err(error)) = journal.map(Journal::sync) {
             self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
         }
     }

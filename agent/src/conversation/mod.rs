@@ -29,6 +29,7 @@ mod requests;
 use std::process::ExitCode;
 
 use crate::{
+    facts::idle,
     system::{limits, process},
     verbs::scatter,
 };
@@ -45,6 +46,7 @@ pub fn run() -> ExitCode {
                 return ExitCode::from(2);
             }
             outlet.announce();
+            idle::begin();
             requests::answer_all(inlet, &outlet)
         }
         Err(error) => {

@@ -12,8 +12,13 @@
 //! Hardware counters are cached by the kernel for `lifespan` milliseconds; this waits that long first, so that what is
 //! read is not older than the request.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     drivers::MEMBERS,
     failure::{Failure, Kind, Stage},
@@ -38,7 +43,7 @@ const TCP: [&str; 7] =
 /// There is no such device, port or interface.
 pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
     let mut found = BTreeMap::new();
-    let Places { port, hardware, interface, members } = places(tree, device, port)?;
+    let Places { port, hardware, interface, members } = lasting(tree, device, port)?;
     if let Some(path) = &hardware {
         let lifespan = tree.value::<u64>(format!("{path}/lifespan")).unwrap_or(0).min(LIFESPAN);
         std::thread::sleep(Duration::from_millis(if lifespan == 0 { 0 } else { lifespan + 1 }));
@@ -72,7 +77,33 @@ fn of_interface(tree: &Tree, interface: &str, prefix: &str, into: &mut BTreeMap<
     }
 }
 
+/// How long places count as they were found. To find the interface of a port, all of its GIDs are read: Soft-RoCE has 1024 of them,
+/// which takes longer than the counters (130 ms in the lab's emulated hosts, before and after every window).
+const LASTING: Duration = Duration::from_secs(60);
+
+/// A port of a device, below a root.
+type Key = (PathBuf, String, u8);
+
+/// Places that were found, and when.
+static FOUND: Mutex<BTreeMap<Key, (Instant, Places)>> = Mutex::new(BTreeMap::new());
+
+/// [`places`], as they were found a short while ago if everything is still there.
+fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
+    let key = (tree.root().to_owned(), device.to_owned(), port);
+    let known = FOUND.lock().get(&key).filter(|(at, _)| at.elapsed() < LASTING).map(|(_, places)| places.clone());
+    if let Some(known) = known.filter(|known| known.are_there(tree)) {
+        return Ok(known);
+    }
+    let found = places(tree, device, port)?;
+    // An interface that is not there may come.
+    if found.interface.is_some() {
+        FOUND.lock().insert(key, (Instant::now(), found.clone()));
+    }
+    Ok(found)
+}
+
 /// Where the counters of a port and the interface behind it, or of an interface, are.
+#[derive(Debug, Clone)]
 struct Places {
     /// Folder of the port; `None` for an interface.
     port: Option<String>,
@@ -82,6 +113,14 @@ struct Places {
     interface: Option<String>,
     /// Members of the bond that the interface is, as far as the port uses them.
     members: Vec<String>,
+}
+
+impl Places {
+    /// Whether a tree still has all of them.
+    fn are_there(&self, tree: &Tree) -> bool {
+        let interfaces = self.interface.iter().chain(&self.members).map(|name| format!("sys/class/net/{name}"));
+        self.port.iter().chain(&self.hardware).cloned().chain(interfaces).all(|path| tree.has(path))
+    }
 }
 
 fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
@@ -189,6 +228,27 @@ mod tests {
                 ("netdev/tx_bytes", 99)
             ]
         );
+    }
+
+    #[test]
+    fn the_interface_of_a_port_is_looked_for_once_and_again_when_it_is_gone() {
+        let root = tempfile::tempdir().unwrap();
+        let port = "sys/class/infiniband/mlx5_0/ports/1";
+        let behind = |interface: &str| {
+            write(root.path(), &format!("{port}/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0001\n");
+            write(root.path(), &format!("{port}/gid_attrs/ndevs/0"), &format!("{interface}\n"));
+            write(root.path(), &format!("sys/class/net/{interface}/statistics/tx_bytes"), "99\n");
+        };
+        let counted = || read(&Tree::new(root.path()), "mlx5_0", 1).unwrap().len();
+        behind("nowhere0");
+        assert_eq!(counted(), 1);
+        // No GID is read once more.
+        fs::remove_dir_all(root.path().join(port).join("gids")).unwrap();
+        assert_eq!(counted(), 1);
+        fs::remove_dir_all(root.path().join("sys/class/net/nowhere0")).unwrap();
+        assert_eq!(counted(), 0);
+        behind("nowhere1");
+        assert_eq!(counted(), 1);
     }
 
     #[test]

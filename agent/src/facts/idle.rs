@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Mutex,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -14,6 +16,8 @@ use crate::system::tree::Tree;
 
 /// Shortest time between both looks: shorter ones mistake a single packet for traffic.
 const APART: Duration = Duration::from_millis(200);
+/// Oldest first look that is still used: what it saw then should be what the run is about to meet.
+const OLDEST: Duration = Duration::from_secs(5);
 /// Words of four bytes are what InfiniBand's data counters count.
 const WORD: u64 = 4;
 
@@ -28,6 +32,26 @@ pub(crate) struct Look {
     processors: Option<(u64, u64)>,
     interfaces: BTreeMap<String, Bytes>,
     ports: BTreeMap<(String, u8), Bytes>,
+}
+
+/// The first look of this process, until somebody has taken it.
+static FIRST: Mutex<Option<JoinHandle<Look>>> = Mutex::new(None);
+
+/// Looks for the first time, in a thread of its own: the time apart passes while the controller and the agent greet each other. A
+/// device whose counters cannot be read holds up who asks for the facts, not the greeting.
+pub(crate) fn begin() {
+    // Without a thread the first look is the caller's of `first`.
+    let look = thread::Builder::new().name("look".into()).spawn(|| Look::now(&Tree::host()));
+    if let (Ok(look), Ok(mut first)) = (look, FIRST.lock()) {
+        *first = Some(look);
+    }
+}
+
+/// The look that [`begin`] has taken; one of now where there is none, or an old one.
+pub(crate) fn first(tree: &Tree) -> Look {
+    let begun = FIRST.lock().ok().and_then(|mut first| first.take());
+    let look = begun.and_then(|look| look.join().ok()).filter(|look| look.at.elapsed() <= OLDEST);
+    look.unwrap_or_else(|| Look::now(tree))
 }
 
 impl Look {
@@ -56,7 +80,7 @@ impl Look {
 
     /// Looks again, not too early, and writes what happened in between into the facts.
     pub(crate) fn again(self, tree: &Tree, facts: &mut HostFacts) {
-        std::thread::sleep(APART.saturating_sub(self.at.elapsed()));
+        thread::sleep(APART.saturating_sub(self.at.elapsed()));
         let later = Self::now(tree);
         let seconds = (later.at - self.at).as_secs_f64();
         // Some drivers gather statistics once a second: then nothing moves in between, or a second's worth does.
@@ -99,4 +123,21 @@ fn processors(tree: &Tree) -> Option<(u64, u64)> {
     let times: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
     let idle = times.get(3)?.checked_add(times.get(4).copied().unwrap_or(0))?;
     Some((idle, times.iter().try_fold(0, |sum: u64, time| sum.checked_add(*time))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_that_was_begun_is_used_once() {
+        let begun = Instant::now();
+        begin();
+        thread::sleep(Duration::from_millis(20));
+        let asked = Instant::now();
+        let tree = Tree::host();
+        let at = first(&tree).at;
+        assert!(at >= begun && at < asked, "{:?} after it began", at - begun);
+        assert!(first(&tree).at >= asked);
+    }
 }

@@ -82,10 +82,10 @@ impl Live {
     }
 }
 
-/// What this host is, and how idle it was meanwhile. Takes a fifth of a second at least.
+/// What this host is, and how idle it was since the process began. Takes until a fifth of a second has passed since then.
 pub(crate) fn here() -> HostFacts {
     let (tree, root) = (Tree::host(), Tree::host());
-    let look = idle::Look::now(&root);
+    let look = idle::first(&root);
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
     facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();

@@ -61,6 +61,11 @@ impl Tree {
         Self::new(root())
     }
 
+    /// Its root directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Whether it is the tree of the host that this process runs on, whose kernel answers for what is in it.
     pub(crate) fn is_here(&self) -> bool {
         self.root == Path::new("/")

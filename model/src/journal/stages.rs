@@ -30,17 +30,14 @@ pub struct Stages {
     pub windows: Nanoseconds,
     /// Everything else in the rounds: counters, waiting for each other and for the controller, changes of the cluster.
     pub waiting: Nanoseconds,
-    /// Judging what suspects are to be measured again. The page is made after the run and is not in it.
+    /// Judging what suspects are to be measured again. After the run the page is made while the agents are let go; neither is in it.
     pub judging: Nanoseconds,
-    /// Saying goodbye to the agents.
-    pub close: Nanoseconds,
 }
 
 impl Stages {
     /// Every part by its name, in the order of a run.
-    pub fn parts(&self) -> [(&'static str, Nanoseconds); 12] {
-        let Self { connect, deploy, start, facts, planning, open, verify, warm_up, windows, waiting, judging, close } =
-            *self;
+    pub fn parts(&self) -> [(&'static str, Nanoseconds); 11] {
+        let Self { connect, deploy, start, facts, planning, open, verify, warm_up, windows, waiting, judging } = *self;
         [
             ("connect", connect),
             ("deploy", deploy),
@@ -53,7 +50,6 @@ impl Stages {
             ("windows", windows),
             ("waiting", waiting),
             ("judging", judging),
-            ("close", close),
         ]
     }
 
@@ -124,7 +120,6 @@ impl AddAssign for Stages {
         add(&mut self.windows, more.windows);
         add(&mut self.waiting, more.waiting);
         add(&mut self.judging, more.judging);
-        add(&mut self.close, more.close);
     }
 }
 
