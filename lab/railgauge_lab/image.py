@@ -20,10 +20,10 @@ PROGRAMS = [
 ]
 # Newer OpenSSH splits its daemon; older ones do not have these.
 PROGRAMS_IF_THERE = ["/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth"]
-# Opened at run time, so that no program names them: the providers of Soft-RoCE and siw, what the agent is linked
-# with, and the unwinder that thread cancellation opens.
+# Opened at run time, so that no program names them: the providers of Soft-RoCE and siw, what the agent is linked with (for an old
+# C library its former parts too), and the unwinder that thread cancellation opens.
 LIBRARIES = ["libibverbs/librxe-rdmav*.so", "libibverbs/libsiw-rdmav*.so", "librdmacm.so.1", "libibverbs.so.1",
-             "libgcc_s.so.1", "libm.so.6", "libnss_files.so.2"]
+             "libgcc_s.so.1", "libm.so.6", "libnss_files.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"]
 DATA = ["/etc/libibverbs.d/rxe.driver", "/etc/libibverbs.d/siw.driver", "/usr/lib/tc/*.dist"]
 
 # `op` is the user that is not root: plans that log in as an ordinary user can be tried too.
