@@ -75,6 +75,17 @@ fn what_cannot_be_fetched_is_told_apart_from_what_is_wrong() {
 }
 
 #[test]
+fn an_agent_that_cannot_be_built_for_want_of_a_tool_is_told_by_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut dist = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("dist"));
+    dist.args(["--agent", "aarch64", "-o"]).arg(folder.path().join("out")).env("PIP_NO_INDEX", "1");
+    dist.env("RAILGAUGE_DIST_CACHE", folder.path().join("cache")).env("PIP_FIND_LINKS", folder.path());
+    let output = dist.env("PIP_CONFIG_FILE", "/dev/null").output().unwrap();
+    assert_eq!(output.status.code(), Some(77), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
 fn a_program_that_does_not_end_is_a_problem() {
     let folder = tempfile::tempdir().unwrap();
     let output = python(folder.path(), "shell.run('sleep', '60', timeout=0.2)");

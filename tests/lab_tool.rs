@@ -215,7 +215,13 @@ fn a_lab_whose_user_is_gone_takes_itself_down() {
 fn wrong_words_are_told_apart_from_failures() {
     lab::sound(|| {
         let Some(lab) = two_hosts() else { return };
-        for words in [&["ssh", "9", "true"][..], &["link", "1.7", "down"], &["up", "0"], &["link", "x", "up"]] {
+        for words in [
+            &["ssh", "9", "true"][..],
+            &["link", "1.7", "down"],
+            &["up", "0"],
+            &["up", "2", "--arm", "3"],
+            &["link", "x", "up"],
+        ] {
             assert_eq!(lab.run(words).status.code(), Some(2), "{words:?}");
         }
         assert_eq!(lab.run(&["up", "2"]).status.code(), Some(70), "the lab is up already");

@@ -1,12 +1,14 @@
 """The programs of a release: agents for old C libraries, and the controller."""
+import filecmp
 import os
 import re
 import shutil
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from .fetch import ARM, Zig, rust_for_arm, rustc_wrapper
-from .shell import ROOT, Problem, Unavailable, cargo, run, say, skipped
+from .shell import ROOT, Problem, Unavailable, cargo, run, say, skipped, write
 
 X86 = "x86_64-unknown-linux-gnu"
 TARGET = ROOT / "target/dist"
@@ -45,17 +47,22 @@ def check_glibc(file, limit):
     return needed
 
 
+def copy_changed(source, target):
+    """Copy a file with its time, but not over one that is the same: another ./dist may be compiling with it."""
+    if not Path(target).exists() or not filecmp.cmp(source, target, shallow=False):
+        shutil.copy2(source, target)
+
+
 def headers(into, zig):
     """The headers of libibverbs and librdmacm, and the words for pkg-config and clang that name them and nothing to link: the
     agent opens the libraries when it needs them. Headers of the C library are zig's, since sizes of its types differ between
     architectures (pthread_mutex_t); those of the machine come last."""
     include = Path(run("pkg-config", "--variable=includedir", "libibverbs").strip())
     for folder in ("infiniband", "rdma"):
-        shutil.copytree(include / folder, into / "include" / folder, dirs_exist_ok=True)
+        shutil.copytree(include / folder, into / "include" / folder, copy_function=copy_changed, dirs_exist_ok=True)
     for name in ("libibverbs", "librdmacm"):
         version = run("pkg-config", "--modversion", name).strip()
-        (into / f"{name}.pc").write_text(
-            f"Name: {name}\nDescription: headers\nVersion: {version}\nCflags: -I{into}/include\n", encoding="utf-8")
+        write(into / f"{name}.pc", f"Name: {name}\nDescription: headers\nVersion: {version}\nCflags: -I{into}/include\n")
     folders = [zig.headers / part for part in ("aarch64-linux-gnu", "generic-glibc", "aarch64-linux-any", "any-linux-any")]
     clang = " ".join(f"-isystem {folder}" for folder in [*folders, include])
     return {"PKG_CONFIG_LIBDIR": str(into), "PKG_CONFIG_PATH": "", "PKG_CONFIG_ALLOW_CROSS": "1",
@@ -77,10 +84,11 @@ def check_types(bindings, target, glibc, zig, env):
             raise Problem(f"{bindings} does not say how large {name} is")
         code.append(f'_Static_assert(sizeof(struct {name}) == {size[1]}, "{name}");')
     architecture = target.split("-", maxsplit=1)[0]
-    file = TARGET / f"types-{architecture}.c"
-    file.write_text("\n".join(code) + "\n", "utf-8")
-    run(zig.zig, "cc", "-target", f"{architecture}-linux-gnu.{glibc}", f"-I{TARGET}/include", "-c", file, "-o",
-        file.with_suffix(".o"), env=env)
+    with tempfile.TemporaryDirectory(dir=TARGET) as folder:
+        file = Path(folder) / "types.c"
+        file.write_text("\n".join(code) + "\n", "utf-8")
+        run(zig.zig, "cc", "-target", f"{architecture}-linux-gnu.{glibc}", f"-I{TARGET}/include", "-c", file, "-o",
+            file.with_suffix(".o"), env=env)
 
 
 class Builder:

@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from .shell import Problem, Unavailable, cache, fetched, run, say
+from .shell import Problem, Unavailable, cache, fetched, run, say, write
 
 ARM = "aarch64-unknown-linux-gnu"
 TOOLS = Path(__file__).with_name("tools.txt")
@@ -145,7 +145,7 @@ def rustc_wrapper(folder, into):
     """A program that runs the unpacked compiler with its own libraries."""
     libraries = folder / "usr/lib/x86_64-linux-gnu"
     file = into / "rustc-for-aarch64"
-    file.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {folder}/usr/bin/rustc "$@"\n', encoding="utf-8")
+    write(file, f'#!/bin/sh\nLD_LIBRARY_PATH={libraries} exec {folder}/usr/bin/rustc "$@"\n')
     file.chmod(0o755)
     return file
 

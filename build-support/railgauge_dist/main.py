@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 from . import check, pack
-from .build import X86, Builder, check_glibc, debug_controller, newest_glibc, own_agent
+from .build import AGENTS, X86, Builder, check_glibc, debug_controller, newest_glibc, own_agent
 from .licences import third_party
+from .pack import put
 from .shell import ROOT, Problem, Unavailable, run, say, skipped
 
 
@@ -61,6 +62,20 @@ def make(arguments):
     say(f"done: {out}")
 
 
+def make_agent(architecture, out):
+    """Build the agent of one architecture alone, into `out`."""
+    agent = next(agent for agent in AGENTS if agent.target.startswith(f"{architecture}-"))
+    name, _ = commit()
+    built = Builder(name).agent(agent)
+    out.mkdir(parents=True, exist_ok=True)
+    put(built, out / agent.name, 0o755)
+    say(f"done: {out / agent.name}")
+
+
+# Exit status where something must be fetched that cannot be had here: what automake and meson call a skipped test.
+UNAVAILABLE = 77
+
+
 def main(words):
     """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="./dist", description="Makes a release: a tarball and a Debian package with the "
@@ -70,12 +85,20 @@ def main(words):
                         help="with an unoptimised controller, to try everything else; not for use on a cluster")
     parser.add_argument("--glibc", nargs=2, metavar=("FILE", "VERSION"),
                         help="only check that a program starts with this version of glibc")
+    parser.add_argument("--agent", choices=[agent.target.split("-", maxsplit=1)[0] for agent in AGENTS], metavar="ARCHITECTURE",
+                        help="build only the agent for x86_64 or aarch64, and put it into the folder of --output; ends with status "
+                             f"{UNAVAILABLE} where something for it cannot be fetched")
     arguments = parser.parse_args(words)
     try:
         if arguments.glibc:
             print(f"needs glibc {check_glibc(*arguments.glibc)}")
+        elif arguments.agent:
+            make_agent(arguments.agent, arguments.output.resolve())
         else:
             make(arguments)
+    except Unavailable as problem:
+        print(f"dist: {problem}", file=sys.stderr)
+        return UNAVAILABLE if arguments.agent else 1
     except Problem as problem:
         print(f"dist: {problem}", file=sys.stderr)
         return 1

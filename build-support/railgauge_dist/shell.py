@@ -81,6 +81,12 @@ def cache():
     return folder.resolve()
 
 
+def write(file, text):
+    """Write a file, but not one that is the same already: another ./dist may be reading it."""
+    if not file.exists() or file.read_text("utf-8") != text:
+        file.write_text(text, "utf-8")
+
+
 def cargo():
     """The cargo to build with."""
     return os.environ.get("CARGO", "cargo")

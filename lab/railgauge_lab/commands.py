@@ -43,12 +43,15 @@ def parser():
     host = ("host", {"type": int, "metavar": "I", "help": "number of the host"})
     port = ("port", {"metavar": "I[.NIC]", "help": "a host, or one of its NICs, counted from 0"})
     rest = ("words", {"nargs": argparse.REMAINDER, "metavar": "CMD", "help": "command and arguments"})
-    command("check", lambda lab, _: lab.check(), "whether this machine can run a lab: exit code 77 and why if not")
-    command("build", lambda lab, _: lab.build() and None, "make the guests' kernel and image; `up` does so too")
+    arm = ("--arm", {"action": "store_true", "help": "also for Arm guests"})
+    command("check", lambda lab, o: lab.check(o.arm), "whether this machine can run a lab: exit code 77 and why if not", arm)
+    command("build", lambda lab, o: lab.build(o.arm), "make the guests' kernel and image; `up` does so too", arm)
     command("up", up, "start N hosts; returns when ssh works on all of them",
             ("hosts", {"type": int, "metavar": "N"}),
             ("--nics", {"type": int, "default": 1, "choices": [1, 2], "help": "fabric NICs, one per rail"}),
             ("--mtu", {"type": int, "default": LARGEST_MTU, "help": "MTU of the fabric NICs (default %(default)s)"}),
+            ("--arm", {"type": int, "action": "append", "default": [], "metavar": "I",
+                       "help": "make host number I an Arm host (aarch64); may be given several times"}),
             ("--while", {"type": int, "metavar": "PID", "dest": "process", "help": "end the lab when PID ends"}))
     command("down", lambda lab, _: lab.down(), "end all hosts and leave nothing behind but the cached image")
     command("status", status, "what every host is doing; exit code 70 if one died by itself",
@@ -81,7 +84,10 @@ def up(lab, options):
         raise Usage(f"a lab has 1 to {MOST_HOSTS} hosts, not {options.hosts}")
     if not 576 <= options.mtu <= LARGEST_MTU:
         raise Usage(f"the MTU is 576 to {LARGEST_MTU}, not {options.mtu}")
-    lab.up(options.hosts, options.nics, options.mtu)
+    wrong = [host for host in options.arm if not 1 <= host <= options.hosts]
+    if wrong:
+        raise Usage(f"--arm {wrong[0]}: this lab has hosts 1 to {options.hosts}")
+    lab.up(options.hosts, options.nics, options.mtu, options.arm)
     if options.process is not None:
         down_after(lab, options.process)
     print(f"{options.hosts} hosts up; `ssh -F {lab.settings.ssh_config} lab1` reaches the first")
@@ -94,6 +100,7 @@ def status(lab, options):
     for machine in lab.machines():
         rows.append({
             "host": machine.name, "state": machine.state(), "pid": machine.pid(),
+            "architecture": lab.architecture(machine.host).name,
             "ssh": f"{settings.ssh_address(machine.host)}:{SSH_PORT}",
             "fabric": [settings.fabric_address(nic, machine.host) for nic in range(nics)],
             "trouble": machine.trouble() + (lab.clock_trouble(machine) if options.clocks else []),

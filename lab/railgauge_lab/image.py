@@ -1,14 +1,14 @@
-"""The guests' root file system: one initramfs of programs of this machine, shared by every host of a lab."""
-import glob
+"""The guests' root file system: one initramfs for each architecture, shared by all of its hosts of a lab. Programs come from
+this machine or, for another architecture, from Debian's packages."""
 import hashlib
 import os
-import re
 import stat
-import subprocess
 from pathlib import Path
 
-from .errors import LabError, Unavailable
+from .architecture import X86
+from .errors import Unavailable
 from .process import run
+from .userland import MERGED, Own
 
 BUSYBOX = "/usr/bin/busybox"
 GUEST = Path(__file__).resolve().parent.parent / "guest"
@@ -20,11 +20,10 @@ PROGRAMS = [
 ]
 # Newer OpenSSH splits its daemon; older ones do not have these.
 PROGRAMS_IF_THERE = ["/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth"]
-# Opened at run time, so that no program names them: the providers of Soft-RoCE and siw, what the agent is linked
-# with, and the unwinder that thread cancellation opens.
+# Opened at run time, so that no program names them: the providers of Soft-RoCE and siw, what the agent is linked with (for an old
+# C library its former parts too), and the unwinder that thread cancellation opens.
 LIBRARIES = ["libibverbs/librxe-rdmav*.so", "libibverbs/libsiw-rdmav*.so", "librdmacm.so.1", "libibverbs.so.1",
-             "libgcc_s.so.1", "libm.so.6", "libnss_files.so.2"]
-LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu"]
+             "libgcc_s.so.1", "libm.so.6", "libnss_files.so.2", "libpthread.so.0", "libdl.so.2", "librt.so.1"]
 DATA = ["/etc/libibverbs.d/rxe.driver", "/etc/libibverbs.d/siw.driver", "/usr/lib/tc/*.dist"]
 
 # `op` is the user that is not root: plans that log in as an ordinary user can be tried too.
@@ -38,35 +37,36 @@ ACCOUNTS = {
     "/etc/shells": "/bin/bash\n/bin/sh\n",
     "/etc/inittab": "::sysinit:/lab/boot\n",
 }
-# As on today's distributions, these are links into /usr.
-MERGED = ["bin", "sbin", "lib", "lib64"]
 FOLDERS = ["usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "proc", "sys", "dev", "tmp", "run", "root", "mnt",
            "var/empty", "var/tmp", "home/op"]
 
 
-def missing_programs():
-    """Programs of the image that this machine lacks."""
-    return [name for name in [*PROGRAMS, BUSYBOX, "/etc/libibverbs.d/rxe.driver"] if not os.path.exists(name)]
+OWN = Own(X86)
 
 
-def fingerprint(kernel):
+def missing_programs(userland=OWN):
+    """Programs of the image that are not there."""
+    return [name for name in [*PROGRAMS, BUSYBOX, "/etc/libibverbs.d/rxe.driver"] if not userland.has(name)]
+
+
+def fingerprint(kernel, userland):
     """Changes when anything that goes into the image does."""
     digest = hashlib.sha256(repr((ACCOUNTS, FOLDERS)).encode())
     for path in sorted(GUEST.iterdir()):
         digest.update(path.read_bytes())
-    for path in sorted([*modules_of(kernel), *map(Path, [*PROGRAMS, *existing(), BUSYBOX])]):
+    files = [*PROGRAMS, *existing(userland), BUSYBOX]
+    for path in sorted([*modules_of(kernel), *map(userland.file, files)]):
         status = path.stat()
         digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\n".encode())
     return digest.hexdigest()
 
 
-def existing():
-    """Optional programs, libraries and data files that this machine has."""
-    found = [name for name in PROGRAMS_IF_THERE if os.path.exists(name)]
+def existing(userland):
+    """Optional programs, libraries and data files that are there."""
+    found = [name for name in PROGRAMS_IF_THERE if userland.has(name)]
     for pattern in LIBRARIES:
-        hits = [hit for folder in LIBRARY_FOLDERS for hit in glob.glob(f"{folder}/{pattern}")]
-        found += hits[:1]
-    return found + [hit for pattern in DATA for hit in glob.glob(pattern)]
+        found += userland.library(pattern)
+    return found + [hit for pattern in DATA for hit in userland.glob(pattern)]
 
 
 def modules_of(kernel):
@@ -74,9 +74,9 @@ def modules_of(kernel):
     return [*(kernel / "modules").iterdir(), *(kernel / "later").glob("*/*")]
 
 
-def build(kernel, target):
+def build(kernel, userland, target):
     """Write the image, uncompressed: unpacking takes the guests longer than reading."""
-    missing = missing_programs()
+    missing = missing_programs(userland)
     if missing:
         raise Unavailable(f"not installed: {', '.join(missing)}; ./setup --tests installs them")
     archive = Archive()
@@ -89,32 +89,18 @@ def build(kernel, target):
     archive.file("usr/sbin/lab-module", (GUEST / "module").read_bytes(), 0o755)
     for module in sorted(modules_of(kernel)):
         archive.file(f"lab/{module.relative_to(kernel)}", module.read_bytes())
-    for name in with_libraries([*PROGRAMS, *existing(), BUSYBOX]):
-        content = Path(name).read_bytes()
-        archive.file(name, content, stat.S_IMODE(os.stat(name).st_mode))
+    for name in userland.with_libraries([*PROGRAMS, *existing(userland), BUSYBOX]):
+        file = userland.file(name)
+        archive.file(name, file.read_bytes(), stat.S_IMODE(file.stat().st_mode))
     for name, text in ACCOUNTS.items():
         archive.file(name, text.encode(), 0o600 if name == "/etc/shadow" else 0o644)
+    # Of this machine's busybox, which can be asked: that of another architecture is the same program.
     for applet in run(BUSYBOX, "--list").decode().split():
         if not any(archive.has(f"usr/{folder}/{applet}") for folder in ("bin", "sbin")):
             archive.link(f"usr/bin/{applet}", "busybox")
     scratch = target.with_suffix(".part")
     scratch.write_bytes(archive.finish())
     scratch.rename(target)
-
-
-def with_libraries(names):
-    """The files and every shared library that the loader would map for them, each once."""
-    found = dict.fromkeys(names)
-    binaries = [name for name in names if open(name, "rb").read(4) == b"\x7fELF"]
-    done = subprocess.run(["ldd", *binaries], capture_output=True, check=False)
-    for line in done.stdout.decode().splitlines():
-        if "not found" in line:
-            raise LabError(f"a program of the image lacks a library: {line.strip()}")
-        # "<name> => /path (0x...)" or "\t/lib64/ld-linux-x86-64.so.2 (0x...)"; headings end with a colon.
-        match = re.search(r"(?:=> |^\s+)(/\S+) \(0x", line)
-        if match:
-            found.setdefault(match[1])
-    return list(found)
 
 
 class Archive:

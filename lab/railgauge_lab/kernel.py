@@ -1,16 +1,11 @@
-"""From a kernel package to what QEMU boots: the uncompressed ELF kernel and the modules in load order.
-
-QEMU enters an ELF kernel directly (PVH). A bzImage would unpack itself first, which takes most of the boot time
-when every instruction is interpreted.
-"""
+"""From a kernel package to what QEMU boots: the uncompressed kernel and the modules in load order."""
 import lzma
 import shutil
-import struct
 import subprocess
 import tarfile
-import zlib
 from pathlib import Path
 
+from .boot import bootable
 from .errors import LabError
 from .process import run
 
@@ -22,36 +17,36 @@ OPTIONAL = ["crc32c_generic", "crc32_generic", "sch_netem", "sch_tbf", "sch_ingr
 ON_DEMAND = ["8021q", "bonding", "siw"]
 
 
-def current(target):
+def current(target, architecture):
     """Whether `target` was filled with what is wanted today."""
     stamp = target / "wanted"
-    return stamp.exists() and stamp.read_text() == wanted()
+    return stamp.exists() and stamp.read_text() == wanted(architecture)
 
 
-def wanted():
-    return f"{' '.join([*REQUIRED, *OPTIONAL])}\n{' '.join(ON_DEMAND)}\n"
+def wanted(architecture):
+    return f"{' '.join([*architecture.modules, *REQUIRED, *OPTIONAL])}\n{' '.join(ON_DEMAND)}\n"
 
 
-def unpack(package, target, add_siw, say):
-    """Fill `target` with vmlinux, modules/NN-name.ko, later/NAME/NN-name.ko, version, and which modules were wanted.
+def unpack(package, architecture, target, add_siw, say):
+    """Fill `target` with the kernel, modules/NN-name.ko, later/NAME/NN-name.ko, version, and which modules were wanted.
     `add_siw(version, folder)` puts that module beside the package's own, or returns why it is missing."""
     scratch = target.with_suffix(".part")
     shutil.rmtree(scratch, ignore_errors=True)
     raw = scratch / "raw"
     raw.mkdir(parents=True)
     version = extract(package, raw)
-    say(f"unpacking Linux {version}")
-    (scratch / "vmlinux").write_bytes(elf_of((raw / "vmlinuz").read_bytes()))
+    say(f"unpacking Linux {version} for {architecture.name}")
+    (scratch / architecture.kernel).write_bytes(bootable((raw / "vmlinuz").read_bytes(), architecture))
     why = None if any(raw.glob("siw.ko*")) else add_siw(version, raw)
     modules = Modules(raw)
-    write_in_order(modules.in_load_order(REQUIRED, OPTIONAL), scratch / "modules")
+    write_in_order(modules.in_load_order([*architecture.modules, *REQUIRED], OPTIONAL), scratch / "modules")
     for name in ON_DEMAND:
         write_in_order(modules.in_load_order([], [name]), scratch / "later" / name)
     if why is not None:
         (scratch / "later/siw/missing").write_text(why + "\n")
     shutil.rmtree(raw)
     (scratch / "version").write_text(version + "\n")
-    (scratch / "wanted").write_text(wanted())
+    (scratch / "wanted").write_text(wanted(architecture))
     shutil.rmtree(target, ignore_errors=True)
     scratch.rename(target)
 
@@ -74,25 +69,6 @@ def extract(package, raw):
     if source.returncode or version is None:
         raise LabError(f"{package} is not a readable kernel package")
     return version
-
-
-def elf_of(image):
-    """The ELF kernel inside a bzImage: boot protocol fields setup_sects, payload_offset, payload_length."""
-    start = ((image[0x1F1] or 4) + 1) * 512
-    offset, length = struct.unpack_from("<II", image, 0x248)
-    payload = image[start + offset : start + offset + length]
-    if payload.startswith(b"\xfd7zXZ\0"):
-        kernel = lzma.LZMADecompressor(format=lzma.FORMAT_XZ).decompress(payload)
-    elif payload.startswith(b"\x1f\x8b"):
-        kernel = zlib.decompressobj(31).decompress(payload)
-    elif payload.startswith(b"\x28\xb5\x2f\xfd"):
-        # The build appends the unpacked size, which zstd would take for a second frame.
-        kernel = run("zstd", "-dcq", stdin=payload[:-4])
-    else:
-        raise LabError(f"the kernel is compressed in an unknown way (it starts with {payload[:6].hex()})")
-    if not kernel.startswith(b"\x7fELF"):
-        raise LabError("the unpacked kernel is not an ELF file")
-    return kernel
 
 
 def write_in_order(modules, folder):

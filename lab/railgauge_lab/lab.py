@@ -1,22 +1,21 @@
 """A lab: its image, its fabric, its guests, and the files by which others reach them.
 
 Files of a running lab: `ssh_config` and `known_hosts` (strict, with every host's real key), `keys/`, `hosts/I/`,
-`shape` (how many hosts, NICs, which MTU). The folder's existence is the lock that lets only one lab be up in it.
+`shape` (how many hosts, NICs, which MTU, which are Arm). The folder's existence is the lock that lets only one lab be up in it.
 """
-import fcntl
 import json
 import shutil
 import socket
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
 
-from . import image, kernel, packages, siw
+from . import prepare
+from .architecture import ARM, BOTH, X86
 from .clock import Reading
-from .errors import LabError, Unavailable, Usage
+from .errors import LabError, Usage
 from .fabric import Fabric, check_privileges
-from .machine import QEMU, Machine
+from .machine import Machine
 from .process import run
 from .settings import SSH_PORT, private_directory
 
@@ -51,36 +50,22 @@ class Lab:
 
     # Preparing.
 
-    def check(self):
-        """Raise Unavailable, with the reason, where no lab can run."""
-        missing = [*([] if shutil.which(QEMU) else [QEMU]), *image.missing_programs()]
-        if missing:
-            raise Unavailable(f"not installed: {', '.join(missing)}; ./setup --tests installs them")
+    def check(self, is_arm=False):
+        """Raise Unavailable, with the reason, where no lab can run, or none with Arm guests."""
+        prepare.check(BOTH if is_arm else [X86])
         check_privileges()
 
-    def build(self):
-        """Bring kernel and image up to date and return the folder they lie in."""
-        cache = private_directory(self.settings.cache)
-        with locked(cache / "lock"):
-            if not kernel.current(cache / "kernel") or siw.worth_another_try(cache / "kernel"):
-                work = private_directory(cache / "work")
-                package, apts = packages.kernel_package(work, self.settings.series, self.say)
-                kernel.unpack(package, cache / "kernel",
-                              lambda version, raw: siw.add(version, raw, apts, work, self.say), self.say)
-                shutil.rmtree(work)
-            stamp, wanted = cache / "initramfs.stamp", image.fingerprint(cache / "kernel")
-            if not stamp.exists() or stamp.read_text() != wanted or not (cache / "initramfs").exists():
-                self.say("building the guests' image")
-                image.build(cache / "kernel", cache / "initramfs")
-                stamp.write_text(wanted)
-        return cache
+    def build(self, is_arm=False):
+        """Bring kernels and images up to date, those of Arm guests if there are any."""
+        for architecture in BOTH if is_arm else [X86]:
+            prepare.prepare(self.settings, architecture, self.say)
 
     # Life.
 
-    def up(self, hosts, nics, mtu):
-        """Start everything and return when a real ssh worked on every host."""
-        self.check()
-        self.build()
+    def up(self, hosts, nics, mtu, arm=()):
+        """Start everything and return when a real ssh worked on every host. `arm`: numbers of the hosts that are Arm."""
+        self.check(bool(arm))
+        self.build(bool(arm))
         directory = self.settings.directory
         if directory.exists():
             raise LabError(f"{directory} exists: a lab is up there, or was not taken down. `lab down` ends it; "
@@ -89,7 +74,7 @@ class Lab:
         private_directory(directory)
         # From here on whatever is there is this lab's, and goes if something fails.
         try:
-            shape = {"hosts": hosts, "nics": nics, "mtu": mtu}
+            shape = {"hosts": hosts, "nics": nics, "mtu": mtu, "arm": sorted(set(arm))}
             (directory / "shape").write_text(json.dumps(shape) + "\n")
             self.write_access(hosts)
             self.fabric.up(nics)
@@ -102,8 +87,7 @@ class Lab:
 
     def boot(self, machine):
         shape = self.shape()
-        machine.start(self.settings.cache, shape["hosts"], shape["nics"], shape["mtu"],
-                      lambda nic: self.fabric.plug(machine.host, nic))
+        machine.start(self.architecture(machine.host), shape, lambda nic: self.fabric.plug(machine.host, nic))
 
     def start(self, host):
         """Boot a host that was killed; its links come back whole."""
@@ -187,7 +171,7 @@ class Lab:
     # Looking.
 
     def shape(self):
-        """How many hosts and NICs, which MTU."""
+        """How many hosts and NICs, which MTU, which hosts are Arm."""
         try:
             return json.loads((self.settings.directory / "shape").read_text())
         except (OSError, ValueError):
@@ -205,6 +189,10 @@ class Lab:
         if not 1 <= host <= self.shape()["hosts"]:
             raise Usage(f"there is no lab{host}: this lab has hosts 1 to {self.shape()['hosts']}")
         return Machine(self.settings, host)
+
+    def architecture(self, host):
+        """What a host is."""
+        return ARM if host in self.shape()["arm"] else X86
 
     def nic(self, number):
         if not 0 <= number < self.shape()["nics"]:
@@ -240,12 +228,3 @@ def sshd_greets(address):
             return link.recv(4) == b"SSH-"
     except OSError:
         return False
-
-
-@contextmanager
-def locked(path):
-    """Hold a lock file for a while."""
-    with open(path, "w", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-

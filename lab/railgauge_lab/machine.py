@@ -15,13 +15,10 @@ from pathlib import Path
 from .errors import LabError
 from .settings import SSH_PORT
 
-QEMU = "qemu-system-x86_64"
-KERNEL_LINE = ("console=ttyS0 quiet oops=panic panic=-1 nokaslr mitigations=off random.trust_cpu=on tsc=reliable "
-               "net.ifnames=0")
 # What a guest's console says when the guest, and not what runs on it, is at fault.
 # Programs of the guest's own crash under an interpreter of processors too; one of railgauge's is its own fault.
 TROUBLE = re.compile(r"Kernel panic|BUG: |Oops: |NETDEV WATCHDOG|Out of memory: |lab: .*"
-                     r"|\b(?:sshd(?:-\w+)?|bash|busybox)\[\d+\]:? (?:segfault|general protection)")
+                     r"|\b(?:sshd(?:-\w+)?|bash|busybox)\[\d+\]:? (?:segfault|general protection|unhandled exception)")
 NO_TROUBLE = re.compile(r"lab: booted")
 
 
@@ -38,18 +35,19 @@ class Machine:
     def name(self):
         return f"lab{self.host}"
 
-    def start(self, image, hosts, nics, mtu, plug):
+    def start(self, architecture, shape, plug):
         """Boot; `plug(nic)` gives the file of the tap that the NIC is plugged into."""
         self.directory.mkdir(parents=True, exist_ok=True)
         (self.directory / "killed").unlink(missing_ok=True)
         (self.directory / "monitor").unlink(missing_ok=True)
-        facts = {"HOST": self.host, "HOSTS": hosts, "NICS": nics, "MTU": mtu, "BLOCK": self.settings.block}
+        facts = {"HOST": self.host, "HOSTS": shape["hosts"], "NICS": shape["nics"], "MTU": shape["mtu"],
+                 "BLOCK": self.settings.block}
         (self.directory / "config").write_text("".join(f"{key}={value}\n" for key, value in facts.items()))
-        taps = [plug(nic) for nic in range(nics)]
+        taps = [plug(nic) for nic in range(shape["nics"])]
         self.clock.unlink(missing_ok=True)
         (self.directory / "begun").write_text(f"{time.monotonic()}\n")
         with open(self.directory / "qemu.log", "wb") as log:
-            process = subprocess.Popen(self.command(image, taps), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            process = subprocess.Popen(self.command(architecture, taps), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                        start_new_session=True, pass_fds=taps)
         for tap in taps:
             os.close(tap)
@@ -58,14 +56,15 @@ class Machine:
         while self.pid() is None and process.poll() is None:
             time.sleep(0.005)
 
-    def command(self, image, taps):
+    def command(self, architecture, taps):
         """QEMU's command line."""
-        keys = self.settings.directory / "keys"
-        words = [QEMU, "-name", self.name, "-M", "pc", *self.interpreter(), "-cpu", "max",
+        keys, image = self.settings.directory / "keys", architecture.folder(self.settings.cache)
+        words = [architecture.qemu, "-name", self.name, *architecture.board, *self.interpreter(),
                  "-m", self.settings.memory_mib, "-smp", self.processors(), "-nodefaults", "-no-user-config",
                  "-display", "none", "-no-reboot", "-serial", f"file:{self.directory}/console",
                  "-qmp", f"unix:{self.directory}/monitor,server,nowait",
-                 "-kernel", image / "kernel/vmlinux", "-initrd", image / "initramfs", "-append", KERNEL_LINE]
+                 "-kernel", image / "kernel" / architecture.kernel, "-initrd", image / "initramfs",
+                 "-append", architecture.kernel_line]
         answers = {"config": self.directory / "config", "host_key": keys / f"host{self.host}",
                    "user_key": keys / "user", "user_key.pub": keys / "user.pub"}
         for key, path in answers.items():

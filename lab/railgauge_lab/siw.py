@@ -11,6 +11,7 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+from .architecture import X86
 from .errors import LabError
 from .process import run
 
@@ -18,8 +19,10 @@ SOURCE = "drivers/infiniband/sw/siw/"
 ABSENT = "not installed: "
 
 
-def add(version, raw, apts, work, say):
+def add(version, architecture, raw, apts, work, say):
     """Build siw.ko for a version of the kernel into `raw`. Returns None, or why that cannot be done here."""
+    if architecture is not X86:
+        return f"the lab builds it for {X86.name} guests only"
     if lacking():
         return f"{ABSENT}{', '.join(lacking())}; ./setup --tests installs them"
     reasons = []

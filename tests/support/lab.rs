@@ -126,7 +126,10 @@ pub fn skipped(reason: &str) {
 
 impl Lab {
     fn up(hosts: u32, nics: u32) -> Result<Self, String> {
-        let check = tool(&["check"]).output().map_err(|error| format!("the lab tool does not start: {error}"))?;
+        let arm = ARM.get().map(u32::to_string);
+        let mut check = tool(&["check"]);
+        check.args(arm.as_ref().map(|_| "--arm"));
+        let check = check.output().map_err(|error| format!("the lab tool does not start: {error}"))?;
         if check.status.code() == Some(UNAVAILABLE) {
             return Err(text(&check.stderr));
         }
@@ -135,7 +138,10 @@ impl Lab {
         // What an earlier, killed run may have left.
         expect(&["down"]);
         let (hosts_word, nics_word) = (hosts.to_string(), nics.to_string());
-        expect(&["up", &hosts_word, "--nics", &nics_word, "--while", &std::process::id().to_string()]);
+        let process = std::process::id().to_string();
+        let mut up = vec!["up", &hosts_word, "--nics", &nics_word, "--while", &process];
+        up.extend(arm.iter().flat_map(|host| ["--arm", host]));
+        expect(&up);
         Ok(Self { hosts, nics, _alone: alone })
     }
 
@@ -207,6 +213,15 @@ static KERNEL: OnceLock<&str> = OnceLock::new();
 #[allow(dead_code, reason = "most test programs take the usual kernel")]
 pub fn with_kernel(series: &'static str) {
     assert_eq!(*KERNEL.get_or_init(|| series), series, "one test program boots one kernel");
+}
+
+/// The host that is an Arm host, where a test program wants one.
+static ARM: OnceLock<u32> = OnceLock::new();
+
+/// Makes one host of this test program's lab an Arm host. To be called before the lab is borrowed.
+#[allow(dead_code, reason = "most test programs have hosts of one architecture")]
+pub fn with_arm(host: u32) {
+    assert_eq!(*ARM.get_or_init(|| host), host, "one test program has one lab");
 }
 
 /// The lab tool, about the lab of the tests.
