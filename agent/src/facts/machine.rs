@@ -7,7 +7,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::surroundings;
+use super::{processor, surroundings};
 use crate::system::tree::{Tree, list};
 
 /// What the kernel says of the agent's own process: processors it may run on, capabilities.
@@ -52,7 +52,7 @@ fn cpu(tree: &Tree) -> Cpu {
     let online = tree.expected("sys/devices/system/cpu/online").and_then(count);
     let nodes = tree.text("sys/devices/system/node/online").and_then(count);
     Cpu {
-        model: field(&tree.expected("proc/cpuinfo").unwrap_or_default(), "model name"),
+        model: tree.expected("proc/cpuinfo").as_deref().and_then(processor::name),
         threads: online.unwrap_or(0),
         numa_nodes: nodes.unwrap_or(0),
         governor: governor(tree),

@@ -4,6 +4,7 @@
 //! | file | collects |
 //! | --- | --- |
 //! | [`machine`] | operating system, processor, memory, limits |
+//! | [`processor`] | the name of the processor |
 //! | [`surroundings`] | container, virtual machine |
 //! | [`modules`] | kernel modules |
 //! | [`pci`], [`config_space`] | PCIe functions and the bridges above them |
@@ -25,6 +26,7 @@ pub(crate) mod machine;
 pub(crate) mod modules;
 pub mod path_mtu;
 pub(crate) mod pci;
+mod processor;
 pub(crate) mod rdma;
 pub(crate) mod surroundings;
 
