@@ -205,7 +205,11 @@ pub(crate) const ONCE: &str =
 
 /// The status of the script that [`ONCE`] ran, if this is its last line.
 pub(crate) fn over(line: &str) -> Option<i32> {
-    line.strip_prefix(MARK)?.strip_prefix("over ")?.parse().ok()
+    let (word, status) = line.strip_prefix(MARK)?.split_once(' ')?;
+    match word {
+        "over" => status.parse().ok(),
+        _ => None,
+    }
 }
 
 /// The words that run a script with its arguments.
