@@ -2,20 +2,22 @@
 //! questions are asked by themselves, all others share one list.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 
 use super::{
     client::{Client, NoAnswer},
     pod::{self, Known, List, Pod},
 };
 
-/// Questions for one pod that are asked at the same time: each is a process here, and a request of its own.
+/// Questions within a [`BURST`] that are asked by themselves: each is a process here, and a request of its own.
 const ALONE: usize = 4;
+/// Hosts that are lost for one reason are lost within this time.
+const BURST: Duration = Duration::from_secs(5);
 /// How much earlier than a question the list may have been asked for that answers it, too. A list that is longer under way than
 /// this may not know yet what has just happened.
 const FRESH: Duration = Duration::from_millis(500);
@@ -28,7 +30,8 @@ pub(super) struct Inquiry(Arc<Shared>);
 
 struct Shared {
     client: Client,
-    alone: Semaphore,
+    /// When the last questions were asked, at most [`ALONE`].
+    last: parking_lot::Mutex<VecDeque<Instant>>,
     list: Mutex<Option<Listed>>,
 }
 
@@ -41,13 +44,24 @@ struct Listed {
 impl Inquiry {
     /// No question yet.
     pub(super) fn new(client: Client) -> Self {
-        Self(Arc::new(Shared { client, alone: Semaphore::new(ALONE), list: Mutex::new(None) }))
+        Self(Arc::new(Shared { client, last: parking_lot::Mutex::default(), list: Mutex::new(None) }))
+    }
+
+    /// Notes a question, and tells whether there were few of late.
+    fn is_alone(&self) -> bool {
+        let (mut last, now) = (self.0.last.lock(), Instant::now());
+        let is_alone = last.len() < ALONE || last.front().is_some_and(|first| now.duration_since(*first) > BURST);
+        last.push_back(now);
+        if last.len() > ALONE {
+            last.pop_front();
+        }
+        is_alone
     }
 
     /// Asks for a pod.
     pub(super) async fn ask(&self, name: &str) -> Known {
-        let Shared { client, alone, list } = &*self.0;
-        if let Ok(_turn) = alone.try_acquire() {
+        let Shared { client, list, .. } = &*self.0;
+        if self.is_alone() {
             let pod = asked(client, &["pod", name]).await;
             return pod.map_or_else(Known::Nothing, |pod| Known::Pod(Box::new(pod)));
         }
