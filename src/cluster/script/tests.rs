@@ -146,7 +146,8 @@ fn an_agent_or_an_environment_of_which_the_rest_never_comes_is_not_waited_for_fo
 fn a_full_disk_is_told_in_the_systems_words() {
     let place = tempfile::tempdir().unwrap();
     let (agents, small) = (place.path().join("agents"), place.path().join("small"));
-    [&agents, &small].map(|path| std::fs::create_dir(path).unwrap());
+    std::fs::create_dir(&agents).unwrap();
+    std::fs::create_dir(&small).unwrap();
     allow(&agents, 0o700);
     for name in ["head", "cat", "cp", "rm", "sha256sum"] {
         std::os::unix::fs::symlink("/bin/busybox", small.join(name)).unwrap();
