@@ -116,7 +116,7 @@ async fn a_command_that_is_not_there_or_fails_is_told() {
 
 /// A launcher's command on whose hosts the agent's start ends in this way; everything else works.
 fn start_ends(with: &str) -> Launcher {
-    let start = "for w; do case $w in *\"read -r v\"*) w=$RG_START;; esac; shift; set -- \"$@\" \"$w\"; done";
+    let start = "for w; do case $w in *\"exec \\\"\\$1\\\"\"*) w=$RG_START;; esac; shift; set -- \"$@\" \"$w\"; done";
     let set = format!("RG_START={}", railgauge_wire::shell::quoted(with));
     command(&["sh", "-c", &format!("{set}; {start}; exec \"$@\""), "{host}"])
 }

@@ -19,7 +19,7 @@ use railgauge::{Running, Scene, program};
 use serde_json::{Value, json};
 
 /// Text in the words of the process that becomes the agent, and in those that take its file.
-const AGENT: &str = "read -r v";
+const AGENT: &str = "exec \"$1\"";
 const STORE: &str = "head -c";
 const THREE: [(&str, &str); 3] = [("rg-a", "n1"), ("rg-b", "n2"), ("rg-c", "n3")];
 
@@ -173,6 +173,80 @@ fn an_agent_that_is_not_told_of_the_cut_is_ended() {
     assert_eq!(cluster.processes(), [0; 0]);
 }
 
+/// The stream is cut while the agent is sent, and the process in the pod sees no end of its input, or sees it.
+#[test]
+fn a_cut_while_the_agent_is_sent_leaves_nothing_in_the_pod() {
+    for front in fronts() {
+        for then in ["cut", "abort"] {
+            let cluster = Cluster::start(front, &THREE);
+            let way = json!({"of": STORE, "stdin": 100_000, "then": then});
+            let orphan = json!({"of": STORE, "stdin": 100_000, "then": then, "orphan": true});
+            cluster.ways(&json!({ "rg-a": way, "rg-b": orphan }));
+            let scene = Scene::new();
+            let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "100ms").replace("15s", "6s"));
+            let mut command = program();
+            command.args(["preflight", "--json"]).arg(path).env("RAILGAUGE_AGENT", cluster.agent_to_send());
+            let output = cluster.on(command).output().unwrap();
+            let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+            for host in ["n1", "n2"] {
+                let failure = &told["lost"][host];
+                assert_eq!((&failure["stage"], &failure["remedy"]["id"]), (&json!("deploy"), &json!("kubectl-cut")));
+            }
+            // The time of a try is over by then.
+            cluster.is_left_empty(Duration::from_secs(10));
+            assert_eq!((cluster.left_in("rg-a"), cluster.left_in("rg-b")), (vec![], vec![]), "{front:?} {then}");
+        }
+    }
+}
+
+/// A controller that is killed says no goodbye, and a second Ctrl-C waits for none.
+#[test]
+fn a_controller_that_ends_at_once_leaves_nothing_in_pods() {
+    for front in fronts() {
+        for signals in [&["-KILL"][..], &["-INT", "-INT"]] {
+            let cluster = Cluster::start(front, &THREE);
+            let scene = Scene::new();
+            let mut running = run(&cluster, &scene, &plan("kubectl", SELECTED, 40, "300ms"));
+            running.wait_for_outcomes(1);
+            assert!(!cluster.processes().is_empty());
+            for signal in signals {
+                let sent = Command::new("kill").args([signal, running.pid().to_string().as_str()]).status().unwrap();
+                assert!(sent.success());
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            let code = running.end().status.code();
+            assert_eq!(code, (signals.len() > 1).then_some(130), "{front:?}");
+            cluster.is_left_empty(Duration::from_secs(10));
+            // What the controller could not take away the next run does.
+            let next = Scene::new();
+            run(&cluster, &next, &plan("kubectl", SELECTED, 1, "100ms")).end().expect(0);
+            assert_eq!(cluster.left_in("rg-a"), [""; 0], "{front:?} {signals:?}");
+        }
+    }
+}
+
+/// When a switch goes away all streams end together.
+#[test]
+fn many_hosts_that_are_lost_at_once_ask_few_questions() {
+    let names: Vec<(String, String)> = (0..16).map(|at| (format!("rg-{at}"), format!("n{at}"))).collect();
+    let pods: Vec<(&str, &str)> = names.iter().map(|(name, node)| (name.as_str(), node.as_str())).collect();
+    let cluster = Cluster::start(Front::Double, &pods);
+    let scene = Scene::new();
+    let text = plan("kubectl", SELECTED, 40, "300ms").replace("pods = 3", "pods = 16").replace("15s", "60s");
+    let mut running = run(&cluster, &scene, &text);
+    running.wait_for_outcomes(1);
+    let before = cluster.questions().len();
+    let way = json!({"of": AGENT, "now": "abort"});
+    cluster.ways(&Value::Object(names.iter().map(|(name, _)| (name.clone(), way.clone())).collect()));
+    running.end().expect(3);
+    let told = std::fs::read_to_string(scene.results().path("records.jsonl")).unwrap();
+    assert!(told.contains("\"id\":\"kubectl-cut\"") && told.contains("says that the pod runs"), "{told}");
+    let asked = &cluster.questions()[before..];
+    println!("{} questions for {} hosts", asked.len(), names.len());
+    assert!(2 * asked.len() <= names.len(), "{asked:?}");
+    assert!(asked.iter().any(|words| words == "get pods"), "{asked:?}");
+}
+
 /// A case takes longer than the time after which an idle stream is cut.
 #[test]
 fn questions_keep_idle_streams_from_being_cut() {
@@ -227,6 +301,29 @@ fn a_pod_that_goes_away_during_the_run_is_named() {
 }
 
 #[test]
+fn a_run_is_not_taken_up_again_with_pods_of_other_nodes() {
+    let cluster = Cluster::start(Front::Double, &THREE);
+    let scene = Scene::new();
+    let mut running = run(&cluster, &scene, &plan("kubectl", SELECTED, 12, "300ms"));
+    running.wait_for_outcomes(1);
+    running.kill();
+    let before = scene.results().journal().len();
+    for (pods, words) in [
+        ([("rg-x", "n1"), ("rg-y", "n1"), ("rg-c", "n3")], "several pods run on the node n1 (rg-x, rg-y)"),
+        ([("rg-a", "n9"), ("rg-b", "n2"), ("rg-c", "n3")], "the pod rg-a was on the node n1 and is on n9 now"),
+    ] {
+        cluster.pods(&pods);
+        let mut again = program();
+        again.args(["run", "--resume"]).arg(scene.run_directory());
+        let ended = scene.spawn(cluster.on(again), "again").end();
+        ended.expect(4);
+        ended.says(words);
+        ended.says("kubectl get pods --selector app=rg --output wide");
+        assert_eq!(scene.results().journal().len(), before);
+    }
+}
+
+#[test]
 fn an_api_server_that_goes_away_takes_the_hosts_and_is_named() {
     for front in fronts() {
         let mut cluster = Cluster::start(front, &THREE);
@@ -264,6 +361,8 @@ fn pods_that_cannot_be_listed_are_no_mistake_of_the_plan_and_their_number_is() {
         told(&cluster, &three, 2).says("the plan wants 3 pods, kubectl finds 2 running pods for app=rg");
         let nowhere = three.replace("retries = 0 }", "retries = 0, kubectl = { context = \"nope\" } }");
         told(&cluster, &nowhere, 4).says("kubectl config get-contexts");
+        let strange = three.replace("app=rg", "app==rg");
+        told(&cluster, &strange, 4).says("kubectl get pods --selector app==rg");
         cluster.goes_down();
         told(&cluster, &three, 4).says("kubectl cluster-info");
     }

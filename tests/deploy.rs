@@ -50,6 +50,11 @@ fn kubernetes_takes_the_manifests_and_they_give_what_agents_need() {
         assert_eq!(container["securityContext"]["runAsUser"], 0);
         assert_eq!(container["securityContext"]["capabilities"]["add"], json!(["IPC_LOCK"]));
         assert_eq!(container["resources"]["limits"]["rdma/hca"], 1);
+        // Without requests a pod is the first to be evicted, and gets what others leave of the processor.
+        let requests = container["resources"]["requests"].as_object().unwrap();
+        assert!(requests.contains_key("cpu") && requests.contains_key("memory"));
+        // `sleep` reaps nobody.
+        assert_eq!(template["spec"]["shareProcessNamespace"], true);
         // The label by which plans select the pods, also for who must not share a node.
         let labels = &template["metadata"]["labels"];
         assert_eq!(&workload["metadata"]["labels"], labels);
@@ -69,6 +74,9 @@ fn kubernetes_takes_the_manifests_and_they_give_what_agents_need() {
         };
         assert_eq!(selector, labels);
     }
+    // What adds IPC_LOCK is refused at every other level.
+    let labels = &of_kind("Namespace")[0]["metadata"]["labels"];
+    assert_eq!(labels["pod-security.kubernetes.io/enforce"], "privileged");
     let may = |resource: &str, verb: &str| {
         let holds = |list: &Value, what: &str| list.as_array().unwrap().iter().any(|one| one == what);
         let rules = of_kind("Role")[0]["rules"].as_array().unwrap();
@@ -89,6 +97,7 @@ fn a_manifest_with_a_slip_is_refused() {
         ("daemonset.yaml", "runAsUser: 0", "runAsUser: root"),
         ("daemonset.yaml", "limits:", "limit:"),
         ("daemonset-host-network.yaml", "hostNetwork: true", "hostNetwork: \"yes\""),
+        ("namespace.yaml", "kind: Namespace", "kind: Namespce"),
         ("access.yaml", "verbs: [\"get\", \"list\"]", "verbs: get"),
     ] {
         let text = fs::read_to_string(root().join("deploy/kubernetes").join(file)).unwrap();

@@ -126,17 +126,10 @@ fn given(path: &Path) -> anyhow::Result<Option<Allocation>> {
 /// has no selector they stay.
 ///
 /// # Errors
-/// The pods cannot be listed.
+/// The pods cannot be listed, or a host of the run may be another machine now.
 pub(super) fn found_again(plan: &mut Plan) -> anyhow::Result<()> {
     let (Some(wanted), Launcher::Kubectl(kubectl)) = (&plan.pods, &plan.launch.via) else { return Ok(()) };
-    let found = cluster::pods(kubectl, wanted)?;
-    for host in &mut plan.hosts {
-        let of_node = found.list.iter().find(|pod| pod.node == host.name);
-        if let Some(pod) = of_node {
-            host.address.clone_from(&pod.name);
-        }
-    }
-    Ok(())
+    Ok(cluster::pods_again(kubectl, wanted, &mut plan.hosts)?)
 }
 
 /// Whether text on stderr may be coloured: a terminal is there to show it, and `NO_COLOR` is not set.

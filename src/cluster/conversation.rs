@@ -4,6 +4,8 @@
 use std::{
     borrow::Borrow,
     collections::HashMap,
+    pin::Pin,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
@@ -16,7 +18,7 @@ use railgauge_wire::{
     remedy,
 };
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf},
     sync::{mpsc, oneshot, watch},
 };
 
@@ -36,7 +38,7 @@ type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 #[derive(Debug)]
 pub(crate) struct Conversation {
     state: Mutex<ConversationState>,
-    /// When the last reply came; `None` before the first.
+    /// When the last bytes came; `None` before the first reply.
     heard: Mutex<Option<Instant>>,
     lost: watch::Sender<Option<Gone>>,
 }
@@ -157,7 +159,7 @@ impl Conversation {
                 tokio::time::sleep(step - quiet).await;
             } else {
                 let asked = Instant::now();
-                // Any reply counts, also one to an earlier question.
+                // Any bytes count, also those of an answer that takes long to arrive.
                 let _ = self.ask(Ask::Clock, step).await;
                 let is_heard = self.heard.lock().is_some_and(|heard| heard >= asked);
                 missed = if is_heard { 0 } else { missed + 1 };
@@ -176,8 +178,9 @@ impl Conversation {
 
     /// Delivers replies until the stream ends. Returns why it ended.
     pub(super) async fn read(&self, from: &mut (impl AsyncRead + Unpin)) -> Why {
+        let mut from = Noticed { from, heard: &self.heard };
         loop {
-            match next(from).await {
+            match next(&mut from).await {
                 Ok(Some(reply)) => {
                     if let Err(why) = self.deliver(reply) {
                         return why;
@@ -187,6 +190,29 @@ impl Conversation {
                 Err(error) => return Why::NotProtocol(error.to_string()),
             }
         }
+    }
+}
+
+/// A stream that notes when bytes come: a large answer over a slow way is no silence.
+struct Noticed<'a, R> {
+    from: &'a mut R,
+    heard: &'a Mutex<Option<Instant>>,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Noticed<'_, R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = into.filled().len();
+        let read = Pin::new(&mut *self.from).poll_read(context, into);
+        if into.filled().len() > before
+            && let Some(heard) = self.heard.lock().as_mut()
+        {
+            *heard = Instant::now();
+        }
+        read
     }
 }
 
@@ -396,6 +422,34 @@ mod tests {
         // Nobody answers any more.
         let silent = tokio::time::timeout(10 * limit, conversation.silent(limit)).await;
         assert_eq!(silent.unwrap(), Why::Silent(limit));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_takes_long_to_arrive_is_no_silence() {
+        let limit = Duration::from_millis(300);
+        let (conversation, _to_write) = Conversation::new();
+        *conversation.heard.lock() = Some(Instant::now());
+        let (mut from, mut to) = tokio::io::duplex(64);
+        let arriving = async {
+            to.write_all(&1000_u32.to_be_bytes()).await.unwrap();
+            for _ in 0..20 {
+                to.write_all(b"{").await.unwrap();
+                tokio::time::sleep(limit / 6).await;
+            }
+        };
+        tokio::select! {
+            why = conversation.silent(limit) => panic!("it was heard, and is told as {why:?}"),
+            why = conversation.read(&mut from) => panic!("it ended: {why:?}"),
+            () = arriving => {}
+        }
+        // Then nothing more comes of it.
+        let silent = async {
+            tokio::select! {
+                why = conversation.silent(limit) => why,
+                why = conversation.read(&mut from) => why,
+            }
+        };
+        assert_eq!(tokio::time::timeout(10 * limit, silent).await.unwrap(), Why::Silent(limit));
     }
 
     #[tokio::test]

@@ -25,7 +25,7 @@ use super::{
     child::child,
     explain,
     launcher::Connection,
-    pipe::Pipe,
+    pipe::{Behind, Pipe},
     progress::Progress,
     script::{self, Aside},
     talk::Talk,
@@ -176,7 +176,8 @@ impl Traces {
 async fn run_briefly(way: &dyn Connection, words: &[String]) {
     let _ = timeout(CLEARANCE, async {
         if let Ok(pipe) = way.start(words).await {
-            pipe.run(b"").await;
+            // Nobody asks why it ended as it did.
+            Pipe { way: Behind::default(), ..pipe }.run(b"").await;
         }
     })
     .await;
@@ -197,6 +198,7 @@ pub(crate) async fn start(
         return Ok((pipe, Deployed::new(way, image, None, true)));
     }
     progress.to(Stage::Deploy, "looking for the agent on the host");
+    let env = script::environment(&env);
     let mut talk = Talk::new(way.start(&words(&*way, launch, binary, env.len())).await?);
     let (image, directory) = match place(&mut talk, launch, binary, progress).await {
         Ok(found) => found,
@@ -207,7 +209,6 @@ pub(crate) async fn start(
     progress.to(Stage::Start, "starting the agent");
     let deployed = Deployed::new(way, image, directory, launch.keep_agent);
     let mut pipe = talk.agent();
-    let env: String = env.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     // Where the script has ended already, the conversation tells why.
     let _ = pipe.stdin.write_all(env.as_bytes()).await;
     Ok((pipe, deployed))
@@ -233,16 +234,18 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
     Ok(all)
 }
 
-/// The words of [`script::RAISE`] for a host.
-fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, variables: usize) -> Vec<String> {
+/// The words of [`script::RAISE`] for a host, with so many bytes of environment.
+fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize) -> Vec<String> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
         format!("{}={}={}={path}", image.machine, image.hash, image.bytes.len())
     });
     let images: Vec<String> = images.collect();
     let directory = launch.agent_dir.as_deref().unwrap_or_default();
-    let (variables, keep) = (variables.to_string(), if launch.keep_agent { "keep" } else { "" });
-    let arguments = ["two words", script::START, directory, &variables, keep].into_iter();
+    let (env, keep) = (env.to_string(), if launch.keep_agent { "keep" } else { "" });
+    // Nobody is there any more when the time of the try is over.
+    let limit = launch.timeout.as_secs().saturating_add(1).to_string();
+    let arguments = ["two words", script::START, directory, &env, keep, &limit].into_iter();
     script::sh(script::RAISE, arguments.chain(images.iter().map(String::as_str)))
 }
 

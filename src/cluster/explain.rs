@@ -275,4 +275,33 @@ mod tests {
         let foreign = start(&Gone { why: Why::NotProtocol("EOF".into()), ..gone(0, "") });
         assert_eq!(remedy(&foreign.failure), "rebuild-both");
     }
+
+    /// A script of ours that says what is wrong ends with status 0, and so does a client whose stream was cut.
+    #[tokio::test]
+    async fn a_full_disk_in_a_container_is_lasting_and_a_stream_that_was_cut_is_not() {
+        use railgauge_model::plan::model::{Host, Kubectl, Launch, Launcher};
+        let host = Host { name: "a".into(), address: "a".into(), user: None, port: None, devices: vec![], tcp: vec![] };
+        for via in [Launcher::Kubectl(Kubectl::default()), Launcher::Podman, Launcher::Docker] {
+            let launch = Launch {
+                via,
+                in_flight: 1,
+                retries: 0,
+                timeout: std::time::Duration::from_secs(20),
+                keep_agent: false,
+                agent_dir: None,
+                env: std::collections::BTreeMap::new(),
+                send_env: Vec::new(),
+            };
+            let launcher = crate::cluster::launcher::prepare(&launch).unwrap();
+            let way = launcher.open(&host).await.unwrap();
+            let told = |words: &str| {
+                let stderr = words.as_bytes().to_vec();
+                let output = Output { stdout: Vec::new(), stderr, end: ProcessEnd::Code(0), known: None };
+                script(&output, "the agent could not be written to /x", &*way)
+            };
+            let full = told("cat: write error: No space left on device");
+            assert_eq!((remedy(&full.failure), full.passing), ("agent-dir-space", false), "{:?}", launch.via);
+            assert!(told("").passing, "{:?}", launch.via);
+        }
+    }
 }

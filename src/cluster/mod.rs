@@ -50,7 +50,7 @@ pub(crate) use bring_up::bring_up_asking;
 pub use deploy::cleared;
 pub use group::end_all;
 pub(crate) use launcher::scontrol;
-pub use launcher::{allocation, ending, pods};
+pub use launcher::{allocation, ending, pods, pods_again};
 pub use log::LogSink;
 pub(crate) use once::{Said, run_once};
 pub use revoked::revoked;

@@ -9,7 +9,12 @@ use railgauge_model::{
 use railgauge_wire::failure::{Failure, Kind, Stage};
 use tokio::time::timeout;
 
-use super::{launcher, script, trouble::Trouble};
+use super::{
+    explain, launcher,
+    pipe::{KEPT, Output, ProcessEnd},
+    script,
+    trouble::Trouble,
+};
 
 /// What a script left on its streams, made printable.
 #[derive(Debug, Clone, Default)]
@@ -22,10 +27,11 @@ pub(crate) struct Said {
     pub end: String,
 }
 
-/// Runs a script on a host with its arguments. The script sees to it that nothing of it outlives `limit` there.
+/// Runs a script on a host with its arguments. The script sees to it that nothing of it outlives `limit` there. Its last word is
+/// its own: what reaches a host may end as if all were well when the way to it was cut.
 ///
 /// # Errors
-/// The host cannot be reached, or the script does not end in time.
+/// The host cannot be reached, the script does not end in time or says very much, or its end is not told.
 pub(crate) async fn run_once(
     launch: &Launch,
     host: &Host,
@@ -33,30 +39,89 @@ pub(crate) async fn run_once(
     arguments: &[&str],
     limit: Duration,
 ) -> Result<Said, Failure> {
-    let named = |trouble: Trouble| trouble.at(&host.name);
     let work = async {
         let launcher = launcher::prepare(launch)?;
         let way = launcher.open(host).await?;
-        let words = script::sh(text, arguments.iter().copied());
-        let output = match way.start(&words).await {
-            Ok(pipe) => Ok(pipe.run(b"").await),
+        let words = script::sh(script::ONCE, [text].into_iter().chain(arguments.iter().copied()));
+        let said = match way.start(&words).await {
+            Ok(pipe) => {
+                let output = pipe.run(b"").await;
+                said(&output).ok_or_else(|| explain::script(&output, untold(&output), &*way))
+            }
             Err(trouble) => Err(trouble),
         };
         way.close().await;
-        output
+        said
     };
-    let output = timeout(limit, work).await.map_err(|_| {
+    let said = timeout(limit, work).await.map_err(|_| {
         let cause = format!("a script on the host took longer than {} s", limit.as_secs_f64());
         Failure::new(Stage::Start, Kind::Deadline, cause).at(&host.name)
     })?;
-    let output = output.map_err(named)?;
-    let lines = |bytes: &[u8]| {
+    said.map_err(|trouble: Trouble| trouble.at(&host.name))
+}
+
+/// What a script said, if it told its end.
+fn said(output: &Output) -> Option<Said> {
+    let lines = |bytes: &[u8]| -> Vec<String> {
         let lines = bytes.split(|byte| *byte == b'\n').map(text::line);
         lines.filter(|line| !line.is_empty()).collect()
     };
-    let end = match output.end {
-        super::pipe::ProcessEnd::Code(0) => String::new(),
-        end => end.to_string(),
-    };
-    Ok(Said { stdout: lines(&output.stdout), stderr: lines(&output.stderr), end })
+    let mut stdout = lines(&output.stdout);
+    let status = script::over(&stdout.pop()?)?;
+    let end = if status == 0 { String::new() } else { ProcessEnd::Code(status).to_string() };
+    Some(Said { stdout, stderr: lines(&output.stderr), end })
+}
+
+/// Why the end of a script is not told.
+fn untold(output: &Output) -> &'static str {
+    match output.stdout.len() as u64 {
+        KEPT.. => "a script on the host said more than is read of it",
+        _ => "what a script on the host says ended before the script did",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_model::plan::model::{Command, Launcher};
+
+    use super::*;
+
+    /// What a script comes to over a command.
+    async fn over(command: &str, text: &str, arguments: &[&str]) -> Result<Said, Failure> {
+        let words = ["sh", "-c", command, "launcher"].map(str::to_owned);
+        let launch = Launch {
+            via: Launcher::Command(Command(words.into())),
+            in_flight: 1,
+            retries: 0,
+            timeout: Duration::from_secs(20),
+            keep_agent: false,
+            agent_dir: None,
+            env: std::collections::BTreeMap::new(),
+            send_env: Vec::new(),
+        };
+        let host = Host { name: "a".into(), address: "a".into(), user: None, port: None, devices: vec![], tcp: vec![] };
+        run_once(&launch, &host, text, arguments, Duration::from_secs(20)).await
+    }
+
+    #[tokio::test]
+    async fn a_script_tells_its_lines_and_its_own_end() {
+        // kubectl's status need not be that of the script.
+        for command in ["exec \"$@\"", "\"$@\"; exit 0"] {
+            let said = over(command, "echo \"one $1\"; echo two >&2; printf three; exit 4", &["a b"]).await.unwrap();
+            assert_eq!((said.stdout, said.stderr), (vec!["one a b".into(), "three".into()], vec!["two".to_owned()]));
+            assert_eq!(said.end, "exit status 4");
+            assert_eq!(over(command, ":", &[]).await.unwrap().end, "");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_cut_is_a_failure_whatever_the_status() {
+        for cut in ["\"$@\" | head -c 6; exit 0", "\"$@\" | head -n 1; exit 0", "exit 0"] {
+            let failure = over(cut, "echo first; echo second", &[]).await.unwrap_err();
+            assert_eq!((failure.host.as_deref(), failure.remedy.is_some()), (Some("a"), true), "{failure:?}");
+            assert!(failure.cause.contains("ended before the script did"), "{failure}");
+        }
+        let failure = over("exec \"$@\"", "head -c 70000 /dev/zero; exit 0", &[]).await.unwrap_err();
+        assert!(failure.cause.contains("more than is read"), "{failure}");
+    }
 }

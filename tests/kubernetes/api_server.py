@@ -12,7 +12,7 @@ import urllib.parse
 
 sys.dont_write_bytecode = True
 
-from pods import NO_SHELL, REFUSALS, Pods, Process  # noqa: E402
+from pods import NO_SHELL, REFUSALS, Pods, Process, unparsed  # noqa: E402
 
 PODS = Pods(os.environ["PODS"])
 RESOURCES = {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
@@ -65,8 +65,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def pods(self, parts, query):
         typed = {"kind": "Pod", "apiVersion": "v1"}
+        selector = query.get("labelSelector", [""])[0]
+        if not parts and unparsed(selector):
+            self.refuse(400, "BadRequest", unparsed(selector))
+            return
         if not parts:
-            items = [typed | pod for pod in PODS.selected(query.get("labelSelector", [""])[0])]
+            items = [typed | pod for pod in PODS.selected(selector)]
             self.answer(200, {"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})
             return
         name, words = parts[0], query.get("command", [])

@@ -7,6 +7,7 @@ The folder named by $PODS holds:
 | `pods.json` | the pods, as Kubernetes' Pod objects; `{"down": true}` in their place is an API server that is gone |
 | `ways.json` | what goes wrong with processes in a pod, by the pod's name: see `Way` |
 | `calls` | one line for each process that was started: the pod and its first words |
+| `questions` | one line for each question to the double of kubectl: its words |
 | `home/POD` | the pod's home directory |
 """
 import json
@@ -34,6 +35,13 @@ REFUSALS = {
 }
 
 
+def unparsed(selector):
+    """What the API server says of a selector that is none; nothing of `a=b,c=d`."""
+    if all(part.count("=") == 1 for part in selector.split(",") if part):
+        return None
+    return "unable to parse requirement: found '=', expected: ',' or 'end of string'"
+
+
 class Way:
     """What goes wrong with one process. Keys of its JSON:
 
@@ -42,7 +50,7 @@ class Way:
     | `of` | only for processes whose words hold this text |
     | `refuse` | it is not started: a word of REFUSALS |
     | `no-shell` | the image has no sh |
-    | `stdin` | only so many bytes of its input arrive, and then its end |
+    | `stdin` | only so many bytes of its input arrive, and then its end, or what `then` says |
     | `stdout` | `then` happens after so many bytes of its output |
     | `idle` | `then` happens after so many seconds without a byte in either direction |
     | `now` | happens now: looked at while the process runs |
@@ -90,6 +98,10 @@ class Pods:
     def note(self, name, words):
         with open(self.folder / "calls", "a", encoding="utf-8") as calls:
             calls.write(f"{name} {words[2][:40] if len(words) > 2 else words}\n")
+
+    def asked(self, words):
+        with open(self.folder / "questions", "a", encoding="utf-8") as questions:
+            questions.write(" ".join(words) + "\n")
 
     def environment(self, name):
         home = self.folder / "home" / name
@@ -199,6 +211,8 @@ class Process:
             except OSError:
                 return
             if left == 0:
+                if self.way.get("then"):
+                    self.happens(self.way.get("then"))
                 break
         if not self.way.get("orphan"):
             try:

@@ -9,6 +9,7 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
@@ -158,6 +159,22 @@ impl Cluster {
         fs::copy(built, &copy).unwrap();
         fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).unwrap();
         copy
+    }
+
+    /// Questions to the double of kubectl, in their order.
+    pub fn questions(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.folder.path().join("questions")).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Waits until no process is left in any pod.
+    #[track_caller]
+    pub fn is_left_empty(&self, limit: Duration) {
+        let end = Instant::now() + limit;
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < end, "processes are left in pods: {:?}", self.processes());
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 
     /// What agents left in the home of a pod.

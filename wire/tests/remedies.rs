@@ -13,7 +13,8 @@ with the `values` it fills in, its `text`, its `commands` and a link to this pag
 change. railgauge runs none of these commands. [remedies.json](remedies.json) is this page for programs.
 
 What stands in capitals is filled in where it is known; a command says what it lacks (`missing`). In remedies.json a value stands in
-braces (`{interface}`), and `{0}` is the first command.
+braces (`{interface}`), and `{0}` is the first command. A part of a command in brackets (`[--context {context}]`) is left out where
+its value is not known.
 ";
 
 fn page() -> String {

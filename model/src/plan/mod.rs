@@ -50,6 +50,7 @@ use toml::de::DeTable;
 use crate::border::text::path_text;
 pub use checks::NAMES as CHECKS;
 pub use grammar::hostlist;
+pub use hosts::{Unlike, again};
 pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;

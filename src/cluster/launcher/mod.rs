@@ -85,6 +85,6 @@ macro_rules! declare {
 
 railgauge_model::launchers!(declare);
 
-pub use kubectl::pods;
+pub use kubectl::{pods, pods_again};
 pub(crate) use slurm::scontrol;
 pub use slurm::{allocation, ending};

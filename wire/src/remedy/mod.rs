@@ -33,7 +33,8 @@ pub struct Entry {
 /// A command of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Template {
-    /// As a shell takes it once everything in braces is filled in.
+    /// As a shell takes it once everything in braces is filled in. A part in brackets, `[--context {context}]`, is left out where
+    /// its value is not known.
     pub command: &'static str,
     /// Whether it changes something; if not, it only shows something.
     pub changes: bool,
@@ -110,14 +111,15 @@ impl Entry {
     fn commands(&self, values: &BTreeMap<Cow<'static, str>, String>) -> Vec<Command> {
         let filled = |of: &Template| {
             let mut missing = Vec::new();
-            let command =
-                fill(of.command, |name, in_path| match values.get(name).filter(|value| is_word(value, in_path)) {
+            let command = fill(&without_unknown(of.command, values), |name, in_path| {
+                match values.get(name).filter(|value| is_word(value, in_path)) {
                     Some(value) => quoted(value),
                     None => {
                         missing.push(name.to_uppercase());
                         name.to_uppercase()
                     }
-                });
+                }
+            });
             Command { command, changes: of.changes, on: of.on, missing }
         };
         self.commands.iter().map(filled).collect()
@@ -156,6 +158,28 @@ impl Remedy {
 fn is_word(value: &str, in_path: bool) -> bool {
     let leads_away = in_path && (value.contains('/') || value == "..");
     !value.is_empty() && !value.starts_with('-') && !leads_away
+}
+
+/// A template without the parts in brackets of which a value is not known, each with one space, and without the brackets of the
+/// others.
+fn without_unknown(template: &str, values: &BTreeMap<Cow<'static, str>, String>) -> String {
+    let is_known = |name: &str| values.get(name).is_some_and(|value| is_word(value, false));
+    let mut kept = String::new();
+    let mut rest = template;
+    while let Some((before, (part, after))) =
+        rest.split_once('[').and_then(|(before, rest)| Some((before, rest.split_once(']')?)))
+    {
+        kept += before;
+        if next(part).is_none_or(|(_, name, _)| is_known(name)) {
+            kept += part;
+            rest = after;
+        } else {
+            rest = after.strip_prefix(' ').unwrap_or(after);
+        }
+    }
+    kept += rest;
+    kept.truncate(kept.trim_end().len());
+    kept
 }
 
 /// A text with something in place of every name in braces; `value` is told whether the name is a part of a path. What is filled
@@ -266,6 +290,21 @@ mod tests {
         }
         let away = [("interface", "../../../etc/x"), ("file", ".."), ("priority", "3")];
         assert_eq!(command(ECN_ON.with(away)).command, "echo 1 > /sys/class/net/INTERFACE/ecn/FILE/enable/3");
+    }
+
+    #[test]
+    fn options_stand_where_their_values_are_known() {
+        let command =
+            |values: &[(&'static str, &str)]| KUBECTL_BY_HAND.with(values.iter().copied()).commands().remove(0).command;
+        assert_eq!(command(&[("pod", "rg-a")]), "kubectl exec --stdin rg-a -- sh -c 'echo here'");
+        let all =
+            [("context", "a b"), ("kubeconfig", "/x/[{pod}]"), ("pod", "rg-a"), ("container", "c"), ("namespace", "n")];
+        assert_eq!(
+            command(&all),
+            "kubectl --kubeconfig '/x/[{pod}]' --context 'a b' exec --stdin rg-a --namespace n --container c -- sh -c 'echo here'"
+        );
+        let end = KUBECTL_FORBIDDEN.with([("context", "--x")]).commands().remove(0);
+        assert_eq!((end.command.as_str(), end.missing.len()), ("kubectl auth can-i create pods/exec", 0));
     }
 
     #[test]

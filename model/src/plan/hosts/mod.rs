@@ -1,5 +1,6 @@
 //! `[hosts]`: which hosts take part, in groups, with what is special about some of them.
 
+mod again;
 mod file;
 mod group;
 mod keys;
@@ -20,6 +21,7 @@ use super::{
     read::{Book, Table, Words},
 };
 
+pub use again::{Unlike, again};
 pub use keys::HOSTS;
 pub use kubectl::wanted as wanted_pods;
 

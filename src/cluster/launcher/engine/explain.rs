@@ -27,6 +27,7 @@ const SIGNS: &[(&[&str], &str, Entry)] = &[
             "unable to connect to podman",
             "permission denied while trying to connect",
             "error during connect",
+            "failed to initialize",
         ],
         "the engine's service does not answer, or not to you",
         remedy::ENGINE_SERVICE,
@@ -79,6 +80,9 @@ fn said(words: &str, container: &Container) -> Option<Trouble> {
         line.starts_with("Error")
             || line.starts_with("OCI runtime")
             || line.starts_with("Cannot connect")
+            || line.starts_with("Failed to initialize")
+            || line.starts_with("error during connect")
+            || line.starts_with("Got permission denied")
             || line.starts_with("permission denied")
     };
     let lines: Vec<String> = words
@@ -154,6 +158,18 @@ mod tests {
             (
                 Some(1),
                 "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
+                Known::Nothing,
+                "engine-service",
+            ),
+            (
+                Some(1),
+                "error during connect: Get \"http://far:2375/v1.50/containers/c1/json\": dial tcp: lookup far: no such host",
+                Known::Nothing,
+                "engine-service",
+            ),
+            (
+                Some(1),
+                "Failed to initialize: unable to resolve docker endpoint: context \"x\": context not found",
                 Known::Nothing,
                 "engine-service",
             ),

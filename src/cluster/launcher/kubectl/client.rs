@@ -15,8 +15,7 @@ pub(super) struct Client(Arc<Where>);
 struct Where {
     /// Its options for every command.
     options: Vec<String>,
-    namespace: Option<String>,
-    container: Option<String>,
+    kubectl: Kubectl,
 }
 
 /// Why kubectl has no answer.
@@ -28,6 +27,8 @@ pub(super) enum NoAnswer {
     Refused(String),
     /// It takes longer than this.
     Late(Duration),
+    /// What was asked for is not in the list that it gave.
+    NotThere,
 }
 
 impl Client {
@@ -37,13 +38,12 @@ impl Client {
         options.extend(kubectl.kubeconfig.iter().map(|path| format!("--kubeconfig={}", path.display())));
         options.extend(kubectl.context.iter().map(|context| format!("--context={context}")));
         options.extend(kubectl.namespace.iter().map(|namespace| format!("--namespace={namespace}")));
-        let (namespace, container) = (kubectl.namespace.clone(), kubectl.container.clone());
-        Self(Arc::new(Where { options, namespace, container }))
+        Self(Arc::new(Where { options, kubectl: kubectl.clone() }))
     }
 
     /// The words in front of those of a process in a pod.
     pub(super) fn exec(&self, pod: &str) -> impl Iterator<Item = String> {
-        let container = self.0.container.iter().map(|container| format!("--container={container}"));
+        let container = self.container().into_iter().map(|container| format!("--container={container}"));
         let own = ["exec", "--stdin", pod].map(str::to_owned);
         [PROGRAM.to_owned()]
             .into_iter()
@@ -55,12 +55,26 @@ impl Client {
 
     /// The namespace that the plan names; `None` for that of the context.
     pub(super) fn namespace(&self) -> Option<&str> {
-        self.0.namespace.as_deref()
+        self.0.kubectl.namespace.as_deref()
     }
 
     /// The container that the plan names; `None` for the pod's default.
     pub(super) fn container(&self) -> Option<&str> {
-        self.0.container.as_deref()
+        self.0.kubectl.container.as_deref()
+    }
+
+    /// What remedies fill in of the plan, so that their commands reach what this client reaches.
+    pub(super) fn place(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let Kubectl { namespace, context, kubeconfig, container } = &self.0.kubectl;
+        let kubeconfig = kubeconfig.as_ref().map(|path| path.display().to_string());
+        [
+            ("namespace", namespace.clone()),
+            ("context", context.clone()),
+            ("kubeconfig", kubeconfig),
+            ("container", container.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
     }
 
     /// What `kubectl get …` answers as JSON.

@@ -25,8 +25,7 @@ pub(super) struct Exec<'a> {
 impl Exec<'_> {
     /// A remedy that names the pod.
     pub(super) fn with(&self, entry: Entry) -> Remedy {
-        let namespace = self.client.namespace().map(|namespace| ("namespace", namespace));
-        entry.with([("pod", self.pod)].into_iter().chain(namespace))
+        entry.with([("pod", self.pod.to_owned())].into_iter().chain(self.client.place()))
     }
 
     /// The pod in words.
@@ -46,24 +45,29 @@ impl Exec<'_> {
     }
 }
 
-/// A text of kubectl: one of `parts` occurs in a line of its own, ignoring case.
+/// Texts of kubectl: all parts of one of `texts` occur in a line of its own, ignoring case.
 struct Sign {
-    parts: &'static [&'static str],
+    texts: &'static [&'static [&'static str]],
     cause: &'static str,
     kind: Kind,
     passing: bool,
     remedy: Entry,
 }
 
-/// The first match counts. Of these the state of a pod says nothing.
+/// The first match counts: what a line is about stands before what it may name, too. Of these the state of a pod says nothing.
 const SIGNS: &[Sign] = &[
     Sign {
-        parts: &[
-            "context was not found",
-            "does not exist",
-            "error loading config file",
-            "error: stat /",
-            "invalid configuration",
+        texts: &[
+            &["context was not found"],
+            &["context \"", "does not exist"],
+            &["cluster \"", "does not exist"],
+            &["auth info", "does not exist"],
+            &["no server found for cluster"],
+            &["error loading config file"],
+            &["error: stat /"],
+            &["invalid configuration"],
+            &["unable to read certificate-authority"],
+            &["unable to read client-"],
         ],
         cause: "kubectl does not find its configuration or the context in it",
         kind: Kind::Configuration,
@@ -71,61 +75,88 @@ const SIGNS: &[Sign] = &[
         remedy: remedy::KUBECTL_CONFIG,
     },
     Sign {
-        parts: &["must be logged in", "(unauthorized)", "getting credentials"],
+        texts: &[&["must be logged in"], &["(unauthorized)"], &["getting credentials"]],
         cause: "the API server does not accept your credentials",
         kind: Kind::Configuration,
         passing: false,
         remedy: remedy::KUBECTL_LOGIN,
     },
     Sign {
-        parts: &["(forbidden)"],
+        texts: &[&["(forbidden)"]],
         cause: "you may not run processes in pods there",
         kind: Kind::Configuration,
         passing: false,
         remedy: remedy::KUBECTL_FORBIDDEN,
     },
     Sign {
-        parts: &["(notfound): pods "],
+        texts: &[&["that match label selector"], &["unable to parse requirement"]],
+        cause: "the selector is none that the API server takes",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_SELECTOR,
+    },
+    Sign {
+        texts: &[&["(notfound): pods "]],
         cause: "there is no such pod",
         kind: Kind::Lost,
         passing: false,
         remedy: remedy::KUBECTL_NO_POD,
     },
     Sign {
-        parts: &["(notfound)"],
+        texts: &[&["(notfound)"]],
         cause: "the API server does not have what was asked for",
         kind: Kind::Configuration,
         passing: false,
         remedy: remedy::KUBECTL_CONFIG,
     },
+    // Also where the API server does not accept the kubelet's certificate.
     Sign {
-        parts: &["executable file not found", "no such file or directory"],
-        cause: "the container's image has no `sh`",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::CONTAINER_IMAGE,
-    },
-    Sign {
-        parts: &["error dialing backend", "no agent available"],
+        texts: &[&["error dialing backend"], &["no agent available"]],
         cause: "the API server does not reach the kubelet of the pod's node",
         kind: Kind::Lost,
         passing: true,
         remedy: remedy::KUBECTL_NODE,
     },
     Sign {
-        parts: &["is not valid for pod", "container not found"],
+        texts: &[&["pod does not exist"]],
+        cause: "the kubelet that was asked does not know the pod: it has just started, or another node has its address",
+        kind: Kind::Lost,
+        passing: true,
+        remedy: remedy::KUBECTL_NODE,
+    },
+    Sign {
+        texts: &[&["x509: "]],
+        cause: "kubectl does not accept the certificate of the API server",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::KUBECTL_CERTIFICATE,
+    },
+    Sign {
+        texts: &[
+            &["is not valid for pod"],
+            &["container not found"],
+            &["container", "not found in pod"],
+            &["container", "does not exist"],
+        ],
         cause: "the container is not there, or does not run",
         kind: Kind::Configuration,
         passing: false,
         remedy: remedy::KUBECTL_CONTAINER,
     },
     Sign {
-        parts: &[
-            "the connection to the server",
-            "unable to connect to the server",
-            "the server was unable to return a response",
-            "service unavailable",
-            "apiserver not ready",
+        texts: &[&["executable file not found"], &["internal error occurred", "no such file or directory"]],
+        cause: "the container's image has no `sh`",
+        kind: Kind::Configuration,
+        passing: false,
+        remedy: remedy::CONTAINER_IMAGE,
+    },
+    Sign {
+        texts: &[
+            &["the connection to the server"],
+            &["unable to connect to the server"],
+            &["the server was unable to return a response"],
+            &["service unavailable"],
+            &["apiserver not ready"],
         ],
         cause: "the API server does not answer",
         kind: Kind::Lost,
@@ -149,7 +180,8 @@ fn own_lines(words: &str) -> Vec<String> {
 /// The first sign in the words of kubectl.
 fn sign(words: &str) -> Option<&'static Sign> {
     let lines = own_lines(words);
-    SIGNS.iter().find(|sign| lines.iter().any(|line| sign.parts.iter().any(|part| line.contains(part))))
+    let is_in = |text: &[&str]| lines.iter().any(|line| text.iter().all(|part| line.contains(part)));
+    SIGNS.iter().find(|sign| sign.texts.iter().any(|text| is_in(text)))
 }
 
 /// What it means that pods cannot be listed: of which kind it is, and what to do.
@@ -157,6 +189,7 @@ pub(super) fn unlisted(none: &NoAnswer) -> (Kind, Entry) {
     match none {
         NoAnswer::NotStarted(_) => (Kind::Configuration, remedy::KUBECTL_CLIENT),
         NoAnswer::Late(_) => (Kind::Lost, remedy::KUBECTL_SERVER),
+        NoAnswer::NotThere => (Kind::Lost, remedy::KUBECTL_NO_POD),
         NoAnswer::Refused(words) => {
             sign(words).map_or((Kind::Configuration, remedy::KUBECTL_CONFIG), |sign| (sign.kind, sign.remedy))
         }
@@ -254,6 +287,9 @@ fn unanswered(none: &NoAnswer, exec: &Exec<'_>) -> Option<Trouble> {
             let cause = format!("the API server did not tell of {} within {} s", exec.named(), limit.as_secs());
             Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_SERVER))
         }
+        NoAnswer::NotThere => {
+            Some(exec.lasting(Kind::Lost, format!("{}: there is no such pod", exec.named()), remedy::KUBECTL_NO_POD))
+        }
         NoAnswer::NotStarted(_) => None,
     }
 }
@@ -276,7 +312,7 @@ fn of_state(pod: &Pod, exec: &Exec<'_>) -> Option<Trouble> {
     }
     if status.phase == "Unknown" {
         let cause = format!("the node of {named} does not answer{}", because(&status.reason, &status.message));
-        return Some(Trouble::passing(Stage::Connect, Kind::Lost, cause).remedy(of_node(pod)));
+        return Some(Trouble::passing(Stage::Connect, Kind::Lost, cause).remedy(of_node(pod, exec)));
     }
     if status.phase == "Pending" {
         let unmet = status.conditions.iter().find(|one| one.status == "False" && !one.message.is_empty());
@@ -332,8 +368,8 @@ fn waiting(pod: &Pod, exec: &Exec<'_>) -> Option<String> {
     Some(format!(": {}{message}", waiting.reason))
 }
 
-fn of_node(pod: &Pod) -> Remedy {
-    remedy::KUBECTL_NODE.with([("node", pod.spec.node_name.as_str())])
+fn of_node(pod: &Pod, exec: &Exec<'_>) -> Remedy {
+    remedy::KUBECTL_NODE.with([("node", pod.spec.node_name.clone())].into_iter().chain(exec.client.place()))
 }
 
 #[cfg(test)]

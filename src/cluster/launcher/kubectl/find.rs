@@ -5,31 +5,24 @@ use std::time::Duration;
 use railgauge_model::{
     border::text,
     plan::{
+        self,
         allocation::{self, PodList},
-        model::{Kubectl, Pods},
+        model::{Host, Kubectl, Pods},
     },
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     natural, remedy,
 };
-use serde::Deserialize;
 
 use super::{
     client::{Client, NoAnswer},
     explain,
-    pod::{self, Pod},
+    pod::{self, List},
 };
 
 /// Time for the API server to list pods: a thousand of them are some megabytes.
 const LIMIT: Duration = Duration::from_secs(20);
-
-/// A list of the API server.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct List {
-    items: Vec<Pod>,
-}
 
 /// Asks for the pods that a plan takes its hosts from.
 ///
@@ -43,23 +36,39 @@ pub fn pods(kubectl: &Kubectl, wanted: &Pods) -> Result<PodList, Failure> {
         .enable_all()
         .build()
         .map_err(|error| failure(format!("kubectl cannot be waited for: {error}")))?;
-    let answer = runtime.block_on(client.get(&["pods", &selector], LIMIT)).map_err(|none| untold(&none, &client))?;
+    let answer =
+        runtime.block_on(client.get(&["pods", &selector], LIMIT)).map_err(|none| untold(&none, &client, wanted))?;
     pod::read(&answer).map(sorted).map_err(|error| {
-        failure(format!("kubectl's list of pods cannot be read: {error}")).remedy(remedy::KUBECTL_CONFIG)
+        let remedy = remedy::KUBECTL_CONFIG.with(client.place());
+        failure(format!("kubectl's list of pods cannot be read: {error}")).remedy(remedy)
+    })
+}
+
+/// Gives the hosts of a run that is taken up again their pods as they are now.
+///
+/// # Errors
+/// The API server does not tell, or a host of the run may be another machine now.
+pub fn pods_again(kubectl: &Kubectl, wanted: &Pods, hosts: &mut [Host]) -> Result<(), Failure> {
+    let found = pods(kubectl, wanted)?;
+    plan::again(hosts, &found).map_err(|unlike| {
+        let selector = [("selector", wanted.selector.clone())];
+        let remedy = remedy::KUBECTL_OTHER_PODS.with(Client::new(kubectl).place().chain(selector));
+        Failure::new(Stage::Connect, Kind::Configuration, unlike.to_string()).remedy(remedy).at(unlike.host())
     })
 }
 
 /// Why there is no list.
-fn untold(none: &NoAnswer, client: &Client) -> Failure {
+fn untold(none: &NoAnswer, client: &Client, wanted: &Pods) -> Failure {
     let (kind, remedy) = explain::unlisted(none);
     let words = match none {
         NoAnswer::NotStarted(error) => format!("cannot start kubectl: {error}"),
         NoAnswer::Refused(words) => text::line(words.lines().last().unwrap_or_default().as_bytes()),
+        NoAnswer::NotThere => "there are none".to_owned(),
         NoAnswer::Late(limit) => format!("no answer within {} s", limit.as_secs()),
     };
     let cause = format!("the pods of the plan cannot be listed: {words}");
-    let namespace = client.namespace().map(|namespace| ("namespace", namespace));
-    Failure::new(Stage::Connect, kind, cause).remedy(remedy.with(namespace))
+    let selector = [("selector", wanted.selector.clone())];
+    Failure::new(Stage::Connect, kind, cause).remedy(remedy.with(client.place().chain(selector)))
 }
 
 /// A pod by what it is sorted by.

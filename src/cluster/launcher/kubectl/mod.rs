@@ -5,11 +5,13 @@
 //! | `client` | kubectl's words, and what it answers |
 //! | `pod` | what the API server says of a pod |
 //! | `explain` | what that and the words of kubectl mean |
+//! | `inquiry` | what becomes of pods, for many hosts at once |
 //! | `find` | the pods that a selector finds |
 
 mod client;
 mod explain;
 mod find;
+mod inquiry;
 mod pod;
 
 use std::{collections::BTreeMap, future::ready, time::Duration};
@@ -26,38 +28,45 @@ use crate::cluster::{
 };
 use client::Client;
 use explain::Exec;
+use inquiry::Inquiry;
 
-pub use find::pods;
+pub use find::{pods, pods_again};
 
 /// Longest time without a byte from an agent that is asked; ssh gives a silent host the same. The question after a third of it also
 /// keeps proxies, load balancers and kubelets from cutting a stream that carries nothing (kubernetes#64949: after 5 min).
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// The cluster.
-struct Cluster(Client);
+struct Cluster {
+    client: Client,
+    inquiry: Inquiry,
+}
 
 /// A pod of it.
 struct Pod {
     client: Client,
+    inquiry: Inquiry,
     name: String,
 }
 
 /// Makes kubectl's words; nothing is started yet.
 pub(super) fn prepare(kubectl: &Kubectl, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
-    Ok(Box::new(Cluster(Client::new(kubectl))))
+    let client = Client::new(kubectl);
+    Ok(Box::new(Cluster { inquiry: Inquiry::new(client.clone()), client }))
 }
 
 impl Launcher for Cluster {
     fn open<'a>(&'a self, host: &'a Host) -> Pending<'a, Result<Box<dyn Connection>, Trouble>> {
-        let pod: Box<dyn Connection> = Box::new(Pod { client: self.0.clone(), name: host.address.clone() });
+        let (client, inquiry, name) = (self.client.clone(), self.inquiry.clone(), host.address.clone());
+        let pod: Box<dyn Connection> = Box::new(Pod { client, inquiry, name });
         Box::pin(ready(Ok(pod)))
     }
 
     fn late(&self, host: &Host) -> Pending<'static, Option<Trouble>> {
-        let (client, name) = (self.0.clone(), host.address.clone());
+        let (client, inquiry, name) = (self.client.clone(), self.inquiry.clone(), host.address.clone());
         let began = Timestamp::now();
         Box::pin(async move {
-            let known = pod::ask(&client, &name).await;
+            let known = inquiry.ask(&name).await;
             explain::late(&Exec { client: &client, pod: &name, began }, &known)
         })
     }
@@ -68,10 +77,10 @@ impl Connection for Pod {
         let words: Vec<String> = self.client.exec(&self.name).chain(words.iter().cloned()).collect();
         let began = Timestamp::now();
         let started = child(&words, &BTreeMap::new(), remedy::KUBECTL_CLIENT).map(|pipe| {
-            let (client, name) = (self.client.clone(), self.name.clone());
+            let (client, inquiry, name) = (self.client.clone(), self.inquiry.clone(), self.name.clone());
             let explain = move |end: Option<ProcessEnd>, words: String| -> Pending<'static, Option<Trouble>> {
                 Box::pin(async move {
-                    let known = pod::ask(&client, &name).await;
+                    let known = inquiry.ask(&name).await;
                     explain::ended(end.as_ref(), &words, &known, &Exec { client: &client, pod: &name, began })
                 })
             };
@@ -95,6 +104,8 @@ impl Connection for Pod {
         match end {
             // kubectl says 0 of a stream that was cut, too (kubernetes#73056), and may lose a part of what it sends
             // (kubernetes#15702): a script of ours that says nothing, or that less arrived, is tried again.
+            // What the words of the host's shell say, such as a full disk, is no cut.
+            ProcessEnd::Code(0) if trouble.failure.remedy.is_some() => trouble,
             ProcessEnd::Code(0) => Trouble { passing: true, ..trouble.remedy_or(exec.with(remedy::KUBECTL_CUT)) },
             ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),
             _ => trouble.remedy_or(exec.with(remedy::KUBECTL_BY_HAND)),

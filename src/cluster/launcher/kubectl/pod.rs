@@ -7,10 +7,7 @@ use railgauge_model::border::{self, text};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::client::{Client, NoAnswer};
-
-/// Time for the API server to answer; it may be busy, far away, or gone. Less than an inquiry may take.
-const LIMIT: Duration = Duration::from_secs(4);
+use super::client::NoAnswer;
 
 /// What is known of a pod.
 #[derive(Debug)]
@@ -21,8 +18,15 @@ pub(super) enum Known {
     Nothing(NoAnswer),
 }
 
+/// A list of pods.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct List {
+    pub items: Vec<Pod>,
+}
+
 /// A pod.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Pod {
     pub metadata: Metadata,
@@ -30,7 +34,7 @@ pub(super) struct Pod {
     pub status: Status,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Metadata {
     pub name: String,
@@ -38,20 +42,20 @@ pub(super) struct Metadata {
     pub deletion_timestamp: Option<String>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Spec {
     pub node_name: String,
     pub containers: Vec<Named>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Named {
     pub name: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
@@ -63,7 +67,7 @@ pub(super) struct Status {
     pub container_statuses: Vec<Container>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Condition {
     #[serde(rename = "type")]
@@ -73,7 +77,7 @@ pub(super) struct Condition {
     pub message: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Container {
     pub name: String,
@@ -81,14 +85,14 @@ pub(super) struct Container {
     pub last_state: State,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct State {
     pub waiting: Option<Waiting>,
     pub terminated: Option<Terminated>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Waiting {
     /// Such as `ContainerCreating` or `ImagePullBackOff`.
@@ -96,7 +100,7 @@ pub(super) struct Waiting {
     pub message: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Terminated {
     /// Such as `OOMKilled` or `Error`.
@@ -123,15 +127,4 @@ pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     let mut value: Value = serde_json::from_slice(bytes)?;
     border::clean(&mut value, text::printable);
     serde_json::from_value(value)
-}
-
-/// Asks for a pod.
-pub(super) async fn ask(client: &Client, name: &str) -> Known {
-    match client.get(&["pod", name], LIMIT).await {
-        Ok(bytes) => match read(&bytes) {
-            Ok(pod) => Known::Pod(Box::new(pod)),
-            Err(error) => Known::Nothing(NoAnswer::Refused(error.to_string())),
-        },
-        Err(none) => Known::Nothing(none),
-    }
 }

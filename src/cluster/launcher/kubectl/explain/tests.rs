@@ -118,11 +118,29 @@ fn words_of_kubectl_are_told_apart() {
                  not found in $PATH: unknown";
     let logged = "E1125 07:59:03.780000   28846 memcache.go:265] \"Unhandled Error\" err=\"couldn't get current server API group \
                   list: Get \\\"http://127.0.0.1:1/api\\\": dial tcp 127.0.0.1:1: connect: connection refused\"";
+    let strange = "Unable to connect to the server: tls: failed to verify certificate: x509: certificate signed by unknown authority";
     for (end, words, known, expected) in [
         (1, "Error in configuration: context was not found for specified context: nope", well(), "kubectl-config"),
         (1, "error: context \"nope\" does not exist", refused(""), "kubectl-config"),
         (1, "error: stat /nope: no such file or directory", refused(""), "kubectl-config"),
         (1, "Error from server (NotFound): namespaces \"bench\" not found", refused(""), "kubectl-config"),
+        (1, "error: auth info \"u\" does not exist", refused(""), "kubectl-config"),
+        (
+            1,
+            "error: unable to read certificate-authority /x/ca.crt for c due to open /x/ca.crt: no such file or directory",
+            refused(""),
+            "kubectl-config",
+        ),
+        (1, "error: unable to upgrade connection: container does not exist", well(), "kubectl-container"),
+        (1, "error: container nope not found in pod rg-a", well(), "kubectl-container"),
+        (1, "error: unable to upgrade connection: pod does not exist", well(), "kubectl-node"),
+        (1, strange, refused(strange), "kubectl-certificate"),
+        (
+            1,
+            "Error from server: error dialing backend: tls: failed to verify certificate: x509: certificate has expired",
+            well(),
+            "kubectl-node",
+        ),
         (1, "error: You must be logged in to the server (Unauthorized)", refused(""), "kubectl-login"),
         (1, forbidden, well(), "kubectl-forbidden"),
         (1, missing, refused(missing), "kubectl-no-pod"),
@@ -157,6 +175,31 @@ fn words_of_kubectl_are_told_apart() {
     ] {
         assert_eq!(told(None, Some(end), words, &known).0, expected, "{end} {words} {known:?}");
     }
+}
+
+#[test]
+fn a_selector_that_the_api_server_does_not_take_is_told() {
+    let words = "Error from server (BadRequest): Unable to find \"/v1, Resource=pods\" that match label selector \"a==b==c\", field \
+                 selector \"\": unable to parse requirement: found '==', expected: ',' or 'end of string'";
+    let (kind, remedy) = unlisted(&NoAnswer::Refused(words.into()));
+    assert_eq!((kind, remedy.id), (Kind::Configuration, "kubectl-selector"));
+}
+
+#[test]
+fn remedies_reach_what_the_plan_reaches() {
+    let client = Client::new(&Kubectl {
+        namespace: None,
+        context: Some("far".into()),
+        kubeconfig: Some("/x/config".into()),
+        container: Some("agent".into()),
+    });
+    let exec = Exec { client: &client, pod: "rg-a", began: Timestamp::now() };
+    let command = |entry: Entry| exec.with(entry).commands().remove(0).command;
+    assert_eq!(
+        command(remedy::KUBECTL_BY_HAND),
+        "kubectl --kubeconfig /x/config --context far exec --stdin rg-a --container agent -- sh -c 'echo here'"
+    );
+    assert_eq!(command(remedy::KUBECTL_NODE), "kubectl --kubeconfig /x/config --context far describe node NODE");
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! The pods of a run that is taken up again: a host of it is only ever the machine that it was.
+
+use std::fmt;
+
+use crate::plan::{
+    allocation::{Pod, PodList},
+    model::Host,
+};
+
+/// Why a host of the run cannot be told among the pods that there are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unlike {
+    /// Several pods run on its node, and none is the one that it was.
+    Several {
+        /// The host, by its node.
+        host: String,
+        /// Names of the pods.
+        pods: Vec<String>,
+    },
+    /// Its pod runs on another node.
+    Elsewhere {
+        /// The host, by its node.
+        host: String,
+        /// The pod's name.
+        pod: String,
+        /// The node it runs on.
+        node: String,
+    },
+}
+
+impl Unlike {
+    /// The host's name in the plan.
+    pub fn host(&self) -> &str {
+        match self {
+            Self::Several { host, .. } | Self::Elsewhere { host, .. } => host,
+        }
+    }
+}
+
+impl fmt::Display for Unlike {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Several { host, pods } => {
+                write!(
+                    f,
+                    "several pods run on the node {host} ({}), and none of them is that of the run",
+                    pods.join(", ")
+                )
+            }
+            Self::Elsewhere { host, pod, node } => {
+                write!(f, "the pod {pod} was on the node {host} and is on {node} now, which may be another machine")
+            }
+        }
+    }
+}
+
+/// Gives hosts their pods as they are now: one that was made anew has another name, on the same node. A host that has the name of
+/// its pod stays with that name, and so does one on whose node no pod runs now: it is lost when it is brought up, and says why.
+///
+/// # Errors
+/// A host for which a pod of another machine could be taken, or one of several; nothing is changed then.
+pub fn again(hosts: &mut [Host], found: &PodList) -> Result<(), Unlike> {
+    let now: Vec<String> = hosts.iter().map(|host| pod_of(host, found)).collect::<Result<_, _>>()?;
+    for (host, pod) in hosts.iter_mut().zip(now) {
+        host.address = pod;
+    }
+    Ok(())
+}
+
+/// The name of a host's pod now.
+fn pod_of(host: &Host, found: &PodList) -> Result<String, Unlike> {
+    let (name, address) = (host.name.clone(), host.address.clone());
+    let same = found.list.iter().find(|pod| pod.name == address);
+    if name == address && same.is_some() {
+        return Ok(address);
+    }
+    let there: Vec<&Pod> = found.list.iter().filter(|pod| pod.node == name).collect();
+    match (there.as_slice(), same) {
+        ([one], _) => Ok(one.name.clone()),
+        ([], None) => Ok(address),
+        ([], Some(pod)) => Err(Unlike::Elsewhere { host: name, pod: address, node: pod.node.clone() }),
+        (_, Some(pod)) if pod.node == name => Ok(address),
+        (several, _) => Err(Unlike::Several { host: name, pods: several.iter().map(|pod| pod.name.clone()).collect() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The addresses of hosts now, which were (name, pod), with these pods (name, node).
+    fn now(hosts: &[(&str, &str)], pods: &[(&str, &str)]) -> Result<Vec<String>, Unlike> {
+        let host = |(name, address): &(&str, &str)| Host {
+            name: (*name).into(),
+            address: (*address).into(),
+            user: None,
+            port: None,
+            devices: vec![],
+            tcp: vec![],
+        };
+        let mut hosts: Vec<Host> = hosts.iter().map(host).collect();
+        let pod = |(name, node): &(&str, &str)| Pod { name: (*name).into(), node: (*node).into() };
+        let found = PodList { list: pods.iter().map(pod).collect(), others: Vec::new() };
+        let told = again(&mut hosts, &found);
+        told.map(|()| hosts.into_iter().map(|host| host.address).collect())
+    }
+
+    const RUN: [(&str, &str); 2] = [("n1", "rg-a"), ("n2", "rg-b")];
+
+    #[test]
+    fn a_pod_that_was_made_anew_is_found_by_its_node() {
+        assert_eq!(now(&RUN, &[("rg-x", "n1"), ("rg-b", "n2")]).unwrap(), ["rg-x", "rg-b"]);
+        // Two of a StatefulSet that have changed places.
+        assert_eq!(now(&RUN, &[("rg-a", "n2"), ("rg-b", "n1")]).unwrap(), ["rg-b", "rg-a"]);
+        // Nothing runs on its node: it is lost by the name that it had.
+        assert_eq!(now(&RUN, &[("rg-b", "n2"), ("rg-x", "n9")]).unwrap(), ["rg-a", "rg-b"]);
+    }
+
+    #[test]
+    fn several_pods_of_a_node_are_kept_apart() {
+        // One more than there was: the one of the run is still there.
+        assert_eq!(now(&RUN, &[("rg-0", "n1"), ("rg-a", "n1"), ("rg-b", "n2")]).unwrap(), ["rg-a", "rg-b"]);
+        let told = now(&RUN, &[("rg-x", "n1"), ("rg-y", "n1"), ("rg-b", "n2")]).unwrap_err();
+        assert_eq!(told, Unlike::Several { host: "n1".into(), pods: vec!["rg-x".into(), "rg-y".into()] });
+        // Hosts that have the names of their pods stay those, whatever nodes are called.
+        let own = [("rg-a", "rg-a"), ("rg-b", "rg-b")];
+        assert_eq!(now(&own, &[("rg-a", "n1"), ("rg-b", "n1"), ("rg-c", "rg-a")]).unwrap(), ["rg-a", "rg-b"]);
+        assert_eq!(now(&own, &[("rg-x", "n1"), ("rg-b", "n1")]).unwrap(), ["rg-a", "rg-b"]);
+    }
+
+    #[test]
+    fn a_pod_on_another_node_is_not_the_host_that_it_was() {
+        let told = now(&RUN, &[("rg-a", "n9"), ("rg-b", "n2")]).unwrap_err();
+        assert_eq!(told, Unlike::Elsewhere { host: "n1".into(), pod: "rg-a".into(), node: "n9".into() });
+        assert_eq!(told.host(), "n1");
+    }
+}

@@ -1,0 +1,92 @@
+//! What becomes of pods, asked for many hosts at once: when a switch or the API server goes away, all streams end together. A few
+//! questions are asked by themselves, all others share one list.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::sync::Mutex;
+
+use super::{
+    client::{Client, NoAnswer},
+    pod::{self, Known, List, Pod},
+};
+
+/// Questions within a [`BURST`] that are asked by themselves: each is a process here, and a request of its own.
+const ALONE: usize = 4;
+/// Hosts that are lost for one reason are lost within this time.
+const BURST: Duration = Duration::from_secs(5);
+/// How much earlier than a question the list may have been asked for that answers it, too. A list that is longer under way than
+/// this may not know yet what has just happened.
+const FRESH: Duration = Duration::from_millis(500);
+/// Time for the API server to answer; it may be busy, far away, or gone. Less than an inquiry may take.
+const LIMIT: Duration = Duration::from_secs(4);
+
+/// Questions to one cluster. Clones share their answers.
+#[derive(Clone)]
+pub(super) struct Inquiry(Arc<Shared>);
+
+struct Shared {
+    client: Client,
+    /// When the last questions were asked, at most [`ALONE`].
+    last: parking_lot::Mutex<VecDeque<Instant>>,
+    list: Mutex<Option<Listed>>,
+}
+
+/// All pods of the namespace, by name.
+struct Listed {
+    asked: Instant,
+    pods: Result<HashMap<String, Pod>, NoAnswer>,
+}
+
+impl Inquiry {
+    /// No question yet.
+    pub(super) fn new(client: Client) -> Self {
+        Self(Arc::new(Shared { client, last: parking_lot::Mutex::default(), list: Mutex::new(None) }))
+    }
+
+    /// Notes a question, and tells whether there were few of late.
+    fn is_alone(&self) -> bool {
+        let (mut last, now) = (self.0.last.lock(), Instant::now());
+        let is_alone = last.len() < ALONE || last.front().is_some_and(|first| now.duration_since(*first) > BURST);
+        last.push_back(now);
+        if last.len() > ALONE {
+            last.pop_front();
+        }
+        is_alone
+    }
+
+    /// Asks for a pod.
+    pub(super) async fn ask(&self, name: &str) -> Known {
+        let Shared { client, list, .. } = &*self.0;
+        if self.is_alone() {
+            let pod = asked(client, &["pod", name]).await;
+            return pod.map_or_else(Known::Nothing, |pod| Known::Pod(Box::new(pod)));
+        }
+        let now = Instant::now();
+        let mut list = list.lock().await;
+        let listed = match list.take().filter(|listed| listed.asked + FRESH >= now) {
+            Some(listed) => list.insert(listed),
+            None => {
+                let begun = Instant::now();
+                let all = asked::<List>(client, &["pods"]).await;
+                let named = |pod: Pod| (pod.metadata.name.clone(), pod);
+                list.insert(Listed { asked: begun, pods: all.map(|all| all.items.into_iter().map(named).collect()) })
+            }
+        };
+        match &listed.pods {
+            Ok(pods) => {
+                pods.get(name).map_or(Known::Nothing(NoAnswer::NotThere), |pod| Known::Pod(Box::new(pod.clone())))
+            }
+            Err(none) => Known::Nothing(none.clone()),
+        }
+    }
+}
+
+/// What the API server answers.
+async fn asked<T: serde::de::DeserializeOwned>(client: &Client, words: &[&str]) -> Result<T, NoAnswer> {
+    let bytes = client.get(words, LIMIT).await?;
+    pod::read(&bytes).map_err(|error| NoAnswer::Refused(error.to_string()))
+}
