@@ -69,7 +69,7 @@ fn pods_that_a_selector_finds_are_hosts_with_the_names_of_their_nodes() {
     for front in fronts() {
         let cluster = Cluster::start(front, &THREE);
         let scene = Scene::new();
-        let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "100ms"));
+        let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "20000 iterations"));
         let mut command = program();
         command.args(["run", "-o"]).arg(scene.run_directory()).arg(path);
         // Three megabytes through the API server, whole.
@@ -115,7 +115,7 @@ fn pods_that_do_not_come_up_are_told_apart() {
         }));
         let scene = Scene::new();
         let hosts = format!("{{ names = {} }}", serde_json::to_string(&names).unwrap());
-        let path = scene.write("plan.toml", &plan("kubectl", &hosts, 1, "100ms"));
+        let path = scene.write("plan.toml", &plan("kubectl", &hosts, 1, "20000 iterations"));
         let mut command = program();
         command.args(["preflight", "--json"]).arg(path).env("RAILGAUGE_AGENT", cluster.agent_to_send());
         let output = cluster.on(command).output().unwrap();
@@ -153,7 +153,7 @@ fn a_stream_that_is_cut_in_the_middle_of_a_frame_is_a_lost_host_whatever_kubectl
             // The greeting and its answer are some hundred bytes; the facts of this machine are thousands.
             cluster.ways(&json!({ "rg-b": {"of": AGENT, "stdout": 2500, "then": then} }));
             let scene = Scene::new();
-            let ended = run(&cluster, &scene, &plan("kubectl", SELECTED, 1, "100ms")).end();
+            let ended = run(&cluster, &scene, &plan("kubectl", SELECTED, 1, "20000 iterations")).end();
             ended.expect(3);
             is_lost_for(&scene, "n2", "kubectl-cut", "was cut");
             assert!(lost(&scene, "n1").is_none() && lost(&scene, "n3").is_none());
@@ -168,7 +168,7 @@ fn an_agent_that_is_not_told_of_the_cut_is_ended() {
     let cluster = Cluster::start(Front::Double, &THREE);
     cluster.ways(&json!({ "rg-b": {"of": AGENT, "stdout": 2500, "then": "cut", "orphan": true} }));
     let scene = Scene::new();
-    run(&cluster, &scene, &plan("kubectl", SELECTED, 1, "100ms")).end().expect(3);
+    run(&cluster, &scene, &plan("kubectl", SELECTED, 1, "20000 iterations")).end().expect(3);
     is_lost_for(&scene, "n2", "kubectl-cut", "was cut");
     assert_eq!(cluster.processes(), [0; 0]);
 }
@@ -183,7 +183,7 @@ fn a_cut_while_the_agent_is_sent_leaves_nothing_in_the_pod() {
             let orphan = json!({"of": STORE, "stdin": 100_000, "then": then, "orphan": true});
             cluster.ways(&json!({ "rg-a": way, "rg-b": orphan }));
             let scene = Scene::new();
-            let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "100ms").replace("15s", "6s"));
+            let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "20000 iterations").replace("15s", "6s"));
             let mut command = program();
             command.args(["preflight", "--json"]).arg(path).env("RAILGAUGE_AGENT", cluster.agent_to_send());
             let output = cluster.on(command).output().unwrap();
@@ -219,7 +219,7 @@ fn a_controller_that_ends_at_once_leaves_nothing_in_pods() {
             cluster.is_left_empty(Duration::from_secs(10));
             // What the controller could not take away the next run does.
             let next = Scene::new();
-            run(&cluster, &next, &plan("kubectl", SELECTED, 1, "100ms")).end().expect(0);
+            run(&cluster, &next, &plan("kubectl", SELECTED, 1, "20000 iterations")).end().expect(0);
             assert_eq!(cluster.left_in("rg-a"), [""; 0], "{front:?} {signals:?}");
         }
     }
@@ -357,7 +357,7 @@ fn pods_that_cannot_be_listed_are_no_mistake_of_the_plan_and_their_number_is() {
             assert!(!scene.run_directory().exists());
             ended
         };
-        let three = plan("kubectl", SELECTED, 1, "100ms");
+        let three = plan("kubectl", SELECTED, 1, "20000 iterations");
         told(&cluster, &three, 2).says("the plan wants 3 pods, kubectl finds 2 running pods for app=rg");
         let nowhere = three.replace("retries = 0 }", "retries = 0, kubectl = { context = \"nope\" } }");
         told(&cluster, &nowhere, 4).says("kubectl config get-contexts");
@@ -368,7 +368,7 @@ fn pods_that_cannot_be_listed_are_no_mistake_of_the_plan_and_their_number_is() {
     }
     // Nobody asks for pods that have names.
     let scene = Scene::new();
-    let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "100ms"));
+    let path = scene.write("plan.toml", &plan("kubectl", SELECTED, 1, "20000 iterations"));
     let mut command = program();
     command.args(["run", "-o"]).arg(scene.run_directory()).arg(&path).env("PATH", scene.path("nowhere"));
     let ended = scene.spawn(command, "run").end();
@@ -429,7 +429,7 @@ fn on_real_containers() {
     // A container that is not there, and one that does not run any more.
     let scene = Scene::new();
     let names = serde_json::to_string(&[first, second, "no-such"]).unwrap();
-    let path = scene.write("plan.toml", &plan("podman", &format!("{{ names = {names} }}"), 1, "100ms"));
+    let path = scene.write("plan.toml", &plan("podman", &format!("{{ names = {names} }}"), 1, "20000 iterations"));
     let mut preflight = program();
     preflight.args(["preflight", "--json"]).arg(path);
     let told: Value = serde_json::from_slice(&preflight.output().unwrap().stdout).unwrap();
@@ -442,7 +442,7 @@ fn on_real_containers() {
 fn an_engine_that_is_not_there_or_does_not_answer_is_told() {
     let lost = |via: &str, path: Option<&str>| {
         let scene = Scene::new();
-        let file = scene.write("plan.toml", &plan(via, "{ names = [\"a\", \"b\"] }", 1, "100ms"));
+        let file = scene.write("plan.toml", &plan(via, "{ names = [\"a\", \"b\"] }", 1, "20000 iterations"));
         let mut command = program();
         command.args(["preflight", "--json"]).arg(file).env("DOCKER_HOST", "unix:///nonexistent/docker.sock");
         if let Some(path) = path {
