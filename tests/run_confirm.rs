@@ -102,7 +102,8 @@ fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::RunEnd, usi
     let follow_up: FollowUp =
         Arc::new(move || Ok(answers.get(count.fetch_add(1, Ordering::Relaxed)).cloned().unwrap_or_default()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let end = runtime.block_on(execute(Arc::new(plan), &directory, past, agent(), follow_up, &spine));
+    let (end, farewell) = runtime.block_on(execute(Arc::new(plan), &directory, past, agent(), follow_up, &spine));
+    runtime.block_on(farewell.said());
     (end, asked.load(Ordering::Relaxed), journal::read(&directory.journal()).unwrap())
 }
 
