@@ -116,26 +116,6 @@ fn a_second_interrupt_ends_a_run_at_once_and_its_agents_with_it() {
     assert!(before.keys().all(|case| measured[case] == 1) && measured.len() == 6, "{before:?} {measured:?}");
 }
 
-/// Agents lead long cases by themselves: they are told to stop, and not waited for.
-#[test]
-fn an_interrupt_in_a_long_window_ends_the_run_and_its_agents_within_seconds() {
-    let scene = Scene::new();
-    let long =
-        "[[test]]\nname = \"long\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n";
-    let plan = PLAN.replace("1KiB..32KiB x2", "1KiB") + long + "measure = \"60s\"\n";
-    let mut run = scene.start(&scene.write("plan.toml", &plan));
-    run.wait_for_outcomes(2);
-    // Both directions of the first test are measured; the long one begins.
-    std::thread::sleep(Duration::from_millis(500));
-    let agents = children(run.pid());
-    assert_eq!(agents.len(), 2, "{agents:?}");
-    send("-INT", run.pid());
-    let asked = Instant::now();
-    run.end().expect(130);
-    assert!(asked.elapsed() < Duration::from_secs(8), "{:?}", asked.elapsed());
-    assert!(!agents.iter().any(|agent| lives(*agent)), "an agent outlives the run");
-}
-
 /// A stopped agent is connected and says nothing: only a deadline and its silence tell.
 #[test]
 fn an_agent_that_hangs_is_named_and_the_other_pair_is_measured() {
