@@ -78,7 +78,8 @@ fn every_case_of_a_sweep_is_verified_and_measured() {
             assert!(measured.operations > 0 && measured.elapsed >= MS * 20, "{measured:?}");
             assert_eq!(near.spent.window, measured.elapsed);
             // The parts that are accounted for are within the whole.
-            assert!(near.took >= near.spent.total() && far.took >= far.spent.total(), "{near:?} {far:?}");
+            assert!(near.took >= near.spent.total(), "{} of {:?}", near.took, near.spent);
+            assert!(far.took >= far.spent.total(), "{} of {:?}", far.took, far.spent);
             assert!(far.measured.is_some_and(|far| far.bytes == measured.bytes));
         }
     }

@@ -165,8 +165,11 @@ impl Link for Fragile {
     fn give_up(&mut self) {}
 }
 
+/// What is done on a link.
+type Work = fn(&mut dyn Link, &Control) -> Result<(), Failure>;
+
 /// What comes of work on a fragile link, and of a turn after it.
-fn broken(work: fn(&mut dyn Link, &Control) -> Result<(), Failure>) -> (Failure, Failure) {
+fn broken(work: Work) -> (Failure, Failure) {
     let (done, outcome) = channel();
     std::thread::spawn(move || {
         let mut link = open(&spec(3, 3), |share| Ok(Box::new(Fragile(share.thread)))).unwrap();
@@ -183,7 +186,7 @@ fn a_thread_that_panics_ends_the_others_and_is_named() {
     let peers = |link: &mut dyn Link, control: &Control| {
         link.join(&Endpoint::Several(vec![Endpoint::Several(Vec::new()); 3]), control)
     };
-    let all: [(Stage, fn(&mut dyn Link, &Control) -> Result<(), Failure>); 3] = [
+    let all: [(Stage, Work); 3] = [
         (Stage::Join, peers),
         (Stage::Measure, |link, control| link.await_turn(control)),
         (Stage::Measure, |link, control| {
