@@ -77,6 +77,9 @@ fn every_case_of_a_sweep_is_verified_and_measured() {
             let measured = near.measured.unwrap();
             assert!(measured.operations > 0 && measured.elapsed >= MS * 20, "{measured:?}");
             assert_eq!(near.spent.window, measured.elapsed);
+            // The parts that are accounted for are within the whole.
+            assert!(near.took >= near.spent.total(), "{} of {:?}", near.took, near.spent);
+            assert!(far.took >= far.spent.total(), "{} of {:?}", far.took, far.spent);
             assert!(far.measured.is_some_and(|far| far.bytes == measured.bytes));
         }
     }
@@ -139,6 +142,7 @@ fn an_end_whose_peer_is_gone_says_so_soon() {
     let Ok(Answer::Case(account)) = pair.initiator.wait(asked) else { panic!("no account") };
     assert_eq!(account.failure.map(|failure| failure.kind), Some(Kind::Fabric));
     assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(account.took >= Nanoseconds::from_millis(250), "it began before its peer was gone: {}", account.took);
     // What was learned before stays.
     assert_eq!(account.checked.wrong, Bytes::ZERO);
 }

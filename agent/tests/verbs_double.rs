@@ -19,6 +19,7 @@ use double::{
     verbs,
 };
 use railgauge_wire::{
+    case::CaseSpec,
     drivers,
     link::{Completion, Endpoint, Joining, LinkSpec, Role},
     message::{Answer, Ask},
@@ -322,4 +323,44 @@ fn a_service_that_a_device_lacks_is_refused_in_words() {
     // Without a tree of its own the GID's kind comes from the library, and the device counts as software.
     let failure = fabric.pair.initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err();
     assert!(failure.cause.contains("creating a queue pair failed") && failure.cause.contains("uc"), "{failure}");
+}
+
+/// The processors that a thread may run on, as the kernel lists them (proc_pid_status(5)); its name is that in `comm`.
+fn processors(process: u32, thread: &str) -> Option<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).ok()?;
+    let text = |task: &std::path::Path, name| std::fs::read_to_string(task.join(name)).unwrap_or_default();
+    let task = tasks.flatten().map(|task| task.path()).find(|task| text(task, "comm").trim_end() == thread)?;
+    let status = text(&task, "status");
+    Some(status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned())
+}
+
+/// Whoever looks for the peer's turn does not compete with the loop that serves: it would have to wait for a time slice of it.
+#[test]
+fn a_watched_loop_has_its_core_for_itself() {
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_PROFILE", "mlx5-roce")]);
+    // The agent's main thread has the name of its program, cut to what the kernel keeps.
+    let open = processors(fabric.pair.responder.child.id(), "railgauge-agent").unwrap();
+    // A host of one processor has nowhere else to look from.
+    let Some((_, last)) = open.rsplit_once(['-', ',']) else { return };
+    let core = last.parse().unwrap();
+    let pinned = |spec: &mut LinkSpec| {
+        verbs(Service::Rc)(spec);
+        spec.knobs.core = Some(core).filter(|_| spec.role == Role::Responder);
+    };
+    fabric.pair.open(pinned, 1, 4096).unwrap();
+    let window = Window::Duration(Nanoseconds::from_millis(500));
+    let timing = timing(Op::Write, TestMetric::Bandwidth, 64, window);
+    let case = CaseSpec { timing, verify: None, deadline_ms: 5_000 };
+    let asked = fabric.pair.responder.post(Ask::Case { link: LINK, case: Box::new(case.clone()) });
+    let near = fabric.pair.initiator.post(Ask::Case { link: LINK, case: Box::new(case) });
+    let (process, until) = (fabric.pair.responder.child.id(), Instant::now() + Duration::from_secs(5));
+    let is_off = || processors(process, "turn").is_some_and(|allowed| allowed != last && allowed != open);
+    while !is_off() {
+        assert!(Instant::now() < until, "its watcher may run on {:?}", processors(process, "turn"));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(processors(process, &format!("link-{LINK}")).as_deref(), Some(last));
+    for outcome in [fabric.pair.responder.wait(asked), fabric.pair.initiator.wait(near)] {
+        assert!(matches!(outcome, Ok(Answer::Case(account)) if account.failure.is_none()));
+    }
 }

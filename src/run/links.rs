@@ -276,6 +276,41 @@ fn agreed((from, to): (Opened, Opened), from_host: &str, to_host: &str) -> Resul
     Err(Failure::new(Stage::Join, Kind::Internal, cause).at(from_host).with(to_host).remedy(remedy::LEAVE_HOST_OUT))
 }
 
+/// A link on which something goes on. Dropped, it is closed at both ends without waiting for that: nobody is left who waits for what
+/// they do, and they would go on with it.
+pub(super) struct Held {
+    ends: Option<(Agent, Agent)>,
+    id: LinkId,
+}
+
+impl Held {
+    /// Of the link of this number.
+    pub(super) fn new(from: &Agent, to: &Agent, id: LinkId) -> Self {
+        Self { ends: Some((from.clone(), to.clone())), id }
+    }
+
+    /// Leaves it open: nothing goes on any more.
+    pub(super) fn keep(mut self) {
+        self.ends = None;
+    }
+
+    /// Closes it, and waits until both ends have: what is tried next does not meet its traffic.
+    pub(super) async fn close(mut self) {
+        let Some((from, to)) = &self.ends else { return };
+        tokio::join!(close_end(from, self.id), close_end(to, self.id));
+        self.ends = None;
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for agent in self.ends.iter().flat_map(|(from, to)| [from, to]) {
+            // Only the answer is given up.
+            drop(agent.send(Ask::Close { link: self.id }));
+        }
+    }
+}
+
 /// Closes both ends. An end that does not answer is left to its agent's end of life.
 pub(super) async fn close(link: Link) {
     tokio::join!(close_end(&link.from, link.id), close_end(&link.to, link.id));

@@ -1,6 +1,6 @@
 //! Stamps events and hands them to every listener: the journal first, the progress after it.
 
-use std::{collections::HashMap, fs::OpenOptions, io::Write, path::Path, sync::Arc};
+use std::{collections::HashMap, fs::OpenOptions, io::Write, path::Path, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -159,7 +159,13 @@ impl Spine {
 
 /// The time in UTC: RFC 3339 with milliseconds.
 pub fn now() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    ago(Duration::ZERO)
+}
+
+/// What [`now`] was so long ago; since 1970 at the most.
+pub(super) fn ago(time: Duration) -> String {
+    let then = jiff::Timestamp::now().checked_sub(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    then.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
 #[cfg(test)]

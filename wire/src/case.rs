@@ -15,8 +15,8 @@
 //!             counters                           counters
 //! verify      again, with another iteration number
 //! ```
-//! On a new link the initiator gives a turn before anything else. The steps are those of [`crate::step`]. Many cases may be under way to a link: it works on them in order, and answers each
-//! when it is over. Once a case has failed, the link refuses those after it.
+//! On a new link the initiator gives a turn before anything else. The steps are those of [`crate::step`]. Many cases may be under way to a link: it works on them in
+//! order, and answers each when it is over. Once a case has failed, the link refuses those after it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -56,6 +56,8 @@ pub struct CaseAccount {
     pub counters: (BTreeMap<String, u64>, BTreeMap<String, u64>),
     /// Where the time went.
     pub spent: Spent,
+    /// From the beginning of the case at this end to this account, whole or not.
+    pub took: Nanoseconds,
     /// Why it ended early; what is above was learned before.
     pub failure: Option<Failure>,
 }

@@ -93,6 +93,12 @@ impl Control {
         self.bell().inspect(|bell| bell.ring());
     }
 
+    /// Ends every step of the link, now and later, as closing it does: a part of the link is gone.
+    pub fn abort(&self) {
+        self.abort.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
     /// Whether a loop has to end, well or not: stopped or aborted.
     #[inline]
     pub fn halted(&self) -> bool {

@@ -1,21 +1,18 @@
 //! Panics become failures: a request is answered whatever happens to the thread that works on it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
+
+use crate::system::panics::{self, Panicked};
 
 /// Runs `work`. The outer error is a panic, in words; what `work` touched must not be used again then.
 ///
 /// # Errors
 /// `work` panicked.
 pub(super) fn caught<T>(stage: Stage, work: impl FnOnce() -> T) -> Result<T, Failure> {
-    // The callers drop what `work` borrowed once it has panicked.
-    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
-        let words = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    panics::caught(work).map_err(|Panicked(words)| {
         Failure::new(stage, Kind::Internal, format!("the agent panicked: {words}")).remedy(remedy::REPORT_DEFECT)
     })
 }

@@ -41,12 +41,13 @@ pub(super) fn run(
     is_first: bool,
     control: &dyn Fn(Duration) -> Control,
 ) -> CaseAccount {
-    let deadline = Duration::from_millis(case.deadline_ms);
+    let (begun, deadline) = (Instant::now(), Duration::from_millis(case.deadline_ms));
     let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default() };
     if let Err(failure) = part.all(is_first) {
         part.end.give_up();
         part.account.failure = Some(failure);
     }
+    part.account.took = begun.elapsed().into();
     part.account
 }
 
@@ -70,8 +71,8 @@ impl Part<'_> {
         self.verify(2)
     }
 
-    /// The initiator speaks first on a link. Over iWARP it has to: bytes of the responder that come before the initiator is done with
-    /// the reply to its request make the connection fail there (RFC 5044, section 7; siw refuses them).
+    /// The initiator speaks first on a link. Over iWARP it has to: a responder may send nothing before it has received something
+    /// (RFC 5044, section 7.1.2), and siw's initiator refuses what comes together with the reply to its request.
     fn begin(&mut self) -> Result<(), Failure> {
         match self.here.role {
             Role::Initiator => self.end.give_turn(),

@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     sync::{
         atomic::{AtomicUsize, Ordering},
         mpsc::{Receiver, Sender, channel},
@@ -23,8 +24,10 @@ use railgauge_wire::{
 };
 
 use super::Link;
-use crate::bench::clock;
-use crate::bench::control::Control;
+use crate::{
+    bench::{clock, control::Control},
+    system::panics::{self, Panicked},
+};
 
 /// Opens one end on the calling thread.
 type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
@@ -36,7 +39,7 @@ const LEAD: Nanoseconds = Nanoseconds::from_millis(10);
 struct Threads {
     /// Dropped first, which ends the threads.
     orders: Vec<Sender<Order>>,
-    answers: Receiver<(usize, Result<Done, Failure>)>,
+    answers: Receiver<(usize, Said)>,
     handles: Vec<JoinHandle<()>>,
     opened: Vec<Opened>,
     /// Queue pairs of each.
@@ -49,6 +52,25 @@ enum Order {
     GiveTurn,
     AwaitTurn(Control),
     GiveUp,
+}
+
+impl Order {
+    /// The stage to which a failure of it belongs.
+    const fn stage(&self) -> Stage {
+        match self {
+            Self::Join(..) => Stage::Join,
+            Self::Step(step, _) => step.stage(),
+            Self::GiveTurn | Self::AwaitTurn(_) | Self::GiveUp => Stage::Measure,
+        }
+    }
+}
+
+/// What a thread answers to an order.
+enum Said {
+    Done(Done),
+    Failed(Failure),
+    /// It has panicked: this is the last that it says.
+    Gone(Failure),
 }
 
 enum Done {
@@ -78,7 +100,8 @@ pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failu
     }
     // From here on a channel without senders means that all threads have ended.
     drop(answer);
-    link.opened = link.all_opened(Stage::Open)?;
+    let opened = link.all(link.orders.len(), Stage::Open, None)?;
+    link.opened = opened_of(opened);
     Ok(Box::new(link))
 }
 
@@ -103,81 +126,122 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
 }
 
 /// The life of one thread.
-fn run(
-    number: usize,
-    share: &LinkSpec,
-    one: OpenOne,
-    orders: &Receiver<Order>,
-    answer: &Sender<(usize, Result<Done, Failure>)>,
-) {
-    let opened = |link: &dyn Link| Done::Opened(Box::new(link.opened()));
-    let mut link = match one(share) {
-        Ok(link) => link,
-        // Nobody listens any more once the link is being dropped; so below.
-        Err(failure) => return drop(answer.send((number, Err(failure)))),
+fn run(number: usize, share: &LinkSpec, one: OpenOne, orders: &Receiver<Order>, answer: &Sender<(usize, Said)>) {
+    let gone = |stage, Panicked(words): Panicked| {
+        let cause = format!("thread {number} of the link panicked: {words}");
+        Said::Gone(Failure::new(stage, Kind::Internal, cause).remedy(remedy::REPORT_DEFECT))
     };
-    let mut done = Ok(opened(&*link));
-    loop {
-        if answer.send((number, done)).is_err() {
+    // Nobody listens any more once the link is being dropped.
+    let say = |said| answer.send((number, said)).is_ok();
+    let opened = match panics::caught(|| one(share)) {
+        Ok(Ok(link)) => Ok(link),
+        Ok(Err(failure)) => Err(Said::Failed(failure)),
+        Err(panicked) => Err(gone(Stage::Open, panicked)),
+    };
+    let mut link = match opened {
+        Ok(link) => link,
+        Err(said) => {
+            say(said);
             return;
         }
-        done = match orders.recv() {
-            Ok(Order::Join(peer, control)) => link.join(&peer, &control).map(|()| opened(&*link)),
-            Ok(Order::Step(step, control)) => link.step(&step, &control).map(Done::Stepped),
-            Ok(Order::GiveTurn) => link.give_turn().map(|()| Done::Stepped(Stepped::Done)),
-            Ok(Order::AwaitTurn(control)) => link.await_turn(&control).map(|()| Done::Stepped(Stepped::Done)),
-            Ok(Order::GiveUp) => {
-                link.give_up();
-                Ok(Done::Stepped(Stepped::Done))
+    };
+    if !say(Said::Done(Done::Opened(Box::new(link.opened())))) {
+        return;
+    }
+    while let Ok(order) = orders.recv() {
+        let stage = order.stage();
+        let said = match panics::caught(|| obey(&mut *link, order)) {
+            Ok(Ok(done)) => Said::Done(done),
+            Ok(Err(failure)) => Said::Failed(failure),
+            Err(panicked) => {
+                say(gone(stage, panicked));
+                // This is how the peer hears of it. What panicked once may panic again in its destructor.
+                return drop(panics::caught(|| drop(link)));
             }
-            Err(_) => return,
         };
+        if !say(said) {
+            return;
+        }
     }
 }
 
+/// Does what a thread is told.
+fn obey(link: &mut dyn Link, order: Order) -> Result<Done, Failure> {
+    let nothing = || Done::Stepped(Stepped::Done);
+    match order {
+        Order::Join(peer, control) => link.join(&peer, &control).map(|()| Done::Opened(Box::new(link.opened()))),
+        Order::Step(step, control) => link.step(&step, &control).map(Done::Stepped),
+        Order::GiveTurn => link.give_turn().map(|()| nothing()),
+        Order::AwaitTurn(control) => link.await_turn(&control).map(|()| nothing()),
+        Order::GiveUp => {
+            link.give_up();
+            Ok(nothing())
+        }
+    }
+}
+
+/// What the threads opened.
+fn opened_of(all: Vec<Done>) -> Vec<Opened> {
+    let opened = |done| if let Done::Opened(opened) = done { Some(*opened) } else { None };
+    all.into_iter().filter_map(opened).collect()
+}
+
 impl Threads {
-    /// The answers of so many threads, in their order.
+    /// The answers of so many threads, in their order. Once one fails, those that serve are stopped by `control`: they would wait for
+    /// a peer that is not coming. Once one is gone, all are ended by it.
     ///
     /// # Errors
-    /// The first failure that any of them reports; `failed` is called when it comes, the others are waited for.
-    fn all(&self, asked: usize, stage: Stage, failed: impl Fn()) -> Result<Vec<Done>, Failure> {
+    /// The first failure that any of them reports; the others are waited for.
+    fn all(&self, asked: usize, stage: Stage, control: Option<&Control>) -> Result<Vec<Done>, Failure> {
         let mut done = BTreeMap::new();
         let mut failure = None;
         for _ in 0..asked {
-            match self.answers.recv() {
-                Ok((number, Ok(answer))) => drop(done.insert(number, answer)),
-                Ok((_, Err(first))) => {
-                    failed();
-                    failure.get_or_insert(first);
+            let first = match self.answers.recv() {
+                Ok((number, Said::Done(answer))) => {
+                    done.insert(number, answer);
+                    continue;
+                }
+                Ok((_, Said::Failed(first))) => {
+                    control.inspect(|control| control.stop());
+                    first
+                }
+                Ok((_, Said::Gone(first))) => {
+                    control.inspect(|control| control.abort());
+                    first
                 }
                 Err(_) => {
                     let gone = || Failure::new(stage, Kind::Internal, "a thread of the link has ended");
                     return Err(failure.unwrap_or_else(gone));
                 }
-            }
+            };
+            failure.get_or_insert(first);
         }
         failure.map_or_else(|| Ok(done.into_values().collect()), Err)
     }
 
-    fn all_opened(&self, stage: Stage) -> Result<Vec<Opened>, Failure> {
-        let all = self.all(self.orders.len(), stage, || {})?;
-        Ok(all
-            .into_iter()
-            .filter_map(|done| if let Done::Opened(opened) = done { Some(*opened) } else { None })
-            .collect())
-    }
-
-    fn tell(&self, number: usize, stage: Stage, order: Order) -> Result<(), Failure> {
-        let gone = |_| Failure::new(stage, Kind::Internal, format!("thread {number} of the link has ended"));
-        self.orders[number].send(order).map_err(gone)
+    /// Gives each of these threads an order, and waits for all of them.
+    ///
+    /// # Errors
+    /// As [`Self::all`]; a thread has ended before.
+    fn tell(
+        &self,
+        numbers: Range<usize>,
+        stage: Stage,
+        control: Option<&Control>,
+        order: impl Fn(usize) -> Order,
+    ) -> Result<Vec<Done>, Failure> {
+        let asked = numbers.len();
+        let gone: Vec<usize> = numbers.filter(|&number| self.orders[number].send(order(number)).is_err()).collect();
+        let Some(first) = gone.first() else { return self.all(asked, stage, control) };
+        control.inspect(|control| control.abort());
+        // Those that took the order answer it, and no answer may be left for the next one.
+        let _ = self.all(asked - gone.len(), stage, control);
+        Err(Failure::new(stage, Kind::Internal, format!("thread {first} of the link has ended")))
     }
 
     /// Tells every thread the same, and waits for all of them.
-    fn tell_all(&self, order: impl Fn() -> Order) -> Result<(), Failure> {
-        for number in 0..self.orders.len() {
-            self.tell(number, Stage::Measure, order())?;
-        }
-        self.all(self.orders.len(), Stage::Measure, || {}).map(drop)
+    fn tell_all(&self, control: Option<&Control>, order: impl Fn() -> Order) -> Result<(), Failure> {
+        self.tell(0..self.orders.len(), Stage::Measure, control, |_| order()).map(drop)
     }
 
     /// A control for each of so many threads: the link is ready when all of them are.
@@ -204,10 +268,8 @@ impl Link for Threads {
         if peers.len() != self.orders.len() {
             return Err(differs(peers.len(), self.orders.len()));
         }
-        for (number, peer) in peers.iter().enumerate() {
-            self.tell(number, Stage::Join, Order::Join(peer.clone(), control.clone()))?;
-        }
-        self.opened = self.all_opened(Stage::Join)?;
+        let join = |number: usize| Order::Join(peers[number].clone(), control.clone());
+        self.opened = opened_of(self.tell(0..peers.len(), Stage::Join, Some(control), join)?);
         Ok(())
     }
 
@@ -216,13 +278,7 @@ impl Link for Threads {
         let alone = alone(&mut step, &self.qps)?;
         let asked = alone.map_or(0..self.orders.len(), |thread| thread..thread + 1);
         let shared = Self::control(control, asked.len());
-        for number in asked.clone() {
-            self.tell(number, Stage::Measure, Order::Step(step.clone(), shared.clone()))?;
-        }
-        // Who still serves when another has failed would wait for a peer that is not coming.
-        let all = self.all(asked.len(), Stage::Measure, || {
-            control.stop();
-        })?;
+        let all = self.tell(asked, step.stage(), Some(control), |_| Order::Step(step.clone(), shared.clone()))?;
         let mut stepped =
             all.into_iter().filter_map(|done| if let Done::Stepped(one) = done { Some(one) } else { None });
         let first = stepped.next().unwrap_or(Stepped::Done);
@@ -237,17 +293,17 @@ impl Link for Threads {
     }
 
     fn give_turn(&mut self) -> Result<(), Failure> {
-        self.tell_all(|| Order::GiveTurn)
+        self.tell_all(None, || Order::GiveTurn)
     }
 
     /// The peer gives it on every thread.
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
-        self.tell_all(|| Order::AwaitTurn(control.clone()))
+        self.tell_all(Some(control), || Order::AwaitTurn(control.clone()))
     }
 
     fn give_up(&mut self) {
         // A thread that has ended has let its peer know.
-        let _ = self.tell_all(|| Order::GiveUp);
+        let _ = self.tell_all(None, || Order::GiveUp);
     }
 }
 

@@ -10,9 +10,14 @@ const WORDS: usize = 8192 / 64;
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn allowed() -> io::Result<Vec<u32>> {
+    allowed_to(0)
+}
+
+/// Of a thread by its number; 0 is the calling one.
+fn allowed_to(thread: libc::pid_t) -> io::Result<Vec<u32>> {
     let mut mask = [0u64; WORDS];
-    // SAFETY: the pointer and the size describe `mask`, which outlives the call; 0 is the calling thread.
-    let rc = unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
+    // SAFETY: the pointer and the size describe `mask`, which outlives the call.
+    let rc = unsafe { libc::sched_getaffinity(thread, size_of_val(&mask), mask.as_mut_ptr().cast()) };
     if rc < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -33,14 +38,42 @@ pub(crate) fn allow(processors: &[u32]) -> io::Result<()> {
             *word |= 1 << (processor % 64);
         }
     }
-    // SAFETY: as above.
+    // SAFETY: as above; 0 is the calling thread.
     let rc = unsafe { libc::sched_setaffinity(0, size_of_val(&mask), mask.as_ptr().cast()) };
     if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Takes the calling thread off a processor that is held by the thread that started it, and that it inherited. It may run wherever
+/// the process's main thread may, which nothing holds. Stays where it is if the process has no other processor, or `held` is more
+/// than one: the kernel finds a free one among several.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn leave(held: &[u32]) -> io::Result<()> {
+    let [held] = held else { return Ok(()) };
+    let main = i32::try_from(std::process::id()).map_err(io::Error::other)?;
+    let others: Vec<u32> = allowed_to(main)?.into_iter().filter(|processor| processor != held).collect();
+    if others.is_empty() { Ok(()) } else { allow(&others) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_helper_leaves_the_processor_of_the_thread_that_started_it() {
+        std::thread::spawn(|| {
+            let all = allowed().unwrap();
+            let (last, others) = all.split_last().unwrap();
+            allow(&[*last]).unwrap();
+            let helper = |held: Vec<u32>| std::thread::spawn(move || (leave(&held).unwrap(), allowed().unwrap()).1);
+            let wanted = if others.is_empty() { &all } else { others };
+            assert_eq!(helper(vec![*last]).join().unwrap(), wanted);
+            assert_eq!(helper(all.clone()).join().unwrap(), if all.len() > 1 { vec![*last] } else { all });
+        })
+        .join()
+        .unwrap();
+    }
 
     #[test]
     fn a_thread_is_held_on_the_processor_it_is_given() {

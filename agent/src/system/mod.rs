@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`affinity`] | sched_getaffinity, sched_setaffinity |
 //! | [`limits`] | getrlimit, setrlimit |
+//! | [`panics`] | none: panics as values |
 //! | [`process`] | process groups, ending, standard streams |
 //! | [`time`] | clock_gettime |
 //! | [`wait`] | poll, eventfd |
@@ -23,6 +24,7 @@ pub(crate) mod interfaces;
 pub(crate) mod library;
 pub(crate) mod limits;
 pub(crate) mod netlink;
+pub(crate) mod panics;
 pub(crate) mod process;
 pub(crate) mod socket;
 pub(crate) mod time;

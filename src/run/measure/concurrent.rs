@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 use super::super::{
     clocks::{self, Clocks},
-    links::Link,
+    links::{Held, Link},
     spine::now,
 };
 use super::{
@@ -79,9 +79,21 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
             Err(failure) => tried.push(flow.tried(started_at.clone(), None, Err(failure))),
         }
     }
-    for (flow, (link, result)) in open.into_iter().zip(measure(&job, links).await) {
-        tried.push(flow.tried(started_at.clone(), Some(link), result));
+    // Given up on the way, both ends of every link stop.
+    let held: Vec<_> = links.iter().map(|link| Held::new(&link.from, &link.to, link.id)).collect();
+    let mut closing = JoinSet::new();
+    for ((flow, held), (link, result)) in open.into_iter().zip(held).zip(measure(&job, links).await) {
+        let mut one = flow.tried(started_at.clone(), Some(link), result);
+        if one.outcome.result.is_ok() {
+            held.keep();
+        } else {
+            // The next cell does not meet what may still go on there.
+            one.open = None;
+            closing.spawn(held.close());
+        }
+        tried.push(one);
     }
+    closing.join_all().await;
     tried
 }
 

@@ -85,14 +85,25 @@ fn both(
 ) -> Result<(Stepped, Stepped), Failure> {
     match (initiator, responder) {
         (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
-        (Err(initiator), Err(responder)) if is_bystander(&initiator) && !is_bystander(&responder) => Err(responder),
+        (Err(initiator), Err(responder)) => Err(more_telling(initiator, responder)),
         (Err(failure), _) | (Ok(_), Err(failure)) => Err(failure),
     }
 }
 
-/// Whether an end only says that the other one let it wait, or ended it.
-pub(super) fn is_bystander(failure: &Failure) -> bool {
-    matches!(failure.kind, Kind::Aborted | Kind::Deadline)
+/// Of the failures of both ends the one that tells more of the cause; the initiator's if both tell as much.
+pub(super) fn more_telling(initiator: Failure, responder: Failure) -> Failure {
+    if tells(&responder) > tells(&initiator) { responder } else { initiator }
+}
+
+/// How much a failure tells of its cause. An end's own reason tells most. A broken fabric is what either end sees of the other's end.
+/// An end that does not answer the controller tells more than one that only says that the other let it wait, or ended it.
+fn tells(failure: &Failure) -> u8 {
+    match (failure.kind, failure.stage) {
+        (Kind::Deadline, Stage::Converse) => 1,
+        (Kind::Aborted | Kind::Deadline, _) => 0,
+        (Kind::Fabric, _) => 2,
+        _ => 3,
+    }
 }
 
 /// Longest time a timed pass may take.
@@ -131,7 +142,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     };
     let (initiator, responder, served) =
         tokio::join!(step(&link.from, link, at_initiator, limit), step(&link.to, link, at_responder, limit), served);
-    initiator.and(responder).and(served)?;
+    both(initiator, responder.and(served))?;
     let moved = step(&link.from, link, Step::Transfer { op: cell.op, pattern }, limit).await;
     if serving {
         both(moved, stop(&link.to, link, limit).await)?;
@@ -214,6 +225,26 @@ mod tests {
         assert_eq!(told(down(), failure(Kind::Fabric, "flushed")), "the port went down");
         assert_eq!(told(down(), failure(Kind::Aborted, "the other end failed")), "the port went down");
         assert_eq!(told(Ok(Stepped::Done), down()), "the port went down");
+    }
+
+    #[test]
+    fn an_end_s_own_reason_is_told_before_what_the_other_end_saw_of_it() {
+        let failure = |stage, kind| Failure::new(stage, kind, "");
+        let own = || failure(Stage::Measure, Kind::Configuration);
+        let broken = || failure(Stage::Measure, Kind::Fabric);
+        let silent = || failure(Stage::Converse, Kind::Deadline);
+        let waited = || failure(Stage::Measure, Kind::Deadline);
+        let ended = || failure(Stage::Measure, Kind::Aborted);
+        for (more, less) in
+            [(own(), broken()), (own(), silent()), (broken(), silent()), (silent(), waited()), (silent(), ended())]
+        {
+            assert_eq!(more_telling(more.clone(), less.clone()), more);
+            assert_eq!(more_telling(less, more.clone()), more);
+        }
+        assert_eq!(both(Err(broken()), Err(own())).unwrap_err(), own());
+        assert_eq!(both(Err(waited()), Err(silent())).unwrap_err(), silent());
+        // Neither tells more: the initiator's.
+        assert_eq!(more_telling(waited(), ended()), waited());
     }
 
     #[test]

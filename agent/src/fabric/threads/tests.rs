@@ -1,7 +1,12 @@
 use railgauge_wire::{
     link::{Knobs, Role},
-    terms::{Memory, Op, Service, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, Transport},
     unit::{Bytes, Nanoseconds},
+};
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
 };
 
 use super::*;
@@ -103,4 +108,96 @@ fn only_a_bandwidth_over_a_fixed_time_or_number_is_divided() {
     let adaptive = Window::Adaptive { relative: 0.1, at_least: Nanoseconds(1), at_most: Nanoseconds(2) };
     assert_eq!(timing(TestMetric::Bandwidth, adaptive).unwrap_err().kind, Kind::Unsupported);
     assert_eq!(timing(TestMetric::Latency, Window::Duration(Nanoseconds(1))).unwrap_err().kind, Kind::Unsupported);
+}
+
+/// An end whose second thread panics in every step and turn, while the others wait for it until their deadline.
+struct Fragile(u32);
+
+impl Fragile {
+    fn wait(&self, control: &Control) -> Result<(), Failure> {
+        assert!(self.0 != 1, "a defect of this test");
+        while !control.stopped() {
+            control.check(Stage::Measure)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+impl Link for Fragile {
+    fn opened(&self) -> Opened {
+        Opened {
+            endpoint: Endpoint::Several(Vec::new()),
+            device: "none".into(),
+            transport: Carrier::Tcp,
+            link_layer: LinkLayer::Loopback,
+            gpu_path: GpuPath::None,
+            rate_gbps: None,
+            mtu: 0,
+            software: false,
+            write_order: None,
+            settings: BTreeMap::new(),
+        }
+    }
+
+    fn join(&mut self, _: &Endpoint, control: &Control) -> Result<(), Failure> {
+        self.wait(control)
+    }
+
+    fn step(&mut self, _: &Step, control: &Control) -> Result<Stepped, Failure> {
+        assert!(self.0 != 1, "a defect of this test");
+        // A timed pass does not look for a stop.
+        while !control.aborted() {
+            control.check(Stage::Measure)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        control.check(Stage::Measure).map(|()| Stepped::Done)
+    }
+
+    fn give_turn(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
+        self.wait(control)
+    }
+
+    fn give_up(&mut self) {}
+}
+
+/// What is done on a link.
+type Work = fn(&mut dyn Link, &Control) -> Result<(), Failure>;
+
+/// What comes of work on a fragile link, and of a turn after it.
+fn broken(work: Work) -> (Failure, Failure) {
+    let (done, outcome) = channel();
+    std::thread::spawn(move || {
+        let mut link = open(&spec(3, 3), |share| Ok(Box::new(Fragile(share.thread)))).unwrap();
+        let control =
+            Control::new(Arc::default(), Arc::<AtomicBool>::default(), Instant::now() + Duration::from_secs(60));
+        let first = work(&mut *link, &control).unwrap_err();
+        done.send((first, link.give_turn().unwrap_err())).unwrap();
+    });
+    outcome.recv_timeout(Duration::from_secs(10)).expect("the other threads wait for the one that panicked")
+}
+
+#[test]
+fn a_thread_that_panics_ends_the_others_and_is_named() {
+    let peers = |link: &mut dyn Link, control: &Control| {
+        link.join(&Endpoint::Several(vec![Endpoint::Several(Vec::new()); 3]), control)
+    };
+    let all: [(Stage, Work); 3] = [
+        (Stage::Join, peers),
+        (Stage::Measure, |link, control| link.await_turn(control)),
+        (Stage::Measure, |link, control| {
+            link.step(&timed(TestMetric::Bandwidth, Window::Iterations(1), None), control).map(drop)
+        }),
+    ];
+    for (stage, work) in all {
+        let (failure, after) = broken(work);
+        assert_eq!((failure.stage, failure.kind), (stage, Kind::Internal), "{failure}");
+        assert!(failure.cause.contains("thread 1") && failure.cause.contains("a defect of this test"), "{failure}");
+        assert!(failure.remedy.is_some());
+        assert_eq!(after.kind, Kind::Internal, "{after}");
+    }
 }

@@ -14,7 +14,7 @@ use std::{
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::mailbox::{Mailbox, Slot};
-use crate::bench::control::Control;
+use crate::{bench::control::Control, system::affinity};
 
 /// How long a turn is looked for without a pause.
 const SPIN: Duration = Duration::from_micros(50);
@@ -71,7 +71,11 @@ impl Turns {
         let (reader, taken, control) = (mailbox.reader(), self.taken, control.clone());
         let over = Arc::new(AtomicBool::new(false));
         let seen = over.clone();
+        let held = affinity::allowed().unwrap_or_default();
         let look = move || {
+            // Beside a loop that never sleeps, on the same core, either would wait for the other's time slice. A kernel that refuses
+            // leaves it there.
+            let _ = affinity::leave(&held);
             let begun = Instant::now();
             while !seen.load(Ordering::Relaxed) {
                 if reader.read(Slot::Turn) > taken || reader.read(Slot::Failed) > 0 {

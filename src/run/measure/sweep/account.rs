@@ -13,7 +13,7 @@ use railgauge_wire::{
 use super::super::{
     super::{failures::unexpected, links::Link},
     counters,
-    steps::{corrupted, is_bystander},
+    steps::{corrupted, more_telling},
 };
 
 /// What an end answered to a case.
@@ -43,17 +43,6 @@ pub(super) fn sample(
     whole(link, accounts, waited, checked).map_err(|failure| corrupted(checked, failure))
 }
 
-/// How much a failure tells of its cause. An end's own reason tells most. A broken fabric is what either end sees of the other's end.
-/// An end that does not answer the controller tells more than one that only waited for it.
-fn tells(failure: &Failure) -> u8 {
-    match failure.kind {
-        Kind::Fabric => 2,
-        Kind::Deadline if failure.stage == Stage::Converse => 1,
-        _ if is_bystander(failure) => 0,
-        _ => 3,
-    }
-}
-
 fn whole(
     link: &Link,
     accounts: (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>),
@@ -66,7 +55,7 @@ fn whole(
     };
     let (from, to) = match (complete(accounts.0, link.from.host()), complete(accounts.1, link.to.host())) {
         (Ok(from), Ok(to)) => (from, to),
-        (Err(from), Err(to)) if tells(&to) > tells(&from) => return Err(to),
+        (Err(from), Err(to)) => return Err(more_telling(from, to)),
         (Err(failure), _) | (Ok(_), Err(failure)) => return Err(failure),
     };
     let nothing =

@@ -23,6 +23,8 @@ pub(super) struct Flight {
     pub case: Case,
     from: End,
     to: End,
+    /// When the ends were told of it.
+    told: Instant,
     /// When it became the first that is under way.
     since: Option<Instant>,
     /// When the last answer must be here, and how long that was from then on.
@@ -32,19 +34,27 @@ pub(super) struct Flight {
 struct End {
     asked: Asked,
     said: Option<Result<CaseAccount, Failure>>,
+    /// When that was heard.
+    heard: Option<Instant>,
 }
 
 impl End {
     fn new(agent: &Agent, link: LinkId, case: &CaseSpec) -> Self {
-        Self { asked: agent.send(Ask::Case { link, case: Box::new(case.clone()) }), said: None }
+        Self { asked: agent.send(Ask::Case { link, case: Box::new(case.clone()) }), said: None, heard: None }
     }
 
     /// Resolves when it has answered; at once if it has.
     async fn answered(&mut self, host: &str) {
         if self.said.is_none() {
             let said = self.asked.answer().await.and_then(|answer| account::of(host, answer));
-            self.said = Some(said);
+            (self.said, self.heard) = (Some(said), Some(Instant::now()));
         }
+    }
+
+    /// When it was heard, and how long the case had taken by then; `None` where it has not told.
+    fn lasted(&self) -> Option<(Instant, Duration)> {
+        let account = self.said.as_ref()?.as_ref().ok()?;
+        Some((self.heard?, account.took.into()))
     }
 
     fn has_failed(&self) -> bool {
@@ -61,7 +71,7 @@ impl Flight {
     /// Tells both ends of a case.
     pub(super) fn new(case: Case, ends: (&Agent, &Agent), link: LinkId, spec: &CaseSpec) -> Self {
         let (from, to) = (End::new(ends.0, link, spec), End::new(ends.1, link, spec));
-        Self { case, from, to, since: None, until: None }
+        Self { case, from, to, told: Instant::now(), since: None, until: None }
     }
 
     /// Waits until both have answered, at most `limit` from the first call on. Once one has answered, the other has no more than
@@ -94,9 +104,50 @@ impl Flight {
         self.until = Some((Instant::now(), waited));
     }
 
+    /// When it began and when it was over, on the controller's clock. `before` is when the one was over behind which it waited.
+    pub(super) fn times(&self, before: Option<Instant>) -> (Instant, Instant) {
+        let first = self.since.unwrap_or(self.told);
+        match self.from.lasted().or(self.to.lasted()) {
+            Some((heard, took)) => {
+                let began = began(self.told, heard, took, before);
+                (began, (began + took).min(heard))
+            }
+            // Neither end has told: it was the next one from then on.
+            None => (first, Instant::now()),
+        }
+    }
+
     /// What both said.
     pub(super) fn accounts(self) -> (Case, Accounts) {
         let limit = self.until.map_or(Duration::ZERO, |(_, limit)| limit);
         (self.case, (self.from.take(limit), self.to.take(limit)))
+    }
+}
+
+/// When a case began of which the ends were told at `told`, and of which was heard after it had taken so long. What it waited for was
+/// over at `before`: it began right then, however late its answer is looked at. The way of an answer makes it seem to have begun later,
+/// and a clock that an agent tells wrong never earlier than it can have.
+fn began(told: Instant, heard: Instant, took: Duration, before: Option<Instant>) -> Instant {
+    let latest = heard.checked_sub(took).unwrap_or(told);
+    before.map_or(latest, |before| before.min(latest)).clamp(told, heard.max(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_began_as_long_before_its_answer_as_it_took() {
+        let told = Instant::now();
+        let at = |ms| told + Duration::from_millis(ms);
+        let took = Duration::from_millis(100);
+        assert_eq!(began(told, at(900), took, None), at(800));
+        // Behind another case: its answer was looked at late.
+        assert_eq!(began(told, at(900), took, Some(at(300))), at(300));
+        // The answer to the one before was on its way for longer.
+        assert_eq!(began(told, at(900), took, Some(at(850))), at(800));
+        // An agent that claims too much.
+        assert_eq!(began(told, at(900), Duration::MAX, None), told);
+        assert_eq!(began(told, at(900), Duration::from_secs(5), None), told);
     }
 }

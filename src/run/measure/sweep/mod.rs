@@ -1,6 +1,7 @@
 //! All cases of one flow that share a link: both ends are told of them in advance, lead each through by themselves (see
-//! `wire/src/case.rs`), and say what it came to. However many sizes there are, the link of a flow by itself costs two round trips to the hosts: one to open
-//! it, one to join it, with the cases right behind. Flows of one round go from cell to cell together, a round trip each.
+//! `wire/src/case.rs`), and say what it came to. However many sizes there are, the link of a flow by itself costs two round trips to
+//! the hosts: one to open it, one to join it, with the cases right behind. Flows of one round go from cell to cell together, a round
+//! trip each.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -39,8 +40,8 @@ use railgauge_wire::{
 use self::{flight::Flight, offset::Offset, pace::Place};
 use super::{
     super::{
-        links::{self, Link, Wanted},
-        spine::now,
+        links::{self, Held, Link, Wanted},
+        spine::{ago, now},
     },
     case::{HostAgent, Tried},
     steps::{attribute, limit as limit_of_pass},
@@ -87,7 +88,7 @@ pub(crate) struct Left {
 }
 
 /// Runs the cases one after the other. `done` gets what each came to as soon as it is known; the last one has the link with it. Ends
-/// with the first that fails.
+/// with the first that fails, once both ends have closed the link. Given up in between, it tells both to close it.
 pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sync) -> Left {
     let (started_at, begun) = (now(), Instant::now());
     let joining = match sweep.warm.take() {
@@ -107,6 +108,8 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
         Way::Joining(joining) => match joining.finish().await {
             Ok(link) => link,
             Err(failure) => {
+                // Both ends are closed by now.
+                course.settle();
                 let mut sweep = course.back();
                 sweep.fail(started_at, failure, &done);
                 return sweep.left(begun.elapsed());
@@ -114,7 +117,7 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
         },
     };
     let opening = begun.elapsed();
-    course.all(&link, started_at, &done).await;
+    course.all(&link, &done).await;
     course.back().left(opening)
 }
 
@@ -190,6 +193,10 @@ struct Course {
     since: Instant,
     accounted: Nanoseconds,
     offset: Option<Offset>,
+    /// Until nothing goes on any more: both ends stop when the flow is given up.
+    held: Option<Held>,
+    /// When the last case was over, if the next waited for it.
+    over: Option<tokio::time::Instant>,
 }
 
 impl Course {
@@ -201,7 +208,8 @@ impl Course {
         let ends = (from.clone(), to.clone());
         let offset = sweep.test().bidirectional.then(|| Offset::new(&ends));
         let (flights, since, accounted) = (VecDeque::new(), Instant::now(), Nanoseconds::ZERO);
-        Self { sweep, ends, id, flights, since, accounted, offset }
+        let held = Some(Held::new(&ends.0, &ends.1, id));
+        Self { sweep, ends, id, flights, since, accounted, offset, held, over: None }
     }
 
     /// The sweep, with everything that has no outcome.
@@ -212,12 +220,19 @@ impl Course {
         self.sweep
     }
 
+    /// Nothing goes on at its ends any more.
+    fn settle(&mut self) {
+        if let Some(held) = self.held.take() {
+            held.keep();
+        }
+    }
+
     /// Tells both ends of every case that may begin.
     fn tell(&mut self) {
         while self.sweep.cases.front().is_some_and(|(cell, _)| self.sweep.place.may_begin(*cell)) {
             let Some((cell, case)) = self.sweep.cases.pop_front() else { return };
             if self.flights.is_empty() {
-                (self.since, self.accounted) = (Instant::now(), Nanoseconds::ZERO);
+                (self.since, self.accounted, self.over) = (Instant::now(), Nanoseconds::ZERO, None);
                 self.sweep.place.at(cell);
             }
             let spec = self.sweep.spec(&case.cell);
@@ -226,7 +241,7 @@ impl Course {
     }
 
     /// Runs the cases until none is left or one fails.
-    async fn all(&mut self, link: &Link, mut started_at: String, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
+    async fn all(&mut self, link: &Link, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let (limit, patience) = (self.sweep.limit(), self.sweep.test().deadline.max(COUNTERS_LIMIT) + MARGIN);
         let pass = limit_of_pass(self.sweep.test());
         let beat = pass + PULSE;
@@ -235,6 +250,7 @@ impl Course {
             self.tell();
             let Some((_, first)) = self.flights.front_mut() else {
                 if self.sweep.cases.is_empty() {
+                    self.settle();
                     return;
                 }
                 self.sweep.place.changed().await;
@@ -256,17 +272,26 @@ impl Course {
             }
             (begun, overdue) = (Instant::now(), Instant::now() + beat);
             let Some((_, flight)) = self.flights.pop_front() else { return };
+            let (started, over) = flight.times(self.over);
+            let started_at = ago(started.elapsed());
+            self.over = Some(over);
             let (case, accounts) = flight.accounts();
             let result = self.result(link, case.cell.op.pulls(), accounts).await;
+            let is_bad = result.is_err();
+            let is_over = is_bad || self.flights.is_empty() && self.sweep.cases.is_empty();
+            let (record, repeat) = (Some(link.record.clone()), self.sweep.repeat);
+            let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
+            if is_over && !is_bad {
+                self.settle();
+            }
+            done(Tried { case, open: (is_over && !is_bad).then(|| link.clone()), outcome });
+            if is_bad && let Some(held) = self.held.take() {
+                held.close().await;
+            }
             let next = self.flights.front().map(|(cell, _)| *cell).or(self.sweep.cases.front().map(|(cell, _)| *cell));
             if let Some(next) = next {
                 self.sweep.place.at(next);
             }
-            let is_over = result.is_err() || self.flights.is_empty() && self.sweep.cases.is_empty();
-            let (record, repeat) = (Some(link.record.clone()), self.sweep.repeat);
-            let started = std::mem::replace(&mut started_at, now());
-            let outcome = Outcome { case: case.id, repeat, started_at: started, link: record, result };
-            done(Tried { case, open: is_over.then(|| link.clone()), outcome });
             if is_over {
                 return;
             }

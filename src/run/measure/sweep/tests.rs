@@ -22,6 +22,7 @@ use railgauge_wire::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, DuplexStream},
     sync::mpsc,
+    task::JoinHandle,
 };
 
 use super::{Sweep, Tried, pace::Pace, run};
@@ -41,6 +42,8 @@ pairs = [["a", "b"]]
 measure = "10ms"
 warm_up = "0s"
 "#;
+/// How long an agent takes to open a link.
+const OPENING: Duration = Duration::from_millis(50);
 /// Sizes of the plan.
 const CASES: usize = 8;
 
@@ -113,6 +116,7 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
             }
             Ask::Open { .. } => {
                 asked.push("open");
+                tokio::time::sleep(OPENING).await;
                 answers.push((id, Ok(Answer::Opened(Box::new(opened())))));
             }
             Ask::Join { .. } => {
@@ -123,6 +127,10 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
                 asked.push("case");
                 held.push((id, answers_with(known)));
                 known += 1;
+            }
+            Ask::Close { .. } => {
+                asked.push("close");
+                answers.push((id, Ok(Answer::Done)));
             }
             _ => answers.push((id, Ok(Answer::Done))),
         }
@@ -135,8 +143,8 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
     }
 }
 
-/// What a sweep over all cases of the plan came to, what was left, and what each agent was asked.
-async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
+/// A sweep over all cases of the plan, and what its agents play.
+async fn begin(answers: [Answers; 2]) -> (Sweep, Vec<JoinHandle<Vec<&'static str>>>) {
     let plan = Arc::new(plan());
     let cases = cases(&plan);
     let (mut agents, mut players) = (Vec::new(), Vec::new());
@@ -149,7 +157,12 @@ async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static
     let (to, from) = (agents.pop().unwrap(), agents.pop().unwrap());
     let place = Pace::new().place(0);
     let max_size = Bytes::from_mib(1);
-    let sweep = Sweep { plan, index: 0, cases, repeat: 0, from, to, warm: None, id: 1, max_size, place };
+    (Sweep { plan, index: 0, cases, repeat: 0, from, to, warm: None, id: 1, max_size, place }, players)
+}
+
+/// What a sweep over all cases of the plan came to, what was left, and what each agent was asked.
+async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
+    let (sweep, players) = begin(answers).await;
     let (done, mut tried) = mpsc::unbounded_channel();
     let keep = move |tried| drop(done.send(tried));
     let left = tokio::time::timeout(Duration::from_secs(60), run(sweep, keep)).await.expect("it waits for an answer");
@@ -230,5 +243,49 @@ async fn of_two_failures_the_one_with_a_reason_is_told() {
         let (tried, left, _) = sweep([fails(from), fails(to)]).await;
         let failure = tried[0].outcome.result.as_ref().unwrap_err();
         assert_eq!((failure.host.as_deref(), left), (Some(told), CASES - 1), "{from:?} {to:?}: {failure}");
+    }
+}
+
+#[tokio::test]
+async fn a_case_begins_when_its_link_is_there_and_not_before() {
+    let asked = jiff::Timestamp::now();
+    let (tried, _, _) = sweep([good, good]).await;
+    // Times of the journal are cut to milliseconds.
+    let earliest = asked + OPENING - Duration::from_millis(1);
+    for tried in tried {
+        let started: jiff::Timestamp = tried.outcome.started_at.parse().unwrap();
+        assert!((earliest..=jiff::Timestamp::now()).contains(&started), "{started}, asked for at {asked}");
+    }
+}
+
+/// Only the controller knows of this failure: the ends may be at a case far behind it.
+#[tokio::test]
+async fn ends_are_told_to_stop_when_a_case_fails_that_they_know_to_be_good() {
+    let second_is_nonsense: Answers = |number| if number == 1 { Ok(Answer::Done) } else { good(number) };
+    let (tried, left, asked) = sweep([good, second_is_nonsense]).await;
+    assert_eq!((tried.len(), left), (2, CASES - 2));
+    for asked in asked {
+        assert_eq!(asked.last(), Some(&"close"), "{asked:?}");
+    }
+    // An end that is still open is idle: nothing is to be closed there.
+    let (_, _, asked) = sweep([good, good]).await;
+    assert!(asked.iter().flatten().all(|word| *word != "close"));
+}
+
+#[tokio::test]
+async fn ends_are_told_to_stop_when_a_sweep_is_given_up() {
+    let (mut sweep, players) = begin([good, good]).await;
+    // The run keeps its agents: dropping the last copy ends the conversation.
+    let agents = (sweep.from.0.clone(), sweep.to.0.clone());
+    // One case fewer than the agents wait for: none is answered.
+    sweep.cases.pop_back();
+    let mut under_way = Box::pin(run(sweep, |_| ()));
+    tokio::time::timeout(OPENING * 10, &mut under_way).await.err().expect("nothing was answered");
+    drop(under_way);
+    tokio::time::sleep(OPENING).await;
+    drop(agents);
+    for player in players {
+        let asked = player.await.unwrap();
+        assert_eq!((asked.iter().filter(|word| **word == "case").count(), asked.last()), (CASES - 1, Some(&"close")));
     }
 }
