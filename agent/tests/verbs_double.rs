@@ -348,12 +348,12 @@ fn a_watched_loop_has_its_core_for_itself() {
         spec.knobs.core = Some(core).filter(|_| spec.role == Role::Responder);
     };
     fabric.pair.open(pinned, 1, 4096).unwrap();
-    let window = Window::Duration(Nanoseconds::from_millis(500));
+    let window = Window::Duration(Nanoseconds::from_secs(3));
     let timing = timing(Op::Write, TestMetric::Bandwidth, 64, window);
-    let case = CaseSpec { timing, verify: None, deadline_ms: 5_000 };
+    let case = CaseSpec { timing, verify: None, deadline_ms: 20_000 };
     let asked = fabric.pair.responder.post(Ask::Case { link: LINK, case: Box::new(case.clone()) });
     let near = fabric.pair.initiator.post(Ask::Case { link: LINK, case: Box::new(case) });
-    let (process, until) = (fabric.pair.responder.child.id(), Instant::now() + Duration::from_secs(5));
+    let (process, until) = (fabric.pair.responder.child.id(), Instant::now() + Duration::from_secs(20));
     let is_off = || processors(process, "turn").is_some_and(|allowed| allowed != last && allowed != open);
     while !is_off() {
         assert!(Instant::now() < until, "its watcher may run on {:?}", processors(process, "turn"));

@@ -151,8 +151,8 @@ def mirror():
         origin, _, uri = line.partition(" ")
         if origin == "Debian" and uri.rstrip("/").endswith("/debian"):
             return uri
-    raise LabError("this machine's apt knows no Debian mirror; name one in RAILGAUGE_DEBIAN_MIRROR, or a kernel "
-                   "package in RAILGAUGE_LAB_KERNEL_DEB")
+    raise LabError("this machine's apt knows no Debian mirror; name one in RAILGAUGE_DEBIAN_MIRROR, or, where all hosts are "
+                   "x86, a kernel package in RAILGAUGE_LAB_KERNEL_DEB")
 
 
 def debian_codename():

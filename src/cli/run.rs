@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -39,7 +40,7 @@ use crate::{
     run::{
         aside::aside,
         confirm::FollowUp,
-        execute::{self, Past, RunEnd},
+        execute::{self, Farewell, Past, RunEnd},
         progress::Progress,
         spine::{Halt, Spine},
     },
@@ -126,12 +127,29 @@ fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
     spine.close();
     // Another run may be there by now, and its report would be taken for this one's.
     let gone = || !identity.is_at(&directory.journal());
-    let exit = (!gone()).then(|| runtime.block_on(finish(&directory, end, shown, common, &spine)));
-    let exit = exit.filter(|_| !gone()).unwrap_or_else(|| Ok(moved(&directory)));
-    runtime.block_on(farewell.said());
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        let exit = (!gone()).then(|| runtime.block_on(finish(&directory, end, shown, common, &spine)));
+        exit.filter(|_| !gone()).unwrap_or_else(|| Ok(moved(&directory)))
+    }));
+    // Agents are let go whatever becomes of the page.
+    runtime.block_on(let_go(farewell, common));
     // Agents that do not say goodbye end by themselves once their pipe is closed.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    exit
+    runtime.shutdown_timeout(GOODBYE);
+    told.unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// How long agents may take for their goodbye before somebody who waits at a terminal is told.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// Waits until the agents have said goodbye.
+async fn let_go(farewell: Farewell, common: &Common) {
+    let mut said = std::pin::pin!(farewell.said());
+    if tokio::time::timeout(GOODBYE, &mut said).await.is_err() {
+        if !common.quiet {
+            tell(format_args!("waiting for agents that have not ended yet"));
+        }
+        said.await;
+    }
 }
 
 /// Says that nothing is known of this run by looking at its directory.

@@ -44,8 +44,8 @@ pub(super) fn run(
     let (begun, deadline) = (Instant::now(), Duration::from_millis(case.deadline_ms));
     let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default() };
     if let Err(failure) = part.all(is_first) {
-        part.end.give_up();
         part.account.failure = Some(failure);
+        part.end.give_up();
     }
     part.account.took = begun.elapsed().into();
     part.account

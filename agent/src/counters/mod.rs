@@ -43,7 +43,7 @@ const TCP: [&str; 7] =
 /// There is no such device, port or interface.
 pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
     let mut found = BTreeMap::new();
-    let Places { port, hardware, interface, members } = lasting(tree, device, port)?;
+    let Places { port, hardware, interface, members, .. } = lasting(tree, device, port)?;
     if let Some(path) = &hardware {
         let lifespan = tree.value::<u64>(format!("{path}/lifespan")).unwrap_or(0).min(LIFESPAN);
         std::thread::sleep(Duration::from_millis(if lifespan == 0 { 0 } else { lifespan + 1 }));
@@ -113,14 +113,24 @@ struct Places {
     interface: Option<String>,
     /// Members of the bond that the interface is, as far as the port uses them.
     members: Vec<String>,
+    /// All members of the bond, as its file has them.
+    bonded: Option<String>,
 }
 
 impl Places {
-    /// Whether a tree still has all of them.
+    /// Whether a tree still has all of them, and the bond the same members.
     fn are_there(&self, tree: &Tree) -> bool {
+        if self.interface.as_ref().and_then(|name| bonded(tree, name)) != self.bonded {
+            return false;
+        }
         let interfaces = self.interface.iter().chain(&self.members).map(|name| format!("sys/class/net/{name}"));
         self.port.iter().chain(&self.hardware).cloned().chain(interfaces).all(|path| tree.has(path))
     }
+}
+
+/// The members of an interface that is a bond, as the kernel lists them (Documentation/networking/bonding.rst).
+fn bonded(tree: &Tree, interface: &str) -> Option<String> {
+    tree.text(format!("sys/class/net/{interface}/bonding/slaves"))
 }
 
 fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
@@ -141,11 +151,12 @@ fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
         let hardware = [format!("{of_port}/hw_counters"), format!("{at}/hw_counters")];
         let hardware = hardware.into_iter().find(|path| tree.has(path));
         let below = rdma::below(tree, device, port);
-        return Ok(Places { port: Some(of_port), hardware, interface: below.netdev, members: below.members });
+        let bonded = below.netdev.as_ref().and_then(|name| bonded(tree, name));
+        return Ok(Places { port: Some(of_port), hardware, interface: below.netdev, members: below.members, bonded });
     }
     if tree.has(format!("sys/class/net/{device}")) {
         let interface = Some(device.to_owned());
-        return Ok(Places { port: None, hardware: None, interface, members: Vec::new() });
+        return Ok(Places { port: None, hardware: None, bonded: bonded(tree, device), interface, members: Vec::new() });
     }
     Err(unknown(format!("device or interface {device}")))
 }
@@ -155,7 +166,7 @@ fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
 /// # Errors
 /// There is no such device, port or interface.
 pub(crate) fn directories(tree: &Tree, device: &str, port: u8) -> Result<Vec<String>, Failure> {
-    let Places { port, hardware, interface, members } = places(tree, device, port)?;
+    let Places { port, hardware, interface, members, .. } = places(tree, device, port)?;
     let counters = match &port {
         Some(port) => vec![format!("{port}/counters")],
         None => ["proc/net/snmp", "proc/net/netstat"].map(str::to_owned).into(),
@@ -283,6 +294,10 @@ mod tests {
                 ("netdev/tx_bytes", 30)
             ]
         );
+        // A member that left the bond is none of its counters at once.
+        write(root.path(), &format!("{class}/bond7/bonding/slaves"), "nowhere0\n");
+        let found = read(&Tree::new(root.path()), "mlx5_bond_0", 1).unwrap();
+        assert!(!found.keys().any(|name| name.starts_with("members/nowhere1")), "{found:?}");
     }
 
     #[test]

@@ -154,9 +154,13 @@ fn run(number: usize, share: &LinkSpec, one: OpenOne, orders: &Receiver<Order>, 
             Ok(Ok(done)) => Said::Done(done),
             Ok(Err(failure)) => Said::Failed(failure),
             Err(panicked) => {
-                say(gone(stage, panicked));
+                let Said::Gone(failure) = gone(stage, panicked) else { return };
+                say(Said::Gone(failure.clone()));
                 // This is how the peer hears of it. What panicked once may panic again in its destructor.
-                return drop(panics::caught(|| drop(link)));
+                drop(panics::caught(|| drop(link)));
+                // Whoever gives it an order meanwhile, or later, is answered like those that are there.
+                while orders.recv().is_ok() && say(Said::Gone(failure.clone())) {}
+                return;
             }
         };
         if !say(said) {

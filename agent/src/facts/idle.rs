@@ -133,7 +133,9 @@ mod tests {
     fn a_look_that_was_begun_is_used_once() {
         let begun = Instant::now();
         begin();
-        thread::sleep(Duration::from_millis(20));
+        while !FIRST.lock().unwrap().as_ref().is_some_and(JoinHandle::is_finished) {
+            thread::sleep(Duration::from_millis(1));
+        }
         let asked = Instant::now();
         let tree = Tree::host();
         let at = first(&tree).at;

@@ -168,8 +168,8 @@ pub struct Outcome {
     pub case: u64,
     /// Repeat, counted from 0.
     pub repeat: u32,
-    /// Start in UTC (RFC 3339 with milliseconds): at the hosts for a pair measured by itself, later by no more than an answer's way to
-    /// the controller; before links and groups were opened for all others.
+    /// Start in UTC (RFC 3339 with milliseconds): at the hosts for a pair measured by itself, reckoned back from its
+    /// answer (late by the answer's way, early by the pauses between cases); before links and groups were opened for all others.
     pub started_at: String,
     /// What was used.
     pub link: Option<LinkRecord>,

@@ -90,7 +90,7 @@ const SIGNS: &[Sign] = &[
     },
     Sign {
         texts: &[&["that match label selector"], &["unable to parse requirement"]],
-        cause: "the selector is none that the API server takes",
+        cause: "the API server does not accept the selector",
         kind: Kind::Configuration,
         passing: false,
         remedy: remedy::KUBECTL_SELECTOR,

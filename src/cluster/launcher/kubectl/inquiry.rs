@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::Mutex;
+use tokio::{sync::Mutex, time::timeout};
 
 use super::{
     client::{Client, NoAnswer},
@@ -21,7 +21,8 @@ const BURST: Duration = Duration::from_secs(5);
 /// How much earlier than a question the list may have been asked for that answers it, too. A list that is longer under way than
 /// this may not know yet what has just happened.
 const FRESH: Duration = Duration::from_millis(500);
-/// Time for the API server to answer; it may be busy, far away, or gone. Less than an inquiry may take.
+/// Time for the API server to answer, and for waiting until it is asked; it may be busy, far away, or gone. Less than an inquiry may
+/// take.
 const LIMIT: Duration = Duration::from_secs(4);
 
 /// Questions to one cluster. Clones share their answers.
@@ -38,7 +39,16 @@ struct Shared {
 /// All pods of the namespace, by name.
 struct Listed {
     asked: Instant,
+    answered: Instant,
     pods: Result<HashMap<String, Pod>, NoAnswer>,
+}
+
+impl Listed {
+    /// Whether it answers a question of this moment. That there was no answer is true for all who waited for it, however early it was
+    /// asked for.
+    fn serves(&self, question: Instant) -> bool {
+        self.asked + FRESH >= question || self.pods.is_err() && self.answered >= question
+    }
 }
 
 impl Inquiry {
@@ -60,27 +70,38 @@ impl Inquiry {
 
     /// Asks for a pod.
     pub(super) async fn ask(&self, name: &str) -> Known {
+        let found = match self.is_alone() {
+            true => self.asked_alone(name).await,
+            false => match timeout(LIMIT, self.listed(name)).await.unwrap_or(Err(NoAnswer::Late(LIMIT))) {
+                // Who may not list pods may still ask for one.
+                Err(NoAnswer::Refused(_)) => self.asked_alone(name).await,
+                found => found,
+            },
+        };
+        found.map_or_else(Known::Nothing, |pod| Known::Pod(Box::new(pod)))
+    }
+
+    /// A pod, by a question of its own.
+    async fn asked_alone(&self, name: &str) -> Result<Pod, NoAnswer> {
+        asked(&self.0.client, &["pod", name]).await
+    }
+
+    /// A pod of the list that many share.
+    async fn listed(&self, name: &str) -> Result<Pod, NoAnswer> {
         let Shared { client, list, .. } = &*self.0;
-        if self.is_alone() {
-            let pod = asked(client, &["pod", name]).await;
-            return pod.map_or_else(Known::Nothing, |pod| Known::Pod(Box::new(pod)));
-        }
         let now = Instant::now();
         let mut list = list.lock().await;
-        let listed = match list.take().filter(|listed| listed.asked + FRESH >= now) {
-            Some(listed) => list.insert(listed),
-            None => {
-                let begun = Instant::now();
-                let all = asked::<List>(client, &["pods"]).await;
-                let named = |pod: Pod| (pod.metadata.name.clone(), pod);
-                list.insert(Listed { asked: begun, pods: all.map(|all| all.items.into_iter().map(named).collect()) })
-            }
-        };
-        match &listed.pods {
-            Ok(pods) => {
-                pods.get(name).map_or(Known::Nothing(NoAnswer::NotThere), |pod| Known::Pod(Box::new(pod.clone())))
-            }
-            Err(none) => Known::Nothing(none.clone()),
+        if !list.as_ref().is_some_and(|listed| listed.serves(now)) {
+            let begun = Instant::now();
+            let all = asked::<List>(client, &["pods"]).await;
+            let named = |pod: Pod| (pod.metadata.name.clone(), pod);
+            let pods = all.map(|all| all.items.into_iter().map(named).collect());
+            *list = Some(Listed { asked: begun, answered: Instant::now(), pods });
+        }
+        match list.as_ref().map(|listed| &listed.pods) {
+            Some(Ok(pods)) => pods.get(name).cloned().ok_or(NoAnswer::NotThere),
+            Some(Err(none)) => Err(none.clone()),
+            None => Err(NoAnswer::NotThere),
         }
     }
 }
