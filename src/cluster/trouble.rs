@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    remedy::Remedy,
+    remedy::{self, Remedy},
 };
 
 /// A failure, and whether another try may end differently.
@@ -36,6 +36,14 @@ impl Trouble {
     #[must_use]
     pub(crate) fn remedy_or(self, remedy: impl Into<Remedy>) -> Self {
         if self.failure.remedy.is_some() { self } else { self.remedy(remedy) }
+    }
+
+    /// The same trouble where a script of ours told too little, though the client of its stream ended with status 0: the stream was cut,
+    /// and another try may help, unless a full disk was the reason.
+    #[must_use]
+    pub(crate) fn cut(self, remedy: impl Into<Remedy>) -> Self {
+        let is_full = self.failure.remedy.as_ref().is_some_and(|known| known.id == remedy::AGENT_DIR_SPACE.id);
+        if is_full { self } else { Self { passing: true, ..self.remedy_or(remedy) } }
     }
 
     /// The failure, naming its host.

@@ -2,7 +2,7 @@
 
 use std::{
     io::Write,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -64,14 +64,69 @@ fn left(directory: &Path) -> usize {
 
 const HERE: &str = std::env::consts::ARCH;
 
+/// An agent that is a shell script, and a directory for agents, which is not there yet.
+struct Staged {
+    _place: tempfile::TempDir,
+    /// What the agent does.
+    text: &'static str,
+    /// It, as [`RAISE`] takes it.
+    image: String,
+    agents: PathBuf,
+}
+
+impl Staged {
+    fn new(text: &'static str) -> Self {
+        let place = tempfile::tempdir().unwrap();
+        let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
+        program(&agent, text);
+        let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
+        Self { _place: place, text, image, agents }
+    }
+
+    /// The directory is there.
+    fn with_directory(self) -> Self {
+        own_directory(&self.agents);
+        self
+    }
+
+    /// What comes of it if the agent is sent.
+    fn raised(&self, keep: &str) -> std::process::Output {
+        raised(&self.agents, keep, &self.image, self.text.as_bytes())
+    }
+}
+
+/// Makes a directory that nobody else may read.
+fn own_directory(directory: &Path) {
+    std::fs::create_dir(directory).unwrap();
+    allow(directory, 0o700);
+}
+
+/// The name of this machine.
+fn node() -> String {
+    let node = Command::new("uname").arg("-n").output().unwrap().stdout;
+    String::from_utf8(node).unwrap().trim().to_owned()
+}
+
+/// Whether `unshare` may do this here; if not, that is said and noted.
+fn may_unshare(apart: &[&str]) -> bool {
+    let tried = Command::new(apart[0]).args(&apart[1..]).arg("true").status();
+    let may = tried.is_ok_and(|status| status.success());
+    if !may {
+        let reason = format!("scripts of the agent's start: `{}` is not allowed here", apart[..2].join(" "));
+        println!("SKIPPED: {reason}");
+        if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
+            let mut notes = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+            writeln!(notes, "{reason}").unwrap();
+        }
+    }
+    may
+}
+
 #[test]
 fn an_agent_is_stored_started_and_taken_away_in_one_go() {
-    let place = tempfile::tempdir().unwrap();
-    let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
-    let text = "#!/bin/sh\necho \"agent in $(pwd)\"; umask; exit 3\n";
-    program(&agent, text);
-    let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
-    let output = raised(&agents, "", &image, text.as_bytes());
+    let staged = Staged::new("#!/bin/sh\necho \"agent in $(pwd)\"; umask; exit 3\n");
+    let Staged { image, agents, .. } = &staged;
+    let output = staged.raised("");
     assert_eq!(answers(&output), ["machine", "directory", "missing", "stored", "have"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let here = std::env::current_dir().unwrap();
@@ -82,26 +137,23 @@ fn an_agent_is_stored_started_and_taken_away_in_one_go() {
     assert_eq!(output.status.code(), Some(3));
     let asides: Vec<Aside> = String::from_utf8_lossy(&output.stderr).lines().filter_map(aside).collect();
     assert!(matches!(asides[..], [Aside::Started { agent, keeper }, Aside::Cleared] if agent != keeper), "{asides:?}");
-    assert_eq!(left(&agents), 0);
+    assert_eq!(left(agents), 0);
     // Kept, it is not sent again.
-    let output = raised(&agents, "keep", &image, text.as_bytes());
+    let output = staged.raised("keep");
     assert_eq!(answers(&output), ["machine", "directory", "missing", "stored", "have"]);
-    let output = raised(&agents, "keep", &image, b"");
+    let output = raised(agents, "keep", image, b"");
     assert_eq!(answers(&output), ["machine", "directory", "have"]);
-    assert_eq!(left(&agents), 1);
+    assert_eq!(left(agents), 1);
 }
 
 #[test]
 fn a_signal_that_ends_the_agent_ends_its_script_and_nothing_is_left() {
     use std::os::unix::process::ExitStatusExt;
-    let place = tempfile::tempdir().unwrap();
-    let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
-    let text = "#!/bin/sh\nkill -KILL $$\n";
-    program(&agent, text);
-    let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
-    let output = raised(&agents, "", &image, text.as_bytes());
+    let staged = Staged::new("#!/bin/sh\nkill -KILL $$\n");
+    let Staged { agents, .. } = &staged;
+    let output = staged.raised("");
     assert_eq!(output.status.signal(), Some(9), "{output:?}");
-    assert_eq!(left(&agents), 0);
+    assert_eq!(left(agents), 0);
 }
 
 /// Waits for the end of a script whose input is never closed.
@@ -123,40 +175,34 @@ fn ends(mut child: Child) -> std::process::Output {
 /// As when the client of a pod is gone and nobody closes the input of the process there.
 #[test]
 fn an_agent_or_an_environment_of_which_the_rest_never_comes_is_not_waited_for_for_ever() {
-    let place = tempfile::tempdir().unwrap();
-    let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
-    let text = "#!/bin/sh\n:\n";
-    program(&agent, text);
-    let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
-    let mut child = raising(&[], &agents, 0, "", "1", &image);
+    let staged = Staged::new("#!/bin/sh\n:\n");
+    let Staged { text, image, agents, .. } = &staged;
+    let mut child = raising(&[], agents, 0, "", "1", image);
     child.stdin.as_mut().unwrap().write_all(&text.as_bytes()[..5]).unwrap();
     let output = ends(child);
     assert_eq!(answers(&output), ["machine", "directory", "missing", "differs"], "{output:?}");
-    assert_eq!(left(&agents), 0);
+    assert_eq!(left(agents), 0);
     let env = environment(&[("A".to_owned(), "1".to_owned())].into());
-    let mut child = raising(&[], &agents, env.len(), "", "1", &image);
+    let mut child = raising(&[], agents, env.len(), "", "1", image);
     child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     child.stdin.as_mut().unwrap().write_all(&env.as_bytes()[..3]).unwrap();
     let output = ends(child);
     assert_eq!(output.status.code(), Some(75), "{output:?}");
-    assert_eq!(left(&agents), 0);
+    assert_eq!(left(agents), 0);
 }
 
 #[test]
 fn a_full_disk_is_told_in_the_systems_words() {
     let place = tempfile::tempdir().unwrap();
     let (agents, small) = (place.path().join("agents"), place.path().join("small"));
-    std::fs::create_dir(&agents).unwrap();
+    own_directory(&agents);
     std::fs::create_dir(&small).unwrap();
-    allow(&agents, 0o700);
     for name in ["head", "cat", "cp", "rm", "sha256sum"] {
         std::os::unix::fs::symlink("/bin/busybox", small.join(name)).unwrap();
     }
     let full = format!("mount -t tmpfs -o size=16k,mode=700 tmpfs {} && exec \"$@\"", agents.display());
     let apart = ["unshare", "--mount", "sh", "-c", &full, "sh"];
-    let child = Command::new(apart[0]).args(&apart[1..]).arg("true").status();
-    if !child.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: no file system can be mounted here");
+    if !may_unshare(&apart) {
         return;
     }
     let mut paths = vec![std::env::var("PATH").unwrap()];
@@ -177,14 +223,11 @@ fn a_full_disk_is_told_in_the_systems_words() {
 
 #[test]
 fn the_environment_arrives_as_it_is() {
-    let place = tempfile::tempdir().unwrap();
-    let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
-    let text = "#!/bin/sh\nprintf '%s|' \"$A\" \"$B\" \"$v\"\ncat\n";
-    program(&agent, text);
-    let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
+    let staged = Staged::new("#!/bin/sh\nprintf '%s|' \"$A\" \"$B\" \"$v\"\ncat\n");
+    let Staged { text, image, agents, .. } = &staged;
     let values = [("A", " two  words *\t"), ("B", ""), ("v", ".")];
     let env = environment(&values.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
-    let mut child = raising(&[], &agents, env.len(), "", "60", &image);
+    let mut child = raising(&[], agents, env.len(), "", "60", image);
     child.stdin.take().unwrap().write_all(format!("{text}{env}the agent's").as_bytes()).unwrap();
     let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert!(said.ends_with("@railgauge have\n two  words *\t||.|the agent's"), "{said:?}");
@@ -193,55 +236,41 @@ fn the_environment_arrives_as_it_is() {
 /// Two pods of a node that share a home directory may have processes of one number.
 #[test]
 fn names_of_another_pid_namespace_are_left_alone() {
-    let place = tempfile::tempdir().unwrap();
-    let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
-    let text = "#!/bin/sh\n:\n";
-    program(&agent, text);
-    std::fs::create_dir(&agents).unwrap();
-    allow(&agents, 0o700);
-    let node = Command::new("uname").arg("-n").output().unwrap().stdout;
-    let node = String::from_utf8(node).unwrap().trim().to_owned();
+    let staged = Staged::new("#!/bin/sh\n:\n").with_directory();
+    let Staged { text, image, agents, .. } = &staged;
+    let node = node();
     // No process has this number in any namespace.
     let other = agents.join(format!("use-x-{node}-4026599999.9999999"));
     program(&other, text);
-    let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
-    raised(&agents, "", &image, text.as_bytes());
+    staged.raised("");
     assert!(other.exists());
     // Inside, the script is process 1; so is somebody here.
     let one = agents.join(format!("use-x-{node}-1"));
     program(&one, text);
     let apart = ["unshare", "--pid", "--fork", "--mount-proc"];
-    let child = Command::new(apart[0]).args(&apart[1..]).arg("true").status();
-    if !child.is_ok_and(|status| status.success()) {
-        println!("SKIPPED: no PID namespace can be made here");
+    if !may_unshare(&apart) {
         return;
     }
-    let mut child = raising(&apart, &agents, 0, "", "60", &image);
+    let mut child = raising(&apart, agents, 0, "", "60", image);
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(answers(&output), ["machine", "directory", "missing", "stored", "have"], "{output:?}");
     assert!(one.exists() && other.exists(), "{output:?}");
-    assert_eq!(left(&agents), 2);
+    assert_eq!(left(agents), 2);
 }
 
 #[test]
 fn only_names_of_this_machine_are_swept() {
-    let place = tempfile::tempdir().unwrap();
-    let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
-    let text = "#!/bin/sh\n:\n";
-    program(&agent, text);
-    std::fs::create_dir(&agents).unwrap();
-    allow(&agents, 0o700);
-    let node = Command::new("uname").arg("-n").output().unwrap().stdout;
-    let node = String::from_utf8(node).unwrap().trim().to_owned();
+    let staged = Staged::new("#!/bin/sh\n:\n").with_directory();
+    let Staged { text, agents, .. } = &staged;
+    let node = node();
     // No process has this number: it is above the largest that Linux gives (2²²).
     let names = ["", "-1", "a-"].map(|other| match other.strip_suffix('-') {
         Some(before) => format!("use-x-{before}-{node}-9999999"),
         None => format!("use-x-{node}{other}-9999999"),
     });
     names.iter().for_each(|name| program(&agents.join(name), text));
-    let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
-    raised(&agents, "", &image, text.as_bytes());
+    staged.raised("");
     assert_eq!(names.map(|name| agents.join(name).exists()), [false, true, true]);
 }
 
@@ -250,8 +279,7 @@ fn what_has_another_hash_is_not_started() {
     let place = tempfile::tempdir().unwrap();
     let (agents, mark) = (place.path().join("agents"), place.path().join("started"));
     let text = format!("#!/bin/sh\ntouch {}\n", mark.display());
-    std::fs::create_dir(&agents).unwrap();
-    allow(&agents, 0o700);
+    own_directory(&agents);
     let (other, stored) = (place.path().join("other"), agents.join("agent-x"));
     program(&other, &text);
     program(&stored, &text);

@@ -86,12 +86,7 @@ impl Connection for Container {
     fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
         match end {
             // A script of ours that says nothing, or that less arrived than was sent: the stream was cut.
-            ProcessEnd::Code(0)
-                if trouble.failure.remedy.as_ref().is_some_and(|known| known.id == remedy::AGENT_DIR_SPACE.id) =>
-            {
-                trouble
-            }
-            ProcessEnd::Code(0) => Trouble { passing: true, ..trouble.remedy_or(self.with(remedy::ENGINE_BY_HAND)) },
+            ProcessEnd::Code(0) => trouble.cut(self.with(remedy::ENGINE_BY_HAND)),
             ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),
             _ => trouble.remedy_or(self.with(remedy::ENGINE_BY_HAND)),
         }

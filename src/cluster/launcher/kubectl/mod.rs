@@ -104,11 +104,7 @@ impl Connection for Pod {
         match end {
             // kubectl says 0 of a stream that was cut, too (kubernetes#73056), and may lose a part of what it sends
             // (kubernetes#15702): a script of ours that says nothing, or that less arrived, is tried again.
-            // A full disk, which the words of the host's shell tell, is no cut.
-            ProcessEnd::Code(0) if trouble.failure.remedy.as_ref().is_some_and(|known| known.id == remedy::AGENT_DIR_SPACE.id) => {
-                trouble
-            }
-            ProcessEnd::Code(0) => Trouble { passing: true, ..trouble.remedy_or(exec.with(remedy::KUBECTL_CUT)) },
+            ProcessEnd::Code(0) => trouble.cut(exec.with(remedy::KUBECTL_CUT)),
             ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),
             _ => trouble.remedy_or(exec.with(remedy::KUBECTL_BY_HAND)),
         }
