@@ -2,16 +2,21 @@
 
 use std::{
     env, fmt, fs,
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use flate2::{Compression, write::GzEncoder};
 use railgauge_model::border::text::path_text;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
 use sha2::{Digest, Sha256};
+use tokio::sync::OnceCell;
+
+use super::script;
 
 /// File name of the agent; other architectures stand beside it as `railgauge-agent-aarch64`.
 const NAME: &str = "railgauge-agent";
@@ -69,6 +74,8 @@ pub(crate) struct Image {
     pub hash: String,
     /// Its bytes.
     pub bytes: Vec<u8>,
+    /// What is sent of it to hosts with gzip, once it was needed.
+    packed: OnceCell<Vec<u8>>,
 }
 
 /// The agent's file, for one or several architectures. Cheap to clone.
@@ -191,8 +198,31 @@ impl Image {
             .ok_or_else(|| failure(format!("the agent's file {name} is not a 64-bit executable for Linux (ELF)")))?;
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let hash = hex::encode(Sha256::digest(&bytes));
-        Ok(Self { path, machine, hash, bytes })
+        Ok(Self { path, machine, hash, bytes, packed: OnceCell::new() })
     }
+
+    /// What is sent to a host that answers `missing`.
+    pub(crate) fn upload(&self) -> Vec<u8> {
+        script::upload(&self.bytes)
+    }
+
+    /// What is sent to a host that answers `missing gzip`: less than half as much. All hosts are sent the same, which is made once.
+    pub(crate) async fn packed_upload(self: &Arc<Self>) -> &[u8] {
+        let image = Arc::clone(self);
+        self.packed
+            .get_or_init(|| async {
+                let packing = tokio::task::spawn_blocking(move || packed(&image.bytes));
+                script::upload(&packing.await.ok().and_then(Result::ok).unwrap_or_default())
+            })
+            .await
+    }
+}
+
+/// A gzip file of these bytes (RFC 1952). Writing to memory does not fail.
+pub(crate) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes)?;
+    encoder.finish()
 }
 
 #[cfg(test)]

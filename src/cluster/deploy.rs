@@ -238,7 +238,7 @@ fn environment(launch: &Launch) -> Result<BTreeMap<String, String>, Failure> {
 fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize) -> Vec<String> {
     let images = binary.images().iter().map(|image| {
         let path = if way.may_share_files() { image.path.display().to_string() } else { String::new() };
-        format!("{}={}={}={path}", image.machine, image.hash, image.bytes.len())
+        format!("{}={}={path}", image.machine, image.hash)
     });
     let images: Vec<String> = images.collect();
     let directory = launch.agent_dir.as_deref().unwrap_or_default();
@@ -291,7 +291,10 @@ async fn place<'b>(
             ("missing", Some(image), Some(directory)) => {
                 progress.to(Stage::Deploy, "sending the agent");
                 doing = format!("the agent could not be sent to {directory}");
-                talk.send(&image.bytes).await
+                match rest {
+                    "gzip" => talk.send(image.packed_upload().await).await,
+                    _ => talk.send(&image.upload()).await,
+                }
             }
             ("short", _, Some(directory)) => {
                 return Err(Refused::Script(format!("the agent could not be written to {directory}")));

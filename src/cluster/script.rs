@@ -86,11 +86,12 @@ macro_rules! trusted {
 /// Brings the agent up in one login: looks at the host, takes the agent from standard input if it is not there, starts it, waits for
 /// its end, and takes its file away. Arguments: `two words`, [`START`], the agent's directory or nothing, how many bytes of
 /// environment [`START`] reads, `keep` if the file is to stay, for how many seconds at most each of the agent and its environment is
-/// waited for, then `MACHINE=HASH=SIZE=FILE` for every agent there is, with its size in bytes; FILE, if not empty, is tried in place first, if it and the directories above belong to
-/// root or the user and nobody else may write to them.
+/// waited for, then `MACHINE=HASH=FILE` for every agent there is; FILE, if not empty, is tried in place first, if it and the
+/// directories above belong to root or the user and nobody else may write to them.
 ///
 /// Answers: `mangled` | `machine M` · `in-place` | `homeless` | `open MODE` | `foreign UID` | `above D MODE UID` |
-/// `directory D` · `have` or `missing` (so many bytes are read then) · `stored` · `have` | `short` | `differs BYTES`. After
+/// `directory D` · `have` or `missing gzip` or `missing` ([`upload`] is read then, of a gzip file if `gzip` can unpack it here) ·
+/// `stored` · `have` | `short` | `differs BYTES`. After
 /// `in-place` and `have` the streams are the agent's. What is started is what was looked at: the hash is that of the very file.
 /// Ends as the agent did; a signal that ended the agent ends the script too. Tells on standard error when all is taken away.
 pub(crate) const RAISE: &str = concat!(
@@ -100,7 +101,7 @@ pub(crate) const RAISE: &str = concat!(
     // Old ones of busybox take the seconds otherwise, and small images have none.
     "j=; timeout \"$l\" true > /dev/null 2>&1 && j=\"timeout $l\"; ",
     "echo \"@railgauge machine $x\"; ",
-    "for a in \"$@\"; do case $a in \"$x\"=*) h=${a#*=}; z=${h#*=}; h=${h%%=*}; f=${z#*=}; z=${z%%=*};; esac; done; ",
+    "for a in \"$@\"; do case $a in \"$x\"=*) h=${a#*=}; f=${h#*=}; h=${h%%=*};; esac; done; ",
     "[ -n \"$h\" ] || exit 0; ",
     "if [ -n \"$f\" ] && [ -f \"$f\" ] && [ -x \"$f\" ] && s=$(sha256sum < \"$f\") && [ \"${s%% *}\" = \"$h\" ] ",
     // Where others may exchange the file between the look and the start, the agent is sent.
@@ -121,9 +122,11 @@ pub(crate) const RAISE: &str = concat!(
     "t=new-$h-$n-$y$$; u=use-$h-$n-$y$$; ",
     "[ -f \"agent-$h\" ] && { ln \"agent-$h\" \"$u\" 2>/dev/null || cp -p \"agent-$h\" \"$u\" 2>/dev/null; } ",
     "&& s=$(sha256sum < \"$u\") && [ \"${s%% *}\" = \"$h\" ] || { ",
-    "rm -f \"$u\"; echo \"@railgauge missing\"; ",
+    "rm -f \"$u\"; g=cat; m=missing; command -v gzip > /dev/null && { g=\"gzip -dc\"; m=\"missing gzip\"; }; ",
+    // head of busybox reads more than it is told to.
+    "echo \"@railgauge $m\"; z=$($j dd bs=1 count=12 2> /dev/null); ",
     // cat tells of a full disk; head of busybox calls that an I/O error.
-    "$j head -c \"$z\" | cat > \"$t\" || { rm -f \"$t\"; echo \"@railgauge short\"; exit 0; }; ",
+    "$j head -c ${z:-0} | $g | cat > \"$t\" || { rm -f \"$t\"; echo \"@railgauge short\"; exit 0; }; ",
     "s=$(sha256sum < \"$t\"); [ \"${s%% *}\" = \"$h\" ] || ",
     "{ set -- $(wc -c < \"$t\"); rm -f \"$t\"; echo \"@railgauge differs $1\"; exit 0; }; ",
     "chmod 700 \"$t\" && { ln \"$t\" \"$u\" 2>/dev/null || cp -p \"$t\" \"$u\"; } && mv -f \"$t\" \"agent-$h\" ",
@@ -140,6 +143,13 @@ pub(crate) const RAISE: &str = concat!(
     // that the first line above is reached and says what is wrong.
     ":"
 );
+
+/// What [`RAISE`] reads of an agent that is missing: how many bytes follow, as twelve characters, and the bytes.
+pub(crate) fn upload(bytes: &[u8]) -> Vec<u8> {
+    let mut all = format!("{:>12}", bytes.len()).into_bytes();
+    all.extend(bytes);
+    all
+}
 
 /// Becomes the agent. Arguments: its file, how many bytes of [`environment`] come first on standard input (what stands on a
 /// command line everybody on the host can read), the directory to start in, the umask, and the words that bound how long they are

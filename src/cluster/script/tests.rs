@@ -8,6 +8,7 @@ use std::{
 };
 
 use super::*;
+use crate::cluster::binary::packed;
 
 #[test]
 fn scripts_read_the_same_in_every_login_shell() {
@@ -52,6 +53,11 @@ fn raised(directory: &Path, keep: &str, image: &str, input: &[u8]) -> std::proce
     child.wait_with_output().unwrap()
 }
 
+/// What is sent of an agent to this machine.
+fn sent(agent: &[u8]) -> Vec<u8> {
+    upload(&packed(agent).unwrap())
+}
+
 /// The words of the answers, without what follows them.
 fn answers(output: &std::process::Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -79,7 +85,7 @@ impl Staged {
         let place = tempfile::tempdir().unwrap();
         let (agent, agents) = (place.path().join("agent"), place.path().join("agents"));
         program(&agent, text);
-        let image = format!("{HERE}={}={}=", hash_of(&agent), text.len());
+        let image = format!("{HERE}={}=", hash_of(&agent));
         Self { _place: place, text, image, agents }
     }
 
@@ -91,7 +97,7 @@ impl Staged {
 
     /// What comes of it if the agent is sent.
     fn raised(&self, keep: &str) -> std::process::Output {
-        raised(&self.agents, keep, &self.image, self.text.as_bytes())
+        raised(&self.agents, keep, &self.image, &sent(self.text.as_bytes()))
     }
 }
 
@@ -146,6 +152,24 @@ fn an_agent_is_stored_started_and_taken_away_in_one_go() {
     assert_eq!(left(agents), 1);
 }
 
+/// A small image need not have gzip.
+#[test]
+fn a_host_without_gzip_is_sent_the_agent_as_it_is() {
+    let staged = Staged::new("#!/bin/sh\necho started\n");
+    let place = tempfile::tempdir().unwrap();
+    for directory in ["/bin", "/usr/bin"] {
+        for tool in std::fs::read_dir(directory).unwrap().flatten().filter(|tool| tool.file_name() != "gzip") {
+            let _ = std::os::unix::fs::symlink(tool.path(), place.path().join(tool.file_name()));
+        }
+    }
+    let path = format!("PATH={}", place.path().display());
+    let behind = ["env", &path];
+    let mut child = raising(&behind, &staged.agents, 0, "", "60", &staged.image);
+    child.stdin.take().unwrap().write_all(&upload(staged.text.as_bytes())).unwrap();
+    let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert!(said.contains("@railgauge missing\n") && said.ends_with("@railgauge have\nstarted\n"), "{said}");
+}
+
 #[test]
 fn a_signal_that_ends_the_agent_ends_its_script_and_nothing_is_left() {
     use std::os::unix::process::ExitStatusExt;
@@ -178,13 +202,13 @@ fn an_agent_or_an_environment_of_which_the_rest_never_comes_is_not_waited_for_fo
     let staged = Staged::new("#!/bin/sh\n:\n");
     let Staged { text, image, agents, .. } = &staged;
     let mut child = raising(&[], agents, 0, "", "1", image);
-    child.stdin.as_mut().unwrap().write_all(&text.as_bytes()[..5]).unwrap();
+    child.stdin.as_mut().unwrap().write_all(&sent(text.as_bytes())[..20]).unwrap();
     let output = ends(child);
     assert_eq!(answers(&output), ["machine", "directory", "missing", "differs"], "{output:?}");
     assert_eq!(left(agents), 0);
     let env = environment(&[("A".to_owned(), "1".to_owned())].into());
     let mut child = raising(&[], agents, env.len(), "", "1", image);
-    child.stdin.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+    child.stdin.as_mut().unwrap().write_all(&sent(text.as_bytes())).unwrap();
     child.stdin.as_mut().unwrap().write_all(&env.as_bytes()[..3]).unwrap();
     let output = ends(child);
     assert_eq!(output.status.code(), Some(75), "{output:?}");
@@ -212,9 +236,9 @@ fn a_full_disk_is_told_in_the_systems_words() {
     for path in paths {
         let path = format!("PATH={path}");
         let behind = [&apart[..], &["env", &path]].concat();
-        let mut child = raising(&behind, &agents, 0, "", "60", &format!("{HERE}=x=1000000="));
+        let mut child = raising(&behind, &agents, 0, "", "60", &format!("{HERE}=x="));
         // The script stops to read when the disk is full.
-        let _ = child.stdin.take().unwrap().write_all(&vec![7; 1_000_000]);
+        let _ = child.stdin.take().unwrap().write_all(&sent(&vec![7; 1_000_000]));
         let output = child.wait_with_output().unwrap();
         assert_eq!(answers(&output), ["machine", "directory", "missing", "short"], "{output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("No space left on device"), "{output:?}");
@@ -228,7 +252,8 @@ fn the_environment_arrives_as_it_is() {
     let values = [("A", " two  words *\t"), ("B", ""), ("v", ".")];
     let env = environment(&values.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     let mut child = raising(&[], agents, env.len(), "", "60", image);
-    child.stdin.take().unwrap().write_all(format!("{text}{env}the agent's").as_bytes()).unwrap();
+    let input = [sent(text.as_bytes()), format!("{env}the agent's").into_bytes()].concat();
+    child.stdin.take().unwrap().write_all(&input).unwrap();
     let said = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
     assert!(said.ends_with("@railgauge have\n two  words *\t||.|the agent's"), "{said:?}");
 }
@@ -252,7 +277,7 @@ fn names_of_another_pid_namespace_are_left_alone() {
         return;
     }
     let mut child = raising(&apart, agents, 0, "", "60", image);
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    child.stdin.take().unwrap().write_all(&sent(text.as_bytes())).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(answers(&output), ["machine", "directory", "missing", "stored", "have"], "{output:?}");
     assert!(one.exists() && other.exists(), "{output:?}");
@@ -283,15 +308,24 @@ fn what_has_another_hash_is_not_started() {
     let (other, stored) = (place.path().join("other"), agents.join("agent-x"));
     program(&other, &text);
     program(&stored, &text);
-    // Under the agent's name in its directory, in place, and as it arrives: whole, cut off, not at all.
-    for (file, input) in [("", &b""[..]), (other.to_str().unwrap(), b""), ("", text.as_bytes()), ("", b"#!/bin/sh\n")] {
-        let output = raised(&agents, "", &format!("{HERE}=x={}={file}", text.len()), input);
+    // Under the agent's name in its directory, in place, and as it arrives: whole, shorter, cut off, not packed, not at all.
+    let (whole, shorter) = (sent(text.as_bytes()), sent(b"#!/bin/sh\n"));
+    let raw = upload(text.as_bytes());
+    for (file, input) in [
+        ("", &b""[..]),
+        (other.to_str().unwrap(), b""),
+        ("", &whole),
+        ("", &shorter),
+        ("", &whole[..whole.len() - 9]),
+        ("", &raw),
+    ] {
+        let output = raised(&agents, "", &format!("{HERE}=x={file}"), input);
         assert_eq!(answers(&output), ["machine", "directory", "missing", "differs"], "{output:?}");
         assert!(!mark.exists(), "a file with another hash was started");
         assert_eq!(left(&agents), 1, "more than what was there is left");
     }
     let right = hash_of(&other);
-    let output = raised(&agents, "", &format!("{HERE}={right}={}={}", text.len(), other.display()), b"");
+    let output = raised(&agents, "", &format!("{HERE}={right}={}", other.display()), b"");
     assert_eq!(answers(&output), ["machine", "in-place"]);
     assert!(mark.exists());
 }
@@ -305,7 +339,7 @@ fn an_agent_that_others_may_exchange_does_not_run_in_place() {
     std::fs::copy("/bin/true", &agent).unwrap();
     let hash = hash_of(&agent);
     let in_place = || {
-        let image = format!("{HERE}={hash}=1={}", agent.display());
+        let image = format!("{HERE}={hash}={}", agent.display());
         answers(&raised(&place.path().join("own"), "", &image, b"")).contains(&"in-place".to_owned())
     };
     for (above, own, expected) in [
