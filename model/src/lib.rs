@@ -8,9 +8,10 @@
 //! | [`journal`] | events, the lines that keep them, the file of those lines |
 //! | [`directory`] | the run directory and the names in it |
 //! | [`files`] | files that are there as a whole or not at all |
+//! | [`topology`] | how hosts, switches and cables hang together |
 //! | [`border`] | what agents and journals say: texts that can be printed, numbers that can be reckoned with |
 //!
-//! `plan` imports `border`; `schedule` imports `plan`; `journal` imports these and `files`; nothing imports `directory`.
+//! `plan` imports `border` and `topology`; `schedule` imports `plan`; `journal` imports these and `files`; nothing imports `directory`.
 #![forbid(unsafe_code)]
 
 pub mod border;
@@ -19,3 +20,4 @@ pub mod files;
 pub mod journal;
 pub mod plan;
 pub mod schedule;
+pub mod topology;

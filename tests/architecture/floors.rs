@@ -13,7 +13,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("stats/src", STATS),
-    ("model/src", &["border", "files", "plan", "schedule", "journal", "directory"]),
+    ("model/src", &["border", "files", "topology", "plan", "schedule", "journal", "directory"]),
     (
         "agent/src",
         &[

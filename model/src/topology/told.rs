@@ -1,0 +1,97 @@
+//! What one source says of the fabric, before it is joined with what others say.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+/// What a switch is told apart by: a GUID (16 lower-case hexadecimal digits), a chassis id, or a name.
+pub type SwitchKey = String;
+
+/// All that one source says.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Told {
+    /// The source in words, as a page names it: `ibnetdiscover (fabric.txt)`.
+    pub source: String,
+    /// Switches.
+    pub switches: BTreeMap<SwitchKey, Switch>,
+    /// Cables.
+    pub cables: Vec<Cable>,
+    /// Nodes that are in one NVLink domain: the domain's name, and its hosts.
+    pub domains: BTreeMap<String, BTreeSet<String>>,
+    /// What stands in the source and could not be used: line and why.
+    pub remarks: Vec<String>,
+}
+
+/// A switch.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Switch {
+    /// Its name: node description, chassis name.
+    pub name: String,
+    /// Its local identifier on an InfiniBand fabric.
+    pub lid: Option<u32>,
+    /// Output port by destination LID, from its linear forwarding table; empty where nobody read it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub routes: BTreeMap<u32, u32>,
+}
+
+/// What a cable, or a place in a tree, connects.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cable {
+    /// One end.
+    pub a: Plug,
+    /// The other end.
+    pub b: Plug,
+    /// Rate as it runs, in Gbit/s; `None` where the source does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_gbps: Option<f64>,
+    /// Lanes as it runs, such as 4 of `4xHDR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Speed of a lane as the source names it: `HDR`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<String>,
+}
+
+/// An end of a cable.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Plug {
+    /// What is plugged in.
+    pub device: Device,
+    /// Port of a switch: `7`, `Ethernet12`; `None` for NICs, and where the source knows no ports (then the cable may stand for
+    /// several).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+}
+
+/// What a cable can be plugged into.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Device {
+    /// A switch.
+    Switch(SwitchKey),
+    /// A port of a host's NIC.
+    Nic(Nic),
+}
+
+/// A port of a host's NIC, by whatever the source tells it by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Nic {
+    /// The host's name as the source has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// RDMA device or network interface: `mlx5_3`, `ens8f0np0`; `None` where the source knows hosts only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Port of the NIC, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u32>,
+    /// GUID of the port, 16 lower-case hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guid: Option<String>,
+    /// Local identifier on an InfiniBand fabric.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lid: Option<u32>,
+}
