@@ -3,5 +3,17 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`told`] | what one source says |
+//! | `join` | of what several say, what counts |
+//! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
 
+pub mod fabric;
+mod join;
 pub mod told;
+
+pub use fabric::Fabric;
+
+/// Whether two names are one host's: sources write `gpu031` or `gpu031.cluster.example`, in either case.
+pub fn same_host(one: &str, other: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    one.eq_ignore_ascii_case(other) || short(one) == short(other) && (one.contains('.') != other.contains('.'))
+}

@@ -1,0 +1,199 @@
+//! `[topology]`: what is known of switches and cables.
+
+use std::path::{Path, PathBuf};
+
+use railgauge_wire::unit::Bytes;
+
+use super::{
+    format::{Preset, Section, Shape, key},
+    grammar::hostlist::expand,
+    mistakes::Mistake,
+    model::Topology,
+    read::{At, Table, Words, file, texts_of},
+};
+use crate::{
+    border::text::path_text,
+    topology::{
+        ibnetdiscover, lldp, slurm,
+        told::{Cable, Device, Nic, Plug, Switch, Told},
+        topograph,
+    },
+};
+
+/// Largest file that describes a fabric: the forwarding tables of some 500 switches to 16,000 ports.
+const LARGEST: Bytes = Bytes::from_mib(512);
+
+/// Keys of `[topology]`.
+pub static TOPOLOGY: Section = Section {
+    header: "[topology]",
+    about: "What is known of the switches and cables. Sources are joined; what one of them leaves open another may say.",
+    keys: &[
+        key(
+            "ibnetdiscover",
+            Shape::Path,
+            Preset::Words("none"),
+            "File with the output of ibnetdiscover: switches, cables, widths and speeds of an InfiniBand fabric.",
+        ),
+        key(
+            "lfts",
+            Shape::Path,
+            Preset::Words("none: equal paths cannot be told apart"),
+            "File with the output of dump_lfts (dump_fts): the routes of the same fabric.",
+        ),
+        key(
+            "slurm",
+            Shape::Path,
+            Preset::Words("none"),
+            "Slurm's topology.conf: which hosts are below which switches, without ports.",
+        ),
+        key(
+            "lldp",
+            Shape::Path,
+            Preset::Words("none"),
+            "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: \
+             at which port of which leaf switch each NIC is.",
+        ),
+        key("topograph", Shape::Path, Preset::Words("none"), "File with the topology that NVIDIA topograph wrote, as JSON."),
+        key(
+            "cables",
+            Shape::Pairs,
+            Preset::Words("none"),
+            "Cables in the plan itself: hosts as `gpu[001-016]` or `gpu001 mlx5_3`, switches as `leaf1`, or `leaf1:7` \
+             with the port. A name that is no host of the plan is a switch.",
+        ),
+    ],
+};
+
+/// What a reader makes of a text.
+type Reader = fn(&str) -> Result<Told, String>;
+
+/// Reads the table; `None` where there is none. What is wrong in a file is said with its line.
+pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
+    top.written("topology")?;
+    let table = top.table("topology");
+    let mut told = Vec::new();
+    for (name, reader) in READERS {
+        if let Some(path) = table.path(name) {
+            told.extend(from_file(&table, name, &path, *reader));
+        }
+    }
+    if let Some(directory) = table.path("lldp") {
+        told.extend(from_directory(&table, &directory, hosts));
+    }
+    told.extend(cables(&table, hosts));
+    if told.is_empty() && table.written("cables").is_none() && READERS.iter().all(|(name, _)| table.written(name).is_none()) && table.written("lldp").is_none() {
+        let mistake = Mistake::at(table.span.clone(), "[topology] names no source");
+        table.book.add(mistake.help("for example ibnetdiscover = \"fabric.txt\", or slurm = \"/etc/slurm/topology.conf\""));
+    }
+    Some(Topology { told })
+}
+
+const READERS: &[(&str, Reader)] = &[
+    ("ibnetdiscover", ibnetdiscover::read),
+    ("lfts", ibnetdiscover::read_routes),
+    ("slurm", slurm::read),
+    ("topograph", topograph::read),
+];
+
+fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
+    let wrong = |what: String, help: &str| {
+        table.book.add(Mistake::at(path.span.clone(), what).help(help));
+        None
+    };
+    let text = match file::read_up_to(&path.value, LARGEST) {
+        Ok(text) => text,
+        Err(fault) => return wrong(format!("the file of `{name}` {fault}"), "a relative path is relative to the plan's directory"),
+    };
+    match reader(&text) {
+        Ok(mut told) => {
+            told.source = format!("{name} ({})", path_text(&path.value));
+            Some(told)
+        }
+        Err(why) => wrong(format!("{}: {why}", path_text(&path.value)), "give the whole output of the tool, unchanged"),
+    }
+}
+
+/// One source of all files `HOST.json` of a directory that are hosts of the plan.
+fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) -> Option<Told> {
+    let mut all = Told { source: format!("lldp ({})", path_text(&directory.value)), ..Told::default() };
+    let mut found = false;
+    for host in hosts {
+        let path = directory.value.join(format!("{host}.json"));
+        if !Path::new(&path).exists() {
+            continue;
+        }
+        found = true;
+        let place = At { value: path, span: directory.span.clone(), own: directory.own };
+        let Some(told) = read_host(table, &place, host) else { continue };
+        all.switches.extend(told.switches);
+        all.cables.extend(told.cables);
+        all.remarks.extend(told.remarks.into_iter().map(|remark| format!("{host}: {remark}")));
+    }
+    if !found {
+        let what = format!("{} has no file HOST.json of a host of the plan", path_text(&directory.value));
+        table.book.add(Mistake::at(directory.span.clone(), what).help("write them with `lldpcli -f json show neighbors` on each host"));
+    }
+    Some(all)
+}
+
+fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> {
+    let wrong = |what: String| {
+        table.book.add(Mistake::at(path.span.clone(), format!("{}: {what}", path_text(&path.value))));
+        None
+    };
+    match file::read_up_to(&path.value, LARGEST) {
+        Err(fault) => wrong(format!("the file {fault}")),
+        Ok(text) => lldp::read(&text, host).or_else(wrong_of(wrong)),
+    }
+}
+
+/// The cables that the plan itself lists.
+fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
+    let raw = table.raw("cables")?;
+    let mut told = Told { source: "the plan".into(), ..Told::default() };
+    for pair in raw.value.as_array()? {
+        let ends = texts_of(table.book, pair.get_ref(), pair.span());
+        let [a, b] = ends.as_slice() else { continue };
+        let read = |end: &Words| match plugs(&end.text, hosts) {
+            Ok(plugs) => plugs,
+            Err(wrong) => {
+                table.book.add(Mistake::at(end.span.clone(), wrong).help("for example [\"gpu001 mlx5_3\", \"leaf1:7\"]"));
+                Vec::new()
+            }
+        };
+        let (from, to) = (read(a), read(b));
+        let is_nic = |plugs: &[Plug]| plugs.iter().any(|plug| matches!(plug.device, Device::Nic(_)));
+        if is_nic(&from) && is_nic(&to) {
+            let what = format!("{} and {} are both hosts", a.text, b.text);
+            table.book.add(Mistake::at(pair.span(), what).help("one end of a cable is a switch"));
+            continue;
+        }
+        for plug in from.iter().chain(&to) {
+            if let Device::Switch(name) = &plug.device {
+                told.switches.entry(name.clone()).or_insert_with(|| Switch { name: name.clone(), ..Switch::default() });
+            }
+        }
+        let both = from.iter().flat_map(|a| to.iter().map(move |b| (a.clone(), b.clone())));
+        told.cables.extend(both.map(|(a, b)| Cable { a, b, rate_gbps: None, width: None, speed: None }));
+    }
+    Some(told)
+}
+
+/// What an end of a cable stands for.
+fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, String> {
+    let (names, device) = text.split_once(' ').map_or((text, None), |(names, device)| (names, Some(device.trim())));
+    // `leaf1:7`; a hostlist has no colon.
+    let (names, port) = names.split_once(':').map_or((names, None), |(names, port)| (names, Some(port)));
+    let names = expand(names).map_err(|wrong| wrong.message)?;
+    let is_host = |name: &String| hosts.contains(name);
+    let plug = |name: String| match (is_host(&name), device, port) {
+        (true, _, Some(_)) => Err(format!("{name} is a host: name its NIC as `{name} mlx5_0`")),
+        (true, device, None) => Ok(Plug {
+            device: Device::Nic(Nic { host: Some(name), device: device.map(str::to_owned), ..Nic::default() }),
+            port: None,
+        }),
+        (false, Some(_), _) => Err(format!("{name} is no host of the plan, and a switch has ports, not NICs")),
+        (false, None, port) => Ok(Plug { device: Device::Switch(name), port: port.map(str::to_owned) }),
+    };
+    names.into_iter().map(plug).collect()
+}

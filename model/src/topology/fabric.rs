@@ -1,0 +1,319 @@
+//! What all sources say, joined: a graph of NIC ports, switches and links.
+
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
+
+use super::{
+    join::{self, At, Joined},
+    same_host,
+    told::{Nic, Switch, SwitchKey, Told},
+};
+
+/// Hosts, switches and links as far as they are known. Nodes and links are told by their positions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Fabric {
+    /// Switches, by key.
+    pub switches: Vec<Place>,
+    /// Ports of NICs that a cable was told of.
+    pub nics: Vec<Nic>,
+    /// Links.
+    pub links: Vec<Link>,
+    /// The links at each switch, and the link of each NIC port.
+    at_switch: Vec<Vec<u32>>,
+    at_nic: Vec<u32>,
+}
+
+/// A switch and where it stands.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Place {
+    /// What it is told apart by.
+    pub key: SwitchKey,
+    /// Its name, or the key where nobody told one.
+    pub name: String,
+    /// 1 for a switch with hosts, 2 for those above; `None` where no host is below.
+    pub level: Option<u32>,
+    /// Output port by destination LID.
+    routes: BTreeMap<u32, u32>,
+}
+
+/// A cable, or a place in a tree that may stand for several cables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Link {
+    /// Its ends.
+    pub ends: [End; 2],
+    /// Rate in Gbit/s, if known.
+    pub rate_gbps: Option<f64>,
+    /// Lanes, if known.
+    pub width: Option<u32>,
+    /// Speed of a lane, if known: `HDR`.
+    pub speed: Option<String>,
+}
+
+/// An end of a link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct End {
+    /// What is there.
+    pub node: Node,
+    /// Port of a switch; `None` for NICs and where it is not known.
+    pub port: Option<String>,
+}
+
+/// A node by its position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Node {
+    /// In [`Fabric::switches`].
+    Switch(u32),
+    /// In [`Fabric::nics`].
+    Nic(u32),
+}
+
+/// A link in one direction: twice its position, and one more from its second end to its first.
+pub type Hop = u32;
+
+/// The way from one NIC port to another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// This one.
+    Known(Vec<Hop>),
+    /// One of these shortest ones; which is chosen by a hash of addresses and ports, or by tables that nobody read.
+    OneOf(Vec<Vec<Hop>>),
+    /// Nobody knows; in words.
+    Unknown(String),
+}
+
+/// Most equal paths that are told apart.
+pub const MOST_PATHS: usize = 256;
+/// Most links of a path: more are a loop of tables (a three-level tree has 6).
+const LONGEST: usize = 16;
+
+impl Fabric {
+    /// Joins sources. What two of them say in different detail is taken from the one that knows more: ports rather than
+    /// switches, NICs rather than hosts. Switches are the same if their keys or their names are.
+    pub fn join(told: &[Told]) -> Self {
+        let mut fabric = Self::default();
+        let keys = fabric.add_switches(told);
+        let mut nics: HashMap<Nic, u32> = HashMap::new();
+        for Joined { ends, rate_gbps, width, speed } in join::cables(told.iter().flat_map(|told| &told.cables), &keys) {
+            let ends = ends.map(|(at, port)| {
+                let node = match at {
+                    At::Switch(place) => Node::Switch(place),
+                    At::Nic(nic) => Node::Nic(*nics.entry(nic).or_insert_with_key(|nic| {
+                        fabric.nics.push(nic.clone());
+                        position(fabric.nics.len() - 1)
+                    })),
+                };
+                End { node, port }
+            });
+            fabric.links.push(Link { ends, rate_gbps, width, speed });
+        }
+        fabric.index();
+        fabric
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    fn add_switches<'t>(&mut self, told: &'t [Told]) -> HashMap<&'t str, u32> {
+        let (mut keys, mut names): (HashMap<&str, u32>, HashMap<&str, u32>) = Default::default();
+        for (key, switch) in told.iter().flat_map(|told| &told.switches) {
+            let known =
+                keys.get(key.as_str()).or_else(|| names.get(switch.name.as_str()).filter(|_| !switch.name.is_empty()));
+            let place = known.copied().unwrap_or_else(|| {
+                self.switches.push(Place { key: key.clone(), name: key.clone(), ..Place::default() });
+                position(self.switches.len() - 1)
+            });
+            keys.insert(key, place);
+            let Switch { name, routes, .. } = switch;
+            let at = &mut self.switches[place as usize];
+            if !name.is_empty() {
+                names.entry(name).or_insert(place);
+                at.name.clone_from(name);
+            }
+            at.routes.extend(routes);
+        }
+        keys
+    }
+
+    fn index(&mut self) {
+        self.at_switch = vec![Vec::new(); self.switches.len()];
+        self.at_nic = vec![u32::MAX; self.nics.len()];
+        for (number, link) in (0..).zip(&self.links) {
+            for end in &link.ends {
+                match end.node {
+                    Node::Switch(switch) => self.at_switch[switch as usize].push(number),
+                    Node::Nic(nic) => self.at_nic[nic as usize] = number,
+                }
+            }
+        }
+        let mut edge: Vec<u32> = (0..)
+            .zip(&self.at_switch)
+            .filter(|(_, links)| {
+                links
+                    .iter()
+                    .any(|link| self.links[*link as usize].ends.iter().any(|end| matches!(end.node, Node::Nic(_))))
+            })
+            .map(|(switch, _)| switch)
+            .collect();
+        let mut level = 1;
+        while !edge.is_empty() {
+            edge.iter().for_each(|switch| self.switches[*switch as usize].level = Some(level));
+            let next: HashSet<u32> = edge
+                .iter()
+                .flat_map(|switch| self.neighbours(*switch))
+                .map(|(_, other)| other)
+                .filter(|other| self.switches[*other as usize].level.is_none())
+                .collect();
+            edge = next.into_iter().collect();
+            level += 1;
+        }
+    }
+
+    /// Switches next to a switch, each with the hop there.
+    fn neighbours(&self, switch: u32) -> impl Iterator<Item = (Hop, u32)> + '_ {
+        self.at_switch[switch as usize].iter().filter_map(move |&number| {
+            let [first, second] = &self.links[number as usize].ends;
+            match (first.node, second.node) {
+                (Node::Switch(here), Node::Switch(there)) if here == switch => Some((2 * number, there)),
+                (Node::Switch(there), Node::Switch(here)) if here == switch => Some((2 * number + 1, there)),
+                _ => None,
+            }
+        })
+    }
+
+    /// The link at a NIC port and the switch there.
+    pub fn leaf(&self, nic: u32) -> Option<(u32, u32)> {
+        let number = *self.at_nic.get(nic as usize)?;
+        let link = self.links.get(number as usize)?;
+        link.ends.iter().find_map(|end| match end.node {
+            Node::Switch(switch) => Some((number, switch)),
+            Node::Nic(_) => None,
+        })
+    }
+
+    /// A hop's link, and the node that it leaves and the one that it enters.
+    pub fn hop(&self, hop: Hop) -> (&Link, &End, &End) {
+        let link = &self.links[(hop / 2) as usize];
+        let [first, second] = &link.ends;
+        if hop % 2 == 0 { (link, first, second) } else { (link, second, first) }
+    }
+
+    /// The NIC ports that a source may have meant by this one: by its GUID, else by host and device, else by host.
+    pub fn nics_of(&self, host: &[&str], device: Option<&str>, port: u32, guids: &[String]) -> Vec<u32> {
+        let all = || (0..).zip(&self.nics);
+        let by_guid: Vec<u32> = all()
+            .filter(|(_, nic)| nic.guid.as_ref().is_some_and(|guid| guids.contains(guid)))
+            .map(|(place, _)| place)
+            .collect();
+        if !by_guid.is_empty() {
+            return by_guid;
+        }
+        let here = |nic: &Nic| nic.host.as_deref().is_some_and(|told| host.iter().any(|name| same_host(name, told)));
+        let at = |wanted: Option<&str>| -> Vec<u32> {
+            all()
+                .filter(|(_, nic)| {
+                    here(nic) && nic.device.as_deref() == wanted && nic.port.is_none_or(|told| told == port)
+                })
+                .map(|(place, _)| place)
+                .collect()
+        };
+        let named = device.map(|device| at(Some(device))).unwrap_or_default();
+        if named.is_empty() { at(None) } else { named }
+    }
+
+    /// The way between two NIC ports.
+    pub fn route(&self, from: u32, to: u32) -> Route {
+        let (Some((up, first)), Some((down, last))) = (self.leaf(from), self.leaf(to)) else {
+            return Route::Unknown("a NIC port has no cable to a switch".into());
+        };
+        let (up, down) = (self.leaving(up, Node::Nic(from)), self.leaving(down, Node::Nic(to)) ^ 1);
+        if first == last {
+            return Route::Known(vec![up, down]);
+        }
+        match self.nics[to as usize].lid {
+            Some(lid) if !self.switches[first as usize].routes.is_empty() => self.by_tables(up, first, lid, to),
+            _ => self.shortest(up, first, last, down),
+        }
+    }
+
+    fn leaving(&self, link: u32, node: Node) -> Hop {
+        2 * link + u32::from(self.links[link as usize].ends[0].node != node)
+    }
+
+    fn by_tables(&self, up: Hop, first: u32, lid: u32, to: u32) -> Route {
+        let (mut path, mut at) = (vec![up], first);
+        let lost = |at: u32, why: &str| {
+            Route::Unknown(format!("the tables of {} {why} LID {lid}", self.switches[at as usize].name))
+        };
+        while path.len() < LONGEST {
+            let Some(port) = self.switches[at as usize].routes.get(&lid) else { return lost(at, "have no port for") };
+            let port = port.to_string();
+            let next = self.at_switch[at as usize]
+                .iter()
+                .map(|link| self.leaving(*link, Node::Switch(at)))
+                .find(|hop| self.hop(*hop).1.port.as_deref() == Some(&port));
+            let Some(hop) = next else {
+                return lost(at, &format!("lead to port {port}, where no cable is known, for"));
+            };
+            path.push(hop);
+            match self.hop(hop).2.node {
+                Node::Nic(nic) if nic == to => return Route::Known(path),
+                Node::Nic(_) => return lost(at, "lead to another host for"),
+                Node::Switch(next) => at = next,
+            }
+        }
+        lost(at, "lead in a circle for")
+    }
+
+    /// All shortest ways from one leaf to another.
+    fn shortest(&self, up: Hop, first: u32, last: u32, down: Hop) -> Route {
+        let mut distance: HashMap<u32, usize> = HashMap::from([(last, 0)]);
+        let mut edge = vec![last];
+        while !edge.is_empty() && !distance.contains_key(&first) {
+            let mut next = Vec::new();
+            for &switch in &edge {
+                let far = distance[&switch] + 1;
+                for (_, other) in self.neighbours(switch) {
+                    if let Entry::Vacant(new) = distance.entry(other) {
+                        new.insert(far);
+                        next.push(other);
+                    }
+                }
+            }
+            edge = next;
+        }
+        if !distance.contains_key(&first) {
+            return Route::Unknown("no path of known links".into());
+        }
+        let mut paths = vec![(vec![up], first)];
+        while paths.iter().any(|(_, at)| *at != last) {
+            let step = |(path, at): (Vec<Hop>, u32)| {
+                let far = distance[&at];
+                self.neighbours(at)
+                    .filter(|(_, next)| distance.get(next).is_some_and(|left| left + 1 == far))
+                    .map(|(hop, next)| ([&path[..], &[hop]].concat(), next))
+                    .collect::<Vec<_>>()
+            };
+            paths = paths.into_iter().flat_map(step).collect();
+            if paths.len() > MOST_PATHS {
+                return Route::Unknown(format!("more than {MOST_PATHS} equal paths"));
+            }
+        }
+        let mut paths: Vec<Vec<Hop>> = paths
+            .into_iter()
+            .map(|(mut path, _)| {
+                path.push(down);
+                path
+            })
+            .collect();
+        if paths.len() == 1 { Route::Known(paths.remove(0)) } else { Route::OneOf(paths) }
+    }
+}
+
+/// Positions count at most as many cables as a source may name.
+fn position(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Of what several sources say of one cable, what counts.
+
+use std::collections::{HashMap, HashSet};
+
+use super::told::{Cable, Device, Nic, Plug};
+
+/// An end whose switch is a position.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum At {
+    /// A switch.
+    Switch(u32),
+    /// A port of a NIC.
+    Nic(Nic),
+}
+
+/// A cable whose switches are known by position.
+#[derive(Debug, Clone)]
+pub(super) struct Joined {
+    pub ends: [(At, Option<String>); 2],
+    pub rate_gbps: Option<f64>,
+    pub width: Option<u32>,
+    pub speed: Option<String>,
+}
+
+/// Every cable once. A switch's port has one cable: the first source that names its far end counts, others fill in what it does
+/// not say. What knows no ports, or hosts only, gives way to what does.
+pub(super) fn cables<'t>(told: impl Iterator<Item = &'t Cable>, keys: &HashMap<&str, u32>) -> Vec<Joined> {
+    let (mut all, mut place): (Vec<Joined>, HashMap<Vec<(At, Option<String>)>, usize>) = Default::default();
+    for cable in told {
+        let (Some(a), Some(b)) = (at(&cable.a, keys), at(&cable.b, keys)) else { continue };
+        let joined =
+            Joined { ends: [a, b], rate_gbps: cable.rate_gbps, width: cable.width, speed: cable.speed.clone() };
+        let mut name = joined.ends.to_vec();
+        name.sort();
+        match place.get(&name) {
+            Some(&known) => fill(&mut all[known], joined),
+            None => {
+                place.insert(name, all.len());
+                all.push(joined);
+            }
+        }
+    }
+    finest(all)
+}
+
+fn at(plug: &Plug, keys: &HashMap<&str, u32>) -> Option<(At, Option<String>)> {
+    let at = match &plug.device {
+        Device::Switch(key) => At::Switch(*keys.get(key.as_str())?),
+        Device::Nic(nic) => At::Nic(nic.clone()),
+    };
+    Some((at, plug.port.clone()))
+}
+
+fn fill(known: &mut Joined, other: Joined) {
+    known.rate_gbps = known.rate_gbps.or(other.rate_gbps);
+    known.width = known.width.or(other.width);
+    known.speed = known.speed.take().or(other.speed);
+}
+
+/// Leaves out what somebody knows in more detail.
+fn finest(all: Vec<Joined>) -> Vec<Joined> {
+    let between = |cable: &Joined| match &cable.ends {
+        [(At::Switch(one), _), (At::Switch(other), _)] => Some((*one.min(other), *one.max(other))),
+        _ => None,
+    };
+    let has_ports = |cable: &Joined| cable.ends.iter().any(|(_, port)| port.is_some());
+    let cabled: HashSet<(u32, u32)> = all.iter().filter(|cable| has_ports(cable)).filter_map(between).collect();
+    let host_of =
+        |nic: &Nic| nic.host.as_deref().map(|host| host.split('.').next().unwrap_or_default().to_ascii_lowercase());
+    let is_whole = |nic: &Nic| nic.device.is_none() && nic.guid.is_none();
+    let nics = |cable: &Joined| -> Vec<Nic> {
+        cable.ends.iter().filter_map(|(at, _)| if let At::Nic(nic) = at { Some(nic.clone()) } else { None }).collect()
+    };
+    let detailed: HashSet<String> =
+        all.iter().flat_map(nics).filter(|nic| !is_whole(nic)).filter_map(|nic| host_of(&nic)).collect();
+    let counts = |cable: &Joined| {
+        let coarse = !has_ports(cable) && between(cable).is_some_and(|pair| cabled.contains(&pair));
+        let whole =
+            nics(cable).iter().any(|nic| is_whole(nic) && host_of(nic).is_some_and(|host| detailed.contains(&host)));
+        !coarse && !whole
+    };
+    all.into_iter().filter(counts).collect()
+}
