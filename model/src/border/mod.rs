@@ -4,11 +4,13 @@
 //! file that came by mail. Two rules hold for all of them. Texts reach terminals, pages and logs: what cannot be printed is
 //! replaced ([`text`]). Numbers reach arithmetic: none is farther from zero than [`FARTHEST`], so that the sum or the
 //! difference of two never overflows ([`look()`]). Whether a number can be *true* is judged with the sample ([`crate::analysis`]). How
-//! many of everything a host may tell of says [`facts`].
+//! many of everything a host may tell of says [`facts`]. Lists of hosts, in plans and in the files of others, are read by [`hostlist`].
 
 pub mod facts;
+pub mod hostlist;
 mod look;
 pub mod text;
+pub mod wrong;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;

@@ -3,14 +3,22 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`told`] | what one source says |
+//! | [`unread`] | why a source cannot be used |
+//! | [`slurm`], [`ibnetdiscover`], [`lldp`], [`topograph`] | the sources, from text to [`told::Told`] |
 //! | `join` | of what several say, what counts |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
 
 pub mod fabric;
+pub mod ibnetdiscover;
 mod join;
+pub mod lldp;
+pub mod slurm;
 pub mod told;
+pub mod topograph;
+pub mod unread;
 
 pub use fabric::Fabric;
+pub use unread::Unread;
 
 /// Whether two names are one host's: sources write `gpu031` or `gpu031.cluster.example`, in either case.
 pub fn same_host(one: &str, other: &str) -> bool {

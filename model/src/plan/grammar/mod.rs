@@ -1,9 +1,11 @@
-//! The small languages inside texts. Pure: a text in, a value or what is wrong with it out.
+//! The small languages inside texts. Pure: a text in, a value or what is wrong with it out. Lists of hosts are read at the border, since
+//! the files of others have them too.
 
-pub mod hostlist;
 pub mod quantity;
 pub mod sweep;
 pub mod words;
-mod wrong;
 
+use crate::border::wrong;
+
+pub use crate::border::hostlist;
 pub use wrong::{Wrong, nearest};

@@ -1,4 +1,4 @@
-//! Why a text cannot be read: what the grammars of this module say, in bytes from the text's own start.
+//! Why a text cannot be read: what the grammars say, in bytes from the text's own start.
 
 use std::ops::Range;
 

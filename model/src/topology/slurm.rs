@@ -1,0 +1,222 @@
+//! Slurm's `topology.conf`: a tree of switches with the nodes below them, or blocks of nodes (topology.conf(5)).
+
+use std::collections::BTreeSet;
+
+use super::{
+    told::{Cable, Device, Nic, Plug, Switch, Told},
+    unread::{MOST_CABLES, Remarks, Unread},
+};
+use crate::border::{hostlist::expand, text::printable};
+
+/// Reads the file. Blocks are taken for NVLink domains: that is what the block plugin was made for.
+///
+/// # Errors
+/// A line is no list of `Key=Value`, a list of hosts or switches cannot be read, or the file describes no switch and no block.
+pub fn read(text: &str) -> Result<Told, Unread> {
+    let mut told = Told { source: "topology.conf".into(), ..Told::default() };
+    let (mut remarks, mut below) = (Remarks::default(), Vec::new());
+    for (number, line) in lines(text) {
+        let record = Record::read(number, &line)?;
+        match record.value("SwitchName").or_else(|| record.value("Switch")) {
+            Some(name) => switch(&mut told, &mut below, &record, name)?,
+            None => other(&mut told, &mut remarks, &record)?,
+        }
+    }
+    if told.switches.is_empty() && told.domains.is_empty() {
+        return Err(Unread::Whole("the file has no line SwitchName=… or BlockName=…".into()));
+    }
+    for (line, name) in below {
+        if !told.switches.contains_key(&name) {
+            remarks.add(format!("line {line}: switch {name} has no line of its own"));
+            told.switches.insert(name.clone(), Switch { name, ..Switch::default() });
+        }
+    }
+    told.remarks = remarks.list();
+    Ok(told)
+}
+
+fn switch(told: &mut Told, below: &mut Vec<(usize, String)>, record: &Record, name: &str) -> Result<(), Unread> {
+    let name = printable(name);
+    let end = |device| Plug { device, port: None };
+    let here = || end(Device::Switch(name.clone()));
+    let hosts = record.list("Nodes")?;
+    let switches = record.list("Switches")?;
+    if told.cables.len() + hosts.len() + switches.len() > MOST_CABLES {
+        return Err(Unread::line(record.line, format!("more than {MOST_CABLES} nodes below switches")));
+    }
+    for host in hosts {
+        let nic = Nic { host: Some(host), ..Nic::default() };
+        told.cables.push(bare(end(Device::Nic(nic)), here()));
+    }
+    for lower in switches {
+        told.cables.push(bare(end(Device::Switch(lower.clone())), here()));
+        below.push((record.line, lower));
+    }
+    told.switches.insert(name.clone(), Switch { name, ..Switch::default() });
+    Ok(())
+}
+
+fn other(told: &mut Told, remarks: &mut Remarks, record: &Record) -> Result<(), Unread> {
+    if let Some(name) = record.value("BlockName") {
+        let hosts = record.list("Nodes")?;
+        if hosts.is_empty() {
+            remarks.add(format!("line {}: block {} has no nodes", record.line, printable(name)));
+            return Ok(());
+        }
+        let sum: usize = told.domains.values().map(BTreeSet::len).sum();
+        if sum + hosts.len() > MOST_CABLES {
+            return Err(Unread::line(record.line, format!("more than {MOST_CABLES} nodes in blocks")));
+        }
+        told.domains.entry(printable(name)).or_default().extend(hosts);
+    } else if record.value("BlockSizes").is_none() {
+        let first = record.pairs.first().map(|(key, _)| printable(key)).unwrap_or_default();
+        remarks.add(format!("line {}: {first}=… is not used", record.line));
+    }
+    Ok(())
+}
+
+/// A cable of which only the ends are known.
+fn bare(a: Plug, b: Plug) -> Cable {
+    Cable { a, b, rate_gbps: None, width: None, speed: None }
+}
+
+/// A line as its keys and values.
+struct Record {
+    line: usize,
+    pairs: Vec<(String, String)>,
+}
+
+impl Record {
+    fn read(line: usize, text: &str) -> Result<Self, Unread> {
+        let mut pairs = Vec::new();
+        for word in words(text) {
+            // `Include FILE` has no `=`, and is no topology.
+            let Some((key, value)) = word.split_once('=') else {
+                if pairs.is_empty() && word.eq_ignore_ascii_case("include") {
+                    pairs.push(("Include".into(), String::new()));
+                    break;
+                }
+                return Err(Unread::line(line, format!("`{}` is not Key=Value", printable(&word))));
+            };
+            pairs.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(Self { line, pairs })
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        self.pairs.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value.as_str())
+    }
+
+    /// The names a hostlist stands for; an absent key is an empty list.
+    fn list(&self, key: &str) -> Result<Vec<String>, Unread> {
+        let text = self.value(key).unwrap_or_default();
+        if text.is_empty() {
+            return Ok(Vec::new());
+        }
+        expand(text).map_err(|wrong| Unread::line(self.line, format!("{key}: {}", printable(&wrong.message))))
+    }
+}
+
+/// Words between blanks; quotes are left out, and blanks inside them stay.
+fn words(text: &str) -> Vec<String> {
+    let (mut all, mut word, mut inside) = (Vec::new(), String::new(), false);
+    for c in text.chars() {
+        match c {
+            '"' => inside = !inside,
+            c if c.is_whitespace() && !inside => all.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    all.push(word);
+    all.retain(|word| !word.is_empty());
+    all
+}
+
+/// Lines that say something, with the number of their first one: comments are gone, continued lines are one.
+fn lines(text: &str) -> Vec<(usize, String)> {
+    let mut all: Vec<(usize, String)> = Vec::new();
+    let mut continues = false;
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim_end();
+        let (line, goes_on) = line.strip_suffix('\\').map_or((line, false), |line| (line, true));
+        let comment = comment(line);
+        let said = &line[..comment.unwrap_or(line.len())];
+        match all.last_mut() {
+            Some((_, last)) if continues => {
+                last.push(' ');
+                last.push_str(said);
+            }
+            _ => all.push((number, said.to_owned())),
+        }
+        continues = goes_on && comment.is_none();
+    }
+    all.retain(|(_, line)| !line.trim().is_empty());
+    all
+}
+
+/// Where a comment begins: a `#` that no backslash precedes.
+fn comment(line: &str) -> Option<usize> {
+    line.match_indices('#').map(|(at, _)| at).find(|at| !line[..*at].ends_with('\\'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TREE: &str = "# two leaves\nSwitchName=leaf1 Nodes=gpu[001-002],login LinkSpeed=900\n\
+        switchname=leaf2 \\\n  nodes=gpu[003-004] # upper rack\n\nSwitchName=spine Switches=leaf[1-2]\n";
+
+    fn pairs(told: &Told) -> Vec<String> {
+        let name = |plug: &Plug| match &plug.device {
+            Device::Switch(key) => key.clone(),
+            Device::Nic(nic) => nic.host.clone().unwrap_or_default(),
+        };
+        told.cables.iter().map(|cable| format!("{} {}", name(&cable.a), name(&cable.b))).collect()
+    }
+
+    #[test]
+    fn a_tree_is_read_with_comments_case_and_continued_lines() {
+        let told = read(TREE).unwrap();
+        let expected = ["gpu001 leaf1", "gpu002 leaf1", "login leaf1", "gpu003 leaf2", "gpu004 leaf2", "leaf1 spine"];
+        assert_eq!(pairs(&told)[..6], expected);
+        assert_eq!((told.switches.len(), told.cables.len(), told.remarks.len()), (3, 7, 0));
+    }
+
+    #[test]
+    fn blocks_are_domains() {
+        let text = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\nBlockName=empty\n";
+        let told = read(text).unwrap();
+        assert_eq!(told.domains["b2"].iter().cloned().collect::<Vec<_>>(), ["n5", "n6", "n7", "n8"]);
+        assert_eq!((told.domains.len(), told.remarks.len()), (2, 1));
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_its_line() {
+        let line = |text: &str| match read(text) {
+            Err(Unread::Line { line, .. }) => Some(line),
+            _ => None,
+        };
+        assert_eq!(line("# a\nSwitchName=a Nodes=n[1-\n"), Some(2));
+        assert_eq!(line("SwitchName=a Nodes=n1\nnonsense\n"), Some(2));
+        let many = format!("{}\n", "SwitchName=a Nodes=n[1-65536]\n".repeat(20));
+        assert_eq!(line(&many), Some(17));
+        assert!(matches!(read("#nothing\n"), Err(Unread::Whole(_))));
+    }
+
+    #[test]
+    fn what_is_not_used_is_remarked() {
+        let told = read("Include other.conf\nSwitchName=a Switches=b\n").unwrap();
+        assert_eq!((told.remarks.len(), told.switches.len()), (2, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_panics(text: String, cut in 0..TREE.len(), put in "\\PC{0,3}|[\\[\\]\\\\#=\"\n]") {
+            let _ = read(&text);
+            let _ = read(&format!("{}{put}{}", &TREE[..cut], &TREE[cut..]));
+            let _ = read(&format!("{}{put}", &TREE[..cut]));
+        }
+    }
+}

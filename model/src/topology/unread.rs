@@ -1,0 +1,54 @@
+//! Why a source cannot be used.
+
+/// What is wrong with a text, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unread {
+    /// A line that the format does not have.
+    #[error("line {line}: {why}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The text as a whole is something else.
+    #[error("{0}")]
+    Whole(String),
+}
+
+impl Unread {
+    /// What is wrong with a line.
+    pub fn line(line: usize, why: impl Into<String>) -> Self {
+        Self::Line { line, why: why.into() }
+    }
+}
+
+/// Cables that one source may tell of: three levels of switches with 64 ports join 65,536 hosts by 196,608.
+pub const MOST_CABLES: usize = 1 << 20;
+
+/// Remarks that are kept of one source; the last says how many more there were.
+const MOST_REMARKS: usize = 100;
+
+/// Remarks on one source, not more than anybody reads.
+#[derive(Debug, Default)]
+pub(super) struct Remarks {
+    kept: Vec<String>,
+    more: usize,
+}
+
+impl Remarks {
+    pub fn add(&mut self, remark: String) {
+        if self.kept.len() < MOST_REMARKS {
+            self.kept.push(remark);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub fn list(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.kept.push(format!("{} more remarks", self.more));
+        }
+        self.kept
+    }
+}
