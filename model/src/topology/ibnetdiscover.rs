@@ -106,7 +106,7 @@ fn is_beside(line: &str) -> bool {
     line.is_empty() || BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
 }
 
-/// `Switch	36 "S-…"		# "leaf1" base port 0 lid 3 lmc 0`.
+/// `Switch 36 "S-…" # "leaf1" base port 0 lid 3 lmc 0`.
 fn node(line: &str) -> Option<(u64, Node, Option<u32>)> {
     let (word, rest) = line.split_once(char::is_whitespace)?;
     let kind = match word {
@@ -149,8 +149,8 @@ fn after_word(text: &str, word: &str) -> Option<u32> {
     found
 }
 
-/// A port's line: `[1][ext 5]	"H-…"[1](guid) 	# "gpu1 mlx5_0" lid 8 4xHDR` of a switch, and
-/// `[1](guid) 	"S-…"[8]	# lid 76 lmc 0 "leaf8" lid 9 4xHDR` of an adapter.
+/// A port's line: `[1][ext 5] "H-…"[1](guid) # "gpu1 mlx5_0" lid 8 4xHDR` of a switch, and
+/// `[1](guid) "S-…"[8] # lid 76 lmc 0 "leaf8" lid 9 4xHDR` of an adapter.
 fn port(line: &str) -> Option<(u32, Said)> {
     let (near, rest) = line.split_once('"')?;
     let (ident, rest) = rest.split_once('"')?;

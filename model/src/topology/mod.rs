@@ -6,8 +6,10 @@
 //! | [`unread`] | why a source cannot be used |
 //! | [`slurm`], [`ibnetdiscover`], [`lldp`], [`topograph`] | the sources, from text to [`told::Told`] |
 //! | `join` | of what several say, what counts |
+//! | [`cabling`] | what is miscabled, before any traffic |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
 
+pub mod cabling;
 pub mod fabric;
 pub mod ibnetdiscover;
 mod join;

@@ -1,0 +1,57 @@
+//! Ports of one board at unlike ports of their leaves: sichek's rule, where most hosts keep it.
+
+use std::collections::BTreeMap;
+
+use super::{Agree, Attached, Cabling, Finding};
+
+/// A board: of which host, its name, its cabled ports.
+type Board<'a> = (&'a str, &'a str, Vec<&'a Attached>);
+
+pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
+    let mut boards: BTreeMap<(&str, &str), Vec<&Attached>> = BTreeMap::new();
+    for port in ports.iter().filter(|port| port.at.as_ref().is_some_and(|at| at.port.is_some())) {
+        if let Some(board) = &port.board {
+            boards.entry((&port.host, board)).or_default().push(port);
+        }
+    }
+    let mut alike: BTreeMap<Vec<u32>, Vec<Board<'_>>> = BTreeMap::new();
+    for ((host, board), mut ports) in boards {
+        ports.sort_by(|one, other| (one.rail, &one.device).cmp(&(other.rail, &other.device)));
+        if ports.len() > 1 {
+            alike.entry(ports.iter().map(|port| port.rail).collect()).or_default().push((host, board, ports));
+        }
+    }
+    for boards in alike.into_values() {
+        let agree = boards.iter().filter(|(_, _, ports)| are_like(ports)).count();
+        let agree = Agree { agree, of: boards.len() };
+        if !agree.is_rule() {
+            continue;
+        }
+        for (host, board, ports) in boards.iter().filter(|(_, _, ports)| !are_like(ports)) {
+            // A cable at a wrong leaf is found already.
+            if !is_found(&cabling.findings, host, ports) {
+                let ports = ports.iter().filter_map(|port| Some((port.device.clone(), port.at.clone()?))).collect();
+                cabling.findings.push(Finding::UnlikePorts {
+                    host: (*host).into(),
+                    board: (*board).into(),
+                    ports,
+                    agree,
+                });
+            }
+        }
+    }
+}
+
+fn are_like(ports: &[&Attached]) -> bool {
+    let number = |port: &Attached| port.at.as_ref().and_then(|at| at.port.clone());
+    ports.iter().all(|port| number(port) == number(ports[0]))
+}
+
+fn is_found(findings: &[Finding], host: &str, ports: &[&Attached]) -> bool {
+    let has = |device: &str| ports.iter().any(|port| port.device == device);
+    findings.iter().any(|finding| match finding {
+        Finding::WrongLeaf { host: of, device, .. } => of == host && has(device),
+        Finding::Swapped { host: of, rails, .. } => of == host && rails.iter().any(|(_, device, _)| has(device)),
+        _ => false,
+    })
+}

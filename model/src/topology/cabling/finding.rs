@@ -1,0 +1,141 @@
+//! What somebody should look at, in the words of who goes there.
+
+use std::fmt;
+
+use super::{Agree, At};
+
+/// A fault of the cables, with what speaks for it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Finding {
+    /// Two rails of one host have each other's leaf.
+    Swapped {
+        /// The host.
+        host: String,
+        /// Both rails: number, device, where it is plugged in.
+        rails: [(u32, String, At); 2],
+        /// Hosts that have both the other way.
+        agree: Agree,
+    },
+    /// One rail of a host is at another leaf than its fellows'.
+    WrongLeaf {
+        /// The host.
+        host: String,
+        /// The rail.
+        rail: u32,
+        /// The device.
+        device: String,
+        /// Where it is plugged in.
+        at: At,
+        /// The leaf of its fellows.
+        expected: String,
+        /// The rail whose leaf it is for them.
+        like: Option<u32>,
+        /// Hosts that have the rail there.
+        agree: Agree,
+    },
+    /// Ports of one board are at unlike ports of their leaves.
+    UnlikePorts {
+        /// The host.
+        host: String,
+        /// The board.
+        board: String,
+        /// Device and where it is plugged in.
+        ports: Vec<(String, At)>,
+        /// Hosts that have such a board at like ports.
+        agree: Agree,
+    },
+    /// A NIC port has no cable, or none that runs, and its fellows have.
+    Uncabled {
+        /// The host.
+        host: String,
+        /// The rail.
+        rail: u32,
+        /// The devices.
+        devices: Vec<String>,
+        /// Hosts that have the rail cabled.
+        agree: Agree,
+    },
+    /// Two hosts are said to be at one port of a switch.
+    Claimed {
+        /// The port.
+        at: At,
+        /// Hosts and devices.
+        by: Vec<(String, String)>,
+    },
+    /// A link runs narrower or slower than its fellows.
+    Slower {
+        /// The host, if one end is a host's.
+        host: Option<String>,
+        /// Its ends in words: `gpu001 mlx5_0`, `leaf1 port 7`.
+        ends: [String; 2],
+        /// How it runs, in words.
+        run: String,
+        /// How its fellows run.
+        fellows: String,
+        /// Links that run so.
+        agree: Agree,
+    },
+}
+
+impl Finding {
+    /// The hosts it is about; none for a cable between switches.
+    pub fn hosts(&self) -> Vec<&str> {
+        match self {
+            Self::Swapped { host, .. }
+            | Self::WrongLeaf { host, .. }
+            | Self::UnlikePorts { host, .. }
+            | Self::Uncabled { host, .. } => vec![host],
+            Self::Claimed { by, .. } => by.iter().map(|(host, _)| host.as_str()).collect(),
+            Self::Slower { host, .. } => host.as_deref().into_iter().collect(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Swapped { host, rails: [(one, device, at), (other, second, there)], agree } => write!(
+                f,
+                "{host}: rails {one} and {other} are swapped: {device} is at {at}, {second} at {there}; {agree} hosts have \
+                 rail {one} at {} and rail {other} at {}. Exchange the two cables, or number the NICs of {host} as on the others",
+                there.name, at.name
+            ),
+            Self::WrongLeaf { host, rail, device, at, expected, like, agree } => {
+                let whose = like.map(|rail| format!(", the leaf of rail {rail}")).unwrap_or_default();
+                write!(
+                    f,
+                    "{host}: rail {rail} is at a wrong leaf: {device} is at {at}{whose}; {agree} hosts have rail {rail} at \
+                     {expected}. Move the cable at {at} to {expected}"
+                )
+            }
+            Self::UnlikePorts { host, board, ports, agree } => {
+                let list: Vec<String> = ports.iter().map(|(device, at)| format!("{device} at {at}")).collect();
+                write!(
+                    f,
+                    "{host}: the ports of board {board} are at unlike ports of their leaves: {}; {agree} hosts have them at \
+                     ports of the same number. Follow the cables of {host}",
+                    list.join(", ")
+                )
+            }
+            Self::Uncabled { host, rail, devices, agree } => write!(
+                f,
+                "{host}: no cable is seen at {} (rail {rail}); {agree} hosts have that rail cabled. Look whether a cable is \
+                 plugged in at both ends and its link is up",
+                devices.join(", ")
+            ),
+            Self::Claimed { at, by } => {
+                let list: Vec<String> = by.iter().map(|(host, device)| format!("{host} {device}")).collect();
+                write!(
+                    f,
+                    "{at} has one socket, and {} are said to be in it. Read the topology again",
+                    list.join(" and ")
+                )
+            }
+            Self::Slower { ends: [one, other], run, fellows, agree, .. } => write!(
+                f,
+                "{one} – {other} runs at {run}; {agree} links beside it run at {fellows}. Clean, reseat or replace the cable \
+                 between {one} and {other}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! A fabric of 64 hosts that OpenSM brought up in ibsim, as the tools of infiniband-diags describe it: every host, switch and cable is
+//! read, and every route ends where it should.
+
+use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
+
+use railgauge_model::topology::{
+    Fabric,
+    fabric::{Node, Route},
+    ibnetdiscover,
+    told::Told,
+};
+
+/// What the tools say of a fat tree: `bench/railgauge_bench/subnet.py` with these arguments. `None` where they are not installed.
+fn subnet(arguments: &[&str]) -> Option<(Told, Told)> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/railgauge_bench/subnet.py");
+    let place = tempfile::tempdir().unwrap();
+    let run = Command::new("python3").arg(script).arg(place.path()).args(arguments).output();
+    let Ok(run) = run else {
+        skipped("python3 does not start");
+        return None;
+    };
+    let said = String::from_utf8_lossy(&run.stderr);
+    if run.status.code() == Some(77) {
+        skipped(said.trim());
+        return None;
+    }
+    assert!(run.status.success(), "{said}");
+    let text = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
+    let fabric = ibnetdiscover::read(&text("fabric.txt")).unwrap();
+    Some((fabric, ibnetdiscover::read_routes(&text("lfts.txt")).unwrap()))
+}
+
+/// Says that the running test is skipped, and notes it in the file that `./test` prints at the end.
+fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped: {line}");
+    if let Some(path) = std::env::var_os("RAILGAUGE_SKIPPED") {
+        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(line.as_bytes()).unwrap();
+    }
+}
+
+/// Hosts, leaves, spines of a fabric, and that each way between two hosts is one of that many links at most.
+fn judged(told: (Told, Told), hosts: usize, switches: usize, links: usize, longest: usize) {
+    let (topology, tables) = told;
+    assert_eq!(topology.remarks, Vec::<String>::new());
+    assert_eq!(tables.switches.len(), switches);
+    for (key, switch) in &tables.switches {
+        assert_eq!((&switch.name, switch.lid), (&topology.switches[key].name, topology.switches[key].lid), "{key}");
+    }
+    let fabric = Fabric::join(&[topology, tables]);
+    assert_eq!((fabric.nics.len(), fabric.switches.len(), fabric.links.len()), (hosts, switches, links));
+    for number in 1..=hosts {
+        let host = format!("gpu{number:04}");
+        assert_eq!(fabric.nics_of(&[&host], Some("mlx5_0"), 1, &[]).len(), 1, "{host}");
+    }
+    let rates: Vec<_> = fabric.links.iter().filter(|link| link.rate_gbps != Some(200.0)).collect();
+    assert!(rates.is_empty(), "{rates:?}");
+    let nics = || 0..u32::try_from(hosts).unwrap();
+    for (from, to) in nics().flat_map(|from| nics().map(move |to| (from, to))).filter(|(from, to)| from != to) {
+        let Route::Known(path) = fabric.route(from, to) else { panic!("{from} {to}: {:?}", fabric.route(from, to)) };
+        assert!(path.len() <= longest, "{from} {to}: {path:?}");
+        let mut here = Node::Nic(from);
+        for hop in &path {
+            let [one, other] = &fabric.links[(hop / 2) as usize].ends;
+            let (leave, arrive) = if hop % 2 == 0 { (one, other) } else { (other, one) };
+            assert_eq!(leave.node, here, "{from} {to}");
+            here = arrive.node;
+        }
+        assert_eq!(here, Node::Nic(to), "{from} {to}");
+    }
+}
+
+#[test]
+fn a_tree_of_two_levels_is_read_with_its_routes() {
+    let Some(told) = subnet(&["--hosts", "64", "--radix", "16"]) else { return };
+    // Eight leaves of eight hosts, four spines; as many cables upwards as down.
+    judged(told, 64, 12, 128, 4);
+}
+
+#[test]
+fn a_tree_of_three_levels_is_read_with_its_routes() {
+    let Some(told) = subnet(&["--hosts", "64", "--radix", "8", "--levels", "3", "--engine", "updn"]) else { return };
+    // Four pods of four leaves and four spines; four groups of two cores.
+    judged(told, 64, 40, 192, 6);
+}
