@@ -1,7 +1,7 @@
 //! A fabric of 64 hosts that OpenSM brought up in ibsim, as the tools of infiniband-diags describe it: every host, switch and cable is
 //! read, and every route ends where it should.
 
-use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
+mod support;
 
 use railgauge_model::topology::{
     Fabric,
@@ -10,35 +10,12 @@ use railgauge_model::topology::{
     told::Told,
 };
 
-/// What the tools say of a fat tree: `bench/railgauge_bench/subnet.py` with these arguments. `None` where they are not installed.
+/// What the tools say of a fat tree with these arguments. `None` where they are not installed.
 fn subnet(arguments: &[&str]) -> Option<(Told, Told)> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench/railgauge_bench/subnet.py");
-    let place = tempfile::tempdir().unwrap();
-    let run = Command::new("python3").arg(script).arg(place.path()).args(arguments).output();
-    let Ok(run) = run else {
-        skipped("python3 does not start");
-        return None;
-    };
-    let said = String::from_utf8_lossy(&run.stderr);
-    if run.status.code() == Some(77) {
-        skipped(said.trim());
-        return None;
-    }
-    assert!(run.status.success(), "{said}");
+    let place = support::made_by("subnet.py", arguments)?;
     let text = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
     let fabric = ibnetdiscover::read(&text("fabric.txt")).unwrap();
     Some((fabric, ibnetdiscover::read_routes(&text("lfts.txt")).unwrap()))
-}
-
-/// Says that the running test is skipped, and notes it in the file that `./test` prints at the end.
-fn skipped(reason: &str) {
-    let thread = std::thread::current();
-    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
-    eprint!("skipped: {line}");
-    if let Some(path) = std::env::var_os("RAILGAUGE_SKIPPED") {
-        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        file.write_all(line.as_bytes()).unwrap();
-    }
 }
 
 /// Hosts, leaves, spines of a fabric, and that each way between two hosts is one of that many links at most.

@@ -34,6 +34,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/nccl/network.rs", "NCCL's log"),
     ("agent/src/system/library.rs", "names of libraries"),
     ("src/analysis/ceiling/case.rs", "a GID"),
+    ("model/src/topology/ibnetdiscover", "output of ibnetdiscover and dump_fts"),
     ("src/analysis/journal/planned.rs", "the kernel's state of a port"),
     ("model/src/border/text.rs", "sequences of terminals"),
     ("src/cli/common.rs", "whether a file is a page of railgauge, by its head"),

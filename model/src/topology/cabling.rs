@@ -6,6 +6,7 @@
 mod boards;
 mod finding;
 mod links;
+mod plugged;
 mod rails;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use finding::Finding;
+pub use plugged::plugged;
 
 /// A port of a host's NIC, and what it is plugged into.
 #[derive(Debug, Clone, PartialEq, Default)]

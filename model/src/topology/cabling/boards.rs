@@ -1,6 +1,6 @@
 //! Ports of one board at unlike ports of their leaves: sichek's rule, where most hosts keep it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Agree, Attached, Cabling, Finding};
 
@@ -14,11 +14,14 @@ pub(super) fn judge(ports: &[Attached], cabling: &mut Cabling) {
             boards.entry((&port.host, board)).or_default().push(port);
         }
     }
-    let mut alike: BTreeMap<Vec<u32>, Vec<Board<'_>>> = BTreeMap::new();
+    // Boards of the same rails at the same leaves: another unit may use its leaves otherwise.
+    let mut alike: BTreeMap<(Vec<u32>, BTreeSet<&str>), Vec<Board<'_>>> = BTreeMap::new();
     for ((host, board), mut ports) in boards {
         ports.sort_by(|one, other| (one.rail, &one.device).cmp(&(other.rail, &other.device)));
         if ports.len() > 1 {
-            alike.entry(ports.iter().map(|port| port.rail).collect()).or_default().push((host, board, ports));
+            let leaves = ports.iter().filter_map(|port| port.at.as_ref()).map(|at| at.key.as_str()).collect();
+            let rails = ports.iter().map(|port| port.rail).collect();
+            alike.entry((rails, leaves)).or_default().push((host, board, ports));
         }
     }
     for boards in alike.into_values() {

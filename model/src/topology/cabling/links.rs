@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{super::ibnetdiscover::lane_gbps, Agree, Attached, Cabling, Finding, Run, Trunk, most};
+use super::{Agree, Attached, Cabling, Finding, Run, Trunk, most};
+use crate::topology::ibnetdiscover::lane_gbps;
 
 /// What can be compared of a link: Mbit/s, lanes, Mbit/s of a lane.
 type Pace = [Option<u64>; 3];

@@ -53,7 +53,7 @@ pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
         match fellows(hosts, place, &below) {
             Ok(fellows) => among(host, &fellows, &below, cabling, &mut silence),
             Err(why) => {
-                silence.entry(why.into()).or_default().insert(host.name);
+                silence.entry(why.to_string()).or_default().insert(host.name);
             }
         }
     }
@@ -62,12 +62,23 @@ pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
     }
 }
 
+/// Why a host has no fellows.
+#[derive(Debug, thiserror::Error)]
+enum Alone {
+    #[error("not judged: no other host is at their leaves")]
+    Nobody,
+    #[error("not judged: fewer than two other hosts with as many rails are at their leaves")]
+    Others,
+    #[error("not judged: no two other hosts share more than half of their leaves")]
+    Far,
+}
+
 /// The hosts to compare with: those that share the most leaves, two at least, and more than half of the host's.
 fn fellows<'h, 'a>(
     hosts: &'h [Host<'a>],
     place: usize,
     below: &HashMap<&str, Vec<usize>>,
-) -> Result<Vec<&'h Host<'a>>, &'static str> {
+) -> Result<Vec<&'h Host<'a>>, Alone> {
     let host = &hosts[place];
     let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
     for leaf in &host.all {
@@ -76,15 +87,15 @@ fn fellows<'h, 'a>(
         }
     }
     if shared.is_empty() {
-        return Err("no other host is at their leaves");
+        return Err(Alone::Nobody);
     }
     // Rails are numbered from the first NIC a plan names: those of hosts with fewer or more are not the same.
     shared.retain(|other, _| hosts[*other].rails.keys().eq(host.rails.keys()));
     let mut counts: Vec<usize> = shared.values().copied().collect();
     counts.sort_unstable_by(|one, other| other.cmp(one));
     match counts.get(1) {
-        None => Err("fewer than two other hosts with as many rails are at their leaves"),
-        Some(least) if 2 * least <= host.all.len() => Err("no two other hosts share more than half of their leaves"),
+        None => Err(Alone::Others),
+        Some(least) if 2 * least <= host.all.len() => Err(Alone::Far),
         Some(least) => {
             Ok(shared.iter().filter(|(_, count)| *count >= least).map(|(other, _)| &hosts[*other]).collect())
         }

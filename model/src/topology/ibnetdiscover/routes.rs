@@ -1,13 +1,13 @@
 //! Linear forwarding tables: the output of `dump_fts` and of `dump_lfts`, its older name; OpenSM's dump file has the same lines.
 
-use super::{
-    super::{
+use super::{hex, key};
+use crate::{
+    border::text::printable,
+    topology::{
         told::{Switch, Told},
         unread::Unread,
     },
-    hex, key,
 };
-use crate::border::text::printable;
 
 /// Highest LID of a port; above it are multicast groups (InfiniBand Architecture Specification 1.7, volume 1, section 4.1.3).
 const HIGHEST_LID: u32 = 0xbfff;
