@@ -1,10 +1,15 @@
 //! A fabric of 64 hosts that OpenSM brought up in ibsim, as the tools of infiniband-diags describe it: every host, switch and cable is
 //! read, and every route ends where it should.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
 mod support;
+
+use std::time::Instant;
 
 use railgauge_model::topology::{
     Fabric,
+    cabling::{Attached, judge, plugged},
     fabric::{Node, Route},
     ibnetdiscover,
     told::Told,
@@ -61,4 +66,31 @@ fn a_tree_of_three_levels_is_read_with_its_routes() {
     let Some(told) = subnet(&["--hosts", "64", "--radix", "8", "--levels", "3", "--engine", "updn"]) else { return };
     // Four pods of four leaves and four spines; four groups of two cores.
     judged(told, 64, 40, 192, 6);
+}
+
+/// A thousand hosts are read, joined and judged within the patience of somebody who checks a plan.
+#[test]
+fn a_thousand_hosts_are_read_soon() {
+    let Some(told) = subnet(&["--hosts", "1024", "--radix", "64", "--engine", "updn"]) else { return };
+    let began = Instant::now();
+    let fabric = Fabric::join(&[told.0, told.1]);
+    let (at, trunks) = plugged(&fabric);
+    let ports: Vec<Attached> = fabric
+        .nics
+        .iter()
+        .zip(at)
+        .map(|(nic, at)| {
+            let (at, run) = at.unwrap();
+            Attached {
+                host: nic.host.clone().unwrap(),
+                device: nic.device.clone().unwrap(),
+                at: Some(at),
+                run,
+                ..Attached::default()
+            }
+        })
+        .collect();
+    let cabling = judge(&ports, &trunks);
+    eprintln!("joined and judged in {:.2} s", began.elapsed().as_secs_f64());
+    assert_eq!((fabric.nics.len(), fabric.links.len(), cabling.findings), (1024, 2048, Vec::new()));
 }

@@ -8,6 +8,9 @@ use super::{
 };
 use crate::border::{hostlist::expand, text::printable};
 
+/// Switches of one level above a node: an address is at most a few hundred bytes, and a list in it may stand for far more.
+const MOST_OF_A_LEVEL: usize = 256;
+
 /// Reads the file. Blocks are taken for NVLink domains: that is what the block plugin was made for.
 ///
 /// # Errors
@@ -73,6 +76,30 @@ fn other(told: &mut Told, remarks: &mut Remarks, record: &Record) -> Result<(), 
         remarks.add(format!("line {}: {first}=… is not used", record.line));
     }
     Ok(())
+}
+
+/// What a task says of its own node: `SLURM_TOPOLOGY_ADDR` (`spine.leaf1.n1`) and `SLURM_TOPOLOGY_ADDR_PATTERN`
+/// (`switch.switch.node`), the root first (srun(1)). `None` where there are no switches in it, as without a topology plugin.
+pub fn of_address(address: &str, pattern: &str, host: &str) -> Option<Told> {
+    let (names, kinds): (Vec<&str>, Vec<&str>) = (address.split('.').collect(), pattern.split('.').collect());
+    // A node's name may have dots itself; the switches stand before it.
+    let switches = kinds.iter().take_while(|kind| **kind == "switch").count();
+    if switches == 0 || names.len() <= switches || kinds.get(switches) != Some(&"node") {
+        return None;
+    }
+    let mut told = Told { source: "SLURM_TOPOLOGY_ADDR".into(), ..Told::default() };
+    let end = |device| Plug { device, port: None };
+    let mut below = vec![Device::Nic(Nic { host: Some(host.to_owned()), ..Nic::default() })];
+    for level in names[..switches].iter().rev() {
+        // Several switches of one level are written as a list: `spine[1-2]`.
+        let level = expand(level).ok().filter(|level| level.len() <= MOST_OF_A_LEVEL)?;
+        let above: Vec<Device> = level.iter().cloned().map(Device::Switch).collect();
+        let pairs = below.iter().flat_map(|lower| above.iter().map(move |upper| (lower.clone(), upper.clone())));
+        told.cables.extend(pairs.map(|(lower, upper)| bare(end(lower), end(upper))));
+        told.switches.extend(level.into_iter().map(|name| (name.clone(), Switch { name, ..Switch::default() })));
+        below = above;
+    }
+    Some(told)
 }
 
 /// A cable of which only the ends are known.
@@ -185,6 +212,19 @@ mod tests {
     }
 
     #[test]
+    fn a_node_knows_its_switches() {
+        let told = of_address("spine.leaf1.n1.example", "switch.switch.node", "n1").unwrap();
+        assert_eq!(pairs(&told), ["n1 leaf1", "leaf1 spine"]);
+        let told = of_address("spine[1-2].leaf1.n1", "switch.switch.node", "n1").unwrap();
+        assert_eq!(pairs(&told), ["n1 leaf1", "leaf1 spine1", "leaf1 spine2"]);
+        for (address, pattern) in
+            [("n1", "node"), ("", ""), ("a.n1", "block.node"), ("leaf1", "switch.node"), ("s[.n1", "switch.node")]
+        {
+            assert_eq!(of_address(address, pattern, "n1"), None, "{address}");
+        }
+    }
+
+    #[test]
     fn blocks_are_domains() {
         let text = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\nBlockName=empty\n";
         let told = read(text).unwrap();
@@ -214,7 +254,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text: String, cut in 0..TREE.len(), put in "\\PC{0,3}|[\\[\\]\\\\#=\"\n]") {
-            let _ = read(&text);
+            let _ = (read(&text), of_address(&text, &put, "h"));
             let _ = read(&format!("{}{put}{}", &TREE[..cut], &TREE[cut..]));
             let _ = read(&format!("{}{put}", &TREE[..cut]));
         }
