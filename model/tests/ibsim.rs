@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use railgauge_model::topology::{
     Fabric,
-    cabling::{Attached, judge, plugged},
+    cabling::{At, Attached, Finding, Run, judge, plugged},
     fabric::{Node, Route},
     ibnetdiscover,
-    told::Told,
+    told::{Nic, Told},
 };
 
 /// What the tools say of a fat tree with these arguments. `None` where they are not installed.
@@ -68,6 +68,36 @@ fn a_tree_of_three_levels_is_read_with_its_routes() {
     judged(told, 64, 40, 192, 6);
 }
 
+/// The NIC ports with their rails: the number in `mlx5_3`.
+fn ports(fabric: &Fabric, at: Vec<Option<(At, Run)>>) -> Vec<Attached> {
+    let port = |(nic, at): (&Nic, Option<(At, Run)>)| {
+        let ((at, run), device) = (at.unwrap(), nic.device.clone().unwrap());
+        let rail = device.trim_start_matches("mlx5_").parse().unwrap();
+        Attached { host: nic.host.clone().unwrap(), device, rail, at: Some(at), run, board: None }
+    };
+    fabric.nics.iter().zip(at).map(port).collect()
+}
+
+#[test]
+fn a_swap_and_a_narrow_link_are_found_in_what_the_tools_say() {
+    let faults = ["--swap", "gpu0005", "1", "gpu0005", "3", "--slow", "leaf6", "9", "--slow", "leaf2", "4"];
+    let shape = ["--hosts", "32", "--rails", "4", "--radix", "16"];
+    let Some(told) = subnet(&[&shape[..], &faults].concat()) else { return };
+    let fabric = Fabric::join(&[told.0]);
+    let (at, trunks) = plugged(&fabric);
+    assert_eq!(trunks.len(), 128);
+    let cabling = judge(&ports(&fabric, at), &trunks);
+    let [Finding::Swapped { host, rails, .. }, Finding::Slower { ends: nic, .. }, Finding::Slower { ends: trunk, .. }] =
+        cabling.findings.as_slice()
+    else {
+        panic!("{:?}", cabling.findings)
+    };
+    assert_eq!((host.as_str(), rails[0].0, rails[1].0), ("gpu0005", 1, 3));
+    assert_eq!(*nic, ["gpu0004 mlx5_1".to_owned(), "leaf2 port 4".to_owned()]);
+    assert!(trunk.contains(&"leaf6 port 9".to_owned()), "{trunk:?}");
+    assert_eq!(cabling.unjudged, Vec::<String>::new());
+}
+
 /// A thousand hosts are read, joined and judged within the patience of somebody who checks a plan.
 #[test]
 fn a_thousand_hosts_are_read_soon() {
@@ -75,21 +105,7 @@ fn a_thousand_hosts_are_read_soon() {
     let began = Instant::now();
     let fabric = Fabric::join(&[told.0, told.1]);
     let (at, trunks) = plugged(&fabric);
-    let ports: Vec<Attached> = fabric
-        .nics
-        .iter()
-        .zip(at)
-        .map(|(nic, at)| {
-            let (at, run) = at.unwrap();
-            Attached {
-                host: nic.host.clone().unwrap(),
-                device: nic.device.clone().unwrap(),
-                at: Some(at),
-                run,
-                ..Attached::default()
-            }
-        })
-        .collect();
+    let ports = ports(&fabric, at);
     let cabling = judge(&ports, &trunks);
     eprintln!("joined and judged in {:.2} s", began.elapsed().as_secs_f64());
     assert_eq!((fabric.nics.len(), fabric.links.len(), cabling.findings), (1024, 2048, Vec::new()));

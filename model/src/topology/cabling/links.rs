@@ -55,10 +55,16 @@ pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling)
             beside.entry((&at.key, port.rail)).or_default().push((port, pace));
         }
     }
-    for links in beside.into_values() {
+    let mut at_leaf: BTreeMap<&str, Vec<Pace>> = BTreeMap::new();
+    for ((leaf, _), links) in &beside {
+        at_leaf.entry(leaf).or_default().extend(links.iter().map(|(_, pace)| *pace));
+    }
+    for ((leaf, _), links) in beside {
         let paces: Vec<Pace> = links.iter().map(|(_, pace)| *pace).collect();
         let Some((fellows, agree)) = usual(&paces) else {
-            alone += links.len();
+            // A rail of few at a leaf: nothing is found by the other rails there, but who runs as they do is not in doubt.
+            let others = usual(&at_leaf[leaf]).map(|(pace, _)| pace);
+            alone += paces.iter().filter(|pace| Some(**pace) != others).count();
             continue;
         };
         for (port, pace) in links.iter().filter(|(_, pace)| is_lower(*pace, fellows)) {
