@@ -9,7 +9,7 @@ use crate::{
     },
 };
 
-/// Highest LID of a port; above it are multicast groups (InfiniBand Architecture Specification 1.7, volume 1, section 4.1.3).
+/// Highest LID of a port; above it are multicast groups (InfiniBand Architecture Specification, volume 1, "Local Identifiers").
 const HIGHEST_LID: u32 = 0xbfff;
 /// The port that a table has for destinations it does not know.
 const NO_PORT: u32 = 255;
