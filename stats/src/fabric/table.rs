@@ -1,0 +1,126 @@
+//! The tests as flows, each against the level of its kind.
+
+use std::collections::BTreeMap;
+
+use super::{DEAD, FEWEST, Fabric, Route, Setting, Test};
+use crate::{
+    refusal::Refusal,
+    robust::{Level, median_in_place},
+};
+
+/// Share of the variance between results of good paths that repeating a test does not take away: paths differ by nature. A
+/// half is what is not known to be less.
+const OWN: f64 = 0.5;
+/// Standard deviations above the centre from which a value is of a better cluster, and the least share of such values.
+const ABOVE: (f64, f64) = (4.0, 0.1);
+
+/// A flow: tests of the same ports over the same route.
+#[derive(Debug, Clone)]
+pub(super) struct Cell {
+    /// Positions of its tests.
+    pub(super) tests: Vec<usize>,
+    /// Difference from the level of its kind, [`DEAD`] where most of its tests brought nothing.
+    pub(super) residual: f64,
+    /// Standard deviation of that.
+    pub(super) error: f64,
+    /// Candidate routes.
+    pub(super) routes: usize,
+}
+
+/// All flows that can be judged.
+pub(super) struct Table {
+    pub(super) cells: Vec<Cell>,
+    /// For each link the flows and routes that pass it, in order.
+    pub(super) passing: Vec<Vec<(u32, u16)>>,
+    /// What good paths of each kind reach.
+    pub(super) levels: BTreeMap<u32, Level>,
+}
+
+/// A flow before its level is known.
+struct Flow<'a> {
+    tests: Vec<usize>,
+    kind: u32,
+    value: Option<f64>,
+    routes: &'a [Route],
+}
+
+fn flows(tests: &[Test]) -> Vec<Flow<'_>> {
+    let mut found: BTreeMap<(u32, u32, u32, u32, &[Route]), Vec<usize>> = BTreeMap::new();
+    for (at, test) in tests.iter().enumerate() {
+        found.entry((test.from, test.to, test.flow, test.kind, &test.routes)).or_default().push(at);
+    }
+    let flow = |((.., kind, routes), of): ((_, _, _, u32, _), Vec<usize>)| {
+        let mut values: Vec<f64> = of.iter().filter_map(|&at| tests[at].value).collect();
+        let dead = 2 * values.len() <= of.len();
+        Flow { value: (!dead).then(|| median_in_place(&mut values)), tests: of, kind, routes }
+    };
+    found.into_iter().map(flow).collect()
+}
+
+impl Table {
+    /// From the tests, with the shortest half of the values as what is good; or, `upper`, with the better cluster.
+    pub(super) fn new(fabric: &Fabric, tests: &[Test], setting: &Setting, upper: bool) -> Result<Self, Refusal> {
+        let flows = flows(tests);
+        let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for flow in &flows {
+            values.entry(flow.kind).or_default().extend(flow.value);
+        }
+        let most = values.values().map(Vec::len).max().unwrap_or(0);
+        values.retain(|_, of| of.len() >= FEWEST);
+        if values.is_empty() {
+            return Err(Refusal::TooFew { need: FEWEST, got: most });
+        }
+        let mut levels = BTreeMap::new();
+        for (kind, of) in values {
+            let level = Level::of(&of, setting.noise)?;
+            let better = if upper { better(&of, &level) } else { None };
+            levels.insert(kind, better.map_or(Ok(level), |of| Level::of(&of, setting.noise))?);
+        }
+        let mut table = Self { cells: Vec::new(), passing: vec![Vec::new(); fabric.links().len()], levels };
+        for flow in flows {
+            let Some(level) = table.levels.get(&flow.kind) else { continue };
+            let residual = flow.value.map_or(DEAD, |value| (value - level.centre).max(DEAD));
+            let error = level.scale * (OWN + (1.0 - OWN) / flow.tests.len() as f64).sqrt();
+            let at = table.cells.len() as u32;
+            for (route, links) in flow.routes.iter().enumerate() {
+                links.iter().for_each(|&link| table.passing[link as usize].push((at, route as u16)));
+            }
+            table.cells.push(Cell { tests: flow.tests, residual, error, routes: flow.routes.len() });
+        }
+        table.passing.iter_mut().for_each(|of| of.dedup());
+        Ok(table)
+    }
+
+    /// The same with the better cluster of each kind as what is good, if a kind has one.
+    pub(super) fn above(
+        fabric: &Fabric,
+        tests: &[Test],
+        setting: &Setting,
+        first: &Self,
+    ) -> Result<Option<Self>, Refusal> {
+        let second = Self::new(fabric, tests, setting, true)?;
+        Ok((second.levels != first.levels).then_some(second))
+    }
+
+    /// Every flow that may pass one of these links, with the routes that do.
+    pub(super) fn touching(&self, links: &[u32]) -> Vec<(u32, u16)> {
+        let mut touches: Vec<(u32, u16)> = links.iter().flat_map(|&link| &self.passing[link as usize]).copied().collect();
+        if links.len() > 1 {
+            touches.sort_unstable();
+            touches.dedup();
+        }
+        touches
+    }
+}
+
+/// The values far above the level, if they are a share that says something.
+fn better(values: &[f64], level: &Level) -> Option<Vec<f64>> {
+    let from = level.centre + ABOVE.0 * level.scale;
+    let above: Vec<f64> = values.iter().copied().filter(|value| *value > from).collect();
+    (above.len() >= FEWEST && above.len() as f64 >= ABOVE.1 * values.len() as f64).then_some(above)
+}
+
+/// The flows of touches, each once, with how many of its routes are touched.
+pub(super) fn counted(touches: &[(u32, u16)]) -> impl Iterator<Item = (u32, u16)> {
+    touches.chunk_by(|a, b| a.0 == b.0).map(|of| (of[0].0, of.len() as u16))
+}
