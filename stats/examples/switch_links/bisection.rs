@@ -24,7 +24,8 @@ pub fn named(world: &mut World<'_>, most: usize) -> Vec<Part> {
     let leaves = tree.ports / tree.leaf;
     let mut low: Vec<Vec<u32>> = Vec::new();
     let groups = (0..leaves).map(|leaf| (0..tree.leaf).map(|port| leaf * tree.leaf + port).collect());
-    let across = (0..tree.leaf).map(|turn| (0..leaves).map(|leaf| leaf * tree.leaf + (turn + leaf) % tree.leaf).collect());
+    let across =
+        (0..tree.leaf).map(|turn| (0..leaves).map(|leaf| leaf * tree.leaf + (turn + leaf) % tree.leaf).collect());
     let groups: Vec<Vec<u32>> = groups.chain(across).collect();
     // A third of the tests is kept for what is low.
     for group in groups {

@@ -28,7 +28,8 @@ const SETTLED: f64 = 1e-6;
 pub fn named(tree: &Tree, tests: &[Test]) -> Vec<Part> {
     let values: Vec<f64> = tests.iter().filter_map(|test| test.value).collect();
     let Ok(level) = Level::of(&values, 0.0) else { return Vec::new() };
-    let ratios: Vec<f64> = tests.iter().map(|t| t.value.map_or(0.0, |value| (value - level.centre).exp().min(1.0))).collect();
+    let ratios: Vec<f64> =
+        tests.iter().map(|t| t.value.map_or(0.0, |value| (value - level.centre).exp().min(1.0))).collect();
     let mut of_link: Vec<Vec<usize>> = vec![Vec::new(); tree.fabric.links().len()];
     for (at, test) in tests.iter().enumerate() {
         test.routes[0].iter().for_each(|&link| of_link[link as usize].push(at));
@@ -37,7 +38,8 @@ pub fn named(tree: &Tree, tests: &[Test]) -> Vec<Part> {
     let mut gone = vec![false; tests.len()];
     for &switch in &tree.switches {
         let part = Part::Device(switch);
-        let mut paths: Vec<usize> = tree.fabric.links_of(&part).iter().flat_map(|&link| of_link[link as usize].clone()).collect();
+        let mut paths: Vec<usize> =
+            tree.fabric.links_of(&part).iter().flat_map(|&link| of_link[link as usize].clone()).collect();
         paths.dedup();
         if !paths.is_empty() && paths.iter().all(|&at| ratios[at] < GOOD) {
             named.push(part);

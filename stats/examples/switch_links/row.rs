@@ -1,24 +1,8 @@
-//! One measured rate with its bar, and how all of them are printed.
+//! One measured figure with its bar, and how all of them are printed.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
-
-/// What the command line says.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    /// Seed of everything random.
-    pub seed: u64,
-    /// Fewer runs.
-    pub quick: bool,
-}
-
-impl Options {
-    /// `full` runs, or a tenth of them (twenty at least) with `--quick`.
-    pub fn runs(&self, full: usize) -> usize {
-        if self.quick { (full / 10).max(20).min(full) } else { full }
-    }
-}
 
 /// Which side of its bar a figure must be on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,42 +11,36 @@ pub enum Bar {
     AtLeast(f64),
     /// Not above.
     AtMost(f64),
+    /// Another method, for comparison: any figure.
+    Beside,
 }
 
 /// One figure.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was measured, in words: section, situation, noise.
+    /// Fabric, fault, method, and what is counted.
     pub what: String,
     /// Times it happened.
-    pub hits: f64,
-    /// Of how many runs, or in how many series-years.
-    pub of: f64,
+    pub hits: usize,
+    /// Of how many.
+    pub of: usize,
     /// What is promised of `hits / of`.
     pub bar: Bar,
 }
 
 impl Row {
-    /// A share of runs.
-    pub fn share(what: impl Into<String>, hits: usize, of: usize, bar: Bar) -> Self {
-        Self { what: what.into(), hits: hits as f64, of: of as f64, bar }
+    /// The figure; nothing where nothing was counted.
+    pub fn value(&self) -> Option<f64> {
+        (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
 
-    /// A rate per unit, such as alerts a series-year, or any other figure with `of` = 1.
-    pub fn rate(what: impl Into<String>, hits: f64, of: f64, bar: Bar) -> Self {
-        Self { what: what.into(), hits, of, bar }
-    }
-
-    /// The figure.
-    pub fn value(&self) -> f64 {
-        if self.of > 0.0 { self.hits / self.of } else { f64::NAN }
-    }
-
-    /// Whether the figure is on the right side. Nothing measured is not met.
+    /// Whether the figure is on the right side. Nothing counted is not met.
     pub fn met(&self) -> bool {
-        match self.bar {
-            Bar::AtLeast(bar) => self.value() >= bar,
-            Bar::AtMost(bar) => self.value() <= bar,
+        match (self.bar, self.value()) {
+            (Bar::Beside, _) => true,
+            (Bar::AtLeast(bar), Some(value)) => value >= bar,
+            (Bar::AtMost(bar), Some(value)) => value <= bar,
+            (_, None) => false,
         }
     }
 }
@@ -72,39 +50,42 @@ pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for row in rows {
-        let (sign, bar) = match row.bar {
-            Bar::AtLeast(bar) => (">=", bar),
-            Bar::AtMost(bar) => ("<=", bar),
+        let bar = match row.bar {
+            Bar::AtLeast(bar) => format!(">= {bar:<5}"),
+            Bar::AtMost(bar) => format!("<= {bar:<5}"),
+            Bar::Beside => " ".repeat(8),
         };
-        let met = if row.met() { "met" } else { "NOT MET" };
-        let _ = writeln!(
-            text,
-            "{:<width$}  {:>8.4} {sign} {bar:<6} {:>9} of {:<9} {met}",
-            row.what,
-            row.value(),
-            row.hits,
-            row.of
-        );
+        let met = match (row.bar, row.met()) {
+            (Bar::Beside, _) => "",
+            (_, true) => "met",
+            (_, false) => "NOT MET",
+        };
+        let value = row.value().map_or_else(|| "     –".to_owned(), |value| format!("{value:6.4}"));
+        let _ = writeln!(text, "{:<width$}  {value} {bar} {:>6} of {:<6} {met}", row.what, row.hits, row.of);
     }
     text
 }
 
-/// The last line, and whether every row is met.
+/// The last line, and whether every row with a bar is met.
 pub fn summary(rows: &[Row]) -> (String, bool) {
-    let met = rows.iter().filter(|row| row.met()).count();
-    let all = met == rows.len() && !rows.is_empty();
+    let judged: Vec<&Row> = rows.iter().filter(|row| row.bar != Bar::Beside).collect();
+    let met = judged.iter().filter(|row| row.met()).count();
+    let all = met == judged.len() && !judged.is_empty();
     let word = if all { "met" } else { "not met" };
-    (format!("switch-links: rows={} met={met} bar={} {word}", rows.len(), rows.len()), all)
+    (format!("switch-links: rows={} met={met} bar={} {word}", judged.len(), judged.len()), all)
 }
 
 /// The rows as JSON.
 pub fn json(rows: &[Row]) -> String {
     let one = |row: &Row| {
-        let (kind, bar) = match row.bar {
-            Bar::AtLeast(bar) => ("at_least", bar),
-            Bar::AtMost(bar) => ("at_most", bar),
-        };
-        json!({ "what": row.what, "hits": row.hits, "of": row.of, "value": row.value(), kind: bar, "met": row.met() })
+        let mut value =
+            json!({ "what": row.what, "hits": row.hits, "of": row.of, "value": row.value(), "met": row.met() });
+        match row.bar {
+            Bar::AtLeast(bar) => value["at_least"] = json!(bar),
+            Bar::AtMost(bar) => value["at_most"] = json!(bar),
+            Bar::Beside => {}
+        }
+        value
     };
     format!("{:#}\n", Value::Array(rows.iter().map(one).collect()))
 }

@@ -3,8 +3,6 @@
 //! Ports are numbered leaf by leaf. Where routes are known the number of the receiving port chooses every switch on the way up, as
 //! OpenSM's fat-tree routing does (d-mod-k); where they are hashed every way up is a candidate.
 
-use std::collections::HashMap;
-
 use railgauge_stats::fabric::{Fabric, Link, Route};
 
 /// A fat tree of two or three levels.
@@ -23,7 +21,6 @@ pub struct Tree {
     pub switches: Vec<u32>,
     /// Ways up from a leaf, and from the switch above it (1 with two levels).
     ways: (u32, u32),
-    between: HashMap<(u32, u32), u32>,
     levels: u32,
 }
 
@@ -60,20 +57,18 @@ impl Tree {
         hashed: bool,
     ) -> Self {
         let mut links = Vec::new();
-        let mut between = HashMap::new();
         for &(a, b) in cables {
             let first = links.len() as u32;
-            between.insert((a, b), first);
-            between.insert((b, a), first + 1);
             links.push(Link { from: a, to: b, reverse: Some(first + 1) });
             links.push(Link { from: b, to: a, reverse: Some(first) });
         }
-        let mut switches: Vec<u32> = cables.iter().flat_map(|&(a, b)| [a, b]).filter(|&device| device >= ports).collect();
+        let mut switches: Vec<u32> =
+            cables.iter().flat_map(|&(a, b)| [a, b]).filter(|&device| device >= ports).collect();
         switches.sort_unstable();
         switches.dedup();
         #[expect(clippy::expect_used, reason = "every link above leads back")]
         let fabric = Fabric::new(links).expect("a fabric");
-        Self { fabric, ports, leaf, pod, hashed, switches, ways, between, levels }
+        Self { fabric, ports, leaf, pod, hashed, switches, ways, levels }
     }
 
     /// Number of cables.
@@ -81,37 +76,32 @@ impl Tree {
         self.fabric.links().len() / 2
     }
 
-    /// Candidate routes between two ports.
+    /// Candidate routes between two ports. Cables are numbered level by level, from the ports up; cable c is the link 2 c up and the
+    /// link 2 c + 1 down.
     pub fn routes(&self, from: u32, to: u32) -> Vec<Route> {
-        let edges = self.ports / self.leaf;
         let (here, there) = (from / self.leaf, to / self.leaf);
-        let leaf = |at: u32| self.ports + at;
-        let links = |devices: &[u32]| -> Route { devices.windows(2).map(|ends| self.between[&(ends[0], ends[1])]).collect() };
+        let (first, last) = (2 * from, 2 * to + 1);
         if here == there {
-            return vec![links(&[from, leaf(here), to])];
+            return vec![vec![first, last]];
         }
-        let chosen = |way: u32, of: u32, known: u32| if self.hashed { way } else { known % of };
-        let up = if self.hashed { self.ways.0 } else { 1 };
-        if self.levels == 2 {
-            let spine = |way: u32| self.ports + edges + chosen(way, self.ways.0, to);
-            return (0..up).map(|way| links(&[from, leaf(here), spine(way), leaf(there), to])).collect();
+        let ways = |of: u32, known: u32| if self.hashed { 0..of } else { known % of..known % of + 1 };
+        let above = |leaf: u32, way: u32| 2 * (self.ports + leaf * self.ways.0 + way);
+        let up = ways(self.ways.0, to);
+        if from / self.pod == to / self.pod || self.levels == 2 {
+            return up.map(|way| vec![first, above(here, way), above(there, way) + 1, last]).collect();
         }
         let per_pod = self.pod / self.leaf;
-        let above = |edge: u32, way: u32| self.ports + edges + edge / per_pod * per_pod + chosen(way, self.ways.0, to);
-        if from / self.pod == to / self.pod {
-            return (0..up).map(|way| links(&[from, leaf(here), above(here, way), leaf(there), to])).collect();
-        }
-        let cores = if self.hashed { self.ways.1 } else { 1 };
-        let core = |way: u32, next: u32| {
-            let next = chosen(next, self.ways.1, to / self.ways.0);
-            self.ports + 2 * edges + chosen(way, self.ways.0, to) * self.ways.1 + next
+        let (leaves, below) = (self.ports / self.leaf, |leaf: u32| leaf / per_pod * per_pod);
+        let core = |leaf: u32, way: u32, next: u32| {
+            2 * (self.ports + leaves * self.ways.0 + (below(leaf) + way) * self.ways.1 + next)
         };
-        let every = (0..up).flat_map(|way| (0..cores).map(move |next| (way, next)));
-        every
-            .map(|(way, next)| {
-                links(&[from, leaf(here), above(here, way), core(way, next), above(there, way), leaf(there), to])
-            })
-            .collect()
+        let next = ways(self.ways.1, to / self.ways.0);
+        let every = up.flat_map(|way| next.clone().map(move |next| (way, next)));
+        let route = |(way, next)| {
+            let (rise, fall) = (core(here, way, next), core(there, way, next) + 1);
+            vec![first, above(here, way), rise, fall, above(there, way) + 1, last]
+        };
+        every.map(route).collect()
     }
 
     /// Rounds of the screen, each a permutation that loads no link twice where routes are known: one within the leaves, with three
@@ -135,7 +125,9 @@ impl Tree {
             }
             shifts.push((across, within));
             let group = if round == 0 { self.leaf } else { self.pod };
-            found.push((0..self.ports).map(|port| (port, (rotated(within, group, port) + across) % self.ports)).collect());
+            found.push(
+                (0..self.ports).map(|port| (port, (rotated(within, group, port) + across) % self.ports)).collect(),
+            );
         }
         found
     }

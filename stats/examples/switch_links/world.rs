@@ -1,8 +1,8 @@
 //! A fabric with a fault, and what tests on it give: the truth that the methods do not see.
 
+use railgauge_stats::fabric::{Part, Route};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use railgauge_stats::fabric::{Part, Route};
 
 use crate::tree::Tree;
 

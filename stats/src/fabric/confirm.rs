@@ -3,7 +3,7 @@
 //! As in [`localise`](mod@crate::localise) a suspect is held against controls of the same rounds, by ranks, so that neither a
 //! drift of the whole cluster nor skewed noise confirms anything. The results that made it a suspect do not count again.
 
-use super::{Fabric, Findings, Setting, Suspect, Test, DEAD, interest};
+use super::{DEAD, Fabric, Findings, Setting, Suspect, Test, interest};
 use crate::{
     rank::mann_whitney,
     robust::median_in_place,
@@ -67,7 +67,9 @@ pub fn confirm(fabric: &Fabric, tests: &[Test], findings: &Findings, setting: &S
 
 fn decide(suspect: &Suspect, own: &[f64], controls: &[f64], suspects: usize, setting: &Setting) -> Judgement {
     let n = own.len();
-    let (Ok(test), Ok(shift)) = (mann_whitney(own, controls), shift(controls, own, 0.95)) else { return Judgement::Open { n } };
+    let (Ok(test), Ok(shift)) = (mann_whitney(own, controls), shift(controls, own, 0.95)) else {
+        return Judgement::Open { n };
+    };
     if n < FEWEST || controls.len() < FEWEST {
         return Judgement::Open { n };
     }
@@ -105,14 +107,17 @@ fn own<'a>(
     let others = suspects.iter().enumerate().filter(move |(at, _)| *at != number);
     let others = mark(others.flat_map(|(_, other)| fabric.links_of(&other.part)).collect());
     let screened = |&&at: &&usize| tests[at].round == 0;
-    let mut flows: Vec<(u32, u32, u32)> =
-        findings.low[number].iter().filter(screened).map(|&at| (tests[at].from, tests[at].to, tests[at].flow)).collect();
+    let mut flows: Vec<(u32, u32, u32)> = findings.low[number]
+        .iter()
+        .filter(screened)
+        .map(|&at| (tests[at].from, tests[at].to, tests[at].flow))
+        .collect();
     flows.sort_unstable();
     tests.iter().filter(move |test| {
         let passes = |is: &[bool], route: &Vec<u32>| route.iter().any(|&link| is[link as usize]);
         let sure = test.routes.iter().all(|route| passes(&part, route));
         let again = test.routes.len() > 1 && flows.binary_search(&(test.from, test.to, test.flow)).is_ok();
-        let elsewhere = if again { 
+        let elsewhere = if again {
             test.routes.iter().all(|route| passes(&others, route))
         } else {
             test.routes.iter().any(|route| passes(&others, route))

@@ -82,11 +82,11 @@ pub const DEAD: f64 = -6.907_755_278_982_137;
 /// least effect or noise that is negative.
 pub fn locate(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<Findings, Refusal> {
     check(fabric, tests, setting)?;
-    let first = table::Table::new(fabric, tests, setting, false)?;
+    let first = table::Table::new(fabric, tests, setting)?;
     let candidates = candidates::Candidates::new(fabric, &first);
     let found = search::search(fabric, &first, &candidates, setting);
     // Where most paths are low, the better cluster is what is good: no fault makes a path better than it should be.
-    if let Some(second) = table::Table::above(fabric, tests, setting, &first)? {
+    if let Some(second) = first.above() {
         let other = search::search(fabric, &second, &candidates, setting);
         if other.cost < found.cost {
             return Ok(suspect::findings(fabric, tests, &second, &candidates, other));

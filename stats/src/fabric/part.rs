@@ -44,7 +44,10 @@ impl Fabric {
         let leads_back = |(at, link): (usize, &Link)| match link.reverse {
             None => true,
             Some(reverse) => links.get(reverse as usize).is_some_and(|back| {
-                back.reverse == Some(at as u32) && back.from == link.to && back.to == link.from && reverse as usize != at
+                back.reverse == Some(at as u32)
+                    && back.from == link.to
+                    && back.to == link.from
+                    && reverse as usize != at
             }),
         };
         if !links.iter().enumerate().all(leads_back) {

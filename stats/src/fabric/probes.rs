@@ -127,7 +127,10 @@ impl<'a> Plan<'a> {
     /// Whether a test conflicts with one of the round. Hashed routes are not known, so only ports and sure links count.
     fn free(&self, from: u32, to: u32, routes: &[Route]) -> bool {
         let links = || routes.iter().take(1).flatten().filter(|link| routes.iter().all(|route| route.contains(link)));
-        from != to && !self.sends[from as usize] && !self.receives[to as usize] && links().all(|&link| !self.used[link as usize])
+        from != to
+            && !self.sends[from as usize]
+            && !self.receives[to as usize]
+            && links().all(|&link| !self.used[link as usize])
     }
 
     fn add(&mut self, from: u32, to: u32, flow: u32, routes: Vec<Route>, suspect: Option<usize>) {
@@ -157,10 +160,8 @@ impl<'a> Plan<'a> {
     /// A test through a link, on the best path between a port that has used it and any other.
     fn pass(&mut self, suspect: usize, link: u32) {
         let of = &self.passing[link as usize];
-        let mut ends: [Vec<u32>; 2] = [
-            of.iter().map(|&at| self.tests[at].from).collect(),
-            of.iter().map(|&at| self.tests[at].to).collect(),
-        ];
+        let mut ends: [Vec<u32>; 2] =
+            [of.iter().map(|&at| self.tests[at].from).collect(), of.iter().map(|&at| self.tests[at].to).collect()];
         ends.iter_mut().for_each(|ends| {
             ends.sort_unstable();
             ends.dedup();

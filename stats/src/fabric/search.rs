@@ -37,7 +37,8 @@ pub(super) fn search<'a>(
 ) -> Found<'a> {
     let freedom = table.levels.values().map(|level| level.n).max().unwrap_or(2).saturating_sub(1).max(1) as f64;
     let price = t_quantile(ALARM / candidates.classes.len().max(2) as f64, freedom).powi(2) / 2.0;
-    let mut search = Search { fabric, table, candidates, state: State::new(fabric, table, price + STRAY, setting.least) };
+    let mut search =
+        Search { fabric, table, candidates, state: State::new(fabric, table, price + STRAY, setting.least) };
     let every: Vec<u32> = (0..candidates.classes.len() as u32).collect();
     while search.state.found.len() < MOST {
         let Some((part, effect, _)) = search.best(&every, price).into_iter().next() else { break };
@@ -59,7 +60,8 @@ pub(super) struct Search<'a, 'b> {
 impl Search<'_, '_> {
     /// Of these classes the parts that explain more than the price, the best first: part, effect, gain.
     pub(super) fn best(&self, classes: &[u32], price: f64) -> Vec<(Part, f64, f64)> {
-        let mut found: Vec<(Part, f64, f64)> = classes.iter().filter_map(|&class| self.of_class(class, price)).collect();
+        let mut found: Vec<(Part, f64, f64)> =
+            classes.iter().filter_map(|&class| self.of_class(class, price)).collect();
         let size = |part: &Part| self.fabric.links_of(part).len();
         // Of what explains the same but for the last digits, what has fewer links.
         let whole = |gain: f64| (gain * 1e6).round();

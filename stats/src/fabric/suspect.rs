@@ -110,11 +110,8 @@ pub(super) fn findings(
         let gain = search.state.gain(&touches, effect);
         let near = rivals.iter().filter(|(_, _, of)| *of > gain - RULED_OUT).map(|(other, ..)| *other);
         let taken = |other: &Part| *other == part || search.state.found.iter().any(|(found, _)| found == other);
-        let mut alternatives: Vec<Part> = near
-            .chain([part])
-            .flat_map(|other| candidates.members(&other))
-            .filter(|other| !taken(other))
-            .collect();
+        let mut alternatives: Vec<Part> =
+            near.chain([part]).flat_map(|other| candidates.members(&other)).filter(|other| !taken(other)).collect();
         alternatives.sort_unstable();
         alternatives.dedup();
         described.push(describe(&search, tests, part, alternatives, effect, gain));
@@ -160,7 +157,8 @@ fn describe(
         }
     }
     let freedom = table.levels.values().map(|level| level.n).max().unwrap_or(2).saturating_sub(1).max(1) as f64;
-    let half = if precision > 0.0 { t_quantile((1.0 - LEVEL) / 2.0, freedom) / precision.sqrt() } else { f64::INFINITY };
+    let half =
+        if precision > 0.0 { t_quantile((1.0 - LEVEL) / 2.0, freedom) / precision.sqrt() } else { f64::INFINITY };
     let dead = !low.is_empty() && low.iter().all(|&at| tests[at].value.is_none());
     let interval = Interval { low: effect - half, high: effect + half, level: LEVEL };
     let suspect = Suspect { part, alternatives, effect, interval, dead, low: low.len(), good, gain };
@@ -170,7 +168,8 @@ fn describe(
 /// Low tests that no part found explains.
 fn unexplained(state: &State<'_>, table: &Table, price: f64) -> Vec<usize> {
     let open = |at: &usize| table.cells[*at].residual < 0.0 && state.cost(*at as u32) > price;
-    let mut tests: Vec<usize> = (0..table.cells.len()).filter(open).flat_map(|at| table.cells[at].tests.clone()).collect();
+    let mut tests: Vec<usize> =
+        (0..table.cells.len()).filter(open).flat_map(|at| table.cells[at].tests.clone()).collect();
     tests.sort_unstable();
     tests
 }

@@ -25,15 +25,20 @@ pub(super) struct Cell {
     pub(super) error: f64,
     /// Candidate routes.
     pub(super) routes: usize,
+    kind: u32,
+    dead: bool,
 }
 
 /// All flows that can be judged.
+#[derive(Clone)]
 pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
     /// For each link the flows and routes that pass it, in order.
     pub(super) passing: Vec<Vec<(u32, u16)>>,
     /// What good paths of each kind reach.
     pub(super) levels: BTreeMap<u32, Level>,
+    /// What they reach if the better cluster is what is good, for kinds that have one.
+    better: BTreeMap<u32, Level>,
 }
 
 /// A flow before its level is known.
@@ -58,8 +63,8 @@ fn flows(tests: &[Test]) -> Vec<Flow<'_>> {
 }
 
 impl Table {
-    /// From the tests, with the shortest half of the values as what is good; or, `upper`, with the better cluster.
-    pub(super) fn new(fabric: &Fabric, tests: &[Test], setting: &Setting, upper: bool) -> Result<Self, Refusal> {
+    /// From the tests, with the shortest half of the values of each kind as what is good.
+    pub(super) fn new(fabric: &Fabric, tests: &[Test], setting: &Setting) -> Result<Self, Refusal> {
         let flows = flows(tests);
         let mut values: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
         for flow in &flows {
@@ -70,47 +75,64 @@ impl Table {
         if values.is_empty() {
             return Err(Refusal::TooFew { need: FEWEST, got: most });
         }
-        let mut levels = BTreeMap::new();
+        let (mut levels, mut upper) = (BTreeMap::new(), BTreeMap::new());
         for (kind, of) in values {
             let level = Level::of(&of, setting.noise)?;
-            let better = if upper { better(&of, &level) } else { None };
-            levels.insert(kind, better.map_or(Ok(level), |of| Level::of(&of, setting.noise))?);
+            levels.insert(kind, level);
+            if let Some(of) = better(&of, &level) {
+                upper.insert(kind, Level::of(&of, setting.noise)?);
+            }
         }
-        let mut table = Self { cells: Vec::new(), passing: vec![Vec::new(); fabric.links().len()], levels };
+        let passing = vec![Vec::new(); fabric.links().len()];
+        let mut table = Self { cells: Vec::new(), passing, levels, better: upper };
         for flow in flows {
             let Some(level) = table.levels.get(&flow.kind) else { continue };
             let residual = flow.value.map_or(DEAD, |value| (value - level.centre).max(DEAD));
-            let error = level.scale * (OWN + (1.0 - OWN) / flow.tests.len() as f64).sqrt();
+            let error = error(level, flow.tests.len());
             let at = table.cells.len() as u32;
             for (route, links) in flow.routes.iter().enumerate() {
                 links.iter().for_each(|&link| table.passing[link as usize].push((at, route as u16)));
             }
-            table.cells.push(Cell { tests: flow.tests, residual, error, routes: flow.routes.len() });
+            let (routes, kind, dead) = (flow.routes.len(), flow.kind, flow.value.is_none());
+            table.cells.push(Cell { tests: flow.tests, residual, error, routes, kind, dead });
         }
-        table.passing.iter_mut().for_each(|of| of.dedup());
+        // A route that passes a link twice.
+        table.passing.iter_mut().for_each(Vec::dedup);
         Ok(table)
     }
 
     /// The same with the better cluster of each kind as what is good, if a kind has one.
-    pub(super) fn above(
-        fabric: &Fabric,
-        tests: &[Test],
-        setting: &Setting,
-        first: &Self,
-    ) -> Result<Option<Self>, Refusal> {
-        let second = Self::new(fabric, tests, setting, true)?;
-        Ok((second.levels != first.levels).then_some(second))
+    pub(super) fn above(&self) -> Option<Self> {
+        if self.better.is_empty() {
+            return None;
+        }
+        let mut table = self.clone();
+        for cell in &mut table.cells {
+            let (Some(old), Some(new)) = (self.levels.get(&cell.kind), self.better.get(&cell.kind)) else { continue };
+            if !cell.dead {
+                cell.residual = (cell.residual + old.centre - new.centre).max(DEAD);
+            }
+            cell.error = error(new, cell.tests.len());
+        }
+        table.levels.extend(self.better.clone());
+        Some(table)
     }
 
     /// Every flow that may pass one of these links, with the routes that do.
     pub(super) fn touching(&self, links: &[u32]) -> Vec<(u32, u16)> {
-        let mut touches: Vec<(u32, u16)> = links.iter().flat_map(|&link| &self.passing[link as usize]).copied().collect();
+        let mut touches: Vec<(u32, u16)> =
+            links.iter().flat_map(|&link| &self.passing[link as usize]).copied().collect();
         if links.len() > 1 {
             touches.sort_unstable();
             touches.dedup();
         }
         touches
     }
+}
+
+/// Standard deviation of the median of so many results of a flow.
+fn error(level: &Level, tests: usize) -> f64 {
+    level.scale * (OWN + (1.0 - OWN) / tests as f64).sqrt()
 }
 
 /// The values far above the level, if they are a share that says something.
