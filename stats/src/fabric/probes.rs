@@ -64,13 +64,17 @@ pub fn probes(
     let of = |suspect| interest::links(fabric, suspect, round as usize);
     let wanted: Vec<Vec<u32>> = findings.suspects.iter().take(MOST).map(of).collect();
     for place in 0..wanted.iter().map(Vec::len).max().unwrap_or(0) {
+        // Without controls nothing is settled, so a few come before the less important links.
+        if place == 1 {
+            plan.controls(CONTROLS / 2);
+        }
         for (number, links) in wanted.iter().enumerate() {
             if let Some(&link) = links.get(place) {
                 plan.pass(number, link);
             }
         }
     }
-    plan.controls();
+    plan.controls(CONTROLS);
     plan.probes
 }
 
@@ -216,10 +220,11 @@ impl<'a> Plan<'a> {
         usize::from(self.passing[link as usize].iter().any(same))
     }
 
-    /// Good paths beside, repeated from earlier tests; other ones in every round.
-    fn controls(&mut self) {
+    /// Good paths beside, repeated from earlier tests, until the round has so many; other ones in every round.
+    fn controls(&mut self, most: usize) {
         let (tests, n) = (self.tests, self.tests.len());
-        let (mut left, first) = (CONTROLS, self.round as usize * n / 7);
+        let there = self.probes.iter().filter(|probe| probe.suspect.is_none()).count();
+        let (mut left, first) = (most.saturating_sub(there), self.round as usize * n / 7);
         for at in (0..n).map(|at| (at + first) % n) {
             let test = &tests[at];
             let good = |route: &Vec<u32>| route.iter().all(|&link| !self.doubtful[link as usize]);
