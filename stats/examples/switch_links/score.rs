@@ -21,6 +21,8 @@ pub struct Scene<'a> {
     pub noise: f64,
     /// Share of results that are a fifth low for no reason.
     pub strays: f64,
+    /// Whether noise has heavy tails.
+    pub heavy: bool,
     /// Rounds of the screen.
     pub screen: usize,
     /// Whether the other methods are tried.
@@ -106,7 +108,11 @@ pub fn score(scene: &Scene<'_>, runs: usize, seed: u64) -> Scores {
 }
 
 fn one(scene: &Scene<'_>, seed: u64, scores: &mut Scores) {
-    let world = || World::new(scene.tree, scene.fault, scene.noise, scene.strays, seed);
+    let world = || {
+        let mut world = World::new(scene.tree, scene.fault, scene.noise, scene.strays, seed);
+        world.heavy = scene.heavy;
+        world
+    };
     let mut own = world();
     let mut tests = ours::screen(&mut own, scene.screen);
     let screen = tests.len();

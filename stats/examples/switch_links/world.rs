@@ -34,6 +34,8 @@ pub struct World<'a> {
     noise: f64,
     /// How often a single result is a fifth lower for no reason.
     strays: f64,
+    /// Whether noise is Student's t with 3 degrees of freedom, scaled to the same standard deviation, and not normal.
+    pub heavy: bool,
     random: ChaCha8Rng,
     salt: u64,
     /// Results given so far.
@@ -45,7 +47,8 @@ impl<'a> World<'a> {
     pub fn new(tree: &'a Tree, fault: Fault, noise: f64, strays: f64, seed: u64) -> Self {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let effects = vec![0.0; tree.fabric.links().len()];
-        let mut world = Self { tree, truth: Vec::new(), effects, noise, strays, random, salt: 0, asked: 0 };
+        let mut world =
+            Self { tree, truth: Vec::new(), effects, noise, strays, heavy: false, random, salt: 0, asked: 0 };
         world.salt = world.random.random();
         let cables = tree.cables() as u32;
         let (parts, effect): (Vec<Part>, f64) = match fault {
@@ -86,7 +89,10 @@ impl<'a> World<'a> {
         let key = self.salt ^ u64::from(from) << 40 ^ u64::from(to) << 20 ^ u64::from(flow);
         let route = &routes[(mixed(key) % routes.len() as u64) as usize];
         let effect = route.iter().map(|&link| self.effects[link as usize]).fold(0.0, f64::min);
-        let noise = self.noise * self.normal();
+        let mut noise = self.noise * self.normal();
+        if self.heavy {
+            noise /= (0..3).map(|_| self.normal().powi(2)).sum::<f64>().sqrt();
+        }
         let stray = if self.random.random::<f64>() < self.strays { (0.8_f64).ln() } else { 0.0 };
         (effect > DEAD).then_some(effect.min(stray) + noise)
     }

@@ -49,12 +49,15 @@ struct Flow<'a> {
     routes: &'a [Route],
 }
 
-fn flows(tests: &[Test]) -> Vec<Flow<'_>> {
-    let mut found: BTreeMap<(u32, u32, u32, u32, &[Route]), Vec<usize>> = BTreeMap::new();
+/// What the tests of a flow have in common: ports, flow, kind, routes.
+type Key<'a> = ([u32; 4], &'a [Route]);
+
+fn flows<'a>(tests: &'a [Test]) -> Vec<Flow<'a>> {
+    let mut found: BTreeMap<Key<'a>, Vec<usize>> = BTreeMap::new();
     for (at, test) in tests.iter().enumerate() {
-        found.entry((test.from, test.to, test.flow, test.kind, &test.routes)).or_default().push(at);
+        found.entry(([test.from, test.to, test.flow, test.kind], &test.routes)).or_default().push(at);
     }
-    let flow = |((.., kind, routes), of): ((_, _, _, u32, _), Vec<usize>)| {
+    let flow = |(([.., kind], routes), of): (Key<'a>, Vec<usize>)| {
         let mut values: Vec<f64> = of.iter().filter_map(|&at| tests[at].value).collect();
         let dead = 2 * values.len() <= of.len();
         Flow { value: (!dead).then(|| median_in_place(&mut values)), tests: of, kind, routes }
