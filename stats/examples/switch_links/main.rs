@@ -92,7 +92,7 @@ fn known(seed: u64, quick: bool, show: &mut impl FnMut(Vec<Row>)) {
         let runs = if quick { 1000 / (1 + 4 * number) } else { 1000 };
         let beside = !quick;
         show(healthy(name, &score(&Scene { beside, ..scene }, runs, seed(0)), runs, beside));
-        let runs = if quick { 20 } else { 400 };
+        let runs = if quick { 20 } else { 200 };
         for (row, (fault_name, fault, recall)) in faults().into_iter().enumerate() {
             // The quick form has the bars that the page promises.
             if quick && row >= 2 {
