@@ -184,6 +184,29 @@ fn a_switch_is_named_if_its_cables_are_low_one_by_one_and_not_for_two_of_them() 
 }
 
 #[test]
+fn a_dead_switch_is_one_name_and_is_said_to_be_dead() {
+    let tree = small();
+    for seed in 0..20 {
+        let mut world = World::new(&tree, Fault::Switch(DEAD), 0.01, 0.0, seed);
+        let tests = screen(&mut world, 6);
+        let findings = locate(&tree.fabric, &tests, &SETTING).unwrap();
+        let lowest = &findings.suspects[0];
+        assert_eq!((lowest.part, lowest.dead), (world.truth[0], true), "{seed}");
+        assert!(findings.suspects[1..].iter().all(|suspect| !suspect.dead), "{seed}: {:?}", findings.suspects);
+    }
+}
+
+#[test]
+fn two_bad_cables_of_one_path_are_both_found() {
+    let tree = small();
+    // The way up of port 3 and the way from its leaf that it takes to port 21.
+    let route = &tree.routes(3, 21)[0];
+    let mut parts = found(&tree, &results(&tree, 6, &[(route[0], -0.1), (route[1], -0.3)]));
+    parts.sort();
+    assert_eq!(parts, [Part::Link(route[0]), Part::Link(route[1])]);
+}
+
+#[test]
 fn the_better_cluster_is_good_where_most_paths_are_low() {
     // Two spines of which one is slow and hosts on many leaves: half of all paths, and with a bad leaf more.
     let tree = Tree::two_levels(8, 4, 2, false);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, num::NonZero, thread};
 
-use railgauge_stats::fabric::Part;
+use railgauge_stats::fabric::{Fabric, Part};
 
 use crate::{
     bisection, netbouncer, ours,
@@ -42,7 +42,7 @@ pub struct Score {
     pub among: usize,
     /// Bad parts that are named, or are among the alternatives of a name.
     pub covered: usize,
-    /// Parts that the names leave open, the named ones included.
+    /// Cables that the names leave open, the named ones included; a device counts once.
     pub open: usize,
     /// Fabrics of which something was named.
     pub fabrics: usize,
@@ -55,14 +55,17 @@ pub struct Score {
 }
 
 impl Score {
-    fn count(&mut self, truth: &[Part], named: &[(Part, Vec<Part>)]) {
+    fn count(&mut self, fabric: &Fabric, truth: &[Part], named: &[(Part, Vec<Part>)]) {
         self.truth += truth.len();
         self.named += named.len();
         self.right += named.iter().filter(|(part, others)| others.is_empty() && truth.contains(part)).count();
         let holds = |(part, others): &(Part, Vec<Part>), of: &Part| part == of || others.contains(of);
         self.among += named.iter().filter(|name| truth.iter().any(|of| holds(name, of))).count();
         self.covered += truth.iter().filter(|of| named.iter().any(|name| holds(name, of))).count();
-        self.open += named.iter().map(|(_, others)| 1 + others.len()).sum::<usize>();
+        let whole = |part: &Part| if let Part::Link(link) = *part { fabric.cable(link) } else { *part };
+        let open =
+            |(part, others): &(Part, Vec<Part>)| others.iter().chain([part]).map(whole).collect::<BTreeSet<_>>().len();
+        self.open += named.iter().map(open).sum::<usize>();
         self.fabrics += usize::from(!named.is_empty());
     }
 
@@ -117,7 +120,7 @@ fn one(scene: &Scene<'_>, seed: u64, scores: &mut Scores) {
     let mut tests = ours::screen(&mut own, scene.screen);
     let screen = tests.len();
     let said = ours::run(&mut own, &mut tests);
-    scores[0].count(&own.truth, &said.named);
+    scores[0].count(&scene.tree.fabric, &own.truth, &said.named);
     scores[0].suspected += usize::from(said.suspected);
     scores[0].tests += tests.len();
     scores[0].probes += tests.len() - screen;
@@ -129,10 +132,10 @@ fn one(scene: &Scene<'_>, seed: u64, scores: &mut Scores) {
             named.into_iter().map(|part| (part, Vec::new())).collect::<Vec<_>>()
         };
         let truth: Vec<Part> = own.truth.iter().copied().map(whole).collect();
-        scores[1].count(&truth, &plain(netbouncer::named(scene.tree, &tests)));
+        scores[1].count(&scene.tree.fabric, &truth, &plain(netbouncer::named(scene.tree, &tests)));
         scores[1].tests += tests.len();
         let mut other = world();
-        scores[2].count(&truth, &plain(bisection::named(&mut other, tests.len())));
+        scores[2].count(&scene.tree.fabric, &truth, &plain(bisection::named(&mut other, tests.len())));
         scores[2].tests += other.asked;
     }
 }
