@@ -72,6 +72,7 @@ fn a_cable_a_direction_and_a_dead_cable_are_named_with_what_they_take() {
         (Fault::OneWay(-0.1), -0.1),
         (Fault::Nic(-0.3), -0.3),
         (Fault::Cables(1, DEAD), DEAD),
+        (Fault::OneWay(DEAD), DEAD),
     ] {
         for seed in 0..20 {
             let mut world = World::new(&tree, fault, 0.01, 0.0, seed);
@@ -299,6 +300,26 @@ fn what_was_low_by_chance_is_cleared_and_a_drift_of_all_confirms_nothing() {
     }
     let judgement = confirm(&tree.fabric, &tests, &findings, &SETTING)[0];
     assert!(matches!(judgement, Judgement::Cleared { n: 3.., .. }), "{judgement:?}");
+}
+
+#[test]
+fn rounds_without_controls_settle_nothing_and_further_rounds_take_no_controls_away() {
+    let tree = small();
+    let mut world = World::new(&tree, Fault::OneWay(-0.1), 0.01, 0.0, 4);
+    let mut tests = screen(&mut world, 6);
+    for round in 1..=9 {
+        let findings = locate(&tree.fabric, &tests, &SETTING).unwrap();
+        let next = next(&tree, &tests, &findings, round);
+        measure(&mut world, &mut tests, next, round, 0.0);
+    }
+    let findings = locate(&tree.fabric, &tests, &SETTING).unwrap();
+    let link = tree.fabric.links_of(&world.truth[0])[0];
+    let judgement = confirm(&tree.fabric, &tests, &findings, &SETTING)[0];
+    assert!(matches!(judgement, Judgement::Confirmed { n: 9, .. }), "{judgement:?}");
+    // Whatever went on in the other rounds, nothing shows that it was the link.
+    tests.retain(|test| test.round <= 1 || test.routes[0].contains(&link));
+    let findings = locate(&tree.fabric, &tests, &SETTING).unwrap();
+    assert_eq!(confirm(&tree.fabric, &tests, &findings, &SETTING)[0], Judgement::Open { n: 1 });
 }
 
 #[test]
