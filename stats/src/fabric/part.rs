@@ -69,7 +69,7 @@ impl Fabric {
         &self.links
     }
 
-    /// The cable of a link; the link itself where it has no reverse.
+    /// The cable of a link of this fabric; the link itself where it has no reverse.
     pub fn cable(&self, link: u32) -> Part {
         match self.links[link as usize].reverse {
             Some(reverse) => Part::Cable(link.min(reverse), link.max(reverse)),

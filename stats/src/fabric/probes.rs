@@ -1,5 +1,7 @@
 //! The next tests: one round that shares no port and no link, and tells the suspects apart.
 
+use std::collections::HashSet;
+
 use super::{Fabric, Findings, Test, interest};
 
 /// Controls of a round: good paths, measured beside what is suspect.
@@ -18,7 +20,8 @@ pub type Route = Vec<u32>;
 pub struct Ports<'a> {
     /// The ports.
     pub ports: &'a [u32],
-    /// Candidate routes from the first port to the second; none where the two are not to be tested.
+    /// Candidate routes from the first port to the second; none where the two are not to be tested. A route with a link that the
+    /// fabric does not have is not taken.
     pub routes: &'a dyn Fn(u32, u32) -> Vec<Route>,
 }
 
@@ -88,8 +91,8 @@ struct Plan<'a> {
     doubtful: Vec<bool>,
     /// Tests that may pass each link in doubt.
     passing: Vec<Vec<usize>>,
-    sends: Vec<bool>,
-    receives: Vec<bool>,
+    sends: HashSet<u32>,
+    receives: HashSet<u32>,
     used: Vec<bool>,
     next_flow: u32,
     probes: Vec<Probe>,
@@ -105,8 +108,6 @@ impl<'a> Plan<'a> {
         round: u32,
     ) -> Self {
         let links = fabric.links().len();
-        let highest = tests.iter().flat_map(|test| [test.from, test.to]).chain(ports.ports.iter().copied()).max();
-        let size = highest.map_or(0, |port| port as usize + 1);
         let mut passing = vec![Vec::new(); links];
         for (at, test) in tests.iter().enumerate() {
             test.routes.iter().flatten().for_each(|&link| passing[link as usize].push(at));
@@ -120,8 +121,8 @@ impl<'a> Plan<'a> {
             round,
             doubtful: interest::doubtful(fabric, findings),
             passing,
-            sends: vec![false; size],
-            receives: vec![false; size],
+            sends: HashSet::new(),
+            receives: HashSet::new(),
             used: vec![false; links],
             next_flow: tests.iter().map(|test| test.flow).max().map_or(0, |flow| flow.saturating_add(1)),
             probes: Vec::new(),
@@ -132,14 +133,14 @@ impl<'a> Plan<'a> {
     fn free(&self, from: u32, to: u32, routes: &[Route]) -> bool {
         let links = || routes.iter().take(1).flatten().filter(|link| routes.iter().all(|route| route.contains(link)));
         from != to
-            && !self.sends[from as usize]
-            && !self.receives[to as usize]
+            && !self.sends.contains(&from)
+            && !self.receives.contains(&to)
             && links().all(|&link| !self.used[link as usize])
     }
 
     fn add(&mut self, from: u32, to: u32, flow: u32, routes: Vec<Route>, suspect: Option<usize>) {
-        self.sends[from as usize] = true;
-        self.receives[to as usize] = true;
+        self.sends.insert(from);
+        self.receives.insert(to);
         if let [route] = &routes[..] {
             route.iter().for_each(|&link| self.used[link as usize] = true);
         } else if let Some(first) = routes.first() {
@@ -179,12 +180,13 @@ impl<'a> Plan<'a> {
         let pairs = pairs.chain(ends[1].iter().flat_map(|&to| others().map(move |from| (from, to))));
         let mut best: Option<(usize, u32, u32, Vec<Route>)> = None;
         for (from, to) in pairs {
-            if from == to || self.sends[from as usize] || self.receives[to as usize] {
+            if from == to || self.sends.contains(&from) || self.receives.contains(&to) {
                 continue;
             }
             let routes = (self.ports.routes)(from, to);
             let passes = routes.iter().filter(|route| route.contains(&link)).count();
-            if passes == 0 || !self.free(from, to, &routes) {
+            let known = routes.iter().flatten().all(|&other| (other as usize) < self.used.len());
+            if passes == 0 || !known || !self.free(from, to, &routes) {
                 continue;
             }
             let missing = routes.len() / passes - 1;
