@@ -3,7 +3,9 @@
 //! As in [`localise`](mod@crate::localise) a suspect is held against controls of the same rounds, by ranks, so that neither a
 //! drift of the whole cluster nor skewed noise confirms anything. The results that made it a suspect do not count again.
 
-use super::{DEAD, Fabric, Findings, Setting, Suspect, Test, interest};
+use std::collections::HashSet;
+
+use super::{DEAD, Fabric, Findings, Setting, Suspect, Test, interest, locate};
 use crate::{
     rank::mann_whitney,
     robust::median_in_place,
@@ -58,12 +60,31 @@ pub fn confirm(fabric: &Fabric, tests: &[Test], findings: &Findings, setting: &S
     // From all rounds alike.
     let used = controls.len().min(CONTROLS);
     let controls: Vec<f64> = (0..used).map(|at| controls[at * controls.len() / used]).collect();
+    let doubted = doubted(fabric, tests, setting);
     let judge = |(number, suspect): (usize, &Suspect)| {
-        let own = own(fabric, tests, findings, number).filter_map(|test| residual(findings, test));
+        let of = fabric.links_of(&suspect.part);
+        // A result that made the part a suspect does not settle it: it was in doubt before the round.
+        let before = |test: &&Test| of.iter().any(|&link| doubted.contains(&(test.round, link)));
+        let own = own(fabric, tests, findings, number).filter(before).filter_map(|test| residual(findings, test));
         let own: Vec<f64> = own.filter_map(centred).collect();
         decide(suspect, &own, &controls, findings.suspects.len(), setting)
     };
     findings.suspects.iter().enumerate().map(judge).collect()
+}
+
+/// For each round after the screen the links that were in doubt before it.
+fn doubted(fabric: &Fabric, tests: &[Test], setting: &Setting) -> HashSet<(u32, u32)> {
+    let mut rounds: Vec<u32> = tests.iter().map(|test| test.round).filter(|&round| round > 0).collect();
+    rounds.sort_unstable();
+    rounds.dedup();
+    let mut doubted = HashSet::new();
+    for round in rounds {
+        let earlier: Vec<Test> = tests.iter().filter(|test| test.round < round).cloned().collect();
+        let Ok(findings) = locate(fabric, &earlier, setting) else { continue };
+        let links = interest::doubtful(fabric, &findings).into_iter().enumerate().filter(|(_, is)| *is);
+        doubted.extend(links.map(|(link, _)| (round, link as u32)));
+    }
+    doubted
 }
 
 fn decide(suspect: &Suspect, own: &[f64], controls: &[f64], suspects: usize, setting: &Setting) -> Judgement {
