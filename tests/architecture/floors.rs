@@ -61,8 +61,19 @@ const FLOORS: &[(&str, &[&str])] = &[
 ];
 
 /// The statistics.
-const STATS: &[&str] =
-    &["refusal", "rank", "shift", "student", "robust", "multiple", "bisect", "changepoint", "compare", "localise"];
+const STATS: &[&str] = &[
+    "refusal",
+    "rank",
+    "shift",
+    "student",
+    "robust",
+    "multiple",
+    "bisect",
+    "changepoint",
+    "compare",
+    "localise",
+    "fabric",
+];
 
 /// Pairs that may not be, although the floors would allow them: what is measured and what is judged meet in the journal alone, and
 /// only where a run asks for further cases or its report is drawn.

@@ -1,0 +1,104 @@
+//! The links of a fabric, and the parts that can be bad.
+
+use std::collections::BTreeMap;
+
+use crate::refusal::Refusal;
+
+/// A directed link. Links with the same ends are parallel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Link {
+    /// The device it leaves: a switch, or the NIC of a host.
+    pub from: u32,
+    /// The device it enters.
+    pub to: u32,
+    /// The link of the same cable the other way, if there is one.
+    pub reverse: Option<u32>,
+}
+
+/// What can be bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// One direction of a cable, with the ports at its ends.
+    Link(u32),
+    /// Both directions of a cable, by the numbers of its links, the smaller first; with the ports at its ends and, at a host, the NIC
+    /// that has no other cable.
+    Cable(u32, u32),
+    /// A device with all of its cables, two at least.
+    Device(u32),
+}
+
+/// The links of a fabric, and which of them belong together.
+#[derive(Debug, Clone)]
+pub struct Fabric {
+    links: Vec<Link>,
+    /// Links that leave or enter each device with two cables at least.
+    devices: BTreeMap<u32, Vec<u32>>,
+}
+
+impl Fabric {
+    /// From all directed links; a link's number is its position.
+    ///
+    /// # Errors
+    /// A reverse link that does not exist, does not lead back, or has another reverse.
+    pub fn new(links: Vec<Link>) -> Result<Self, Refusal> {
+        let leads_back = |(at, link): (usize, &Link)| match link.reverse {
+            None => true,
+            Some(reverse) => links.get(reverse as usize).is_some_and(|back| {
+                back.reverse == Some(at as u32)
+                    && back.from == link.to
+                    && back.to == link.from
+                    && reverse as usize != at
+            }),
+        };
+        if !links.iter().enumerate().all(leads_back) {
+            return Err(Refusal::Parameter("the reverse of a link is not its reverse"));
+        }
+        let mut devices: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for (at, link) in links.iter().enumerate() {
+            devices.entry(link.from).or_default().push(at as u32);
+            devices.entry(link.to).or_default().push(at as u32);
+        }
+        let fabric = Self { links, devices: BTreeMap::new() };
+        let several = |of: &Vec<u32>| fabric.cables(of).len() >= 2;
+        let devices = devices.into_iter().filter(|(_, of)| several(of)).collect();
+        Ok(Self { devices, ..fabric })
+    }
+
+    /// All links.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The cable of a link of this fabric; the link itself where it has no reverse.
+    pub fn cable(&self, link: u32) -> Part {
+        match self.links[link as usize].reverse {
+            Some(reverse) => Part::Cable(link.min(reverse), link.max(reverse)),
+            None => Part::Link(link),
+        }
+    }
+
+    /// The links of a part.
+    pub fn links_of(&self, part: &Part) -> Vec<u32> {
+        match *part {
+            Part::Link(link) => vec![link],
+            Part::Cable(a, b) => vec![a, b],
+            Part::Device(device) => self.devices.get(&device).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The cables that some links belong to, each once.
+    pub(super) fn cables(&self, links: &[u32]) -> Vec<Part> {
+        let mut cables: Vec<Part> = links.iter().map(|&link| self.cable(link)).collect();
+        cables.sort_unstable();
+        cables.dedup();
+        cables
+    }
+
+    /// Every part: links, cables, devices.
+    pub(super) fn parts(&self) -> Vec<Part> {
+        let links: Vec<u32> = (0..self.links.len() as u32).collect();
+        let cables = self.cables(&links).into_iter().filter(|part| matches!(part, Part::Cable(..)));
+        let devices = self.devices.keys().map(|&device| Part::Device(device));
+        links.iter().map(|&link| Part::Link(link)).chain(cables).chain(devices).collect()
+    }
+}

@@ -1,0 +1,243 @@
+//! The next tests: one round that shares no port and no link, and tells the suspects apart.
+
+use std::collections::HashSet;
+
+use super::{Fabric, Findings, Test, interest};
+
+/// Controls of a round: good paths, measured beside what is suspect.
+const CONTROLS: usize = 16;
+/// Most low flows of one suspect that are measured again in a round, where routes are hashed.
+const REPEATS: usize = 6;
+/// Most suspects for which a round has tests.
+const MOST: usize = 32;
+/// What a link in doubt beside the one to be tested costs a path, against a link that no good test passed.
+const DOUBT: usize = 16;
+
+/// The links of a path, in order.
+pub type Route = Vec<u32>;
+
+/// The ports that tests can begin and end at, and the ways between them.
+pub struct Ports<'a> {
+    /// The ports.
+    pub ports: &'a [u32],
+    /// Candidate routes from the first port to the second; none where the two are not to be tested. A route with a link that the
+    /// fabric does not have is not taken.
+    pub routes: &'a dyn Fn(u32, u32) -> Vec<Route>,
+}
+
+/// A test to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Probe {
+    /// Port that sends.
+    pub from: u32,
+    /// Port that receives.
+    pub to: u32,
+    /// The flow: that of an earlier test which is repeated, or a new number.
+    pub flow: u32,
+    /// Its candidate routes.
+    pub routes: Vec<Route>,
+    /// What the results of its kind have in common; that of the test it is like.
+    pub kind: u32,
+    /// Position of the suspect among the findings; `None` for a control.
+    pub suspect: Option<usize>,
+}
+
+/// The tests of the next round. Every link in doubt is passed once, beside links that are shown good where there is such a
+/// path, else beside as few others in doubt as possible; so is the other direction of its cable. Where routes are hashed, low
+/// flows are repeated, which take the same route again. Partners change from round to round. Nothing where nothing is suspect.
+///
+/// `kind` is asked for what the results between two ports have in common, as [`Test::kind`] is. `round` is the number of the
+/// round, 1 and up.
+pub fn probes(
+    fabric: &Fabric,
+    tests: &[Test],
+    findings: &Findings,
+    ports: &Ports<'_>,
+    kind: &dyn Fn(u32, u32) -> u32,
+    round: u32,
+) -> Vec<Probe> {
+    if findings.suspects.is_empty() {
+        return Vec::new();
+    }
+    let mut plan = Plan::new(fabric, tests, findings, ports, kind, round);
+    // The first links of every suspect before the second ones of any.
+    for (number, low) in findings.low.iter().enumerate().take(MOST) {
+        plan.repeat(number, low);
+    }
+    let of = |suspect| interest::links(fabric, suspect, round as usize);
+    let wanted: Vec<Vec<u32>> = findings.suspects.iter().take(MOST).map(of).collect();
+    for place in 0..wanted.iter().map(Vec::len).max().unwrap_or(0) {
+        // Without controls nothing is settled, so a few come before the less important links.
+        if place == 1 {
+            plan.controls(CONTROLS / 2);
+        }
+        for (number, links) in wanted.iter().enumerate() {
+            if let Some(&link) = links.get(place) {
+                plan.pass(number, link);
+            }
+        }
+    }
+    plan.controls(CONTROLS);
+    plan.probes
+}
+
+/// A round in the making.
+struct Plan<'a> {
+    tests: &'a [Test],
+    findings: &'a Findings,
+    ports: &'a Ports<'a>,
+    kind: &'a dyn Fn(u32, u32) -> u32,
+    round: u32,
+    doubtful: Vec<bool>,
+    /// Tests that may pass each link in doubt.
+    passing: Vec<Vec<usize>>,
+    sends: HashSet<u32>,
+    receives: HashSet<u32>,
+    used: Vec<bool>,
+    next_flow: u32,
+    probes: Vec<Probe>,
+}
+
+impl<'a> Plan<'a> {
+    fn new(
+        fabric: &Fabric,
+        tests: &'a [Test],
+        findings: &'a Findings,
+        ports: &'a Ports<'a>,
+        kind: &'a dyn Fn(u32, u32) -> u32,
+        round: u32,
+    ) -> Self {
+        let links = fabric.links().len();
+        let mut passing = vec![Vec::new(); links];
+        for (at, test) in tests.iter().enumerate() {
+            test.routes.iter().flatten().for_each(|&link| passing[link as usize].push(at));
+        }
+        passing.iter_mut().for_each(Vec::dedup);
+        Self {
+            tests,
+            findings,
+            ports,
+            kind,
+            round,
+            doubtful: interest::doubtful(fabric, findings),
+            passing,
+            sends: HashSet::new(),
+            receives: HashSet::new(),
+            used: vec![false; links],
+            next_flow: tests.iter().map(|test| test.flow).max().map_or(0, |flow| flow.saturating_add(1)),
+            probes: Vec::new(),
+        }
+    }
+
+    /// Whether a test conflicts with one of the round. Hashed routes are not known, so only ports and sure links count.
+    fn free(&self, from: u32, to: u32, routes: &[Route]) -> bool {
+        let links = || routes.iter().take(1).flatten().filter(|link| routes.iter().all(|route| route.contains(link)));
+        from != to
+            && !self.sends.contains(&from)
+            && !self.receives.contains(&to)
+            && links().all(|&link| !self.used[link as usize])
+    }
+
+    fn add(&mut self, from: u32, to: u32, flow: u32, routes: Vec<Route>, suspect: Option<usize>) {
+        self.sends.insert(from);
+        self.receives.insert(to);
+        if let [route] = &routes[..] {
+            route.iter().for_each(|&link| self.used[link as usize] = true);
+        } else if let Some(first) = routes.first() {
+            let sure = first.iter().filter(|link| routes.iter().all(|route| route.contains(link)));
+            sure.for_each(|&link| self.used[link as usize] = true);
+        }
+        self.probes.push(Probe { from, to, flow, routes, kind: (self.kind)(from, to), suspect });
+    }
+
+    /// Measures low flows again whose routes are not known.
+    fn repeat(&mut self, suspect: usize, low: &[usize]) {
+        let (tests, mut left) = (self.tests, REPEATS);
+        for &at in low {
+            let test = &tests[at];
+            if left > 0 && test.routes.len() > 1 && self.free(test.from, test.to, &test.routes) {
+                self.add(test.from, test.to, test.flow, test.routes.clone(), Some(suspect));
+                left -= 1;
+            }
+        }
+    }
+
+    /// A test through a link, on the best path between a port that has used it and any other.
+    fn pass(&mut self, suspect: usize, link: u32) {
+        let of = &self.passing[link as usize];
+        let mut ends: [Vec<u32>; 2] =
+            [of.iter().map(|&at| self.tests[at].from).collect(), of.iter().map(|&at| self.tests[at].to).collect()];
+        ends.iter_mut().for_each(|ends| {
+            ends.sort_unstable();
+            ends.dedup();
+        });
+        // Where no route is known to pass the link, the first path that may is as good as another.
+        let hashed = !of.iter().any(|&at| self.tests[at].routes.iter().all(|route| route.contains(&link)));
+        let ports = self.ports.ports;
+        let turn = (self.round as usize * 7 + link as usize * 3) % ports.len().max(1);
+        let others = || ports.iter().cycle().skip(turn).take(ports.len()).copied();
+        let pairs = ends[0].iter().flat_map(|&from| others().map(move |to| (from, to)));
+        let pairs = pairs.chain(ends[1].iter().flat_map(|&to| others().map(move |from| (from, to))));
+        let mut best: Option<(usize, u32, u32, Vec<Route>)> = None;
+        for (from, to) in pairs {
+            if from == to || self.sends.contains(&from) || self.receives.contains(&to) {
+                continue;
+            }
+            let routes = (self.ports.routes)(from, to);
+            let passes = routes.iter().filter(|route| route.contains(&link)).count();
+            let known = routes.iter().flatten().all(|&other| (other as usize) < self.used.len());
+            if passes == 0 || !known || !self.free(from, to, &routes) {
+                continue;
+            }
+            let missing = routes.len() / passes - 1;
+            let cost = missing + self.cost(link, &routes) + self.known(link, from, to);
+            if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                best = Some((cost, from, to, routes));
+                if cost == if hashed { missing } else { 0 } {
+                    break;
+                }
+            }
+        }
+        if let Some((_, from, to, routes)) = best {
+            let flow = if routes.len() > 1 { self.next_flow } else { 0 };
+            self.next_flow = self.next_flow.saturating_add(1);
+            self.add(from, to, flow, routes, Some(suspect));
+        }
+    }
+
+    /// What speaks against these routes: other links in doubt, and links that no good test passed.
+    fn cost(&self, link: u32, routes: &[Route]) -> usize {
+        let sure = |other: &&u32| **other != link && routes.iter().all(|route| route.contains(other));
+        let cost = |other: &u32| match (self.doubtful[*other as usize], self.findings.shown_good[*other as usize]) {
+            (true, _) => DOUBT,
+            (false, true) => 0,
+            (false, false) => 2,
+        };
+        routes.iter().take(1).flatten().filter(sure).map(cost).sum()
+    }
+
+    /// 1 where these ends have been measured: another partner says more.
+    fn known(&self, link: u32, from: u32, to: u32) -> usize {
+        let same = |at: &usize| self.tests[*at].from == from && self.tests[*at].to == to;
+        usize::from(self.passing[link as usize].iter().any(same))
+    }
+
+    /// Good paths beside, repeated from earlier tests, until the round has so many; other ones in every round.
+    fn controls(&mut self, most: usize) {
+        let (tests, n) = (self.tests, self.tests.len());
+        let there = self.probes.iter().filter(|probe| probe.suspect.is_none()).count();
+        let (mut left, first) = (most.saturating_sub(there), self.round as usize * n / 7);
+        for at in (0..n).map(|at| (at + first) % n) {
+            let test = &tests[at];
+            let good = |route: &Vec<u32>| route.iter().all(|&link| !self.doubtful[link as usize]);
+            if left > 0
+                && test.value.is_some()
+                && test.routes.iter().all(good)
+                && self.free(test.from, test.to, &test.routes)
+            {
+                self.add(test.from, test.to, test.flow, test.routes.clone(), None);
+                left -= 1;
+            }
+        }
+    }
+}

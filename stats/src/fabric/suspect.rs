@@ -1,0 +1,189 @@
+//! What the search found, in full: effects, evidence, and what cannot be told from it.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Fabric, Part, Test,
+    candidates::Candidates,
+    search::{Found, Search},
+    state::State,
+    table::{Table, counted},
+};
+use crate::{robust::Level, shift::Interval, student::t_quantile};
+
+/// Odds, as a logarithm, at which another part is ruled out: a thousand to one.
+const RULED_OUT: f64 = 6.907_755_278_982_137;
+/// Level of the intervals.
+const LEVEL: f64 = 0.95;
+/// Probability of having been passed below which a link counts as not tested.
+const TESTED: f64 = 0.99;
+/// Standard deviations within which a result is good.
+const GOOD: f64 = 3.0;
+
+/// A part that is low, as far as the tests say.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspect {
+    /// The part that explains most.
+    pub part: Part,
+    /// Parts that explain the same results about as well. With these the suspect is "one of".
+    pub alternatives: Vec<Part>,
+    /// What it takes, as a difference of logarithms.
+    pub effect: f64,
+    /// Interval of that, from the flows that surely or most likely passed it.
+    pub interval: Interval,
+    /// Whether nothing arrives through it.
+    pub dead: bool,
+    /// Flows that most likely passed it and are low.
+    pub low: usize,
+    /// Flows that surely passed it and are good.
+    pub good: usize,
+    /// Logarithm of the likelihood ratio to nothing being wrong with it.
+    pub gain: f64,
+}
+
+impl Suspect {
+    /// The cables that the part or an alternative belongs to; none where a device may be what is bad.
+    pub fn cables(&self, fabric: &Fabric) -> Vec<Part> {
+        let all = || [self.part].into_iter().chain(self.alternatives.iter().copied());
+        if all().any(|part| matches!(part, Part::Device(_))) {
+            return Vec::new();
+        }
+        fabric.cables(&all().flat_map(|part| fabric.links_of(&part)).collect::<Vec<u32>>())
+    }
+
+    /// Whether the tests tell the place: one cable, whatever its direction, or one device.
+    pub fn is_placed(&self, fabric: &Fabric) -> bool {
+        self.alternatives.is_empty() || self.cables(fabric).len() == 1
+    }
+
+    /// The links of the part and of every alternative, each once.
+    pub(super) fn links(&self, fabric: &Fabric) -> Vec<u32> {
+        let all = [self.part].into_iter().chain(self.alternatives.iter().copied());
+        let mut links: Vec<u32> = all.flat_map(|part| fabric.links_of(&part)).collect();
+        links.sort_unstable();
+        links.dedup();
+        links
+    }
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// Suspects, the lowest first.
+    pub suspects: Vec<Suspect>,
+    /// For each link the probability that a judged test passed it: 1 where a route was known, less where routes are hashed.
+    pub passed: Vec<f64>,
+    /// For each link whether a good test surely passed it, which shows that the link is good.
+    pub shown_good: Vec<bool>,
+    /// What good paths of each kind reach. Tests of other kinds were too few and were not judged.
+    pub levels: BTreeMap<u32, Level>,
+    /// Positions of low tests that no suspect explains: good results on every link of theirs say that they are strays.
+    pub unexplained: Vec<usize>,
+    /// Parts that were told apart and looked at.
+    pub looks: usize,
+    /// For each suspect the positions of the low tests that most likely passed it.
+    pub(super) low: Vec<Vec<usize>>,
+}
+
+impl Findings {
+    /// Links that no test passed, or that may have been passed by none: they are neither good nor bad.
+    pub fn untested(&self) -> Vec<u32> {
+        (0..self.passed.len() as u32).filter(|&link| self.passed[link as usize] < TESTED).collect()
+    }
+}
+
+pub(super) fn findings(
+    fabric: &Fabric,
+    tests: &[Test],
+    table: &Table,
+    candidates: &Candidates,
+    found: Found<'_>,
+) -> Findings {
+    let price = found.price;
+    let mut search = Search { fabric, table, candidates, state: found.state };
+    let unexplained = unexplained(&search.state, table, price);
+    let mut described = Vec::new();
+    for at in 0..search.state.found.len() {
+        let (part, effect) = search.state.remove(at);
+        let rivals = search.best(&search.rivals(&part), price);
+        let touches = table.touching(&fabric.links_of(&part));
+        let gain = search.state.gain(&touches, effect);
+        let near = rivals.iter().filter(|(_, _, of)| *of > gain - RULED_OUT).map(|(other, ..)| *other);
+        let taken = |other: &Part| *other == part || search.state.found.iter().any(|(found, _)| found == other);
+        let mut alternatives: Vec<Part> =
+            near.chain([part]).flat_map(|other| candidates.members(&other)).filter(|other| !taken(other)).collect();
+        alternatives.sort_unstable();
+        alternatives.dedup();
+        described.push(describe(&search, tests, part, alternatives, effect, gain));
+        search.state.insert(at, part, effect);
+    }
+    described.sort_by(|(a, _), (b, _)| a.effect.total_cmp(&b.effect).then_with(|| a.part.cmp(&b.part)));
+    let (suspects, low) = described.into_iter().unzip();
+    let (passed, shown_good) = passed(table);
+    Findings {
+        suspects,
+        passed,
+        shown_good,
+        levels: table.levels.clone(),
+        unexplained,
+        looks: candidates.classes.len(),
+        low,
+    }
+}
+
+/// A suspect, with its low tests. The part itself has been taken out of the state.
+fn describe(
+    search: &Search<'_, '_>,
+    tests: &[Test],
+    part: Part,
+    alternatives: Vec<Part>,
+    effect: f64,
+    gain: f64,
+) -> (Suspect, Vec<usize>) {
+    let table = search.table;
+    let touches = table.touching(&search.fabric.links_of(&part));
+    let (mut low, mut good, mut precision) = (Vec::new(), 0, 0.0);
+    for of in touches.chunk_by(|a, b| a.0 == b.0) {
+        let cell = &table.cells[of[0].0 as usize];
+        // What another suspect makes at least as low says nothing of this one.
+        if search.state.expected(of[0].0) <= effect {
+            continue;
+        }
+        if cell.residual >= effect / 2.0 {
+            good += usize::from(of.len() == cell.routes);
+        } else if search.state.responsible(of, effect) > 0.5 {
+            low.extend(cell.tests.iter().copied());
+            precision += 1.0 / (cell.error * cell.error);
+        }
+    }
+    let freedom = table.levels.values().map(|level| level.n).max().unwrap_or(2).saturating_sub(1).max(1) as f64;
+    let half =
+        if precision > 0.0 { t_quantile((1.0 - LEVEL) / 2.0, freedom) / precision.sqrt() } else { f64::INFINITY };
+    let dead = !low.is_empty() && low.iter().all(|&at| tests[at].value.is_none());
+    let interval = Interval { low: effect - half, high: effect + half, level: LEVEL };
+    let suspect = Suspect { part, alternatives, effect, interval, dead, low: low.len(), good, gain };
+    (suspect, low)
+}
+
+/// Low tests that no part found explains.
+fn unexplained(state: &State<'_>, table: &Table, price: f64) -> Vec<usize> {
+    let open = |at: &usize| table.cells[*at].residual < 0.0 && state.cost(*at as u32) > price;
+    let mut tests: Vec<usize> =
+        (0..table.cells.len()).filter(open).flat_map(|at| table.cells[at].tests.clone()).collect();
+    tests.sort_unstable();
+    tests
+}
+
+/// For each link the probability that a flow passed it, and whether a good one surely did.
+fn passed(table: &Table) -> (Vec<f64>, Vec<bool>) {
+    let of = |touches: &Vec<(u32, u16)>| {
+        let (mut missed, mut good) = (1.0, false);
+        for (at, routes) in counted(touches) {
+            let cell = &table.cells[at as usize];
+            missed *= 1.0 - f64::from(routes) / cell.routes as f64;
+            good |= usize::from(routes) == cell.routes && cell.residual > -GOOD * cell.error;
+        }
+        (1.0 - missed, good)
+    };
+    table.passing.iter().map(of).unzip()
+}
