@@ -74,26 +74,47 @@ pub fn cover(network: &Network, wanted: Wanted) -> Cover {
     let failed: Vec<Link> =
         cover.not_loaded.iter().filter(|(_, why)| *why == Why::NotFound).map(|(link, _)| *link).collect();
     if !failed.is_empty() {
-        // A bound for the links that are loaded.
+        // Once more without them: rounds that were added for their sake may not be needed, and the bound is that of the others.
         failed.into_iter().for_each(|link| demand.lost[link as usize] = Some(Why::NotFound));
-        cover.at_least = bound(&demand);
+        let at_least = bound(&demand);
+        let rounds = found(network, &demand, manner, at_least, wanted.seed);
+        let again = outcome(network, wanted, &demand, rounds, at_least);
+        let is_better = again.not_loaded.len() <= cover.not_loaded.len() && again.rounds.len() < cover.rounds.len();
+        if is_better {
+            cover = again;
+        }
+        cover.at_least = at_least;
     }
     cover
 }
 
 /// Searches with as many rounds as must be, then with one more each time.
 fn found(network: &Network, demand: &Demand, manner: Manner, at_least: u64, seed: u64) -> Vec<Vec<Flow>> {
-    let new = || State::new(network, demand, manner, at_least as usize);
-    let (mut regular, mut random) = (new(), new());
-    let order = search::order(&regular);
-    search::opposite(&mut regular, &order);
-    search::opposite(&mut random, &search::drawn(network.ends().len(), seed));
+    let start = |rounds: usize, order: &[u32]| {
+        let mut state = State::new(network, demand, manner, rounds);
+        search::opposite(&mut state, order);
+        state
+    };
+    let drawn = |rounds, turn| start(rounds, &search::drawn(network.ends().len(), seed.wrapping_add(turn)));
+    let (regular, random) = (start(at_least as usize, &search::order(network)), drawn(at_least as usize, 0));
     let mut state = if regular.cost <= random.cost { regular } else { random };
-    search::improve(&mut state, seed);
-    while state.cost > search::NOTHING {
+    loop {
+        search::improve(&mut state, seed);
+        for turn in 1..search::starts(demand) {
+            if state.cost <= search::NOTHING {
+                break;
+            }
+            let mut other = drawn(state.rounds(), turn);
+            search::improve(&mut other, seed.wrapping_add(turn));
+            if other.cost < state.cost {
+                state = other;
+            }
+        }
+        if state.cost <= search::NOTHING {
+            break;
+        }
         let mut more = state.with_one_more();
-        let turn = more.rounds() as u64;
-        search::improve(&mut more, seed.wrapping_add(turn));
+        search::improve(&mut more, seed.wrapping_add(1));
         // An empty round takes any flow: where it makes nothing better, no further one will.
         if more.cost > state.cost - search::NOTHING {
             break;

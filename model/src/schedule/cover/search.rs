@@ -8,23 +8,39 @@ use rand_chacha::{
 
 use super::{
     super::draw,
+    demand::Demand,
+    network::Network,
     state::{Flow, State},
 };
 
 /// Changes without a better state after which a round is added, for each link that can be loaded.
 const PATIENCE_PER_LINK: usize = 60;
 /// And in any case.
-const PATIENCE: usize = 5_000;
+const PATIENCE: usize = 1_000;
 /// One change in so many may make things worse, by 1 at most: leads out of dead ends.
 const WORSE: u64 = 400;
 
 /// Differences of cost below this are sums that round.
 pub(super) const NOTHING: f64 = 1e-6;
 
+/// Changes in vain that a number of rounds is worth in all, over several starts.
+const EFFORT: usize = 50_000;
+/// Most starts with one number of rounds.
+const MOST_STARTS: usize = 8;
+
+fn patience(demand: &Demand) -> usize {
+    PATIENCE + PATIENCE_PER_LINK * demand.links().count()
+}
+
+/// How often the search begins anew before it takes one more round: a small fabric is searched quickly, and is easily stuck.
+pub(super) fn starts(demand: &Demand) -> u64 {
+    (EFFORT / patience(demand)).clamp(1, MOST_STARTS) as u64
+}
+
 /// Changes pairs until nothing is wrong or the patience ends. Leaves the best state it saw.
 pub(super) fn improve(state: &mut State<'_>, seed: u64) {
     let mut rng = seeded(seed);
-    let patience = PATIENCE + PATIENCE_PER_LINK * state.demand.links().count();
+    let patience = patience(state.demand);
     let (mut best, mut kept, mut since) = (state.cost, None, 0_usize);
     while state.cost > NOTHING && since < patience {
         since += 1;
@@ -143,8 +159,7 @@ pub(super) fn opposite(state: &mut State<'_>, order: &[u32]) {
 
 /// All ends, near ones together: the leaves by the length of the way from the first of them, then from the first of the next. Below a leaf
 /// by the way that others take to them.
-pub(super) fn order(state: &State<'_>) -> Vec<u32> {
-    let network = state.network;
+pub(super) fn order(network: &Network) -> Vec<u32> {
     let mut left: Vec<u32> = (0..network.leaves() as u32).filter(|leaf| !network.below(*leaf).is_empty()).collect();
     let mut leaves = Vec::new();
     while let Some(&first) = left.first() {
