@@ -7,11 +7,11 @@ use rand_chacha::{
 };
 
 use super::{
-    super::draw,
     demand::Demand,
     network::Network,
     state::{Flow, State},
 };
+use crate::schedule::draw;
 
 /// Changes without a better state after which a round is added, for each link that can be loaded.
 const PATIENCE_PER_LINK: usize = 60;
