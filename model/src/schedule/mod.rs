@@ -12,6 +12,8 @@
 //! | `circle` | the circle method: every pair once |
 //! | `colour` | pairs in a given order, spread over rounds |
 //! | `draw` | the seeded choice of rounds |
+//! | [`cover`] | rounds that load every link between switches, port by port |
+//! | [`leaves`] | rounds of pairs below one leaf switch, and below different ones |
 //! | `at_once` | rounds whose flows share NICs on purpose |
 //! | `group` | groups of hosts and their ranks, for collectives |
 //! | `rails` | how many rails a host has, and which rails of a pair talk |
@@ -24,10 +26,12 @@ mod at_once;
 mod cases;
 mod circle;
 mod colour;
+pub mod cover;
 mod draw;
 mod effort;
 mod error;
 mod group;
+pub mod leaves;
 mod model;
 mod pattern;
 mod rails;

@@ -1,0 +1,122 @@
+//! What a choice of rounds has to know: NIC ports, the links between switches, and the way of every ordered pair.
+
+use std::ops::Range;
+
+/// An end of flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct End {
+    /// Number of its host.
+    pub host: u32,
+    /// Number of the switch it is plugged into, counted from 0 without large gaps; `None` where nobody knows.
+    pub leaf: Option<u32>,
+    /// Rate of its link in Gbit/s; `None` where nobody knows: it is then taken to be as fast as the links on the way.
+    pub rate_gbps: Option<f64>,
+}
+
+/// A link between two switches in one direction, by its number.
+pub type Link = u32;
+
+/// Ends, links and ways.
+///
+/// A forwarding table asks for the destination alone, so all ends of one leaf take the same way to an end elsewhere: ways are kept
+/// by leaf and destination.
+#[derive(Debug, Clone)]
+pub struct Network {
+    ends: Vec<End>,
+    /// Rates in Gbit/s by link.
+    rates: Vec<Option<f64>>,
+    below: Vec<Vec<u32>>,
+    /// By leaf and destination: where in `arena` the way is.
+    ways: Vec<Option<Range<u32>>>,
+    arena: Vec<Link>,
+    /// By leaf and destination: what the slowest link on the way and the destination carry.
+    most: Vec<f64>,
+}
+
+impl Network {
+    /// Asks `way` once for each leaf and each end below another leaf: the links between switches that a flow of any end of that
+    /// leaf passes to this end, or `None` if nobody knows. Links have the positions of their rates (Gbit/s) in `rates`; a way that
+    /// names others is unknown. Rates that no link can have (zero, negative, not finite) are unknown.
+    pub fn new(ends: Vec<End>, rates: Vec<Option<f64>>, mut way: impl FnMut(u32, usize) -> Option<Vec<Link>>) -> Self {
+        let real = |rate: Option<f64>| rate.filter(|rate| rate.is_finite() && *rate > 0.0);
+        let ends: Vec<End> = ends.into_iter().map(|end| End { rate_gbps: real(end.rate_gbps), ..end }).collect();
+        let rates: Vec<Option<f64>> = rates.into_iter().map(real).collect();
+        let leaves = ends.iter().filter_map(|end| end.leaf).max().map_or(0, |last| last as usize + 1);
+        let mut below = vec![Vec::new(); leaves];
+        for (number, end) in (0..).zip(&ends) {
+            if let Some(leaf) = end.leaf {
+                below[leaf as usize].push(number);
+            }
+        }
+        let mut network = Self { ends, rates, below, ways: Vec::new(), arena: Vec::new(), most: Vec::new() };
+        for leaf in 0..leaves {
+            for to in 0..network.ends.len() {
+                let far = network.ends[to].leaf.map(|far| far as usize);
+                let path = match far {
+                    _ if network.below[leaf].is_empty() => None,
+                    None => None,
+                    Some(far) if far == leaf => Some(Vec::new()),
+                    Some(_) => way(number(leaf), to),
+                };
+                network.add(to, path);
+            }
+        }
+        network
+    }
+
+    fn add(&mut self, to: usize, path: Option<Vec<Link>>) {
+        let path = path.filter(|path| path.iter().all(|link| (*link as usize) < self.rates.len()));
+        let start = number(self.arena.len());
+        let mut most = self.ends[to].rate_gbps.unwrap_or(f64::INFINITY);
+        for link in path.iter().flatten() {
+            most = most.min(self.rates[*link as usize].unwrap_or(f64::INFINITY));
+            self.arena.push(*link);
+        }
+        self.ways.push(path.map(|_| start..number(self.arena.len())));
+        self.most.push(most);
+    }
+
+    /// All ends.
+    pub fn ends(&self) -> &[End] {
+        &self.ends
+    }
+
+    /// Rates in Gbit/s of all links.
+    pub fn rates(&self) -> &[Option<f64>] {
+        &self.rates
+    }
+
+    /// How many leaves are counted.
+    pub(super) fn leaves(&self) -> usize {
+        self.below.len()
+    }
+
+    /// The ends below a leaf.
+    pub(super) fn below(&self, leaf: u32) -> &[u32] {
+        &self.below[leaf as usize]
+    }
+
+    /// The way from a leaf to an end.
+    pub(super) fn way(&self, leaf: u32, to: u32) -> Option<&[Link]> {
+        let range = self.ways[leaf as usize * self.ends.len() + to as usize].clone()?;
+        Some(&self.arena[range.start as usize..range.end as usize])
+    }
+
+    /// The links between switches that a flow passes: none for ends of one leaf; `None` where nobody knows.
+    pub fn path(&self, from: u32, to: u32) -> Option<&[Link]> {
+        self.way(self.ends[from as usize].leaf?, to)
+    }
+
+    /// What a flow carries alone, in Gbit/s: the slowest of its ends and links. 1 where no rate is known at all.
+    pub fn alone(&self, from: u32, to: u32) -> f64 {
+        let from = self.ends[from as usize];
+        let way = from.leaf.map_or(f64::INFINITY, |leaf| self.most[leaf as usize * self.ends.len() + to as usize]);
+        let rate = way.min(from.rate_gbps.unwrap_or(f64::INFINITY));
+        if rate.is_finite() { rate } else { 1.0 }
+    }
+}
+
+/// Ends and links count at most as many as a source may name.
+fn number(position: usize) -> u32 {
+    u32::try_from(position).unwrap_or(u32::MAX)
+}

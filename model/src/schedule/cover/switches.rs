@@ -1,0 +1,73 @@
+//! The network of a plan's topology.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::network::{End, Link, Network};
+use crate::topology::{
+    Fabric,
+    fabric::{Hop, Node, Route},
+};
+
+/// The links between switches and the ways over them.
+#[derive(Debug, Clone)]
+pub struct Switches {
+    /// For the choice of rounds; ends have the order in which they were given.
+    pub network: Network,
+    /// The hop of the fabric that each link is.
+    pub hops: Vec<Hop>,
+    /// Pairs of leaf and end whose way is not known.
+    pub open: Open,
+}
+
+/// Ways that are not known, counted by leaf and destination.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Open {
+    /// With several equal paths of which a hash or unread tables choose one, by the number of paths.
+    pub hashed: BTreeMap<usize, usize>,
+    /// Unknown for another reason, by the reason.
+    pub unknown: BTreeMap<String, usize>,
+}
+
+impl Switches {
+    /// The links of `fabric`, and the ways between `ends`: each a number of its host and its NIC port in the fabric, if known.
+    pub fn new(fabric: &Fabric, ends: &[(u32, Option<u32>)]) -> Self {
+        let is_between = |hop: &Hop| {
+            let (_, from, to) = fabric.hop(*hop);
+            matches!((from.node, to.node), (Node::Switch(_), Node::Switch(_)))
+        };
+        let count = u32::try_from(2 * fabric.links.len()).unwrap_or(u32::MAX);
+        let hops: Vec<Hop> = (0..count).filter(is_between).collect();
+        let links: HashMap<Hop, Link> = hops.iter().copied().zip(0..).collect();
+        let rates = hops.iter().map(|hop| fabric.hop(*hop).0.rate_gbps).collect();
+        let mut leaves: HashMap<u32, u32> = HashMap::new();
+        let mut first: Vec<u32> = Vec::new();
+        let known = |&(host, nic): &(u32, Option<u32>)| {
+            let plugged = nic.and_then(|nic| Some((nic, fabric.leaf(nic)?)));
+            let leaf = plugged.map(|(nic, (_, switch))| {
+                *leaves.entry(switch).or_insert_with(|| {
+                    first.push(nic);
+                    (first.len() - 1) as u32
+                })
+            });
+            let rate_gbps = plugged.and_then(|(_, (link, _))| fabric.links[link as usize].rate_gbps);
+            End { host, leaf, rate_gbps }
+        };
+        let places: Vec<End> = ends.iter().map(known).collect();
+        let mut open = Open::default();
+        let network = Network::new(places, rates, |leaf, to| {
+            // The first end of a leaf speaks for all: tables ask for the destination alone.
+            match fabric.route(first[leaf as usize], ends[to].1?) {
+                Route::Known(path) => Some(path.iter().filter_map(|hop| links.get(hop).copied()).collect()),
+                Route::OneOf(paths) => {
+                    *open.hashed.entry(paths.len()).or_default() += 1;
+                    None
+                }
+                Route::Unknown(why) => {
+                    *open.unknown.entry(why).or_default() += 1;
+                    None
+                }
+            }
+        });
+        Self { network, hops, open }
+    }
+}

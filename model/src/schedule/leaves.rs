@@ -1,0 +1,222 @@
+//! Rounds of pairs below one leaf switch, and of pairs below different ones.
+
+use super::{circle, draw};
+
+/// An end of pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Number of its host.
+    pub host: u32,
+    /// Number of the leaf switch that it is plugged into; `None` where nobody knows.
+    pub leaf: Option<u32>,
+}
+
+/// Rounds, and who is in none of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Paired {
+    /// Pairs of ends by their positions, sender first. In a round no end is in two pairs.
+    pub rounds: Vec<Vec<(u32, u32)>>,
+    /// Ends whose leaf nobody knows.
+    pub unplaced: Vec<u32>,
+    /// Ends with a known leaf and no partner.
+    pub alone: Vec<u32>,
+    /// Pairs of leaves that are in no round.
+    pub leaves_apart: usize,
+}
+
+/// The ends below each leaf, in the order in which the leaves first appear; and those without.
+fn by_leaf(places: &[Place]) -> (Vec<Vec<u32>>, Vec<u32>) {
+    let (mut leaves, mut unplaced): (Vec<(u32, Vec<u32>)>, Vec<u32>) = Default::default();
+    let mut known = std::collections::HashMap::new();
+    for (end, place) in (0..).zip(places) {
+        let Some(leaf) = place.leaf else {
+            unplaced.push(end);
+            continue;
+        };
+        let at = *known.entry(leaf).or_insert_with(|| {
+            leaves.push((leaf, Vec::new()));
+            leaves.len() - 1
+        });
+        leaves[at].1.push(end);
+    }
+    (leaves.into_iter().map(|(_, ends)| ends).collect(), unplaced)
+}
+
+/// Every end with the others below its leaf: a tournament by the circle method at every leaf, all at the same time; this many of its
+/// rounds drawn by the seed, or all of them. Ends of one host are not paired. The ends change roles in every other round.
+pub fn same_leaf(places: &[Place], rounds: Option<u32>, seed: u64) -> Paired {
+    let (leaves, unplaced) = by_leaf(places);
+    let mut paired = Paired { unplaced, ..Paired::default() };
+    for ends in &leaves {
+        let all = circle::rounds(ends.len());
+        let chosen = match rounds {
+            Some(wanted) => draw::distinct(all, wanted as usize, seed),
+            None => (0..all).collect(),
+        };
+        for (number, round) in chosen.into_iter().enumerate() {
+            if paired.rounds.len() <= number {
+                paired.rounds.push(Vec::new());
+            }
+            let pairs = circle::round(ends.len(), round).map(|(a, b)| (ends[a], ends[b]));
+            let apart = pairs.filter(|&(a, b)| places[a as usize].host != places[b as usize].host);
+            paired.rounds[number].extend(apart.map(|(a, b)| if number.is_multiple_of(2) { (a, b) } else { (b, a) }));
+        }
+    }
+    paired.finish(places)
+}
+
+/// Every end with partners below other leaves: as many rounds as it takes until all pairs of leaves that `connected` joins have met and
+/// every end has had a partner, or this many rounds. A leaf meets as many others in a round as it has ends; what ends are then left
+/// meet further ones. Which ends of two leaves meet is drawn by the seed and changes from round to round, and so do the roles.
+pub fn cross_leaf(places: &[Place], rounds: Option<u32>, seed: u64, connected: impl Fn(u32, u32) -> bool) -> Paired {
+    let (leaves, unplaced) = by_leaf(places);
+    let mut table = Table::new(places, &leaves, seed);
+    let mut meetings: Vec<Meeting> = (0..circle::rounds(leaves.len()))
+        .flat_map(|round| circle::round(leaves.len(), round).collect::<Vec<_>>())
+        .filter(|&(a, b)| connected(leaf_of(places, &leaves[a]), leaf_of(places, &leaves[b])))
+        .map(|(a, b)| Meeting { leaves: (a, b), times: 0, closed: false })
+        .collect();
+    let mut paired = Paired { unplaced, ..Paired::default() };
+    // Each round is the first one for two leaves or for an end: this many are always enough.
+    let most = rounds.map_or(meetings.len() + places.len(), |rounds| rounds as usize);
+    while paired.rounds.len() < most {
+        let settled = |meeting: &Meeting| meeting.times > 0 || meeting.closed;
+        if rounds.is_none() && meetings.iter().all(settled) && !table.has_idle(&meetings) {
+            break;
+        }
+        let number = paired.rounds.len();
+        let round = table.round(&mut meetings, number);
+        if round.is_empty() {
+            break;
+        }
+        paired.rounds.push(round);
+    }
+    paired.leaves_apart =
+        leaves.len() * leaves.len().saturating_sub(1) / 2 - meetings.iter().filter(|meeting| meeting.times > 0).count();
+    paired.finish(places)
+}
+
+fn leaf_of(places: &[Place], ends: &[u32]) -> u32 {
+    ends.first().and_then(|end| places[*end as usize].leaf).unwrap_or_default()
+}
+
+impl Paired {
+    fn finish(mut self, places: &[Place]) -> Self {
+        self.rounds.retain(|round| !round.is_empty());
+        let mut has_partner = vec![false; places.len()];
+        self.rounds.iter().flatten().for_each(|&(a, b)| {
+            has_partner[a as usize] = true;
+            has_partner[b as usize] = true;
+        });
+        let alone = (0..).zip(places).filter(|&(end, place)| place.leaf.is_some() && !has_partner[end as usize]);
+        self.alone = alone.map(|(end, _)| end).collect();
+        self
+    }
+}
+
+/// Two leaves that can meet.
+struct Meeting {
+    leaves: (usize, usize),
+    /// Pairs of their ends so far.
+    times: u32,
+    /// They have no two ends of different hosts.
+    closed: bool,
+}
+
+/// The ends of each leaf, those first that have had the fewest partners.
+struct Table<'p> {
+    places: &'p [Place],
+    /// By leaf: ends in a drawn order.
+    ends: Vec<Vec<u32>>,
+    /// Partners that each end has had, and whether it has one in this round.
+    partners: Vec<u32>,
+    taken: Vec<bool>,
+    /// Ends of each leaf, and of all, that have no partner in this round.
+    free: Vec<usize>,
+    left: usize,
+}
+
+impl<'p> Table<'p> {
+    fn new(places: &'p [Place], leaves: &[Vec<u32>], seed: u64) -> Self {
+        let drawn = |(number, ends): (u64, &Vec<u32>)| {
+            let order = draw::distinct(ends.len(), ends.len(), seed.wrapping_add(number));
+            order.into_iter().map(|place| ends[place]).collect()
+        };
+        let ends = (0..).zip(leaves).map(drawn).collect();
+        let (partners, taken) = (vec![0; places.len()], vec![false; places.len()]);
+        Self { places, ends, partners, taken, free: Vec::new(), left: 0 }
+    }
+
+    /// Whether an end without a partner so far can have one.
+    fn has_idle(&self, meetings: &[Meeting]) -> bool {
+        let idle = |leaf: usize| self.ends[leaf].iter().any(|end| self.partners[*end as usize] == 0);
+        let fits = |(a, b): (usize, usize)| {
+            let other = |x: &u32, y: &u32| self.places[*x as usize].host != self.places[*y as usize].host;
+            let new = |x: &u32| self.partners[*x as usize] == 0;
+            self.ends[a].iter().any(|x| self.ends[b].iter().any(|y| (new(x) || new(y)) && other(x, y)))
+        };
+        meetings.iter().any(|meeting| {
+            let (a, b) = meeting.leaves;
+            (idle(a) || idle(b)) && fits((a, b))
+        })
+    }
+
+    /// The next round: first leaves that have not met, then all others in turn, as long as two of them have an end left.
+    fn round(&mut self, meetings: &mut [Meeting], number: usize) -> Vec<(u32, u32)> {
+        self.taken.fill(false);
+        self.free = self.ends.iter().map(Vec::len).collect();
+        self.left = self.free.iter().sum();
+        let mut round = Vec::new();
+        let mut order: Vec<usize> = (0..meetings.len()).collect();
+        loop {
+            let before = round.len();
+            order.sort_by_key(|place| meetings[*place].times);
+            for &place in &order {
+                if self.left < 2 {
+                    return round;
+                }
+                let meeting = &mut meetings[place];
+                if let Some((a, b)) = self.pair(meeting.leaves) {
+                    self.free[meeting.leaves.0] -= 1;
+                    self.free[meeting.leaves.1] -= 1;
+                    self.left -= 2;
+                    for end in [a, b] {
+                        self.partners[end as usize] += 1;
+                        self.taken[end as usize] = true;
+                    }
+                    meeting.times += 1;
+                    round.push(if number.is_multiple_of(2) { (a, b) } else { (b, a) });
+                } else if meeting.times == 0 && self.never(meeting.leaves) {
+                    meeting.closed = true;
+                }
+            }
+            if round.len() == before {
+                return round;
+            }
+        }
+    }
+
+    /// Two free ends of different hosts, those with the fewest partners.
+    fn pair(&self, (a, b): (usize, usize)) -> Option<(u32, u32)> {
+        if self.free[a] == 0 || self.free[b] == 0 {
+            return None;
+        }
+        let free = |leaf: usize| {
+            let mut free: Vec<u32> = self.ends[leaf].iter().copied().filter(|end| !self.taken[*end as usize]).collect();
+            free.sort_by_key(|end| self.partners[*end as usize]);
+            free
+        };
+        let (left, right) = (free(a), free(b));
+        let host = |end: u32| self.places[end as usize].host;
+        left.iter().find_map(|&x| right.iter().find(|y| host(**y) != host(x)).map(|&y| (x, y)))
+    }
+
+    /// Whether two leaves have no ends of different hosts.
+    fn never(&self, (a, b): (usize, usize)) -> bool {
+        let host = |end: &u32| self.places[*end as usize].host;
+        self.ends[a].iter().all(|x| self.ends[b].iter().all(|y| host(x) == host(y)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
