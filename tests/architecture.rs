@@ -27,7 +27,7 @@ const PLACES: &[(&str, &[&str])] = &[
     ("polars", &["src/analysis/frame"]),
     ("plotters", &["src/report/chart"]),
     ("minijinja", &["src/report/html"]),
-    ("flate2", &["src/kit/archive"]),
+    ("flate2", &["src/kit/archive", "src/cluster/binary.rs"]),
     ("quick_junit", &["src/report/junit"]),
     ("indicatif", &["src/run/progress.rs"]),
     ("openssh", &["src/cluster/launcher/ssh"]),

@@ -43,7 +43,7 @@ pub struct Finding {
     /// Whether a value that the plan wants could not be read: nobody knows whether something is wrong.
     #[serde(default)]
     pub unread: bool,
-    /// Hosts it is about, in the plan's order.
+    /// Hosts it is about, in the plan's order; none where it is about switches.
     pub hosts: Vec<String>,
     /// Devices it is about, as plans name them; empty if it is about whole hosts.
     pub devices: Vec<String>,
@@ -87,6 +87,11 @@ impl Found {
             meaning: None,
             remedy,
         }
+    }
+
+    /// Something about the fabric, and about no host.
+    pub fn fabric(severity: Severity, what: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
+        Self::host(severity, "", what, remedy)
     }
 
     /// Says that it is about one device.

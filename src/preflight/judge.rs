@@ -66,7 +66,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
             severity,
             waived,
             unread,
-            hosts: hosts.into_iter().collect(),
+            hosts: hosts.into_iter().filter(|host| !host.is_empty()).collect(),
             what: if devices.is_empty() { what } else { format!("{place}: {what}") },
             devices,
             observed,

@@ -9,6 +9,7 @@ use railgauge_wire::{
 
 use super::*;
 
+mod cabling;
 mod containers;
 
 /// A RoCE host as it should be.

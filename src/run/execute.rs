@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::{
     aside::aside,
     confirm::FollowUp,
-    gpus,
+    fabric, gpus,
     hosts::{self, Hosts},
     measure::copies,
     rails, rounds,
@@ -162,7 +162,9 @@ fn remark(plan: &Plan, hosts: &Hosts, spine: &Spine) {
     let cluster = Cluster { facts: hosts.facts.clone(), clocks: hosts.walls.clone() };
     for finding in preflight::judge(plan, &cluster).into_iter().filter(|f| f.severity > Severity::Notice) {
         let text = format!("{} [{}]: {}; remedy: {}", finding.what, finding.check, finding.meaning, finding.remedy);
-        for host in finding.hosts {
+        // What is about switches is about no host.
+        let hosts = if finding.hosts.is_empty() { vec![String::new()] } else { finding.hosts };
+        for host in hosts {
             spine.emit(Event::Note { host, text: text.clone() });
         }
     }
@@ -177,6 +179,7 @@ fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -
     for host in &plan.hosts {
         if let Some(facts) = facts.get(&host.name) {
             inventory.set_distances(&host.name, gpus::distances(host, facts));
+            fabric::place(&mut inventory, host, facts);
         }
     }
     let schedule = schedule(plan, &inventory)?;
@@ -188,7 +191,12 @@ fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -
         let test = plan.tests.get(round.test)?.name.clone();
         Some(Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
     };
-    Ok(schedule.cases().filter_map(case).collect())
+    let cases: Vec<Case> = schedule.cases().filter_map(case).collect();
+    let routes = fabric::routes(&inventory, &cases);
+    if !routes.is_empty() {
+        spine.emit(Event::Routes { routes });
+    }
+    Ok(cases)
 }
 
 /// Writes what every host is; hosts that are not up this time keep what an earlier process found.

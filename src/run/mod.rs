@@ -13,6 +13,7 @@
 //! | `raw` | the files that facts and counters are made of, page by page |
 //! | `clocks` | clocks of the hosts against the controller's |
 //! | `rails`, `gpus` | which devices the rails of a host are, which GPU an end of a pair uses |
+//! | `fabric` | where rails are in the plan's topology, and which ways flows take |
 //! | [`links`] | what to open for a flow, and which links stay warm |
 //! | `failures` | failures that are made where agents are asked |
 //! | `configure` | commands of the plan that change the cluster for a test, and take that back |
@@ -28,6 +29,7 @@ mod configure;
 pub mod confirm;
 pub(crate) mod contact;
 pub mod execute;
+mod fabric;
 mod failures;
 mod gpus;
 pub(crate) mod hosts;

@@ -105,6 +105,7 @@ impl Progress {
             Event::Configured { failure: None, .. }
             | Event::Started { .. }
             | Event::Stages(_)
+            | Event::Routes { .. }
             | Event::Prevented { .. }
             | Event::Resumed { .. } => {}
         }

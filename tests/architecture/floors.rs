@@ -45,6 +45,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "clocks",
             "rails",
             "gpus",
+            "fabric",
             "links",
             "hosts",
             "configure",

@@ -33,6 +33,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         qps: vec![1],
         threads: 1,
         bidirectional: false,
+        links_covered: None,
         pattern: scenario.pattern.clone().unwrap_or(Pattern::Tournament),
         rails: if scenario.crossed.is_some() { Rails::Crossed } else { Rails::Aligned },
         hosts: hosts.clone(),
@@ -93,6 +94,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     };
     Plan {
         subset: None,
+        topology: None,
         pods: None,
         localise: Default::default(),
         preflight: Default::default(),

@@ -11,7 +11,7 @@ use railgauge_wire::{
     link::WriteOrder,
     measure::{Latency, Measurement},
     step::Checked,
-    terms::{Carrier, GpuPath, LinkLayer},
+    terms::{Carrier, GpuPath, LinkLayer, Transport},
     unit::{GigabitsPerSecond, Nanoseconds, NanosecondsI64},
 };
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     journal::stages::Stages,
     plan::Plan,
-    schedule::{Cell, Flow},
+    schedule::{Cell, Flow, Port},
+    topology::fabric::Hop,
 };
 
 /// Version of the journal's lines. A reader refuses lines of another version.
@@ -80,6 +81,11 @@ pub enum Event {
     Planned {
         /// The cases.
         cases: Vec<Case>,
+    },
+    /// The ways through the fabric that the forwarding tables of its switches give to the planned flows of pairs.
+    Routes {
+        /// One for each pair of ends on each transport.
+        routes: Vec<FlowRoute>,
     },
     /// Further cases, which settle what the tests left open. They are no part of the tests; their numbers go on behind
     /// the planned ones, and each is measured once.
@@ -159,6 +165,19 @@ pub struct Case {
     pub flow: Flow,
     /// What is measured.
     pub cell: Cell,
+}
+
+/// The way of a flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowRoute {
+    /// What carries it; rails are counted by transport.
+    pub transport: Transport,
+    /// The sending end.
+    pub from: Port,
+    /// The receiving end.
+    pub to: Port,
+    /// Links and their directions in the fabric that the plan's sources make: see [`crate::topology::fabric::Hop`].
+    pub path: Vec<Hop>,
 }
 
 /// What came of one try of one case.

@@ -8,6 +8,7 @@ macro_rules! checks {
         $use! {
             acs = "acs",
             bond = "bond",
+            cabling = "cabling",
             clock = "clock",
             clock_source = "clock-source",
             cpu_mask = "cpu-mask",

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::baseline::Baseline;
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
 pub use super::subset::{LeftOut, Subset};
+use crate::topology::told::Told;
 
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct Plan {
     pub hosts: Vec<Host>,
     /// Named groups: host names in the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// What is known of switches and cables; `None` where the plan names no source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
     /// How bad parts are looked for.
     #[serde(default)]
     pub localise: Localise,
@@ -59,6 +63,13 @@ pub struct Plan {
     /// Tests that are measured in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interleave: Vec<Interleave>,
+}
+
+/// What is known of switches and cables.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Topology {
+    /// What each source says, in the order in which they are joined.
+    pub told: Vec<Told>,
 }
 
 /// Pods in place of names of hosts.
@@ -247,6 +258,9 @@ pub struct Test {
     pub bidirectional: bool,
     /// Which hosts send to which.
     pub pattern: Pattern,
+    /// Share of the links between switches that the flows must load, in percent; `None` if nothing is demanded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links_covered: Option<f64>,
     /// Which rails.
     pub rails: Rails,
     /// Hosts that take part, in the plan's order.
@@ -362,6 +376,20 @@ pub enum Pattern {
     Pairs(Vec<(String, String)>),
     /// Flows that run at the same time whatever they share.
     AtOnce(AtOnce),
+    /// Pairs that are chosen by where their ends are in the plan's topology.
+    Fabric(OnFabric),
+}
+
+/// Patterns that need to know the switches.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFabric {
+    /// NIC ports below one leaf switch with each other: this many rounds, all pairs if `None`.
+    SameLeaf(Option<u32>),
+    /// NIC ports below different leaf switches: this many rounds, as many as let every two leaves meet if `None`.
+    CrossLeaf(Option<u32>),
+    /// The fewest rounds found in which every switch link is loaded to this many percent of its rate.
+    CoverLinks(f64),
 }
 
 /// Patterns whose flows run at the same time and share NICs on purpose.

@@ -15,6 +15,7 @@ use super::{
     read::{Book, Table},
     subset::Chosen,
     test_table::{self, DEFAULTS, TEST},
+    topology::{self, TOPOLOGY},
 };
 
 /// Keys of the top of the file.
@@ -46,6 +47,12 @@ pub static PLAN: Section = Section {
         ),
         key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
         key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
+        key(
+            "topology",
+            Shape::Table(&TOPOLOGY),
+            Preset::Words("nothing is known of switches"),
+            "What is known of the switches and cables.",
+        ),
         key(
             "localise",
             Shape::Table(&LOCALISE),
@@ -98,6 +105,8 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     if hosts.sound {
         launch.via.way().judge(&launch_table, &hosts.list);
     }
+    hosts.topology = topology::read(&top, &hosts.list);
+    topology::leaves(&mut hosts);
     let (mut tests, left_out) = test_table::read(&top, &hosts, chosen);
     if let Some(repeats) = chosen.and_then(|chosen| chosen.repeats) {
         tests.iter_mut().for_each(|test| test.repeats = repeats);
@@ -128,6 +137,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         pods: hosts.pods,
         hosts: hosts.list,
         groups: hosts.groups,
+        topology: hosts.topology,
         localise,
         preflight: preflight::read(&top),
         baseline,

@@ -1,20 +1,26 @@
 //! `[topology]`: what is known of switches and cables.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::{
     format::{Preset, Section, Shape, key},
-    grammar::hostlist::expand,
+    grammar::{hostlist::expand, quantity},
+    hosts::Hosts,
     mistakes::Mistake,
-    model::Topology,
+    model::{Host, Topology},
     read::{At, Table, Words, file, texts_of},
 };
 use crate::{
     border::text::path_text,
     topology::{
-        ibnetdiscover, lldp, slurm,
+        Fabric, Unread,
+        ibnetdiscover::{self, read_routes},
+        lldp, slurm,
         told::{Cable, Device, Nic, Plug, Switch, Told},
         topograph,
     },
@@ -22,6 +28,9 @@ use crate::{
 
 /// Largest file that describes a fabric: the forwarding tables of some 500 switches to 16,000 ports.
 const LARGEST: Bytes = Bytes::from_mib(512);
+
+/// The source that the plan itself is.
+const OWN: &str = "the plan";
 
 /// Keys of `[topology]`.
 pub static TOPOLOGY: Section = Section {
@@ -53,7 +62,12 @@ pub static TOPOLOGY: Section = Section {
             "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: \
              at which port of which leaf switch each NIC is.",
         ),
-        key("topograph", Shape::Path, Preset::Words("none"), "File with the topology that NVIDIA topograph wrote, as JSON."),
+        key(
+            "topograph",
+            Shape::Path,
+            Preset::Words("none"),
+            "File with the topology that NVIDIA topograph wrote, as JSON.",
+        ),
         key(
             "cables",
             Shape::Pairs,
@@ -61,15 +75,23 @@ pub static TOPOLOGY: Section = Section {
             "Cables in the plan itself: hosts as `gpu[001-016]` or `gpu001 mlx5_3`, switches as `leaf1`, or `leaf1:7` \
              with the port. A name that is no host of the plan is a switch.",
         ),
+        key(
+            "link_rate",
+            Shape::Quantity,
+            Preset::Words("not known"),
+            "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches of which slurm or topograph \
+             tell may stand for several cables, and keep an unknown rate.",
+        ),
     ],
 };
 
 /// What a reader makes of a text.
-type Reader = fn(&str) -> Result<Told, String>;
+type Reader = fn(&str) -> Result<Told, Unread>;
 
 /// Reads the table; `None` where there is none. What is wrong in a file is said with its line.
-pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
+pub fn read(top: &Table<'_>, hosts: &[Host]) -> Option<Topology> {
     top.written("topology")?;
+    let hosts: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
     let table = top.table("topology");
     let mut told = Vec::new();
     for (name, reader) in READERS {
@@ -78,19 +100,29 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
         }
     }
     if let Some(directory) = table.path("lldp") {
-        told.extend(from_directory(&table, &directory, hosts));
+        told.extend(from_directory(&table, &directory, &hosts));
     }
-    told.extend(cables(&table, hosts));
-    if told.is_empty() && table.written("cables").is_none() && READERS.iter().all(|(name, _)| table.written(name).is_none()) && table.written("lldp").is_none() {
+    told.extend(cables(&table, &hosts));
+    let rate = table.parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
+    if let Some(rate) = rate {
+        told.iter_mut().for_each(|told| give_rates(told, rate.value));
+    }
+    if told.is_empty()
+        && table.written("cables").is_none()
+        && READERS.iter().all(|(name, _)| table.written(name).is_none())
+        && table.written("lldp").is_none()
+    {
         let mistake = Mistake::at(table.span.clone(), "[topology] names no source");
-        table.book.add(mistake.help("for example ibnetdiscover = \"fabric.txt\", or slurm = \"/etc/slurm/topology.conf\""));
+        table
+            .book
+            .add(mistake.help("for example ibnetdiscover = \"fabric.txt\", or slurm = \"/etc/slurm/topology.conf\""));
     }
     Some(Topology { told })
 }
 
 const READERS: &[(&str, Reader)] = &[
     ("ibnetdiscover", ibnetdiscover::read),
-    ("lfts", ibnetdiscover::read_routes),
+    ("lfts", read_routes),
     ("slurm", slurm::read),
     ("topograph", topograph::read),
 ];
@@ -102,7 +134,12 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
     };
     let text = match file::read_up_to(&path.value, LARGEST) {
         Ok(text) => text,
-        Err(fault) => return wrong(format!("the file of `{name}` {fault}"), "a relative path is relative to the plan's directory"),
+        Err(fault) => {
+            return wrong(
+                format!("the file of `{name}` {fault}"),
+                "a relative path is relative to the plan's directory",
+            );
+        }
     };
     match reader(&text) {
         Ok(mut told) => {
@@ -110,6 +147,18 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
             Some(told)
         }
         Err(why) => wrong(format!("{}: {why}", path_text(&path.value)), "give the whole output of the tool, unchanged"),
+    }
+}
+
+/// Gives cables a rate that have none.
+fn give_rates(told: &mut Told, rate: f64) {
+    let own = told.source == OWN;
+    for cable in &mut told.cables {
+        let coarse =
+            [&cable.a, &cable.b].iter().all(|plug| matches!(plug.device, Device::Switch(_)) && plug.port.is_none());
+        if !coarse || own {
+            cable.rate_gbps.get_or_insert(rate);
+        }
     }
 }
 
@@ -131,7 +180,10 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
     }
     if !found {
         let what = format!("{} has no file HOST.json of a host of the plan", path_text(&directory.value));
-        table.book.add(Mistake::at(directory.span.clone(), what).help("write them with `lldpcli -f json show neighbors` on each host"));
+        table.book.add(
+            Mistake::at(directory.span.clone(), what)
+                .help("write them with `lldpcli -f json show neighbors` on each host"),
+        );
     }
     Some(all)
 }
@@ -143,21 +195,24 @@ fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> 
     };
     match file::read_up_to(&path.value, LARGEST) {
         Err(fault) => wrong(format!("the file {fault}")),
-        Ok(text) => lldp::read(&text, host).or_else(wrong_of(wrong)),
+        Ok(text) => lldp::read(&text, host).map_or_else(|why| wrong(why.to_string()), Some),
     }
 }
 
 /// The cables that the plan itself lists.
 fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
     let raw = table.raw("cables")?;
-    let mut told = Told { source: "the plan".into(), ..Told::default() };
+    let mut told = Told { source: OWN.into(), ..Told::default() };
     for pair in raw.value.as_array()? {
         let ends = texts_of(table.book, pair.get_ref(), pair.span());
         let [a, b] = ends.as_slice() else { continue };
         let read = |end: &Words| match plugs(&end.text, hosts) {
             Ok(plugs) => plugs,
             Err(wrong) => {
-                table.book.add(Mistake::at(end.span.clone(), wrong).help("for example [\"gpu001 mlx5_3\", \"leaf1:7\"]"));
+                table.book.add(
+                    Mistake::at(end.span.clone(), wrong.to_string())
+                        .help("for example [\"gpu001 mlx5_3\", \"leaf1:7\"]"),
+                );
                 Vec::new()
             }
         };
@@ -180,20 +235,41 @@ fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
 }
 
 /// What an end of a cable stands for.
-fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, String> {
+fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     let (names, device) = text.split_once(' ').map_or((text, None), |(names, device)| (names, Some(device.trim())));
     // `leaf1:7`; a hostlist has no colon.
     let (names, port) = names.split_once(':').map_or((names, None), |(names, port)| (names, Some(port)));
-    let names = expand(names).map_err(|wrong| wrong.message)?;
+    let names = expand(names).map_err(|wrong| Unread::Whole(wrong.message))?;
     let is_host = |name: &String| hosts.contains(name);
     let plug = |name: String| match (is_host(&name), device, port) {
-        (true, _, Some(_)) => Err(format!("{name} is a host: name its NIC as `{name} mlx5_0`")),
+        (true, _, Some(_)) => Err(Unread::Whole(format!("{name} is a host: name its NIC as `{name} mlx5_0`"))),
         (true, device, None) => Ok(Plug {
             device: Device::Nic(Nic { host: Some(name), device: device.map(str::to_owned), ..Nic::default() }),
             port: None,
         }),
-        (false, Some(_), _) => Err(format!("{name} is no host of the plan, and a switch has ports, not NICs")),
+        (false, Some(_), _) => {
+            Err(Unread::Whole(format!("{name} is no host of the plan, and a switch has ports, not NICs")))
+        }
         (false, None, port) => Ok(Plug { device: Device::Switch(name), port: port.map(str::to_owned) }),
     };
     names.into_iter().map(plug).collect()
+}
+
+/// Adds a group for each leaf switch that has some of the hosts below it, and not all, where every host is below one. What the plan
+/// calls a group stays.
+pub fn leaves(hosts: &mut Hosts) {
+    let Some(topology) = &hosts.topology else { return };
+    let fabric = Fabric::join(&topology.told);
+    let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for host in &hosts.list {
+        let leaves = fabric.leaves_of(&[&host.name, &host.address]);
+        let [leaf] = leaves.as_slice() else { return };
+        members.entry(fabric.switches[*leaf as usize].name.clone()).or_default().push(host.name.clone());
+    }
+    for (name, members) in members {
+        let tells = members.len() < hosts.list.len();
+        if tells && !hosts.position.contains_key(&name) && !hosts.groups.contains_key(&name) {
+            hosts.groups.insert(name, members);
+        }
+    }
 }

@@ -15,6 +15,9 @@
 //! | [`cover`] | rounds that load every link between switches, port by port |
 //! | [`leaves`] | rounds of pairs below one leaf switch, and below different ones |
 //! | `at_once` | rounds whose flows share NICs on purpose |
+//! | `on_fabric` | pairs that are chosen by where their ends are in the fabric |
+//! | [`leaves`] | rounds of ports below one leaf switch, and below different ones |
+//! | [`cover`] | rounds that load the links between switches |
 //! | `group` | groups of hosts and their ranks, for collectives |
 //! | `rails` | how many rails a host has, and which rails of a pair talk |
 //! | `cases` | the numbering of cases |
@@ -33,6 +36,7 @@ mod error;
 mod group;
 pub mod leaves;
 mod model;
+mod on_fabric;
 mod pattern;
 mod rails;
 #[cfg(test)]
@@ -46,7 +50,10 @@ pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;
 
-use crate::plan::{Plan, limits, model::Rails};
+use crate::plan::{
+    Plan, limits,
+    model::{Pattern, Rails},
+};
 
 /// Everything a run of `plan` will do, in order. The same plan, seed and rails give the same schedule.
 ///
@@ -91,6 +98,18 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
             return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
         }
         let mut notes = Vec::new();
+        if let Pattern::Fabric(pattern) = &test.pattern {
+            let members: Vec<Arc<str>> =
+                directory.members(test).into_iter().filter_map(|host| names.get(host as usize).cloned()).collect();
+            let seed = pattern::Draw::of(plan).seed(1);
+            let rounds = on_fabric::rounds(test, pattern, inventory, &members, seed, &mut notes)?;
+            amount = amount.saturating_add((rounds.iter().map(Vec::len).sum::<usize>() as u128).saturating_mul(each));
+            bounded(amount)?;
+            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
+            schedule.cells.push(model::cells(test));
+            schedule.notes.extend(notes.into_iter().map(|text| Note { test: index, text }));
+            continue;
+        }
         let pairs = pattern::rounds(test, &directory, pattern::Draw::of(plan), &mut notes)?;
         let counts = inventory.counts(plan, test.transport);
         rails::note_differences(test, &directory, &counts, &names, &mut notes);

@@ -36,7 +36,7 @@ impl Draw {
     }
 
     /// The seed of this many draws, none of which another turn makes.
-    fn seed(self, draws: u32) -> u64 {
+    pub(super) fn seed(self, draws: u32) -> u64 {
         self.seed.wrapping_add(self.turn.unwrap_or_default().wrapping_mul(u64::from(draws)))
     }
 }
@@ -165,6 +165,8 @@ pub(super) fn rounds(
             }
             colour::first_fit(wanted.into_iter(), all)
         }
+        // Chosen port by port, not host by host: see `on_fabric`.
+        Pattern::Fabric(_) => Vec::new(),
         Pattern::AtOnce(AtOnce::Incast(one)) => at_once::incast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::Outcast(one)) => at_once::outcast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::AllToAll) => vec![at_once::all_to_all(&hosts)],

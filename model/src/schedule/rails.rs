@@ -11,9 +11,12 @@ use super::{
     Flow, Port,
     pattern::{Directory, Pair},
 };
-use crate::plan::{
-    Plan,
-    model::{Host, Rails, Test},
+use crate::{
+    plan::{
+        Plan,
+        model::{Host, Rails, Test},
+    },
+    topology::{Fabric, attach::nic_of},
 };
 
 /// How many rails every host has on every fabric, as far as it is known.
@@ -27,6 +30,10 @@ pub struct Inventory {
     told: HashMap<Transport, String>,
     /// Distances of the GPUs from the RDMA device of each rail.
     distances: HashMap<String, Vec<BTreeSet<Distance>>>,
+    /// What the plan's sources make of the switches.
+    fabric: Option<Arc<Fabric>>,
+    /// The place of each rail in it.
+    places: HashMap<Transport, HashMap<String, Vec<Option<u32>>>>,
 }
 
 impl Inventory {
@@ -40,6 +47,7 @@ impl Inventory {
                 }
             }
         }
+        inventory.join(plan);
         inventory
     }
 
@@ -70,6 +78,39 @@ impl Inventory {
     /// The rails of `host` on `fabric`, if known.
     pub fn get(&self, host: &str, transport: Transport) -> Option<u32> {
         self.known.get(&transport)?.get(host).copied()
+    }
+
+    /// Joins the plan's topology, and places rails as far as names alone tell: the devices that the plan lists, else all NIC ports
+    /// that the sources know of a host, in their order.
+    fn join(&mut self, plan: &Plan) {
+        let Some(topology) = &plan.topology else { return };
+        let fabric = Arc::new(Fabric::join(&topology.told));
+        for host in &plan.hosts {
+            let names = [host.name.as_str(), host.address.as_str()];
+            for (transport, devices) in [(Transport::Verbs, &host.devices), (Transport::Tcp, &host.tcp)] {
+                let places = match devices.is_empty() {
+                    true => fabric.of_host(&names).into_iter().map(Some).collect(),
+                    false => devices.iter().map(|device| nic_of(&fabric, &names, Some(device), None)).collect(),
+                };
+                self.place(&host.name, transport, places);
+            }
+        }
+        self.fabric = Some(fabric);
+    }
+
+    /// What the plan's sources make of the switches.
+    pub const fn fabric(&self) -> Option<&Arc<Fabric>> {
+        self.fabric.as_ref()
+    }
+
+    /// Says which NIC ports of the fabric the rails of `host` are, as far as they are known.
+    pub fn place(&mut self, host: &str, transport: Transport, places: Vec<Option<u32>>) {
+        self.places.entry(transport).or_default().insert(host.to_owned(), places);
+    }
+
+    /// The NIC ports of the fabric that the rails of `host` are.
+    pub fn places(&self, host: &str, transport: Transport) -> &[Option<u32>] {
+        self.places.get(&transport).and_then(|hosts| hosts.get(host)).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Says how far the GPUs of `host` are from the RDMA device of each of its rails.

@@ -1,10 +1,10 @@
 //! What all sources say, joined: a graph of NIC ports, switches and links.
 
-use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry};
 
 use super::{
     join::{self, At, Joined},
-    same_host,
+    same_host, short,
     told::{Nic, Switch, SwitchKey, Told},
 };
 
@@ -20,6 +20,10 @@ pub struct Fabric {
     /// The links at each switch, and the link of each NIC port.
     at_switch: Vec<Vec<u32>>,
     at_nic: Vec<u32>,
+    by_host: HashMap<String, Vec<u32>>,
+    /// The hop that leaves a switch by a port, for ports that are numbers, as those of forwarding tables are.
+    by_port: HashMap<(u32, u32), Hop>,
+    by_guid: HashMap<String, Vec<u32>>,
 }
 
 /// A switch and where it stands.
@@ -114,6 +118,11 @@ impl Fabric {
         self.links.is_empty()
     }
 
+    /// Whether forwarding tables of any switch are known.
+    pub fn has_tables(&self) -> bool {
+        self.switches.iter().any(|place| !place.routes.is_empty())
+    }
+
     fn add_switches<'t>(&mut self, told: &'t [Told]) -> HashMap<&'t str, u32> {
         let (mut keys, mut names): (HashMap<&str, u32>, HashMap<&str, u32>) = Default::default();
         for (key, switch) in told.iter().flat_map(|told| &told.switches) {
@@ -138,10 +147,23 @@ impl Fabric {
     fn index(&mut self) {
         self.at_switch = vec![Vec::new(); self.switches.len()];
         self.at_nic = vec![u32::MAX; self.nics.len()];
+        for (place, nic) in (0..).zip(&self.nics) {
+            if let Some(host) = &nic.host {
+                self.by_host.entry(short(host)).or_default().push(place);
+            }
+            if let Some(guid) = &nic.guid {
+                self.by_guid.entry(guid.clone()).or_default().push(place);
+            }
+        }
         for (number, link) in (0..).zip(&self.links) {
             for end in &link.ends {
                 match end.node {
-                    Node::Switch(switch) => self.at_switch[switch as usize].push(number),
+                    Node::Switch(switch) => {
+                        self.at_switch[switch as usize].push(number);
+                        if let Some(port) = end.port.as_ref().and_then(|port| port.parse().ok()) {
+                            self.by_port.insert((switch, port), 2 * number + u32::from(*end != link.ends[0]));
+                        }
+                    }
                     Node::Nic(nic) => self.at_nic[nic as usize] = number,
                 }
             }
@@ -195,30 +217,60 @@ impl Fabric {
     pub fn hop(&self, hop: Hop) -> (&Link, &End, &End) {
         let link = &self.links[(hop / 2) as usize];
         let [first, second] = &link.ends;
-        if hop % 2 == 0 { (link, first, second) } else { (link, second, first) }
+        if hop.is_multiple_of(2) { (link, first, second) } else { (link, second, first) }
+    }
+
+    /// An end of a link, as a technician finds it: `leaf12 port 7`, `gpu031 mlx5_3`.
+    pub fn end_name(&self, end: &End) -> String {
+        let port = end.port.as_ref().map(|port| format!(" port {port}")).unwrap_or_default();
+        match end.node {
+            Node::Switch(switch) => format!("{}{port}", self.switches[switch as usize].name),
+            Node::Nic(nic) => {
+                let nic = &self.nics[nic as usize];
+                let names: Vec<&str> = [nic.host.as_deref(), nic.device.as_deref()].into_iter().flatten().collect();
+                match (names.is_empty(), &nic.guid) {
+                    (false, _) => names.join(" "),
+                    (true, Some(guid)) => format!("NIC port {guid}"),
+                    (true, None) => "a NIC port".to_owned(),
+                }
+            }
+        }
     }
 
     /// The NIC ports that a source may have meant by this one: by its GUID, else by host and device, else by host.
     pub fn nics_of(&self, host: &[&str], device: Option<&str>, port: u32, guids: &[String]) -> Vec<u32> {
-        let all = || (0..).zip(&self.nics);
-        let by_guid: Vec<u32> = all()
-            .filter(|(_, nic)| nic.guid.as_ref().is_some_and(|guid| guids.contains(guid)))
-            .map(|(place, _)| place)
-            .collect();
+        let by_guid: Vec<u32> = guids.iter().filter_map(|guid| self.by_guid.get(guid)).flatten().copied().collect();
         if !by_guid.is_empty() {
             return by_guid;
         }
-        let here = |nic: &Nic| nic.host.as_deref().is_some_and(|told| host.iter().any(|name| same_host(name, told)));
+        let of_host = self.of_host(host);
         let at = |wanted: Option<&str>| -> Vec<u32> {
-            all()
-                .filter(|(_, nic)| {
-                    here(nic) && nic.device.as_deref() == wanted && nic.port.is_none_or(|told| told == port)
-                })
-                .map(|(place, _)| place)
-                .collect()
+            let fits = |place: &u32| {
+                let nic = &self.nics[*place as usize];
+                nic.device.as_deref() == wanted && nic.port.is_none_or(|told| told == port)
+            };
+            of_host.iter().copied().filter(fits).collect()
         };
         let named = device.map(|device| at(Some(device))).unwrap_or_default();
         if named.is_empty() { at(None) } else { named }
+    }
+
+    /// The NIC ports of a host by these names, in the order of the sources.
+    pub fn of_host(&self, names: &[&str]) -> Vec<u32> {
+        let known: BTreeSet<u32> =
+            names.iter().filter_map(|name| self.by_host.get(&short(name))).flatten().copied().collect();
+        let is_one = |place: &u32| {
+            let told = self.nics[*place as usize].host.as_deref().unwrap_or_default();
+            names.iter().any(|name| same_host(name, told))
+        };
+        known.into_iter().filter(is_one).collect()
+    }
+
+    /// The leaf switches of a host by these names, each once.
+    pub fn leaves_of(&self, names: &[&str]) -> Vec<u32> {
+        let places = self.of_host(names);
+        let leaves: BTreeSet<u32> = places.iter().filter_map(|nic| self.leaf(*nic)).map(|(_, switch)| switch).collect();
+        leaves.into_iter().collect()
     }
 
     /// The way between two NIC ports.
@@ -247,11 +299,7 @@ impl Fabric {
         };
         while path.len() < LONGEST {
             let Some(port) = self.switches[at as usize].routes.get(&lid) else { return lost(at, "have no port for") };
-            let port = port.to_string();
-            let next = self.at_switch[at as usize]
-                .iter()
-                .map(|link| self.leaving(*link, Node::Switch(at)))
-                .find(|hop| self.hop(*hop).1.port.as_deref() == Some(&port));
+            let next = self.by_port.get(&(at, *port)).copied();
             let Some(hop) = next else {
                 return lost(at, &format!("lead to port {port}, where no cable is known, for"));
             };

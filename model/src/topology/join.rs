@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::told::{Cable, Device, Nic, Plug};
+use super::{
+    short,
+    told::{Cable, Device, Nic, Plug},
+};
 
 /// An end whose switch is a position.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +28,8 @@ pub(super) struct Joined {
 /// Every cable once. A switch's port has one cable: the first source that names its far end counts, others fill in what it does
 /// not say. What knows no ports, or hosts only, gives way to what does.
 pub(super) fn cables<'t>(told: impl Iterator<Item = &'t Cable>, keys: &HashMap<&str, u32>) -> Vec<Joined> {
-    let (mut all, mut place): (Vec<Joined>, HashMap<Vec<(At, Option<String>)>, usize>) = Default::default();
+    let mut all: Vec<Joined> = Vec::new();
+    let mut place: HashMap<Vec<(At, Option<String>)>, usize> = HashMap::new();
     for cable in told {
         let (Some(a), Some(b)) = (at(&cable.a, keys), at(&cable.b, keys)) else { continue };
         let joined =
@@ -65,8 +69,7 @@ fn finest(all: Vec<Joined>) -> Vec<Joined> {
     };
     let has_ports = |cable: &Joined| cable.ends.iter().any(|(_, port)| port.is_some());
     let cabled: HashSet<(u32, u32)> = all.iter().filter(|cable| has_ports(cable)).filter_map(between).collect();
-    let host_of =
-        |nic: &Nic| nic.host.as_deref().map(|host| host.split('.').next().unwrap_or_default().to_ascii_lowercase());
+    let host_of = |nic: &Nic| nic.host.as_deref().map(short);
     let is_whole = |nic: &Nic| nic.device.is_none() && nic.guid.is_none();
     let nics = |cable: &Joined| -> Vec<Nic> {
         cable.ends.iter().filter_map(|(at, _)| if let At::Nic(nic) = at { Some(nic.clone()) } else { None }).collect()

@@ -8,7 +8,9 @@
 //! | `join` | of what several say, what counts |
 //! | [`cabling`] | what is miscabled, before any traffic |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
+//! | [`attach`] | which place in it a host's rail has |
 
+pub mod attach;
 pub mod cabling;
 pub mod fabric;
 pub mod ibnetdiscover;
@@ -24,6 +26,10 @@ pub use unread::Unread;
 
 /// Whether two names are one host's: sources write `gpu031` or `gpu031.cluster.example`, in either case.
 pub fn same_host(one: &str, other: &str) -> bool {
-    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
     one.eq_ignore_ascii_case(other) || short(one) == short(other) && (one.contains('.') != other.contains('.'))
+}
+
+/// A host's name without its domain, in lower case.
+fn short(name: &str) -> String {
+    name.split('.').next().unwrap_or_default().to_ascii_lowercase()
 }

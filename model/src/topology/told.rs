@@ -31,8 +31,9 @@ pub struct Switch {
     pub name: String,
     /// Its local identifier on an InfiniBand fabric.
     pub lid: Option<u32>,
-    /// Output port by destination LID, from its linear forwarding table; empty where nobody read it.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    /// Output port by destination LID, from its linear forwarding table; empty where nobody read it. Not kept in the journal, where
+    /// it would be most of it: a run records the routes of its flows.
+    #[serde(skip)]
     pub routes: BTreeMap<u32, u32>,
 }
 

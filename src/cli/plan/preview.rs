@@ -8,7 +8,7 @@ use std::{
 use railgauge_model::{
     plan::{
         Plan,
-        model::{AtOnce, Collective, Configure, Cut, Grouping, Pattern, Rails, Test},
+        model::{AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, Test},
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -353,6 +353,18 @@ fn pattern(pattern: &Pattern, hosts: usize) -> String {
         Pattern::Between(left, right) => format!("every host of {left} with every host of {right}"),
         Pattern::Pairs(pairs) => count(pairs.len(), "listed pair"),
         Pattern::AtOnce(pattern) => at_once(pattern, hosts),
+        Pattern::Fabric(pattern) => on_fabric(pattern),
+    }
+}
+
+fn on_fabric(pattern: &OnFabric) -> String {
+    let rounds = |rounds: &Option<u32>| rounds.map(|rounds| format!(", {}", count(rounds as usize, "round")));
+    match pattern {
+        OnFabric::SameLeaf(wanted) => format!("NIC ports below one leaf{}", rounds(wanted).unwrap_or_default()),
+        OnFabric::CrossLeaf(wanted) => {
+            format!("NIC ports below different leaves{}", rounds(wanted).unwrap_or_default())
+        }
+        OnFabric::CoverLinks(percent) => format!("every switch link loaded to {percent} %"),
     }
 }
 

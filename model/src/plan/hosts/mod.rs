@@ -17,7 +17,7 @@ use std::{
 use super::{
     grammar::hostlist::{self, expand},
     mistakes::{Mistake, Place},
-    model::{Host, Launch, Launcher, Pods},
+    model::{Host, Launch, Launcher, Pods, Topology},
     read::{Book, Table, Words},
 };
 
@@ -36,6 +36,8 @@ pub struct Hosts {
     pub position: HashMap<String, usize>,
     /// The pods it wants in place of names.
     pub pods: Option<Pods>,
+    /// What is known of the switches; its own table says it.
+    pub topology: Option<Topology>,
     /// Names that were excluded.
     excluded: HashSet<String>,
     /// Whether only some of the plan's hosts take part, by choice of the command line.

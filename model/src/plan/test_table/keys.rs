@@ -259,9 +259,25 @@ const KEYS: &[Key] = &[
     key(
         "rounds",
         Shape::Whole(1, limits::ROUNDS),
-        Preset::Words("required with `pattern = \"random\"`; 1 for `permutation` and `bisection`"),
-        "How many rounds of the tournament, of permutations or of halves, chosen by the seed; only with those \
-             patterns.",
+        Preset::Words(
+            "required with `pattern = \"random\"`; 1 for `permutation` and `bisection`; all that are needed for \
+             `same-leaf` and `cross-leaf`",
+        ),
+        "How many rounds of the tournament, of permutations or of halves, chosen by the seed, or of pairs below one \
+             or different leaf switches; only with those patterns.",
+    ),
+    key(
+        "links_loaded",
+        Shape::Percent(1.0, 100.0),
+        Preset::Words("required with `pattern = \"cover-links\"`"),
+        "How much of its rate every link between switches must carry in some round.",
+    ),
+    key(
+        "links_covered",
+        Shape::Percent(0.1, 100.0),
+        Preset::Words("100 with `pattern = \"cover-links\"`, else nothing is demanded"),
+        "How many of the links between switches, each direction by itself, the flows must load: to `links_loaded`, or to 80 % \
+             of their rate with other patterns. If they load fewer, the verdict is inconclusive. Needs [topology].",
     ),
     key(
         "from",

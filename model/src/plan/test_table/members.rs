@@ -8,7 +8,7 @@ use crate::plan::{
     hosts::Hosts,
     limits::MEASUREMENTS as MOST,
     mistakes::Mistake,
-    model::{AtOnce, Cut, Pattern, Rails, Test},
+    model::{AtOnce, Cut, OnFabric, Pattern, Rails, Test},
     read::Table,
 };
 
@@ -69,6 +69,11 @@ impl<'a> Members<'a> {
                 AtOnce::Bisection(Cut::Drawn(rounds)) => u64::from(*rounds) * (n / 2 * 2),
                 AtOnce::Bisection(Cut::Groups(one, other)) => 2 * group(one).min(group(other)),
             },
+            // Which pairs it has the topology says; a round has this many at most.
+            Pattern::Fabric(OnFabric::SameLeaf(rounds) | OnFabric::CrossLeaf(rounds)) => {
+                u64::from(rounds.unwrap_or(1)) * (n / 2)
+            }
+            Pattern::Fabric(OnFabric::CoverLinks(_)) => n / 2,
         }
     }
 
@@ -110,7 +115,7 @@ impl<'a> Members<'a> {
             Pattern::Between(one, other) | Pattern::AtOnce(AtOnce::Bisection(Cut::Groups(one, other))) => {
                 among(one) && among(other)
             }
-            Pattern::AtOnce(_) => two(),
+            Pattern::AtOnce(_) | Pattern::Fabric(_) => two(),
             Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
         }
     }

@@ -9,6 +9,7 @@ mod expect;
 mod keys;
 mod kind;
 mod knobs;
+mod links;
 mod members;
 pub mod pattern;
 mod rails;
@@ -132,6 +133,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         }),
     };
     let expect = table.tables("expect").iter().filter_map(demand).collect();
+    let links_covered = links::read(table, &kind, pattern.as_ref(), hosts);
     let window = window::read(table, pair);
     let time = |name| table.time(name).map_or(Duration::ZERO, |at| at.value.into());
     let mut test = Test {
@@ -152,6 +154,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         bidirectional: kind.bidirectional,
         sizes: sizes.unwrap_or_default(),
         pattern: pattern.clone().unwrap_or(Pattern::Tournament),
+        links_covered,
         rails: rails.unwrap_or(Rails::Aligned),
         hosts: members.as_ref().map(|members| members.list.clone()).unwrap_or_default(),
         repeats: table.whole("repeats").map_or(1, |at| at.value),

@@ -7,7 +7,7 @@ use crate::plan::{
     count::count,
     format::one_of,
     mistakes::Mistake,
-    model::Pattern,
+    model::{OnFabric, Pattern},
     read::{At, Table, Words, texts_of},
 };
 
@@ -31,6 +31,16 @@ pub const NAMES: &[(&str, &str)] = &[
         "At once: pairs across a cut, in both directions. The cut halves the hosts by the seed, in `rounds` draws (1), \
          or lies between the two groups of `between`.",
     ),
+    ("same-leaf", "NIC ports below one leaf switch with each other: all pairs, or `rounds`. Needs [topology]."),
+    (
+        "cross-leaf",
+        "NIC ports below different leaf switches: as many rounds as let every two leaves meet, or `rounds`. Needs [topology].",
+    ),
+    (
+        "cover-links",
+        "The fewest rounds found in which every link between switches carries `links_loaded` percent of its rate. Needs \
+         [topology].",
+    ),
 ];
 
 /// A key that only some patterns know.
@@ -44,10 +54,16 @@ struct OwnKey {
 }
 
 const OWN_KEYS: &[OwnKey] = &[
-    OwnKey { name: "rounds", owner: "random", guests: &["permutation", "bisection"], example: "rounds = 6" },
+    OwnKey {
+        name: "rounds",
+        owner: "random",
+        guests: &["permutation", "bisection", "same-leaf", "cross-leaf"],
+        example: "rounds = 6",
+    },
     OwnKey { name: "from", owner: "one-to-many", guests: &["outcast"], example: "from = \"gpu001\"" },
     OwnKey { name: "to", owner: "many-to-one", guests: &["incast"], example: "to = \"gpu001\"" },
     OwnKey { name: "between", owner: "between", guests: &["bisection"], example: "between = [\"rack1\", \"rack2\"]" },
+    OwnKey { name: "links_loaded", owner: "cover-links", guests: &[], example: "links_loaded = 80" },
     OwnKey { name: "pairs", owner: "pairs", guests: &[], example: "pairs = [[\"gpu001\", \"gpu002\"]]" },
 ];
 
@@ -106,8 +122,26 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Pattern> 
         "one-to-many" => one(test, "from", members).map(Pattern::OneToMany),
         "many-to-one" => one(test, "to", members).map(Pattern::ManyToOne),
         "tournament" => Some(Pattern::Tournament),
+        "same-leaf" | "cross-leaf" | "cover-links" => on_fabric(test, &pattern, members).map(Pattern::Fabric),
         _ => at_once::read(test, pattern.value, members).map(Pattern::AtOnce),
     }
+}
+
+/// A pattern that needs the switches; `None` after saying what is wrong.
+fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>) -> Option<OnFabric> {
+    if members.hosts.topology.is_none() {
+        let message =
+            format!("the pattern {} needs to know the switches, and the plan has no [topology]", pattern.value);
+        let help = "add for example [topology] with slurm = \"/etc/slurm/topology.conf\"";
+        test.book.add(Mistake::at(pattern.span.clone(), message).help(help));
+        return None;
+    }
+    let rounds = || if test.has("rounds") { test.whole::<u32>("rounds").map(|at| Some(at.value)) } else { Some(None) };
+    Some(match pattern.value {
+        "same-leaf" => OnFabric::SameLeaf(rounds()?),
+        "cross-leaf" => OnFabric::CrossLeaf(rounds()?),
+        _ => OnFabric::CoverLinks(test.percent("links_loaded")?.value),
+    })
 }
 
 /// `None` after saying that the pattern's own key is missing. Says which keys belong to other patterns; those of

@@ -50,6 +50,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         threads: 1,
         bidirectional: false,
         pattern,
+        links_covered: None,
         rails,
         hosts: (0..hosts).map(|index| format!("h{index}")).collect(),
         repeats: 1,
@@ -87,6 +88,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         },
         hosts: devices.iter().enumerate().map(|(index, &devices)| host(index, devices)).collect(),
         groups: BTreeMap::new(),
+        topology: None,
         tests: vec![test(pattern, rails, devices.len())],
     }
 }

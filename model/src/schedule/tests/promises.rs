@@ -40,8 +40,8 @@ fn wanted(plan: &Plan) -> Option<HashSet<(usize, usize)>> {
     let group = |name: &str| plan.groups[name].iter().map(number).collect::<Vec<_>>();
     let sorted = |(a, b): (usize, usize)| (a.min(b), a.max(b));
     Some(match &plan.tests[0].pattern {
-        // Those promise something else: see `at_once`.
-        Pattern::AtOnce(_) => unreachable!(),
+        // Those promise something else: see `at_once` and `on_fabric`.
+        Pattern::AtOnce(_) | Pattern::Fabric(_) => unreachable!(),
         Pattern::Random(_) => return None,
         Pattern::Tournament => (0..hosts).flat_map(|a| (a + 1..hosts).map(move |b| (a, b))).collect(),
         Pattern::Ring => (0..hosts).map(|a| (a, (a + 1) % hosts)).collect(),

@@ -1,9 +1,7 @@
 //! Small fabrics whose paths can be counted by hand.
 
-use super::{
-    super::told::{Cable, Device, Plug},
-    *,
-};
+use super::*;
+use crate::topology::told::{Cable, Device, Plug};
 
 fn switch(key: &str, port: Option<u32>) -> Plug {
     Plug { device: Device::Switch(key.to_owned()), port: port.map(|port| port.to_string()) }

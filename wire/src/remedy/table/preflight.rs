@@ -7,9 +7,11 @@ remedies! {
         "{0}, or turn it off in the BIOS, or set `pci=disable_acs_redir=` on the kernel's command line",
         change "setpci -s {pci} ECAP_ACS+6.w=0000";
     ALIGN_PARTITIONS = "align-partitions", "check the partitions of the subnet manager (partitions.conf)";
+    CABLES = "cables", "move the cables as the finding says, or read the topology again if it is out of date";
     CLOCK_SOURCE = "clock-source",
         "{0} says why the processor's counter is not trusted; `tsc=reliable` on the kernel's command line overrides that",
         look "dmesg | grep -i clocksource";
+    MORE_TOPOLOGY = "more-topology", "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts";
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
     ECC_ON = "ecc-on", "{0}, then reset the GPU", change "nvidia-smi -e 1";
     ECN_ON = "ecn-on", "{0}", change "echo 1 > /sys/class/net/{interface}/ecn/{file}/enable/{priority}";

@@ -1,0 +1,32 @@
+//! `links_covered`: how many of the links between switches a test must load.
+
+use railgauge_wire::terms::TestMetric;
+
+use super::kind::Kind;
+use crate::plan::{
+    hosts::Hosts,
+    mistakes::Mistake,
+    model::{OnFabric, Pattern},
+    read::Table,
+};
+
+/// Reads the share in percent: all of them where the pattern is there to load them, and nothing is demanded of other tests that do
+/// not say it.
+pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &Hosts) -> Option<f64> {
+    let covers = matches!(pattern, Some(Pattern::Fabric(OnFabric::CoverLinks(_))));
+    let Some(span) = table.written("links_covered") else {
+        return (covers && kind.metric == Some(TestMetric::Bandwidth)).then_some(100.0);
+    };
+    let wanted = table.percent("links_covered")?.value;
+    let wrong = |message: &str, help: &str| {
+        table.book.add(Mistake::at(span.clone(), message).help(help));
+        None
+    };
+    if pattern.is_none() || kind.metric != Some(TestMetric::Bandwidth) {
+        return wrong("`links_covered` applies to the bandwidth of pairs only", "leave it out of this test");
+    }
+    if hosts.topology.is_none() {
+        return wrong("`links_covered` needs to know the switches, and the plan has no [topology]", "add [topology]");
+    }
+    Some(wanted)
+}

@@ -1,0 +1,165 @@
+//! Pairs of NIC ports that are chosen by where they are in the fabric.
+
+use std::{collections::HashMap, sync::Arc};
+
+use super::{
+    Flow, Inventory, Port, ScheduleError,
+    cover::{self, Switches, Wanted, Why},
+    leaves::{self, Paired, Place},
+};
+use crate::{
+    plan::{
+        count::{are, count},
+        model::{OnFabric, Rails, Test},
+    },
+    topology::{Fabric, fabric::Route},
+};
+
+/// Names in a note.
+const NAMED: usize = 5;
+
+/// Ends of a test: the port, the number of its host among the test's hosts, and its place in the fabric.
+type End = (Port, u32, Option<u32>);
+
+/// The rounds of a test with such a pattern. In a round no NIC port is used twice.
+pub(super) fn rounds(
+    test: &Test,
+    pattern: &OnFabric,
+    inventory: &Inventory,
+    hosts: &[Arc<str>],
+    seed: u64,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Vec<Flow>>, ScheduleError> {
+    let none = |why: &str| ScheduleError::NoPairs { test: test.name.clone(), why: why.to_owned() };
+    let fabric = inventory.fabric().ok_or_else(|| none("nothing is known of the switches"))?;
+    let ends = ends(test, inventory, hosts);
+    let leaf = |place: Option<u32>| place.and_then(|nic| fabric.leaf(nic)).map(|(_, switch)| switch);
+    let places: Vec<Place> = ends.iter().map(|(_, host, place)| Place { host: *host, leaf: leaf(*place) }).collect();
+    let mut note = |text: String| notes.push(format!("test `{}`: {text}", test.name));
+    let unplaced: Vec<String> =
+        ends.iter().zip(&places).filter(|(_, place)| place.leaf.is_none()).map(|(end, _)| name(end)).collect();
+    if unplaced.len() == ends.len() {
+        let known: Vec<String> = fabric.nics.iter().filter_map(|nic| nic.host.clone()).collect();
+        let known = if known.is_empty() { "no hosts by name".to_owned() } else { first(&known) };
+        return Err(none(&format!("the topology knows none of its hosts; it has {known}")));
+    }
+    if !unplaced.is_empty() {
+        note(format!(
+            "the topology does not know {}, so no pair has them: {}",
+            count(unplaced.len(), "NIC port"),
+            first(&unplaced)
+        ));
+    }
+    let pairs = match pattern {
+        OnFabric::SameLeaf(rounds) => paired(leaves::same_leaf(&places, *rounds, seed), &ends, &mut note),
+        OnFabric::CrossLeaf(rounds) => {
+            let connected = connected(fabric, &ends, &places);
+            let found = leaves::cross_leaf(&places, *rounds, seed, connected);
+            match found.leaves_apart {
+                0 => {}
+                1 => note("1 pair of leaves is in no round".to_owned()),
+                apart => note(format!("{apart} pairs of leaves are in no round")),
+            }
+            paired(found, &ends, &mut note)
+        }
+        OnFabric::CoverLinks(percent) => {
+            let placed: Vec<(u32, Option<u32>)> = ends.iter().map(|(_, host, place)| (*host, *place)).collect();
+            let switches = Switches::new(fabric, &placed);
+            let wanted = Wanted { share: percent / 100.0, both_ways: test.bidirectional, one_per_host: false, seed };
+            let found = cover::cover(&switches.network, wanted);
+            if found.rounds.is_empty() {
+                return Err(none(match switches.open.hashed.is_empty() {
+                    true => "no pair of its hosts has a known way over a link between switches",
+                    false => "which of several equal paths flows take is not known; `lfts` of [topology] would tell",
+                }));
+            }
+            note(format!(
+                "{} load the links; no choice has fewer than {}",
+                count(found.rounds.len(), "round"),
+                found.at_least
+            ));
+            let lost: Vec<String> = found
+                .not_loaded
+                .iter()
+                .filter_map(|(link, why)| {
+                    Some(format!("{} ({})", hop_name(fabric, *switches.hops.get(*link as usize)?), words(*why)))
+                })
+                .collect();
+            if !lost.is_empty() {
+                let those = if lost.len() == 1 { "direction of a link is" } else { "directions of links are" };
+                note(format!("{} {those} not loaded: {}", lost.len(), first(&lost)));
+            }
+            found.rounds
+        }
+    };
+    let flow =
+        |(from, to): (u32, u32)| Some(Flow::pair(ends.get(from as usize)?.0.clone(), ends.get(to as usize)?.0.clone()));
+    let rounds: Vec<Vec<Flow>> = pairs.into_iter().map(|round| round.into_iter().filter_map(flow).collect()).collect();
+    if rounds.iter().all(Vec::is_empty) { Err(none("no two NIC ports are placed as it asks for")) } else { Ok(rounds) }
+}
+
+/// The rails of the test's hosts, as far as it asks for them.
+fn ends(test: &Test, inventory: &Inventory, hosts: &[Arc<str>]) -> Vec<End> {
+    let of_host = |(number, host): (u32, &Arc<str>)| {
+        let places = inventory.places(host, test.transport);
+        let rails = inventory.get(host, test.transport).unwrap_or(places.len() as u32).max(1);
+        let wanted = move |rail: &u32| match &test.rails {
+            Rails::Only(only) => only.contains(rail),
+            Rails::Aligned | Rails::Crossed => true,
+        };
+        let host = Arc::clone(host);
+        let end = move |rail: u32| {
+            (Port { host: Arc::clone(&host), rail }, number, places.get(rail as usize).copied().flatten())
+        };
+        (0..rails).filter(wanted).map(end).collect::<Vec<End>>()
+    };
+    (0..).zip(hosts).flat_map(of_host).collect()
+}
+
+fn paired(found: Paired, ends: &[End], note: &mut impl FnMut(String)) -> Vec<Vec<(u32, u32)>> {
+    let alone: Vec<String> = found.alone.iter().filter_map(|end| ends.get(*end as usize)).map(name).collect();
+    if !alone.is_empty() {
+        note(format!("{} without a partner: {}", are(alone.len(), "NIC port"), first(&alone)));
+    }
+    found.rounds
+}
+
+/// Whether two leaves have a way to each other, asked for any NIC port of each.
+fn connected<'f>(fabric: &'f Fabric, ends: &[End], places: &[Place]) -> impl Fn(u32, u32) -> bool + 'f {
+    let mut one: HashMap<u32, u32> = HashMap::new();
+    for ((.., place), at) in ends.iter().zip(places) {
+        if let (Some(nic), Some(leaf)) = (place, at.leaf) {
+            one.entry(leaf).or_insert(*nic);
+        }
+    }
+    move |a, b| match (one.get(&a), one.get(&b)) {
+        (Some(from), Some(to)) => !matches!(fabric.route(*from, *to), Route::Unknown(_)),
+        _ => false,
+    }
+}
+
+fn name((port, ..): &End) -> String {
+    format!("{} rail {}", port.host, port.rail)
+}
+
+fn first(names: &[String]) -> String {
+    let shown = names.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+fn words(why: Why) -> String {
+    match why {
+        Why::NoPair => "no pair passes it".to_owned(),
+        Why::TooSlow { most } => format!("all flows over it carry {most:.0} Gb/s together"),
+        Why::NotFound => "no round was found that does".to_owned(),
+    }
+}
+
+/// `leaf1 port 31 to spine2 port 4`.
+fn hop_name(fabric: &Fabric, hop: crate::topology::fabric::Hop) -> String {
+    let (_, from, to) = fabric.hop(hop);
+    format!("{} to {}", fabric.end_name(from), fabric.end_name(to))
+}
