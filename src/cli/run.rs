@@ -34,7 +34,7 @@ use super::{
     selection::Selection,
 };
 use crate::{
-    analysis::{journal, localise, results::results, rows::rows},
+    analysis::{journal, localise, results::results, rows::rows, switches},
     cluster::{self, AgentBinary},
     report,
     run::{
@@ -184,7 +184,9 @@ fn follow_up(path: &Path) -> Result<Vec<Case>, Box<dyn Error + Send + Sync>> {
     let journal = journal::read(path)?;
     let results = results(&journal)?;
     let rows = rows(&journal, &results);
-    Ok(localise::further(&journal, &results, &rows))
+    let hosts_first = localise::further(&journal, &results, &rows);
+    // A link is asked for when no host, NIC or path is left to be settled: most that looks like a link is one of these.
+    Ok(if hosts_first.is_empty() { switches::further(&journal, &results, &rows) } else { hosts_first })
 }
 
 /// How long drawing the report may take once the run is interrupted.

@@ -33,6 +33,7 @@ mod rates;
 mod rewording;
 mod scale;
 mod sums;
+mod switches;
 mod texts;
 mod trend;
 mod tries;

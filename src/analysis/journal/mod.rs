@@ -23,7 +23,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
     journal::{
-        event::{Case, LinkRecord, Sample, VERSION},
+        event::{Case, FlowRoute, LinkRecord, Sample, VERSION},
         line::Tail,
         stages::Stages,
     },
@@ -63,6 +63,8 @@ pub struct Journal {
     pub copies: BTreeMap<(String, u32), Copies>,
     /// Every planned case, in the order of the plan.
     pub cases: Vec<Case>,
+    /// The ways that forwarding tables gave to the planned flows of pairs.
+    pub routes: Vec<FlowRoute>,
     /// Cases that settle what the tests left open, numbered behind the planned ones. They are no part of the tests.
     pub further: Vec<Case>,
     /// Every try of every case, in the order of the journal.
@@ -102,6 +104,7 @@ impl Journal {
             lost: BTreeMap::new(),
             copies: BTreeMap::new(),
             cases: Vec::new(),
+            routes: Vec::new(),
             further: Vec::new(),
             tries: Vec::new(),
             notes: Vec::new(),

@@ -216,6 +216,7 @@ impl<'p> Reader<'p> {
             Event::Configured { undo: true, failure, .. } => journal.unconfigured = failure,
             Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Stages(stages) => journal.stages += stages,
+            Event::Routes { routes } => journal.routes = routes,
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {
                 journal.resumed += 1;

@@ -14,6 +14,7 @@
 mod demand;
 mod every_case;
 mod flows;
+mod links;
 mod members;
 mod not_checked;
 mod offender;
@@ -29,8 +30,8 @@ pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use reason::{
-    Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfParts, OfPreflight, OfRun, Place,
-    Reason, Scope, Unlimited,
+    Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPreflight, OfRun,
+    Place, Reason, Scope, Unlimited,
 };
 pub use trouble::{Failed, Trouble};
 pub use whole::NAME as RUN;
@@ -48,6 +49,7 @@ use super::{
     proven::{self, NeverRun},
     results::{self, CaseResult, State},
     row::Row,
+    switches::{Switches, switches},
 };
 use crate::preflight::Holding;
 
@@ -106,6 +108,8 @@ pub enum Kind {
     EveryCase,
     /// That no part of the cluster is worse than its fellows in a test.
     Parts,
+    /// That no link between switches is worse than its fellows in a test, or that its flows loaded them.
+    Links,
 }
 
 /// One demand and its answer.
@@ -205,6 +209,9 @@ pub struct Verdicts {
     /// Which parts stand out, for every test of pairs and every collective that was taken apart: what the verdicts on parts
     /// rest on.
     pub localisation: Vec<Localisation>,
+    /// What is known of the switches between the hosts, and which of their links were loaded; absent where the plan names no source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub switches: Option<Switches>,
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
@@ -267,6 +274,7 @@ pub fn verdicts(
     let beside = model.beside();
     let more = results::further(journal);
     let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();
+    let switches = switches(journal, results, rows);
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
@@ -281,6 +289,8 @@ pub fn verdicts(
         // Groups that stand out are searched by smaller ones.
         let beside = |found: &Localisation| if found.counted == "pair" { &beside[..] } else { &[] };
         verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &journal.plan)));
+        verdicts.extend(links::judge_suspects(test, switches.as_ref()));
+        verdicts.extend(links::judge(test, switches.as_ref()));
         verdicts.extend(model.of(&test.name).and_then(|of| flows::judge(test, of, &journal.plan)));
     }
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
@@ -300,6 +310,7 @@ pub fn verdicts(
         verdicts,
         troubles,
         localisation,
+        switches,
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
         subset: journal.plan.subset.clone(),

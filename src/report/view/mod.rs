@@ -4,6 +4,7 @@ mod carriers;
 mod hosts;
 mod parts;
 mod section;
+mod switches;
 mod troubles;
 
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
 pub(super) use section::{number_column, text_column};
+pub use switches::{LoadedView, SuspectView, SwitchesView};
 pub use troubles::{TroubleGroup, TroubleLink};
 
 /// A whole report.
@@ -68,6 +70,8 @@ pub struct View {
     pub troubles: Vec<TroubleGroup>,
     /// What ran where.
     pub hosts: Hosts,
+    /// The switches between the hosts; `None` where the plan knows none.
+    pub switches: Option<SwitchesView>,
     /// The tests.
     pub tests: Vec<TestView>,
     /// What a reader should know: host (may be empty) and text.
@@ -176,6 +180,7 @@ pub fn view(
         troubles: troubles::groups(&verdicts.troubles),
         notes: notes(journal, &hosts.findings),
         hosts,
+        switches: verdicts.switches.as_ref().map(switches::switches),
         tests: section::tests(journal, results, rows, frame, outliers)?,
     })
 }

@@ -11,6 +11,7 @@
 
 mod cases;
 mod expectation;
+mod links;
 mod parts;
 mod place;
 mod preflight;
@@ -22,6 +23,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 pub use cases::{Among, OfCases};
 pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
+pub use links::OfLinks;
 pub use parts::{Apart, OfParts};
 pub use place::{Blamed, Place};
 pub use preflight::OfPreflight;
@@ -47,6 +49,8 @@ pub enum Ground {
     Expectation(OfExpectation),
     /// Of the verdict on parts.
     Parts(OfParts),
+    /// Of the verdict on links between switches.
+    Links(OfLinks),
 }
 
 impl Reason {
@@ -105,6 +109,7 @@ impl fmt::Display for Ground {
             Self::Cases(ground) => ground.fmt(f),
             Self::Expectation(ground) => ground.fmt(f),
             Self::Parts(ground) => ground.fmt(f),
+            Self::Links(ground) => ground.fmt(f),
         }
     }
 }
@@ -127,6 +132,12 @@ impl From<OfRun> for Ground {
 impl From<OfPreflight> for Ground {
     fn from(ground: OfPreflight) -> Self {
         Self::Preflight(ground)
+    }
+}
+
+impl From<OfLinks> for Ground {
+    fn from(ground: OfLinks) -> Self {
+        Self::Links(ground)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use railgauge_model::{
     border::text::command,
-    plan::model::{AtOnce, Collective, Cut, Grouping, Pattern, Rails, Test},
+    plan::model::{AtOnce, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test},
 };
 use railgauge_wire::{
     group::Training,
@@ -50,6 +50,9 @@ pub(super) fn how(test: &Test) -> String {
         Pattern::Between(a, b) => format!("Every host of {a} with every host of {b}"),
         Pattern::Pairs(pairs) => count(pairs.len(), "given pair"),
         Pattern::AtOnce(pattern) => at_once(pattern),
+        Pattern::Fabric(OnFabric::SameLeaf(_)) => "NIC ports below one leaf switch".to_owned(),
+        Pattern::Fabric(OnFabric::CrossLeaf(_)) => "NIC ports below different leaf switches".to_owned(),
+        Pattern::Fabric(OnFabric::CoverLinks(percent)) => format!("Pairs that load every switch link to {percent} %"),
     };
     let rails = match &test.rails {
         Rails::Aligned => "rail i with rail i".to_owned(),

@@ -1,0 +1,103 @@
+//! What a run says of the switches and cables between its hosts, where the plan knows them.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `ways` | which links the measured flows passed |
+//! | `loaded` | which links the flows of a test loaded |
+//! | `suspects` | which cable or switch explains low values |
+//! | [`further`] | what is measured again to settle that |
+
+mod further;
+mod loaded;
+mod suspects;
+mod ways;
+
+use railgauge_model::{
+    plan::model::{OnFabric, Pattern},
+    topology::fabric::{Hop, Node},
+};
+use serde::Serialize;
+
+pub use further::further;
+pub use loaded::{Loaded, NotLoaded};
+pub use suspects::{OnLinks, SuspectLink};
+
+use super::{
+    journal::Journal,
+    results::{self, CaseResult},
+    row::Row,
+    rows,
+};
+use ways::Ways;
+
+/// A link counts as loaded from this share of its rate on, where a test does not say another.
+pub const LOADED_PERCENT: f64 = 80.0;
+
+/// The switches of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Switches {
+    /// The sources of what is known.
+    pub sources: Vec<String>,
+    /// What of them could not be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// Switches.
+    pub switches: usize,
+    /// Switches with hosts.
+    pub leaves: usize,
+    /// Links between switches; a link whose ports nobody knows may stand for several.
+    pub switch_links: usize,
+    /// Links between a switch and a NIC port.
+    pub nic_links: usize,
+    /// Whether forwarding tables told which of several equal paths flows take.
+    pub routes_known: bool,
+    /// Host and device of ends that were measured and that the topology does not know.
+    pub unplaced: Vec<String>,
+    /// What the flows of each test loaded.
+    pub loaded: Vec<Loaded>,
+    /// What the pairs of each test say of links.
+    pub links: Vec<OnLinks>,
+}
+
+/// What is known of the switches of a run; `None` where the plan names no source.
+pub fn switches(journal: &Journal, of_tests: &[CaseResult<'_>], of_rows: &[Row]) -> Option<Switches> {
+    let ways = Ways::of(journal)?;
+    let tests = &journal.plan.tests;
+    let more = results::further(journal);
+    let more_rows = rows::rows(journal, &more);
+    let measured = suspects::Measured { tests: (of_tests, of_rows), further: (&more, &more_rows) };
+    let told = &journal.plan.topology.as_ref()?.told;
+    let between = (0..ways.fabric.links.len() as Hop).filter(|link| ways.is_between_switches(2 * link)).count();
+    let used = of_rows.iter().flat_map(|row| [(&row.src_host, &row.src_device), (&row.dst_host, &row.dst_device)]);
+    let mut used: Vec<(&String, &String)> =
+        used.filter(|(host, device)| !host.is_empty() && !device.is_empty()).collect();
+    used.sort();
+    used.dedup();
+    let unplaced = used.into_iter().filter(|(host, device)| ways.nic(host, device).is_none());
+    Some(Switches {
+        sources: told.iter().map(|told| told.source.clone()).collect(),
+        remarks: told.iter().flat_map(|told| &told.remarks).cloned().collect(),
+        switches: ways.fabric.switches.len(),
+        leaves: ways.fabric.switches.iter().filter(|switch| switch.level == Some(1)).count(),
+        switch_links: between,
+        nic_links: ways
+            .fabric
+            .links
+            .iter()
+            .filter(|link| link.ends.iter().any(|end| matches!(end.node, Node::Nic(_))))
+            .count(),
+        routes_known: !journal.routes.is_empty(),
+        unplaced: unplaced.map(|(host, device)| format!("{host} {device}")).collect(),
+        loaded: tests
+            .iter()
+            .filter_map(|test| {
+                let percent = match test.pattern {
+                    Pattern::Fabric(OnFabric::CoverLinks(percent)) => percent,
+                    _ => LOADED_PERCENT,
+                };
+                loaded::loaded(&ways, &test.name, percent, of_tests, of_rows)
+            })
+            .collect(),
+        links: tests.iter().filter_map(|test| suspects::on_links(&ways, journal, test, &measured)).collect(),
+    })
+}

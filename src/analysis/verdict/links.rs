@@ -1,0 +1,124 @@
+//! The verdicts on the links between switches: that none stands out, and that the flows of a test loaded as many of them as the plan demands. Of a link that was not
+//! loaded nobody knows whether it is good, so it is never a pass, and no failure either.
+
+use railgauge_model::plan::model::Test;
+
+use super::{
+    Kind, Status, Tally, Verdict,
+    reason::{OfLinks, Reason},
+};
+use crate::analysis::{
+    localise::Standing,
+    switches::{OnLinks, Switches},
+    words::number,
+};
+
+/// The verdict that no link between switches is worse than its fellows in a test; `None` where none was searched for.
+///
+/// A link that stands out is a suspect until it was measured again: it fails the verdict only when that confirmed it.
+pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
+    // Of links that no flow passed nothing is said: `links_covered` demands that they are passed.
+    let found = switches?.links.iter().find(|links| links.test == test.name && links.passed > 0)?;
+    let OnLinks { flows, contended, passed, of, suspects, unexplained, too_noisy, waived, .. } = found;
+    let (cleared, suspects): (Vec<_>, Vec<_>) = suspects
+        .iter()
+        .filter(|suspect| suspect.between_switches)
+        .partition(|suspect| suspect.standing == Standing::Cleared);
+    let mut reason = Reason::default();
+    reason.extend(suspects.iter().map(|suspect| OfLinks::StandsOut {
+        standing: suspect.standing,
+        link: suspect.name.clone(),
+        alternatives: suspect.alternatives.clone(),
+        change_percent: suspect.change_percent,
+        low: suspect.low,
+        good: suspect.good,
+    }));
+    if suspects.is_empty() {
+        reason.push(OfLinks::NothingStandsOut { passed: *passed, of: *of, flows: *flows });
+    }
+    if *unexplained > 0 {
+        reason.push(OfLinks::Unexplained { flows: *unexplained });
+    }
+    if *too_noisy {
+        reason.push(OfLinks::TooNoisy);
+    }
+    if *contended > 0 {
+        reason.push(OfLinks::Contended { flows: *contended });
+    }
+    reason.extend(cleared.iter().map(|suspect| OfLinks::Cleared { link: suspect.name.clone() }));
+    let status = if suspects.iter().any(|suspect| suspect.standing == Standing::Confirmed) {
+        Status::Fail
+    } else if suspects.is_empty() && !too_noisy {
+        Status::Pass
+    } else {
+        Status::Inconclusive
+    };
+    let tally = Tally { in_scope: *of, judged: *passed, doubtful: suspects.len(), missing: of - passed, violating: 0 };
+    let demand = "no link between switches is worse than its fellows";
+    Some(Verdict { waived: *waived && !suspects.is_empty(), ..verdict(test, demand.to_owned(), status, reason, tally) })
+}
+
+/// The verdict on one test; `None` where the plan demands nothing of links.
+pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
+    let wanted = test.links_covered?;
+    let found = switches.and_then(|switches| switches.loaded.iter().find(|loaded| loaded.test == test.name));
+    let mut reason = Reason::default();
+    let mut status = Status::Inconclusive;
+    let mut tally = Tally::default();
+    match found {
+        None => {
+            reason.push(OfLinks::NothingMeasured);
+            status = Status::NotRun;
+        }
+        Some(found) if found.of == 0 => reason.push(OfLinks::NoLinks),
+        Some(found) => {
+            reason.push(OfLinks::Loaded { loaded: found.loaded, of: found.of, from_percent: found.percent });
+            // Of rounding alone nothing fails: 31 of 32 is not 97 %, and all of them is 100 %.
+            if found.loaded as f64 * 100.0 >= wanted * found.of as f64 {
+                status = Status::Pass;
+            }
+            let (no_rate, low): (Vec<_>, Vec<_>) =
+                found.not_loaded.iter().partition(|link| link.reached_percent.is_none());
+            if !low.is_empty() {
+                let told = low.iter().map(|link| match link.reached_percent {
+                    Some(reached) if reached > 0.0 => format!("{} ({} %)", link.link, number(reached)),
+                    _ => link.link.clone(),
+                });
+                reason.push(OfLinks::not_loaded(told));
+            }
+            if !no_rate.is_empty() {
+                reason.push(OfLinks::NoRate { links: no_rate.len() });
+            }
+            if found.open_flows > 0 {
+                reason.push(OfLinks::OpenFlows { flows: found.open_flows });
+            }
+            reason
+                .extend(found.unknown.iter().map(|(why, flows)| OfLinks::Unknown { flows: *flows, why: why.clone() }));
+            tally = Tally { in_scope: found.of, judged: found.loaded, missing: found.not_loaded.len(), ..tally };
+        }
+    }
+    let demand = format!("{} % of the links between switches are loaded", number(wanted));
+    Some(verdict(test, demand, status, reason, tally))
+}
+
+fn verdict(test: &Test, demand: String, status: Status, reason: Reason, tally: Tally) -> Verdict {
+    Verdict {
+        kind: Kind::Links,
+        test: test.name.clone(),
+        key: None,
+        demand,
+        scope: "each direction of each link".to_owned(),
+        line: None,
+        metric: None,
+        unit: None,
+        status,
+        waived: false,
+        reason,
+        worst: None,
+        offenders: Vec::new(),
+        holdings: Vec::new(),
+        parts: Vec::new(),
+        not_checked: Vec::new(),
+        tally,
+    }
+}

@@ -1,0 +1,181 @@
+//! Grounds of the verdicts on links between switches.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use railgauge_model::plan::count::{are, were};
+
+use crate::analysis::{
+    localise::Standing,
+    words::{count, number},
+};
+
+/// How many links are named.
+const NAMED: usize = 3;
+
+/// One ground of a verdict on links between switches.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "ground", rename_all = "kebab-case")]
+pub enum OfLinks {
+    /// A cable or switch is worse than the others.
+    StandsOut {
+        /// Whether it was measured again, and what that said.
+        standing: Standing,
+        /// Where to look.
+        link: String,
+        /// Other parts that explain the same values about as well.
+        alternatives: Vec<String>,
+        /// Difference from good flows in percent, with its 95 % interval.
+        change_percent: [f64; 3],
+        /// Low flows that passed it.
+        low: usize,
+        /// Good flows that passed it.
+        good: usize,
+    },
+    /// A link that stood out was good when it was measured again.
+    Cleared {
+        /// Where it is.
+        link: String,
+    },
+    /// No link stands out.
+    NothingStandsOut {
+        /// Directions of links that flows passed.
+        passed: usize,
+        /// All of them.
+        of: usize,
+        /// Flows that were judged.
+        flows: usize,
+    },
+    /// Low flows that no link explains.
+    Unexplained {
+        /// How many.
+        flows: usize,
+    },
+    /// A link at half its rate would not stand out.
+    TooNoisy,
+    /// Flows that were left out because they shared a full link.
+    Contended {
+        /// How many.
+        flows: usize,
+    },
+    /// How many directions of links were loaded.
+    Loaded {
+        /// So many.
+        loaded: usize,
+        /// Of so many.
+        of: usize,
+        /// A link counts as loaded from this share of its rate on, in percent.
+        from_percent: f64,
+    },
+    /// Links that were not loaded.
+    NotLoaded {
+        /// The first of them.
+        links: Vec<String>,
+        /// All of them.
+        all: usize,
+    },
+    /// Links whose rate is not known, so that nobody can say what share of it was reached.
+    NoRate {
+        /// How many directions.
+        links: usize,
+    },
+    /// Flows of which nobody knows which of several equal paths they took.
+    OpenFlows {
+        /// How many.
+        flows: usize,
+    },
+    /// Flows of which the topology does not know the way.
+    Unknown {
+        /// How many.
+        flows: usize,
+        /// Why.
+        why: String,
+    },
+    /// Nothing is known of links between switches.
+    NoLinks,
+    /// No flow of the test was measured.
+    NothingMeasured,
+}
+
+impl OfLinks {
+    /// Links that were not loaded, the first of them by name.
+    pub(in crate::analysis::verdict) fn not_loaded(names: impl ExactSizeIterator<Item = String>) -> Self {
+        let all = names.len();
+        Self::NotLoaded { links: names.take(NAMED).collect(), all }
+    }
+}
+
+/// A part, or the parts of which the values fit each as well: `one of A, B`.
+fn one_of(link: &str, alternatives: &[String]) -> String {
+    match alternatives {
+        [] => link.to_owned(),
+        others => format!("one of {link}, {}", others.join(", ")),
+    }
+}
+
+impl fmt::Display for OfLinks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StandsOut {
+                standing,
+                link,
+                alternatives,
+                change_percent: [change, low_end, high_end],
+                low,
+                good,
+            } => {
+                write!(
+                    f,
+                    "{} ({}): {} % ({} to {} %), {} through it low, {good} good",
+                    one_of(link, alternatives),
+                    standing.word(),
+                    number(*change),
+                    number(*low_end),
+                    number(*high_end),
+                    count(*low, "flow")
+                )
+            }
+            Self::Cleared { link } => write!(f, "{link} was good when it was measured again"),
+            Self::NothingStandsOut { passed, of, flows } => {
+                write!(f, "none of {passed} stands out in {}", count(*flows, "flow"))?;
+                match of - passed {
+                    0 => Ok(()),
+                    rest => write!(f, "; {} passed by no flow with a known path", were(rest, "direction")),
+                }
+            }
+            Self::Unexplained { flows } => {
+                write!(f, "{} low and no link explains it: their links are good in other flows", are(*flows, "flow"))
+            }
+            Self::TooNoisy => {
+                f.write_str("the values scatter so much that a link at half its rate would not stand out")
+            }
+            Self::Contended { flows } => {
+                write!(f, "{} not judged: they shared a full link with others", were(*flows, "flow"))
+            }
+            Self::Loaded { loaded, of, from_percent } => {
+                write!(
+                    f,
+                    "{loaded} of {of} directions of switch links were loaded to {} % of their rate or more",
+                    number(*from_percent)
+                )
+            }
+            Self::NotLoaded { links, all } => {
+                let more = all - links.len();
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                write!(f, "not loaded: {}{more}", links.join(", "))
+            }
+            Self::NoRate { links } => write!(f, "the rate of {} is not known", count(*links, "direction")),
+            Self::OpenFlows { flows } => {
+                write!(
+                    f,
+                    "which of several equal paths {} took is not known: forwarding tables would tell",
+                    count(*flows, "flow")
+                )
+            }
+            Self::Unknown { flows, why } => write!(f, "the way of {} is not known: {why}", count(*flows, "flow")),
+            Self::NoLinks => f.write_str("the topology has no link between switches"),
+            Self::NothingMeasured => f.write_str("no flow of this test was measured"),
+        }
+    }
+}

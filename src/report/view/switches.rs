@@ -1,0 +1,144 @@
+//! What is known of the switches, and which of their links were loaded.
+
+use railgauge_model::plan::count::{are, count, were};
+use serde::Serialize;
+
+use crate::analysis::{
+    localise::Standing,
+    switches::{Loaded, OnLinks, SuspectLink, Switches},
+    words::number,
+};
+
+/// The switches between the hosts of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SwitchesView {
+    /// What there is and who told it, in sentences.
+    pub sentence: String,
+    /// What of the sources could not be used, and which ends they do not know, a sentence each.
+    pub remarks: Vec<String>,
+    /// What stands out.
+    pub suspects: Vec<SuspectView>,
+    /// What was searched, a sentence for each test.
+    pub searched: Vec<String>,
+    /// Tests with flows of pairs.
+    pub tests: Vec<LoadedView>,
+}
+
+/// A cable or switch that stands out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SuspectView {
+    /// Where to look.
+    pub name: String,
+    /// `suspect`, `confirmed`, `cleared` or `open`.
+    pub standing: &'static str,
+    /// The class that colours it.
+    pub class: &'static str,
+    /// Name of the test.
+    pub test: String,
+    /// The evidence, in words.
+    pub words: String,
+}
+
+/// What the flows of a test loaded.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LoadedView {
+    /// Name of the test.
+    pub test: String,
+    /// In a sentence.
+    pub sentence: String,
+    /// Links that were not loaded: link and direction, share of its rate that was reached.
+    pub not_loaded: Vec<[String; 2]>,
+}
+
+/// Makes the view.
+pub(super) fn switches(found: &Switches) -> SwitchesView {
+    let Switches { switches, leaves, switch_links, nic_links, sources, remarks, routes_known, unplaced, loaded, links } =
+        found;
+    let routes = match (routes_known, switch_links) {
+        (_, 0) => "Nothing is known of links between switches.",
+        (true, _) => "Forwarding tables tell which path each flow takes.",
+        (false, _) => "Which of several equal paths a flow takes is not known.",
+    };
+    let sentence = format!(
+        "{}, {} with hosts; {} between switches, {} to NIC ports. Told by {}. {routes}",
+        count(*switches, "switch"),
+        leaves,
+        count(*switch_links, "link"),
+        nic_links,
+        sources.join(", ")
+    );
+    let mut remarks = remarks.clone();
+    if !unplaced.is_empty() {
+        remarks.push(format!("Not in the topology, so that nothing is said of their links: {}", unplaced.join(", ")));
+    }
+    let suspects = links.iter().flat_map(|on| on.suspects.iter().map(|suspect| one(&on.test, suspect))).collect();
+    let searched = links.iter().filter(|on| on.of > 0).map(search).collect();
+    SwitchesView {
+        sentence,
+        remarks,
+        suspects,
+        searched,
+        tests: loaded.iter().filter(|loaded| loaded.of > 0).map(test).collect(),
+    }
+}
+
+fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
+    let [change, low, high] = suspect.change_percent.map(number);
+    let mut words =
+        format!("{change} % ({low} to {high} %): {} through it low, {} good", count(suspect.low, "flow"), suspect.good);
+    if let Some((percent, n)) = suspect.again_percent {
+        words += &format!("; measured again by {}: {} %", count(n, "flow"), number(percent));
+    }
+    let class = match suspect.standing {
+        Standing::Confirmed => "fail",
+        Standing::Cleared => "pass",
+        _ => "inconclusive",
+    };
+    let name = match suspect.alternatives.as_slice() {
+        [] => suspect.name.clone(),
+        // The values fit each of them as well.
+        others => format!("one of {}, {}", suspect.name, others.join(", ")),
+    };
+    SuspectView { name, standing: suspect.standing.word(), class, test: test.to_owned(), words }
+}
+
+fn search(on: &OnLinks) -> String {
+    let OnLinks { test, flows, contended, passed, of, unexplained, not_searched, too_noisy, .. } = on;
+    if !not_searched.is_empty() {
+        return format!("{test}: links were not searched: {not_searched}");
+    }
+    let mut words = format!("{test}: {} passed {passed} of {of} directions of switch links", count(*flows, "flow"));
+    if *contended > 0 {
+        words += &format!("; {} not judged, because they shared a full link with others", were(*contended, "flow"));
+    }
+    if *unexplained > 0 {
+        words += &format!("; {} low and no link explains it", are(*unexplained, "flow"));
+    }
+    if *too_noisy {
+        words += "; the values scatter so much that a link at half its rate would not stand out";
+    }
+    words
+}
+
+fn test(found: &Loaded) -> LoadedView {
+    let mut sentence = format!(
+        "{} of {} directions of switch links were loaded to {} % of their rate or more",
+        found.loaded,
+        found.of,
+        number(found.percent)
+    );
+    if found.open_flows > 0 {
+        sentence +=
+            &format!("; the path of {} is one of several and counts for no link", count(found.open_flows, "flow"));
+    }
+    for (why, flows) in &found.unknown {
+        sentence += &format!("; the path of {} is not known: {why}", count(*flows, "flow"));
+    }
+    let reached = |percent: Option<f64>| match percent {
+        Some(percent) if percent > 0.0 => format!("{} %", number(percent)),
+        Some(_) => "no flow".to_owned(),
+        None => "rate not known".to_owned(),
+    };
+    let not_loaded = found.not_loaded.iter().map(|link| [link.link.clone(), reached(link.reached_percent)]).collect();
+    LoadedView { test: found.test.clone(), sentence: sentence + ".", not_loaded }
+}

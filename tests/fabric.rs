@@ -1,0 +1,149 @@
+//! What runs say of the switches between their hosts: local agents over TCP, which hang on switches by the word of the plan.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/railgauge.rs"]
+mod railgauge;
+
+use railgauge::{Scene, program};
+use serde_json::{Value, json};
+
+/// Two hosts below each of two leaves, which one spine connects.
+fn plan(link_rate: &str, test: &str) -> String {
+    format!(
+        r#"
+name = "fabric"
+launch = {{ via = "local" }}
+hosts = {{ names = ["a", "b", "c", "d"] }}
+localise = {{ confirm = false }}
+
+[topology]
+link_rate = "{link_rate}"
+cables = [
+    ["a", "leaf1:1"], ["b", "leaf1:2"], ["c", "leaf2:1"], ["d", "leaf2:2"],
+    ["leaf1:31", "spine1:1"], ["leaf2:31", "spine1:2"],
+]
+
+[[test]]
+name = "write"
+op = "write"
+metric = "bandwidth"
+transport = "tcp"
+sizes = "64KiB"
+measure = "2000 iterations"
+warm_up = "1ms"
+{test}
+"#
+    )
+}
+
+/// The verdict on links of the only test.
+fn on_links(verdicts: &Value) -> &Value {
+    verdicts["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["kind"] == "links").unwrap()
+}
+
+#[test]
+fn links_that_flows_pass_are_loaded_or_told_by_name() {
+    // What loopback reaches is more than 80 % of a megabit a second, and less than that of a thousand terabits.
+    for (rate, status, loaded) in [("1 Mb/s", "pass", 4), ("1000000 Gb/s", "inconclusive", 0)] {
+        let scene = Scene::new();
+        let plan = scene.write("plan.toml", &plan(rate, "pattern = \"tournament\"\nlinks_covered = 100"));
+        let ended = scene.start(&plan).end();
+        let results = scene.results();
+        let verdicts = results.verdicts();
+        let switches = &verdicts["switches"];
+        let counts = ["switches", "leaves", "switch_links", "nic_links"].map(|key| switches[key].as_u64().unwrap());
+        assert_eq!(counts, [3, 2, 2, 4], "{}", ended.said);
+        assert_eq!(switches["unplaced"], json!([]));
+        assert_eq!(switches["loaded"][0]["loaded"], json!(loaded), "{switches}");
+        let verdict = on_links(&verdicts);
+        assert_eq!(verdict["status"], status, "{verdict}");
+        if loaded == 0 {
+            // Slow is no name: each of the four directions is told.
+            let named: Vec<&str> = switches["loaded"][0]["not_loaded"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|link| link["link"].as_str().unwrap())
+                .collect();
+            assert_eq!(named.len(), 4);
+            assert!(
+                named.contains(&"leaf1 port 31 to spine1 port 1") && named.contains(&"spine1 port 1 to leaf1 port 31"),
+                "{named:?}"
+            );
+        }
+        assert!(results.report().contains("id=\"switches\""));
+        // The records alone say the same.
+        let drawn = program().arg("report").arg(scene.run_directory()).output().unwrap();
+        assert_eq!(drawn.status.code(), ended.status.code());
+        assert_eq!(scene.results().verdicts()["switches"], verdicts["switches"]);
+    }
+}
+
+#[test]
+fn leaves_are_groups() {
+    let scene = Scene::new();
+    let path = scene.write("plan.toml", &plan("1 Gb/s", "hosts = \"leaf2\""));
+    let shown = program().args(["plan", "--json"]).arg(path).output().unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["tests"][0]["hosts"], json!(["c", "d"]));
+}
+
+/// The pairs of each round, as `railgauge plan` shows them.
+fn rounds(test: &str) -> Vec<Vec<(String, String)>> {
+    let scene = Scene::new();
+    let path = scene.write("plan.toml", &plan("1 Gb/s", test));
+    let output = program().args(["plan", "--json"]).arg(path).output().unwrap();
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    let end = |end: &Value| end["host"].as_str().unwrap().to_owned();
+    let pairs = |round: &Value| {
+        round["links"].as_array().unwrap().iter().map(|link| (end(&link["from"]), end(&link["to"]))).collect()
+    };
+    shown["tests"][0]["rounds"].as_array().unwrap().iter().map(pairs).collect()
+}
+
+fn leaf(host: &str) -> u32 {
+    if "ab".contains(host) { 1 } else { 2 }
+}
+
+#[test]
+fn pairs_are_chosen_by_where_their_ends_are() {
+    let same = rounds("pattern = \"same-leaf\"");
+    assert_eq!(same.len(), 1);
+    assert!(same[0].len() == 2 && same.concat().iter().all(|(a, b)| leaf(a) == leaf(b) && a != b), "{same:?}");
+    let cross = rounds("pattern = \"cross-leaf\"");
+    assert!(!cross.is_empty() && cross.concat().iter().all(|(a, b)| leaf(a) != leaf(b)), "{cross:?}");
+    // One flow each way loads both links in both directions.
+    let cover = rounds("pattern = \"cover-links\"\nlinks_loaded = 80");
+    assert_eq!(cover.len(), 1, "{cover:?}");
+    let mut directions: Vec<(u32, u32)> = cover[0].iter().map(|(a, b)| (leaf(a), leaf(b))).collect();
+    directions.sort_unstable();
+    directions.dedup();
+    assert_eq!(directions, [(1, 2), (2, 1)]);
+}
+
+#[test]
+fn a_cover_that_is_measured_is_a_verdict() {
+    let scene = Scene::new();
+    let plan = scene.write("plan.toml", &plan("1 Mb/s", "pattern = \"cover-links\"\nlinks_loaded = 80"));
+    let ended = scene.start(&plan).end();
+    let verdicts = scene.results().verdicts();
+    let covered = verdicts["verdicts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|v| v["kind"] == "links" && v["reason"].as_str().unwrap().contains("4 of 4"));
+    assert_eq!(covered.unwrap_or_else(|| panic!("{verdicts}\n{}", ended.said))["status"], "pass");
+}
+
+#[test]
+fn patterns_of_switches_need_switches() {
+    let scene = Scene::new();
+    let text = plan("1 Gb/s", "pattern = \"cross-leaf\"");
+    let (before, rest) = text.split_once("[topology]").unwrap();
+    let rest = rest.split_once("[[test]]").unwrap().1;
+    let path = scene.write("plan.toml", &format!("{before}[[test]]{rest}"));
+    let output = program().arg("check").arg(path).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("cross-leaf") && said.contains("[topology]") && said.contains("plan.toml:"), "{said}");
+}

@@ -1,0 +1,126 @@
+//! What made-up runs say of the cables and switches between hosts.
+
+use std::path::Path;
+
+use railgauge::analysis::{
+    journal::{Journal, parse},
+    results::results,
+    row::Row,
+    rows::rows,
+    switches::{OnLinks, Switches, switches},
+    verdict::{Kind, Status, verdicts},
+};
+use railgauge_model::{
+    plan::model::Topology,
+    topology::told::{Cable, Device, Nic, Plug, Switch, Told},
+};
+
+use crate::support::Scenario;
+
+/// Hosts below each leaf.
+const EACH: usize = 4;
+
+fn plug(switch: String, port: usize) -> Plug {
+    Plug { device: Device::Switch(switch), port: Some(port.to_string()) }
+}
+
+/// Leaves with four hosts each below one spine; links that are never full.
+fn tree(scenario: &Scenario) -> Topology {
+    let mut told = Told { source: "made up".into(), ..Told::default() };
+    let cable = |a, b| Cable { a, b, rate_gbps: Some(1600.0), width: None, speed: None };
+    let mut named = |name: &str| {
+        told.switches.insert(name.to_owned(), Switch { name: name.to_owned(), ..Switch::default() });
+    };
+    named("spine");
+    (0..scenario.hosts / EACH).for_each(|leaf| named(&format!("leaf{leaf}")));
+    for host in 0..scenario.hosts {
+        let nic = Nic { host: Some(scenario.name(host)), ..Nic::default() };
+        let a = Plug { device: Device::Nic(nic), port: None };
+        told.cables.push(cable(a, plug(format!("leaf{}", host / EACH), 1 + host % EACH)));
+    }
+    for leaf in 0..scenario.hosts / EACH {
+        told.cables.push(cable(plug(format!("leaf{leaf}"), 31), plug("spine".into(), 1 + leaf)));
+    }
+    Topology { told: vec![told] }
+}
+
+fn journal(scenario: &Scenario) -> Journal {
+    let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+    journal.plan.topology = Some(tree(scenario));
+    journal
+}
+
+/// What is found where flows for which this holds, by the leaves of their ends, carry 70 %.
+fn found(scenario: &Scenario, is_low: impl Fn(usize, usize) -> bool) -> (Switches, Vec<(Status, String)>) {
+    let journal = journal(scenario);
+    let results = results(&journal).unwrap();
+    let mut rows = rows(&journal, &results);
+    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
+    let low = |row: &&mut Row| is_low(leaf(&row.src_host), leaf(&row.dst_host));
+    rows.iter_mut().filter(low).for_each(|row| row.value = row.value.map(|value| 0.7 * value));
+    let all = verdicts(&journal, &results, &rows, Vec::new());
+    let on_links = all.verdicts.iter().filter(|verdict| verdict.kind == Kind::Links);
+    let on_links = on_links.map(|verdict| (verdict.status, verdict.reason.to_string())).collect();
+    (switches(&journal, &results, &rows).unwrap(), on_links)
+}
+
+/// The test of writes over verbs.
+fn of_writes(switches: &Switches) -> &OnLinks {
+    switches.links.iter().find(|links| links.of > 0 && links.flows > 0).unwrap()
+}
+
+#[test]
+fn on_a_healthy_fabric_no_link_stands_out() {
+    for hosts in [8, 16] {
+        let (switches, verdicts) = found(&Scenario::healthy(hosts, 1), |_, _| false);
+        assert_eq!(
+            (switches.leaves, switches.switches, switches.switch_links),
+            (hosts / EACH, hosts / EACH + 1, hosts / EACH)
+        );
+        for links in &switches.links {
+            assert!(links.suspects.is_empty() && links.unexplained == 0, "{links:?}");
+        }
+        let links = of_writes(&switches);
+        assert_eq!((links.passed, links.of), (2 * hosts / EACH, 2 * hosts / EACH));
+        assert!(!verdicts.is_empty() && verdicts.iter().all(|(status, _)| *status == Status::Pass), "{verdicts:?}");
+    }
+}
+
+#[test]
+fn one_direction_of_one_cable_is_named_where_a_technician_finds_it() {
+    let (switches, verdicts) = found(&Scenario::healthy(16, 1), |from, to| from == 2 && to != 2);
+    let links = of_writes(&switches);
+    let [suspect] = links.suspects.as_slice() else { panic!("{links:?}") };
+    assert_eq!(suspect.name, "leaf2 port 31 to spine port 3");
+    assert!(suspect.between_switches && suspect.low > 0);
+    let [change, low, high] = suspect.change_percent;
+    assert!(low <= -30.0 && -30.0 <= high && (change + 30.0).abs() < 2.0, "{suspect:?}");
+    // It is a suspect, so nothing fails by it, and nothing passes.
+    let told: Vec<_> = verdicts.iter().filter(|(_, reason)| reason.contains("leaf2 port 31 to spine port 3")).collect();
+    assert!(!told.is_empty() && told.iter().all(|(status, _)| *status == Status::Inconclusive), "{verdicts:?}");
+}
+
+#[test]
+fn a_host_is_no_switch() {
+    // Every flow of one host is low, within its leaf and beyond.
+    let scenario = Scenario { slow: Some(5), ..Scenario::healthy(16, 1) };
+    let (switches, verdicts) = found(&scenario, |_, _| false);
+    let links = of_writes(&switches);
+    assert!(!links.suspects.is_empty() && links.suspects.iter().all(|suspect| !suspect.between_switches), "{links:?}");
+    assert!(links.suspects[0].name.contains("leaf1 port 2"), "{links:?}");
+    assert!(verdicts.iter().all(|(status, _)| *status == Status::Pass), "{verdicts:?}");
+}
+
+#[test]
+fn flows_that_fill_a_link_together_are_not_held_against_it() {
+    let scenario = Scenario::healthy(16, 1);
+    let mut journal = journal(&scenario);
+    for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {
+        cable.rate_gbps = Some(400.0);
+    }
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let switches = switches(&journal, &results, &rows).unwrap();
+    let links = of_writes(&switches);
+    assert!(links.contended > 0 && links.suspects.is_empty(), "{links:?}");
+}
