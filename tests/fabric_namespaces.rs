@@ -25,7 +25,7 @@ impl Network {
         let switches = network.space("sw");
         let limit = |space: &str, device: &str, rate: &str| {
             let words =
-                ["tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "64kb", "latency", "20ms"];
+                ["tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "64kb", "latency", "2s"];
             run(&[&["ip", "netns", "exec", space][..], &words].concat())
         };
         let bridge = |name: &str| {
@@ -98,7 +98,7 @@ link_rate = "1 Gb/s"
 cables = [{}]
 
 [localise]
-at_most = "20s"
+at_most = "8s"
 
 [[test]]
 name = "write"
@@ -106,7 +106,7 @@ op = "write"
 metric = "bandwidth"
 transport = "tcp"
 sizes = "64KiB"
-measure = "400ms"
+measure = "300ms"
 warm_up = "100ms"
 "#,
         cables.join(", ")

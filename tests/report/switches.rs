@@ -100,6 +100,31 @@ fn one_direction_of_one_cable_is_named_where_a_technician_finds_it() {
     assert!(!told.is_empty() && told.iter().all(|(status, _)| *status == Status::Inconclusive), "{verdicts:?}");
 }
 
+/// Three flows on a cable that carries half of what one can: each has a sixth, and the cable is at half.
+#[test]
+fn flows_that_share_a_slow_cable_do_not_make_it_slower() {
+    let scenario = Scenario::healthy(16, 1);
+    let journal = journal(&scenario);
+    let results = results(&journal).unwrap();
+    let mut rows = rows(&journal, &results);
+    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
+    let on_it = |row: &Row| leaf(&row.src_host) == 2 && leaf(&row.dst_host) != 2 && row.value.is_some();
+    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps);
+    let mut flows = std::collections::HashMap::new();
+    rows.iter().filter(|row| on_it(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
+    for row in &mut rows {
+        if on_it(row) {
+            row.value = row.value.map(|value| 0.5 * value / f64::from(flows[&moment(row)]));
+        }
+    }
+    assert!(flows.values().any(|count| *count > 1) && flows.values().any(|count| *count == 1), "{flows:?}");
+    let switches = switches(&journal, &results, &rows).unwrap();
+    let links = of_writes(&switches);
+    let [suspect] = links.suspects.as_slice() else { panic!("{links:#?}") };
+    assert_eq!((suspect.name.as_str(), suspect.alternatives.len()), ("leaf2 port 31 to spine port 3", 0));
+    assert!((suspect.change_percent[0] + 50.0).abs() < 5.0, "{suspect:?}");
+}
+
 #[test]
 fn a_host_is_no_switch() {
     // Every flow of one host is low, within its leaf and beyond.

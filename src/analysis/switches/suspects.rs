@@ -12,7 +12,7 @@ use railgauge_model::{
 };
 use railgauge_stats::{
     fabric::{self, Judgement, Part, Setting, Suspect},
-    robust::outlier_cut,
+    robust::{median, outlier_cut},
 };
 use railgauge_wire::{terms::Metric, unit::Bytes};
 use serde::Serialize;
@@ -132,7 +132,7 @@ pub(super) fn search(
             cell = cases.get(&most.case).map(|result| result.case.cell.clone());
         }
         for row in rows.iter().filter(of_test) {
-            let Some(result) = cases.get(&row.case).filter(|result| result.state == State::Measured) else { continue };
+            let Some(result) = cases.get(&row.case) else { continue };
             if Some(&result.case.cell) != cell.as_ref() {
                 continue;
             }
@@ -157,12 +157,13 @@ pub(super) fn search(
                     at as u32 + 1
                 }
             };
-            flows.push(Flow { round, moment: (round, row.round), path, value, ceiling: row.ceiling });
+            let counts = result.state == State::Measured;
+            flows.push(Flow { round, moment: (round, row.round), counts, path, value, ceiling: row.ceiling });
         }
     }
     let cell = cell?;
-    let measured = flows.len();
-    let flows = alone(ways, flows);
+    let measured = flows.iter().filter(|flow| flow.counts).count();
+    let flows = apart(ways, flows);
     let between = |hop: &Hop| ways.is_between_switches(*hop);
     let hops = 2 * ways.fabric.links.len() as Hop;
     let mut found = OnLinks {
@@ -206,14 +207,21 @@ struct Flow {
     round: u32,
     /// Flows of one moment ran at one time.
     moment: (u32, u32),
+    /// Whether its value may be trusted. A flow that is not took its place on the links all the same.
+    counts: bool,
     path: Vec<Hop>,
     /// In Gbit/s.
     value: f64,
     ceiling: Option<f64>,
 }
 
-/// The flows that shared no full link with others.
-fn alone(ways: &Ways<'_>, flows: Vec<Flow>) -> Vec<Flow> {
+/// Below this share of what flows reach in the median a flow is low enough to ask whether it lost to others on its links.
+const LOW: f64 = 0.9;
+
+/// The flows without what they did to each other. On a link that was full nothing can be told. A low flow on a link with others may be low
+/// because of them: if all of them together carried less than one good flow, the link itself is slow, and carried so much; else the
+/// flow says nothing.
+fn apart(ways: &Ways<'_>, flows: Vec<Flow>) -> Vec<Flow> {
     let mut on: HashMap<((u32, u32), Hop), (f64, usize)> = HashMap::new();
     for flow in &flows {
         for hop in &flow.path {
@@ -221,11 +229,25 @@ fn alone(ways: &Ways<'_>, flows: Vec<Flow>) -> Vec<Flow> {
             (*sum, *count) = (*sum + flow.value, *count + 1);
         }
     }
-    let is_full = |flow: &Flow, hop: &Hop| {
-        let (sum, count) = on[&(flow.moment, *hop)];
-        count > 1 && ways.fabric.hop(*hop).0.rate_gbps.is_none_or(|rate| sum > FULL * rate)
+    let good =
+        median(&flows.iter().filter(|flow| flow.counts).map(|flow| flow.value).collect::<Vec<_>>()).unwrap_or_default();
+    let judged = |mut flow: Flow| {
+        let shared = |hop: &&Hop| on.get(&(flow.moment, **hop)).is_some_and(|(_, count)| *count > 1);
+        let sum = |hop: &Hop| on.get(&(flow.moment, *hop)).map_or(0.0, |(sum, _)| *sum);
+        let is_full = |hop: &Hop| ways.fabric.hop(*hop).0.rate_gbps.is_none_or(|rate| sum(hop) > FULL * rate);
+        if flow.path.iter().filter(shared).any(is_full) {
+            return None;
+        }
+        let least = flow.path.iter().filter(shared).map(sum).min_by(f64::total_cmp);
+        if let Some(least) = least.filter(|_| flow.value < LOW * good) {
+            if least >= LOW * good {
+                return None;
+            }
+            flow.value = flow.value.max(least);
+        }
+        Some(flow)
     };
-    flows.into_iter().filter(|flow| !flow.path.iter().any(|hop| is_full(flow, hop))).collect()
+    flows.into_iter().filter(|flow| flow.counts).filter_map(judged).collect()
 }
 
 /// The fabric as the statistics have it: a link for each hop, switches before NIC ports.
