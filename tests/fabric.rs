@@ -147,3 +147,81 @@ fn patterns_of_switches_need_switches() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("cross-leaf") && said.contains("[topology]") && said.contains("plan.toml:"), "{said}");
 }
+
+/// Four hosts below two leaves with two cables each to a spine, as OpenSM routed them in ibsim; the NICs have the names of local hosts.
+fn routed(test: &str) -> (Scene, std::path::PathBuf) {
+    let scene = Scene::new();
+    for name in ["fabric.txt", "lfts.txt"] {
+        let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/fabric").join(name);
+        scene.write(name, &std::fs::read_to_string(from).unwrap());
+    }
+    let plan = scene.write(
+        "plan.toml",
+        &format!(
+            "name = \"routed\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"n[1-4]\"], tcp = [\"lo\"] }}\n\
+             localise = {{ confirm = false }}\n[topology]\nibnetdiscover = \"fabric.txt\"\nlfts = \"lfts.txt\"\n{test}"
+        ),
+    );
+    (scene, plan)
+}
+
+const COVER: &str = "[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\n\
+                     measure = \"500 iterations\"\nwarm_up = \"1ms\"\npattern = \"cover-links\"\nlinks_loaded = 0.1\n";
+
+/// The journal keeps no forwarding tables, so a report cannot make the pairs again.
+#[test]
+fn a_cover_by_forwarding_tables_is_judged_from_the_records_alone() {
+    let (scene, plan) = routed(&COVER.replace("0.1", "1"));
+    let ended = scene.start(&plan).end();
+    let verdicts = scene.results().verdicts();
+    let kinds: Vec<&str> =
+        verdicts["verdicts"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
+    assert!(!kinds.contains(&"records") && !kinds.contains(&"run"), "{}", ended.said);
+    assert_eq!(verdicts["switches"]["loaded"][0]["loaded"], json!(8), "{}", verdicts["switches"]);
+    std::fs::remove_file(scene.path("fabric.txt")).unwrap();
+    let drawn = program().arg("report").arg(scene.run_directory()).output().unwrap();
+    assert_eq!(drawn.status.code(), ended.status.code());
+    assert_eq!(scene.results().verdicts(), verdicts);
+}
+
+/// What is left out of a plan stays a host: its cables do not become links between switches.
+#[test]
+fn hosts_that_take_no_part_are_no_switches() {
+    let scene = Scene::new();
+    let text = plan("1 Mb/s", "links_covered = 1");
+    for (text, words) in [
+        (text.clone(), &["--hosts", "a,c"][..]),
+        (
+            text.replace(
+                "names = [\"a\", \"b\", \"c\", \"d\"]",
+                "names = [\"a\", \"b\", \"c\", \"d\"], exclude = \"d\"",
+            ),
+            &[],
+        ),
+    ] {
+        let path = scene.write("plan.toml", &text);
+        let mut command = program();
+        command.args(["run", "-o"]).arg(scene.run_directory()).args(words).arg(path);
+        let ended = scene.spawn(command, "part").end();
+        let switches = scene.results().verdicts()["switches"].clone();
+        let counts = ["switches", "leaves", "switch_links", "nic_links"].map(|key| switches[key].as_u64().unwrap());
+        assert_eq!(counts, [3, 2, 2, 4], "{}", ended.said);
+        std::fs::remove_dir_all(scene.run_directory()).unwrap();
+    }
+}
+
+/// One test that finds no pairs is no reason to measure nothing.
+#[test]
+fn a_test_without_pairs_leaves_the_others() {
+    let scene = Scene::new();
+    let second = "[[test]]\nname = \"none\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n\
+                  measure = \"10 iterations\"\npattern = \"cross-leaf\"\nhosts = [\"a\", \"b\"]\n";
+    let path = scene.write("plan.toml", &(plan("1 Mb/s", "") + second));
+    let ended = scene.start(&path).end();
+    let results = scene.results();
+    assert_eq!(results.measured().len(), 6, "{}", ended.said);
+    let verdicts = results.verdicts();
+    let of_none = verdicts["verdicts"].as_array().unwrap().iter().find(|one| one["test"] == "none").unwrap();
+    assert_ne!(of_none["status"], "pass");
+    assert_ne!(ended.status.code(), Some(0));
+}

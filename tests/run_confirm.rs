@@ -18,7 +18,7 @@ use railgauge::{
     },
     cluster::AgentBinary,
     run::{
-        confirm::FollowUp,
+        confirm::{Asked, FollowUp},
         execute::{self, Past, execute},
         progress::Progress,
         spine::Spine,
@@ -94,13 +94,15 @@ fn run(plan: Plan, past: Past, answers: Vec<Vec<Case>>) -> (execute::RunEnd, usi
     });
     if !past.cases.is_empty() {
         spine.emit(Event::Planned { cases: past.cases.clone() });
-        spine.emit(Event::Confirming { cases: past.further.clone() });
+        spine.emit(Event::Confirming { cases: past.further.clone(), links: false });
         spine.emit(Event::Resumed { unread: Vec::new() });
     }
     let asked = Arc::new(AtomicUsize::new(0));
     let count = asked.clone();
-    let follow_up: FollowUp =
-        Arc::new(move || Ok(answers.get(count.fetch_add(1, Ordering::Relaxed)).cloned().unwrap_or_default()));
+    let follow_up: FollowUp = Arc::new(move || {
+        let cases = answers.get(count.fetch_add(1, Ordering::Relaxed)).cloned().unwrap_or_default();
+        Ok(Asked { cases, links: false })
+    });
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (end, farewell) = runtime.block_on(execute(Arc::new(plan), &directory, past, agent(), follow_up, &spine));
     runtime.block_on(farewell.said());

@@ -94,7 +94,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let mut loaded = loaded;
-    let names = here().into_iter().chain(ways(&loaded.plan)).collect();
+    let names = here().into_iter().chain(ways(&loaded.plan)).chain(switches(&loaded.plan)).collect();
     let hosts: Vec<(String, String)> =
         loaded.plan.hosts.iter().map(|host| (host.name.clone(), host.address.clone())).collect();
     let pair = loaded.plan.hosts.get(..2).unwrap_or_default();
@@ -215,6 +215,13 @@ fn here() -> Vec<String> {
     // `root` is a word of its own, and tells nothing.
     let names = hostname.into_iter().chain(users).filter(|name| !name.is_empty() && name != "root");
     names.collect()
+}
+
+/// Names of the switches of a plan, which its text and its groups have.
+fn switches(plan: &Plan) -> Vec<String> {
+    let told = plan.topology.iter().flat_map(|topology| &topology.told);
+    let names = told.flat_map(|told| &told.switches).flat_map(|(key, switch)| [key.clone(), switch.name.clone()]);
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// Login names and jump hosts of a plan.

@@ -14,7 +14,7 @@ use railgauge_model::{
     directory::{Directory, DirectoryError},
     files,
     journal::{
-        event::{Case, Event},
+        event::Event,
         line::Tail,
         writer::{Claim, Journal},
     },
@@ -39,7 +39,7 @@ use crate::{
     report,
     run::{
         aside::aside,
-        confirm::FollowUp,
+        confirm::{Asked, FollowUp},
         execute::{self, Farewell, Past, RunEnd},
         progress::Progress,
         spine::{Halt, Spine},
@@ -180,13 +180,16 @@ fn begun(directory: &Directory, claim: Claim, tail: Tail) -> anyhow::Result<Jour
 }
 
 /// What analysis wants to be measured beside what the journal holds.
-fn follow_up(path: &Path) -> Result<Vec<Case>, Box<dyn Error + Send + Sync>> {
+fn follow_up(path: &Path) -> Result<Asked, Box<dyn Error + Send + Sync>> {
     let journal = journal::read(path)?;
     let results = results(&journal)?;
     let rows = rows(&journal, &results);
     let hosts_first = localise::further(&journal, &results, &rows);
     // A link is asked for when no host, NIC or path is left to be settled: most that looks like a link is one of these.
-    Ok(if hosts_first.is_empty() { switches::further(&journal, &results, &rows) } else { hosts_first })
+    Ok(match hosts_first.is_empty() {
+        true => Asked { cases: switches::further(&journal, &results, &rows), links: true },
+        false => Asked { cases: hosts_first, links: false },
+    })
 }
 
 /// How long drawing the report may take once the run is interrupted.

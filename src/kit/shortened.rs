@@ -98,8 +98,11 @@ pub(crate) fn shorten(plan: &mut Plan, own: &Own, has_rdma: bool) -> Vec<String>
     // It names every switch and cable of a cluster.
     if plan.topology.take().is_some() {
         notes.push("left out: what the plan knows of switches; tests of such pairs measure one random round".into());
-        for test in plan.tests.iter_mut().filter(|test| matches!(test.pattern, Pattern::Fabric(_))) {
-            test.pattern = Pattern::Random(1);
+        for test in &mut plan.tests {
+            test.links_covered = None;
+            if matches!(test.pattern, Pattern::Fabric(_)) {
+                test.pattern = Pattern::Random(1);
+            }
         }
     }
     plan.interleave.clear();

@@ -46,7 +46,7 @@ impl Withheld {
                     }
                 }
             }
-            Event::Planned { cases } | Event::Confirming { cases } => self.cases(cases),
+            Event::Planned { cases } | Event::Confirming { cases, .. } => self.cases(cases),
             Event::HostUp { facts, .. } => {
                 facts.command_line = facts.command_line.take().map(|line| command_line(&line));
                 facts.xids.iter_mut().flatten().for_each(|xid| xid.text = without_process(&xid.text));

@@ -11,7 +11,16 @@ use super::{hosts::Hosts, rounds::RunState};
 /// Returns the further cases that settle what the journal leaves open so far; none when nothing is left to settle.
 /// Cases of one round stand together and share no port. It may take its time, and is asked again after they were run. Of its error the run
 /// knows nothing but the words.
-pub type FollowUp = Arc<dyn Fn() -> Result<Vec<Case>, Box<dyn Error + Send + Sync>> + Send + Sync>;
+pub type FollowUp = Arc<dyn Fn() -> Result<Asked, Box<dyn Error + Send + Sync>> + Send + Sync>;
+
+/// Further cases that are asked for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Asked {
+    /// The cases.
+    pub cases: Vec<Case>,
+    /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
+    pub links: bool,
+}
 
 impl RunState<'_> {
     /// Runs the cases that an earlier process of this run was asked for and did not measure, then those that are asked
@@ -34,12 +43,13 @@ impl RunState<'_> {
             // Reading a long journal takes seconds, in which agents must still be answered.
             let asked = tokio::task::spawn_blocking(move || follow_up()).await;
             self.stages.judging = self.stages.judging.saturating_add(judging.elapsed().into());
-            open = match asked.unwrap_or_else(|error| Err(error.into())) {
-                Ok(cases) if cases.is_empty() => return,
-                Ok(cases) => cases,
+            let Asked { cases, links } = match asked.unwrap_or_else(|error| Err(error.into())) {
+                Ok(asked) if asked.cases.is_empty() => return,
+                Ok(asked) => asked,
                 Err(why) => return self.note(format!("suspects could not be measured again: {why}")),
             };
-            self.spine.emit(Event::Confirming { cases: open.clone() });
+            self.spine.emit(Event::Confirming { cases: cases.clone(), links });
+            open = cases;
         }
     }
 

@@ -19,8 +19,11 @@ pub(super) fn place(inventory: &mut Inventory, host: &Host, facts: &HostFacts) {
     for transport in [Transport::Verbs, Transport::Tcp] {
         let devices = rails::devices(host, Some(facts), transport);
         let places = match devices.is_empty() {
-            // TCP without a word of the plan goes wherever the host sends it.
-            true => vec![nic_of(&fabric, &names, None, Some(facts))],
+            // TCP without a word of the plan goes wherever the host sends it: known where the host has one place.
+            true => match fabric.of_host(&names).as_slice() {
+                [one] => vec![Some(*one)],
+                _ => vec![nic_of(&fabric, &names, None, Some(facts))],
+            },
             false => devices.iter().map(|device| nic_of(&fabric, &names, Some(device), Some(facts))).collect(),
         };
         inventory.place(&host.name, transport, places);

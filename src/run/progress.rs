@@ -90,7 +90,7 @@ impl Progress {
                 self.tell(&format!("{what} {test}"));
             }
             Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
-            Event::Confirming { cases } => {
+            Event::Confirming { cases, .. } => {
                 self.tell(&format!("measuring suspects again: {}", count(cases.len(), "further case")));
                 self.learn(cases);
                 self.await_more(self.expected + cases.len() as u64);

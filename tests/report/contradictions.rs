@@ -176,10 +176,10 @@ fn further_cases_of_other_ports_or_cells_are_named() {
         let mut further = cases[0].clone();
         further.id = cases.len() as u64;
         let end = lines.len() - 1;
-        lines.insert(end, line(Event::Confirming { cases: vec![further.clone()] }));
+        lines.insert(end, line(Event::Confirming { cases: vec![further.clone()], links: false }));
         assert_eq!(judged(&lines).status, Status::Pass);
         change(&mut further);
-        lines[end] = line(Event::Confirming { cases: vec![further] });
+        lines[end] = line(Event::Confirming { cases: vec![further], links: false });
         never_passes(Kind::Records, &lines, &[&format!("line {}", end + 1), "further case"]);
     }
 }
@@ -232,7 +232,7 @@ fn wrong_bytes_in_a_further_case_fail_the_run() {
     };
     let further = Case { id: cases.len() as u64, ..cases[0].clone() };
     let end = lines.len() - 1;
-    lines.insert(end, line(Event::Confirming { cases: vec![further.clone()] }));
+    lines.insert(end, line(Event::Confirming { cases: vec![further.clone()], links: false }));
     lines.extend(small().further(&[further]).into_iter().skip(1));
     let finished = lines.remove(end + 1);
     lines.push(finished);

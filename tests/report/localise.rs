@@ -262,7 +262,7 @@ fn a_journal_whose_further_cases_do_not_fit_is_refused() {
     let with = |change: fn(&mut Case)| {
         let mut cases = cases.clone();
         cases.iter_mut().for_each(change);
-        let event = Event::Confirming { cases };
+        let event = Event::Confirming { cases, links: false };
         let line = Line { at: "2026-11-21T03:00:00.000Z".into(), event };
         parse(support::continued(&slow.jsonl(), &[line]).as_bytes(), Path::new("records.jsonl"))
             .unwrap_err()

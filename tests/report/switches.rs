@@ -93,7 +93,7 @@ fn one_direction_of_one_cable_is_named_where_a_technician_finds_it() {
     let [suspect] = links.suspects.as_slice() else { panic!("{links:?}") };
     assert_eq!(suspect.name, "leaf2 port 31 to spine port 3");
     assert!(suspect.between_switches && suspect.low > 0);
-    let [change, low, high] = suspect.change_percent;
+    let (change, (low, high)) = (suspect.change_percent, suspect.interval_percent.unwrap());
     assert!(low <= -30.0 && -30.0 <= high && (change + 30.0).abs() < 2.0, "{suspect:?}");
     // It is a suspect, so nothing fails by it, and nothing passes.
     let told: Vec<_> = verdicts.iter().filter(|(_, reason)| reason.contains("leaf2 port 31 to spine port 3")).collect();
@@ -122,7 +122,62 @@ fn flows_that_share_a_slow_cable_do_not_make_it_slower() {
     let links = of_writes(&switches);
     let [suspect] = links.suspects.as_slice() else { panic!("{links:#?}") };
     assert_eq!((suspect.name.as_str(), suspect.alternatives.len()), ("leaf2 port 31 to spine port 3", 0));
-    assert!((suspect.change_percent[0] + 50.0).abs() < 5.0, "{suspect:?}");
+    assert!((suspect.change_percent + 50.0).abs() < 5.0, "{suspect:?}");
+}
+
+/// A cable that carries one flow well and two only together as one: nobody may call it good.
+#[test]
+fn a_cable_at_half_its_rate_is_no_pass_where_single_flows_are_good() {
+    let scenario = Scenario::healthy(16, 1);
+    let mut journal = journal(&scenario);
+    for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {
+        cable.rate_gbps = Some(800.0);
+    }
+    let results = results(&journal).unwrap();
+    let mut rows = rows(&journal, &results);
+    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
+    let on_it = |row: &Row| leaf(&row.src_host) == 2 && leaf(&row.dst_host) != 2 && row.value.is_some();
+    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps);
+    let mut flows = std::collections::HashMap::new();
+    rows.iter().filter(|row| on_it(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
+    rows.iter_mut().filter(|row| on_it(row)).for_each(|row| {
+        row.value = row.value.map(|value| value / f64::from(flows[&moment(row)]));
+    });
+    let all = verdicts(&journal, &results, &rows, Vec::new());
+    let links = of_writes(all.switches.as_ref().unwrap()).clone();
+    let of_test =
+        all.verdicts.iter().find(|verdict| verdict.kind == Kind::Links && verdict.test == links.test).unwrap();
+    assert_ne!(of_test.status, Status::Pass, "{links:#?}");
+}
+
+#[test]
+fn flows_without_a_value_are_no_pass() {
+    let scenario = Scenario::healthy(16, 1);
+    let journal = journal(&scenario);
+    let results = results(&journal).unwrap();
+    let mut rows = rows(&journal, &results);
+    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
+    let dead = |row: &&mut Row| leaf(&row.src_host) == 2 && leaf(&row.dst_host) != 2;
+    rows.iter_mut().filter(dead).for_each(|row| row.value = None);
+    let all = verdicts(&journal, &results, &rows, Vec::new());
+    let links = of_writes(all.switches.as_ref().unwrap()).clone();
+    assert!(links.failed > 0 && links.passed < links.of, "{links:#?}");
+    let of_test =
+        all.verdicts.iter().find(|verdict| verdict.kind == Kind::Links && verdict.test == links.test).unwrap();
+    assert_eq!(of_test.status, Status::Inconclusive);
+}
+
+/// Whoever never named his switches has many of one name.
+#[test]
+fn switches_of_one_name_stay_apart() {
+    let mut journal = journal(&Scenario::healthy(16, 1));
+    for switch in journal.plan.topology.as_mut().unwrap().told[0].switches.values_mut() {
+        switch.name = "Quantum".into();
+    }
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let switches = switches(&journal, &results, &rows).unwrap();
+    assert_eq!((switches.switches, switches.leaves), (5, 4));
 }
 
 #[test]
@@ -140,11 +195,23 @@ fn a_host_is_no_switch() {
 fn flows_that_fill_a_link_together_are_not_held_against_it() {
     let scenario = Scenario::healthy(16, 1);
     let mut journal = journal(&scenario);
+    // A cable carries what one NIC does.
+    let alone = results(&journal).unwrap();
+    let fastest =
+        rows(&journal, &alone).iter().filter(|row| row.unit == "Gb/s").filter_map(|row| row.value).fold(0.0, f64::max);
     for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {
-        cable.rate_gbps = Some(400.0);
+        cable.rate_gbps = Some(fastest);
     }
     let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results);
+    let mut rows = rows(&journal, &results);
+    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
+    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps, leaf(&row.src_host));
+    let crosses = |row: &Row| leaf(&row.src_host) != leaf(&row.dst_host) && row.value.is_some();
+    let mut flows = std::collections::HashMap::new();
+    rows.iter().filter(|row| crosses(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
+    rows.iter_mut().filter(|row| crosses(row)).for_each(|row| {
+        row.value = row.value.map(|value| value / f64::from(flows[&moment(row)]));
+    });
     let switches = switches(&journal, &results, &rows).unwrap();
     let links = of_writes(&switches);
     assert!(links.contended > 0 && links.suspects.is_empty(), "{links:?}");

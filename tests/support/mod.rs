@@ -162,7 +162,7 @@ impl Scenario {
     /// What a run loop adds when it is asked for further cases.
     pub fn further(&self, cases: &[Case]) -> Vec<Line> {
         let mut writer = Writer { milliseconds: 3_600_000, ..Writer::new(self.day) };
-        writer.push(Event::Confirming { cases: cases.to_vec() });
+        writer.push(Event::Confirming { cases: cases.to_vec(), links: false });
         Self { repeats: 1, ..self.clone() }.outcomes(&plan::plan(self), cases, &mut writer);
         writer.lines
     }

@@ -92,6 +92,9 @@ pub enum Event {
     Confirming {
         /// The cases.
         cases: Vec<Case>,
+        /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        links: bool,
     },
     /// Copies of a GPU that pairs will use, measured before the tests.
     Copies {

@@ -425,6 +425,11 @@ impl Test {
     pub fn at_once(&self) -> bool {
         self.collective.is_none() && matches!(self.pattern, Pattern::AtOnce(_))
     }
+
+    /// Whether its pairs follow from where their ends are in the plan's topology.
+    pub fn on_fabric(&self) -> bool {
+        self.collective.is_none() && matches!(self.pattern, Pattern::Fabric(_))
+    }
 }
 
 /// Which rails of two hosts are connected.

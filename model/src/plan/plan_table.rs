@@ -99,14 +99,15 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     let launch_table = top.table("launch");
     let launch = launch::read(&launch_table, top.raw("launch").is_some());
     let mut hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
+    // Of all hosts, also of those that do not take part: no host becomes a switch because it is left out.
+    hosts.topology = topology::read(&top, &hosts.everyone());
+    topology::leaves(&mut hosts);
     if let Some(chosen) = chosen {
         hosts.only(&chosen.hosts);
     }
     if hosts.sound {
         launch.via.way().judge(&launch_table, &hosts.list);
     }
-    hosts.topology = topology::read(&top, &hosts.list);
-    topology::leaves(&mut hosts);
     let (mut tests, left_out) = test_table::read(&top, &hosts, chosen);
     if let Some(repeats) = chosen.and_then(|chosen| chosen.repeats) {
         tests.iter_mut().for_each(|test| test.repeats = repeats);

@@ -1,7 +1,7 @@
 //! `[topology]`: what is known of switches and cables.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
 };
 
@@ -12,7 +12,7 @@ use super::{
     grammar::{hostlist::expand, quantity},
     hosts::Hosts,
     mistakes::Mistake,
-    model::{Host, Topology},
+    model::Topology,
     read::{At, Table, Words, file, texts_of},
 };
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     topology::{
         Fabric, Unread,
         ibnetdiscover::{self, read_routes},
-        lldp, slurm,
+        lldp, same_host, slurm,
         told::{Cable, Device, Nic, Plug, Switch, Told},
         topograph,
     },
@@ -79,8 +79,8 @@ pub static TOPOLOGY: Section = Section {
             "link_rate",
             Shape::Quantity,
             Preset::Words("not known"),
-            "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches of which slurm or topograph \
-             tell may stand for several cables, and keep an unknown rate.",
+            "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches without a port, as slurm and \
+             topograph tell them, may stand for several cables, and keep an unknown rate.",
         ),
     ],
 };
@@ -89,9 +89,9 @@ pub static TOPOLOGY: Section = Section {
 type Reader = fn(&str) -> Result<Told, Unread>;
 
 /// Reads the table; `None` where there is none. What is wrong in a file is said with its line.
-pub fn read(top: &Table<'_>, hosts: &[Host]) -> Option<Topology> {
+/// `hosts` are all that the plan names, also those that take no part.
+pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     top.written("topology")?;
-    let hosts: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
     let table = top.table("topology");
     let mut told = Vec::new();
     for (name, reader) in READERS {
@@ -100,10 +100,17 @@ pub fn read(top: &Table<'_>, hosts: &[Host]) -> Option<Topology> {
         }
     }
     if let Some(directory) = table.path("lldp") {
-        told.extend(from_directory(&table, &directory, &hosts));
+        told.extend(from_directory(&table, &directory, hosts));
     }
-    told.extend(cables(&table, &hosts));
+    told.extend(cables(&table, hosts));
     let rate = table.parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
+    if let Some(rate) = &rate
+        && rate.value <= 0.0
+    {
+        table
+            .book
+            .add(Mistake::at(rate.span.clone(), "no link has this rate").help("for example link_rate = \"400 Gb/s\""));
+    }
     if let Some(rate) = rate {
         told.iter_mut().for_each(|told| give_rates(told, rate.value));
     }
@@ -152,11 +159,10 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
 
 /// Gives cables a rate that have none.
 fn give_rates(told: &mut Told, rate: f64) {
-    let own = told.source == OWN;
     for cable in &mut told.cables {
         let coarse =
             [&cable.a, &cable.b].iter().all(|plug| matches!(plug.device, Device::Switch(_)) && plug.port.is_none());
-        if !coarse || own {
+        if !coarse {
             cable.rate_gbps.get_or_insert(rate);
         }
     }
@@ -203,6 +209,7 @@ fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> 
 fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
     let raw = table.raw("cables")?;
     let mut told = Told { source: OWN.into(), ..Told::default() };
+    let mut taken: HashSet<Plug> = HashSet::new();
     for pair in raw.value.as_array()? {
         let ends = texts_of(table.book, pair.get_ref(), pair.span());
         let [a, b] = ends.as_slice() else { continue };
@@ -217,6 +224,32 @@ fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
             }
         };
         let (from, to) = (read(a), read(b));
+        let wrong = |what: String, help: &str| table.book.add(Mistake::at(pair.span(), what).help(help));
+        if from.len() > 1 && to.len() > 1 {
+            wrong(
+                format!("{} and {} are several each: which goes where is not said", a.text, b.text),
+                "name one switch",
+            );
+            continue;
+        }
+        if from.len() + to.len() > 2 && from.iter().chain(&to).any(|plug| plug.port.is_some()) {
+            wrong(
+                "several cables cannot be in one port".to_owned(),
+                "leave the port out, or write a pair for each cable",
+            );
+            continue;
+        }
+        if from == to || matches!((from.as_slice(), to.as_slice()), ([one], [other]) if one.device == other.device) {
+            wrong(format!("a cable from {} to itself", a.text), "name two different ends");
+            continue;
+        }
+        let port =
+            |plug: &&Plug| plug.port.is_some() || matches!(&plug.device, Device::Nic(nic) if nic.device.is_some());
+        if let Some(plug) = from.iter().chain(&to).filter(port).find(|plug| !taken.insert((*plug).clone())) {
+            let text = if from.contains(plug) { &a.text } else { &b.text };
+            wrong(format!("{text} has another cable already"), "a port has one cable");
+            continue;
+        }
         let is_nic = |plugs: &[Plug]| plugs.iter().any(|plug| matches!(plug.device, Device::Nic(_)));
         if is_nic(&from) && is_nic(&to) {
             let what = format!("{} and {} are both hosts", a.text, b.text);
@@ -240,17 +273,21 @@ fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     // `leaf1:7`; a hostlist has no colon.
     let (names, port) = names.split_once(':').map_or((names, None), |(names, port)| (names, Some(port)));
     let names = expand(names).map_err(|wrong| Unread::Whole(wrong.message))?;
-    let is_host = |name: &String| hosts.contains(name);
-    let plug = |name: String| match (is_host(&name), device, port) {
-        (true, _, Some(_)) => Err(Unread::Whole(format!("{name} is a host: name its NIC as `{name} mlx5_0`"))),
-        (true, device, None) => Ok(Plug {
+    if device.is_some_and(str::is_empty) || port.is_some_and(|port| port.is_empty() || port.contains('[')) {
+        return Err(Unread::Whole(format!("`{text}` is no end of a cable")));
+    }
+    // As sources name them: with or without domain, in either case.
+    let host = |name: String| hosts.iter().find(|host| same_host(host, &name)).cloned().ok_or(name);
+    let plug = |name: String| match (host(name), device, port) {
+        (Ok(name), _, Some(_)) => Err(Unread::Whole(format!("{name} is a host: name its NIC as `{name} mlx5_0`"))),
+        (Ok(name), device, None) => Ok(Plug {
             device: Device::Nic(Nic { host: Some(name), device: device.map(str::to_owned), ..Nic::default() }),
             port: None,
         }),
-        (false, Some(_), _) => {
+        (Err(name), Some(_), _) => {
             Err(Unread::Whole(format!("{name} is no host of the plan, and a switch has ports, not NICs")))
         }
-        (false, None, port) => Ok(Plug { device: Device::Switch(name), port: port.map(str::to_owned) }),
+        (Err(name), None, port) => Ok(Plug { device: Device::Switch(name), port: port.map(str::to_owned) }),
     };
     names.into_iter().map(plug).collect()
 }

@@ -41,7 +41,7 @@ pub(super) fn rounds(
     if unplaced.len() == ends.len() {
         let known: Vec<String> = fabric.nics.iter().filter_map(|nic| nic.host.clone()).collect();
         let known = if known.is_empty() { "no hosts by name".to_owned() } else { first(&known) };
-        return Err(none(&format!("the topology knows none of its hosts; it has {known}")));
+        return Err(none(&format!("the topology knows none of the NIC ports that its hosts use; it has {known}")));
     }
     if !unplaced.is_empty() {
         note(format!(
@@ -68,16 +68,25 @@ pub(super) fn rounds(
             let wanted = Wanted { share: percent / 100.0, both_ways: test.bidirectional, one_per_host: false, seed };
             let found = cover::cover(&switches.network, wanted);
             if found.rounds.is_empty() {
-                return Err(none(match switches.open.hashed.is_empty() {
-                    true => "no pair of its hosts has a known way over a link between switches",
-                    false => "which of several equal paths flows take is not known; `lfts` of [topology] would tell",
+                let reason = found.not_loaded.iter().find(|(_, why)| matches!(why, Why::TooSlow { .. }));
+                return Err(none(&match (switches.open.hashed.is_empty(), reason) {
+                    (false, _) => {
+                        "which of several equal paths flows take is not known; `lfts` of [topology] would tell"
+                            .to_owned()
+                    }
+                    (true, Some((_, why))) => {
+                        format!("no link can be loaded to {percent} % of its rate: {}", words(*why))
+                    }
+                    (true, None) => {
+                        "no pair of its hosts has a known way over a link between switches; ibnetdiscover, or \
+                                     `cables` with both ports, tell of such links"
+                            .to_owned()
+                    }
                 }));
             }
-            note(format!(
-                "{} load the links; no choice has fewer than {}",
-                count(found.rounds.len(), "round"),
-                found.at_least
-            ));
+            let rounds = count(found.rounds.len(), "round");
+            let at_least = found.at_least;
+            note(format!("links are loaded in {rounds}; no choice has fewer than {at_least}"));
             let lost: Vec<String> = found
                 .not_loaded
                 .iter()
@@ -95,7 +104,16 @@ pub(super) fn rounds(
     let flow =
         |(from, to): (u32, u32)| Some(Flow::pair(ends.get(from as usize)?.0.clone(), ends.get(to as usize)?.0.clone()));
     let rounds: Vec<Vec<Flow>> = pairs.into_iter().map(|round| round.into_iter().filter_map(flow).collect()).collect();
-    if rounds.iter().all(Vec::is_empty) { Err(none("no two NIC ports are placed as it asks for")) } else { Ok(rounds) }
+    if rounds.iter().all(Vec::is_empty) {
+        Err(none(match pattern {
+            OnFabric::CrossLeaf(_) => {
+                "no known link joins two leaves; ibnetdiscover, slurm or `cables` tell of such links"
+            }
+            _ => "no two NIC ports of different hosts are below one leaf",
+        }))
+    } else {
+        Ok(rounds)
+    }
 }
 
 /// The rails of the test's hosts, as far as it asks for them.

@@ -1,6 +1,9 @@
 //! What all sources say, joined: a graph of NIC ports, switches and links.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::OnceLock,
+};
 
 use super::{
     join::{self, At, Joined},
@@ -17,10 +20,14 @@ pub struct Fabric {
     pub nics: Vec<Nic>,
     /// Links.
     pub links: Vec<Link>,
+    /// Cables that were left out because an earlier source has another one in the same port.
+    pub remarks: Vec<String>,
     /// The links at each switch, and the link of each NIC port.
     at_switch: Vec<Vec<u32>>,
     at_nic: Vec<u32>,
     by_host: HashMap<String, Vec<u32>>,
+    /// For each switch how many links every switch is away from it, once that was asked for.
+    distances: Vec<OnceLock<Vec<u8>>>,
     /// The hop that leaves a switch by a port, for ports that are numbers, as those of forwarding tables are.
     by_port: HashMap<(u32, u32), Hop>,
     by_guid: HashMap<String, Vec<u32>>,
@@ -88,6 +95,15 @@ pub enum Route {
 pub const MOST_PATHS: usize = 256;
 /// Most links of a path: more are a loop of tables (a three-level tree has 6).
 const LONGEST: usize = 16;
+/// More links than any path has.
+const FAR: u8 = u8::MAX;
+
+impl Link {
+    /// Whether it stands between two switches and no port is known at either: it may stand for several cables.
+    pub fn is_place(&self) -> bool {
+        self.ends.iter().all(|end| matches!(end.node, Node::Switch(_)) && end.port.is_none())
+    }
+}
 
 impl Fabric {
     /// Joins sources. What two of them say in different detail is taken from the one that knows more: ports rather than
@@ -96,7 +112,7 @@ impl Fabric {
         let mut fabric = Self::default();
         let keys = fabric.add_switches(told);
         let mut nics: HashMap<Nic, u32> = HashMap::new();
-        for Joined { ends, rate_gbps, width, speed } in join::cables(told.iter().flat_map(|told| &told.cables), &keys) {
+        for Joined { ends, rate_gbps, width, speed } in join::cables(told, &keys, &mut fabric.remarks) {
             let ends = ends.map(|(at, port)| {
                 let node = match at {
                     At::Switch(place) => Node::Switch(place),
@@ -118,28 +134,49 @@ impl Fabric {
         self.links.is_empty()
     }
 
+    /// Whether the forwarding table of a switch is known.
+    pub fn has_table(&self, switch: u32) -> bool {
+        self.switches.get(switch as usize).is_some_and(|place| !place.routes.is_empty())
+    }
+
     /// Whether forwarding tables of any switch are known.
     pub fn has_tables(&self) -> bool {
         self.switches.iter().any(|place| !place.routes.is_empty())
     }
 
+    /// Two sources mean one switch by the same key, or by the same name where each has one switch of that name: switches that nobody
+    /// named all have the name that they were made with.
     fn add_switches<'t>(&mut self, told: &'t [Told]) -> HashMap<&'t str, u32> {
         let (mut keys, mut names): (HashMap<&str, u32>, HashMap<&str, u32>) = Default::default();
-        for (key, switch) in told.iter().flat_map(|told| &told.switches) {
-            let known =
-                keys.get(key.as_str()).or_else(|| names.get(switch.name.as_str()).filter(|_| !switch.name.is_empty()));
-            let place = known.copied().unwrap_or_else(|| {
-                self.switches.push(Place { key: key.clone(), name: key.clone(), ..Place::default() });
-                position(self.switches.len() - 1)
-            });
-            keys.insert(key, place);
-            let Switch { name, routes, .. } = switch;
-            let at = &mut self.switches[place as usize];
-            if !name.is_empty() {
-                names.entry(name).or_insert(place);
-                at.name.clone_from(name);
+        for told in told {
+            let mut times: HashMap<&str, usize> = HashMap::new();
+            told.switches.values().for_each(|switch| *times.entry(&switch.name).or_default() += 1);
+            let mut own: HashMap<&str, u32> = HashMap::new();
+            for (key, Switch { name, routes, .. }) in &told.switches {
+                let is_a_name = !name.is_empty() && times.get(name.as_str()) == Some(&1);
+                let by_name = names.get(name.as_str()).filter(|_| is_a_name);
+                let place = keys.get(key.as_str()).or(by_name).copied().unwrap_or_else(|| {
+                    self.switches.push(Place { key: key.clone(), name: key.clone(), ..Place::default() });
+                    position(self.switches.len() - 1)
+                });
+                keys.insert(key, place);
+                let at = &mut self.switches[place as usize];
+                if !name.is_empty() {
+                    at.name.clone_from(name);
+                }
+                if is_a_name {
+                    own.insert(name, place);
+                }
+                at.routes.extend(routes);
             }
-            at.routes.extend(routes);
+            for (name, place) in own {
+                names.entry(name).or_insert(place);
+            }
+        }
+        let mut times: HashMap<String, usize> = HashMap::new();
+        self.switches.iter().for_each(|place| *times.entry(place.name.clone()).or_default() += 1);
+        for place in self.switches.iter_mut().filter(|place| times[&place.name] > 1 && place.name != place.key) {
+            place.name = format!("{} ({})", place.name, place.key);
         }
         keys
     }
@@ -147,6 +184,7 @@ impl Fabric {
     fn index(&mut self) {
         self.at_switch = vec![Vec::new(); self.switches.len()];
         self.at_nic = vec![u32::MAX; self.nics.len()];
+        self.distances = vec![OnceLock::new(); self.switches.len()];
         for (place, nic) in (0..).zip(&self.nics) {
             if let Some(host) = &nic.host {
                 self.by_host.entry(short(host)).or_default().push(place);
@@ -164,7 +202,8 @@ impl Fabric {
                             self.by_port.insert((switch, port), 2 * number + u32::from(*end != link.ends[0]));
                         }
                     }
-                    Node::Nic(nic) => self.at_nic[nic as usize] = number,
+                    Node::Nic(nic) if self.at_nic[nic as usize] == u32::MAX => self.at_nic[nic as usize] = number,
+                    Node::Nic(_) => {}
                 }
             }
         }
@@ -313,32 +352,40 @@ impl Fabric {
         lost(at, "lead in a circle for")
     }
 
-    /// All shortest ways from one leaf to another.
-    fn shortest(&self, up: Hop, first: u32, last: u32, down: Hop) -> Route {
-        let mut distance: HashMap<u32, usize> = HashMap::from([(last, 0)]);
-        let mut edge = vec![last];
-        while !edge.is_empty() && !distance.contains_key(&first) {
-            let mut next = Vec::new();
-            for &switch in &edge {
-                let far = distance[&switch] + 1;
-                for (_, other) in self.neighbours(switch) {
-                    if let Entry::Vacant(new) = distance.entry(other) {
-                        new.insert(far);
+    /// How many links every switch is away from this one; [`FAR`] where no path is known, and behind as many links.
+    fn distances(&self, from: u32) -> &[u8] {
+        self.distances[from as usize].get_or_init(|| {
+            let mut away = vec![FAR; self.switches.len()];
+            away[from as usize] = 0;
+            let mut edge = vec![from];
+            let mut far = 0;
+            while !edge.is_empty() && far < FAR - 1 {
+                far += 1;
+                let mut next = Vec::new();
+                for (_, other) in edge.iter().flat_map(|switch| self.neighbours(*switch)) {
+                    if away[other as usize] == FAR {
+                        away[other as usize] = far;
                         next.push(other);
                     }
                 }
+                edge = next;
             }
-            edge = next;
-        }
-        if !distance.contains_key(&first) {
+            away
+        })
+    }
+
+    /// All shortest ways from one leaf to another.
+    fn shortest(&self, up: Hop, first: u32, last: u32, down: Hop) -> Route {
+        let distance = self.distances(last);
+        if distance[first as usize] == FAR {
             return Route::Unknown("no path of known links".into());
         }
         let mut paths = vec![(vec![up], first)];
         while paths.iter().any(|(_, at)| *at != last) {
             let step = |(path, at): (Vec<Hop>, u32)| {
-                let far = distance[&at];
+                let far = distance[at as usize];
                 self.neighbours(at)
-                    .filter(|(_, next)| distance.get(next).is_some_and(|left| left + 1 == far))
+                    .filter(|(_, next)| distance[*next as usize] < far)
                     .map(|(hop, next)| ([&path[..], &[hop]].concat(), next))
                     .collect::<Vec<_>>()
             };

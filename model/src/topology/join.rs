@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{
     short,
-    told::{Cable, Device, Nic, Plug},
+    told::{Device, Nic, Plug, Told},
 };
 
 /// An end whose switch is a position.
@@ -25,26 +25,57 @@ pub(super) struct Joined {
     pub speed: Option<String>,
 }
 
-/// Every cable once. A switch's port has one cable: the first source that names its far end counts, others fill in what it does
-/// not say. What knows no ports, or hosts only, gives way to what does.
-pub(super) fn cables<'t>(told: impl Iterator<Item = &'t Cable>, keys: &HashMap<&str, u32>) -> Vec<Joined> {
+/// Every cable once. What several sources say of one is put together. A port has one cable: where an earlier source has another one in
+/// it, the later cable is left out and told in `remarks`. What knows no ports, or hosts only, gives way to what does.
+pub(super) fn cables(told: &[Told], keys: &HashMap<&str, u32>, remarks: &mut Vec<String>) -> Vec<Joined> {
     let mut all: Vec<Joined> = Vec::new();
-    let mut place: HashMap<Vec<(At, Option<String>)>, usize> = HashMap::new();
-    for cable in told {
-        let (Some(a), Some(b)) = (at(&cable.a, keys), at(&cable.b, keys)) else { continue };
-        let joined =
-            Joined { ends: [a, b], rate_gbps: cable.rate_gbps, width: cable.width, speed: cable.speed.clone() };
-        let mut name = joined.ends.to_vec();
-        name.sort();
-        match place.get(&name) {
-            Some(&known) => fill(&mut all[known], joined),
-            None => {
-                place.insert(name, all.len());
-                all.push(joined);
+    let mut place: HashMap<Vec<Half>, usize> = HashMap::new();
+    let mut taken: HashSet<Half> = HashSet::new();
+    for told in told {
+        let mut own = Vec::new();
+        for cable in &told.cables {
+            let (Some(a), Some(b)) = (at(&cable.a, keys), at(&cable.b, keys)) else { continue };
+            let mut name = vec![a.clone(), b.clone()];
+            name.sort();
+            let joined =
+                Joined { ends: [a, b], rate_gbps: cable.rate_gbps, width: cable.width, speed: cable.speed.clone() };
+            if let Some(&known) = place.get(&name) {
+                fill(&mut all[known], joined);
+                continue;
             }
+            let is_port = |half: &&Half| {
+                half.1.is_some() || matches!(&half.0, At::Nic(nic) if nic.device.is_some() || nic.guid.is_some())
+            };
+            if name.iter().filter(is_port).any(|half| taken.contains(half)) {
+                remarks.push(format!(
+                    "left out, because an earlier source has another cable there: {} to {} of {}",
+                    words(&cable.a),
+                    words(&cable.b),
+                    told.source
+                ));
+                continue;
+            }
+            own.extend(name.iter().filter(is_port).cloned());
+            place.insert(name, all.len());
+            all.push(joined);
         }
+        taken.extend(own);
     }
     finest(all)
+}
+
+/// An end of a cable.
+type Half = (At, Option<String>);
+
+fn words(plug: &Plug) -> String {
+    let port = plug.port.as_ref().map(|port| format!(" port {port}")).unwrap_or_default();
+    match &plug.device {
+        Device::Switch(key) => format!("{key}{port}"),
+        Device::Nic(nic) => {
+            let names: Vec<&str> = [nic.host.as_deref(), nic.device.as_deref()].into_iter().flatten().collect();
+            if names.is_empty() { nic.guid.clone().unwrap_or_default() } else { names.join(" ") }
+        }
+    }
 }
 
 fn at(plug: &Plug, keys: &HashMap<&str, u32>) -> Option<(At, Option<String>)> {

@@ -11,7 +11,7 @@ mod structure;
 pub(super) mod times;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::TryLockError,
     io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
@@ -67,6 +67,8 @@ pub struct Journal {
     pub routes: Vec<FlowRoute>,
     /// Cases that settle what the tests left open, numbered behind the planned ones. They are no part of the tests.
     pub further: Vec<Case>,
+    /// Numbers of those that settle which cable or switch is bad.
+    pub for_links: BTreeSet<u64>,
     /// Every try of every case, in the order of the journal.
     pub tries: Vec<Try>,
     /// The test for which the cluster was last configured, as long as that was not taken back.
@@ -106,6 +108,7 @@ impl Journal {
             cases: Vec::new(),
             routes: Vec::new(),
             further: Vec::new(),
+            for_links: BTreeSet::new(),
             tries: Vec::new(),
             notes: Vec::new(),
             stages: Stages::default(),

@@ -75,6 +75,13 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
     if let Some(words) = too_many(plan, cases) {
         return Some(words);
     }
+    if let Some(words) = unfit(plan, cases) {
+        return Some(words);
+    }
+    // Which pairs such a test has follows from the switches, of which a journal keeps no forwarding tables: it is not made again.
+    let on_fabric = |name: &str| plan.tests.iter().any(|test| test.name == name && test.on_fabric());
+    let cases: Vec<&Case> = cases.iter().filter(|case| !on_fabric(&case.test)).collect();
+    let plan = &Plan { tests: plan.tests.iter().filter(|test| !test.on_fabric()).cloned().collect(), ..plan.clone() };
     let schedule = match schedule::schedule(plan, &inventory(plan, offers)) {
         Ok(schedule) => schedule,
         Err(error) => return Some(format!("its plan makes no cases: {error}")),
@@ -95,6 +102,24 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
     let absent = made.count() + 1;
     let first = format!("`{test}`, {}, {}", flow.name(), size(cell.size));
     Some(format!("{} of the plan not among them, first {first}", are(absent, "case")))
+}
+
+/// A case of a test whose pairs follow from the switches that such a test cannot have: a host or a measurement that is not its own, or a
+/// port that its round has already.
+fn unfit(plan: &Plan, cases: &[Case]) -> Option<String> {
+    let tests: BTreeMap<&str, &Test> =
+        plan.tests.iter().filter(|test| test.on_fabric()).map(|test| (test.name.as_str(), test)).collect();
+    let mut busy: HashSet<(&str, u32, u64, u32, &Port)> = HashSet::new();
+    cases.iter().find_map(|case| {
+        let test = tests.get(case.test.as_str())?;
+        let ends = [&case.flow.from, &case.flow.to];
+        let own = ends.iter().all(|port| test.hosts.iter().any(|host| **host == *port.host));
+        let apart = case.flow.from.host != case.flow.to.host && case.flow.members.is_empty();
+        let place = |port| (case.test.as_str(), case.round, case.cell.size.0, case.cell.qps, port);
+        let free = ends.into_iter().all(|port| busy.insert(place(port)));
+        let fits = own && apart && free && measures(case, test);
+        (!fits).then(|| format!("case {} ({}) is not one that the plan makes", case.id, words(case)))
+    })
 }
 
 fn words(case: &Case) -> String {

@@ -179,7 +179,7 @@ impl<'p> Reader<'p> {
                 }
                 journal.cases = cases;
             }
-            Event::Confirming { cases } => {
+            Event::Confirming { cases, links } => {
                 if !self.damage.is_empty() && planned_behind(journal, &cases) {
                     self.lost("further cases behind others that are lost");
                     return Ok(());
@@ -192,6 +192,9 @@ impl<'p> Reader<'p> {
                 if let Some(case) = cases.iter().find(|case| !planned(case)) {
                     let test = &case.test;
                     return Err(self.foreign(format!("a further case of test `{test}`, which the plan does not have")));
+                }
+                if links {
+                    journal.for_links.extend(cases.iter().map(|case| case.id));
                 }
                 journal.further.extend(cases);
             }

@@ -33,7 +33,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
                 _ => missing.push(&probe.flow),
             }
         }
-        let start = known().map(|case| case.round + 1).max().unwrap_or(0);
+        let start = known().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
         for (round, flows) in (start..).zip(rounds(&missing)) {
             cases.extend(flows.into_iter().map(|flow| Case {
                 id: 0,
@@ -66,7 +66,7 @@ fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Cas
         let missing: Vec<&(Flow, Vec<Cell>)> = wanted.iter().filter(|(flow, _)| !held(flow)).collect();
         let flows: Vec<&Flow> = missing.iter().map(|(flow, _)| flow).collect();
         let all: Vec<Vec<&Flow>> = rounds(&flows).into_iter().flat_map(|round| vec![round; lanes::REPEATS]).collect();
-        let start = of_test().map(|case| case.round + 1).max().unwrap_or(0);
+        let start = of_test().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
         for (round, flows) in (start..).zip(all) {
             let of_round = missing.iter().filter(|(flow, _)| flows.contains(&flow));
             cases.extend(of_round.flat_map(|(flow, cells)| cells.iter().map(move |cell| (flow, cell))).map(

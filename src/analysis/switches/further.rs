@@ -61,7 +61,13 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
     let ports_of = Ports { ports: &numbers, routes: &routes };
     let wanted = probes(parts, tests, findings, &ports_of, &kind, rounds + 1);
     let mut taken: HashMap<Port, ()> = HashMap::new();
-    let round = journal.further.iter().filter(|case| case.test == test).map(|case| case.round + 1).max().unwrap_or(0);
+    let round = journal
+        .further
+        .iter()
+        .filter(|case| case.test == test)
+        .map(|case| case.round.saturating_add(1))
+        .max()
+        .unwrap_or(0);
     let mut cases = Vec::new();
     for probe in wanted {
         let (Some((from, _)), Some((to, _))) = (end(probe.from), end(probe.to)) else { continue };

@@ -63,20 +63,28 @@ pub(super) fn loaded(
         any = true;
         let transport = result.case.cell.transport;
         let [from, to] = ends(row, flow);
-        // What is read moves from the responder to the initiator.
-        let way = if result.case.cell.op.pulls() { [to, from] } else { [from, to] };
-        let taken = seen.entry((flow.from.clone(), flow.to.clone())).or_insert_with(|| {
-            let taken = ways.taken(transport, way);
-            match &taken {
-                Taken::OneOf(_) => open_flows += 1,
-                Taken::Unknown(why) => *unknown.entry(why.clone()).or_default() += 1,
-                Taken::This(_) => {}
-            }
-            taken
-        });
-        if let Taken::This(path) = taken {
-            for hop in path.iter().filter(|hop| ways.is_between_switches(**hop)) {
-                *carried.entry(*hop).or_default().entry((row.round, row.size_bytes, row.qps)).or_default() += value;
+        // What is read moves from the responder to the initiator. With both directions at once the value is the sum of both, and
+        // neither is known by itself.
+        let directions = match (result.test.bidirectional, result.case.cell.op.pulls()) {
+            (true, _) => vec![[from, to], [to, from]],
+            (false, true) => vec![[to, from]],
+            (false, false) => vec![[from, to]],
+        };
+        let share = value / directions.len() as f64;
+        for way in directions {
+            let taken = seen.entry((way[0].0.clone(), way[1].0.clone())).or_insert_with(|| {
+                let taken = ways.taken(transport, way);
+                match &taken {
+                    Taken::OneOf(_) => open_flows += 1,
+                    Taken::Unknown(why) => *unknown.entry(why.clone()).or_default() += 1,
+                    Taken::This(_) => {}
+                }
+                taken
+            });
+            if let Taken::This(path) = taken {
+                for hop in path.iter().filter(|hop| ways.is_switch_cable(**hop)) {
+                    *carried.entry(*hop).or_default().entry((row.round, row.size_bytes, row.qps)).or_default() += share;
+                }
             }
         }
     }
@@ -84,7 +92,7 @@ pub(super) fn loaded(
         return None;
     }
     let hops = 0..2 * ways.fabric.links.len() as Hop;
-    let all: Vec<Hop> = hops.filter(|hop| ways.is_between_switches(*hop)).collect();
+    let all: Vec<Hop> = hops.filter(|hop| ways.is_switch_cable(*hop)).collect();
     let reached = |hop: &Hop| {
         let most =
             carried.get(hop).into_iter().flat_map(HashMap::values).fold(0.0, |most: f64, &value| most.max(value));

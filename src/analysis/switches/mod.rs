@@ -76,7 +76,7 @@ pub fn switches(journal: &Journal, of_tests: &[CaseResult<'_>], of_rows: &[Row])
     let unplaced = used.into_iter().filter(|(host, device)| ways.nic(host, device).is_none());
     Some(Switches {
         sources: told.iter().map(|told| told.source.clone()).collect(),
-        remarks: told.iter().flat_map(|told| &told.remarks).cloned().collect(),
+        remarks: told.iter().flat_map(|told| &told.remarks).chain(&ways.fabric.remarks).cloned().collect(),
         switches: ways.fabric.switches.len(),
         leaves: ways.fabric.switches.iter().filter(|switch| switch.level == Some(1)).count(),
         switch_links: between,

@@ -3,7 +3,7 @@
 //! Only flows count whose path is known, and which did not share a link that was full: what a flow loses to another one on the same
 //! link is no fault of it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use railgauge_model::{
     plan::model::{Test, Waiver},
@@ -25,7 +25,7 @@ use crate::analysis::{
     row::Row,
 };
 
-/// A link with more than this share of its rate on it, from several flows, was full: a flow may have lost to the others.
+/// A link with more than this share of what it can carry on it, from several flows, was full: a flow may have lost to the others.
 const FULL: f64 = 0.9;
 /// What must at least be seen: a link at half its rate, as a difference of logarithms.
 const HALF: f64 = std::f64::consts::LN_2;
@@ -39,11 +39,15 @@ pub struct OnLinks {
     pub size_bytes: Bytes,
     /// Flows that were judged: measured, with a known path, on links that were not full.
     pub flows: usize,
-    /// Flows that were left out because they shared a full link with others.
+    /// Low flows that were left out because they shared a full link with others.
     pub contended: usize,
-    /// Directions of links between switches that a judged flow passed.
+    /// Low flows that were left out because they shared a link with others and nobody knows what it can carry, or what else was on it.
+    pub undecided: usize,
+    /// Flows with a known path that have no value that may be trusted.
+    pub failed: usize,
+    /// Directions of cables between switches that a judged flow passed.
     pub passed: usize,
-    /// All directions of links between switches.
+    /// All directions of cables between switches.
     pub of: usize,
     /// What stands out, the lowest first.
     pub suspects: Vec<SuspectLink>,
@@ -73,8 +77,11 @@ pub struct SuspectLink {
     pub again_percent: Option<(f64, usize)>,
     /// Whether it is a switch, or a cable between two.
     pub between_switches: bool,
-    /// Difference from good flows in percent, with its 95 % interval.
-    pub change_percent: [f64; 3],
+    /// Difference from good flows in percent.
+    pub change_percent: f64,
+    /// Its 95 % interval; `None` where the flows are too few for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval_percent: Option<(f64, f64)>,
     /// Low flows that passed it.
     pub low: usize,
     /// Good flows that passed it.
@@ -97,7 +104,7 @@ pub(super) struct Located {
     pub judgements: Vec<Judgement>,
     /// The port of each NIC that has flows, by its place in the fabric, and the device that was used.
     pub ports: BTreeMap<u32, (Port, String)>,
-    /// Rounds of further cases that were measured for links.
+    /// Rounds of further cases that were asked for, for links, whatever came of them.
     pub rounds: u32,
 }
 
@@ -116,19 +123,29 @@ pub(super) fn search(
     if test.at_once() || test.bidirectional || test.collective.is_some() {
         return None;
     }
+    let asked: BTreeSet<u32> = journal
+        .further
+        .iter()
+        .filter(|case| case.test == test.name && journal.for_links.contains(&case.id))
+        .map(|case| case.round)
+        .collect();
     let mut ports = BTreeMap::new();
     let mut cell = None;
     let mut flows = Vec::new();
-    let mut rounds: Vec<u32> = Vec::new();
+    let mut shared: HashSet<(Moment, Hop)> = HashSet::new();
+    let mut failed = 0;
     for (is_further, (results, rows)) in [(false, of_run.tests), (true, of_run.further)] {
-        let cases: HashMap<u64, &CaseResult<'_>> = results
-            .iter()
-            .filter(|result| result.case.test == test.name)
-            .map(|result| (result.case.id, result))
-            .collect();
-        let of_test = |row: &&Row| row.test == test.name && row.metric == Metric::Bandwidth && row.value.is_some();
+        // What was measured to settle a host or NIC shares links, and is no round of probes.
+        let counts = |result: &&CaseResult<'_>| {
+            result.case.test == test.name && (!is_further || journal.for_links.contains(&result.case.id))
+        };
+        let cases: HashMap<u64, &CaseResult<'_>> =
+            results.iter().filter(counts).map(|result| (result.case.id, result)).collect();
+        let of_test =
+            |row: &&Row| row.test == test.name && row.metric == Metric::Bandwidth && cases.contains_key(&row.case);
         if !is_further {
-            let most = rows.iter().filter(of_test).max_by_key(|row| (row.size_bytes, row.qps))?;
+            let valued = rows.iter().filter(of_test).filter(|row| row.value.is_some());
+            let most = valued.max_by_key(|row| (row.size_bytes, row.qps))?;
             cell = cases.get(&most.case).map(|result| result.case.cell.clone());
         }
         for row in rows.iter().filter(of_test) {
@@ -138,7 +155,23 @@ pub(super) fn search(
             }
             let [from, to] = ends(row, &result.case.flow);
             let way = if result.case.cell.op.pulls() { [to, from] } else { [from, to] };
-            let (Taken::This(path), Some(value)) = (ways.taken(result.case.cell.transport, way), row.value) else {
+            // Numbers of rounds begin again for further cases.
+            let round = match is_further {
+                false => 0,
+                true => asked.iter().position(|known| *known == row.round).map_or(0, |at| at as u32 + 1),
+            };
+            let moment = (round, row.round);
+            let path = match ways.taken(result.case.cell.transport, way) {
+                Taken::This(path) => path,
+                Taken::OneOf(paths) => {
+                    // Which of them it is nobody knows; others on any of them may have lost to it.
+                    shared.extend(paths.into_iter().flatten().map(|hop| (moment, hop)));
+                    continue;
+                }
+                Taken::Unknown(_) => continue,
+            };
+            let Some(value) = row.value.filter(|value| *value > 0.0) else {
+                failed += 1;
                 continue;
             };
             for (port, device) in [from, to] {
@@ -146,31 +179,22 @@ pub(super) fn search(
                     ports.entry(nic).or_insert_with(|| (port.clone(), device.to_owned()));
                 }
             }
-            // Numbers of rounds begin again for further cases.
-            let round = match is_further {
-                false => 0,
-                true => {
-                    let at = rounds.iter().position(|known| *known == row.round).unwrap_or_else(|| {
-                        rounds.push(row.round);
-                        rounds.len() - 1
-                    });
-                    at as u32 + 1
-                }
-            };
             let counts = result.state == State::Measured;
-            flows.push(Flow { round, moment: (round, row.round), counts, path, value, ceiling: row.ceiling });
+            failed += usize::from(!counts);
+            flows.push(Flow { round, moment, counts, path, value, ceiling: row.ceiling });
         }
     }
     let cell = cell?;
-    let measured = flows.iter().filter(|flow| flow.counts).count();
-    let flows = apart(ways, flows);
-    let between = |hop: &Hop| ways.is_between_switches(*hop);
+    let (flows, [contended, undecided]) = apart(ways, flows, &shared);
+    let between = |hop: &Hop| ways.is_switch_cable(*hop);
     let hops = 2 * ways.fabric.links.len() as Hop;
     let mut found = OnLinks {
         test: test.name.clone(),
         size_bytes: cell.size,
         flows: flows.len(),
-        contended: measured - flows.len(),
+        contended,
+        undecided,
+        failed,
         passed: 0,
         of: (0..hops).filter(between).count(),
         suspects: Vec::new(),
@@ -195,18 +219,21 @@ pub(super) fn search(
                 findings.levels.values().any(|level| outlier_cut(flows.len(), Some(level.n)) * level.scale > HALF);
             let suspects = findings.suspects.iter().zip(&judgements);
             found.suspects = suspects.map(|(suspect, judged)| told(ways, &parts, suspect, judged)).collect();
-            Some(Located { cell, parts, tests, findings, judgements, ports, rounds: rounds.len() as u32 })
+            Some(Located { cell, parts, tests, findings, judgements, ports, rounds: asked.len() as u32 })
         }
     };
     Some((found, located))
 }
+
+/// Round of probes (0 in the test) and round of the test or of further cases: what ran at one time.
+type Moment = (u32, u32);
 
 /// A measured flow with a known path.
 struct Flow {
     /// 0 in the test, 1 and up in rounds of further cases.
     round: u32,
     /// Flows of one moment ran at one time.
-    moment: (u32, u32),
+    moment: Moment,
     /// Whether its value may be trusted. A flow that is not took its place on the links all the same.
     counts: bool,
     path: Vec<Hop>,
@@ -215,39 +242,70 @@ struct Flow {
     ceiling: Option<f64>,
 }
 
-/// Below this share of what flows reach in the median a flow is low enough to ask whether it lost to others on its links.
+/// Below this share of what good flows reach a flow is low enough to ask whether it lost to others on its links.
 const LOW: f64 = 0.9;
+/// A link that holds a flow down gives no other flow on it much more (max-min fairness); this much less than the largest flow on it may
+/// still be chance.
+const FAIR: f64 = 0.7;
 
-/// The flows without what they did to each other. On a link that was full nothing can be told. A low flow on a link with others may be low
-/// because of them: if all of them together carried less than one good flow, the link itself is slow, and carried so much; else the
-/// flow says nothing.
-fn apart(ways: &Ways<'_>, flows: Vec<Flow>) -> Vec<Flow> {
-    let mut on: HashMap<((u32, u32), Hop), (f64, usize)> = HashMap::new();
+/// The flows without what they did to each other. A low flow may be low because of others on a link of its way, where none of them has
+/// much more than it. If that link carried all that it can, or nobody knows how much that is, the flow says nothing. Else the link
+/// itself is slow: its flows together stand for what one flow would get there.
+///
+/// Returns also how many low flows were left out because a link was full, and because it is not known whether one was.
+fn apart(ways: &Ways<'_>, flows: Vec<Flow>, shared: &HashSet<(Moment, Hop)>) -> (Vec<Flow>, [usize; 2]) {
+    /// What flows carried over a link at one time: the sum, the largest, how many.
+    type Carried = (f64, f64, usize);
+    let mut on: HashMap<(Moment, Hop), Carried> = HashMap::new();
     for flow in &flows {
         for hop in &flow.path {
-            let (sum, count) = on.entry((flow.moment, *hop)).or_default();
-            (*sum, *count) = (*sum + flow.value, *count + 1);
+            let (sum, largest, count) = on.entry((flow.moment, *hop)).or_default();
+            (*sum, *largest, *count) = (*sum + flow.value, largest.max(flow.value), *count + 1);
         }
     }
-    let good =
-        median(&flows.iter().filter(|flow| flow.counts).map(|flow| flow.value).collect::<Vec<_>>()).unwrap_or_default();
-    let judged = |mut flow: Flow| {
-        let shared = |hop: &&Hop| on.get(&(flow.moment, **hop)).is_some_and(|(_, count)| *count > 1);
-        let sum = |hop: &Hop| on.get(&(flow.moment, *hop)).map_or(0.0, |(sum, _)| *sum);
-        let is_full = |hop: &Hop| ways.fabric.hop(*hop).0.rate_gbps.is_none_or(|rate| sum(hop) > FULL * rate);
-        if flow.path.iter().filter(shared).any(is_full) {
-            return None;
-        }
-        let least = flow.path.iter().filter(shared).map(sum).min_by(f64::total_cmp);
-        if let Some(least) = least.filter(|_| flow.value < LOW * good) {
-            if least >= LOW * good {
-                return None;
-            }
-            flow.value = flow.value.max(least);
-        }
-        Some(flow)
+    // What flows reach that had their links for themselves; where these are few, what the better half of all reaches.
+    let is_alone = |flow: &&Flow| flow.path.iter().all(|hop| on.get(&(flow.moment, *hop)).is_some_and(|at| at.2 < 2));
+    let values = |of: &dyn Fn(&&Flow) -> bool| -> Vec<f64> {
+        flows.iter().filter(|flow| flow.counts).filter(of).map(|flow| flow.value).collect()
     };
-    flows.into_iter().filter(|flow| flow.counts).filter_map(judged).collect()
+    let (alone, mut all) = (values(&is_alone), values(&|_| true));
+    all.sort_unstable_by(|a, b| b.total_cmp(a));
+    let better = &all[..all.len().div_ceil(2)];
+    let good = median(if alone.len() < fabric::FEWEST { better } else { &alone }).unwrap_or_default();
+    let (mut kept, mut full, mut undecided) = (Vec::new(), 0, 0);
+    'flows: for mut flow in flows.into_iter().filter(|flow| flow.counts) {
+        if flow.value >= LOW * good {
+            kept.push(flow);
+            continue;
+        }
+        let mut alone = f64::INFINITY;
+        for hop in &flow.path {
+            let (sum, largest, count) = on.get(&(flow.moment, *hop)).copied().unwrap_or_default();
+            let rate = ways.fabric.hop(*hop).0.rate_gbps;
+            match rate.map(|rate| rate.min(count as f64 * good)) {
+                _ if shared.contains(&(flow.moment, *hop)) => {
+                    undecided += 1;
+                    continue 'flows;
+                }
+                _ if count < 2 || flow.value < FAIR * largest => {}
+                None => {
+                    undecided += 1;
+                    continue 'flows;
+                }
+                Some(most) if sum > FULL * most => {
+                    full += 1;
+                    continue 'flows;
+                }
+                // Less than one good flow: that is what one would get. More: the link has this share of what it should carry.
+                Some(most) => alone = alone.min(if sum < good { sum } else { good * sum / most }),
+            }
+        }
+        if alone.is_finite() {
+            flow.value = flow.value.max(alone);
+        }
+        kept.push(flow);
+    }
+    (kept, [full, undecided])
 }
 
 /// The fabric as the statistics have it: a link for each hop, switches before NIC ports.
@@ -317,7 +375,9 @@ fn told(ways: &Ways<'_>, parts: &fabric::Fabric, suspect: &Suspect, judged: &Jud
         standing,
         again_percent: again,
         between_switches: all().any(between),
-        change_percent: [suspect.effect, suspect.interval.low, suspect.interval.high].map(percent),
+        change_percent: percent(suspect.effect),
+        interval_percent: (suspect.interval.low.is_finite() && suspect.interval.high.is_finite())
+            .then(|| (percent(suspect.interval.low), percent(suspect.interval.high))),
         low: suspect.low,
         good: suspect.good,
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use railgauge_model::{
+    plan::model::Host,
     schedule::Port,
     topology::{
         Fabric,
@@ -18,6 +19,7 @@ use crate::analysis::{journal::Journal, row::Row};
 pub(super) struct Ways<'j> {
     pub fabric: Fabric,
     journal: &'j Journal,
+    hosts: HashMap<&'j str, &'j Host>,
     /// Ways that forwarding tables gave when the run was planned.
     tabled: HashMap<(Transport, &'j Port, &'j Port), &'j [Hop]>,
 }
@@ -38,15 +40,20 @@ impl<'j> Ways<'j> {
     pub(super) fn of(journal: &'j Journal) -> Option<Self> {
         let fabric = Fabric::join(&journal.plan.topology.as_ref()?.told);
         let hops = 2 * fabric.links.len() as u64;
-        let sound = |path: &[Hop]| !path.is_empty() && path.iter().all(|hop| u64::from(*hop) < hops);
+        // A forged journal may have any number here, and hops that do not join.
+        let joins = |pair: &[Hop]| fabric.hop(pair[0]).2.node == fabric.hop(pair[1]).1.node;
+        let sound = |path: &[Hop]| {
+            !path.is_empty() && path.iter().all(|hop| u64::from(*hop) < hops) && path.windows(2).all(joins)
+        };
         let tabled = journal.routes.iter().filter(|route| sound(&route.path));
         let tabled = tabled.map(|route| ((route.transport, &route.from, &route.to), route.path.as_slice())).collect();
-        Some(Self { fabric, journal, tabled })
+        let hosts = journal.plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
+        Some(Self { fabric, journal, hosts, tabled })
     }
 
     /// The NIC port of the fabric that a host used as this device; `None` where no source knows it.
     pub(super) fn nic(&self, host: &str, device: &str) -> Option<u32> {
-        let plan = self.journal.plan.hosts.iter().find(|known| known.name == host)?;
+        let plan = self.hosts.get(host)?;
         let facts = self.journal.hosts.get(host).map(|up| &up.facts);
         let device = (!device.is_empty()).then_some(device);
         nic_of(&self.fabric, &[&plan.name, &plan.address], device, facts)
@@ -79,6 +86,16 @@ impl<'j> Ways<'j> {
         matches!((from.node, to.node), (Node::Switch(_), Node::Switch(_)))
     }
 
+    /// Whether a hop may stand for several cables between two switches.
+    pub(super) fn is_place(&self, hop: Hop) -> bool {
+        self.fabric.hop(hop).0.is_place()
+    }
+
+    /// Whether a hop is one cable between two switches.
+    pub(super) fn is_switch_cable(&self, hop: Hop) -> bool {
+        self.is_between_switches(hop) && !self.is_place(hop)
+    }
+
     /// A link in one direction, as a technician finds it: `leaf12 port 7 to spine1 port 3`, `gpu031 mlx5_3 to leaf12 port 7`.
     pub(super) fn name(&self, hop: Hop) -> String {
         let (_, from, to) = self.fabric.hop(hop);
@@ -93,6 +110,9 @@ impl<'j> Ways<'j> {
             Node::Nic(_) => u32::MAX,
         };
         let (here, there) = if height(b) < height(a) { (b, a) } else { (a, b) };
+        if self.is_place(hop) {
+            return format!("a cable between {} and {}", self.fabric.end_name(here), self.fabric.end_name(there));
+        }
         format!("{}, cable to {}", self.fabric.end_name(here), self.fabric.end_name(there))
     }
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::analysis::{
     localise::Standing,
     switches::{OnLinks, Switches},
-    words::number,
+    words::{count, number},
 };
 
 /// The verdict that no link between switches is worse than its fellows in a test; `None` where none was searched for.
@@ -19,7 +19,8 @@ use crate::analysis::{
 pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
     // Of links that no flow passed nothing is said: `links_covered` demands that they are passed.
     let found = switches?.links.iter().find(|links| links.test == test.name && links.passed > 0)?;
-    let OnLinks { flows, contended, passed, of, suspects, unexplained, too_noisy, waived, .. } = found;
+    let OnLinks { flows, contended, undecided, failed, passed, of, suspects, unexplained, too_noisy, waived, .. } =
+        found;
     let (cleared, suspects): (Vec<_>, Vec<_>) = suspects
         .iter()
         .filter(|suspect| suspect.between_switches)
@@ -30,6 +31,7 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
         link: suspect.name.clone(),
         alternatives: suspect.alternatives.clone(),
         change_percent: suspect.change_percent,
+        interval_percent: suspect.interval_percent,
         low: suspect.low,
         good: suspect.good,
     }));
@@ -45,17 +47,32 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
     if *contended > 0 {
         reason.push(OfLinks::Contended { flows: *contended });
     }
+    if *undecided > 0 {
+        reason.push(OfLinks::Undecided { flows: *undecided });
+    }
+    if *failed > 0 {
+        reason.push(OfLinks::NotMeasured { flows: *failed });
+    }
     reason.extend(cleared.iter().map(|suspect| OfLinks::Cleared { link: suspect.name.clone() }));
     let status = if suspects.iter().any(|suspect| suspect.standing == Standing::Confirmed) {
         Status::Fail
-    } else if suspects.is_empty() && !too_noisy {
+    } else if suspects.is_empty() && !too_noisy && unexplained + undecided + failed == 0 {
         Status::Pass
     } else {
         Status::Inconclusive
     };
-    let tally = Tally { in_scope: *of, judged: *passed, doubtful: suspects.len(), missing: of - passed, violating: 0 };
-    let demand = "no link between switches is worse than its fellows";
-    Some(Verdict { waived: *waived && !suspects.is_empty(), ..verdict(test, demand.to_owned(), status, reason, tally) })
+    let bad = suspects.iter().filter(|suspect| suspect.standing == Standing::Confirmed).count();
+    let tally = Tally {
+        in_scope: *passed,
+        judged: *passed,
+        violating: bad,
+        doubtful: suspects.len() - bad,
+        ..Tally::default()
+    };
+    let demand = "no link between switches is worse than its fellows".to_owned();
+    let scope = format!("{} of the {of} that there are", count(*passed, "passed direction"));
+    let waived = *waived && !suspects.is_empty();
+    Some(Verdict { waived, scope, ..verdict(test, demand, status, reason, tally) })
 }
 
 /// The verdict on one test; `None` where the plan demands nothing of links.

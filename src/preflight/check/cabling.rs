@@ -2,14 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_model::topology::{
-    Fabric,
-    attach::nic_of,
-    cabling::{At, Attached, Finding, Run, judge, plugged},
+use railgauge_model::{
+    plan::Plan,
+    topology::{
+        Fabric,
+        attach::{guid, nic_of},
+        cabling::{At, Attached, Finding, Run, judge, plugged},
+        same_host,
+        told::{Device, Plug},
+    },
 };
-use railgauge_wire::remedy;
+use railgauge_wire::{facts::HostFacts, remedy};
 
-use super::{Found, Port, Rule, Scene, Severity, Spoils, Subject};
+use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
     reads: "[topology] of the plan; GUIDs and names of RDMA ports",
@@ -17,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     source: "a host is compared with its fellows: most have rail i at one leaf, and ports of one board at ports of one number",
     spoils: Spoils::Everything,
     subject: Subject::Port,
-    needs: &[],
+    needs: &[Need::Plan(unknown)],
     find,
 };
 
@@ -25,6 +30,22 @@ pub(super) const RULE: Rule = Rule {
 const UNJUDGED_MEANS: &str = "whether these cables are as they should be is not known";
 /// Most notes on what could not be judged.
 const UNJUDGED: usize = 5;
+
+/// Why nothing is known of a host's cables.
+fn unknown(plan: &Plan, host: &str, facts: &HostFacts) -> Option<String> {
+    let Some(topology) = &plan.topology else { return Some("the plan has no [topology]".into()) };
+    let address = plan.hosts.iter().find(|known| known.name == host).map_or(host, |known| &known.address);
+    let guids: Vec<String> = facts.rdma.iter().flat_map(|device| &device.ports).filter_map(guid).collect();
+    let is_its = |plug: &Plug| match &plug.device {
+        Device::Nic(nic) => {
+            let named = |told: &String| [host, address, &facts.hostname].iter().any(|name| same_host(name, told));
+            nic.host.as_ref().is_some_and(named) || nic.guid.as_ref().is_some_and(|told| guids.contains(told))
+        }
+        Device::Switch(_) => false,
+    };
+    let cabled = topology.told.iter().flat_map(|told| &told.cables).any(|cable| is_its(&cable.a) || is_its(&cable.b));
+    (!cabled).then(|| "the topology of the plan has no cable of it".into())
+}
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let Some(topology) = &scene.plan.topology else { return Vec::new() };
@@ -39,15 +60,30 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             attached(scene, (&fabric, &places), port, *rail - 1)
         })
         .collect();
+    let has_ports = places.iter().flatten().any(|(at, _)| at.port.is_some());
+    if has_ports && !ports.is_empty() && ports.iter().all(|port| port.at.is_none()) {
+        let what = "not judged: the topology has cables, and none at a NIC of these hosts";
+        return vec![Found::fabric(Severity::Notice, what, remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS)];
+    }
     // Sources that know no ports say nothing of single cables.
     if ports.iter().all(|port| port.at.as_ref().is_none_or(|at| at.port.is_none())) {
         return Vec::new();
     }
     let cabling = judge(&ports, &trunks);
     let mut found: Vec<Found> = cabling.findings.iter().flat_map(told).collect();
-    found.extend(cabling.unjudged.iter().take(UNJUDGED).map(|why| {
-        Found::fabric(Severity::Notice, format!("not judged: {why}"), remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS)
-    }));
+    // It may be any host's: who demands that nothing is found is not told that all was looked at.
+    let notice = |why: &str| {
+        let what = format!("not judged: {why}");
+        let of_host = move |(host, _): (&str, &HostFacts)| {
+            let found = Found::host(Severity::Notice, host, what.clone(), remedy::MORE_TOPOLOGY);
+            found.meaning(UNJUDGED_MEANS).unread()
+        };
+        scene.hosts().map(of_host).collect::<Vec<Found>>()
+    };
+    found.extend(cabling.unjudged.iter().take(UNJUDGED).flat_map(|why| notice(why)));
+    if cabling.unjudged.len() > UNJUDGED {
+        found.extend(notice(&format!("{} more", cabling.unjudged.len() - UNJUDGED)));
+    }
     found
 }
 

@@ -2,6 +2,7 @@
 
 pub(super) use iommu::iommu_mode;
 
+use railgauge_model::plan::Plan;
 use railgauge_wire::{
     facts::{Gpu, HostFacts},
     remedy::{self, Entry, Remedy},
@@ -90,6 +91,8 @@ pub(super) enum Need {
     Gpu(fn(&Gpu) -> bool, &'static str),
     /// That nothing of this name is among the facts' `unreadable`.
     Readable(&'static str),
+    /// Something of the plan about the host: what it lacks.
+    Plan(fn(&Plan, &str, &HostFacts) -> Option<String>),
     /// The host's clock against the controller's.
     Clock,
 }

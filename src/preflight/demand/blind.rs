@@ -24,6 +24,7 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> 
             hidden_gpus(facts).or_else(|| facts.gpus.iter().any(|gpu| !known(gpu)).then(|| untold(what)))
         }
         Need::Readable(name) => unreadable(facts, name),
+        Need::Plan(lacks) => lacks(plan, host, facts),
         Need::Clock => (!cluster.clocks.contains_key(host)).then(|| untold("its time")),
     });
     // A GPU that cannot be read is none in the facts.

@@ -53,14 +53,7 @@ fn swapped_rails_are_found_before_any_traffic() {
 }
 
 #[test]
-fn two_hosts_at_one_port_and_a_port_without_a_cable_are_told() {
-    let mut cables = RIGHT;
-    cables[6][1] = "leafA:3";
-    let claimed = found(&cables);
-    assert!(
-        claimed.iter().any(|one| one.hosts == ["gpu3", "gpu4"] || one.hosts.contains(&"gpu4".to_owned())),
-        "{claimed:#?}"
-    );
+fn a_port_without_a_cable_is_told() {
     let missing = found(&RIGHT[..7]);
     assert!(missing.iter().any(|one| one.hosts == ["gpu4"] && one.what.contains("mlx5_1")), "{missing:#?}");
 }

@@ -1,6 +1,6 @@
 //! What is known of the switches, and which of their links were loaded.
 
-use railgauge_model::plan::count::{are, count, were};
+use railgauge_model::plan::count::{are, count, have};
 use serde::Serialize;
 
 use crate::analysis::{
@@ -54,13 +54,16 @@ pub struct LoadedView {
 pub(super) fn switches(found: &Switches) -> SwitchesView {
     let Switches { switches, leaves, switch_links, nic_links, sources, remarks, routes_known, unplaced, loaded, links } =
         found;
-    let routes = match (routes_known, switch_links) {
-        (_, 0) => "Nothing is known of links between switches.",
-        (true, _) => "Forwarding tables tell which path each flow takes.",
-        (false, _) => "Which of several equal paths a flow takes is not known.",
+    let is_open = loaded.iter().any(|loaded| loaded.open_flows > 0);
+    let routes = match (switch_links, routes_known, is_open) {
+        (0, ..) => " Nothing is known of links between switches.",
+        (_, true, _) => " Forwarding tables tell which path each flow takes, unless the fabric routes adaptively.",
+        (_, false, true) => " Which of several equal paths a flow takes is not known.",
+        (_, false, false) => "",
     };
+
     let sentence = format!(
-        "{}, {} with hosts; {} between switches, {} to NIC ports. Told by {}. {routes}",
+        "{}, {} with hosts; {} between switches, {} to NIC ports. Told by {}.{routes}",
         count(*switches, "switch"),
         leaves,
         count(*switch_links, "link"),
@@ -83,9 +86,11 @@ pub(super) fn switches(found: &Switches) -> SwitchesView {
 }
 
 fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
-    let [change, low, high] = suspect.change_percent.map(number);
-    let mut words =
-        format!("{change} % ({low} to {high} %): {} through it low, {} good", count(suspect.low, "flow"), suspect.good);
+    let mut words = format!("{} %", number(suspect.change_percent));
+    if let Some((low, high)) = suspect.interval_percent {
+        words += &format!(" ({} to {} %)", number(low), number(high));
+    }
+    words += &format!(": {} through it low, {} good", count(suspect.low, "flow"), suspect.good);
     if let Some((percent, n)) = suspect.again_percent {
         words += &format!("; measured again by {}: {} %", count(n, "flow"), number(percent));
     }
@@ -103,13 +108,24 @@ fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
 }
 
 fn search(on: &OnLinks) -> String {
-    let OnLinks { test, flows, contended, passed, of, unexplained, not_searched, too_noisy, .. } = on;
+    let OnLinks { test, flows, contended, undecided, failed, passed, of, unexplained, not_searched, too_noisy, .. } =
+        on;
     if !not_searched.is_empty() {
         return format!("{test}: links were not searched: {not_searched}");
     }
-    let mut words = format!("{test}: {} passed {passed} of {of} directions of switch links", count(*flows, "flow"));
-    if *contended > 0 {
-        words += &format!("; {} not judged, because they shared a full link with others", were(*contended, "flow"));
+    let mut words =
+        format!("{test}: {} passed {passed} of {of} directions of switch cables", count(*flows, "judged flow"));
+    let left_out = [
+        (*contended, are(*contended, "low flow") + " not judged, because its links were full of others"),
+        (
+            *undecided,
+            are(*undecided, "low flow")
+                + " not judged, because others were on its links and nobody knows what these carry",
+        ),
+        (*failed, have(*failed, "flow with a known path") + " no value that may be trusted"),
+    ];
+    for (_, told) in left_out.iter().filter(|(flows, _)| *flows > 0) {
+        words += &format!("; {told}");
     }
     if *unexplained > 0 {
         words += &format!("; {} low and no link explains it", are(*unexplained, "flow"));
@@ -136,7 +152,7 @@ fn test(found: &Loaded) -> LoadedView {
     }
     let reached = |percent: Option<f64>| match percent {
         Some(percent) if percent > 0.0 => format!("{} %", number(percent)),
-        Some(_) => "no flow".to_owned(),
+        Some(_) => "no flow with a known path".to_owned(),
         None => "rate not known".to_owned(),
     };
     let not_loaded = found.not_loaded.iter().map(|link| [link.link.clone(), reached(link.reached_percent)]).collect();

@@ -15,6 +15,8 @@ const ALARM: f64 = 0.01;
 const STRAY: f64 = 2.0;
 /// Most suspects: a fabric with more of them has one cause that this does not know.
 pub(super) const MOST: usize = 64;
+/// A difference of costs that is none.
+const NOTHING: f64 = 1e-9;
 /// Most passes over what was found.
 const PASSES: usize = 4;
 /// Share of a device's cables, and of the flows of a cable, that must be low for the device to be.
@@ -40,12 +42,19 @@ pub(super) fn search<'a>(
     let mut search =
         Search { fabric, table, candidates, state: State::new(fabric, table, price + STRAY, setting.least) };
     let every: Vec<u32> = (0..candidates.classes.len() as u32).collect();
+    let mut cost = search.cost(price);
     while search.state.found.len() < MOST {
         let Some((part, effect, _)) = search.best(&every, price).into_iter().next() else { break };
         search.state.add(part, effect);
         search.polish(price);
+        // What polishing takes away may be what was just added, and would be added again for ever.
+        let now = search.cost(price);
+        if now >= cost - NOTHING {
+            cost = now;
+            break;
+        }
+        cost = now;
     }
-    let cost = search.state.total() + price * search.state.found.len() as f64;
     Found { state: search.state, cost, price }
 }
 
@@ -58,6 +67,11 @@ pub(super) struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
+    /// What all flows cost, with a price for every name.
+    fn cost(&self, price: f64) -> f64 {
+        self.state.total() + price * self.state.found.len() as f64
+    }
+
     /// Of these classes the parts that explain more than the price, the best first: part, effect, gain.
     pub(super) fn best(&self, classes: &[u32], price: f64) -> Vec<(Part, f64, f64)> {
         let mut found: Vec<(Part, f64, f64)> =

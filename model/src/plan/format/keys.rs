@@ -153,7 +153,7 @@ impl Shape {
             Self::Environment => "a table of names and strings".into(),
             Self::Versions => "a table of names and versions".into(),
             Self::Groups => "a table of group names and hostlists".into(),
-            Self::Pairs => "a list of pairs of hosts such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
+            Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
             Self::Rails => "\"aligned\", \"crossed\", or a list of rails such as [0, 2]".into(),
             Self::RailList => "a list of rails such as [0, 2]".into(),

@@ -199,6 +199,13 @@ impl Hosts {
         book.add(Mistake::at(span, format!("there is no group \"{name}\"")).help(help));
     }
 
+    /// Names of all hosts that the plan lists, also of those that are excluded.
+    pub fn everyone(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.list.iter().map(|host| host.name.clone()).collect();
+        names.extend(self.excluded.iter().cloned());
+        names
+    }
+
     /// Hosts that some groups and hostlists stand for, in the plan's order, each once. `None` after saying what is
     /// wrong with them.
     pub fn select(&self, table: &Table<'_>, words: &[Words]) -> Option<Vec<String>> {

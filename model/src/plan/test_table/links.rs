@@ -14,6 +14,13 @@ use crate::plan::{
 /// not say it.
 pub fn read(table: &Table<'_>, kind: &Kind, pattern: Option<&Pattern>, hosts: &Hosts) -> Option<f64> {
     let covers = matches!(pattern, Some(Pattern::Fabric(OnFabric::CoverLinks(_))));
+    if let (true, Some(metric)) = (covers, kind.metric.filter(|metric| *metric != TestMetric::Bandwidth)) {
+        let span = table.written("pattern").unwrap_or(table.span.clone());
+        let mistake =
+            Mistake::at(span, format!("the pattern cover-links loads links, and this test measures {metric}"));
+        table.book.add(mistake.help("set metric = \"bandwidth\", or use the pattern cross-leaf"));
+        return None;
+    }
     let Some(span) = table.written("links_covered") else {
         return (covers && kind.metric == Some(TestMetric::Bandwidth)).then_some(100.0);
     };

@@ -54,15 +54,28 @@ impl Switches {
         };
         let places: Vec<End> = ends.iter().map(known).collect();
         let mut open = Open::default();
+        // Without a table the way depends on the two leaves alone.
+        let mut untabled: HashMap<(u32, u32), Way> = HashMap::new();
         let network = Network::new(places, rates, |leaf, to| {
             // The first end of a leaf speaks for all: tables ask for the destination alone.
-            match fabric.route(first[leaf as usize], ends[to].1?) {
-                Route::Known(path) => Some(path.iter().filter_map(|hop| links.get(hop).copied()).collect()),
-                Route::OneOf(paths) => {
-                    *open.hashed.entry(paths.len()).or_default() += 1;
+            let (from, to) = (first[leaf as usize], ends[to].1?);
+            let (here, there) = (fabric.leaf(from)?.1, fabric.leaf(to)?.1);
+            let ask = || match fabric.route(from, to) {
+                Route::Known(path) => Way::Known(path.iter().filter_map(|hop| links.get(hop).copied()).collect()),
+                Route::OneOf(paths) => Way::Hashed(paths.len()),
+                Route::Unknown(why) => Way::Unknown(why),
+            };
+            let way = match fabric.has_table(here) {
+                true => ask(),
+                false => untabled.entry((here, there)).or_insert_with(ask).clone(),
+            };
+            match way {
+                Way::Known(path) => Some(path),
+                Way::Hashed(paths) => {
+                    *open.hashed.entry(paths).or_default() += 1;
                     None
                 }
-                Route::Unknown(why) => {
+                Way::Unknown(why) => {
                     *open.unknown.entry(why).or_default() += 1;
                     None
                 }
@@ -70,4 +83,13 @@ impl Switches {
         });
         Self { network, hops, open }
     }
+}
+
+/// The way from a leaf to an end.
+#[derive(Debug, Clone)]
+enum Way {
+    Known(Vec<Link>),
+    /// So many equal ones.
+    Hashed(usize),
+    Unknown(String),
 }

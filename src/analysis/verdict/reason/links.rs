@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use railgauge_model::plan::count::{are, were};
+use railgauge_model::plan::count::{are, have, were};
 
 use crate::analysis::{
     localise::Standing,
@@ -26,8 +26,11 @@ pub enum OfLinks {
         link: String,
         /// Other parts that explain the same values about as well.
         alternatives: Vec<String>,
-        /// Difference from good flows in percent, with its 95 % interval.
-        change_percent: [f64; 3],
+        /// Difference from good flows in percent.
+        change_percent: f64,
+        /// Its 95 % interval; `None` where the flows are too few for one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        interval_percent: Option<(f64, f64)>,
         /// Low flows that passed it.
         low: usize,
         /// Good flows that passed it.
@@ -54,7 +57,17 @@ pub enum OfLinks {
     },
     /// A link at half its rate would not stand out.
     TooNoisy,
-    /// Flows that were left out because they shared a full link.
+    /// Flows with a known path that have no value that may be trusted.
+    NotMeasured {
+        /// How many.
+        flows: usize,
+    },
+    /// Low flows on links with others, of which nobody knows what they can carry.
+    Undecided {
+        /// How many.
+        flows: usize,
+    },
+    /// Low flows that were left out because they shared a full link with others.
     Contended {
         /// How many.
         flows: usize,
@@ -117,31 +130,21 @@ fn one_of(link: &str, alternatives: &[String]) -> String {
 impl fmt::Display for OfLinks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::StandsOut {
-                standing,
-                link,
-                alternatives,
-                change_percent: [change, low_end, high_end],
-                low,
-                good,
-            } => {
-                write!(
-                    f,
-                    "{} ({}): {} % ({} to {} %), {} through it low, {good} good",
-                    one_of(link, alternatives),
-                    standing.word(),
-                    number(*change),
-                    number(*low_end),
-                    number(*high_end),
-                    count(*low, "flow")
-                )
+            Self::StandsOut { standing, link, alternatives, change_percent, interval_percent, low, good } => {
+                write!(f, "{} ({}): {} %", one_of(link, alternatives), standing.word(), number(*change_percent))?;
+                if let Some((low_end, high_end)) = interval_percent {
+                    write!(f, " ({} to {} %)", number(*low_end), number(*high_end))?;
+                }
+                write!(f, ", {} through it low, {good} good", count(*low, "flow"))
             }
             Self::Cleared { link } => write!(f, "{link} was good when it was measured again"),
             Self::NothingStandsOut { passed, of, flows } => {
-                write!(f, "none of {passed} stands out in {}", count(*flows, "flow"))?;
-                match of - passed {
+                let rest = of - passed;
+                let (passed, flows) = (count(*passed, "direction"), count(*flows, "judged flow"));
+                write!(f, "none stands out of the {passed} of cables that {flows} passed")?;
+                match rest {
                     0 => Ok(()),
-                    rest => write!(f, "; {} passed by no flow with a known path", were(rest, "direction")),
+                    rest => write!(f, "; {} passed by no judged flow", were(rest, "direction")),
                 }
             }
             Self::Unexplained { flows } => {
@@ -150,8 +153,16 @@ impl fmt::Display for OfLinks {
             Self::TooNoisy => {
                 f.write_str("the values scatter so much that a link at half its rate would not stand out")
             }
+            Self::NotMeasured { flows } => {
+                write!(f, "{} no value that may be trusted", have(*flows, "flow with a known path"))
+            }
+            Self::Undecided { flows } => write!(
+                f,
+                "{} not judged: others were on its links, and it is not known what these carry",
+                are(*flows, "low flow")
+            ),
             Self::Contended { flows } => {
-                write!(f, "{} not judged: they shared a full link with others", were(*flows, "flow"))
+                write!(f, "{} not judged: its links were full of others", are(*flows, "low flow"))
             }
             Self::Loaded { loaded, of, from_percent } => {
                 write!(
