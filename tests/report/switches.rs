@@ -20,6 +20,11 @@ use crate::support::Scenario;
 /// Hosts below each leaf.
 const EACH: usize = 4;
 
+/// One size is enough to judge links.
+fn small(hosts: usize) -> Scenario {
+    Scenario { sizes: vec![1 << 24], ..Scenario::healthy(hosts, 1) }
+}
+
 fn plug(switch: String, port: usize) -> Plug {
     Plug { device: Device::Switch(switch), port: Some(port.to_string()) }
 }
@@ -72,7 +77,7 @@ fn of_writes(switches: &Switches) -> &OnLinks {
 #[test]
 fn on_a_healthy_fabric_no_link_stands_out() {
     for hosts in [8, 16] {
-        let (switches, verdicts) = found(&Scenario::healthy(hosts, 1), |_, _| false);
+        let (switches, verdicts) = found(&small(hosts), |_, _| false);
         assert_eq!(
             (switches.leaves, switches.switches, switches.switch_links),
             (hosts / EACH, hosts / EACH + 1, hosts / EACH)
@@ -88,7 +93,7 @@ fn on_a_healthy_fabric_no_link_stands_out() {
 
 #[test]
 fn one_direction_of_one_cable_is_named_where_a_technician_finds_it() {
-    let (switches, verdicts) = found(&Scenario::healthy(16, 1), |from, to| from == 2 && to != 2);
+    let (switches, verdicts) = found(&small(16), |from, to| from == 2 && to != 2);
     let links = of_writes(&switches);
     let [suspect] = links.suspects.as_slice() else { panic!("{links:?}") };
     assert_eq!(suspect.name, "leaf2 port 31 to spine port 3");
@@ -103,7 +108,7 @@ fn one_direction_of_one_cable_is_named_where_a_technician_finds_it() {
 /// Three flows on a cable that carries half of what one can: each has a sixth, and the cable is at half.
 #[test]
 fn flows_that_share_a_slow_cable_do_not_make_it_slower() {
-    let scenario = Scenario::healthy(16, 1);
+    let scenario = small(16);
     let journal = journal(&scenario);
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
@@ -128,7 +133,7 @@ fn flows_that_share_a_slow_cable_do_not_make_it_slower() {
 /// A cable that carries one flow well and two only together as one: nobody may call it good.
 #[test]
 fn a_cable_at_half_its_rate_is_no_pass_where_single_flows_are_good() {
-    let scenario = Scenario::healthy(16, 1);
+    let scenario = small(16);
     let mut journal = journal(&scenario);
     for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {
         cable.rate_gbps = Some(800.0);
@@ -152,7 +157,7 @@ fn a_cable_at_half_its_rate_is_no_pass_where_single_flows_are_good() {
 
 #[test]
 fn flows_without_a_value_are_no_pass() {
-    let scenario = Scenario::healthy(16, 1);
+    let scenario = small(16);
     let journal = journal(&scenario);
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
@@ -170,7 +175,7 @@ fn flows_without_a_value_are_no_pass() {
 /// Whoever never named his switches has many of one name.
 #[test]
 fn switches_of_one_name_stay_apart() {
-    let mut journal = journal(&Scenario::healthy(16, 1));
+    let mut journal = journal(&small(16));
     for switch in journal.plan.topology.as_mut().unwrap().told[0].switches.values_mut() {
         switch.name = "Quantum".into();
     }
@@ -183,7 +188,7 @@ fn switches_of_one_name_stay_apart() {
 #[test]
 fn a_host_is_no_switch() {
     // Every flow of one host is low, within its leaf and beyond.
-    let scenario = Scenario { slow: Some(5), ..Scenario::healthy(16, 1) };
+    let scenario = Scenario { slow: Some(5), ..small(16) };
     let (switches, verdicts) = found(&scenario, |_, _| false);
     let links = of_writes(&switches);
     assert!(!links.suspects.is_empty() && links.suspects.iter().all(|suspect| !suspect.between_switches), "{links:?}");
@@ -193,7 +198,7 @@ fn a_host_is_no_switch() {
 
 #[test]
 fn flows_that_fill_a_link_together_are_not_held_against_it() {
-    let scenario = Scenario::healthy(16, 1);
+    let scenario = small(16);
     let mut journal = journal(&scenario);
     // A cable carries what one NIC does.
     let alone = results(&journal).unwrap();

@@ -16,9 +16,10 @@ const NAMED: usize = 3;
 
 /// One ground of a verdict on links between switches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "ground", rename_all = "kebab-case")]
+#[serde(tag = "kind")]
 pub enum OfLinks {
     /// A cable or switch is worse than the others.
+    #[serde(rename = "link-stands-out")]
     StandsOut {
         /// Whether it was measured again, and what that said.
         standing: Standing,
@@ -37,11 +38,13 @@ pub enum OfLinks {
         good: usize,
     },
     /// A link that stood out was good when it was measured again.
+    #[serde(rename = "link-cleared")]
     Cleared {
         /// Where it is.
         link: String,
     },
     /// No link stands out.
+    #[serde(rename = "no-link-stands-out")]
     NothingStandsOut {
         /// Directions of links that flows passed.
         passed: usize,
@@ -51,28 +54,34 @@ pub enum OfLinks {
         flows: usize,
     },
     /// Low flows that no link explains.
+    #[serde(rename = "links-unexplained")]
     Unexplained {
         /// How many.
         flows: usize,
     },
     /// A link at half its rate would not stand out.
+    #[serde(rename = "links-too-noisy")]
     TooNoisy,
     /// Flows with a known path that have no value that may be trusted.
+    #[serde(rename = "links-not-measured")]
     NotMeasured {
         /// How many.
         flows: usize,
     },
     /// Low flows on links with others, of which nobody knows what they can carry.
+    #[serde(rename = "links-undecided")]
     Undecided {
         /// How many.
         flows: usize,
     },
     /// Low flows that were left out because they shared a full link with others.
+    #[serde(rename = "links-full")]
     Contended {
         /// How many.
         flows: usize,
     },
     /// How many directions of links were loaded.
+    #[serde(rename = "links-loaded")]
     Loaded {
         /// So many.
         loaded: usize,
@@ -82,6 +91,7 @@ pub enum OfLinks {
         from_percent: f64,
     },
     /// Links that were not loaded.
+    #[serde(rename = "links-not-loaded")]
     NotLoaded {
         /// The first of them.
         links: Vec<String>,
@@ -89,16 +99,19 @@ pub enum OfLinks {
         all: usize,
     },
     /// Links whose rate is not known, so that nobody can say what share of it was reached.
+    #[serde(rename = "links-no-rate")]
     NoRate {
         /// How many directions.
         links: usize,
     },
     /// Flows of which nobody knows which of several equal paths they took.
+    #[serde(rename = "links-open-flows")]
     OpenFlows {
         /// How many.
         flows: usize,
     },
     /// Flows of which the topology does not know the way.
+    #[serde(rename = "links-unknown-ways")]
     Unknown {
         /// How many.
         flows: usize,
@@ -106,8 +119,10 @@ pub enum OfLinks {
         why: String,
     },
     /// Nothing is known of links between switches.
+    #[serde(rename = "no-links")]
     NoLinks,
     /// No flow of the test was measured.
+    #[serde(rename = "links-nothing-measured")]
     NothingMeasured,
 }
 
