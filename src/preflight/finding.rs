@@ -60,12 +60,12 @@ pub struct Finding {
     pub source: String,
 }
 
-/// What a check says of one host or one of its devices.
+/// What a check says of one host or one of its devices, or of the fabric.
 #[derive(Debug, Clone)]
 pub struct Found {
     pub(super) severity: Severity,
     pub(super) unread: bool,
-    pub(super) host: String,
+    pub(super) host: Option<String>,
     pub(super) device: Option<String>,
     pub(super) what: String,
     pub(super) observed: Option<Observation>,
@@ -80,7 +80,7 @@ impl Found {
         Self {
             severity,
             unread: false,
-            host: host.to_owned(),
+            host: Some(host.to_owned()),
             device: None,
             what,
             observed: None,
@@ -91,7 +91,7 @@ impl Found {
 
     /// Something about the fabric, and about no host.
     pub fn fabric(severity: Severity, what: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
-        Self::host(severity, "", what, remedy)
+        Self { host: None, ..Self::host(severity, "", what, remedy) }
     }
 
     /// Says that it is about one device.

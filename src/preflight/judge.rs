@@ -41,7 +41,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
     let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
     for Found { severity, unread, host, device, what, observed, meaning, remedy } in found {
         let said = (severity, unread, what, observed, meaning.unwrap_or(check.rule.meaning).to_owned(), remedy);
-        hosts.entry((said, device)).or_default().insert(host);
+        hosts.entry((said, device)).or_default().extend(host);
     }
     let mut devices: BTreeMap<(FindingKey, BTreeSet<String>), Vec<String>> = BTreeMap::new();
     for ((said, device), hosts) in hosts {
@@ -66,7 +66,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
             severity,
             waived,
             unread,
-            hosts: hosts.into_iter().filter(|host| !host.is_empty()).collect(),
+            hosts: hosts.into_iter().collect(),
             what: if devices.is_empty() { what } else { format!("{place}: {what}") },
             devices,
             observed,

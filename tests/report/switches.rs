@@ -1,6 +1,6 @@
 //! What made-up runs say of the cables and switches between hosts.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use railgauge::analysis::{
     journal::{Journal, parse},
@@ -23,6 +23,25 @@ const EACH: usize = 4;
 /// One size is enough to judge links.
 fn small(hosts: usize) -> Scenario {
     Scenario { sizes: vec![1 << 24], ..Scenario::healthy(hosts, 1) }
+}
+
+/// The leaf of a host by its name.
+fn leaf(scenario: &Scenario, host: &str) -> usize {
+    (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH
+}
+
+/// Divides what the flows carry for which this holds by the number of those that ran at the same time from the same leaf, times this.
+/// Returns these numbers.
+fn share(scenario: &Scenario, rows: &mut [Row], factor: f64, shares: impl Fn(usize, usize) -> bool) -> Vec<u32> {
+    let leaves = |row: &Row| (leaf(scenario, &row.src_host), leaf(scenario, &row.dst_host));
+    let is_one = |row: &Row| row.value.is_some() && shares(leaves(row).0, leaves(row).1);
+    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps, leaves(row).0);
+    let mut flows = HashMap::new();
+    rows.iter().filter(|row| is_one(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
+    for row in rows.iter_mut().filter(|row| is_one(row)) {
+        row.value = row.value.map(|value| factor * value / f64::from(flows[&moment(row)]));
+    }
+    flows.into_values().collect()
 }
 
 fn plug(switch: String, port: usize) -> Plug {
@@ -60,13 +79,12 @@ fn found(scenario: &Scenario, is_low: impl Fn(usize, usize) -> bool) -> (Switche
     let journal = journal(scenario);
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
-    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
-    let low = |row: &&mut Row| is_low(leaf(&row.src_host), leaf(&row.dst_host));
+    let low = |row: &&mut Row| is_low(leaf(scenario, &row.src_host), leaf(scenario, &row.dst_host));
     rows.iter_mut().filter(low).for_each(|row| row.value = row.value.map(|value| 0.7 * value));
     let all = verdicts(&journal, &results, &rows, Vec::new());
     let on_links = all.verdicts.iter().filter(|verdict| verdict.kind == Kind::Links);
     let on_links = on_links.map(|verdict| (verdict.status, verdict.reason.to_string())).collect();
-    (switches(&journal, &results, &rows).unwrap(), on_links)
+    (switches(&journal, (&results, &rows), &[]).unwrap(), on_links)
 }
 
 /// The test of writes over verbs.
@@ -112,18 +130,9 @@ fn flows_that_share_a_slow_cable_do_not_make_it_slower() {
     let journal = journal(&scenario);
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
-    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
-    let on_it = |row: &Row| leaf(&row.src_host) == 2 && leaf(&row.dst_host) != 2 && row.value.is_some();
-    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps);
-    let mut flows = std::collections::HashMap::new();
-    rows.iter().filter(|row| on_it(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
-    for row in &mut rows {
-        if on_it(row) {
-            row.value = row.value.map(|value| 0.5 * value / f64::from(flows[&moment(row)]));
-        }
-    }
-    assert!(flows.values().any(|count| *count > 1) && flows.values().any(|count| *count == 1), "{flows:?}");
-    let switches = switches(&journal, &results, &rows).unwrap();
+    let flows = share(&scenario, &mut rows, 0.5, |from, to| from == 2 && to != 2);
+    assert!(flows.iter().any(|count| *count > 1) && flows.contains(&1), "{flows:?}");
+    let switches = switches(&journal, (&results, &rows), &[]).unwrap();
     let links = of_writes(&switches);
     let [suspect] = links.suspects.as_slice() else { panic!("{links:#?}") };
     assert_eq!((suspect.name.as_str(), suspect.alternatives.len()), ("leaf2 port 31 to spine port 3", 0));
@@ -140,14 +149,7 @@ fn a_cable_at_half_its_rate_is_no_pass_where_single_flows_are_good() {
     }
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
-    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
-    let on_it = |row: &Row| leaf(&row.src_host) == 2 && leaf(&row.dst_host) != 2 && row.value.is_some();
-    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps);
-    let mut flows = std::collections::HashMap::new();
-    rows.iter().filter(|row| on_it(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
-    rows.iter_mut().filter(|row| on_it(row)).for_each(|row| {
-        row.value = row.value.map(|value| value / f64::from(flows[&moment(row)]));
-    });
+    share(&scenario, &mut rows, 1.0, |from, to| from == 2 && to != 2);
     let all = verdicts(&journal, &results, &rows, Vec::new());
     let links = of_writes(all.switches.as_ref().unwrap()).clone();
     let of_test =
@@ -161,8 +163,7 @@ fn flows_without_a_value_are_no_pass() {
     let journal = journal(&scenario);
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
-    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
-    let dead = |row: &&mut Row| leaf(&row.src_host) == 2 && leaf(&row.dst_host) != 2;
+    let dead = |row: &&mut Row| leaf(&scenario, &row.src_host) == 2 && leaf(&scenario, &row.dst_host) != 2;
     rows.iter_mut().filter(dead).for_each(|row| row.value = None);
     let all = verdicts(&journal, &results, &rows, Vec::new());
     let links = of_writes(all.switches.as_ref().unwrap()).clone();
@@ -181,7 +182,7 @@ fn switches_of_one_name_stay_apart() {
     }
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
-    let switches = switches(&journal, &results, &rows).unwrap();
+    let switches = switches(&journal, (&results, &rows), &[]).unwrap();
     assert_eq!((switches.switches, switches.leaves), (5, 4));
 }
 
@@ -209,15 +210,8 @@ fn flows_that_fill_a_link_together_are_not_held_against_it() {
     }
     let results = results(&journal).unwrap();
     let mut rows = rows(&journal, &results);
-    let leaf = |host: &str| (0..scenario.hosts).position(|at| scenario.name(at) == host).unwrap() / EACH;
-    let moment = |row: &Row| (row.test.clone(), row.metric, row.round, row.size_bytes, row.qps, leaf(&row.src_host));
-    let crosses = |row: &Row| leaf(&row.src_host) != leaf(&row.dst_host) && row.value.is_some();
-    let mut flows = std::collections::HashMap::new();
-    rows.iter().filter(|row| crosses(row)).for_each(|row| *flows.entry(moment(row)).or_insert(0) += 1);
-    rows.iter_mut().filter(|row| crosses(row)).for_each(|row| {
-        row.value = row.value.map(|value| value / f64::from(flows[&moment(row)]));
-    });
-    let switches = switches(&journal, &results, &rows).unwrap();
+    share(&scenario, &mut rows, 1.0, |from, to| from != to);
+    let switches = switches(&journal, (&results, &rows), &[]).unwrap();
     let links = of_writes(&switches);
     assert!(links.contended > 0 && links.suspects.is_empty(), "{links:?}");
 }

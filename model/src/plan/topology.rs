@@ -32,6 +32,9 @@ const LARGEST: Bytes = Bytes::from_mib(512);
 /// The source that the plan itself is.
 const OWN: &str = "the plan";
 
+/// The one key that names no source.
+const RATE: &str = "link_rate";
+
 /// Keys of `[topology]`.
 pub static TOPOLOGY: Section = Section {
     header: "[topology]",
@@ -76,7 +79,7 @@ pub static TOPOLOGY: Section = Section {
              with the port. A name that is no host of the plan is a switch.",
         ),
         key(
-            "link_rate",
+            RATE,
             Shape::Quantity,
             Preset::Words("not known"),
             "Rate of every link whose source tells none: `\"400 Gb/s\"`. Links between two switches without a port, as slurm and \
@@ -103,7 +106,7 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
         told.extend(from_directory(&table, &directory, hosts));
     }
     told.extend(cables(&table, hosts));
-    let rate = table.parsed("link_rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
+    let rate = table.parsed(RATE, |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
     if let Some(rate) = &rate
         && rate.value <= 0.0
     {
@@ -114,11 +117,7 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     if let Some(rate) = rate {
         told.iter_mut().for_each(|told| give_rates(told, rate.value));
     }
-    if told.is_empty()
-        && table.written("cables").is_none()
-        && READERS.iter().all(|(name, _)| table.written(name).is_none())
-        && table.written("lldp").is_none()
-    {
+    if TOPOLOGY.keys.iter().all(|key| key.name == RATE || table.written(key.name).is_none()) {
         let mistake = Mistake::at(table.span.clone(), "[topology] names no source");
         table
             .book

@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     Flow, Inventory, Port, ScheduleError,
-    cover::{self, Switches, Wanted, Why},
+    cover::{self, Cover, Switches, Wanted, Why, hashed},
     leaves::{self, Paired, Place},
 };
 use crate::{
@@ -17,6 +17,8 @@ use crate::{
 
 /// Names in a note.
 const NAMED: usize = 5;
+/// Probability with which flows are said to take all of several equal paths.
+const SURE: f64 = 0.9;
 
 /// Ends of a test: the port, the number of its host among the test's hosts, and its place in the fabric.
 type End = (Port, u32, Option<u32>);
@@ -62,44 +64,7 @@ pub(super) fn rounds(
             }
             paired(found, &ends, &mut note)
         }
-        OnFabric::CoverLinks(percent) => {
-            let placed: Vec<(u32, Option<u32>)> = ends.iter().map(|(_, host, place)| (*host, *place)).collect();
-            let switches = Switches::new(fabric, &placed);
-            let wanted = Wanted { share: percent / 100.0, both_ways: test.bidirectional, one_per_host: false, seed };
-            let found = cover::cover(&switches.network, wanted);
-            if found.rounds.is_empty() {
-                let reason = found.not_loaded.iter().find(|(_, why)| matches!(why, Why::TooSlow { .. }));
-                return Err(none(&match (switches.open.hashed.is_empty(), reason) {
-                    (false, _) => {
-                        "which of several equal paths flows take is not known; `lfts` of [topology] would tell"
-                            .to_owned()
-                    }
-                    (true, Some((_, why))) => {
-                        format!("no link can be loaded to {percent} % of its rate: {}", words(*why))
-                    }
-                    (true, None) => {
-                        "no pair of its hosts has a known way over a link between switches; ibnetdiscover, or \
-                                     `cables` with both ports, tell of such links"
-                            .to_owned()
-                    }
-                }));
-            }
-            let rounds = count(found.rounds.len(), "round");
-            let at_least = found.at_least;
-            note(format!("links are loaded in {rounds}; no choice has fewer than {at_least}"));
-            let lost: Vec<String> = found
-                .not_loaded
-                .iter()
-                .filter_map(|(link, why)| {
-                    Some(format!("{} ({})", hop_name(fabric, *switches.hops.get(*link as usize)?), words(*why)))
-                })
-                .collect();
-            if !lost.is_empty() {
-                let those = if lost.len() == 1 { "direction of a link is" } else { "directions of links are" };
-                note(format!("{} {those} not loaded: {}", lost.len(), first(&lost)));
-            }
-            found.rounds
-        }
+        OnFabric::CoverLinks(percent) => covered(test, *percent, fabric, &ends, seed, &mut note)?,
     };
     let flow =
         |(from, to): (u32, u32)| Some(Flow::pair(ends.get(from as usize)?.0.clone(), ends.get(to as usize)?.0.clone()));
@@ -113,6 +78,53 @@ pub(super) fn rounds(
         }))
     } else {
         Ok(rounds)
+    }
+}
+
+/// Pairs that load the links between switches to a share of their rate.
+fn covered(
+    test: &Test,
+    percent: f64,
+    fabric: &Fabric,
+    ends: &[End],
+    seed: u64,
+    note: &mut impl FnMut(String),
+) -> Result<Vec<Vec<(u32, u32)>>, ScheduleError> {
+    let placed: Vec<(u32, Option<u32>)> = ends.iter().map(|(_, host, place)| (*host, *place)).collect();
+    let switches = Switches::new(fabric, &placed);
+    let wanted = Wanted { share: percent / 100.0, both_ways: test.bidirectional, one_per_host: false, seed };
+    let found = cover::cover(&switches.network, wanted);
+    if found.rounds.is_empty() {
+        return Err(ScheduleError::NoPairs { test: test.name.clone(), why: uncovered(percent, &switches, &found) });
+    }
+    let (rounds, at_least) = (count(found.rounds.len(), "round"), found.at_least);
+    note(format!("links are loaded in {rounds}; no choice has fewer than {at_least}"));
+    let name = |link: &u32| switches.hops.get(*link as usize).map(|hop| fabric.hop_name(*hop));
+    let lost = found.not_loaded.iter().filter_map(|(link, why)| Some(format!("{} ({})", name(link)?, words(*why))));
+    let lost: Vec<String> = lost.collect();
+    if !lost.is_empty() {
+        let those = if lost.len() == 1 { "direction of a link is" } else { "directions of links are" };
+        note(format!("{} {those} not loaded: {}", lost.len(), first(&lost)));
+    }
+    Ok(found.rounds)
+}
+
+/// Why no link can be loaded.
+fn uncovered(percent: f64, switches: &Switches, found: &Cover) -> String {
+    if let Some(paths) = switches.open.hashed.keys().next_back() {
+        let enough = hashed::flows(*paths as u64, SURE);
+        let enough = enough.map(|flows| format!("{flows} flows take all {paths} with probability {SURE}"));
+        let why = "which of several equal paths flows take is not known; `lfts` of [topology] would tell";
+        return [Some(why.to_owned()), enough].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    }
+    let slow = |(_, why): &(u32, Why)| matches!(why, Why::TooSlow { .. }).then(|| words(*why));
+    match found.not_loaded.iter().find_map(slow) {
+        Some(why) => format!("no link can be loaded to {percent} % of its rate: {why}"),
+        None => {
+            "no pair of its hosts has a known way over a link between switches; ibnetdiscover, or `cables` with both \
+                 ports, tell of such links"
+                .to_owned()
+        }
     }
 }
 
@@ -174,10 +186,4 @@ fn words(why: Why) -> String {
         Why::TooSlow { most } => format!("all flows over it carry {most:.0} Gb/s together"),
         Why::NotFound => "no round was found that does".to_owned(),
     }
-}
-
-/// `leaf1 port 31 to spine2 port 4`.
-fn hop_name(fabric: &Fabric, hop: crate::topology::fabric::Hop) -> String {
-    let (_, from, to) = fabric.hop(hop);
-    format!("{} to {}", fabric.end_name(from), fabric.end_name(to))
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    ops::Range,
     sync::OnceLock,
 };
 
@@ -99,15 +100,20 @@ const LONGEST: usize = 16;
 const FAR: u8 = u8::MAX;
 
 impl Link {
+    /// Whether both its ends are switches.
+    pub fn is_between_switches(&self) -> bool {
+        self.ends.iter().all(|end| matches!(end.node, Node::Switch(_)))
+    }
+
     /// Whether it stands between two switches and no port is known at either: it may stand for several cables.
     pub fn is_place(&self) -> bool {
-        self.ends.iter().all(|end| matches!(end.node, Node::Switch(_)) && end.port.is_none())
+        self.is_between_switches() && self.ends.iter().all(|end| end.port.is_none())
     }
 }
 
 impl Fabric {
     /// Joins sources. What two of them say in different detail is taken from the one that knows more: ports rather than
-    /// switches, NICs rather than hosts. Switches are the same if their keys or their names are.
+    /// switches, NICs rather than hosts.
     pub fn join(told: &[Told]) -> Self {
         let mut fabric = Self::default();
         let keys = fabric.add_switches(told);
@@ -127,11 +133,6 @@ impl Fabric {
         }
         fabric.index();
         fabric
-    }
-
-    /// Whether nothing is known.
-    pub fn is_empty(&self) -> bool {
-        self.links.is_empty()
     }
 
     /// Whether the forwarding table of a switch is known.
@@ -274,6 +275,17 @@ impl Fabric {
                 }
             }
         }
+    }
+
+    /// A hop, as a technician finds it: `leaf12 port 7 to spine1 port 3`, `gpu031 mlx5_3 to leaf12 port 7`.
+    pub fn hop_name(&self, hop: Hop) -> String {
+        let (_, from, to) = self.hop(hop);
+        format!("{} to {}", self.end_name(from), self.end_name(to))
+    }
+
+    /// Every hop there is.
+    pub fn hops(&self) -> Range<Hop> {
+        0..2 * position(self.links.len())
     }
 
     /// The NIC ports that a source may have meant by this one: by its GUID, else by host and device, else by host.

@@ -1,16 +1,18 @@
 //! The further cases that settle which link is bad.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use railgauge_model::{
     journal::event::Case,
     schedule::{Flow, Port},
+    topology::fabric::Route,
 };
 use railgauge_stats::fabric::{Judgement, Ports, probes};
 
 use super::{
-    suspects::{Located, Measured, search},
-    ways::{Taken, Ways},
+    flows::Measured,
+    suspects::{Located, SuspectLink, search},
+    ways::Ways,
 };
 use crate::analysis::{
     journal::Journal,
@@ -33,7 +35,7 @@ pub fn further(journal: &Journal, of_tests: &[CaseResult<'_>], rows_of_tests: &[
     let mut cases = Vec::new();
     for test in &journal.plan.tests {
         let Some((found, Some(located))) = search(&ways, journal, test, &measured) else { continue };
-        let is_open = |(suspect, judged): (&super::SuspectLink, &Judgement)| {
+        let is_open = |(suspect, judged): (&SuspectLink, &Judgement)| {
             suspect.between_switches && matches!(judged, Judgement::Open { .. })
         };
         if located.rounds < ROUNDS && found.suspects.iter().zip(&located.judgements).any(is_open) {
@@ -51,8 +53,8 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
     let end = |nic: u32| ports.get(&nic).map(|(port, device)| (port, device.as_str()));
     let routes = |from: u32, to: u32| match (end(from), end(to)) {
         (Some(from), Some(to)) if from.0.host != to.0.host => match ways.taken(cell.transport, [from, to]) {
-            Taken::This(path) => vec![path],
-            Taken::OneOf(_) | Taken::Unknown(_) => Vec::new(),
+            Route::Known(path) => vec![path],
+            Route::OneOf(_) | Route::Unknown(_) => Vec::new(),
         },
         _ => Vec::new(),
     };
@@ -60,7 +62,7 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
     let kind = |from: u32, to: u32| u32::from(routes(from, to).first().is_some_and(|path| path.len() > 2));
     let ports_of = Ports { ports: &numbers, routes: &routes };
     let wanted = probes(parts, tests, findings, &ports_of, &kind, rounds + 1);
-    let mut taken: HashMap<Port, ()> = HashMap::new();
+    let mut taken: HashSet<&Port> = HashSet::new();
     let round = journal
         .further
         .iter()
@@ -72,10 +74,10 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
     for probe in wanted {
         let (Some((from, _)), Some((to, _))) = (end(probe.from), end(probe.to)) else { continue };
         // A NIC port may send and receive at once in a round of probes; ours are used once.
-        if taken.contains_key(from) || taken.contains_key(to) {
+        if taken.contains(from) || taken.contains(to) {
             continue;
         }
-        taken.extend([(from.clone(), ()), (to.clone(), ())]);
+        taken.extend([from, to]);
         // What is read moves against the flow.
         let flow = match cell.op.pulls() {
             true => Flow::pair(to.clone(), from.clone()),

@@ -2,11 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use railgauge_model::topology::fabric::Hop;
+use railgauge_model::{
+    schedule::{
+        Port,
+        cover::{self, Link},
+    },
+    topology::fabric::{Hop, Route},
+};
 use railgauge_wire::{terms::Metric, unit::Bytes};
 use serde::Serialize;
 
-use super::ways::{Taken, Ways, ends};
+use super::ways::{Ways, way};
 use crate::analysis::{results::CaseResult, row::Row};
 
 /// What became of the links between switches in a test. Each direction of a link counts by itself.
@@ -41,7 +47,7 @@ pub struct NotLoaded {
 /// Flows that ran at one time: round, size, queue pairs.
 type Moment = (u32, Bytes, u32);
 
-/// Judges one test of pairs; `None` for other tests and metrics.
+/// Judges one test of pairs; `None` for other tests and metrics. What is loaded is said by the same rule as where rounds are planned.
 pub(super) fn loaded(
     ways: &Ways<'_>,
     name: &str,
@@ -51,59 +57,45 @@ pub(super) fn loaded(
 ) -> Option<Loaded> {
     let cases: HashMap<u64, &CaseResult<'_>> =
         results.iter().filter(|result| result.case.test == name).map(|result| (result.case.id, result)).collect();
-    let mut carried: HashMap<Hop, HashMap<Moment, f64>> = HashMap::new();
-    let (mut open_flows, mut unknown, mut any) = (0, BTreeMap::<String, usize>::new(), false);
-    let mut seen = HashMap::new();
+    let hops: Vec<Hop> = ways.fabric.hops().filter(|hop| ways.is_switch_cable(*hop)).collect();
+    let links: HashMap<Hop, Link> = hops.iter().copied().zip(0..).collect();
+    let mut carried: BTreeMap<Moment, Vec<(f64, Vec<Link>)>> = BTreeMap::new();
+    let (mut open_flows, mut unknown) = (0, BTreeMap::<String, usize>::new());
+    let mut seen: HashMap<[&Port; 2], Option<Vec<Link>>> = HashMap::new();
     for row in rows.iter().filter(|row| row.test == name && row.metric == Metric::Bandwidth) {
         let (Some(result), Some(value)) = (cases.get(&row.case), row.value) else { continue };
-        let flow = &result.case.flow;
-        if !flow.members.is_empty() {
+        if !result.case.flow.members.is_empty() {
             return None;
         }
-        any = true;
-        let transport = result.case.cell.transport;
-        let [from, to] = ends(row, flow);
-        // What is read moves from the responder to the initiator. With both directions at once the value is the sum of both, and
-        // neither is known by itself.
-        let directions = match (result.test.bidirectional, result.case.cell.op.pulls()) {
-            (true, _) => vec![[from, to], [to, from]],
-            (false, true) => vec![[to, from]],
-            (false, false) => vec![[from, to]],
-        };
+        let at_once = carried.entry((row.round, row.size_bytes, row.qps)).or_default();
+        let [from, to] = way(row, result.case);
+        // With both directions at once the value is the sum of both, and neither is known by itself.
+        let directions = if result.test.bidirectional { vec![[from, to], [to, from]] } else { vec![[from, to]] };
         let share = value / directions.len() as f64;
         for way in directions {
-            let taken = seen.entry((way[0].0.clone(), way[1].0.clone())).or_insert_with(|| {
-                let taken = ways.taken(transport, way);
-                match &taken {
-                    Taken::OneOf(_) => open_flows += 1,
-                    Taken::Unknown(why) => *unknown.entry(why.clone()).or_default() += 1,
-                    Taken::This(_) => {}
+            let passed = seen.entry(way.map(|(port, _)| port)).or_insert_with(|| {
+                match ways.taken(result.case.cell.transport, way) {
+                    Route::Known(path) => return Some(path.iter().filter_map(|hop| links.get(hop).copied()).collect()),
+                    Route::OneOf(_) => open_flows += 1,
+                    Route::Unknown(why) => *unknown.entry(why).or_default() += 1,
                 }
-                taken
+                None
             });
-            if let Taken::This(path) = taken {
-                for hop in path.iter().filter(|hop| ways.is_switch_cable(**hop)) {
-                    *carried.entry(*hop).or_default().entry((row.round, row.size_bytes, row.qps)).or_default() += share;
-                }
-            }
+            at_once.extend(passed.iter().map(|passed| (share, passed.clone())));
         }
     }
-    if !any {
+    if carried.is_empty() {
         return None;
     }
-    let hops = 0..2 * ways.fabric.links.len() as Hop;
-    let all: Vec<Hop> = hops.filter(|hop| ways.is_switch_cable(*hop)).collect();
-    let reached = |hop: &Hop| {
-        let most =
-            carried.get(hop).into_iter().flat_map(HashMap::values).fold(0.0, |most: f64, &value| most.max(value));
-        ways.fabric.hop(*hop).0.rate_gbps.filter(|rate| *rate > 0.0).map(|rate| 100.0 * most / rate)
+    let rates: Vec<Option<f64>> = hops.iter().map(|hop| ways.fabric.hop(*hop).0.rate_gbps).collect();
+    let rounds = carried.values().map(|flows| flows.iter().map(|(gbps, passed)| (*gbps, passed.as_slice())));
+    let judged = cover::Loaded::of(&rates, percent / 100.0, rounds);
+    let reached = |link: Link| Some(100.0 * judged.reached_gbps.get(link as usize)? / (*rates.get(link as usize)?)?);
+    let told = |link: &Link, reached_percent| {
+        Some(NotLoaded { link: ways.fabric.hop_name(*hops.get(*link as usize)?), reached_percent })
     };
-    let not_loaded: Vec<NotLoaded> = all
-        .iter()
-        .map(|hop| (hop, reached(hop)))
-        .filter(|(_, reached)| reached.is_none_or(|reached| reached < percent))
-        .map(|(hop, reached_percent)| NotLoaded { link: ways.name(*hop), reached_percent })
-        .collect();
-    let loaded = all.len() - not_loaded.len();
-    Some(Loaded { test: name.to_owned(), percent, loaded, of: all.len(), not_loaded, open_flows, unknown })
+    let low = judged.not_loaded.iter().filter_map(|link| told(link, reached(*link)));
+    let not_loaded: Vec<NotLoaded> = low.chain(judged.unknown.iter().filter_map(|link| told(link, None))).collect();
+    let (loaded, of) = (judged.loaded.len(), hops.len());
+    Some(Loaded { test: name.to_owned(), percent, loaded, of, not_loaded, open_flows, unknown })
 }

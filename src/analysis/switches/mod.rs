@@ -3,31 +3,26 @@
 //! | file | does |
 //! | --- | --- |
 //! | `ways` | which links the measured flows passed |
+//! | `flows` | flows by which links are judged, without what they did to each other |
 //! | `loaded` | which links the flows of a test loaded |
 //! | `suspects` | which cable or switch explains low values |
 //! | [`further`] | what is measured again to settle that |
 
+mod flows;
 mod further;
 mod loaded;
 mod suspects;
 mod ways;
 
-use railgauge_model::{
-    plan::model::{OnFabric, Pattern},
-    topology::fabric::{Hop, Node},
-};
+use railgauge_model::plan::model::{OnFabric, Pattern};
 use serde::Serialize;
 
 pub use further::further;
 pub use loaded::{Loaded, NotLoaded};
 pub use suspects::{OnLinks, SuspectLink};
 
-use super::{
-    journal::Journal,
-    results::{self, CaseResult},
-    row::Row,
-    rows,
-};
+use super::{journal::Journal, results::CaseResult, row::Row, rows};
+use flows::Measured;
 use ways::Ways;
 
 /// A link counts as loaded from this share of its rate on, where a test does not say another.
@@ -60,14 +55,18 @@ pub struct Switches {
 }
 
 /// What is known of the switches of a run; `None` where the plan names no source.
-pub fn switches(journal: &Journal, of_tests: &[CaseResult<'_>], of_rows: &[Row]) -> Option<Switches> {
+/// `more` are the results of cases that settled suspects.
+pub fn switches(
+    journal: &Journal,
+    (of_tests, of_rows): (&[CaseResult<'_>], &[Row]),
+    more: &[CaseResult<'_>],
+) -> Option<Switches> {
     let ways = Ways::of(journal)?;
     let tests = &journal.plan.tests;
-    let more = results::further(journal);
-    let more_rows = rows::rows(journal, &more);
-    let measured = suspects::Measured { tests: (of_tests, of_rows), further: (&more, &more_rows) };
+    let more_rows = rows::rows(journal, more);
+    let measured = Measured { tests: (of_tests, of_rows), further: (more, &more_rows) };
+    let switch_links = ways.fabric.links.iter().filter(|link| link.is_between_switches()).count();
     let told = &journal.plan.topology.as_ref()?.told;
-    let between = (0..ways.fabric.links.len() as Hop).filter(|link| ways.is_between_switches(2 * link)).count();
     let used = of_rows.iter().flat_map(|row| [(&row.src_host, &row.src_device), (&row.dst_host, &row.dst_device)]);
     let mut used: Vec<(&String, &String)> =
         used.filter(|(host, device)| !host.is_empty() && !device.is_empty()).collect();
@@ -79,13 +78,8 @@ pub fn switches(journal: &Journal, of_tests: &[CaseResult<'_>], of_rows: &[Row])
         remarks: told.iter().flat_map(|told| &told.remarks).chain(&ways.fabric.remarks).cloned().collect(),
         switches: ways.fabric.switches.len(),
         leaves: ways.fabric.switches.iter().filter(|switch| switch.level == Some(1)).count(),
-        switch_links: between,
-        nic_links: ways
-            .fabric
-            .links
-            .iter()
-            .filter(|link| link.ends.iter().any(|end| matches!(end.node, Node::Nic(_))))
-            .count(),
+        switch_links,
+        nic_links: ways.fabric.links.len() - switch_links,
         routes_known: !journal.routes.is_empty(),
         unplaced: unplaced.map(|(host, device)| format!("{host} {device}")).collect(),
         loaded: tests
@@ -98,6 +92,6 @@ pub fn switches(journal: &Journal, of_tests: &[CaseResult<'_>], of_rows: &[Row])
                 loaded::loaded(&ways, &test.name, percent, of_tests, of_rows)
             })
             .collect(),
-        links: tests.iter().filter_map(|test| suspects::on_links(&ways, journal, test, &measured)).collect(),
+        links: tests.iter().filter_map(|test| Some(suspects::search(&ways, journal, test, &measured)?.0)).collect(),
     })
 }

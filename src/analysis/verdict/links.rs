@@ -1,5 +1,5 @@
-//! The verdicts on the links between switches: that none stands out, and that the flows of a test loaded as many of them as the plan demands. Of a link that was not
-//! loaded nobody knows whether it is good, so it is never a pass, and no failure either.
+//! The verdicts on the links between switches: that none stands out, and that the flows of a test loaded as many of them as the plan
+//! demands. Of a link that was not loaded nobody knows whether it is good, so it is never a pass, and no failure either.
 
 use railgauge_model::plan::model::Test;
 

@@ -274,7 +274,7 @@ pub fn verdicts(
     let beside = model.beside();
     let more = results::further(journal);
     let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();
-    let switches = switches(journal, results, rows);
+    let switches = switches(journal, (results, rows), &more);
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {

@@ -105,10 +105,5 @@ fn told(finding: &Finding) -> Vec<Found> {
     if hosts.is_empty() {
         return vec![Found::fabric(Severity::Warning, finding.to_string(), remedy::CABLES)];
     }
-    let words = finding.to_string();
-    let of_host = |host: &&str| {
-        let what = words.strip_prefix(&format!("{host}: ")).unwrap_or(&words);
-        Found::host(Severity::Warning, host, what, remedy::CABLES)
-    };
-    hosts.iter().map(of_host).collect()
+    hosts.iter().map(|host| Found::host(Severity::Warning, host, finding.to_string(), remedy::CABLES)).collect()
 }

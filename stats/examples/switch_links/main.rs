@@ -79,15 +79,7 @@ fn known(seed: u64, quick: bool, show: &mut impl FnMut(Vec<Row>)) {
         ("3 levels, 1,296 cables", Tree::three_levels(12, false)),
     ];
     for (number, (name, tree)) in trees.iter().enumerate() {
-        let scene = Scene {
-            tree,
-            fault: Fault::None,
-            noise: NOISE,
-            strays: 0.0,
-            heavy: false,
-            screen: ours::SCREEN,
-            beside: false,
-        };
+        let scene = Scene::healthy(tree, NOISE);
         let seed = |row: u64| seed * 1000 + number as u64 * 100 + row;
         let runs = if quick { 1000 / (1 + 4 * number) } else { 1000 };
         let beside = !quick;
@@ -128,15 +120,7 @@ fn hashed(seed: u64, show: &mut impl FnMut(Vec<Row>)) {
         ("3 levels, 384 cables, hashed", Tree::three_levels(8, true), 16),
     ];
     for (number, (name, tree, most)) in trees.iter().enumerate() {
-        let scene = Scene {
-            tree,
-            fault: Fault::None,
-            noise: NOISE,
-            strays: 0.0,
-            heavy: false,
-            screen: ours::SCREEN,
-            beside: false,
-        };
+        let scene = Scene::healthy(tree, NOISE);
         let seed = |row: u64| seed * 1000 + 500 + number as u64 * 100 + row;
         show(healthy(name, &score(&scene, 1000, seed(0)), 1000, false));
         let fault = Fault::Cables(1, less(10.0));

@@ -29,6 +29,13 @@ pub struct Scene<'a> {
     pub beside: bool,
 }
 
+impl<'a> Scene<'a> {
+    /// A healthy fabric with plain noise; no other method is tried.
+    pub fn healthy(tree: &'a Tree, noise: f64) -> Self {
+        Self { tree, fault: Fault::None, noise, strays: 0.0, heavy: false, screen: ours::SCREEN, beside: false }
+    }
+}
+
 /// What one method named in all of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Score {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::network::{End, Link, Network};
 use crate::topology::{
     Fabric,
-    fabric::{Hop, Node, Route},
+    fabric::{Hop, Route},
 };
 
 /// The links between switches and the ways over them.
@@ -31,12 +31,7 @@ pub struct Open {
 impl Switches {
     /// The links of `fabric`, and the ways between `ends`: each a number of its host and its NIC port in the fabric, if known.
     pub fn new(fabric: &Fabric, ends: &[(u32, Option<u32>)]) -> Self {
-        let is_between = |hop: &Hop| {
-            let (_, from, to) = fabric.hop(*hop);
-            matches!((from.node, to.node), (Node::Switch(_), Node::Switch(_)))
-        };
-        let count = u32::try_from(2 * fabric.links.len()).unwrap_or(u32::MAX);
-        let hops: Vec<Hop> = (0..count).filter(is_between).collect();
+        let hops: Vec<Hop> = fabric.hops().filter(|hop| fabric.hop(*hop).0.is_between_switches()).collect();
         let links: HashMap<Hop, Link> = hops.iter().copied().zip(0..).collect();
         let rates = hops.iter().map(|hop| fabric.hop(*hop).0.rate_gbps).collect();
         let mut leaves: HashMap<u32, u32> = HashMap::new();

@@ -91,20 +91,21 @@ impl Finding {
     }
 }
 
+/// Without the hosts that it is about.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Swapped { host, rails: [(one, device, at), (other, second, there)], agree } => write!(
                 f,
-                "{host}: rails {one} and {other} are swapped: {device} is at {at}, {second} at {there}; {agree} hosts have \
+                "rails {one} and {other} are swapped: {device} is at {at}, {second} at {there}; {agree} hosts have \
                  rail {one} at {} and rail {other} at {}. Exchange the two cables, or number the NICs of {host} as on the others",
                 there.name, at.name
             ),
-            Self::WrongLeaf { host, rail, device, at, expected, like, agree } => {
+            Self::WrongLeaf { rail, device, at, expected, like, agree, .. } => {
                 let whose = like.map(|rail| format!(", the leaf of rail {rail}")).unwrap_or_default();
                 write!(
                     f,
-                    "{host}: rail {rail} is at a wrong leaf: {device} is at {at}{whose}; {agree} hosts have rail {rail} at \
+                    "rail {rail} is at a wrong leaf: {device} is at {at}{whose}; {agree} hosts have rail {rail} at \
                      {expected}. Move the cable at {at} to {expected}"
                 )
             }
@@ -112,14 +113,14 @@ impl fmt::Display for Finding {
                 let list: Vec<String> = ports.iter().map(|(device, at)| format!("{device} at {at}")).collect();
                 write!(
                     f,
-                    "{host}: the ports of board {board} are at unlike ports of their leaves: {}; {agree} hosts have them at \
+                    "the ports of board {board} are at unlike ports of their leaves: {}; {agree} hosts have them at \
                      ports of the same number. Follow the cables of {host}",
                     list.join(", ")
                 )
             }
-            Self::Uncabled { host, rail, devices, agree } => write!(
+            Self::Uncabled { rail, devices, agree, .. } => write!(
                 f,
-                "{host}: no cable is seen at {} (rail {rail}); {agree} hosts have that rail cabled. Look whether a cable is \
+                "no cable is seen at {} (rail {rail}); {agree} hosts have that rail cabled. Look whether a cable is \
                  plugged in at both ends and its link is up",
                 devices.join(", ")
             ),
