@@ -29,6 +29,7 @@ fn case(op: Op, metric: TestMetric, size: u64) -> CaseSpec {
         start_at: None,
         bidirectional: false,
         only: None,
+        pace: None,
     };
     CaseSpec { timing, verify: Some(42), deadline_ms: 2_000 }
 }

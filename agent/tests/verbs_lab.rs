@@ -70,7 +70,17 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
 
 fn timing(op: Op, metric: TestMetric, size: u64) -> Timing {
     let window = Window::Duration(MS * 300);
-    Timing { op, metric, size: Bytes(size), window, warm_up: MS * 50, start_at: None, bidirectional: false, only: None }
+    Timing {
+        op,
+        metric,
+        size: Bytes(size),
+        window,
+        warm_up: MS * 50,
+        start_at: None,
+        bidirectional: false,
+        only: None,
+        pace: None,
+    }
 }
 
 fn opened(agent: &mut Agent, link: LinkId, spec: LinkSpec) -> Result<Opened, Failure> {

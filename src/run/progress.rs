@@ -106,6 +106,8 @@ impl Progress {
             | Event::Started { .. }
             | Event::Stages(_)
             | Event::Routes { .. }
+            | Event::Watched { .. }
+            | Event::Soaked(_)
             | Event::Prevented { .. }
             | Event::Resumed { .. } => {}
         }

@@ -27,6 +27,7 @@
 //! | [`remedy`] | the table of what to do: ids, words, commands |
 //! | [`shell`] | words of a shell's command line |
 //! | [`unit`] | bytes, times and rates as types |
+//! | [`watch`] | ports watched while traffic runs |
 
 pub mod case;
 pub mod copies;
@@ -45,7 +46,8 @@ pub mod shell;
 pub mod step;
 pub mod terms;
 pub mod unit;
+pub mod watch;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 5;
+pub const PROTOCOL: u32 = 6;

@@ -14,6 +14,7 @@ use crate::{
     raw::{RawPage, RawScope},
     step::{Step, Stepped},
     unit::Nanoseconds,
+    watch::{Watched, WatchedPort},
 };
 
 /// One thing the controller wants. Every request is answered by exactly one reply with the same number.
@@ -55,6 +56,13 @@ pub enum Ask {
         /// Number of the first entry of the page. 0 reads the files anew; later pages are of that reading.
         from: u64,
     },
+    /// Watches these ports from now on, in place of those watched so far; none ends the watch.
+    Watch {
+        /// The ports.
+        ports: Vec<WatchedPort>,
+    },
+    /// What was seen of the watched ports since this was asked last; answered by [`Answer::Watched`].
+    Watched,
     /// Copies between host and GPU; answered by [`Answer::Copies`].
     Copies {
         /// CUDA device index.
@@ -170,6 +178,8 @@ pub enum Answer {
     Counters(BTreeMap<String, u64>),
     /// Reply to `Raw`.
     Raw(RawPage),
+    /// Reply to `Watched`.
+    Watched(Box<Watched>),
     /// Reply to `Copies`.
     Copies(Copies),
     /// Reply to `Open`.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::Stage,
     terms::{Op, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    unit::{BitsPerSecond, Bytes, Nanoseconds},
 };
 
 /// How long a timed step runs.
@@ -131,6 +131,9 @@ pub struct Timing {
     /// Number of the only queue pair or stream to use, for bandwidth in one direction; all of them if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
+    /// Most payload that an end which sends may send, for bandwidth; as fast as it goes if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<BitsPerSecond>,
 }
 
 /// Result of a step.

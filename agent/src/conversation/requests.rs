@@ -89,6 +89,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
             aside(id, outlet, move || counters::read(&Tree::host(), &device, port).map(Answer::Counters));
         }
         Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
+        Ask::Watch { .. } | Ask::Watched => outlet.reply(id, Err(refused("nothing is watched yet"))),
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
         Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),

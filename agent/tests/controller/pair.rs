@@ -140,5 +140,6 @@ pub fn timing(op: Op, metric: TestMetric, size: u64, window: Window) -> Timing {
         start_at: None,
         bidirectional: false,
         only: None,
+        pace: None,
     }
 }

@@ -12,7 +12,8 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Transport},
-    unit::{GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    watch::Watched,
 };
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,17 @@ pub enum Event {
     },
     /// One case was tried once.
     Outcome(Box<Outcome>),
+    /// What an agent saw of its ports while traffic ran. Times are nanoseconds since 1970 by the controller's clock.
+    Watched {
+        /// Name of the host in the plan.
+        host: String,
+        /// How far off the times may be: half the round trip of the question.
+        error: Nanoseconds,
+        /// What it saw.
+        seen: Box<Watched>,
+    },
+    /// What came of a part of the soak.
+    Soaked(Box<Soaked>),
     /// Something a reader should know that is no failure.
     Note {
         /// Host it is about; empty if about the run.
@@ -197,6 +209,79 @@ pub struct Outcome {
     pub link: Option<LinkRecord>,
     /// The measurement, or why there is none. A host's name stands in the failure's cause.
     pub result: Result<Sample, Failure>,
+}
+
+/// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Soaked {
+    /// Begin, in nanoseconds since 1970 by the controller's clock.
+    pub from: Nanoseconds,
+    /// End.
+    pub until: Nanoseconds,
+    /// The flows that had traffic in it.
+    pub flows: Vec<SoakedFlow>,
+}
+
+/// What came of one flow in a part of the soak. Its traffic is measured in windows that follow each other.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SoakedFlow {
+    /// Number of the planned case that has its ends, size and queue pairs.
+    pub case: u64,
+    /// Device of the initiator, as last opened; `None` where it never was in this part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_device: Option<String>,
+    /// Device of the responder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_device: Option<String>,
+    /// Windows that were measured.
+    pub windows: u64,
+    /// Time in them.
+    pub measured: Nanoseconds,
+    /// Payload in them.
+    pub bytes: Bytes,
+    /// Rate of the slowest window; `None` where none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<GigabitsPerSecond>,
+    /// Rate of the median window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<GigabitsPerSecond>,
+    /// Rate of the fastest window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest: Option<GigabitsPerSecond>,
+    /// Bytes verified, and how many were wrong.
+    pub checked: Checked,
+    /// Times in which nothing of it arrived, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<Stall>,
+    /// Windows that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// The first failure of the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Windows whose value must not be trusted although it was measured.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub doubted: u64,
+    /// Why the first of them must not be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+}
+
+/// A time in which nothing of a flow arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stall {
+    /// Begin, in nanoseconds since 1970 by the controller's clock.
+    pub from: Nanoseconds,
+    /// End.
+    pub until: Nanoseconds,
+    /// How far off either may be.
+    pub error: Nanoseconds,
+    /// Whether a window failed in it, or could not begin; else the flow went on by itself.
+    pub failed: bool,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Properties of a link, as opened.

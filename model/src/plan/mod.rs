@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `plan_table`, `launch`, `hosts`, `topology`, `localise`, `preflight`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
+//! | `plan_table`, `launch`, `hosts`, `topology`, `localise`, `preflight`, `soak`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
 //! | `checks` | the names of the preflight's checks |
 //! | `read` | reading a table by its keys, and the book of mistakes |
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
@@ -38,6 +38,7 @@ mod plan_table;
 mod preflight;
 mod read;
 mod render;
+mod soak;
 pub mod subset;
 mod test_table;
 mod topology;

@@ -13,6 +13,7 @@ use super::{
     model::{Kubectl, Launcher, Plan, Pods},
     preflight::{self, PREFLIGHT},
     read::{Book, Table},
+    soak::{self, SOAK},
     subset::Chosen,
     test_table::{self, DEFAULTS, TEST},
     topology::{self, TOPOLOGY},
@@ -79,6 +80,12 @@ pub static PLAN: Section = Section {
             Preset::Words("none"),
             "Tests that are measured in turn, and compared.",
         ),
+        key(
+            "soak",
+            Shape::Table(&SOAK),
+            Preset::Words("none"),
+            "Traffic for hours after the tests, while ports are watched.",
+        ),
     ],
 };
 
@@ -127,6 +134,11 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
             Some(_) => book.attempt(both).unwrap_or_else(|(made, _)| made),
         }
     };
+    let soak = match chosen {
+        None => soak::read(&top, &tests),
+        // Without its test there is none.
+        Some(_) => book.attempt(|| soak::read(&top, &tests)).unwrap_or_else(|_| None),
+    };
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
@@ -143,6 +155,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         preflight: preflight::read(&top),
         baseline,
         tests,
+        soak,
         interleave,
     }
 }

@@ -23,7 +23,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
     journal::{
-        event::{Case, FlowRoute, LinkRecord, Sample, VERSION},
+        event::{Case, FlowRoute, LinkRecord, Sample, Soaked, VERSION},
         line::Tail,
         stages::Stages,
     },
@@ -35,6 +35,7 @@ use railgauge_wire::{
     facts::HostFacts,
     failure::Failure,
     unit::{Nanoseconds, NanosecondsI64},
+    watch::Watched,
 };
 use reader::Reader;
 
@@ -71,6 +72,10 @@ pub struct Journal {
     pub for_links: BTreeSet<u64>,
     /// Every try of every case, in the order of the journal.
     pub tries: Vec<Try>,
+    /// What agents saw of their ports while traffic ran, in the order of the journal.
+    pub watched: Vec<Seen>,
+    /// The parts of the soak, in the order of time.
+    pub soaked: Vec<Soaked>,
     /// The test for which the cluster was last configured, as long as that was not taken back.
     pub configured: Option<String>,
     /// Why taking it back failed, where that was tried last.
@@ -110,6 +115,8 @@ impl Journal {
             further: Vec::new(),
             for_links: BTreeSet::new(),
             tries: Vec::new(),
+            watched: Vec::new(),
+            soaked: Vec::new(),
             notes: Vec::new(),
             stages: Stages::default(),
             configured: None,
@@ -157,6 +164,17 @@ impl Journal {
     pub fn contradicted(&self) -> Option<&Contradiction> {
         self.contradictions.iter().find(|found| !found.by_clock)
     }
+}
+
+/// What an agent saw of its ports.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    /// Name of the host in the plan.
+    pub host: String,
+    /// How far off its times may be.
+    pub error: Nanoseconds,
+    /// What it saw, in nanoseconds since 1970.
+    pub seen: Watched,
 }
 
 /// A host that answered.

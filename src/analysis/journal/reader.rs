@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use super::{Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Try, structure::Structure};
+use super::{Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, structure::Structure};
 use railgauge_model::border::facts;
 use railgauge_model::journal::event::{Case, Event, Line, LinkRecord};
 use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
@@ -220,6 +220,8 @@ impl<'p> Reader<'p> {
             Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Stages(stages) => journal.stages += stages,
             Event::Routes { routes } => journal.routes = routes,
+            Event::Watched { host, error, seen } => journal.watched.push(Seen { host, error, seen: *seen }),
+            Event::Soaked(soaked) => journal.soaked.push(*soaked),
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {
                 journal.resumed += 1;

@@ -55,7 +55,10 @@ impl Structure {
             self.contradicts(line, "it stands behind the end of the run, and nobody took the run up again".to_owned());
             return false;
         }
-        if let Event::HostUp { host, .. } | Event::HostLost { host, .. } | Event::Copies { host, .. } = event
+        if let Event::HostUp { host, .. }
+        | Event::HostLost { host, .. }
+        | Event::Copies { host, .. }
+        | Event::Watched { host, .. } = event
             && !self.hosts.contains(host)
         {
             self.contradicts(line, format!("it is about host `{host}`, which the plan does not have"));

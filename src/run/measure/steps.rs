@@ -63,6 +63,7 @@ pub(super) async fn timed(
         start_at: start_at.map(|(moment, _)| moment),
         bidirectional: test.bidirectional,
         only: cell.only,
+        pace: None,
     };
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
     let asked = Instant::now();

@@ -79,6 +79,7 @@ fn timed(metric: TestMetric, window: Window, only: Option<u32>) -> Step {
         start_at: None,
         bidirectional: false,
         only,
+        pace: None,
     })
 }
 

@@ -96,6 +96,8 @@ pub enum Shape {
     Environment,
     /// Names and versions.
     Versions,
+    /// Names and how often each may happen.
+    Frequencies,
     /// Names and hostlists.
     Groups,
     /// A list of pairs of host names.
@@ -152,6 +154,7 @@ impl Shape {
             Self::Command => "a command line, or a list of its words".into(),
             Self::Environment => "a table of names and strings".into(),
             Self::Versions => "a table of names and versions".into(),
+            Self::Frequencies => "a table of names and frequencies such as \"10/s\"".into(),
             Self::Groups => "a table of group names and hostlists".into(),
             Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
@@ -183,6 +186,7 @@ impl Shape {
             Self::Command => "\"ip netns exec {host}\"".into(),
             Self::Environment => "{ NCCL_DEBUG = \"INFO\" }".into(),
             Self::Versions => "{ mlx5_core = \"28.43.1014\" }".into(),
+            Self::Frequencies => "{ symbol_error = \"10/s\" }".into(),
             Self::Groups => "{ rack1 = \"gpu[001-016]\" }".into(),
             Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
             Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
@@ -211,7 +215,7 @@ impl Shape {
             Self::Hosts | Self::Command | Self::Rails | Self::Words(_) => value.is_str() || all(),
             Self::TwoGroups => pair() && all(),
             Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
-            Self::Environment | Self::Versions | Self::Groups | Self::Matrix => values(),
+            Self::Environment | Self::Versions | Self::Frequencies | Self::Groups | Self::Matrix => values(),
             Self::Table(_) => value.is_table(),
         }
     }

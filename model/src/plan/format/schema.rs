@@ -82,6 +82,10 @@ fn shape(of: Shape) -> Value {
         Shape::Environment | Shape::Versions => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
+        Shape::Frequencies => {
+            let one = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? */(s|min|h)$" });
+            json!({ "type": "object", "additionalProperties": one })
+        }
         Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),
         Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed"] }, shape(Shape::RailList)] }),
         Shape::RailList => {

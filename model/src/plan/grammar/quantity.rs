@@ -85,6 +85,22 @@ pub fn duration(text: &str) -> Result<Nanoseconds, Wrong> {
         .map_err(|fault| Wrong::new(0..text.len(), format!("`{text}` {}", fault.words("nanoseconds")), help))
 }
 
+/// How often something may happen, in a second.
+///
+/// # Errors
+/// No number, or nothing to divide by that is a second, a minute or an hour.
+pub fn frequency(text: &str) -> Result<f64, Wrong> {
+    let help = "write how often in which time: \"10/s\", \"5/min\", \"1/h\"";
+    let (number, unit, at) = split(text, help)?;
+    let seconds = match unit {
+        "/s" => 1.0,
+        "/min" => 60.0,
+        "/h" => 3600.0,
+        _ => return Err(Wrong::new(at, format!("`{unit}` is not a time to count in"), help)),
+    };
+    Ok(float(number, text, help)? / seconds)
+}
+
 /// A percentage, with or without its sign.
 ///
 /// # Errors

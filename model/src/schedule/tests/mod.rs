@@ -69,6 +69,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         localise: Default::default(),
         subset: None,
         pods: None,
+        soak: None,
         interleave: Vec::new(),
         preflight: Default::default(),
         baseline: None,

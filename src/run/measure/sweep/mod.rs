@@ -168,6 +168,7 @@ impl Sweep {
                 start_at: None,
                 bidirectional: test.bidirectional,
                 only: cell.only,
+                pace: None,
             },
             verify: test.verify.then_some(self.plan.seed),
             deadline_ms: u64::try_from(test.deadline.as_millis()).unwrap_or(u64::MAX),

@@ -1,0 +1,137 @@
+//! `[soak]`: traffic for hours after the tests, while ports are watched.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use railgauge_wire::terms::{Metric, TestMetric};
+
+use super::{
+    format::{Preset, Section, Shape, key},
+    grammar::quantity,
+    mistakes::Mistake,
+    model::{Pace, Soak, Test},
+    read::{At, Table},
+};
+
+/// Keys of `[soak]`.
+pub static SOAK: Section = Section {
+    header: "[soak]",
+    about: "Traffic for hours after the tests, while the ports it passes are watched: links that come and go, errors that rise, flows \
+            that stall.",
+    keys: &[
+        key("for", Shape::Time("1s", "2000h"), Preset::Required, "How long, interruptions not counted."),
+        key(
+            "test",
+            Shape::Text,
+            Preset::Words("the first bandwidth test of pairs"),
+            "Name of the test whose flows carry the traffic: all its rounds in turn, at its largest size and most `qps`.",
+        ),
+        key(
+            "share",
+            Shape::Percent(0.1, 100.0),
+            Preset::Words("as fast as it goes"),
+            "How fast each flow sends, in percent of the smaller rate of both ports.",
+        ),
+        key("rate", Shape::Quantity, Preset::Words("as fast as it goes"), "The same as a rate: `\"10 Gb/s\"`."),
+        key(
+            "window",
+            Shape::Time("1s", "10min"),
+            Preset::Value("\"10s\""),
+            "Length of one window of traffic; bytes are verified between windows, and the next round begins with the next window.",
+        ),
+        key(
+            "longest_outage",
+            Shape::Time("0s", "1h"),
+            Preset::Value("\"0s\""),
+            "Longest time that a port may be down or a flow may stall. Longer ones fail the run, shorter ones are told. Jobs that use \
+             NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).",
+        ),
+        key(
+            "limits",
+            Shape::Frequencies,
+            Preset::Words("none: rises are told"),
+            "Most rises of counters of errors, each in any one reading: `{ symbol_error = \"10/s\" }`. The name is the counter's, or the \
+             part of it after the last `/`.",
+        ),
+    ],
+};
+
+/// Reads the table; `None` where there is none, or where its test was not chosen.
+pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
+    top.written("soak")?;
+    let table = top.table("soak");
+    let lasts = table.time("for");
+    let test = traffic(&table, tests);
+    let pace = pace(&table);
+    let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
+    let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
+    let limits = limits(&table);
+    Some(Soak { lasts: lasts?.value.into(), test: test?, pace, window, longest_outage, limits })
+}
+
+/// Why the flows of a test cannot carry the traffic; `None` if they can.
+fn unfit(test: &Test) -> Option<&'static str> {
+    [
+        (test.collective.is_some(), "is a collective"),
+        (test.metric != TestMetric::Bandwidth, "measures no bandwidth"),
+        (test.configure.is_some(), "changes the cluster with `configure`"),
+    ]
+    .into_iter()
+    .find_map(|(is, why)| is.then_some(why))
+}
+
+/// The test whose flows carry the traffic.
+fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
+    let Some(name) = table.text("test") else {
+        let first = tests.iter().find(|test| unfit(test).is_none());
+        if first.is_none() {
+            let span = table.name_span("for").unwrap_or(table.span.clone());
+            let help = "a test with metric = \"bandwidth\" and a pattern of pairs carries it";
+            table.book.add(Mistake::at(span, "no test of the plan can carry the traffic of the soak").help(help));
+        }
+        return first.map(|test| test.name.clone());
+    };
+    let Some(test) = tests.iter().find(|test| test.name == name.value) else {
+        let known = table.book.nearest(&name.value, tests.iter().map(|test| test.name.as_str()));
+        let help = known.map_or("name a test of the plan".to_owned(), |known| format!("did you mean `{known}`?"));
+        table.book.add(Mistake::at(name.span, format!("the plan has no test `{}`", name.value)).help(help));
+        return None;
+    };
+    if let Some(why) = unfit(test) {
+        let help = "name a bandwidth test of pairs that leaves the cluster as it is";
+        table.book.add(Mistake::at(name.span, format!("`{}` {why}", name.value)).help(help));
+        return None;
+    }
+    Some(name.value)
+}
+
+fn pace(table: &Table<'_>) -> Option<Pace> {
+    let share = table.percent("share");
+    let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
+    if let (Some(share), Some(rate)) = (&share, &rate) {
+        let mistake = Mistake::at(rate.span.clone(), "`share` and `rate` are two ways to say the same");
+        table.book.add(mistake.also(share.span.clone(), "the other").help("leave one of them out"));
+    }
+    if let Some(rate) = &rate
+        && rate.value <= 0.0
+    {
+        table
+            .book
+            .add(Mistake::at(rate.span.clone(), "nothing is sent at this rate").help("for example rate = \"10 Gb/s\""));
+    }
+    let rate = rate.map(|At { value, .. }| Pace::Rate(railgauge_wire::unit::GigabitsPerSecond(value)));
+    rate.or(share.map(|share| Pace::Percent(share.value)))
+}
+
+fn limits(table: &Table<'_>) -> BTreeMap<String, f64> {
+    let raw = table.raw("limits");
+    let entries = raw.iter().filter_map(|raw| raw.value.as_table()).flatten();
+    let mut found = BTreeMap::new();
+    for (name, value) in entries {
+        let Some(text) = value.get_ref().as_str() else { continue };
+        match quantity::frequency(text) {
+            Ok(limit) => drop(found.insert(name.get_ref().to_string(), limit)),
+            Err(wrong) => table.book.add(Mistake::at(value.span(), wrong.message).help(wrong.help)),
+        }
+    }
+    found
+}
