@@ -98,6 +98,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         pods: None,
         localise: Default::default(),
         preflight: Default::default(),
+        soak: None,
         baseline: None,
         name: "acceptance".into(),
         description: "Acceptance of the new pod: every pair, both rails".into(),
