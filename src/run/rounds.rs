@@ -146,9 +146,7 @@ impl RunState<'_> {
         let plan = &self.work.plan;
         if self.configuration.differs(plan, index) {
             // A connection keeps much of what was configured when it was made.
-            for link in self.links.empty() {
-                links::close(link).await;
-            }
+            self.close_idle().await;
             if let Err(failure) = self.configuration.enter(plan, index, hosts, self.spine).await {
                 open.iter().for_each(|case| self.refuse(case, repeat, failure.clone()));
                 return;
@@ -158,6 +156,13 @@ impl RunState<'_> {
         // The next round's groups have other ranks, and a GPU should not hold the memory of both.
         for (_, group) in std::mem::take(&mut self.groups) {
             collective::close(group).await;
+        }
+    }
+
+    /// Closes the links that wait for their next use.
+    pub(super) async fn close_idle(&mut self) {
+        for link in self.links.empty() {
+            links::close(link).await;
         }
     }
 
