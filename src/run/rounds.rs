@@ -38,7 +38,7 @@ use super::{
         traffic::Traffic,
     },
     order::{self, Step},
-    soak::gather::Gather,
+    soak::{gather::Gather, watcher::Shared},
     spine::{Spine, now},
     work::Work,
 };
@@ -63,6 +63,7 @@ pub(super) async fn run<'a>(
     work: &'a Work,
     configured: Option<&str>,
     hosts: &mut Hosts,
+    watched: Option<Shared>,
     spine: &'a Spine,
 ) -> RunState<'a> {
     let links = Links::new(&work.plan);
@@ -78,6 +79,7 @@ pub(super) async fn run<'a>(
         spine,
         traffic: Traffic::default(),
         gather: None,
+        watched,
     };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
@@ -130,6 +132,8 @@ pub(super) struct RunState<'a> {
     pub(super) traffic: Traffic,
     /// What takes the outcomes in place of the journal, where the soak runs.
     pub(super) gather: Option<Gather>,
+    /// Is told of the ports that links use, where the tests are watched.
+    watched: Option<Shared>,
 }
 
 impl RunState<'_> {
@@ -397,7 +401,12 @@ impl RunState<'_> {
     fn record(&mut self, case: &Case, outcome: Outcome, progress: Option<Nanoseconds>) {
         match &mut self.gather {
             Some(gather) => gather.add(case, &outcome, progress, clocks::since_1970()),
-            None => self.spine.emit(Event::Outcome(Box::new(outcome))),
+            None => {
+                if let (Some(watched), Some(link)) = (&self.watched, &outcome.link) {
+                    watched.learn(&case.flow.from.host, &case.flow.to.host, link);
+                }
+                self.spine.emit(Event::Outcome(Box::new(outcome)));
+            }
         }
     }
 }

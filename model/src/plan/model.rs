@@ -33,6 +33,9 @@ pub struct Plan {
     /// UTC) and records. A checked plan has turn 0; `None` is a plan whose runs all measure the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<u64>,
+    /// Whether ports are watched while tests run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watch: bool,
     /// To what of the plan the run was limited on the command line; `None` for all of it. Hosts, groups and tests are then
     /// those that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,30 +25,34 @@ pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     seen
 }
 
-/// Joins a span to those before it. The rows of a port become one.
-pub(super) fn join(before: &mut Option<Watched>, seen: Watched) {
+/// Joins a span to those before it; the rows of a port become one if `thin`.
+pub(super) fn join(before: &mut Option<Watched>, seen: Watched, thin: bool) {
     let Some(all) = before else {
-        let mut seen = seen;
-        seen.ports.iter_mut().for_each(|port| port.rows = one_row(std::mem::take(&mut port.rows)));
-        *before = Some(seen);
+        *before = Some(Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen });
         return;
     };
     all.until = seen.until;
     all.cpu = all.cpu.saturating_add(seen.cpu);
     for port in seen.ports {
         match all.ports.iter_mut().find(|known| (&known.device, known.port) == (&port.device, port.port)) {
-            Some(known) => join_port(known, port),
-            None => all.ports.push(PortSeen { rows: one_row(port.rows.clone()), ..port }),
+            Some(known) => join_port(known, port, thin),
+            None => all.ports.push(thinned(port, thin)),
         }
     }
 }
 
-fn join_port(all: &mut PortSeen, port: PortSeen) {
+fn thinned(port: PortSeen, thin: bool) -> PortSeen {
+    if thin { PortSeen { rows: one_row(port.rows), ..port } } else { port }
+}
+
+fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool) {
     all.looks = all.looks.saturating_add(port.looks);
     all.longest_gap = all.longest_gap.max(port.longest_gap);
     all.states.extend(port.states);
     all.rows.extend(port.rows);
-    all.rows = one_row(std::mem::take(&mut all.rows));
+    if thin {
+        all.rows = one_row(std::mem::take(&mut all.rows));
+    }
     all.failure = port.failure.or(all.failure.take());
 }
 
@@ -114,8 +118,8 @@ mod tests {
     #[test]
     fn spans_add_up_and_keep_their_peaks_and_states() {
         let mut all = None;
-        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]));
-        join(&mut all, span(3, 4, vec![row(3, 4, 7)]));
+        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true);
+        join(&mut all, span(3, 4, vec![row(3, 4, 7)]), true);
         let all = all.unwrap();
         assert_eq!((all.from, all.until, all.cpu), (S, S * 4, S * 2));
         let port = &all.ports[0];
@@ -123,6 +127,15 @@ mod tests {
         let row = &port.rows[0];
         assert_eq!((row.from, row.until), (S, S * 4));
         assert_eq!((row.counted["symbol_error"], row.peaks["symbol_error"]), (13, 7.0));
+    }
+
+    #[test]
+    fn rows_that_are_wanted_one_by_one_stay() {
+        let mut all = None;
+        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false);
+        join(&mut all, span(3, 4, vec![row(3, 4, 7)]), false);
+        let rises: Vec<u64> = all.unwrap().ports[0].rows.iter().map(|row| row.counted["symbol_error"]).collect();
+        assert_eq!(rises, [5, 1, 7]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use railgauge_model::{
 use railgauge_wire::step::Window;
 
 use self::{gather::Gather, watcher::Watcher};
-use super::{clocks, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, work::Work};
+use super::{clocks, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, work::Work};
 
 /// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a controller that is killed loses one.
 const PART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
@@ -52,6 +52,11 @@ pub(super) fn work(tests: &Work) -> Option<Work> {
     Some(Work { cases: cases.cloned().collect(), plan: Arc::new(plan), done: HashSet::new() })
 }
 
+/// The watch of the tests' ports, where the plan wants one: every reading is kept.
+pub(super) fn watch_tests(work: &Work, hosts: &Hosts, spine: &Spine) -> Option<Watcher> {
+    work.plan.watch.then(|| Watcher::start(work, hosts, (PART.0, false), spine))
+}
+
 impl<'a> RunState<'a> {
     /// Runs the traffic of `work` until the soak has lasted as long as the plan says, `past` included, or the spine is halted.
     pub(super) async fn soak(&mut self, soak: &Soak, work: &'a Work, past: Duration, hosts: &mut Hosts) {
@@ -60,7 +65,7 @@ impl<'a> RunState<'a> {
         let rounds = work.rounds(test);
         let begun = Instant::now();
         let part = (soak.lasts / PARTS).clamp(PART.0, PART.1);
-        let watcher = Watcher::start(work, hosts, part, self.spine);
+        let watcher = Watcher::start(work, hosts, (part, true), self.spine);
         // Links of the tests end with their ports.
         self.close_idle().await;
         self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };

@@ -86,7 +86,7 @@ impl Shared {
     }
 
     /// A link of these two hosts is used: its ports are watched from now on.
-    pub(super) fn learn(&self, from: &str, to: &str, link: &LinkRecord) {
+    pub(crate) fn learn(&self, from: &str, to: &str, link: &LinkRecord) {
         let mut ports = self.ports.lock();
         for (host, device) in [(from, &link.from_device), (to, &link.to_device)] {
             ports.entry(host.to_owned()).or_default().insert(port_of(device));
@@ -102,7 +102,7 @@ fn port_of(name: &str) -> WatchedPort {
 }
 
 /// The task that asks.
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     shared: Shared,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
@@ -110,8 +110,8 @@ pub(super) struct Watcher {
 
 impl Watcher {
     /// Watches the ports that the work uses, as far as that is known before links tell it. What was seen becomes a record when a state
-    /// changed, and in any case after `part`.
-    pub(super) fn start(work: &Work, hosts: &Hosts, part: Duration, spine: &Spine) -> Self {
+    /// changed, and in any case after `part`; if `thin`, the readings of counters in it become one.
+    pub(super) fn start(work: &Work, hosts: &Hosts, (part, thin): (Duration, bool), spine: &Spine) -> Self {
         let shared = Shared { clocks: Clocks::default(), ports: Arc::new(Mutex::new(known(work, hosts))) };
         let (stop, stopped) = watch::channel(false);
         let host = |(name, agent): (&String, &Agent)| Watch {
@@ -119,6 +119,7 @@ impl Watcher {
             agent: agent.clone(),
             shared: shared.clone(),
             part,
+            thin,
             spine: spine.clone(),
             asked: BTreeSet::new(),
             refused: None,
@@ -136,12 +137,12 @@ impl Watcher {
     }
 
     /// What traffic and watch tell each other.
-    pub(super) fn shared(&self) -> Shared {
+    pub(crate) fn shared(&self) -> Shared {
         self.shared.clone()
     }
 
     /// Asks once more, records what is left, and ends the watch at the agents.
-    pub(super) async fn end(self) {
+    pub(crate) async fn end(self) {
         // Fails only if the task has ended already.
         let _ = self.stop.send(true);
         let _ = self.task.await;
@@ -175,6 +176,7 @@ struct Watch {
     agent: Agent,
     shared: Shared,
     part: Duration,
+    thin: bool,
     spine: Spine,
     /// The ports that the agent watches.
     asked: BTreeSet<WatchedPort>,
@@ -244,7 +246,7 @@ impl Watch {
         self.shared.clocks.0.lock().insert(self.host.clone(), Clock { offset, error });
         let (pending, worst) = self.pending.get_or_insert((None, error));
         *worst = (*worst).max(error);
-        join(pending, moved(*seen, offset));
+        join(pending, moved(*seen, offset), self.thin);
     }
 
     /// Records what is pending if a state changed or it is long enough, or if nothing follows.
