@@ -4,9 +4,17 @@ use std::sync::Arc;
 
 use railgauge_model::{
     journal::event::{Case, Outcome, Sample},
-    plan::{Plan, model::Test},
+    plan::{
+        Plan,
+        model::{RateLimit, Test},
+    },
 };
-use railgauge_wire::{facts::HostFacts, failure::Failure, link::LinkId, unit::Bytes};
+use railgauge_wire::{
+    facts::HostFacts,
+    failure::Failure,
+    link::LinkId,
+    unit::{Bytes, Nanoseconds},
+};
 
 use super::super::links::{self, Link, Wanted};
 use crate::cluster::Agent;
@@ -20,6 +28,8 @@ pub(crate) struct Tried<Open> {
     pub case: Case,
     /// What it left open: a link or a group.
     pub open: Option<Open>,
+    /// When something of a failed pass completed last, on the initiator's clock; `None` where that is not known.
+    pub progress: Option<Nanoseconds>,
     /// For the journal.
     pub outcome: Outcome,
 }
@@ -27,7 +37,7 @@ pub(crate) struct Tried<Open> {
 impl<Open> Tried<Open> {
     /// The same, with what it left open turned into something else.
     pub(crate) fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
-        Tried { case: self.case, open: self.open.map(turn), outcome: self.outcome }
+        Tried { case: self.case, open: self.open.map(turn), progress: self.progress, outcome: self.outcome }
     }
 }
 
@@ -51,6 +61,8 @@ pub(crate) struct PairCase {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
+    /// How fast it sends; as fast as it goes if `None`.
+    pub rate_limit: Option<RateLimit>,
 }
 
 impl PairCase {
@@ -77,6 +89,6 @@ impl PairCase {
     pub(crate) fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
         let outcome = Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, result };
-        Tried { case: self.case, open: link, outcome }
+        Tried { case: self.case, open: link, progress: None, outcome }
     }
 }

@@ -32,7 +32,7 @@ use super::{
 };
 use railgauge_model::journal::event::{Moment, Sample, Together};
 use railgauge_model::{
-    plan::Plan,
+    plan::{Plan, model::RateLimit},
     schedule::{Cell, LEAD},
 };
 
@@ -45,6 +45,8 @@ struct Job {
     test: usize,
     /// What is measured.
     cell: Cell,
+    /// How fast each flow sends.
+    rate_limit: Option<RateLimit>,
 }
 
 /// A flow on its way through the pass: what it has so far, or why it is out.
@@ -64,7 +66,12 @@ struct SoFar {
 pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     let started_at = now();
     let Some(first) = flows.first() else { return Vec::new() };
-    let job = Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone() };
+    let job = Job {
+        plan: first.plan.clone(),
+        test: first.index,
+        cell: first.case.cell.clone(),
+        rate_limit: first.rate_limit,
+    };
     let mut opening = JoinSet::new();
     for flow in flows {
         opening.spawn(async move { (flow.link().await, flow) });
@@ -209,7 +216,7 @@ async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
         async move {
             let (test, together) = (&job.plan.tests[job.test], together?);
             steps::arm(&link, test, &job.cell).await?;
-            let measured = steps::timed(&link, test, &job.cell, Some((together.from.at, wait))).await?;
+            let measured = steps::timed(&link, test, &job.cell, Some((together.from.at, wait)), job.rate_limit).await?;
             Ok((together, measured))
         }
     };

@@ -112,7 +112,7 @@ pub(crate) async fn move_known(
         let before =
             tokio::try_join!(reading(from.0, &from_device, link.ports.0), reading(to.0, &to_device, link.ports.1))?;
         arm(&link, test, &cell).await?;
-        let Timed { initiator, responder, .. } = timed(&link, test, &cell, None).await?;
+        let Timed { initiator, responder, .. } = timed(&link, test, &cell, None, None).await?;
         let after =
             tokio::try_join!(reading(from.0, &from_device, link.ports.0), reading(to.0, &to_device, link.ports.1))?;
         let end = |agent: &Agent, device: &str, port, before, after| CountedEnd {

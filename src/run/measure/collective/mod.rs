@@ -110,7 +110,7 @@ pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     };
     let record = group.as_ref().and_then(|group| group.record.clone());
     let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
-    Tried { case, open: group, outcome }
+    Tried { case, open: group, progress: None, outcome }
 }
 
 /// Opens and joins all ranks of a flow.
