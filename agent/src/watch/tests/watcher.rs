@@ -196,6 +196,42 @@ fn a_device_that_vanishes_is_down_and_named_and_comes_back() {
 }
 
 #[test]
+fn a_port_that_gets_another_interface_is_never_down_meanwhile() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    bench.count();
+    // Another interface, and the old one is gone.
+    bench.write(&format!("{PORT}/gid_attrs/ndevs/0"), "nowhere1\n");
+    let class = bench.root.path().join("sys/class/net");
+    fs::rename(class.join("nowhere0"), class.join("nowhere1")).unwrap();
+    bench.count();
+    bench.look_closely();
+    for bytes in ["199\n", "299\n"] {
+        bench.write("sys/class/net/nowhere1/statistics/tx_bytes", bytes);
+        bench.count();
+    }
+    let seen = bench.seen();
+    assert!(seen.states.len() == 1 && seen.failure.is_none() && seen.looks == 2, "{seen:?}");
+    // What the new interface has more than the old one did not rise; the row is there, and the next goes on from it.
+    let counted: Vec<_> = seen.rows.iter().map(|row| row.counted.get("netdev/tx_bytes").copied()).collect();
+    assert!(counted == [None, Some(100)] && seen.rows[0].until == seen.rows[1].from, "{seen:?}");
+}
+
+#[test]
+fn looks_that_take_long_leave_room_for_readings() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    let mut rows = 0;
+    for second in 0..8 {
+        // Each time both are due.
+        bench.watcher.pace = Pace::default();
+        bench.write(&format!("{INTERFACE}/statistics/tx_bytes"), &second.to_string());
+        bench.watcher.work(clock::now());
+        rows += bench.seen().rows.len();
+    }
+    assert!(rows >= 3, "{rows}");
+}
+
+#[test]
 fn a_device_that_was_never_there_is_down_until_it_comes() {
     let mut bench = Bench::new(&["mlx5_0", "mlx5_7", "../lo"]);
     bench.look_closely();
