@@ -183,6 +183,10 @@ fn what_cannot_be_read_is_named() {
     let unreadable = files.look(&host.tree(), None, true).unwrap_err();
     assert_eq!(unreadable.path, "sys/class/net/eth0/carrier");
     assert!(unreadable.is_gone());
+    // An interface that is there and has no such file is as none.
+    host.write(&format!("{INTERFACES}/eth0/mtu"), "9000\n");
+    assert!(files.look(&host.tree(), None, true).unwrap().up);
+    assert!(of_interface("eth0").look(&host.tree(), None, true).is_err());
     host.interface("eth0", "1\n", "100000\n");
     let at = host.0.path().join("sys/class/infiniband/mlx5_0/ports/1/state");
     fs::remove_file(&at).unwrap();
