@@ -182,6 +182,8 @@ pub(super) struct Wanted<'a> {
     pub id: LinkId,
     /// Its secret.
     pub token: String,
+    /// Whether it outlives breaks.
+    pub rides_out: bool,
 }
 
 /// Opens and joins both ends.
@@ -389,6 +391,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
         thread: 0,
         max_size: wanted.max_size,
         token: wanted.token.clone(),
+        rides_out: wanted.rides_out,
         knobs: test.knobs.clone(),
     })
 }

@@ -35,6 +35,7 @@ use super::{
             self, Left, Sweep,
             pace::{Pace, Place},
         },
+        traffic::Traffic,
     },
     order::{self, Step},
     soak::gather::Gather,
@@ -47,7 +48,6 @@ use railgauge_model::{
         event::{Case, Event, Outcome},
         stages::{OfFlow, Stages},
     },
-    plan::model::RateLimit,
     schedule::{Cell, Flow},
 };
 
@@ -76,7 +76,7 @@ pub(super) async fn run<'a>(
         stages: Stages::default(),
         spent: HashMap::new(),
         spine,
-        rate_limit: None,
+        traffic: Traffic::default(),
         gather: None,
     };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
@@ -126,8 +126,8 @@ pub(super) struct RunState<'a> {
     /// What each flow of the round that runs did with its time.
     spent: HashMap<Flow, OfFlow>,
     pub(super) spine: &'a Spine,
-    /// How fast flows send, where the soak runs.
-    pub(super) rate_limit: Option<RateLimit>,
+    /// What holds for flows beside their cases.
+    pub(super) traffic: Traffic,
     /// What takes the outcomes in place of the journal, where the soak runs.
     pub(super) gather: Option<Gather>,
 }
@@ -288,8 +288,8 @@ impl RunState<'_> {
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
         let warm = self.links.take(index, &flow, qps);
         place.at(cases.front().map_or(0, |(first, _)| *first));
-        let rate_limit = self.rate_limit;
-        let sweep = Sweep { plan, index, cases, repeat, from, to, warm, id, max_size, rate_limit, place };
+        let traffic = self.traffic;
+        let sweep = Sweep { plan, index, cases, repeat, from, to, warm, id, max_size, traffic, place };
         let done = done.clone();
         running.spawn(async move {
             let passed_on = move |tried: Tried<Link>| {
@@ -324,18 +324,7 @@ impl RunState<'_> {
         let (from, to) = (self.end(&case.flow.from.host, hosts)?, self.end(&case.flow.to.host, hosts)?);
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
         let warm = self.links.take(index, &case.flow, case.cell.qps);
-        Some(PairCase {
-            plan,
-            index,
-            case: case.clone(),
-            repeat,
-            from,
-            to,
-            warm,
-            id,
-            max_size,
-            rate_limit: self.rate_limit,
-        })
+        Some(PairCase { plan, index, case: case.clone(), repeat, from, to, warm, id, max_size, traffic: self.traffic })
     }
 
     /// A host's agent and facts; `None` if the host is gone.

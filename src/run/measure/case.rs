@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use railgauge_model::{
     journal::event::{Case, Outcome, Sample},
-    plan::{
-        Plan,
-        model::{RateLimit, Test},
-    },
+    plan::{Plan, model::Test},
 };
 use railgauge_wire::{
     facts::HostFacts,
@@ -16,7 +13,10 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::super::links::{self, Link, Wanted};
+use super::{
+    super::links::{self, Link, Wanted},
+    traffic::Traffic,
+};
 use crate::cluster::Agent;
 
 /// A host's agent and what the host is.
@@ -61,8 +61,8 @@ pub(crate) struct PairCase {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
-    /// How fast it sends; as fast as it goes if `None`.
-    pub rate_limit: Option<RateLimit>,
+    /// What holds for it beside the case.
+    pub traffic: Traffic,
 }
 
 impl PairCase {
@@ -81,7 +81,8 @@ impl PairCase {
         }
         let Self { plan, case, from, to, id, max_size, .. } = self;
         let (test, flow, qps) = (self.test(), &case.flow, case.cell.qps);
-        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: links::token()? };
+        let (token, rides_out) = (links::token()?, self.traffic.rides_out);
+        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token, rides_out };
         links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 

@@ -103,7 +103,16 @@ pub(crate) async fn move_known(
         only: None,
         manner: None,
     };
-    let wanted = Wanted { plan, test, flow, qps, max_size: size, id: links::fresh_id(), token: links::token()? };
+    let wanted = Wanted {
+        plan,
+        test,
+        flow,
+        qps,
+        max_size: size,
+        id: links::fresh_id(),
+        token: links::token()?,
+        rides_out: false,
+    };
     let at = now();
     let link = links::open(wanted, from, to).await?;
     let (from_device, to_device) = (link.record.from_device.clone(), link.record.to_device.clone());

@@ -16,7 +16,7 @@ use super::{
         failures::{both_named, unexpected},
         links::Link,
     },
-    pacing,
+    traffic,
 };
 use crate::cluster::Agent;
 use railgauge_model::{
@@ -70,7 +70,7 @@ pub(super) async fn timed(
         start_at: start_at.map(|(moment, _)| moment),
         bidirectional: test.bidirectional,
         only: cell.only,
-        pace: pacing::of_each(limit_of_rate, link.record.rate_gbps, cell.qps)?,
+        pace: traffic::of_each(limit_of_rate, link.record.rate_gbps, cell.qps)?,
     };
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
     let asked = Instant::now();

@@ -28,7 +28,7 @@ use railgauge_model::{
 use railgauge_wire::step::Window;
 
 use self::{gather::Gather, watcher::Watcher};
-use super::{clocks, hosts::Hosts, rounds::RunState, work::Work};
+use super::{clocks, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, work::Work};
 
 /// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a controller that is killed loses one.
 const PART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
@@ -61,7 +61,9 @@ impl<'a> RunState<'a> {
         let begun = Instant::now();
         let part = (soak.lasts / PARTS).clamp(PART.0, PART.1);
         let watcher = Watcher::start(work, hosts, part, self.spine);
-        self.rate_limit = soak.rate_limit;
+        // Links of the tests end with their ports.
+        self.close_idle().await;
+        self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };
         self.gather = Some(Gather::new(clocks::since_1970(), watcher.shared()));
         let is_over = || past + begun.elapsed() >= soak.lasts;
         let mut turn = 0;

@@ -167,7 +167,7 @@ impl Link for Tcp {
             }
         };
         for stream in &streams {
-            socket::prepare(stream, self.spec.knobs.traffic_class)?;
+            socket::prepare(stream, self.spec.knobs.traffic_class, self.spec.rides_out)?;
         }
         let signals = streams.pop().ok_or_else(|| refused("no connection for signals"))?;
         self.record(&signals)?;

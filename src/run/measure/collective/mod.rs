@@ -163,7 +163,7 @@ async fn open_and_join(
     let max_size = largest(test);
     let id = group.members[0].link;
     let token = links::token()?;
-    let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token };
+    let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token, rides_out: false };
     let spec = |(rank, member): (u32, &Member)| {
         let endpoint = if member.gpu.is_some() { None } else { Some(Box::new(endpoint(&wanted, member)?)) };
         Ok(MemberSpec {

@@ -25,10 +25,7 @@ use std::{
 
 use railgauge_model::{
     journal::event::{Case, Outcome, Sample},
-    plan::{
-        Plan,
-        model::{RateLimit, Test},
-    },
+    plan::{Plan, model::Test},
     schedule::Cell,
 };
 use railgauge_wire::{
@@ -47,8 +44,8 @@ use super::{
         spine::{ago, now},
     },
     case::{HostAgent, Tried},
-    pacing,
     steps::{attribute, limit as limit_of_pass},
+    traffic::{self, Traffic},
 };
 use crate::cluster::Agent;
 
@@ -77,8 +74,8 @@ pub(crate) struct Sweep {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
-    /// How fast it sends; as fast as it goes if `None`.
-    pub rate_limit: Option<RateLimit>,
+    /// What holds for it beside the cases.
+    pub traffic: Traffic,
     /// When it may go on to the next cell, among the flows of the round.
     pub place: Place,
 }
@@ -107,7 +104,7 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
             }
         },
     };
-    let rate = match pacing::of_each(sweep.rate_limit, joining.rate(), sweep.qps()) {
+    let rate = match traffic::of_each(sweep.traffic.rate_limit, joining.rate(), sweep.qps()) {
         Ok(rate) => rate,
         Err(failure) => {
             joining.held().close().await;
@@ -179,8 +176,8 @@ impl Sweep {
             return Err(Failure::new(Stage::Open, Kind::Internal, "a link for no case"));
         };
         let (flow, qps) = (&case.flow, case.cell.qps);
-        let wanted =
-            Wanted { plan, test: self.test(), flow, qps, max_size: *max_size, id: *id, token: links::token()? };
+        let (token, rides_out) = (links::token()?, self.traffic.rides_out);
+        let wanted = Wanted { plan, test: self.test(), flow, qps, max_size: *max_size, id: *id, token, rides_out };
         links::begin(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 

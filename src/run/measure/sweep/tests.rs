@@ -158,7 +158,19 @@ async fn begin(answers: [Answers; 2]) -> (Sweep, Vec<JoinHandle<Vec<&'static str
     let place = Pace::new().place(0);
     let max_size = Bytes::from_mib(1);
     (
-        Sweep { plan, index: 0, cases, repeat: 0, from, to, warm: None, id: 1, max_size, rate_limit: None, place },
+        Sweep {
+            plan,
+            index: 0,
+            cases,
+            repeat: 0,
+            from,
+            to,
+            warm: None,
+            id: 1,
+            max_size,
+            traffic: Default::default(),
+            place,
+        },
         players,
     )
 }

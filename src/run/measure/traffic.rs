@@ -1,4 +1,4 @@
-//! How fast the queue pairs or streams of a flow may send.
+//! How the traffic of the soak differs from that of tests.
 
 use railgauge_model::plan::model::RateLimit;
 use railgauge_wire::{
@@ -6,6 +6,15 @@ use railgauge_wire::{
     remedy,
     unit::{BitsPerSecond, GigabitsPerSecond},
 };
+
+/// What holds for a flow beside its case.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Traffic {
+    /// How fast it sends; as fast as it goes if `None`.
+    pub rate_limit: Option<RateLimit>,
+    /// Whether its link outlives breaks as those of jobs do.
+    pub rides_out: bool,
+}
 
 /// The rate of each of so many queue pairs or streams, where the flow may send so much over ports of this rate; `None` if it may send
 /// as fast as it goes.
