@@ -20,7 +20,8 @@ const FAMILY_NAME: u16 = 2;
 
 /// `ETHTOOL_MSG_MODULE_EEPROM_GET`, version 1 (uapi/linux/ethtool_netlink.h).
 const GET: [u8; 4] = [31, 1, 0, 0];
-const HEADER: u16 = 1;
+/// A row of attributes, which the kernel wants to be told (`NLA_F_NESTED`).
+const HEADER: u16 = 1 | 1 << 15;
 const OFFSET: u16 = 2;
 const LENGTH: u16 = 3;
 const PAGE: u16 = 4;

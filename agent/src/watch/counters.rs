@@ -57,7 +57,14 @@ impl Series {
         self.gauges.extend(gauges);
     }
 
-    /// Whether there was no reading yet, or one with counters in it.
+    /// The counters are others from now on: what they held before counts for nothing. Rows go on.
+    pub(super) fn forget(&mut self) {
+        if let Some((_, values)) = &mut self.last {
+            values.clear();
+        }
+    }
+
+    /// Whether there was a reading with counters in it.
     pub(super) fn had_counters(&self) -> bool {
         self.last.as_ref().is_some_and(|(_, values)| !values.is_empty())
     }

@@ -175,4 +175,17 @@ mod tests {
         pace.settle(begin + paid);
         assert_eq!(pace.due(Work::Places), begin + Work::Places.wanted());
     }
+
+    #[test]
+    fn counters_that_cost_too_much_get_longer_rows() {
+        let mut pace = Pace::default();
+        let begun = Nanoseconds::from_secs(1);
+        for work in [Work::Look, Work::CloseLook] {
+            pace.done(work, begun, Nanoseconds(100_000));
+        }
+        pace.done(Work::Counters, begun, Nanoseconds::from_millis(20));
+        let wait = pace.due(Work::Counters) - begun;
+        assert!((Nanoseconds::from_secs(2)..Nanoseconds::from_secs(4)).contains(&wait), "{wait}");
+        assert_eq!(pace.due(Work::Look) - begun, Nanoseconds::from_millis(100));
+    }
 }

@@ -186,12 +186,21 @@ impl Files {
     }
 
     fn quick(&self, tree: &Tree) -> Result<Quick, Unreadable> {
-        let carrier = self.interface.as_ref().map(|name| carrier_of(tree, name)).transpose()?;
+        let carrier = match self.interface.as_ref().map(|name| carrier_of(tree, name)).transpose() {
+            Err(unreadable) if self.tells_nothing(tree, &unreadable) => None,
+            carrier => carrier?,
+        };
         // A member that is gone has left the bond: that is for the places to find out.
         let members = self.members.iter().map(|name| carrier_of(tree, name).unwrap_or(Carrier::Gone)).collect();
         let told = carrier.is_some() && !(self.infiniband && carrier != Some(Carrier::Yes));
         let state = self.port.as_ref().filter(|_| !told).map(|port| text(tree, format!("{port}/state"))).transpose()?;
         Ok(Quick { carrier, members, state })
+    }
+
+    /// Whether the interface of an RDMA port is there and tells of no carrier, as in hosts that were recorded without.
+    fn tells_nothing(&self, tree: &Tree, unreadable: &Unreadable) -> bool {
+        let there = |name: &String| tree.has(format!("{INTERFACES}/{name}"));
+        self.port.is_some() && unreadable.is_gone() && self.interface.as_ref().is_some_and(there)
     }
 
     fn close(&self, tree: &Tree, quick: &Quick) -> Result<Close, Unreadable> {

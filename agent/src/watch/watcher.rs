@@ -2,6 +2,9 @@
 //!
 //! Looks come first. Rounds that take long (counters, statistics, optics) are done port by port, and a look that becomes due in
 //! between is not late by more than what one port takes.
+//!
+//! A port whose files are gone, or are others than before as those of a bond with new members, is looked for again: a second later, or
+//! when what that took before is paid for.
 
 use std::{
     collections::BTreeSet,
@@ -36,6 +39,9 @@ use crate::{
 
 /// How long after a change the files of a port that contradict each other are read at every look.
 const SETTLING: Nanoseconds = Nanoseconds::from_secs(5);
+
+/// Time after which the interface of a port without one is looked for again: many files are read for that.
+const AGAIN: Nanoseconds = Nanoseconds::from_secs(60);
 
 /// What drivers answer that stands in no file.
 pub(super) trait Drivers {
@@ -81,6 +87,11 @@ impl Drivers for Nobody {
 struct Port {
     name: WatchedPort,
     found: Option<(Places, Files)>,
+    /// The interfaces that it had when it was found last.
+    interfaces: Option<Vec<String>>,
+    /// When they were looked for, and whether they may be others by now.
+    sought: Nanoseconds,
+    moved: bool,
     /// Why it was not found.
     lost: String,
     state: Option<State>,
@@ -105,6 +116,8 @@ pub(super) struct Watcher<D> {
     accounted: Nanoseconds,
     /// A round that is not over: the next port, when it began, what it has cost.
     under_way: Option<(Work, usize, Nanoseconds, Nanoseconds)>,
+    /// The last work was a look.
+    looked: bool,
 }
 
 impl<D: Drivers> Watcher<D> {
@@ -113,6 +126,9 @@ impl<D: Drivers> Watcher<D> {
         let port = |name| Port {
             name,
             found: None,
+            interfaces: None,
+            sought: Nanoseconds::ZERO,
+            moved: false,
             lost: String::new(),
             state: None,
             looked: Nanoseconds::ZERO,
@@ -123,7 +139,17 @@ impl<D: Drivers> Watcher<D> {
         };
         let began = cpu::thread();
         let ports = ports.into_iter().map(port).collect();
-        Self { tree, drivers, ports, pace: Pace::default(), mailbox, began, accounted: began, under_way: None }
+        Self {
+            tree,
+            drivers,
+            ports,
+            pace: Pace::default(),
+            mailbox,
+            began,
+            accounted: began,
+            under_way: None,
+            looked: false,
+        }
     }
 
     /// Watches until the other end of `end` is gone.
@@ -146,19 +172,27 @@ impl<D: Drivers> Watcher<D> {
         self.pace.settle(now);
         let due = |work| self.pace.due(work) <= now;
         let rounds = [Work::Counters, Work::Statistics, Work::Modules];
-        if due(Work::CloseLook) || due(Work::Look) {
-            let closely = due(Work::CloseLook);
-            self.look(now, closely);
-        } else if let Some((work, port, begun, cost)) = self.under_way.take() {
-            self.read(work, port);
-            let cost = cost + self.spent();
-            if port + 1 < self.ports.len() {
-                self.under_way = Some((work, port + 1, begun, cost));
-            } else {
-                self.pace.done(work, begun, cost);
+        let look = due(Work::CloseLook) || due(Work::Look);
+        let closely = due(Work::CloseLook);
+        let begins = || Some((rounds.into_iter().find(|work| due(*work))?, 0, now, Nanoseconds::ZERO));
+        let reading = self.under_way.take().or_else(begins);
+        match reading {
+            // Looks that take longer than the time between two of them leave room for a part of a reading.
+            Some((work, port, begun, cost)) if !look || self.looked => {
+                self.looked = false;
+                self.read(work, port);
+                let cost = cost.saturating_add(self.spent());
+                if port + 1 < self.ports.len() {
+                    self.under_way = Some((work, port + 1, begun, cost));
+                } else {
+                    self.pace.done(work, begun, cost);
+                }
             }
-        } else if let Some(work) = rounds.into_iter().find(|work| due(*work)) {
-            self.under_way = Some((work, 0, now, Nanoseconds::ZERO));
+            reading if look => {
+                (self.under_way, self.looked) = (reading, true);
+                self.look(now, closely);
+            }
+            _ => self.looked = false,
         }
         if self.under_way.is_some() {
             return Nanoseconds::ZERO;
@@ -181,6 +215,9 @@ impl<D: Drivers> Watcher<D> {
         for (at, port) in self.ports.iter_mut().enumerate() {
             let begun = clock::now();
             self.mailbox.reading(at, begun);
+            if port.moved && searches {
+                searched += port.find(&self.tree);
+            }
             let mut found = port.look_at_files(&self.tree, closely);
             if port.found.is_none() && searches {
                 searched += port.find(&self.tree);
@@ -205,6 +242,8 @@ impl<D: Drivers> Watcher<D> {
     fn read(&mut self, work: Work, at: usize) {
         let Some(port) = self.ports.get_mut(at) else { return };
         let Some((places, _)) = port.found.clone() else { return };
+        // An RDMA port whose interface was not found may have one by now.
+        let incomplete = places.interface.is_none() && clock::now().saturating_sub(port.sought) > AGAIN;
         self.mailbox.reading(at, clock::now());
         match work {
             Work::Statistics => {
@@ -213,8 +252,9 @@ impl<D: Drivers> Watcher<D> {
                 }
             }
             Work::Modules => port.modules(&places, &self.drivers),
-            _ if !places.are_there(&self.tree) => port.found = None,
+            _ if !places.are_there(&self.tree) => port.moved = true,
             _ => {
+                port.moved |= incomplete;
                 let values = counters::in_files(&self.tree, &places);
                 if values.is_empty() && port.counters.had_counters() {
                     return self.mailbox.failed(at, NoCounters.to_string());
@@ -256,13 +296,21 @@ impl Port {
     fn find(&mut self, tree: &Tree) -> Nanoseconds {
         let begun = cpu::thread();
         let WatchedPort { device, port } = &self.name;
+        (self.sought, self.moved) = (clock::now(), false);
         match counters::lasting(tree, device, *port) {
             Ok(places) => {
                 let files = Files::of(tree, device, &places);
+                let interfaces = places.interfaces().map(|(name, _)| name.to_owned()).collect();
+                let before = self.interfaces.replace(interfaces);
+                if before.is_some() && before != self.interfaces {
+                    // Those of another interface have the same names.
+                    self.counters.forget();
+                    self.statistics.forget();
+                }
                 self.found = Some((places, files));
                 self.without.clear();
             }
-            Err(failure) => self.lost = failure.cause,
+            Err(failure) => (self.lost, self.found) = (failure.cause, None),
         }
         cpu::thread().saturating_sub(begun)
     }
