@@ -56,7 +56,8 @@ pub struct PortSeen {
     /// Longest time between two looks, counted from the last look before the span to the first one after its end as far as known. A
     /// break shorter than that may have been missed, unless a counter tells of it.
     pub longest_gap: Nanoseconds,
-    /// Its state at the first look of the watch, and every change of it in the span, in the order of time. Where there were too many,
+    /// Its state at the first look of the watch, and every change of it in the span, in the order of time. A break that came and went
+    /// between two looks, of which the kernel's count of breaks tells, is a change and one back, both between the two. Where there were too many,
     /// the last one is the latest, and `failure` says how many are missing before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<PortState>,

@@ -55,8 +55,8 @@ struct Port {
 pub(super) struct Look {
     pub(super) begun: Nanoseconds,
     pub(super) ended: Nanoseconds,
-    /// The state, if it is not that of the look before.
-    pub(super) change: Option<PortState>,
+    /// The state, if it is not that of the look before; before it a break that came and went between the two.
+    pub(super) changes: Vec<PortState>,
     /// Why the port could not be looked at.
     pub(super) failure: Option<String>,
 }
@@ -111,7 +111,7 @@ impl Mailbox {
             }
             failed => port.failure = failed,
         }
-        if let Some(change) = look.change {
+        for change in look.changes {
             if port.states.len() >= most {
                 port.states.pop();
                 port.missing += 1;

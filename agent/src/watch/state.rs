@@ -3,6 +3,7 @@
 //! | file | of | read |
 //! | --- | --- | --- |
 //! | `carrier` | the interface, and each member of a bond | at every look: the kernel keeps it |
+//! | `carrier_down_count` | the interface | at every look: breaks between two looks show in it |
 //! | `state` | an RDMA port without an interface, or whose interface does not tell of it | at every look |
 //! | `state`, `phys_state`, `rate`, `operstate`, `speed` | all | at a close look: drivers ask their firmware |
 //!
@@ -98,6 +99,8 @@ impl std::fmt::Display for Carrier {
 /// What every look reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Quick {
+    /// Breaks of the interface's link so far; `None` where the kernel does not count them (before Linux 4.16).
+    breaks: Option<u64>,
     carrier: Option<Carrier>,
     members: Vec<Carrier>,
     /// The port's state, where no interface tells of it.
@@ -135,6 +138,13 @@ impl State {
     /// The state of a port that cannot be read.
     pub(super) fn unreadable(why: String) -> Self {
         Self { words: why, ..Self::default() }
+    }
+
+    /// How often the link broke and came back since a look that found this port up, as this one does; 0 where a state tells of it.
+    pub(super) fn hidden_breaks(&self, before: &Self) -> u64 {
+        let counted = self.quick.breaks.zip(before.quick.breaks);
+        let rise = counted.map_or(0, |(now, then)| now.saturating_sub(then));
+        if before.up && self.up { rise } else { 0 }
     }
 
     /// Whether it is the same for those who are told of changes. The operational state follows the carrier later, and is none.
@@ -186,6 +196,8 @@ impl Files {
     }
 
     fn quick(&self, tree: &Tree) -> Result<Quick, Unreadable> {
+        // Before the carrier: a break in between is then seen as one that lasts, and not twice.
+        let breaks = self.interface.as_ref().and_then(|name| breaks_of(tree, name));
         let carrier = match self.interface.as_ref().map(|name| carrier_of(tree, name)).transpose() {
             Err(unreadable) if self.tells_nothing(tree, &unreadable) => None,
             carrier => carrier?,
@@ -194,7 +206,7 @@ impl Files {
         let members = self.members.iter().map(|name| carrier_of(tree, name).unwrap_or(Carrier::Gone)).collect();
         let told = carrier.is_some() && !(self.infiniband && carrier != Some(Carrier::Yes));
         let state = self.port.as_ref().filter(|_| !told).map(|port| text(tree, format!("{port}/state"))).transpose()?;
-        Ok(Quick { carrier, members, state })
+        Ok(Quick { breaks, carrier, members, state })
     }
 
     /// Whether the interface of an RDMA port is there and tells of no carrier, as in hosts that were recorded without.
@@ -269,6 +281,11 @@ fn carrier_of(tree: &Tree, interface: &str) -> Result<Carrier, Unreadable> {
         Err(unreadable) if unreadable.error.raw_os_error() == Some(libc::EINVAL) => Ok(Carrier::Down),
         Err(unreadable) => Err(unreadable),
     }
+}
+
+/// How often the link of an interface broke.
+fn breaks_of(tree: &Tree, interface: &str) -> Option<u64> {
+    text(tree, format!("{INTERFACES}/{interface}/carrier_down_count")).ok()?.parse().ok()
 }
 
 /// Speed of an interface; `None` where it has none, which the kernel tells as -1 or as an error.

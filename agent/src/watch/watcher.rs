@@ -337,20 +337,30 @@ impl Port {
             Err(unseen) => (State::unreadable(unseen.to_string()), Some(unseen.to_string())),
         };
         let changed = !self.state.as_ref().is_some_and(|before| before.same(&state));
-        let change = changed.then(|| PortState {
-            after: if self.state.is_some() { self.looked } else { ended },
+        let after = if self.state.is_some() { self.looked } else { ended };
+        let now = || PortState {
+            after,
             at: ended,
             up: state.up,
             rate_gbps: state.rate,
             lanes: state.lanes,
             words: state.words.clone(),
-        });
+        };
+        let hidden = self.state.as_ref().map_or(0, |before| state.hidden_breaks(before));
+        let changes = match (hidden, changed) {
+            (0, false) => Vec::new(),
+            (0, true) => vec![now()],
+            (breaks, _) => {
+                let words = format!("carrier_down_count rose by {breaks} between two looks");
+                vec![PortState { up: false, rate_gbps: None, lanes: None, words, ..now() }, now()]
+            }
+        };
         if changed {
             self.settles = ended.saturating_add(SETTLING);
         }
         self.state = Some(state);
         self.looked = begun;
-        Look { begun, ended, change, failure }
+        Look { begun, ended, changes, failure }
     }
 
     /// Reads the statistics of the drivers of its interfaces.

@@ -2,15 +2,48 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::terms::{Metric, TestMetric};
+use railgauge_wire::{
+    terms::{Metric, TestMetric},
+    unit::GigabitsPerSecond,
+};
+use serde::{Deserialize, Serialize};
 
 use super::{
     format::{Preset, Section, Shape, key},
     grammar::quantity,
     mistakes::Mistake,
-    model::{RateLimit, Soak, Test},
+    model::Test,
     read::{At, Table},
 };
+
+/// Traffic for hours after the tests, while ports are watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Soak {
+    /// How long.
+    pub lasts: Duration,
+    /// Name of the test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
+    pub test: String,
+    /// How fast each flow sends; as fast as it goes if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// Length of one window of traffic.
+    pub window: Duration,
+    /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
+    pub longest_outage: Duration,
+    /// Most rises of a counter in a second, by the counter's name, or the last part of it: `symbol_error`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, f64>,
+}
+
+/// How fast a flow sends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateLimit {
+    /// This much.
+    Rate(GigabitsPerSecond),
+    /// So many percent of the smaller rate of both ports.
+    Percent(f64),
+}
 
 /// Keys of `[soak]`.
 pub static SOAK: Section = Section {
@@ -124,7 +157,7 @@ fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
         let message = format!("`{}` sends in both directions, and only one of them can be held back", test.name);
         table.book.add(Mistake::at(span, message).help("leave this key out, or name a test in one direction"));
     }
-    let rate = rate.map(|At { value, .. }| RateLimit::Rate(railgauge_wire::unit::GigabitsPerSecond(value)));
+    let rate = rate.map(|At { value, .. }| RateLimit::Rate(GigabitsPerSecond(value)));
     rate.or(share.map(|share| RateLimit::Percent(share.value)))
 }
 

@@ -56,10 +56,15 @@ fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool) {
     all.failure = port.failure.or(all.failure.take());
 }
 
-/// All rows as one: sums, and the largest rise per second of any of them.
+/// All rows of each kind as one: sums, and the largest rise per second of any of them.
 fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
+    let (statistics, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(CounterRow::is_of_statistics);
+    [others, statistics].into_iter().flat_map(one_of_kind).collect()
+}
+
+fn one_of_kind(rows: Vec<CounterRow>) -> Option<CounterRow> {
     let mut rows = rows.into_iter();
-    let Some(mut all) = rows.next().map(with_peaks) else { return Vec::new() };
+    let mut all = with_peaks(rows.next()?);
     for row in rows.map(with_peaks) {
         all.until = row.until;
         for (name, rise) in row.counted {
@@ -74,7 +79,7 @@ fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
         }
         all.gauges.extend(row.gauges);
     }
-    vec![all]
+    Some(all)
 }
 
 /// A row with the largest rises per second of what it was joined from: of a single reading its own.

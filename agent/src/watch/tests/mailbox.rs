@@ -10,7 +10,7 @@ fn mailbox(ports: u8) -> Mailbox {
 }
 
 fn look(at: Nanoseconds, change: Option<PortState>) -> Look {
-    Look { begun: at, ended: at, change, failure: None }
+    Look { begun: at, ended: at, changes: change.into_iter().collect(), failure: None }
 }
 
 #[test]
