@@ -9,7 +9,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "wire/src",
         &[
             "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "raw",
-            "link", "step", "case", "group", "frame", "message",
+            "link", "step", "case", "group", "frame", "watch", "message",
         ],
     ),
     ("stats/src", STATS),

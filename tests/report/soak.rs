@@ -1,218 +1,24 @@
 //! Soaks of made-up runs: what is judged, what is said.
 
-use std::{collections::BTreeMap, fs, path::Path, time::Duration};
+mod made;
+
+use std::{fs, path::Path, time::Duration};
 
 use railgauge::{
     analysis::{
-        journal::{self, Journal, Seen},
-        results::results,
-        rows::rows,
-        soak::{LISTED, Soaking, outages::Scope, soaking},
-        verdict::{Kind, Status, Verdicts, verdicts},
+        soak::{LISTED, outages::Scope, soaking},
+        verdict::{Kind, Status},
     },
     report::{draw, text, write},
 };
-use railgauge_model::{
-    journal::event::{Event, Line, Soaked, SoakedFlow, Stall},
-    plan::model::{Pattern, Soak, Topology},
-    topology::told::{Cable, Device, Nic, Plug, Switch, Told},
-};
+use railgauge_model::plan::model::Pattern;
 use railgauge_wire::{
-    failure::{Failure, Kind as Why, Stage},
     step::Checked,
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
-    watch::{CounterRow, PortSeen, PortState, Watched},
+    unit::{Bytes, Nanoseconds},
 };
 
-use crate::support::{self, Scenario};
-
-/// When the soak begins: 2026-11-21 02:10:00 UTC, in milliseconds.
-const BEGIN: u64 = 1_795_227_000_000;
-/// Time between two answers of an agent, in milliseconds.
-const ANSWER: u64 = 60_000;
-
-fn at(milliseconds: u64) -> Nanoseconds {
-    Nanoseconds::from_millis(BEGIN + milliseconds)
-}
-
-/// A time in which a port is down: host, rail, begin and end in milliseconds.
-type Flap = (usize, u32, u64, u64);
-
-/// What happens in a made-up soak. Times are in milliseconds from its begin.
-#[derive(Clone)]
-struct Made {
-    scenario: Scenario,
-    /// Begin and end of each process's traffic and watch.
-    spans: Vec<(u64, u64)>,
-    flaps: Vec<Flap>,
-    /// Flow (by its place among those of the soak), begin, end, whether a window failed.
-    stalls: Vec<(usize, u64, u64, bool)>,
-    /// Host, rail, when, counter, rises.
-    rises: Vec<(usize, u32, u64, &'static str, u64)>,
-    /// Longest time between two looks.
-    gap: u64,
-    soak: Soak,
-}
-
-impl Made {
-    fn healthy() -> Self {
-        let scenario = Scenario { sizes: vec![65536, 1 << 24], repeats: 1, ..Scenario::healthy(4, 2) };
-        let soak = Soak {
-            lasts: Duration::from_secs(600),
-            test: "write-bw".into(),
-            pace: None,
-            window: Duration::from_secs(10),
-            longest_outage: Duration::ZERO,
-            limits: BTreeMap::new(),
-        };
-        let spans = vec![(0, 600_000)];
-        let (flaps, stalls, rises) = Default::default();
-        Self { scenario, spans, flaps, stalls, rises, gap: 110, soak }
-    }
-
-    fn longest(self, milliseconds: u64) -> Self {
-        Self { soak: Soak { longest_outage: Duration::from_millis(milliseconds), ..self.soak.clone() }, ..self }
-    }
-
-    /// The journal of its run, with everything of the soak behind the tests.
-    fn journal(&self) -> Journal {
-        let mut journal = journal::parse(self.scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
-        journal.plan.soak = Some(self.soak.clone());
-        journal.watched = self.watched();
-        journal.soaked = self.soaked(&flows(&journal));
-        journal
-    }
-
-    fn watched(&self) -> Vec<Seen> {
-        let pieces = self.spans.iter().flat_map(|(begin, end)| {
-            let starts = (*begin..*end).step_by(ANSWER as usize);
-            starts.map(move |from| (from, (from + ANSWER).min(*end), from == *begin))
-        });
-        let of = |(from, until, first)| (0..self.scenario.hosts).map(move |host| self.seen(host, from, until, first));
-        pieces.flat_map(of).collect()
-    }
-
-    fn seen(&self, host: usize, from: u64, until: u64, first: bool) -> Seen {
-        let ports = (0..self.scenario.rails).map(|rail| self.port((host, rail), from, until, first)).collect();
-        let seen = Watched { from: at(from), until: at(until), cpu: Nanoseconds::from_millis(3), ports };
-        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), seen }
-    }
-
-    fn port(&self, (host, rail): (usize, u32), from: u64, until: u64, first: bool) -> PortSeen {
-        let flaps = || self.flaps.iter().filter(|(of, on, ..)| (*of, *on) == (host, rail));
-        let state = |after: u64, now: u64, up: bool| PortState {
-            after: at(after),
-            at: at(now),
-            up,
-            rate_gbps: up.then_some(GigabitsPerSecond(200.0)),
-            lanes: up.then_some(4),
-            words: if up { "state 4: ACTIVE, carrier 1" } else { "state 1: DOWN, carrier 0" }.into(),
-        };
-        let is_down = flaps().any(|(.., begin, end)| (*begin..*end).contains(&from));
-        let mut states: Vec<PortState> = first.then(|| state(from, from, !is_down)).into_iter().collect();
-        // A change is between the look before it and the one behind it.
-        let changes = flaps().flat_map(|(.., begin, end)| [(*begin, false), (*end, true)]);
-        let mut changes: Vec<(u64, bool)> =
-            changes.filter(|(when, _)| (from + u64::from(first)..until).contains(when)).collect();
-        changes.sort_unstable();
-        states.extend(changes.iter().map(|(when, up)| state(when - self.gap / 2, when + self.gap / 2, *up)));
-        let row = |begin: u64| {
-            let inside = |when: u64| (begin..begin + 1_000).contains(&when);
-            let rises = self.rises.iter().filter(|(of, on, when, ..)| (*of, *on) == (host, rail) && inside(*when));
-            let mut counted: BTreeMap<String, u64> =
-                rises.map(|(.., name, rise)| ((*name).to_owned(), *rise)).collect();
-            let downs = flaps().filter(|(.., begin, _)| inside(*begin)).count() as u64;
-            if downs > 0 {
-                *counted.entry("netdev/carrier_down_count".into()).or_default() += downs;
-            }
-            counted.insert("counters/symbol_error".into(), counted.get("counters/symbol_error").copied().unwrap_or(0));
-            let gauges = BTreeMap::from([("module/temperature_c".to_owned(), 50.0 + host as f64)]);
-            CounterRow { from: at(begin), until: at(begin + 1_000), counted, peaks: BTreeMap::new(), gauges }
-        };
-        PortSeen {
-            device: format!("mlx5_{rail}"),
-            port: 1,
-            looks: (until - from) / 100,
-            longest_gap: Nanoseconds::from_millis(self.gap),
-            states,
-            rows: (from..until).step_by(1_000).map(row).collect(),
-            failure: None,
-        }
-    }
-
-    fn soaked(&self, flows: &[u64]) -> Vec<Soaked> {
-        let pieces = self.spans.iter().flat_map(|(begin, end)| {
-            (*begin..*end).step_by(ANSWER as usize).map(move |from| (from, (from + ANSWER).min(*end)))
-        });
-        let part = |(from, until): (u64, u64)| {
-            let flow = |(place, case): (usize, &u64)| {
-                let mine = self.stalls.iter().filter(|(of, ..)| *of == place);
-                let inside = mine.filter_map(|(_, begin, end, failed)| {
-                    let (begin, end) = ((*begin).max(from), (*end).min(until));
-                    let error = Nanoseconds::from_millis(10);
-                    (begin < end).then_some(Stall { from: at(begin), until: at(end), error, failed: *failed })
-                });
-                let stalls: Vec<Stall> = inside.collect();
-                let failed = stalls.iter().filter(|stall| stall.failed).count() as u64;
-                let rate = Some(GigabitsPerSecond(190.0 - place as f64));
-                SoakedFlow {
-                    case: *case,
-                    windows: 6,
-                    measured: Nanoseconds::from_millis(until - from),
-                    bytes: Bytes(1 << 40),
-                    slowest: rate,
-                    median: rate,
-                    fastest: rate,
-                    checked: Checked { verified: Bytes(1 << 25), ..Checked::default() },
-                    failed,
-                    failure: (failed > 0).then(|| Failure::new(Stage::Measure, Why::Fabric, "retries exceeded")),
-                    stalls,
-                    ..SoakedFlow::default()
-                }
-            };
-            Soaked { from: at(from), until: at(until), flows: flows.iter().enumerate().map(flow).collect() }
-        };
-        pieces.map(part).collect()
-    }
-
-    fn found(&self) -> (Soaking, Verdicts) {
-        judged(&self.journal())
-    }
-}
-
-/// Cases that carry the traffic.
-fn flows(journal: &Journal) -> Vec<u64> {
-    let largest = Bytes(1 << 24);
-    let carries = journal.cases.iter().filter(|case| case.test == "write-bw" && case.cell.size == largest);
-    carries.map(|case| case.id).collect()
-}
-
-/// The place of a flow between these hosts and rails among those of the soak.
-fn flow(journal: &Journal, from: usize, to: usize, rail: u32) -> usize {
-    let name = |host: usize| format!("gpu{:03}", host + 1);
-    let ends = |case: u64| {
-        let flow = &journal.cases[case as usize].flow;
-        let hosts = [flow.from.host.to_string(), flow.to.host.to_string()];
-        hosts.contains(&name(from)) && hosts.contains(&name(to)) && flow.from.rail == rail
-    };
-    flows(journal).iter().position(|case| ends(*case)).unwrap()
-}
-
-fn judged(journal: &Journal) -> (Soaking, Verdicts) {
-    let results = results(journal).unwrap();
-    let rows = rows(journal, &results);
-    (soaking(journal).unwrap(), verdicts(journal, &results, &rows, Vec::new()))
-}
-
-/// The status of the soak's verdict with this key, and its reason.
-fn status<'v>(verdicts: &'v Verdicts, key: &str) -> (Status, String) {
-    let of = |verdict: &&'v railgauge::analysis::verdict::Verdict| {
-        verdict.kind == Kind::Soak && verdict.key.as_deref() == Some(key)
-    };
-    let found: Vec<_> = verdicts.verdicts.iter().filter(of).collect();
-    let [verdict] = found.as_slice() else { panic!("{key}: {found:?}") };
-    (verdict.status, verdict.reason.to_string())
-}
+use crate::support::Scenario;
+use made::{ANSWER, Made, at, flow, flows, judged, lines, nic, status, switch, topology, tree};
 
 #[test]
 fn a_healthy_soak_passes_and_says_for_how_long() {
@@ -297,28 +103,6 @@ fn an_outage_of_unknown_end_is_no_pass() {
     }
 }
 
-/// Two hosts with a cable between them for each rail, or a tree.
-fn topology(cables: Vec<[Plug; 2]>) -> Topology {
-    let mut told = Told { source: "made up".into(), ..Told::default() };
-    for plug in cables.iter().flatten() {
-        if let Device::Switch(name) = &plug.device {
-            told.switches.insert(name.clone(), Switch { name: name.clone(), ..Switch::default() });
-        }
-    }
-    told.cables =
-        cables.into_iter().map(|[a, b]| Cable { a, b, rate_gbps: Some(400.0), width: None, speed: None }).collect();
-    Topology { told: vec![told] }
-}
-
-fn nic(host: usize, rail: u32) -> Plug {
-    let nic = Nic { host: Some(format!("gpu{:03}", host + 1)), device: Some(format!("mlx5_{rail}")), ..Nic::default() };
-    Plug { device: Device::Nic(nic), port: None }
-}
-
-fn switch(name: &str, port: usize) -> Plug {
-    Plug { device: Device::Switch(name.into()), port: Some(port.to_string()) }
-}
-
 #[test]
 fn two_ends_of_one_cable_are_one_outage() {
     let mut made = Made::healthy();
@@ -374,15 +158,6 @@ fn a_break_of_0_3_s_that_only_a_counter_saw_is_found_and_explains_a_stall() {
         let (_, all) = made.clone().longest(longest).found();
         assert_eq!(status(&all, "longest_outage").0, wanted, "{longest}");
     }
-}
-
-/// Hosts of two leaves below one spine: flows between the leaves share the cables to the spine.
-fn tree() -> Topology {
-    let hosts = (0..4).flat_map(|host| {
-        (0..2).map(move |rail| [nic(host, rail), switch(&format!("leaf{}", host / 2), 1 + 2 * host + rail as usize)])
-    });
-    let up = (0..2).map(|leaf| [switch(&format!("leaf{leaf}"), 31), switch("spine", leaf)]);
-    topology(hosts.chain(up).collect())
 }
 
 #[test]
@@ -564,20 +339,14 @@ fn a_soak_goes_through_journal_page_verdicts_and_junit() {
     assert_eq!(written.verdicts.soak, soaking(&made.journal()));
 }
 
-/// The journal of a run with this soak, as a run loop writes it.
-fn lines(made: &Made) -> String {
-    let mut lines = made.scenario.lines();
-    let Event::Started { resolved, .. } = &mut lines[0].event else { panic!("{:?}", lines[0]) };
-    resolved.soak = Some(made.soak.clone());
-    let journal = made.journal();
-    let event = |event: Event| Line { at: "2026-11-21T02:30:00.000Z".into(), event };
-    let end = lines.pop().unwrap();
-    lines.extend(journal.watched.iter().map(|seen| {
-        event(Event::Watched { host: seen.host.clone(), error: seen.error, seen: Box::new(seen.seen.clone()) })
-    }));
-    lines.extend(journal.soaked.iter().map(|part| event(Event::Soaked(Box::new(part.clone())))));
-    lines.push(end);
-    support::text(&lines)
+/// Draws a soak to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored soak_sample`.
+#[test]
+#[ignore = "draws a page for the eye"]
+fn soak_sample() {
+    let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("records.jsonl"), lines(&troubled())).unwrap();
+    write(&dir).unwrap();
 }
 
 /// Days of a thousand hosts: what is told stays a page, and what is judged is all of it.

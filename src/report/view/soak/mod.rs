@@ -97,7 +97,7 @@ fn sentence(found: &Soaking) -> String {
         return format!("No traffic of {test} was recorded; {} were demanded.", lasting(*demanded));
     };
     let mut words = format!(
-        "{} of traffic of {test} by {} from {}; {} were demanded.",
+        "{} of traffic ({} of {test}), begun at {}; {} were demanded.",
         lasting(*lasted),
         count(counts.flows, "flow"),
         moment(span.from),
