@@ -25,6 +25,7 @@ use tokio::{
 use super::{
     clocks,
     configure::Configuration,
+    gather::Gather,
     hosts::Hosts,
     links::{self, Link, Links},
     measure::{
@@ -38,8 +39,8 @@ use super::{
         traffic::Traffic,
     },
     order::{self, Step},
-    soak::{gather::Gather, watcher::Shared},
     spine::{Spine, now},
+    watch::Shared,
     work::Work,
 };
 use crate::cluster::Agent;

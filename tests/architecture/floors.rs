@@ -53,13 +53,19 @@ const FLOORS: &[(&str, &[&str])] = &[
             "work",
             "order",
             "measure",
+            "watch",
+            "gather",
             "rounds",
             "confirm",
+            "soak",
             "contact",
             "execute",
         ],
     ),
-    ("src/run/measure", &["counters", "steps", "case", "sweep", "known", "concurrent", "collective", "copies"]),
+    (
+        "src/run/measure",
+        &["counters", "traffic", "steps", "case", "sweep", "known", "concurrent", "collective", "copies"],
+    ),
 ];
 
 /// The statistics.

@@ -13,10 +13,8 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{
-    super::links::{self, Link, Wanted},
-    traffic::Traffic,
-};
+use super::super::links::{self, Link, Wanted};
+use super::traffic::Traffic;
 use crate::cluster::Agent;
 
 /// A host's agent and what the host is.

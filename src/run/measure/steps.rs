@@ -11,13 +11,11 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use super::{
-    super::{
-        failures::{both_named, unexpected},
-        links::Link,
-    },
-    traffic,
+use super::super::{
+    failures::{both_named, unexpected},
+    links::Link,
 };
+use super::traffic;
 use crate::cluster::Agent;
 use railgauge_model::{
     plan::model::{RateLimit, Test},

@@ -1,5 +1,7 @@
 //! Asks the agents what they saw of their ports, whatever the traffic does.
 
+mod joined;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -20,10 +22,8 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use super::{
-    super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work},
-    joined::{join, moved},
-};
+use self::joined::{join, moved};
+use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
 use crate::cluster::Agent;
 
 /// Time between two questions to an agent.
@@ -46,7 +46,7 @@ pub(crate) struct Clock {
 
 impl Clock {
     /// A moment of the agent's clock since 1970, and how far off that may be; `None` where it cannot be.
-    pub(super) fn convert(self, at: Nanoseconds) -> Option<(Nanoseconds, Nanoseconds)> {
+    pub(crate) fn convert(self, at: Nanoseconds) -> Option<(Nanoseconds, Nanoseconds)> {
         let shown = at.saturating_add_signed(self.offset);
         (!shown.is_zero()).then_some((shown, self.error))
     }
@@ -54,13 +54,13 @@ impl Clock {
 
 impl Clocks {
     /// The clock of a host, if it has answered.
-    pub(super) fn of(&self, host: &str) -> Option<Clock> {
+    pub(crate) fn of(&self, host: &str) -> Option<Clock> {
         self.0.lock().get(host).copied()
     }
 
     /// The clocks of hosts that were compared by hand.
     #[cfg(test)]
-    pub(super) fn made(clocks: &[(&str, NanosecondsI64)]) -> Self {
+    pub(crate) fn made(clocks: &[(&str, NanosecondsI64)]) -> Self {
         let of =
             |&(host, offset): &(&str, NanosecondsI64)| (host.to_owned(), Clock { offset, error: Nanoseconds::ZERO });
         Self(Arc::new(Mutex::new(clocks.iter().map(of).collect())))
@@ -74,14 +74,14 @@ type Ports = Arc<Mutex<BTreeMap<String, BTreeSet<WatchedPort>>>>;
 #[derive(Clone, Default)]
 pub(crate) struct Shared {
     /// Clocks of the hosts.
-    pub(super) clocks: Clocks,
+    pub(crate) clocks: Clocks,
     ports: Ports,
 }
 
 impl Shared {
     /// With clocks that were compared by hand.
     #[cfg(test)]
-    pub(super) fn with_clocks(clocks: Clocks) -> Self {
+    pub(crate) fn with_clocks(clocks: Clocks) -> Self {
         Self { clocks, ports: Ports::default() }
     }
 
@@ -111,7 +111,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// Watches the ports that the work uses, as far as that is known before links tell it. What was seen becomes a record when a state
     /// changed, and in any case after `part`; if `thin`, the readings of counters in it become one.
-    pub(super) fn start(work: &Work, hosts: &Hosts, (part, thin): (Duration, bool), spine: &Spine) -> Self {
+    pub(crate) fn start(work: &Work, hosts: &Hosts, (part, thin): (Duration, bool), spine: &Spine) -> Self {
         let shared = Shared { clocks: Clocks::default(), ports: Arc::new(Mutex::new(known(work, hosts))) };
         let (stop, stopped) = watch::channel(false);
         let host = |(name, agent): (&String, &Agent)| Watch {

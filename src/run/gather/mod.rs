@@ -1,5 +1,7 @@
 //! What came of the windows of a part of the soak, flow by flow.
 
+mod stalls;
+
 use std::collections::BTreeMap;
 
 use railgauge_model::{
@@ -11,10 +13,8 @@ use railgauge_wire::{
     unit::{GigabitsPerSecond, Nanoseconds},
 };
 
-use super::{
-    stalls::{self, SHORTEST},
-    watcher::{Clocks, Shared},
-};
+use self::stalls::SHORTEST;
+use super::watch::{Clocks, Shared};
 
 /// The part of the soak that runs.
 pub(crate) struct Gather {

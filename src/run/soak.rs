@@ -2,18 +2,6 @@
 //!
 //! The flows of one test run in their rounds, window after window, and each part of the time becomes one record: what is kept of days
 //! stays readable. What agents see of their ports is asked for meanwhile, whatever the traffic does.
-//!
-//! | file | does |
-//! | --- | --- |
-//! | [`gather`] | what came of the windows of a part, flow by flow |
-//! | `stalls` | times in which nothing of a flow arrived |
-//! | [`watcher`] | asks the agents what they saw of their ports |
-//! | `joined` | what an agent saw in several spans, as one |
-
-pub(super) mod gather;
-mod joined;
-mod stalls;
-pub(super) mod watcher;
 
 use std::{
     collections::HashSet,
@@ -27,8 +15,10 @@ use railgauge_model::{
 };
 use railgauge_wire::step::Window;
 
-use self::{gather::Gather, watcher::Watcher};
-use super::{clocks, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, work::Work};
+use super::{
+    clocks, gather::Gather, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, watch::Watcher,
+    work::Work,
+};
 
 /// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a controller that is killed loses one.
 const PART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
