@@ -144,7 +144,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     let soak = match chosen {
         None => soak::read(&top, &tests),
         // Without its test there is none.
-        Some(_) => book.attempt(|| soak::read(&top, &tests)).unwrap_or_else(|_| None),
+        Some(_) => book.attempt(|| soak::read(&top, &tests)).unwrap_or(None),
     };
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
     Plan {
