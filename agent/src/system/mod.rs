@@ -10,7 +10,7 @@
 //! | [`wait`] | poll, eventfd |
 //! | [`alarm`] | timer_create, sigaction |
 //! | [`interfaces`] | getifaddrs |
-//! | [`ethtool`] | SIOCETHTOOL |
+//! | [`ethtool`], [`module_eeprom`] | SIOCETHTOOL |
 //! | [`netlink`], [`dcb`] | netlink: data centre bridging |
 //! | [`library`] | dlopen |
 //! | [`tree`] | sysfs and procfs, below a root that tests choose |
@@ -23,6 +23,7 @@ pub(crate) mod ethtool;
 pub(crate) mod interfaces;
 pub(crate) mod library;
 pub(crate) mod limits;
+pub(crate) mod module_eeprom;
 pub(crate) mod netlink;
 pub(crate) mod panics;
 pub(crate) mod process;
