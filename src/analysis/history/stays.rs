@@ -154,8 +154,11 @@ mod tests {
         Fitted { slot: Slot { kind: PartKind::Card, at: at.into() }, carries: vec!["mlx5_0".into()], ids }
     }
 
+    /// A host with the ids of its card.
+    type Host<'a> = (&'a str, &'a [(By, &'a str)]);
+
     /// What was replaced when hosts had cards with these ids, run by run.
-    fn swaps(runs: &[&[(&str, &[(By, &str)])]]) -> Vec<Swap> {
+    fn swaps(runs: &[&[Host<'_>]]) -> Vec<Swap> {
         let mut stays = Stays::default();
         for (place, hosts) in runs.iter().enumerate() {
             for (host, ids) in *hosts {
@@ -193,7 +196,7 @@ mod tests {
 
     #[test]
     fn an_id_on_two_hosts_at_once_is_none() {
-        let same: &[(&str, &[(By, &str)])] = &[("a", &[(S, "12345")]), ("b", &[(S, "12345")])];
+        let same: &[Host<'_>] = &[("a", &[(S, "12345")]), ("b", &[(S, "12345")])];
         // Also when one of them is put right later, or moves.
         assert_eq!(swaps(&[same, same, &[("a", &[(S, "7")]), ("b", &[(S, "12345")])]]), []);
         // Where another id is known, that one counts.

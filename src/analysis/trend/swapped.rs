@@ -13,11 +13,16 @@ use super::{
     judge::NEARBY,
     parts::Part,
 };
-use crate::analysis::history::{By, PartKind, Stay};
+use crate::analysis::{
+    history::{By, PartKind, Stay, Swap},
+    words::count,
+};
 
 /// More than one in so many of what passes a part speak against it: of three hosts or more, the partner of a bad one has half of its
 /// links bad at most.
 const SHARE: usize = 2;
+/// Parts that are named beside one change.
+const NAMED: usize = 3;
 
 /// A part that took the place of another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -113,7 +118,7 @@ impl Replaced {
 pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replaced> {
     let passing = Passing::new(everything);
     let night = |run: usize| everything.days.get(run).copied().unwrap_or_default();
-    let one = |swap: &crate::analysis::history::Swap| {
+    let one = |swap: &Swap| {
         let before = |stay: &Stay| Before {
             host: stay.host.clone(),
             part: stay.name.clone(),
@@ -178,7 +183,22 @@ pub(super) fn beside(
         let passing = members.iter().filter(|(at, _)| passing.passes(*at, &one.stay)).count();
         one.is_near(&days) && 2 * passing >= members.len()
     };
-    replaced.iter().filter(is_of).map(Replaced::words).collect()
+    let found: Vec<&Replaced> = replaced.iter().filter(is_of).collect();
+    // With another machine all of its parts are others.
+    let within = |one: &&Replaced| {
+        let machine = |other: &&Replaced| {
+            other.kind == PartKind::Machine
+                && (&other.host, other.day) == (&one.host, one.day)
+                && one.kind != PartKind::Machine
+        };
+        found.iter().copied().any(|other| machine(&other))
+    };
+    let told: Vec<&Replaced> = found.iter().copied().filter(|one| !within(one)).collect();
+    let mut words: Vec<String> = told.iter().take(NAMED).map(|one| one.words()).collect();
+    if told.len() > NAMED {
+        words.push(format!("{} more were replaced at about that time", count(told.len() - NAMED, "part")));
+    }
+    words
 }
 
 /// Which series pass which part.

@@ -80,6 +80,14 @@ fn by_serial(facts: &mut HostFacts, serial: &str) {
     facts.parts.cards = vec![Card { pci: "0000:18:00.0".into(), devices, label, ..Card::default() }];
 }
 
+/// The machine and all that is in it.
+fn by_machine(facts: &mut HostFacts, serial: &str) {
+    by_serial(facts, serial);
+    for (label, kind) in [(&mut facts.parts.machine, "machine"), (&mut facts.parts.board, "board")] {
+        label.serial = Some(format!("{kind} {serial}"));
+    }
+}
+
 /// The GUID and no serial number.
 fn by_guid(facts: &mut HostFacts, serial: &str) {
     facts.rdma.iter_mut().for_each(|device| device.guid = Some(format!("guid of {serial}")));
@@ -156,6 +164,15 @@ fn a_slow_card_that_is_replaced_ends_the_slowness() {
         assert_eq!((over.name.as_str(), over.since.clone()), ("host gpu003", night(i64::from(SLOW))));
         assert!(over.parts.len() == 1 && over.parts[0].contains(&one.new), "{:?}", over.parts);
     }
+}
+
+#[test]
+fn another_machine_is_told_as_one_and_not_by_its_parts() {
+    let found = watch(nights(7, exchanged, by_machine), &Options::default());
+    assert_eq!(found.replaced.len(), 6, "{:?}", found.replaced);
+    let now = found.changes.iter().find(|change| change.name == "host gpu002" && change.way == Way::Worse).unwrap();
+    let [words] = now.parts.as_slice() else { panic!("{:?}", now.parts) };
+    assert!(words.contains("machine MT0003") && words.contains("gpu003"), "{words}");
 }
 
 #[test]
