@@ -120,7 +120,9 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
         match place(of(0, at), of(1, at)) {
             Ok(place) => made.push(place),
             Err(why) => {
-                table.book.add(Mistake::at(words.span.clone(), why).help("for example \"rack12/u07\", or \"rack12\""));
+                table.book.add(
+                    Mistake::at(words.span.clone(), why.to_string()).help("for example \"rack12/u07\", or \"rack12\""),
+                );
                 return None;
             }
         }
@@ -128,18 +130,29 @@ fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>>
     Some(made)
 }
 
+/// Why a rack and a slot are no place.
+#[derive(Debug, thiserror::Error)]
+enum NotAPlace {
+    #[error("the rack has no name")]
+    Nameless,
+    #[error("the name of a {0} is longer than {LONGEST} bytes")]
+    Long(&'static str),
+    #[error("the name of a {0} has a character that none has")]
+    Character(&'static str),
+}
+
 /// Rack and slot as one text.
-fn place(rack: &str, slot: &str) -> Result<String, String> {
+fn place(rack: &str, slot: &str) -> Result<String, NotAPlace> {
     for (part, what) in [(rack, "rack"), (slot, "slot")] {
         if part.len() > LONGEST {
-            return Err(format!("the name of a {what} is longer than {LONGEST} bytes"));
+            return Err(NotAPlace::Long(what));
         }
         if !has_printable_lines(part) || part.contains([BETWEEN, '\n', '\t']) {
-            return Err(format!("the name of a {what} has a character that none has"));
+            return Err(NotAPlace::Character(what));
         }
     }
     match (rack.is_empty(), slot.is_empty()) {
-        (true, _) => Err("the rack has no name".to_owned()),
+        (true, _) => Err(NotAPlace::Nameless),
         (false, true) => Ok(rack.to_owned()),
         (false, false) => Ok(format!("{rack}{BETWEEN}{slot}")),
     }
@@ -211,7 +224,7 @@ fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
                 }
                 found.push((host.to_owned(), place));
             }
-            Err(why) => wrong(why),
+            Err(why) => wrong(why.to_string()),
         }
     }
     found
