@@ -20,6 +20,7 @@
 //! | `work`, `order` | what is to be done, and in which order tests, repeats and rounds are run |
 //! | `measure` | one case: of a pair, of concurrent flows, of a collective |
 //! | [`rounds`] | the loop over rounds, cells and flows |
+//! | `soak` | traffic for hours after the tests, while ports are watched |
 //! | [`confirm`] | suspects measured again, after the tests |
 //! | [`contact`] | what a kit has of the hosts beside a run: raw files, counters around known bytes, versions, perftest |
 
@@ -40,5 +41,6 @@ pub mod progress;
 pub(crate) mod rails;
 pub(crate) mod raw;
 mod rounds;
+mod soak;
 pub mod spine;
 mod work;

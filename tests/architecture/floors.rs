@@ -9,7 +9,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "wire/src",
         &[
             "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "raw",
-            "link", "step", "case", "group", "frame", "message",
+            "link", "step", "case", "group", "watch", "frame", "message",
         ],
     ),
     ("stats/src", STATS),
@@ -25,6 +25,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "gpu",
             "facts",
             "counters",
+            "watch",
             "raw",
             "endpoint",
             "fabric",

@@ -14,8 +14,8 @@ use railgauge_wire::facts::{Label, serial_number};
 
 use super::vpd::text;
 
-/// Bytes that hold all of it: the lower page and page 00h.
-pub(crate) const BYTES: u32 = 256;
+/// Bytes of the lower page, and of page 00h behind it.
+pub(crate) const HALF: u8 = 128;
 
 /// Where the texts stand, and the sums that guard them.
 struct Layout {
@@ -76,6 +76,7 @@ fn form(identifier: u8) -> Result<(&'static str, Layout), Broken> {
         0x11 => ("QSFP28", SFF_8636),
         0x18 => ("QSFP-DD", CMIS),
         0x19 => ("OSFP", CMIS),
+        0x1a => ("SFP-DD", CMIS),
         0x1b => ("DSFP", CMIS),
         0x1e => ("QSFP+ with CMIS", CMIS),
         0x1f => ("SFP-DD with CMIS", CMIS),
@@ -93,7 +94,7 @@ pub(crate) mod tests {
     /// The memory of a module of a form with this label and right sums.
     pub(crate) fn written(identifier: u8, vendor: &str, part_number: &str, serial: &str) -> Vec<u8> {
         let (_, layout) = form(identifier).unwrap();
-        let mut bytes = vec![0; BYTES as usize];
+        let mut bytes = vec![0; 2 * usize::from(HALF)];
         bytes[0] = identifier;
         bytes[128] = identifier;
         for (place, value) in [(&layout.vendor, vendor), (&layout.part_number, part_number), (&layout.serial, serial)] {

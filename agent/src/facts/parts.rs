@@ -10,7 +10,10 @@ use std::{
 use railgauge_wire::facts::{Card, HostFacts, Label, Module, Parts, serial_number};
 
 use super::{module, pci, rdma, vpd};
-use crate::system::{module_eeprom, tree::Tree};
+use crate::system::{
+    module_eeprom::{self, MODULE, Part},
+    tree::Tree,
+};
 
 const DMI: &str = "sys/class/dmi/id";
 const NET: &str = "sys/class/net";
@@ -110,20 +113,33 @@ fn modules(tree: &Tree, facts: &HostFacts) -> Vec<Module> {
     for interface in facts.interfaces.iter().filter(|one| tree.has(format!("{NET}/{}/device", one.name))) {
         let name = &interface.name;
         let noted = |why: &str| tree.note(format!("module of {name}"), why);
-        match module_eeprom::read(name, module::BYTES) {
-            Ok(None) => {}
-            Ok(Some(bytes)) => match module::read(&bytes) {
+        match memory(|part| module_eeprom::read(name, part)) {
+            Ok(bytes) => match module::read(&bytes) {
                 Ok((form, label)) => found.push(Module { interface: name.clone(), form: form.to_owned(), label }),
                 Err(why) => noted(&why.to_string()),
             },
-            Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) => {
-                tree.note("labels of cables and optics", "CAP_NET_ADMIN is needed to read them");
-                break;
-            }
-            Err(error) => noted(&error.to_string()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EPERM | libc::EACCES) => {
+                    tree.note("labels of cables and optics", "CAP_NET_ADMIN is needed to read them");
+                    break;
+                }
+                // No driver for it, or nothing in the port: drivers have several words for that.
+                Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EIO | libc::ENODEV | libc::ENXIO) => {}
+                _ => noted(&error.to_string()),
+            },
         }
     }
     found
+}
+
+/// Both halves of a module's page 0, each of which is a question of its own.
+fn memory(mut read: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Result<Vec<u8>> {
+    let mut half = |offset| read(Part { address: MODULE, page: 0, offset, length: module::HALF });
+    let mut bytes = half(0)?;
+    // The second half stands behind the first, however much a driver answers.
+    bytes.truncate(module::HALF.into());
+    bytes.append(&mut half(module::HALF)?);
+    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -182,6 +198,15 @@ mod tests {
         assert_eq!(parts.machine.serial.as_deref(), Some("J1234567"));
         assert_eq!(parts.machine.vendor.as_deref(), Some("Maker"));
         assert!(parts.board.is_empty() && parts.chassis.is_empty() && parts.cards.is_empty());
+    }
+
+    #[test]
+    fn the_memory_of_a_module_is_read_in_halves() {
+        let whole = super::super::module::tests::written(0x11, "Maker", "P1", "S1234");
+        let part =
+            |part: Part| Ok(whole[part.offset.into()..usize::from(part.offset) + usize::from(part.length)].to_vec());
+        assert_eq!(memory(part).unwrap(), whole);
+        assert!(memory(|_| Err(io::Error::from_raw_os_error(libc::EIO))).is_err());
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //! | [`wait`] | poll, eventfd |
 //! | [`alarm`] | timer_create, sigaction |
 //! | [`interfaces`] | getifaddrs |
-//! | [`ethtool`], [`module_eeprom`] | SIOCETHTOOL |
-//! | [`netlink`], [`dcb`] | netlink: data centre bridging |
+//! | [`ethtool`] | SIOCETHTOOL |
+//! | [`netlink`], [`dcb`], [`module_eeprom`] | netlink: data centre bridging, memory of modules |
 //! | [`library`] | dlopen |
 //! | [`tree`] | sysfs and procfs, below a root that tests choose |
 //! | [`socket`] | send, recv |

@@ -1,66 +1,99 @@
-//! The memory of a pluggable module (SIOCETHTOOL: what `ethtool -m` prints). The kernel shows it to those who may set up
-//! interfaces only (`CAP_NET_ADMIN`).
+//! Memory of the module in a network port (its optics or cable): what `ethtool -m` prints.
+//!
+//! Linux 5.13 and later are asked over netlink (`ETHTOOL_MSG_MODULE_EEPROM_GET`, Documentation/networking/ethtool-netlink.rst), page by
+//! page. This also reaches modules with CMIS, for which drivers such as mlx5 offer nothing else. Older kernels are asked over
+//! `SIOCETHTOOL`, where a module's pages lie one behind the other. Both take CAP_NET_ADMIN.
 
-use std::{io, net::UdpSocket, os::fd::AsRawFd};
+use std::io;
 
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
-const GMODULEINFO: u32 = 0x42;
-const GMODULEEEPROM: u32 = 0x43;
-/// Bytes of `struct ethtool_eeprom` before its data: u32 cmd, u32 magic, u32 offset, u32 len.
-const HEADER: usize = 16;
+use super::{
+    ethtool,
+    netlink::{ask_generic, attribute, find},
+};
 
-/// The first bytes of a module's memory, at most `most`; `None` where the interface has no module, or its driver does not tell.
+/// `GENL_ID_CTRL`: the family that knows the numbers of the others.
+const CONTROL: u16 = 16;
+/// `CTRL_CMD_GETFAMILY`, version 2.
+const GET_FAMILY: [u8; 4] = [3, 2, 0, 0];
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+/// `ETHTOOL_MSG_MODULE_EEPROM_GET`, version 1 (uapi/linux/ethtool_netlink.h).
+const GET: [u8; 4] = [31, 1, 0, 0];
+const HEADER: u16 = 1;
+const OFFSET: u16 = 2;
+const LENGTH: u16 = 3;
+const PAGE: u16 = 4;
+const BANK: u16 = 5;
+const ADDRESS: u16 = 6;
+const DATA: u16 = 7;
+/// `ETHTOOL_A_HEADER_DEV_NAME`.
+const NAME: u16 = 2;
+
+/// Bytes of half a page, which is what the upper pages have.
+const HALF: u32 = 128;
+/// Address of a module's memory on its bus.
+pub(crate) const MODULE: u8 = 0x50;
+/// Address of the diagnostics of a module with SFF-8472.
+pub(crate) const DIAGNOSTICS: u8 = 0x51;
+
+/// A part of a module's memory. It lies in one half of a page; only page 0 has a lower half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// [`MODULE`] or [`DIAGNOSTICS`].
+    pub address: u8,
+    /// Number of the page.
+    pub page: u8,
+    /// First byte, from the begin of the page.
+    pub offset: u8,
+    /// Number of bytes.
+    pub length: u8,
+}
+
+/// Reads a part of the memory of the module in an interface's port.
 ///
 /// # Errors
-/// There is no such interface, the caller may not, or the module does not answer.
-pub(crate) fn read(interface: &str, most: u32) -> io::Result<Option<Vec<u8>>> {
-    // struct ethtool_modinfo: u32 cmd, u32 type, u32 eeprom_len, u32 reserved[8].
-    let mut info = [0_u32; 11];
-    info[0] = GMODULEINFO;
-    if said(ioctl(interface, &mut info))?.is_none() {
-        return Ok(None);
-    }
-    let length = info[2].min(most);
-    if length == 0 {
-        return Ok(None);
-    }
-    let words = HEADER / 4 + (length as usize).div_ceil(4);
-    let mut words = vec![0_u32; words];
-    (words[0], words[3]) = (GMODULEEEPROM, length);
-    if said(ioctl(interface, &mut words))?.is_none() {
-        return Ok(None);
-    }
-    let bytes = words.iter().flat_map(|word| word.to_ne_bytes()).skip(HEADER).take(length as usize);
-    Ok(Some(bytes.collect()))
-}
-
-/// `None` where a driver does not know the question, or nothing is plugged in.
-fn said(answer: io::Result<()>) -> io::Result<Option<()>> {
-    match answer {
-        Err(error) => match error.raw_os_error() {
-            // Drivers say EINVAL or EIO of an empty cage, ENODEV of one that they do not reach.
-            Some(libc::EOPNOTSUPP | libc::EINVAL | libc::EIO | libc::ENODEV) => Ok(None),
-            _ => Err(error),
-        },
-        Ok(()) => Ok(Some(())),
+/// `EOPNOTSUPP` where the driver has no modules, `EPERM` without the right to ask, others where the module is missing or does not
+/// answer, or answers with fewer bytes.
+pub(crate) fn read(interface: &str, part: Part) -> io::Result<Vec<u8>> {
+    let bytes = match by_page(interface, part) {
+        // Kernels before 5.6 have no such family, those before 5.13 no such question.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOENT)) => {
+            in_a_row(interface, part)
+        }
+        answer => answer,
+    }?;
+    match bytes.len() >= usize::from(part.length) {
+        true => Ok(bytes),
+        false => Err(io::Error::other("the module's answer is too short")),
     }
 }
 
-fn ioctl(interface: &str, command: &mut [u32]) -> io::Result<()> {
-    let socket = UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))?;
-    // SAFETY: a zeroed ifreq is a valid one.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= request.ifr_name.len() {
-        return Err(io::Error::from_raw_os_error(libc::ENXIO));
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = command.as_mut_ptr().cast();
-    // SAFETY: `request` and the words it points to outlive the call. The kernel writes no more than the structure of the command,
-    // which `command` holds: for the memory as many bytes as its fourth word asks for, and these are there.
-    let rc = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+fn by_page(interface: &str, part: Part) -> io::Result<Vec<u8>> {
+    let name = |name: &str| [name.as_bytes(), &[0]].concat();
+    let asked = ask_generic(CONTROL, &[GET_FAMILY.to_vec(), attribute(FAMILY_NAME, &name("ethtool"))].concat())?;
+    let torn = || io::Error::other("the kernel's answer is torn");
+    // Behind the header of the generic family.
+    let family = asked.get(GET_FAMILY.len()..).and_then(|row| find(row, FAMILY_ID)?.first_chunk().copied());
+    let family = u16::from_ne_bytes(family.ok_or_else(torn)?);
+    let body = [
+        GET.to_vec(),
+        attribute(HEADER, &attribute(NAME, &name(interface))),
+        attribute(OFFSET, &u32::from(part.offset).to_ne_bytes()),
+        attribute(LENGTH, &u32::from(part.length).to_ne_bytes()),
+        attribute(PAGE, &[part.page]),
+        attribute(BANK, &[0]),
+        attribute(ADDRESS, &[part.address]),
+    ];
+    let answer = ask_generic(family, &body.concat())?;
+    answer.get(GET.len()..).and_then(|row| find(row, DATA)).map(<[u8]>::to_vec).ok_or_else(torn)
+}
+
+/// Where the kernel puts a page in the row of all of them (net/ethtool/eeprom.c, `fallback_set_params`).
+fn in_a_row(interface: &str, part: Part) -> io::Result<Vec<u8>> {
+    let behind = if part.address == DIAGNOSTICS { 2 * HALF } else { 0 };
+    let offset = behind + u32::from(part.page) * HALF + u32::from(part.offset);
+    ethtool::module_memory(interface, offset, u32::from(part.length))
 }
 
 #[cfg(test)]
@@ -68,12 +101,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_module_tells_none_and_long_names_are_refused() {
-        // The loopback interface has no driver to ask; without rights the kernel refuses before it asks one.
-        match read("lo", 256) {
-            Ok(found) => assert_eq!(found, None),
-            Err(error) => assert_eq!(error.raw_os_error(), Some(libc::EPERM)),
-        }
-        assert!(read("a name that is far too long", 256).is_err());
+    fn interfaces_without_modules_say_so_and_missing_ones_are_errors() {
+        let part = Part { address: MODULE, page: 0, offset: 0, length: 1 };
+        let code = |interface: &str| read(interface, part).unwrap_err().raw_os_error();
+        assert!(matches!(code("lo"), Some(libc::EOPNOTSUPP | libc::EPERM)), "{:?}", code("lo"));
+        assert!(matches!(code("nowhere0"), Some(libc::ENODEV | libc::EPERM)), "{:?}", code("nowhere0"));
     }
 }

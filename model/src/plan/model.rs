@@ -107,7 +107,7 @@ pub struct Soak {
     pub test: String,
     /// How fast each flow sends; as fast as it goes if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pace: Option<Pace>,
+    pub rate_limit: Option<RateLimit>,
     /// Length of one window of traffic.
     pub window: Duration,
     /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
@@ -120,7 +120,7 @@ pub struct Soak {
 /// How fast a flow sends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Pace {
+pub enum RateLimit {
     /// This much.
     Rate(GigabitsPerSecond),
     /// So many percent of the smaller rate of both ports.

@@ -8,7 +8,7 @@ use super::{
     format::{Preset, Section, Shape, key},
     grammar::quantity,
     mistakes::Mistake,
-    model::{Pace, Soak, Test},
+    model::{RateLimit, Soak, Test},
     read::{At, Table},
 };
 
@@ -61,11 +61,11 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let table = top.table("soak");
     let lasts = table.time("for");
     let test = traffic(&table, tests);
-    let pace = pace(&table);
+    let rate_limit = rate_limit(&table, test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name)));
     let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
     let limits = limits(&table);
-    Some(Soak { lasts: lasts?.value.into(), test: test?, pace, window, longest_outage, limits })
+    Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, limits })
 }
 
 /// Why the flows of a test cannot carry the traffic; `None` if they can.
@@ -104,7 +104,8 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
     Some(name.value)
 }
 
-fn pace(table: &Table<'_>) -> Option<Pace> {
+/// How fast flows send. A responder that sends, too, is not held back by what the initiator is told.
+fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
     let share = table.percent("share");
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
     if let (Some(share), Some(rate)) = (&share, &rate) {
@@ -118,8 +119,13 @@ fn pace(table: &Table<'_>) -> Option<Pace> {
             .book
             .add(Mistake::at(rate.span.clone(), "nothing is sent at this rate").help("for example rate = \"10 Gb/s\""));
     }
-    let rate = rate.map(|At { value, .. }| Pace::Rate(railgauge_wire::unit::GigabitsPerSecond(value)));
-    rate.or(share.map(|share| Pace::Percent(share.value)))
+    let span = share.as_ref().map(|at| at.span.clone()).or(rate.as_ref().map(|at| at.span.clone()));
+    if let (Some(span), Some(test)) = (span, test.filter(|test| test.bidirectional)) {
+        let message = format!("`{}` sends in both directions, and only one of them can be held back", test.name);
+        table.book.add(Mistake::at(span, message).help("leave this key out, or name a test in one direction"));
+    }
+    let rate = rate.map(|At { value, .. }| RateLimit::Rate(railgauge_wire::unit::GigabitsPerSecond(value)));
+    rate.or(share.map(|share| RateLimit::Percent(share.value)))
 }
 
 fn limits(table: &Table<'_>) -> BTreeMap<String, f64> {
