@@ -360,6 +360,7 @@ fn places_from_a_file_have_its_lines() {
         let first = &document["mistakes"][0];
         assert_eq!((&first["file"], &first["line"]), (&"racks.csv".into(), &line.into()), "{wrong}: {document}");
     }
+}
 
 const TRAFFIC: &str = "[[test]]\nname = \"ping\"\nop = \"write\"\nmetric = \"latency\"\n\
                        [[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\n";
