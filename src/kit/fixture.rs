@@ -41,11 +41,13 @@ pub enum FixtureError {
     Empty,
 }
 
-/// Facts as a test can repeat them: without load, traffic, the reasons why something could not be read, and the agent's environment.
+/// Facts as a test can repeat them: without load, traffic, the reasons why something could not be read, the agent's environment, and
+/// what is written on the parts, whose files are in no kit.
 #[must_use]
 pub fn repeatable(mut facts: HostFacts) -> HostFacts {
     facts.load = Default::default();
     facts.unreadable.clear();
+    facts.parts = Default::default();
     facts.cuda_visible = None;
     facts.interfaces.iter_mut().for_each(|interface| interface.traffic = None);
     facts.rdma.iter_mut().flat_map(|device| &mut device.ports).for_each(|port| port.traffic = None);

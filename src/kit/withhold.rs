@@ -40,6 +40,7 @@ impl Withheld {
                 if self.replaces {
                     *launcher = WITHHELD.to_owned();
                     resolved.description.clear();
+                    resolved.places.clear();
                     resolved.pods = None;
                     for host in &mut resolved.hosts {
                         (host.user, host.port) = (None, None);

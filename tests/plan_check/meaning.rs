@@ -291,6 +291,77 @@ fn gpu_memory_goes_over_tcp() {
     assert_eq!((plan.tests[0].memory, plan.tests[0].gpu_path), (Memory::Cuda, Some(GpuPath::Staged)));
 }
 
+/// A plan of four hosts with what `places` is.
+fn with_places(places: &str) -> String {
+    SMALL.to_owned() + &format!("places = {places}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n")
+}
+
+#[test]
+fn places_are_given_one_by_one_in_ranges_and_by_groups() {
+    let places = |text: &str| read(&with_places(text)).places.into_iter().collect::<Vec<_>>();
+    let pair = |host: &str, place: &str| (host.to_owned(), place.to_owned());
+    assert_eq!(places("{ a1 = \"rack1/u01\", a2 = \"rack 2\" }"), [pair("a1", "rack1/u01"), pair("a2", "rack 2")]);
+    let ranges = places("{ \"a[1-2]\" = \"r1/u[07-08]\", \"a[3-4]\" = \"r[2-3]/top\" }");
+    assert_eq!(ranges, [pair("a1", "r1/u07"), pair("a2", "r1/u08"), pair("a3", "r2/top"), pair("a4", "r3/top")]);
+    assert_eq!(places("{ \"a[1-4]\" = \"r1\" }").len(), 4);
+    let grouped = with_places("{ left = \"r9\" }").replace("[[test]]", "[hosts.groups]\nleft = \"a[1-2]\"\n[[test]]");
+    assert_eq!(read(&grouped).places.into_iter().collect::<Vec<_>>(), [pair("a1", "r9"), pair("a2", "r9")]);
+    assert!(read(&with_places("{}")).places.is_empty());
+}
+
+#[test]
+fn places_that_cannot_be_meant_are_mistakes() {
+    for places in [
+        "{ b1 = \"r1\" }",
+        "{ \"a[1-4]\" = \"r1/u[1-3]\" }",
+        "{ \"a[1-2]\" = \"r1\", a2 = \"r2\" }",
+        "{ a1 = \"/u1\" }",
+        "{ a1 = \"r1/u1/x\" }",
+        "{ \"a[1\" = \"r1\" }",
+        "{ a1 = \"r[1\" }",
+        "{ a1 = 7 }",
+        "[\"r1\"]",
+        "\"nowhere.csv\"",
+    ] {
+        let mistakes = parse("plan.toml", &with_places(places), Path::new("/plans")).expect_err(places);
+        assert_eq!(mistakes.list.len(), 1, "{places}: {mistakes}");
+        assert!(mistakes.list[0].help.is_some() && mistakes.list[0].place.is_some(), "{mistakes}");
+    }
+}
+
+#[test]
+fn places_from_a_file_have_its_lines() {
+    let folder = tempfile::tempdir().unwrap();
+    let parsed = |text: &str| {
+        std::fs::write(folder.path().join("racks.csv"), text).unwrap();
+        parse("plan.toml", &with_places("\"racks.csv\""), folder.path())
+    };
+    let text =
+        "\u{feff}host,rack,slot\r\na1, r1 ,u07\r\n# all of them\r\n\r\na2,r1\r\nother,r5,u1\r\na4,r2,u1 # here\r\n";
+    let (plan, notes) = parsed(text).unwrap();
+    let found: Vec<(&str, &str)> = plan.places.iter().map(|(host, place)| (host.as_str(), place.as_str())).collect();
+    assert_eq!(found, [("a1", "r1/u07"), ("a2", "r1"), ("a4", "r2/u1")]);
+    // What it does not say is said.
+    assert!(notes.list.iter().any(|note| note.help.as_ref().is_some_and(|help| help.contains("a3"))), "{notes:?}");
+    for (line, wrong) in [
+        (2, "a1,r1\na2\n"),
+        (2, "a1,r1\na2,r1,u1,x\n"),
+        (3, "a1,r1\na2,r1\na1,r2\n"),
+        (1, "a[1-4],r1,u1\n"),
+        (1, "-x,r1\n"),
+        (1, "a1,,u1\n"),
+        (1, "a1,\"r1\",u1\n"),
+        (1, "a1,r\u{1b}[2J,u1\n"),
+        (1, "a1,r1/x,u1\n"),
+    ] {
+        let mistakes = parsed(wrong).expect_err(wrong);
+        assert_eq!(mistakes.list.len(), 1, "{wrong}: {mistakes}");
+        let document = mistakes.json();
+        let first = &document["mistakes"][0];
+        assert_eq!((&first["file"], &first["line"]), (&"racks.csv".into(), &line.into()), "{wrong}: {document}");
+    }
+}
+
 const TRAFFIC: &str = "[[test]]\nname = \"ping\"\nop = \"write\"\nmetric = \"latency\"\n\
                        [[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\n";
 

@@ -17,6 +17,7 @@ mod absent;
 mod dates;
 mod edited;
 mod joint;
+mod moved;
 mod newest;
 mod nights;
 mod presence;

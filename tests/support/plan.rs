@@ -94,6 +94,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
     };
     Plan {
         subset: None,
+        places: BTreeMap::new(),
         topology: None,
         pods: None,
         localise: Default::default(),

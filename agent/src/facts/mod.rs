@@ -14,6 +14,7 @@
 //! | [`path_mtu`] | what RDMA ports say through libibverbs |
 //! | [`libraries`] | what the loader finds |
 //! | [`kernel_log`] | errors of GPUs |
+//! | [`parts`], [`vpd`], [`module`] | what is written on cards, boards, cables: serial numbers |
 //! | [`idle`] | load and traffic, from two looks |
 
 pub(crate) mod config_space;
@@ -23,12 +24,15 @@ pub mod interfaces;
 pub(crate) mod kernel_log;
 pub(crate) mod libraries;
 pub(crate) mod machine;
+mod module;
 pub(crate) mod modules;
+mod parts;
 pub mod path_mtu;
 pub(crate) mod pci;
 mod processor;
 pub(crate) mod rdma;
 pub(crate) mod surroundings;
+mod vpd;
 
 use std::{collections::BTreeMap, io};
 
@@ -90,6 +94,10 @@ pub(crate) fn here() -> HostFacts {
     let look = idle::first(&root);
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
+    // Not among what `collect` reads: kits read the same files again, and these they must not have.
+    let labels = Tree::host();
+    facts.parts = parts::of(&labels, &facts);
+    facts.unreadable.extend(labels.unreadable());
     facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
     facts.overrides = overrides();
     // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.

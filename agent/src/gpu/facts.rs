@@ -9,7 +9,7 @@ use nvml_wrapper::{
     structs::device::FieldId,
 };
 use railgauge_wire::{
-    facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction},
+    facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction, serial_number},
     unit::{Bytes, MegabytesPerSecond},
 };
 use thiserror::Error;
@@ -64,6 +64,8 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
     Gpu {
         index,
         uuid: device.uuid().ok(),
+        serial: device.serial().ok().and_then(|serial| serial_number(&serial).map(str::to_owned)),
+        part_number: device.board_part_number().ok().filter(|number| !number.trim().is_empty()),
         name: device.name().ok(),
         driver: None,
         cuda: None,

@@ -19,6 +19,8 @@ pub fn too_many(facts: &HostFacts) -> Option<String> {
         (facts.gpus.len(), GPUS, "GPUs"),
         (facts.gpu_distances.len(), PORTS * GPUS, "distances between GPUs and RDMA devices"),
         (facts.interfaces.len(), INTERFACES, "network interfaces"),
+        (facts.parts.cards.len(), INTERFACES, "network cards"),
+        (facts.parts.modules.len(), INTERFACES, "modules of ports"),
     ];
     let (found, most, what) = parts.into_iter().find(|(found, most, _)| found > most)?;
     Some(format!("it tells of {found} {what}, and at most {most} are taken"))

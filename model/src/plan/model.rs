@@ -50,6 +50,9 @@ pub struct Plan {
     pub hosts: Vec<Host>,
     /// Named groups: host names in the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// In which rack and slot hosts are, by their names: `rack12/u07`. Hosts of which nothing is said are not in it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, String>,
     /// What is known of switches and cables; `None` where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,

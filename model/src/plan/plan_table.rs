@@ -158,6 +158,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         pods: hosts.pods,
         hosts: hosts.list,
         groups: hosts.groups,
+        places: hosts.places,
         topology: hosts.topology,
         localise,
         preflight: preflight::read(&top),

@@ -1,13 +1,16 @@
 //! What else is not the same on both sides: the hosts' configuration, and what the plans say of the tests.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
 use crate::{
-    analysis::{history::Run, settings},
+    analysis::{
+        history::{Run, Stay, Stays, Swap, fitted},
+        settings,
+    },
     preflight::{self, Change},
 };
 
@@ -59,13 +62,31 @@ pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> Configuration 
     };
     let tests = before_last.tests.iter().filter_map(|(test, before)| Some((test, before, after_last.tests.get(test)?)));
     Configuration {
-        hosts: preflight::between(&before_last.hosts, &after_last.hosts),
+        hosts: between(&before_last.hosts, &after_last.hosts),
         tests: tests.flat_map(|(test, before, after)| different(test, before, after)).collect(),
-        within: [
-            preflight::between(&before_first.hosts, &before_last.hosts),
-            preflight::between(&after_first.hosts, &after_last.hosts),
-        ],
+        within: [between(&before_first.hosts, &before_last.hosts), between(&after_first.hosts, &after_last.hosts)],
     }
+}
+
+/// What changed between two looks at a cluster: parts that were replaced first, then facts.
+fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
+    let mut stays = Stays::default();
+    for (place, look) in [before, after].into_iter().enumerate() {
+        look.iter().for_each(|(host, facts)| stays.run(place, host, &Arc::new(fitted(facts))));
+    }
+    let replaced = stays.swaps().into_iter().map(|Swap { old, new, from, to }| {
+        let elsewhere = |id: String, stay: Option<Stay>, when: &str| match stay {
+            Some(stay) => format!("{id}, {when}: {} of {}", stay.name, stay.host),
+            None => id,
+        };
+        Change {
+            fact: format!("{} {}", new.name, new.id.0.word()),
+            before: Some(elsewhere(old.id.1, to, "after")),
+            after: Some(elsewhere(new.id.1, from, "before")),
+            hosts: vec![new.host],
+        }
+    });
+    replaced.chain(preflight::between(before, after)).collect()
 }
 
 pub(super) fn different(
@@ -87,6 +108,27 @@ pub(super) fn different(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cards_that_two_hosts_exchanged_are_told_with_where_they_were() {
+        use railgauge_wire::facts::{Card, Label};
+        let hosts = |serials: [&str; 3]| {
+            let of = |(host, serial): (&str, &str)| {
+                let label = Label { serial: Some(serial.to_owned()), ..Label::default() };
+                let mut facts = HostFacts::default();
+                facts.parts.cards =
+                    vec![Card { pci: "0000:18:00.0".into(), devices: vec!["mlx5_0".into()], label, ..Card::default() }];
+                (host.to_owned(), facts)
+            };
+            ["a", "b", "c"].into_iter().zip(serials).map(of).collect::<BTreeMap<_, _>>()
+        };
+        let found = between(&hosts(["MT1", "MT2", "MT3"]), &hosts(["MT2", "MT1", "MT3"]));
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].fact.as_str(), found[0].hosts[0].as_str()), ("NIC mlx5_0 serial number", "a"));
+        assert_eq!(found[0].before.as_deref(), Some("MT1, after: NIC mlx5_0 of b"));
+        assert_eq!(found[0].after.as_deref(), Some("MT2, before: NIC mlx5_0 of b"));
+        assert_eq!(between(&hosts(["MT1", "MT1", "MT3"]), &hosts(["MT1", "MT9", "MT3"])), []);
+    }
 
     #[test]
     fn settings_are_compared_key_by_key() {

@@ -7,6 +7,8 @@
 //! | `head` | the beginning of a journal: what the run is, its hosts and its cases |
 //! | `subject` | what a case measures: equal subjects of two runs are compared |
 //! | `read_all` | many runs read at the same time |
+//! | `slots` | which part is in which slot of a host |
+//! | `stays` | how long it was there, and what was replaced |
 //! | `originals` | copies of a run are told from other runs |
 //! | `causes` | changes at the same time become one line: what they have in common |
 //!
@@ -20,6 +22,8 @@ mod names;
 mod originals;
 mod places;
 mod read_all;
+mod slots;
+mod stays;
 mod subject;
 
 use std::{
@@ -46,6 +50,8 @@ pub use names::{numbers, shape};
 use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories};
 pub use read_all::read_all;
+pub use slots::{By, Fitted, PartKind, Slot, fitted};
+pub use stays::{Stay, Stays, Swap};
 pub use subject::{Subject, cell_words};
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm

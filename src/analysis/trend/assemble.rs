@@ -1,6 +1,9 @@
 //! Makes series of nights of the runs that were collected.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
@@ -19,7 +22,7 @@ use super::{
     presence::{Presence, Standing},
     unread,
 };
-use crate::analysis::history::Subject;
+use crate::analysis::history::{Stays, Subject, Swap};
 
 /// Later runs of the same night with a value that answer one without.
 const ANSWERS: usize = 3;
@@ -75,6 +78,12 @@ pub(super) struct Everything {
     pub places: Vec<Place>,
     pub edits: Vec<Edit>,
     pub epochs: Vec<Epoch>,
+    /// Parts that took the place of others.
+    pub swaps: Vec<Swap>,
+    /// Devices at both ends of each subject.
+    pub through: HashMap<usize, [Arc<str>; 2]>,
+    /// Night of each run, in the order of time.
+    pub days: Vec<i64>,
     /// Nights with a run, in order.
     pub nights: Vec<i64>,
     /// Runs that were read as far as their cases, and nights of them.
@@ -257,7 +266,9 @@ impl History {
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
         let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
-        let mut nights = order.days;
+        let swaps = swaps(&order);
+        let days = order.days;
+        let mut nights = days.clone();
         nights.dedup();
         Everything {
             subjects,
@@ -265,6 +276,9 @@ impl History {
             places,
             edits: epochs.2,
             epochs: epochs.0,
+            swaps,
+            through: self.through,
+            days,
             nights,
             runs,
             groups: self.groups,
@@ -382,6 +396,15 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
         of_day.insert(day, walk.epoch());
     }
     (walk.finish(), of_day, edits)
+}
+
+/// Which parts took the place of others.
+fn swaps(order: &Order<'_>) -> Vec<Swap> {
+    let mut stays = Stays::default();
+    for place in 0..order.runs.len() {
+        order.at(place).slots.iter().for_each(|(host, slots)| stays.run(place, host, slots));
+    }
+    stays.swaps()
 }
 
 /// What the number of each thing is, turned round.

@@ -7,7 +7,10 @@ use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
 use super::calendar::date;
-use crate::preflight;
+use crate::{
+    analysis::history::{Fitted, fitted},
+    preflight,
+};
 
 /// Something that was changed on purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,14 +45,24 @@ pub(super) fn idle(declared: &[(i64, String)], nights: &[i64]) -> Vec<String> {
 /// Software of a host by name. Shared: it is the same for most nights.
 pub(super) type Software = std::sync::Arc<Vec<(String, String)>>;
 
-/// Keeps one copy of equal software.
+/// The slots of a host with what is in them. Shared, as software.
+pub(super) type Slots = std::sync::Arc<Vec<Fitted>>;
+
+/// Keeps one copy of equal software and of equal slots.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(HashMap<Vec<(String, String)>, Software>);
+pub(super) struct Shelf {
+    software: HashMap<Vec<(String, String)>, Software>,
+    slots: HashMap<Vec<Fitted>, Slots>,
+}
 
 impl Shelf {
     pub(super) fn software(&mut self, facts: &HostFacts) -> Software {
         let list = preflight::software(facts);
-        self.0.entry(list).or_insert_with_key(|list| Software::new(list.clone())).clone()
+        self.software.entry(list).or_insert_with_key(|list| Software::new(list.clone())).clone()
+    }
+
+    pub(super) fn slots(&mut self, facts: &HostFacts) -> Slots {
+        self.slots.entry(fitted(facts)).or_insert_with_key(|list| Slots::new(list.clone())).clone()
     }
 }
 

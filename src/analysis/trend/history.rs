@@ -12,7 +12,7 @@ use railgauge_wire::{facts::HostFacts, terms::Metric};
 use sha2::{Digest, Sha256};
 
 use super::{
-    epochs::{Shelf, Software},
+    epochs::{Shelf, Slots, Software},
     last::Reported,
     parts::{self, Groups, Part, sign},
 };
@@ -53,6 +53,8 @@ pub(super) struct Past {
     /// Cases in which wrong bytes arrived.
     pub corrupt: usize,
     pub software: BTreeMap<String, Software>,
+    /// What is in the slots of the hosts that answered.
+    pub slots: BTreeMap<String, Slots>,
 }
 
 /// A plan file as it was at some time.
@@ -82,6 +84,8 @@ pub struct History {
     pub(super) rotating: HashSet<usize>,
     /// What each plan says.
     pub(super) said: HashMap<usize, PlanVersion>,
+    /// Devices at both ends of each subject, as its last run had them.
+    pub(super) through: HashMap<usize, [Arc<str>; 2]>,
     pub(super) past: Vec<Past>,
     shelf: Shelf,
     pub(super) groups: BTreeMap<String, Vec<String>>,
@@ -152,13 +156,14 @@ impl History {
 
     fn past(&mut self, run: &Run, plan: usize, planned: Option<Vec<usize>>) {
         let software = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.software(facts))).collect();
+        let slots = run.hosts.iter().map(|(host, facts)| (host.clone(), self.shelf.slots(facts))).collect();
         let (directory, version) = (path_text(&run.path), run.version.clone());
         let corrupt: HashSet<u64> =
             run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
         let corrupt = corrupt.len();
         let valued = planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok());
         let (path, started) = (run.path.clone(), run.started);
-        self.past.push(Past { path, directory, started, version, plan, planned, valued, corrupt, software });
+        self.past.push(Past { path, directory, started, version, plan, planned, valued, corrupt, software, slots });
     }
 
     /// Adds a run.
@@ -198,6 +203,7 @@ impl History {
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
                 continue;
             };
+            self.through.insert(subject, reading.devices.clone());
             let metric = reading.metric;
             let value = reading.value.as_ref().ok().map(|value| sign(metric) * value.ln());
             if let Some(known) = usize::try_from(reading.case).ok().and_then(|case| pairs.get(case)) {
@@ -295,6 +301,8 @@ fn identity_of_plan(run: &Run) -> String {
     }
     let mut plan = run.plan.clone();
     (plan.seed, plan.rotate) = (0, Some(0));
+    // Where hosts are says nothing of what is measured.
+    plan.places.clear();
     // A plan that was read from a journal can be written again; if not, the file tells it from others.
     let text = serde_json::to_vec(&plan).unwrap_or_else(|_| run.plan_hash.clone().into_bytes());
     hex::encode(Sha256::digest(&text))

@@ -20,6 +20,7 @@ use super::{
     parts::sign,
     presence::Standing,
     reason, replaced,
+    swapped::{self, Replaced},
 };
 use crate::analysis::history::{Cause, EVERY, Labels, Moved};
 
@@ -151,7 +152,7 @@ pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, 
 }
 
 /// Alerts grouped by what they have in common: those that last first, then the latest.
-pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change> {
+pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Replaced]) -> Vec<Change> {
     // All series of a place are one, whatever hardware, settings and name of its test it had.
     let mut labels = Labels::default();
     let mut place_of: Vec<usize> = vec![0; series.len()];
@@ -197,6 +198,10 @@ pub(super) fn changes(everything: &Everything, series: &[Series]) -> Vec<Change>
         if explained > 0 {
             change.sentence += &format!("; it explains {explained} more series");
         }
+    }
+    for change in &mut changes {
+        change.parts = swapped::beside(everything, replaced, &change.members, series);
+        change.parts.iter().for_each(|words| change.sentence += &format!("; {words}"));
     }
     changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
@@ -263,6 +268,7 @@ fn change(
         series: counts,
         effects: effects.collect(),
         epochs: everything.epochs.iter().filter(near).map(|epoch| format!("{}: {}", epoch.date, epoch.what)).collect(),
+        parts: Vec::new(),
         sentence: String::new(),
         members,
     };

@@ -18,6 +18,7 @@
 //! | `fellows` | links that were bad, or bad on some nights, from their first night on |
 //! | `joint` | nights on which several series are low at once |
 //! | `replaced` | what became of changes whose series ended |
+//! | `swapped` | parts that took the place of others, and where they were before |
 //! | `totals` | what several changes of one series come to |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
@@ -42,6 +43,7 @@ mod presence;
 mod reason;
 mod replaced;
 mod sum;
+mod swapped;
 mod totals;
 mod unread;
 
@@ -56,6 +58,7 @@ pub use epochs::Epoch;
 pub use history::History;
 pub use last::Reported;
 pub use replaced::{How, Taken};
+pub use swapped::{Before, Replaced, Since, Slow};
 pub use totals::Total;
 
 /// Version of the document.
@@ -277,6 +280,9 @@ pub struct Change {
     pub effects: Vec<(Metric, f64)>,
     /// What was changed on purpose at about the same time.
     pub epochs: Vec<String>,
+    /// Parts that half of its series pass, or more, and that were replaced when it came or went, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<String>,
     /// It in a sentence.
     pub sentence: String,
     /// Position of the series and of the alert in it, the largest change first.
@@ -341,6 +347,9 @@ pub struct Trend {
     pub totals: Vec<Total>,
     /// What was changed on purpose.
     pub epochs: Vec<Epoch>,
+    /// Parts that took the place of others, in the order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<Replaced>,
     /// Series-years that were watched: false alerts are counted by them.
     pub series_years: f64,
     /// Every series, in the order in which they began.
@@ -353,7 +362,9 @@ pub struct Trend {
 /// A statistic refuses what was collected, which is a mistake of ours.
 pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let everything = history.finish(options);
-    let series = judge::watch_all(&everything, options)?;
-    let changes = judge::changes(&everything, &series);
-    Ok(sum::sum(everything, series, changes, options))
+    let mut series = judge::watch_all(&everything, options)?;
+    let replaced = swapped::replaced(&everything, &series);
+    swapped::follow(&everything, &replaced, &mut series);
+    let changes = judge::changes(&everything, &series, &replaced);
+    Ok(sum::sum(everything, series, (changes, replaced), options))
 }

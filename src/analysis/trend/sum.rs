@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Change, Missing, Options, Series, State, Trend, VERSION, Watched, Way,
+    Change, Missing, Options, Replaced, Series, State, Trend, VERSION, Watched, Way,
     assemble::{Collected, Everything},
     calendar, date, epochs,
     parts::Part,
@@ -32,7 +32,12 @@ pub(super) struct Found {
 }
 
 /// The whole document.
-pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Change>, options: &Options) -> Trend {
+pub(super) fn sum(
+    everything: Everything,
+    series: Vec<Series>,
+    (changes, replaced): (Vec<Change>, Vec<Replaced>),
+    options: &Options,
+) -> Trend {
     let missing = missing(&everything, &series);
     let number_of = |what: &dyn Fn(&Series) -> bool| series.iter().filter(|series| what(series)).count();
     // A pair of a plan that rotates is measured now and then: its hosts and NICs are watched in its place.
@@ -94,6 +99,7 @@ pub(super) fn sum(everything: Everything, series: Vec<Series>, changes: Vec<Chan
         totals: totals::totals(&series),
         changes,
         epochs: everything.epochs,
+        replaced,
         series_years: nights_watched as f64 / 365.25,
         series,
     }

@@ -39,6 +39,8 @@ pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
 pub use whole::NAME as RUN;
 
+use std::collections::BTreeMap;
+
 use railgauge_model::plan::model::{Subset, Test};
 use railgauge_wire::{failure::Failure, terms::Metric};
 use serde::{Deserialize, Serialize};
@@ -231,6 +233,9 @@ pub struct Verdicts {
     /// To what of its plan the run was limited; absent where it was run whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
+    /// In which rack and slot the plan says that its hosts are, by their names; absent where it says nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub places: BTreeMap<String, String>,
     /// Drivers of RDMA devices that cases used, measured or not, and that have never been run by railgauge's authors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers_never_run: Vec<NeverRun>,
@@ -329,6 +334,7 @@ pub fn verdicts(
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
         subset: journal.plan.subset.clone(),
+        places: journal.plan.places.clone(),
         drivers_never_run: proven::never_run(journal, results),
         sums: None,
     }

@@ -21,7 +21,20 @@ const VERSION_FILES: &[&str] = &["fw_ver", "hw_rev", "version", "versions.txt", 
 /// Keys of documents whose texts are names of hosts, and so is every text below them.
 const HOSTS: &[&str] = &["address", "dst_host", "groups", "host", "hostname", "hosts", "peer", "src_host"];
 /// Names of files whose whole text tells a device apart.
-const IDENTITIES: &[&str] = &["ifalias", "node_desc", "phys_port_id", "phys_switch_id", "serial", "serial_number"];
+const IDENTITIES: &[&str] = &[
+    "board_serial",
+    "chassis_serial",
+    "ifalias",
+    "node_desc",
+    "phys_port_id",
+    "phys_switch_id",
+    "product_serial",
+    "product_uuid",
+    "serial",
+    "serial_number",
+];
+/// Keys of documents whose whole text tells a part apart, or says where a host stands.
+const SECRETS: &[&str] = &["place", "serial"];
 
 /// Puts placeholders into texts and documents.
 #[derive(Debug)]
@@ -134,7 +147,10 @@ impl Anonymiser {
                     // Groups of hosts have names of their own, and lists of hosts below them.
                     let host = host || (place.host && value.is_array() && name != "devices" && name != "tcp");
                     let version = place.version || VERSIONS.contains(&name.as_str());
-                    self.below(&mut value, Place { version, host, ..place });
+                    match &mut value {
+                        Value::String(text) if SECRETS.contains(&name.as_str()) => *text = self.table.identity(text),
+                        value => self.below(value, Place { version, host, ..place }),
+                    }
                     (self.unnamed(&name), value)
                 });
                 *fields = renamed.collect();

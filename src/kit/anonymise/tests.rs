@@ -146,6 +146,42 @@ fn serial_numbers_go() {
 }
 
 #[test]
+fn serial_numbers_and_places_in_documents_go_and_stay_the_same_everywhere() {
+    let mut to = anonymiser();
+    let facts = || {
+        serde_json::json!({
+            "parts": {
+                "machine": { "vendor": "Maker", "serial": "J1234567" },
+                "cards": [{ "pci": "0000:18:00.0", "label": { "part_number": "P1", "serial": "MT2326XZ0DQ8" } }],
+                "modules": [{ "interface": "eth0", "form": "QSFP28", "label": { "serial": "MT2326XZ0DQ8" } }],
+            },
+            "gpus": [{ "serial": "1654323021232", "part_number": "900-2G520" }],
+            "hosts": [{ "name": "gpu01", "place": "rack12/u07" }],
+        })
+    };
+    // Records, of which single words are kept, are treated alike.
+    let (mut one, mut other) = (facts(), facts());
+    to.document(&mut one);
+    to.texts(&mut other);
+    for found in [one, other] {
+        let text = found.to_string();
+        for secret in ["J1234567", "MT2326XZ0DQ8", "1654323021232", "rack12"] {
+            assert!(!text.contains(secret), "{secret} in {text}");
+        }
+        let parts = &found["parts"];
+        assert_eq!(parts["cards"][0]["label"]["serial"], parts["modules"][0]["label"]["serial"]);
+        assert_ne!(parts["cards"][0]["label"]["serial"], parts["machine"]["serial"]);
+        assert_eq!(
+            (&parts["cards"][0]["label"]["part_number"], &found["gpus"][0]["part_number"]),
+            (&"P1".into(), &"900-2G520".into())
+        );
+    }
+    let tree = "hosts/gpu01/tree/sys/class/dmi/id/product_serial".to_owned();
+    let items = to.items(Items::from([(tree, Item::File(b"J1234567\n".to_vec()))]), || Ok(())).unwrap();
+    assert!(items.into_values().all(|item| item != Item::File(b"J1234567\n".to_vec())));
+}
+
+#[test]
 fn devices_named_by_their_guid_and_addresses_behind_a_word_are_replaced() {
     let mut to = anonymiser();
     let device = to.text("rocex506b4b1100c21a2e iwx506b4b1100c21a2e ibx506b4b1100c21a2e");

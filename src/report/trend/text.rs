@@ -30,6 +30,7 @@ fn write(out: &mut String, view: &TrendView, page: &Path, colour: bool) -> std::
     aligned(out, "values missing", &view.missing, &[0, 1, 2, 3], SHOWN)?;
     aligned(out, "to be repeated at once", &view.repeats, &[0, 1, 2], SHOWN)?;
     aligned(out, "in doubt", &view.doubts, &[0, 1, 2], SHOWN)?;
+    aligned(out, "parts replaced", &view.parts, &[0, 1], SHOWN)?;
     aligned(out, "changed on purpose", &view.epochs, &[0, 1, 2], SHOWN)?;
     aligned(out, "series", &view.kinds, &[0, 1, 2, 3, 4, 5, 6, 7], SHOWN)?;
     writeln!(out, "{} {}", mark(view.status, colour), view.sentence)?;

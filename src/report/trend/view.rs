@@ -66,6 +66,10 @@ pub struct TrendView {
     pub doubts: Table,
     /// How many of these are not listed.
     pub more_doubts: usize,
+    /// Parts that took the place of others, the latest first.
+    pub parts: Table,
+    /// How many of these are not listed.
+    pub more_parts: usize,
     /// What was changed on purpose.
     pub epochs: Table,
     /// Series by test, metric and size.
@@ -156,6 +160,8 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
         repeats: repeats(trend),
         doubts: doubts(trend),
         more_doubts: (trend.unanswered + trend.stopped + trend.suspicious + trend.too_noisy).saturating_sub(ROWS),
+        parts: parts(trend),
+        more_parts: trend.replaced.len().saturating_sub(ROWS),
         epochs: epochs(trend),
         kinds: kinds(trend),
         unreadable: Table {
@@ -391,6 +397,12 @@ fn noise(series: &Series) -> String {
     };
     let all = words::percent(all);
     format!("too noisy to tell: nights spread by {all} %{few}; half the rate would not be seen")
+}
+
+fn parts(trend: &Trend) -> Table {
+    let columns = vec![text_column("since"), text_column("what"), text_column("where")];
+    let row = |one: &crate::analysis::trend::Replaced| vec![one.date.clone(), one.words(), one.host.clone()];
+    Table { columns, rows: trend.replaced.iter().rev().take(ROWS).map(row).collect() }
 }
 
 fn epochs(trend: &Trend) -> Table {

@@ -75,6 +75,10 @@ pub struct Distances {
 pub struct HostView {
     /// Name in the plan.
     pub name: String,
+    /// In which rack and slot it is, as the plan says; empty where it does not.
+    pub place: String,
+    /// Serial number of the machine; empty where it is not known.
+    pub serial: String,
     /// Why it was lost; empty if it was not.
     pub lost: String,
     /// What to do about that; empty where nothing is known.
@@ -247,6 +251,8 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let lost = journal.lost.get(name);
     let blank = HostView {
         name: name.to_owned(),
+        place: journal.plan.places.get(name).cloned().unwrap_or_default(),
+        serial: String::new(),
         lost: lost.map(|failure| of_host(name, failure)).unwrap_or_default(),
         help: lost.and_then(|failure| failure.remedy.as_deref()).map_or_else(String::new, help),
         system: String::new(),
@@ -260,6 +266,7 @@ fn view(journal: &Journal, name: &str) -> HostView {
     HostView {
         system: join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())]),
         machine: machine(facts),
+        serial: facts.parts.machine.serial.clone().unwrap_or_default(),
         devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).chain(copied).collect(),
         clock: wall.map_or_else(String::new, |offset| {
             // What is not known is rounded up: no clock is known to ± 0.0 ms.

@@ -20,6 +20,13 @@ pub struct Gpu {
     pub cuda_device: Option<u32>,
     /// Unique id, `GPU-…`.
     pub uuid: Option<String>,
+    /// Serial number of its board; several GPUs of one board have the same. `None` where the driver does not say, as for most
+    /// that are sold for workstations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// Part number of its board.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_number: Option<String>,
     /// Name of the product.
     pub name: Option<String>,
     /// Driver version.

@@ -5,6 +5,7 @@
 mod gpu;
 mod machine;
 mod network;
+mod parts;
 mod pci;
 mod rdma;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 pub use gpu::{Gpu, GpuDistance, MemoryFaults, POWER_CAP};
 pub use machine::{Cpu, HugePages, IpcLock, Load, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Pause};
+pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
 pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort};
 
@@ -115,6 +117,9 @@ pub struct HostFacts {
     pub xids: Option<Vec<Xid>>,
     /// Network interfaces, in the order of their names.
     pub interfaces: Vec<Interface>,
+    /// What is written on its parts.
+    #[serde(skip_serializing_if = "Parts::is_empty")]
+    pub parts: Parts,
     /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
     pub libraries: BTreeMap<String, String>,
     /// What could not be read, and why.

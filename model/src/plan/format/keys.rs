@@ -100,6 +100,8 @@ pub enum Shape {
     Frequencies,
     /// Names and hostlists.
     Groups,
+    /// A path, or hostlists and places.
+    Places,
     /// A list of pairs of host names.
     Pairs,
     /// Two group names.
@@ -156,6 +158,7 @@ impl Shape {
             Self::Versions => "a table of names and versions".into(),
             Self::Frequencies => "a table of names and frequencies such as \"10/s\"".into(),
             Self::Groups => "a table of group names and hostlists".into(),
+            Self::Places => "a path, or a table of hostlists and places".into(),
             Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
             Self::Rails => "\"aligned\", \"crossed\", or a list of rails such as [0, 2]".into(),
@@ -188,6 +191,7 @@ impl Shape {
             Self::Versions => "{ mlx5_core = \"28.43.1014\" }".into(),
             Self::Frequencies => "{ symbol_error = \"10/s\" }".into(),
             Self::Groups => "{ rack1 = \"gpu[001-016]\" }".into(),
+            Self::Places => "{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }".into(),
             Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
             Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
             Self::Rails | Self::RailList => "[0, 2]".into(),
@@ -216,6 +220,7 @@ impl Shape {
             Self::TwoGroups => pair() && all(),
             Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
             Self::Environment | Self::Versions | Self::Frequencies | Self::Groups | Self::Matrix => values(),
+            Self::Places => value.is_str() || values(),
             Self::Table(_) => value.is_table(),
         }
     }

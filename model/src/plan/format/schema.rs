@@ -87,6 +87,10 @@ fn shape(of: Shape) -> Value {
             json!({ "type": "object", "additionalProperties": one })
         }
         Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),
+        Shape::Places => {
+            let places = json!({ "type": "object", "additionalProperties": text() });
+            json!({ "oneOf": [text(), places] })
+        }
         Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed"] }, shape(Shape::RailList)] }),
         Shape::RailList => {
             let rail = json!({ "type": "integer", "minimum": 0, "maximum": LAST_RAIL });

@@ -39,7 +39,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
                         break;
                     }
                 } else if !hosts.excluded.contains(&member) && hosts.sound {
-                    stranger(table.book, hosts, &member, &words);
+                    stranger(table.book, hosts, &member, words.span.clone());
                     break;
                 }
             }

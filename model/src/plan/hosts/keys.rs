@@ -29,6 +29,14 @@ pub static HOSTS: Section = Section {
             "Named groups of hosts: `rack1 = \"gpu[001-016]\"`. A group cannot be called like a host.",
         ),
         key(
+            "places",
+            Shape::Places,
+            Preset::Words("not known"),
+            "In which rack and slot each host is: a table such as `{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }`, with one place for all \
+             hosts of an entry or as many as there are hosts; or a file with a line `host,rack,slot` for each. Reports and \
+             verdicts.json tell it; nothing depends on it.",
+        ),
+        key(
             "devices",
             Shape::Texts,
             Preset::Words("found by the agent: every active port"),

@@ -5,6 +5,7 @@ mod file;
 mod group;
 mod keys;
 mod kubectl;
+mod places;
 mod slurm;
 mod special;
 
@@ -36,6 +37,8 @@ pub struct Hosts {
     pub position: HashMap<String, usize>,
     /// The pods it wants in place of names.
     pub pods: Option<Pods>,
+    /// In which rack and slot hosts are, by their names.
+    pub places: BTreeMap<String, String>,
     /// What is known of the switches; its own table says it.
     pub topology: Option<Topology>,
     /// Names that were excluded.
@@ -101,6 +104,7 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
     group::read(table, &mut hosts);
     slurm::switches(table, launch, &mut hosts);
     special::read(table, &mut hosts, launch);
+    hosts.places = places::read(table, &hosts);
     hosts
 }
 
@@ -145,7 +149,7 @@ fn exclude(table: &Table<'_>, hosts: &mut Hosts) {
         let Some(names) = list(table, &words) else { continue };
         for name in names {
             if !known.contains(&name) && hosts.sound {
-                stranger(table.book, hosts, &name, &words);
+                stranger(table.book, hosts, &name, words.span.clone());
                 break;
             }
             hosts.excluded.insert(name);
@@ -155,13 +159,13 @@ fn exclude(table: &Table<'_>, hosts: &mut Hosts) {
 }
 
 /// Says that a name is no host of the plan.
-fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, words: &Words) {
+fn stranger(book: &Book<'_>, hosts: &Hosts, name: &str, span: Range<usize>) {
     let groups = hosts.groups.keys().map(String::as_str);
     let help = match book.nearest_host(name, hosts.list.iter().map(|host| host.name.as_str()).chain(groups)) {
         Some(near) => format!("did you mean {near}?"),
         None => "add it to `names` in [hosts], or leave it out here".into(),
     };
-    book.add(Mistake::at(words.span.clone(), format!("the plan has no host {name}")).help(help));
+    book.add(Mistake::at(span, format!("the plan has no host {name}")).help(help));
 }
 
 impl Hosts {
@@ -174,6 +178,7 @@ impl Hosts {
         self.narrowed = !gone.is_empty();
         self.excluded.extend(gone.into_iter().map(|host| host.name));
         self.list = kept;
+        self.places.retain(|name, _| chosen.contains(name.as_str()));
         self.position = self.list.iter().enumerate().map(|(index, host)| (host.name.clone(), index)).collect();
         for members in self.groups.values_mut() {
             members.retain(|name| chosen.contains(name.as_str()));
@@ -234,7 +239,7 @@ impl Hosts {
                 } else if self.position.contains_key(&name) {
                     sound &= take(&[name], &words.span);
                 } else if self.sound && !self.excluded.contains(&name) {
-                    stranger(book, self, &name, words);
+                    stranger(book, self, &name, words.span.clone());
                     sound = false;
                     break;
                 }

@@ -90,6 +90,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         },
         hosts: devices.iter().enumerate().map(|(index, &devices)| host(index, devices)).collect(),
         groups: BTreeMap::new(),
+        places: BTreeMap::new(),
         topology: None,
         tests: vec![test(pattern, rails, devices.len())],
     }

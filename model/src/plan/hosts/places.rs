@@ -1,0 +1,231 @@
+//! `places` of `[hosts]`: in which rack and slot each host is. In the plan as hostlists and places, both folded, or in a file with
+//! a line `host,rack,slot` for each host.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    ops::Range,
+    path::PathBuf,
+};
+
+use super::{Hosts, stranger};
+use crate::{
+    border::text::has_printable_lines,
+    plan::{
+        count::count,
+        grammar::hostlist::{expand, fold},
+        mistakes::{Mistake, Place},
+        read::{At, Table, Words, file},
+    },
+};
+
+/// Longest name of a rack or a slot in bytes: what a label holds.
+const LONGEST: usize = 64;
+/// What stands between rack and slot.
+const BETWEEN: char = '/';
+
+/// Where the hosts are, by their names: `rack12/u07`. Hosts of which nothing is said are not in it.
+pub(super) fn read(table: &Table<'_>, hosts: &Hosts) -> BTreeMap<String, String> {
+    let Some(raw) = table.raw("places") else { return BTreeMap::new() };
+    match raw.value.as_table() {
+        Some(entries) => {
+            let mut said: HashMap<String, (String, Range<usize>)> = HashMap::new();
+            for (name, value) in entries {
+                let Some(words) = Words::new(table.book, value.get_ref(), value.span()) else { continue };
+                let Some(names) = hosts_of(table, hosts, name.get_ref(), name.span()) else { continue };
+                let Some(places) = places(table, &words, names.len()) else { continue };
+                for (host, place) in names.into_iter().zip(places) {
+                    if let Some((_, first)) = said.get(&host) {
+                        let mistake = Mistake::at(name.span(), format!("the place of {host} is given twice"));
+                        table.book.add(mistake.also(first.clone(), "first here").help("give every host one place"));
+                        break;
+                    }
+                    said.insert(host, (place, name.span()));
+                }
+            }
+            of_plan(hosts, said.into_iter().map(|(host, (place, _))| (host, place)))
+        }
+        None => match table.path("places") {
+            Some(path) => {
+                let found = of_plan(hosts, from_file(table, &path).into_iter());
+                lacking(table, hosts, &found, path.span);
+                found
+            }
+            None => BTreeMap::new(),
+        },
+    }
+}
+
+/// Says which hosts a file says nothing of: a name may be misspelt there.
+fn lacking(table: &Table<'_>, hosts: &Hosts, found: &BTreeMap<String, String>, span: Range<usize>) {
+    let names = hosts.list.iter().map(|host| host.name.as_str());
+    let lacking: Vec<&str> = names.filter(|name| !found.contains_key(*name)).collect();
+    if !lacking.is_empty() {
+        let message = format!("the file of places says nothing of {}", count(lacking.len(), "host"));
+        let help = format!("their places are not known: {}", fold(lacking));
+        table.book.note(Mistake::at(span, message).help(help));
+    }
+}
+
+/// Those of hosts that take part.
+fn of_plan(hosts: &Hosts, all: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
+    all.filter(|(host, _)| hosts.position.contains_key(host)).collect()
+}
+
+/// The hosts that the name of an entry stands for: a group, or a hostlist. `None` after saying what is wrong with it.
+fn hosts_of(table: &Table<'_>, hosts: &Hosts, name: &str, span: Range<usize>) -> Option<Vec<String>> {
+    if let Some(members) = hosts.groups.get(name) {
+        return Some(members.clone());
+    }
+    let names = match expand(name) {
+        Ok(names) => names,
+        Err(wrong) => {
+            table.book.add(Mistake::at(span, wrong.message).help(wrong.help));
+            return None;
+        }
+    };
+    if !table.book.afford(names.len(), &span) {
+        return None;
+    }
+    let known = |host: &String| hosts.position.contains_key(host) || hosts.excluded.contains(host);
+    if let Some(host) = names.iter().find(|host| !known(host)).filter(|_| hosts.sound) {
+        stranger(table.book, hosts, host, span);
+        return None;
+    }
+    Some(names)
+}
+
+/// The places of so many hosts: one for all of them, or as many as there are. `None` after saying what is wrong.
+fn places(table: &Table<'_>, words: &Words, hosts: usize) -> Option<Vec<String>> {
+    let (rack, slot) = words.text.split_once(BETWEEN).unwrap_or((&words.text, ""));
+    let mut parts = Vec::new();
+    for part in [rack, slot] {
+        let expanded = if part.contains('[') { expand(part) } else { Ok(vec![part.trim().to_owned()]) };
+        match expanded {
+            Ok(list) if list.len() == 1 || list.len() == hosts => parts.push(list),
+            Ok(list) => {
+                let message = format!("\"{part}\" stands for {} and these are {hosts} hosts", list.len());
+                let help = "give one place for all of them, or a range with as many as there are hosts";
+                table.book.add(Mistake::at(words.span.clone(), message).help(help));
+                return None;
+            }
+            Err(wrong) => {
+                table.book.add(Mistake::at(words.span.clone(), wrong.message).help(wrong.help));
+                return None;
+            }
+        }
+    }
+    let of = |part: usize, at: usize| parts[part].get(at).or(parts[part].first()).map_or("", String::as_str);
+    let mut made = Vec::with_capacity(hosts);
+    for at in 0..hosts {
+        match place(of(0, at), of(1, at)) {
+            Ok(place) => made.push(place),
+            Err(why) => {
+                table.book.add(
+                    Mistake::at(words.span.clone(), why.to_string()).help("for example \"rack12/u07\", or \"rack12\""),
+                );
+                return None;
+            }
+        }
+    }
+    Some(made)
+}
+
+/// Why a rack and a slot are no place.
+#[derive(Debug, thiserror::Error)]
+enum NotAPlace {
+    #[error("the rack has no name")]
+    Nameless,
+    #[error("the name of a {0} is longer than {LONGEST} bytes")]
+    Long(&'static str),
+    #[error("the name of a {0} has a character that none has")]
+    Character(&'static str),
+}
+
+/// Rack and slot as one text.
+fn place(rack: &str, slot: &str) -> Result<String, NotAPlace> {
+    for (part, what) in [(rack, "rack"), (slot, "slot")] {
+        if part.len() > LONGEST {
+            return Err(NotAPlace::Long(what));
+        }
+        if !has_printable_lines(part) || part.contains([BETWEEN, '\n', '\t']) {
+            return Err(NotAPlace::Character(what));
+        }
+    }
+    match (rack.is_empty(), slot.is_empty()) {
+        (true, _) => Err(NotAPlace::Nameless),
+        (false, true) => Ok(rack.to_owned()),
+        (false, false) => Ok(format!("{rack}{BETWEEN}{slot}")),
+    }
+}
+
+/// Places of a file with a line `host,rack,slot` for each host; `#` begins a comment, and the slot may be left out. A file of a
+/// whole site has hosts that the plan has not.
+fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
+    let book = table.book;
+    let text = match file::read(&path.value) {
+        Ok(text) => text,
+        Err(fault) => {
+            let mistake = Mistake::at(path.span.clone(), format!("the file of places {fault}"));
+            book.add(mistake.help("a relative path is relative to the plan's directory"));
+            return Vec::new();
+        }
+    };
+    // Named as the plan names it, beside the plan.
+    let shown = book.text.get(path.span.start + 1..path.span.end.saturating_sub(1)).unwrap_or_default().to_owned();
+    let source = book.source(shown, text.clone());
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut first: HashMap<String, Range<usize>> = HashMap::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        // Spreadsheets put a byte order mark before all.
+        let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+        let content = line.split('#').next().unwrap_or_default();
+        let row = content.trim_matches(blank);
+        let at = start + (content.len() - content.trim_start_matches(blank).len());
+        let at = at..at + row.len();
+        start += line.len();
+        // The line that names the columns may be there.
+        if row.is_empty() || (found.is_empty() && row.replace(' ', "").eq_ignore_ascii_case("host,rack,slot")) {
+            continue;
+        }
+        let wrong = |message: String| {
+            let help = "each line is host,rack,slot, such as gpu001,rack12,u07; the slot may be left out";
+            book.add(Mistake::in_source(source, at.clone(), message).help(help));
+        };
+        let cells: Vec<&str> = row.split(',').map(str::trim).collect();
+        let (host, rack, slot) = match cells.as_slice() {
+            [host, rack] => (*host, *rack, ""),
+            [host, rack, slot] => (*host, *rack, *slot),
+            _ => {
+                wrong(format!("this line has {} columns, and 2 or 3 are expected", cells.len()));
+                continue;
+            }
+        };
+        // A list of hosts has commas of its own; one host is a list of one.
+        match expand(host).as_deref() {
+            Ok([only]) if only == host => {}
+            _ => {
+                wrong("the first column is not the name of a host".to_owned());
+                continue;
+            }
+        }
+        if cells.iter().any(|cell| cell.contains('"')) {
+            wrong("quotes are not read here".to_owned());
+            continue;
+        }
+        match place(rack, slot) {
+            Ok(place) => {
+                if let Some(earlier) = first.insert(host.to_owned(), at.clone()) {
+                    let mut mistake =
+                        Mistake::in_source(source, at.clone(), format!("the place of {host} is given twice"));
+                    mistake.also.push((Place { source, span: earlier.into() }, "first here".into()));
+                    book.add(mistake.help("give every host one place"));
+                    continue;
+                }
+                found.push((host.to_owned(), place));
+            }
+            Err(why) => wrong(why.to_string()),
+        }
+    }
+    found
+}

@@ -1,0 +1,225 @@
+//! Which part is in which slot of a host. A part is known by its serial number, and where that is not known by an id that stays
+//! with it.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::facts::{HostFacts, Sriov, serial_number};
+use serde::Serialize;
+
+/// What kind of part a slot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartKind {
+    /// The machine as a whole: a host's name was given to another one.
+    Machine,
+    /// Its main board.
+    Board,
+    /// A network card.
+    Card,
+    /// A GPU.
+    Gpu,
+    /// Optics, or the end of a cable.
+    Module,
+}
+
+impl PartKind {
+    /// In words, with the name of the slot behind it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Board => "main board",
+            Self::Card => "NIC",
+            Self::Gpu => "GPU",
+            Self::Module => "cable or optics of",
+        }
+    }
+}
+
+/// By what a part is known, the most telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// Its serial number.
+    Serial,
+    /// The UUID of a GPU.
+    Uuid,
+    /// The GUID of an RDMA device: it stays with the card unless somebody gives it another one.
+    NodeGuid,
+}
+
+impl By {
+    /// In words.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Serial => "serial number",
+            Self::Uuid => "UUID",
+            Self::NodeGuid => "node GUID",
+        }
+    }
+}
+
+/// A place of a host that a part is in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// Kind of its part.
+    pub kind: PartKind,
+    /// Where: a PCI address without the function, or a network interface; empty where a host has one only.
+    pub at: String,
+}
+
+/// A slot with what is in it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fitted {
+    /// The slot.
+    pub slot: Slot,
+    /// Devices and interfaces that it carries, by which records name the ends of links.
+    pub carries: Vec<String>,
+    /// What it is known by.
+    pub ids: BTreeMap<By, String>,
+}
+
+impl Fitted {
+    /// The slot in words: `NIC mlx5_0`, `main board`.
+    pub fn name(&self) -> String {
+        let of = match self.slot.kind {
+            PartKind::Machine | PartKind::Board => return self.slot.kind.word().to_owned(),
+            PartKind::Card | PartKind::Module if !self.carries.is_empty() => self.carries[0].as_str(),
+            _ => self.slot.at.as_str(),
+        };
+        format!("{} {of}", self.slot.kind.word())
+    }
+
+    fn new(kind: PartKind, at: &str, carries: Vec<String>) -> Self {
+        Self { slot: Slot { kind, at: at.to_owned() }, carries, ids: BTreeMap::new() }
+    }
+
+    /// Notes what it is known by, unless that is a placeholder.
+    fn known(mut self, by: By, text: Option<&str>) -> Self {
+        self.ids.extend(text.and_then(serial_number).map(|text| (by, text.to_owned())));
+        self
+    }
+}
+
+/// The slots of a host in which something is known, in their order.
+pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
+    let parts = &facts.parts;
+    let mut all = vec![
+        Fitted::new(PartKind::Machine, "", Vec::new()).known(By::Serial, parts.machine.serial.as_deref()),
+        Fitted::new(PartKind::Board, "", Vec::new()).known(By::Serial, parts.board.serial.as_deref()),
+    ];
+    all.extend(cards(facts).into_values());
+    all.extend(facts.gpus.iter().filter_map(|gpu| {
+        // Without an address it is not known which one it is: numbers move when a GPU is lost.
+        let slot = Fitted::new(PartKind::Gpu, gpu.pci.as_deref()?, Vec::new());
+        Some(slot.known(By::Serial, gpu.serial.as_deref()).known(By::Uuid, gpu.uuid.as_deref()))
+    }));
+    all.extend(parts.modules.iter().map(|module| {
+        let interface = &module.interface;
+        let on = |device: &&railgauge_wire::facts::RdmaDevice| {
+            device.ports.iter().any(|port| port.netdev.as_ref() == Some(interface))
+        };
+        let mut carries = vec![interface.clone()];
+        carries.extend(facts.rdma.iter().filter(on).map(|device| device.name.clone()));
+        Fitted::new(PartKind::Module, interface, carries).known(By::Serial, module.label.serial.as_deref())
+    }));
+    all.retain(|fitted| !fitted.ids.is_empty());
+    all.sort();
+    all
+}
+
+/// Network cards by their place. The functions of one card are one part.
+fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
+    let place = |address: &str| address.rsplit_once('.').map_or(address, |(place, _)| place).to_owned();
+    let mut cards: BTreeMap<String, Fitted> = BTreeMap::new();
+    for device in facts.rdma.iter().filter(|device| !device.software) {
+        // A virtual function has the GUID that somebody gave it.
+        if device.function.sriov == Some(Sriov::Virtual) {
+            continue;
+        }
+        // Without an address each device is a place of its own.
+        let at = device.pci.as_deref().map_or_else(|| device.name.clone(), place);
+        let card = cards.remove(&at).unwrap_or_else(|| Fitted::new(PartKind::Card, &at, Vec::new()));
+        let mut card = if card.ids.is_empty() { card.known(By::NodeGuid, device.guid.as_deref()) } else { card };
+        card.carries.push(device.name.clone());
+        card.carries.extend(device.ports.iter().filter_map(|port| port.netdev.clone()));
+        cards.insert(at, card);
+    }
+    for known in &facts.parts.cards {
+        let at = place(&known.pci);
+        // Facts that were recorded without addresses name the devices all the same.
+        let named = || known.devices.iter().find(|device| cards.contains_key(device.as_str())).cloned();
+        let at = if cards.contains_key(&at) { at } else { named().unwrap_or(at) };
+        let card = cards.remove(&at).unwrap_or_else(|| Fitted::new(PartKind::Card, &at, Vec::new()));
+        let mut card = card.known(By::Serial, known.label.serial.as_deref());
+        let more = known.devices.iter().chain(&known.interfaces).filter(|name| !card.carries.contains(name));
+        let more: Vec<String> = more.cloned().collect();
+        card.carries.extend(more);
+        cards.insert(at, card);
+    }
+    cards
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::facts::{Card, Gpu, Label, Module, RdmaDevice};
+
+    use super::*;
+
+    fn serial(text: &str) -> Label {
+        Label { serial: Some(text.into()), ..Label::default() }
+    }
+
+    #[test]
+    fn functions_of_a_card_are_one_part_with_all_their_names() {
+        let device = |name: &str, pci: &str, guid: &str| RdmaDevice {
+            name: name.into(),
+            pci: Some(pci.into()),
+            guid: Some(guid.into()),
+            ..RdmaDevice::default()
+        };
+        let mut facts = HostFacts {
+            rdma: vec![
+                device("mlx5_0", "0000:18:00.0", "0002:c903:00fe:8a11"),
+                device("mlx5_1", "0000:18:00.1", "0002:c903:00fe:8a12"),
+            ],
+            ..HostFacts::default()
+        };
+        let card = |facts: &HostFacts| {
+            let [card] = fitted(facts).try_into().unwrap();
+            card
+        };
+        let found: Fitted = card(&facts);
+        assert_eq!((found.name().as_str(), found.slot.at.as_str()), ("NIC mlx5_0", "0000:18:00"));
+        assert_eq!(found.ids, [(By::NodeGuid, "0002:c903:00fe:8a11".to_owned())].into());
+        let known = Card {
+            pci: "0000:18:00.0".into(),
+            interfaces: vec!["eth0".into()],
+            label: serial("S1"),
+            ..Card::default()
+        };
+        facts.parts.cards = vec![known];
+        let found: Fitted = card(&facts);
+        assert_eq!(found.carries, ["mlx5_0", "mlx5_1", "eth0"]);
+        assert_eq!(found.ids.first_key_value(), Some((&By::Serial, &"S1".to_owned())));
+    }
+
+    #[test]
+    fn what_is_emulated_virtual_or_a_placeholder_is_no_part() {
+        let device = |software| RdmaDevice {
+            name: "x".into(),
+            software,
+            guid: Some("0000:0000:0000:0000".into()),
+            ..RdmaDevice::default()
+        };
+        let mut virtual_one = device(false);
+        virtual_one.guid = Some("0002:c903:00fe:8a11".into());
+        let mut soft = virtual_one.clone();
+        (virtual_one.function.sriov, soft.software) = (Some(Sriov::Virtual), true);
+        let gpu = Gpu { index: 0, uuid: Some("GPU-1".into()), ..Gpu::default() };
+        let mut facts =
+            HostFacts { rdma: vec![device(false), virtual_one, soft], gpus: vec![gpu], ..HostFacts::default() };
+        facts.parts.board = serial("Default string");
+        facts.parts.modules = vec![Module { interface: "eth0".into(), label: serial("0000"), ..Module::default() }];
+        assert_eq!(fitted(&facts), []);
+    }
+}

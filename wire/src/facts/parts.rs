@@ -1,0 +1,192 @@
+//! Which parts a host is made of, by what their makers wrote on them.
+//!
+//! A serial number tells a part from all others of its kind, wherever it is built in. Machines keep theirs for root; what could
+//! not be read is not known.
+
+use serde::{Deserialize, Serialize};
+
+/// What stands where a serial number should be and is none: what makers leave in firmware that nobody filled in, in lower case.
+const PLACEHOLDERS: &[&str] = &[
+    "0123456789",
+    "123456789",
+    "1234567890",
+    "0123456789abcdef",
+    "base board serial number",
+    "baseboard serial number",
+    "chassis serial number",
+    "default",
+    "default string",
+    "empty",
+    "fill by oem",
+    "filled by oem",
+    "invalid",
+    "n.a.",
+    "n/a",
+    "na",
+    "no serial",
+    "none",
+    "not applicable",
+    "not available",
+    "not defined",
+    "not present",
+    "not provided",
+    "not set",
+    "not specified",
+    "null",
+    "o.e.m.",
+    "oem",
+    "s/n",
+    "serial",
+    "serial number",
+    "sn",
+    "system serial number",
+    "tbd",
+    "to be filled by o.e.m",
+    "to be filled by o.e.m.",
+    "to be filled by oem",
+    "unknown",
+    "unspecified",
+];
+
+/// Longest serial number in bytes: a field of vital product data holds no more (PCI Local Bus Specification 3.0, appendix I).
+pub const LONGEST_SERIAL: usize = 255;
+
+/// A serial number without the blanks around it; `None` for what is no serial number: nothing, one character over and over, what
+/// firmware says that nobody filled in, and text that cannot be printed.
+pub fn serial_number(text: &str) -> Option<&str> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    let mut characters = text.chars().filter(|c| c.is_alphanumeric());
+    let first = characters.next()?;
+    let is_one = characters.all(|c| c == first);
+    let printable = text.len() <= LONGEST_SERIAL && text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+    let is_placeholder = PLACEHOLDERS.contains(&text.to_ascii_lowercase().as_str());
+    (printable && !is_one && !is_placeholder).then_some(text)
+}
+
+/// What is written on a part.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Label {
+    /// Who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vendor: Option<String>,
+    /// Part number: what to order as a spare.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part_number: Option<String>,
+    /// Serial number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+}
+
+impl Label {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// A network card.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Card {
+    /// PCI address of its first function.
+    pub pci: String,
+    /// Name of the product, as the card says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// RDMA devices on it.
+    pub devices: Vec<String>,
+    /// Network interfaces on it.
+    pub interfaces: Vec<String>,
+    /// What is written on it (vital product data).
+    pub label: Label,
+}
+
+/// A pluggable module of a port: optics, or the end of a cable.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Module {
+    /// Network interface of the port.
+    pub interface: String,
+    /// Its form, such as `QSFP28` (SFF-8024).
+    pub form: String,
+    /// What is written in its memory.
+    pub label: Label,
+}
+
+/// The parts of a host whose labels could be read. GPUs have theirs in [`Gpu`](super::Gpu).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Parts {
+    /// The machine as it was sold (SMBIOS, type 1).
+    #[serde(skip_serializing_if = "Label::is_empty")]
+    pub machine: Label,
+    /// Its main board (SMBIOS, type 2).
+    #[serde(skip_serializing_if = "Label::is_empty")]
+    pub board: Label,
+    /// Its chassis (SMBIOS, type 3).
+    #[serde(skip_serializing_if = "Label::is_empty")]
+    pub chassis: Label,
+    /// Network cards, in the order of their PCI addresses.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cards: Vec<Card>,
+    /// Modules, in the order of their interfaces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<Module>,
+}
+
+impl Parts {
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_no_serial_numbers() {
+        for none in [
+            "",
+            " ",
+            "0",
+            "00000000",
+            "0000-0000",
+            "XXXXXXXX",
+            "None",
+            "N/A",
+            "To Be Filled By O.E.M.",
+            "Default string",
+            "  to be filled by o.e.m. ",
+            "Not Specified",
+            "System Serial Number",
+            "0123456789",
+            "....",
+            "\u{fffd}\u{fffd}x1",
+            "a\u{1b}[2J1",
+            "Ünïcode1",
+            "----",
+            "\0\0\0",
+        ] {
+            assert_eq!(serial_number(none), None, "{none:?}");
+        }
+        assert_eq!(serial_number(&"a1".repeat(128)), None);
+        for (text, serial) in [
+            (" MT2126X01234\n", "MT2126X01234"),
+            ("00A1\0\0", "00A1"),
+            ("S1 2", "S1 2"),
+            ("1654323021232", "1654323021232"),
+        ] {
+            assert_eq!(serial_number(text), Some(serial));
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_written() {
+        assert_eq!(serde_json::to_string(&Parts::default()).unwrap(), "{}");
+        let read: Parts = serde_json::from_str("{\"board\":{\"serial\":\"B1\"}}").unwrap();
+        assert_eq!(read.board.serial.as_deref(), Some("B1"));
+    }
+}
