@@ -165,7 +165,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let all_stalls = traffic::stalls(&traffic.parts);
     let left = stalls::assign(&traffic, &all_stalls, &index, (&mut outages, &mut breaks));
     let stalls = stalls::unexplained(&traffic, &left, &all_stalls, &ports, ways.as_ref());
-    let flows = rates::flows(&traffic, &all_stalls, &index);
+    let mut flows = rates::flows(&traffic, &all_stalls, &index);
     outages.sort_by_key(|outage| std::cmp::Reverse(outage.length));
     breaks.sort_by_key(|one| std::cmp::Reverse(one.hidden.breaks));
     let lower = ports.iter().zip(0..).flat_map(|(port, place)| {
@@ -181,7 +181,11 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let counters = tables::counters(&ports, &soak.limits);
     let (gauges, port_gauges) = tables::gauges(&ports);
     let lasted = span::total(&traffic.times);
-    let coverage = coverage::of_ports(&traffic, &ports, lasted);
+    let mut coverage = coverage::of_ports(&traffic, &ports, lasted);
+    if traffic.parts.is_empty() {
+        // Of what never began no flow and no port is to be listed.
+        (flows, coverage) = Default::default();
+    }
     let (pauses, holes) = (span::between(&traffic.times, HOLE), coverage::holes(&ports));
     let counts = Counts {
         parts: traffic.parts.len(),

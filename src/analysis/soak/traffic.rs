@@ -135,6 +135,7 @@ fn names(host: &str, device: &str, facts: Option<&HostFacts>) -> Vec<PortName> {
     let is_rdma = |wanted: &str| facts.is_some_and(|facts| facts.rdma.iter().any(|rdma| rdma.name == wanted));
     let (rdma, port) = numbered.filter(|(device, _)| is_rdma(device)).unwrap_or((device, 1));
     let mut found = vec![name(rdma, port)];
+    found.extend(numbered.map(|(device, port)| name(device, port)));
     let Some(facts) = facts else { return found };
     let ports = || facts.rdma.iter().flat_map(|rdma| rdma.ports.iter().map(move |port| (rdma, port)));
     if is_rdma(rdma) {

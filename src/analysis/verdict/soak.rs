@@ -34,9 +34,9 @@ pub(super) fn judge(soak: &Soak, found: &Soaking) -> Vec<Verdict> {
             Tally::default(),
         )];
     }
-    let mut verdicts = vec![length(soak, found), watched(soak, found), outages(soak, found)];
-    verdicts.extend(found.limits.iter().map(|limit| of_limit(limit)));
-    verdicts.push(bytes(soak, found));
+    let mut verdicts = vec![length(soak, found), watched(found), outages(found)];
+    verdicts.extend(found.limits.iter().map(of_limit));
+    verdicts.push(bytes(found));
     verdicts
 }
 
@@ -61,7 +61,7 @@ fn length(soak: &Soak, found: &Soaking) -> Verdict {
     verdict("for", format!("traffic lasts {}", lasting(found.demanded)), &count(all, "flow"), status, reason, tally)
 }
 
-fn watched(_: &Soak, found: &Soaking) -> Verdict {
+fn watched(found: &Soaking) -> Verdict {
     let all = found.coverage.len();
     let few = found.coverage.iter().take_while(|port| port.percent < WATCHED_PERCENT).count();
     let mut reason = Reason::default();
@@ -146,7 +146,7 @@ fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> (Status, SoakEvent) {
 }
 
 /// Lengths are judged and not counts: a job survives a hundred outages that are shorter than its time limit, and no longer one.
-fn outages(_: &Soak, found: &Soaking) -> Verdict {
+fn outages(found: &Soaking) -> Verdict {
     let longest = found.longest_outage;
     let mut events: Vec<(Status, SoakEvent)> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
     events.extend(found.stalls.iter().map(|stall| of_stall(stall, longest)));
@@ -246,7 +246,7 @@ fn of_limit(limit: &Limit) -> Verdict {
     verdict(&format!("limits.{counter}"), demand, &count(*ports, "port"), status, Reason::new(ground), tally)
 }
 
-fn bytes(_: &Soak, found: &Soaking) -> Verdict {
+fn bytes(found: &Soaking) -> Verdict {
     let flows = &found.flows;
     let sum = |of: fn(&FlowRate) -> u64| flows.iter().fold(0_u64, |sum, flow| sum.saturating_add(of(flow)));
     let with = |of: fn(&FlowRate) -> bool| flows.iter().filter(|flow| of(flow)).collect::<Vec<_>>();

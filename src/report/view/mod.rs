@@ -75,7 +75,6 @@ pub struct View {
     /// The switches between the hosts; `None` where the plan knows none.
     pub switches: Option<SwitchesView>,
     /// The soak; `None` where the plan has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<SoakView>,
     /// The tests.
     pub tests: Vec<TestView>,

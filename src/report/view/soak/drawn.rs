@@ -49,7 +49,8 @@ pub(super) fn timeline(found: &Soaking) -> (Option<Figure>, usize) {
     let mut places: BTreeMap<&str, (Nanoseconds, Vec<Band>)> = BTreeMap::new();
     let mut add = |place, weight: Nanoseconds, band| {
         let (sum, bands) = places.entry(place).or_default();
-        (*sum, ()) = (sum.saturating_add(weight), bands.push(band));
+        *sum = sum.saturating_add(weight);
+        bands.push(band);
     };
     for outage in &found.outages {
         add(&*outage.name, outage.length, band(&outage.span(), "t-down", "down for"));
