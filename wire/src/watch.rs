@@ -102,7 +102,7 @@ pub struct CounterRow {
     /// This reading.
     pub until: Nanoseconds,
     /// Rises, by the names that [`crate::message::Answer::Counters`] has; what did not rise is left out, and so are counters of single
-    /// queues ([`of_one_queue`]) and those that were reset.
+    /// queues ([`of_one_queue`]) and those that were reset. The first row of either kind has every counter that there is.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
     /// Largest rise per second of any reading that was joined into this row; empty for a single reading.

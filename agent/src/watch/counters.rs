@@ -35,6 +35,8 @@ pub(super) struct Series {
     saturated: BTreeSet<String>,
     /// Readings that are no counts, for the next row.
     gauges: BTreeMap<String, f64>,
+    /// Whether a row has told which counters there are.
+    told: bool,
 }
 
 impl Series {
@@ -48,7 +50,11 @@ impl Series {
         self.saturated.retain(|name| values.get(name).is_none_or(|value| is_largest(name, *value)));
         let (from, before) = self.last.replace((at, values))?;
         let (_, after) = self.last.as_ref()?;
-        let counted = rises(&before, after);
+        let mut counted = rises(&before, after);
+        // That a counter is there and did not rise is not the same as that there is none: the first row has them all.
+        if std::mem::replace(&mut self.told, true) {
+            counted.retain(|_, rise| *rise > 0);
+        }
         Some(CounterRow { from, until: at, counted, gauges: std::mem::take(&mut self.gauges), ..CounterRow::default() })
     }
 
@@ -70,11 +76,11 @@ impl Series {
     }
 }
 
-/// What rose between two readings.
+/// Rises between two readings, and 0 of what stood still.
 fn rises(before: &Values, after: &Values) -> Values {
     let rise = |(name, now): (&String, &u64)| {
         let rise = since(name, *before.get(name)?, *now)?;
-        (rise > 0 && !of_one_queue(name)).then(|| (name.clone(), rise))
+        (!of_one_queue(name)).then(|| (name.clone(), rise))
     };
     after.iter().filter_map(rise).collect()
 }

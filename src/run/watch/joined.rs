@@ -86,7 +86,8 @@ fn one_of_kind(rows: Vec<CounterRow>) -> Option<CounterRow> {
 fn with_peaks(mut row: CounterRow) -> CounterRow {
     let seconds = row.until.saturating_sub(row.from).seconds();
     if row.peaks.is_empty() && seconds > 0.0 {
-        row.peaks = row.counted.iter().map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect();
+        let rose = row.counted.iter().filter(|(_, rise)| **rise > 0);
+        row.peaks = rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect();
     }
     row
 }

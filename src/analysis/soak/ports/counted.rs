@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use railgauge_wire::{unit::Nanoseconds, watch::CounterRow};
+use railgauge_wire::{
+    unit::Nanoseconds,
+    watch::{CounterRow, STATISTICS},
+};
 use serde::Serialize;
 
 use crate::analysis::soak::families::{Family, family};
@@ -78,7 +81,9 @@ pub(super) fn take(
             (counted.most_per_second, counted.most_at) = (rate, row.until);
         }
     }
-    for (name, value) in row.gauges.iter().filter(|(_, value)| value.is_finite()) {
+    // The mark of a row of drivers' statistics is no reading.
+    let readings = row.gauges.iter().filter(|(name, value)| *name != STATISTICS && value.is_finite());
+    for (name, value) in readings {
         let range = gauges.entry(name.clone()).or_insert(Range { low: *value, high: *value });
         (range.low, range.high) = (range.low.min(*value), range.high.max(*value));
     }
