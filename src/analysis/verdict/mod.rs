@@ -50,6 +50,7 @@ use super::{
     results::{self, CaseResult, State},
     row::Row,
     switches::{Switches, switches},
+    together::{self, VictimOfIncast},
 };
 use crate::preflight::Holding;
 
@@ -212,6 +213,9 @@ pub struct Verdicts {
     /// What is known of the switches between the hosts, and which of their links were loaded; absent where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
+    /// Flows that were measured alone and beside an incast.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub victims: Vec<VictimOfIncast>,
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
@@ -311,6 +315,7 @@ pub fn verdicts(
         troubles,
         localisation,
         switches,
+        victims: together::victims(results),
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
         subset: journal.plan.subset.clone(),

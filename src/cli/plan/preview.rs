@@ -8,7 +8,7 @@ use std::{
 use railgauge_model::{
     plan::{
         Plan,
-        model::{AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, Test},
+        model::{AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -379,6 +379,11 @@ fn at_once(pattern: &AtOnce, hosts: usize) -> String {
         AtOnce::AllToAll => format!("each of {hosts} hosts to every other at once"),
         AtOnce::Ring => format!("a ring of {hosts} hosts at once"),
         AtOnce::Permutation(rounds) => format!("each of {hosts} hosts to another at once{}", draws(rounds)),
+        AtOnce::Victim(Victim { flow, to, draws: times }) => {
+            let flow = flow.as_ref().map_or_else(|| "a flow".to_owned(), |(from, to)| format!("{from} to {to}"));
+            let to = to.as_deref().unwrap_or("one");
+            format!("{flow} alone, then beside {} to {to}{}", count(hosts.saturating_sub(3), "host"), draws(times))
+        }
         AtOnce::Bisection(Cut::Drawn(rounds)) => format!("two halves of {hosts} hosts at once{}", draws(rounds)),
         AtOnce::Bisection(Cut::Groups(one, other)) => format!("hosts of {one} with hosts of {other} at once"),
     }

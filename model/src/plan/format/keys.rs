@@ -104,6 +104,8 @@ pub enum Shape {
     Pairs,
     /// Two group names.
     TwoGroups,
+    /// Two hosts.
+    TwoHosts,
     /// `"aligned"`, `"crossed"`, or a list of rails.
     Rails,
     /// A list of rails.
@@ -158,6 +160,7 @@ impl Shape {
             Self::Groups => "a table of group names and hostlists".into(),
             Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
+            Self::TwoHosts => "a list of two hosts".into(),
             Self::Rails => "\"aligned\", \"crossed\", or a list of rails such as [0, 2]".into(),
             Self::RailList => "a list of rails such as [0, 2]".into(),
             Self::Quantity => "a number with a unit such as \"90 Gb/s\" or \"5us\"".into(),
@@ -190,6 +193,7 @@ impl Shape {
             Self::Groups => "{ rack1 = \"gpu[001-016]\" }".into(),
             Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
             Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
+            Self::TwoHosts => "[\"gpu001\", \"gpu002\"]".into(),
             Self::Rails | Self::RailList => "[0, 2]".into(),
             Self::Quantity => "\"90 Gb/s\"".into(),
             Self::Percent(..) => "\"5%\"".into(),
@@ -213,7 +217,7 @@ impl Shape {
             Self::Wholes(..) => value.is_integer() || all(),
             Self::Sizes => value.is_str() || value.is_integer() || all(),
             Self::Hosts | Self::Command | Self::Rails | Self::Words(_) => value.is_str() || all(),
-            Self::TwoGroups => pair() && all(),
+            Self::TwoGroups | Self::TwoHosts => pair() && all(),
             Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
             Self::Environment | Self::Versions | Self::Frequencies | Self::Groups | Self::Matrix => values(),
             Self::Table(_) => value.is_table(),

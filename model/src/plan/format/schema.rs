@@ -77,7 +77,7 @@ fn shape(of: Shape) -> Value {
         Shape::Window => json!({ "oneOf": [text(), section(&WINDOW)] }),
         Shape::Hosts | Shape::Command => json!({ "oneOf": [text(), list(text())] }),
         Shape::Texts => list(text()),
-        Shape::TwoGroups => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
+        Shape::TwoGroups | Shape::TwoHosts => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
         Shape::Pairs => list(json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 })),
         Shape::Environment | Shape::Versions => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })

@@ -58,6 +58,7 @@ declare! {
     map,
     tails,
     together,
+    victims,
     flapping,
     ranks,
     counters,
