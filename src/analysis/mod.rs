@@ -9,6 +9,7 @@
 mod banner;
 pub mod baseline;
 mod ceiling;
+pub mod collisions;
 pub mod compare;
 pub mod copies;
 pub mod environments;

@@ -70,6 +70,7 @@ const STATS: &[&str] = &[
     "robust",
     "multiple",
     "bisect",
+    "collide",
     "changepoint",
     "compare",
     "localise",

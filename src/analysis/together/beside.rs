@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{Loss, cell, ends, victims::rates};
 use crate::analysis::{
     results::{CaseResult, State},
-    words::{count, number, size},
+    words::{count, short, size},
 };
 
 /// Ports named for one kind of counter.
@@ -209,18 +209,20 @@ impl VictimOfIncast {
         let Self { flow, into, incast, incast_flows, .. } = self;
         let beside = format!("{} into {incast}", count(*incast_flows, "flow"));
         let rates = match (self.alone_gbps, self.beside_gbps) {
-            (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s beside it", number(alone), number(with)),
+            (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s beside it", short(alone), short(with)),
             _ => String::new(),
         };
-        let interval = self.interval_percent.map_or_else(String::new, |(low, high)| {
-            format!(" ({} to {} %)", number(low), number(high))
-        });
+        let interval =
+            self.interval_percent.map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", short(low), short(high)));
         match (self.answer, self.loss_percent) {
             (Answer::Lost, Some(loss)) => {
-                format!("{into} lost {} %{interval} of {flow} though it shares no port with {incast}, beside {beside}{rates}", number(loss))
+                format!(
+                    "{into} lost {} %{interval} of {flow} beside {beside} though it shares no port with {incast}{rates}",
+                    short(loss)
+                )
             }
             (Answer::NoLoss, Some(loss)) => {
-                format!("{flow} lost nothing beside {beside}: {} %{interval} is within the noise{rates}", number(loss))
+                format!("{flow} lost nothing beside {beside}: {} %{interval} is within the noise{rates}", short(loss))
             }
             _ => format!("whether {flow} lost something beside {beside} is not known: {}{rates}", self.why_unknown),
         }

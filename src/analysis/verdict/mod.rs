@@ -42,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     banner,
+    collisions::{Collisions, collisions},
     compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
@@ -216,6 +217,9 @@ pub struct Verdicts {
     /// Flows that were measured alone and beside an incast.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub victims: Vec<VictimOfIncast>,
+    /// Which low flows share a path with others, for tests with several numbers of queue pairs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collisions: Vec<Collisions>,
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
@@ -316,6 +320,7 @@ pub fn verdicts(
         localisation,
         switches,
         victims: together::victims(results),
+        collisions: collisions(&journal.plan.tests, results, rows),
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
         subset: journal.plan.subset.clone(),

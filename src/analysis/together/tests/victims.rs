@@ -89,7 +89,7 @@ fn a_loss_is_told_with_both_figures_and_judged() {
     let (low, high) = victim.interval_percent.unwrap();
     assert!(low > 27.0 && high < 33.0, "{victim:?}");
     assert_eq!((&*victim.into, &*victim.incast, victim.incast_flows), ("h1:0", "h2", 3));
-    assert!(victim.words().contains("h1:0 lost 3") && victim.words().contains("shares no port with h2"), "{}", victim.words());
+    assert!(victim.words().contains("h1:0 lost 30.0 %") && victim.words().contains("shares no port with h2"), "{}", victim.words());
     let of = |verdicts: &Verdicts| verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap().status;
     assert_eq!(of(&verdicts), Status::Fail);
     assert_eq!(of(&told(&at(50)).1), Status::Pass);

@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
+        collisions::Collisions,
         frame::{self, Frame, Mark, Spread},
         journal::Journal,
         outliers::{OfTest, Outliers, Part},
@@ -59,6 +60,7 @@ declare! {
     tails,
     together,
     victims,
+    collisions,
     flapping,
     ranks,
     counters,
@@ -140,6 +142,8 @@ struct Data<'a> {
     results: Vec<&'a CaseResult<'a>>,
     /// Rows of the sum over a round, by case; empty unless flows run at once.
     totals: HashMap<u64, &'a Row>,
+    /// What became of its flows with several numbers of queue pairs.
+    collisions: Option<&'a Collisions>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
     /// What stands out in this test.
@@ -226,6 +230,7 @@ pub(super) fn tests(
     rows: &[Row],
     frame: &Frame,
     outliers: &Outliers<'_>,
+    found: &[Collisions],
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
     let spreads = frame::spreads(frame, &variants.marks)?;
@@ -238,6 +243,7 @@ pub(super) fn tests(
             test,
             results: results.iter().filter(|result| result.case.test == test.name).collect(),
             totals: of_metric(Metric::TotalBandwidth),
+            collisions: found.iter().find(|found| found.test == test.name),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
             out,
