@@ -18,6 +18,7 @@ pub mod frame;
 pub mod history;
 pub mod journal;
 pub mod localise;
+pub mod nics;
 pub mod outliers;
 pub(crate) mod overrides;
 pub mod percentile;

@@ -3,9 +3,9 @@
 //! The model: m paths, each with the rate of one NIC port; every queue pair is hashed on one of them; rates are max-min fair among queue
 //! pairs, and a flow has one NIC port at either end. A slow path has a share of its rate, and so has a flow's own slow cable.
 
+use railgauge_stats::collide::{Class, Collisions, FlowRates, collisions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use railgauge_stats::collide::{Class, Collisions, FlowRates, collisions};
 
 /// A fabric and what is wrong with it.
 #[derive(Debug, Clone)]
@@ -21,7 +21,8 @@ struct Fabric {
     uneven: f64,
 }
 
-const HEALTHY: Fabric = Fabric { paths: 16, slow_paths: Vec::new(), slow_cables: Vec::new(), noise: 0.01, uneven: 0.05 };
+const HEALTHY: Fabric =
+    Fabric { paths: 16, slow_paths: Vec::new(), slow_cables: Vec::new(), noise: 0.01, uneven: 0.05 };
 
 /// One pass of flows with one number of queue pairs: their rates, and the paths of each.
 fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<(f64, Vec<usize>)> {
@@ -41,7 +42,8 @@ fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<
             load[paths[flow][pair]] += weights[flow][pair];
             load[fabric.paths + flow] += weights[flow][pair];
         }
-        let step = (0..free.len()).filter(|at| load[*at] > 0.0).map(|at| free[at] / load[at]).fold(f64::INFINITY, f64::min);
+        let step =
+            (0..free.len()).filter(|at| load[*at] > 0.0).map(|at| free[at] / load[at]).fold(f64::INFINITY, f64::min);
         for (at, free) in free.iter_mut().enumerate() {
             *free -= step * load[at];
         }
@@ -111,7 +113,10 @@ fn score(fabric: &Fabric, (flows, draws, most): (usize, usize, usize), tests: u6
                     .collect::<Vec<_>>(),
             );
             passes.push(
-                few.iter().zip(&many).map(|(few, many)| FlowRates { fewest: Some(few.0), most: Some(many.0) }).collect::<Vec<_>>(),
+                few.iter()
+                    .zip(&many)
+                    .map(|(few, many)| FlowRates { fewest: Some(few.0), most: Some(many.0) })
+                    .collect::<Vec<_>>(),
             );
         }
         let found: Collisions = collisions(&passes, Some(1.0)).unwrap();
@@ -159,7 +164,8 @@ fn collisions_of_a_healthy_fabric_are_told() {
     for (paths, flows, noise, least) in
         [(8, 8, 0.01, 0.98), (16, 16, 0.01, 0.98), (32, 16, 0.01, 0.98), (16, 16, 0.03, 0.6), (64, 64, 0.01, 0.7)]
     {
-        let score = score(&Fabric { paths, noise, ..HEALTHY }, (flows, DRAWS, MOST), if flows > 16 { 40 } else { TESTS });
+        let score =
+            score(&Fabric { paths, noise, ..HEALTHY }, (flows, DRAWS, MOST), if flows > 16 { 40 } else { TESTS });
         told(&format!("healthy, {paths} paths, {flows} flows, noise {noise}"), &score);
         assert!(score.recall() > least && score.precision() >= 1.0, "{paths} {noise}: {score:?}");
     }

@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use railgauge_model::plan::{
     Plan,
-    model::{AtOnce, Cut, Victim, HostKeys, Launcher, Limit, Pattern, Rails},
+    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails, Victim},
     parse,
 };
 use railgauge_wire::{
@@ -307,6 +307,7 @@ fn a_victim_is_read_with_its_keys() {
     assert!(refused("hosts = [\"a[1-4]\"]").contains("needs 5 hosts"));
     let read = text("").replace("\"write\"", "\"read\"");
     assert!(parse("plan.toml", &read, Path::new("")).unwrap_err().to_string().contains("reads"));
+    assert!(refused("rails = \"each\"").contains("aligned rails"));
     let elsewhere = text("victim = [\"a1\", \"a2\"]").replace("pattern = \"victim\"", "pattern = \"incast\"");
     assert!(parse("plan.toml", &elsewhere, Path::new("")).unwrap_err().to_string().contains("does not apply"));
 }

@@ -510,6 +510,8 @@ pub enum Rails {
     Aligned,
     /// Every rail with every rail of the peer, one NIC once per round.
     Crossed,
+    /// Rail i with rail i, one rail after the other.
+    Each,
     /// Only these rails, aligned.
     Only(Vec<u32>),
 }

@@ -44,14 +44,11 @@ pub(super) fn halves(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
 
 /// A flow alone, then beside all other hosts sending to one that is none of its ends: two rounds for each draw. What is not
 /// given is drawn: ends and target are the first hosts of a drawn order that are left.
-pub(super) fn victims(
-    hosts: &[u32],
-    (flow, to): (Option<Pair>, Option<u32>),
-    draws: u32,
-    seed: u64,
-) -> Vec<Vec<Pair>> {
+pub(super) fn victims(hosts: &[u32], (flow, to): (Option<Pair>, Option<u32>), draws: u32, seed: u64) -> Vec<Vec<Pair>> {
     let rounds = drawn(hosts, draws, seed).filter_map(|order| {
-        let free = |taken: &[Option<u32>]| order.iter().copied().filter(|host| !taken.contains(&Some(*host))).collect::<Vec<_>>();
+        let free = |taken: &[Option<u32>]| {
+            order.iter().copied().filter(|host| !taken.contains(&Some(*host))).collect::<Vec<_>>()
+        };
         let (from, into) = match flow {
             Some(flow) => flow,
             None => *free(&[to]).first_chunk().map(|[from, into]| (*from, *into)).as_ref()?,

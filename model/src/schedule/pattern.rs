@@ -175,7 +175,11 @@ pub(super) fn rounds(
         Pattern::AtOnce(AtOnce::Victim(Victim { flow, to, draws })) => {
             let flow = flow.as_ref().map(|(from, to)| Ok((member(from)?, member(to)?))).transpose()?;
             if hosts.len() < Victim::HOSTS {
-                return none(format!("{} hosts take part, and a victim beside an incast needs {}", hosts.len(), Victim::HOSTS));
+                return none(format!(
+                    "{} hosts take part, and a victim beside an incast needs {}",
+                    hosts.len(),
+                    Victim::HOSTS
+                ));
             }
             at_once::victims(&hosts, (flow, named(to)?), *draws, draw.seed(*draws))
         }

@@ -62,7 +62,9 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
         .filter(|row| row.test == test.name && row.metric == Metric::Bandwidth)
         .filter_map(|row| Some((row.case, row.ceiling?)))
         .collect();
-    let used = || results.iter().filter(|result| result.case.cell.size == size && [fewest, most].contains(&result.case.cell.qps));
+    let used = || {
+        results.iter().filter(|result| result.case.cell.size == size && [fewest, most].contains(&result.case.cell.qps))
+    };
     // Shares only where all flows have one: a rate beside a share is no comparison.
     let shares = used().all(|result| ceilings.contains_key(&result.case.id));
     let mut passes: BTreeMap<(u32, u32), Pass<'_>> = BTreeMap::new();
@@ -86,7 +88,8 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     if passes.is_empty() {
         return None;
     }
-    let rates: Vec<Vec<FlowRates>> = passes.values().map(|pass| pass.values().map(|(rates, _)| *rates).collect()).collect();
+    let rates: Vec<Vec<FlowRates>> =
+        passes.values().map(|pass| pass.values().map(|(rates, _)| *rates).collect()).collect();
     Some(told(test, (size, fewest, most), &passes, collide::collisions(&rates, shares.then_some(1.0)).ok().as_ref()))
 }
 

@@ -8,6 +8,7 @@ use railgauge_model::{
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
+    facts::HostFacts,
     measure::Measurement,
     terms::{Carrier, GpuPath, LinkLayer},
     unit::Nanoseconds,
@@ -15,7 +16,7 @@ use railgauge_wire::{
 
 use super::*;
 use crate::analysis::{
-    journal::{Journal, JournalEnd, Try},
+    journal::{HostUp, Journal, JournalEnd, Try},
     results::results,
     rows::rows,
     verdict::verdicts,
@@ -55,7 +56,17 @@ fn journal(pattern: &str, shares: &Shares) -> Journal {
             result: Ok(sample(share)),
         }
     });
-    Journal { tries: tries.collect(), cases, end: JournalEnd::Finished, ..Journal::of(plan) }
+    let up = |host: usize| {
+        let facts = HostFacts { hostname: format!("h{host}"), ..HostFacts::default() };
+        (format!("h{host}"), HostUp { facts, clock: None, wall: None })
+    };
+    Journal {
+        tries: tries.collect(),
+        hosts: (0..8).map(up).collect(),
+        cases,
+        end: JournalEnd::Finished,
+        ..Journal::of(plan)
+    }
 }
 
 fn link() -> LinkRecord {
@@ -113,7 +124,10 @@ fn colliding_flows_are_told_with_their_share() {
     let found = said(&of_flows([FULL, HALF, HALF, FULL]));
     assert_eq!((found.flows, found.colliding, found.normal, found.suspects.len()), (4, 2, 2, 0), "{found:?}");
     let words = found.words();
-    assert!(words.contains("50.0 % of flows share a path") && words.contains("16 queue pairs the loss vanishes"), "{words}");
+    assert!(
+        words.contains("50.0 % of flows share a path") && words.contains("16 queue pairs the loss vanishes"),
+        "{words}"
+    );
     assert!(words.contains("nothing here speaks for a bad cable"), "{words}");
 }
 

@@ -94,7 +94,9 @@ impl NotTold {
             Self::TooFew => "too few flows were measured with both numbers",
             Self::Missing => "a value is missing or not to be trusted",
             Self::NoCompany => "they recover, but no other flows fill their path, so that it may be a slow one",
-            Self::LossRemains => "the flows together still lose too much with many, so that one of several paths may be slow",
+            Self::LossRemains => {
+                "the flows together still lose too much with many, so that one of several paths may be slow"
+            }
             Self::Crowded => "hardly any flow has a path to itself, so that nobody knows what fills one",
             Self::Scatter => "flows scatter too much with many to say which of them recovered",
         }

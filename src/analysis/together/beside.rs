@@ -105,7 +105,8 @@ pub fn victims_of(results: &[&CaseResult<'_>]) -> Vec<VictimOfIncast> {
         // Each is looked at for a loss.
         let looks = all.iter().filter(|other| other.case.test == result.case.test).count();
         let others = |other: &&CaseResult<'_>| {
-            (&other.case.test, other.case.round, cell(other.case)) == (&result.case.test, result.case.round, cell(result.case))
+            (&other.case.test, other.case.round, cell(other.case))
+                == (&result.case.test, result.case.round, cell(result.case))
         };
         one(result, &results.iter().copied().filter(others).collect::<Vec<_>>(), looks)
     };
@@ -125,7 +126,9 @@ fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>], looks: usize) -> Vict
         (Some(_), _) => String::new(),
         (None, _) if !trusted => result.error().unwrap_or_else(|| result.state.word().to_owned()),
         (None, Some(why)) => why.clone(),
-        (None, None) => format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat")),
+        (None, None) => {
+            format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat"))
+        }
     };
     let is_victim = |other: &&&CaseResult<'_>| other.part.as_ref().is_some_and(|part| part.alone.is_some());
     let incast: Vec<_> = round.iter().filter(|other| !is_victim(other)).collect();
@@ -163,9 +166,10 @@ fn counted(round: &[&CaseResult<'_>]) -> Counted {
         let Some(link) = result.link else { continue };
         for (repeat, sample) in &result.samples {
             let flow = &result.case.flow;
-            for (port, device, counters) in
-                [(&flow.from, &link.from_device, &sample.from_counters), (&flow.to, &link.to_device, &sample.to_counters)]
-            {
+            for (port, device, counters) in [
+                (&flow.from, &link.from_device, &sample.from_counters),
+                (&flow.to, &link.to_device, &sample.to_counters),
+            ] {
                 if !counters.is_empty() {
                     ports.entry(format!("{} {device}", port.host)).or_default().insert(*repeat, counters);
                 }
@@ -212,8 +216,9 @@ impl VictimOfIncast {
             (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s beside it", short(alone), short(with)),
             _ => String::new(),
         };
-        let interval =
-            self.interval_percent.map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", short(low), short(high)));
+        let interval = self
+            .interval_percent
+            .map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", short(low), short(high)));
         match (self.answer, self.loss_percent) {
             (Answer::Lost, Some(loss)) => {
                 format!(
@@ -236,7 +241,8 @@ impl Counted {
         if self.ports == 0 {
             return "no port's counters could be read".to_owned();
         }
-        let kinds = [("pauses", &self.pauses), ("CNP", &self.cnp), ("ECN marks", &self.ecn), ("discards", &self.discards)];
+        let kinds =
+            [("pauses", &self.pauses), ("CNP", &self.cnp), ("ECN marks", &self.ecn), ("discards", &self.discards)];
         kinds.map(|(name, kind)| kind.words(name, self.ports)).join("; ")
     }
 }
@@ -254,7 +260,10 @@ impl OfKind {
             return format!("{name} did not rise on the {} of {ports} that count them", count(self.counting, "port"));
         }
         let sum = |counters: &BTreeMap<String, u64>| {
-            counters.iter().map(|(name, rose)| format!("{} {rose}", name.rsplit('/').next().unwrap_or(name))).collect::<Vec<_>>()
+            counters
+                .iter()
+                .map(|(name, rose)| format!("{} {rose}", name.rsplit('/').next().unwrap_or(name)))
+                .collect::<Vec<_>>()
         };
         let named: Vec<String> = self
             .rose

@@ -46,6 +46,7 @@ use super::{
     compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
+    nics::{AllNics, nics},
     outliers::{Link, outliers},
     proven::{self, NeverRun},
     results::{self, CaseResult, State},
@@ -220,6 +221,9 @@ pub struct Verdicts {
     /// Which low flows share a path with others, for tests with several numbers of queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collisions: Vec<Collisions>,
+    /// All NICs at once against the sum of single ones, for tests of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nics: Vec<AllNics>,
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
@@ -320,6 +324,7 @@ pub fn verdicts(
         localisation,
         switches,
         victims: together::victims(results),
+        nics: nics(&journal.plan.tests, results, rows),
         collisions: collisions(&journal.plan.tests, results, rows),
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),

@@ -393,6 +393,7 @@ fn rails(rails: &Rails) -> String {
     match rails {
         Rails::Aligned => "rail i with rail i".to_owned(),
         Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Each => "rail i with rail i, one rail after the other".to_owned(),
         Rails::Only(only) => {
             let only: Vec<String> = only.iter().map(u32::to_string).collect();
             format!("rail {} only", only.join(", "))

@@ -181,7 +181,7 @@ pub fn view(
         notes: notes(journal, &hosts.findings),
         hosts,
         switches: verdicts.switches.as_ref().map(switches::switches),
-        tests: section::tests(journal, results, rows, frame, outliers, &verdicts.collisions)?,
+        tests: section::tests(journal, results, rows, frame, outliers, verdicts)?,
     })
 }
 

@@ -118,7 +118,8 @@ mod tests {
 
     #[test]
     fn pauses_that_stand_still_are_kept_where_flows_compete() {
-        let still = counters(&[("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 0), ("netdev/rx_dropped", 4)]);
+        let still =
+            counters(&[("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 0), ("netdev/rx_dropped", 4)]);
         assert_eq!(difference(&still, &still), Counters::new());
         let kept = counters(&[("ethtool/rx_prio3_pause", 0), ("hw_counters/np_cnp_sent", 0)]);
         assert_eq!(of_congestion(&still, &still), kept);

@@ -68,7 +68,8 @@ impl<'s> Pass<'s> {
         let mut found = vec![Grouped::Open; self.shares.len()];
         for group in self.groups.iter().filter(|group| group.len() > 1) {
             let shares = group.iter().map(|at| self.shares[*at]);
-            let (low, high) = shares.fold((f64::INFINITY, 0.0_f64), |(low, high), share| (low.min(share), high.max(share)));
+            let (low, high) =
+                shares.fold((f64::INFINITY, 0.0_f64), |(low, high), share| (low.min(share), high.max(share)));
             if !left.iter().any(|share| *share < high * NEAR && *share > low / NEAR) {
                 group.iter().for_each(|at| found[*at] = Grouped::Path { flows: group.len() });
             }

@@ -122,7 +122,8 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
     let undisturbed = quantile(&fewest, 0.9)?;
     let best = quantile(&most, 0.9)?.max(undisturbed);
     let centre = median(&most)?;
-    let mean_loss = |rates: &[f64], of: f64| rates.iter().map(|rate| 1.0 - (rate / of).min(1.0)).sum::<f64>() / rates.len() as f64;
+    let mean_loss =
+        |rates: &[f64], of: f64| rates.iter().map(|rate| 1.0 - (rate / of).min(1.0)).sum::<f64>() / rates.len() as f64;
     let (loss_fewest, loss_most) = (mean_loss(&fewest, undisturbed), mean_loss(&most, best));
     let spread = 3.0 * MAD_TO_SIGMA * mad(&most)? / centre;
     let cut = centre * (1.0 - spread.max(LOW_SPREAD));
@@ -130,7 +131,8 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
     let top = fewest.iter().copied().fold(0.0, f64::max);
     let crowded = top > undisturbed * CROWDED || full.is_some_and(|full| best < full / CROWDED);
     let is_low = |flow: &&FlowRates| flow.fewest.is_some_and(|rate| rate < undisturbed * (1.0 - LOW));
-    let shares = |flows: &Vec<FlowRates>| flows.iter().filter(is_low).filter_map(|flow| Some(flow.fewest? / best)).collect();
+    let shares =
+        |flows: &Vec<FlowRates>| flows.iter().filter(is_low).filter_map(|flow| Some(flow.fewest? / best)).collect();
     let company = groups(&passes.iter().map(shares).collect::<Vec<Vec<f64>>>());
     let class = |flow: &FlowRates, company: Option<Grouped>| {
         let (Some(_), Some(most)) = (flow.fewest, flow.most) else { return Class::Open(Why::Missing) };
@@ -196,7 +198,11 @@ mod tests {
     #[test]
     fn a_slow_path_that_all_flows_share_in_the_end_clears_nobody() {
         // One of four paths at half: with 16 queue pairs all flows lose an eighth, and none stands out.
-        let found = collisions(&[pass(&[(1.0, 0.87), (0.25, 0.88), (0.25, 0.87), (1.0, 0.88), (1.0, 0.86), (1.0, 0.87)])], None).unwrap();
+        let found = collisions(
+            &[pass(&[(1.0, 0.87), (0.25, 0.88), (0.25, 0.87), (1.0, 0.88), (1.0, 0.86), (1.0, 0.87)])],
+            None,
+        )
+        .unwrap();
         assert_eq!(found.count(|class| matches!(class, Class::Collides { .. })), 0);
         assert!(found.loss_most > 0.1, "{found:?}");
     }
@@ -205,7 +211,8 @@ mod tests {
     fn a_single_queue_pair_that_cannot_fill_the_path_is_no_collision() {
         // 40 of 100 with one queue pair: two on a path do not hurt each other, three do.
         let third = 1.0 / 3.0;
-        let found = classes(&[(0.4, 1.0), (0.4, 0.99), (third, 1.0), (third, 0.98), (third, 0.99), (0.4, 1.0), (0.4, 1.0)]);
+        let found =
+            classes(&[(0.4, 1.0), (0.4, 0.99), (third, 1.0), (third, 0.98), (third, 0.99), (0.4, 1.0), (0.4, 1.0)]);
         assert_eq!(found.iter().filter(|class| **class == (Class::Collides { flows: 3 })).count(), 3);
         assert_eq!(found.iter().filter(|class| **class == Class::Normal).count(), 4);
     }

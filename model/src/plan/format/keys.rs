@@ -161,7 +161,7 @@ impl Shape {
             Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
             Self::TwoHosts => "a list of two hosts".into(),
-            Self::Rails => "\"aligned\", \"crossed\", or a list of rails such as [0, 2]".into(),
+            Self::Rails => "\"aligned\", \"crossed\", \"each\", or a list of rails such as [0, 2]".into(),
             Self::RailList => "a list of rails such as [0, 2]".into(),
             Self::Quantity => "a number with a unit such as \"90 Gb/s\" or \"5us\"".into(),
             Self::Percent(least, most) => format!("a percentage from {least} to {most}"),

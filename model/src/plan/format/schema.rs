@@ -87,7 +87,7 @@ fn shape(of: Shape) -> Value {
             json!({ "type": "object", "additionalProperties": one })
         }
         Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),
-        Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed"] }, shape(Shape::RailList)] }),
+        Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed", "each"] }, shape(Shape::RailList)] }),
         Shape::RailList => {
             let rail = json!({ "type": "integer", "minimum": 0, "maximum": LAST_RAIL });
             json!({ "type": "array", "items": rail, "minItems": 1, "uniqueItems": true })

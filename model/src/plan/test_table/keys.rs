@@ -314,7 +314,7 @@ const KEYS: &[Key] = &[
         Shape::Rails,
         Preset::Value("\"aligned\""),
         "`aligned`: rail i with rail i, all rails at once. `crossed`: every rail with every rail of the \
-             peer. A list: only these rails, aligned, counted from 0.",
+             peer. `each`: rail i with rail i, one rail after the other. A list: only these rails, aligned, counted from 0.",
     )
     .known_as("`NCCL_CROSS_NIC`"),
     key(

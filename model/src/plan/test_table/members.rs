@@ -131,7 +131,7 @@ impl<'a> Members<'a> {
 pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, pattern: &Pattern) {
     let rails = match &test.rails {
         Rails::Only(rails) => rails.len() as u64,
-        Rails::Aligned | Rails::Crossed => 1,
+        Rails::Aligned | Rails::Crossed | Rails::Each => 1,
     };
     let pairs = members.pairs(pattern);
     let cells = [rails, test.sizes.len() as u64, test.qps.len() as u64, u64::from(test.repeats)];

@@ -169,6 +169,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     if at_once {
         at_once::judge(table, &mut test);
     }
+    rails::judge(table, &test);
     if let (Some(members), Some(pattern)) = (&members, &pattern) {
         members::judge_amount(table, &test, members, pattern);
     }

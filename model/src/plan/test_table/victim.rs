@@ -9,7 +9,7 @@ use super::{
 use crate::plan::{
     count::count,
     mistakes::Mistake,
-    model::{AtOnce, Test, Victim},
+    model::{AtOnce, Rails, Test, Victim},
     read::Table,
 };
 
@@ -26,7 +26,11 @@ pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
     let hosts = members.list.len();
     if hosts < Victim::HOSTS {
         let message = format!("a victim beside an incast needs {} hosts, and here are {hosts}", Victim::HOSTS);
-        return wrong("pattern", message, "both ends of the flow, the host of the incast, and two that send to it: add hosts");
+        return wrong(
+            "pattern",
+            message,
+            "both ends of the flow, the host of the incast, and two that send to it: add hosts",
+        );
     }
     let flow = if test.has("victim") { Some(ends(test, members)?) } else { None };
     let to = if test.has("to") { Some(one(test, "to", members)?) } else { None };
@@ -71,11 +75,19 @@ pub(super) fn judge(table: &Table<'_>, test: &Test) {
         table.book.add(Mistake::at(span, message).help(help));
     };
     if test.op.pulls() {
-        wrong("op", "a victim beside an incast is not measured with reads", "reads bring the bytes the other way: use write");
+        wrong(
+            "op",
+            "a victim beside an incast is not measured with reads",
+            "reads bring the bytes the other way: use write",
+        );
     }
     if table.has("gpu_distance") {
         let message = "`gpu_distance` does not apply with the pattern victim";
         wrong("gpu_distance", message, "it would leave out flows of the incast: name the hosts in `hosts`");
+    }
+    if matches!(test.rails, Rails::Crossed | Rails::Each) {
+        let message = "a victim beside an incast goes with aligned rails or a list of them";
+        wrong("rails", message, "write rails = \"aligned\": the flow and the incast take all rails at the same time");
     }
     let wanted = test.expect.iter().any(|wanted| wanted.metric == Metric::VictimLoss);
     if wanted && test.repeats < REPEATS {

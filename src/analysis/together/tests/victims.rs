@@ -30,7 +30,13 @@ fn journal_of(keys: &str, shares: &Shares, change: impl Fn(&Case, u32, &mut Samp
         .cases()
         .map(|place| {
             let (round, flow, cell) = schedule.resolve(place).unwrap();
-            Case { id: place.id, test: plan.tests[0].name.clone(), round: round.number, flow: flow.clone(), cell: cell.clone() }
+            Case {
+                id: place.id,
+                test: plan.tests[0].name.clone(),
+                round: round.number,
+                flow: flow.clone(),
+                cell: cell.clone(),
+            }
         })
         .collect();
     assert_eq!(cases.len(), 5, "the flow twice, and three to h2");
@@ -45,7 +51,13 @@ fn journal_of(keys: &str, shares: &Shares, change: impl Fn(&Case, u32, &mut Samp
             let mut sample = scaled(share);
             change(case, repeat, &mut sample);
             let link = Some(Arc::new(link()));
-            tries.push(Try { case: case.id, repeat, started_at: "2026-11-21T02:00:00.000Z".into(), link, result: Ok(sample) });
+            tries.push(Try {
+                case: case.id,
+                repeat,
+                started_at: "2026-11-21T02:00:00.000Z".into(),
+                link,
+                result: Ok(sample),
+            });
         }
     }
     let hosts = (0..6).map(|i| (format!("h{i}"), host(i))).collect();
@@ -89,7 +101,11 @@ fn a_loss_is_told_with_both_figures_and_judged() {
     let (low, high) = victim.interval_percent.unwrap();
     assert!(low > 27.0 && high < 33.0, "{victim:?}");
     assert_eq!((&*victim.into, &*victim.incast, victim.incast_flows), ("h1:0", "h2", 3));
-    assert!(victim.words().contains("h1:0 lost 30.0 %") && victim.words().contains("shares no port with h2"), "{}", victim.words());
+    assert!(
+        victim.words().contains("h1:0 lost 30.0 %") && victim.words().contains("shares no port with h2"),
+        "{}",
+        victim.words()
+    );
     let of = |verdicts: &Verdicts| verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap().status;
     assert_eq!(of(&verdicts), Status::Fail);
     assert_eq!(of(&told(&at(50)).1), Status::Pass);
@@ -140,7 +156,11 @@ fn a_flow_alone_that_is_not_to_be_trusted_makes_no_loss() {
     };
     let (victim, verdicts) = told(&journal_of(limit, &STEADY, foreign));
     assert_eq!((victim.answer, victim.alone_gbps), (Answer::Unknown, None));
-    assert!(victim.why_unknown.contains("alone") && victim.why_unknown.contains("foreign traffic"), "{}", victim.why_unknown);
+    assert!(
+        victim.why_unknown.contains("alone") && victim.why_unknown.contains("foreign traffic"),
+        "{}",
+        victim.why_unknown
+    );
     let judged = verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap();
     assert_eq!(judged.status, Status::Inconclusive);
 }

@@ -262,7 +262,10 @@ impl fmt::Display for Unlimited {
             }
             Self::WithinNoise { value, low, high, unit } => {
                 let [value, low, high] = [value, low, high].map(|value| number(*value));
-                write!(f, "it is {value} {unit}, and by the scatter of the repeats anything from {low} to {high} {unit}")
+                write!(
+                    f,
+                    "it is {value} {unit}, and by the scatter of the repeats anything from {low} to {high} {unit}"
+                )
             }
         }
     }

@@ -22,10 +22,12 @@ use crate::{
         collisions::Collisions,
         frame::{self, Frame, Mark, Spread},
         journal::Journal,
+        nics::AllNics,
         outliers::{OfTest, Outliers, Part},
         percentile,
         results::{CaseResult, State},
         row::Row,
+        verdict::Verdicts,
         words::size,
     },
     report::{ReportError, chart::ChartError},
@@ -61,6 +63,7 @@ declare! {
     together,
     victims,
     collisions,
+    nics,
     flapping,
     ranks,
     counters,
@@ -144,6 +147,8 @@ struct Data<'a> {
     totals: HashMap<u64, &'a Row>,
     /// What became of its flows with several numbers of queue pairs.
     collisions: Option<&'a Collisions>,
+    /// All of its rails at once against single ones.
+    nics: Vec<&'a AllNics>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
     /// What stands out in this test.
@@ -230,7 +235,7 @@ pub(super) fn tests(
     rows: &[Row],
     frame: &Frame,
     outliers: &Outliers<'_>,
-    found: &[Collisions],
+    verdicts: &Verdicts,
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
     let spreads = frame::spreads(frame, &variants.marks)?;
@@ -243,7 +248,8 @@ pub(super) fn tests(
             test,
             results: results.iter().filter(|result| result.case.test == test.name).collect(),
             totals: of_metric(Metric::TotalBandwidth),
-            collisions: found.iter().find(|found| found.test == test.name),
+            collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
+            nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
             out,

@@ -58,6 +58,7 @@ pub(super) fn how(test: &Test) -> String {
     let rails = match &test.rails {
         Rails::Aligned => "rail i with rail i".to_owned(),
         Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Each => "rail i with rail i, one rail after the other".to_owned(),
         Rails::Only(rails) if rails.len() == 1 => format!("rail {}", rails[0]),
         Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
@@ -96,7 +97,8 @@ fn at_once(pattern: &AtOnce) -> String {
         AtOnce::Ring => "Each host to the next at once, in a ring".to_owned(),
         AtOnce::Permutation(_) => "Each host to another at once, drawn by the seed".to_owned(),
         AtOnce::Victim(Victim { flow, to, .. }) => {
-            let flow = flow.as_ref().map_or_else(|| "a flow drawn by the seed".to_owned(), |(a, b)| format!("{a} to {b}"));
+            let flow =
+                flow.as_ref().map_or_else(|| "a flow drawn by the seed".to_owned(), |(a, b)| format!("{a} to {b}"));
             let to = to.as_deref().unwrap_or("one that is drawn");
             plan::count::capital(&format!("{flow} alone, then while all other hosts send to {to}"))
         }
