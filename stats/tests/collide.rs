@@ -96,7 +96,7 @@ impl Score {
 fn score(fabric: &Fabric, (flows, draws, most): (usize, usize, usize), tests: u64) -> Score {
     let mut score = Score::default();
     for seed in 0..tests {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rng = ChaCha8Rng::seed_from_u64(SEEDS + seed);
         let (mut passes, mut truth) = (Vec::new(), Vec::new());
         for _ in 0..draws {
             let few = pass(fabric, flows, 1, &mut rng);
@@ -144,6 +144,9 @@ fn score(fabric: &Fabric, (flows, draws, most): (usize, usize, usize), tests: u6
 const DRAWS: usize = 3;
 const MOST: usize = 16;
 const TESTS: u64 = 300;
+
+/// First seed: none that was used while the rules were made.
+const SEEDS: u64 = 7_000_000;
 
 fn told(what: &str, score: &Score) {
     println!(

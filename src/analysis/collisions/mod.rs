@@ -21,9 +21,10 @@ use railgauge_wire::{
 pub use told::{Collisions, LowFlow, NotTold};
 
 use super::{
-    results::{CaseResult, State},
+    results::CaseResult,
     row::Row,
     rows::direction,
+    together::is_telling,
     value,
 };
 
@@ -69,7 +70,7 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     let shares = used().all(|result| ceilings.contains_key(&result.case.id));
     let mut passes: BTreeMap<(u32, u32), Pass<'_>> = BTreeMap::new();
     for result in used() {
-        let trusted = matches!(result.state, State::Measured | State::Short);
+        let trusted = is_telling(result);
         for repeat in 0..result.repeats {
             let place = passes.entry((result.case.round, repeat)).or_default();
             let (rates, _) =

@@ -9,9 +9,9 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::{Loss, cell, ends, victims::rates};
+use super::{Loss, cell, ends, is_telling, victims::rates};
 use crate::analysis::{
-    results::{CaseResult, State},
+    results::CaseResult,
     words::{count, short, size},
 };
 
@@ -116,7 +116,7 @@ pub fn victims_of(results: &[&CaseResult<'_>]) -> Vec<VictimOfIncast> {
 /// One flow. `round` are all cases of its round and cell, itself among them.
 fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>], looks: usize) -> VictimOfIncast {
     let alone = result.part.as_ref().and_then(|part| part.alone.clone()).unwrap_or_default();
-    let trusted = matches!(result.state, State::Measured | State::Short);
+    let trusted = is_telling(result);
     let rates = if trusted { rates(result) } else { BTreeMap::new() };
     let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
     let loss = Loss::of(result, looks).filter(|_| trusted);

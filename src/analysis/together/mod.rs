@@ -32,7 +32,7 @@ use railgauge_wire::{
 };
 pub use scattered::{Scattered, Stray};
 pub use scope::Subjects;
-pub use victims::{Alone, Loss, judge_victims};
+pub use victims::{Alone, Loss, is_telling, judge_victims};
 
 use super::{
     results::CaseResult,

@@ -12,6 +12,7 @@ use railgauge_wire::terms::Metric;
 use super::{Cell, cell, direction};
 use crate::analysis::{
     results::{CaseResult, State},
+    truth::Doubt,
     value,
 };
 
@@ -60,6 +61,17 @@ pub(super) fn join(results: &mut [CaseResult<'_>]) {
     }
 }
 
+/// Whether the numbers of a case say what flows do to each other. Packets that were lost or sent again do not speak against that: where
+/// nothing holds senders back they are how a full port says it is full. The case itself stays contaminated.
+pub fn is_telling(result: &CaseResult<'_>) -> bool {
+    let is_loss = |doubt: &Doubt| matches!(doubt, Doubt::Loss { .. } | Doubt::NotArrived { .. });
+    match result.state {
+        State::Measured | State::Short => true,
+        State::Contaminated => !result.doubts.is_empty() && result.doubts.iter().all(is_loss),
+        _ => false,
+    }
+}
+
 /// Takes numbers of flows alone back that must not be trusted.
 pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     let wanted: HashMap<u64, usize> = results
@@ -72,7 +84,7 @@ pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     }
     let distrusted: Vec<(usize, String)> = results
         .iter()
-        .filter(|result| !matches!(result.state, State::Measured | State::Short))
+        .filter(|result| !is_telling(result))
         .filter_map(|result| {
             let why = result.error().unwrap_or_else(|| result.state.word().to_owned());
             Some((*wanted.get(&result.case.id)?, format!("the flow alone: {why}")))

@@ -20,7 +20,7 @@ use crate::analysis::{
     percentile,
     results::{CaseResult, State},
     row::Row,
-    together::{Loss, Subjects},
+    together::{Loss, Subjects, is_telling},
     words,
 };
 
@@ -69,6 +69,12 @@ pub(super) fn judge<'r>(
             State::Wrong => wrong.push(*one),
             State::NoValue => missing.push(*one),
             _ if row.value.is_none() => missing.push(*one),
+            State::Contaminated if row.metric == Metric::VictimLoss && is_telling(result) => {
+                match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
+                    Ok(one) => judged.push(one),
+                    Err(why) => unlimited.push(why),
+                }
+            }
             State::Impossible | State::Contaminated | State::Unverified => doubtful.push(*one),
             state => {
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {

@@ -166,6 +166,23 @@ fn a_flow_alone_that_is_not_to_be_trusted_makes_no_loss() {
 }
 
 #[test]
+fn packets_sent_again_are_no_reason_to_keep_silent() {
+    let limit = "[[test.expect]]\nmetric = \"victim_loss\"\nat_most = \"10%\"";
+    let again = |case: &Case, _: u32, sample: &mut Sample| {
+        if case.round == 1 {
+            sample.from_counters.insert("hw_counters/packet_seq_err".into(), sample.initiator.bytes.0 / 100_000);
+        }
+    };
+    let journal = journal_of(limit, &STEADY, again);
+    let state = results(&journal).unwrap().iter().find(|result| result.case.round == 1).unwrap().state;
+    assert_eq!(state, State::Contaminated);
+    let (victim, verdicts) = told(&journal);
+    assert_eq!(victim.answer, Answer::Lost, "{}", victim.words());
+    let judged = verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap();
+    assert_eq!(judged.status, Status::Fail, "{}", judged.reason);
+}
+
+#[test]
 fn a_flow_alone_that_failed_makes_no_loss() {
     let mut journal = journal_of("", &STEADY, |_, _, _| {});
     for attempt in journal.tries.iter_mut().filter(|attempt| attempt.case == 0) {
