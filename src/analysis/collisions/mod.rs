@@ -20,13 +20,7 @@ use railgauge_wire::{
 
 pub use told::{Collisions, LowFlow, NotTold};
 
-use super::{
-    results::CaseResult,
-    row::Row,
-    rows::direction,
-    together::is_telling,
-    value,
-};
+use super::{results::CaseResult, row::Row, rows::direction, together::is_telling, value};
 
 /// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {

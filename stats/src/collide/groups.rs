@@ -7,6 +7,9 @@ const FULL: f64 = 0.1;
 /// within less than this over seconds.
 const UNEVEN: f64 = 1.7;
 
+/// The same of two flows that are left over by themselves. TCP serves two streams of different age by up to this over a few seconds.
+const UNEVEN_PAIR: f64 = 2.5;
+
 /// All groups of a pass together are off from full paths by no more than this. One slow path among good ones is off by what it lacks,
 /// and in many groups each could take a little of that.
 const TOGETHER: f64 = 0.25;
@@ -50,12 +53,17 @@ impl<'s> Pass<'s> {
         let mut order: Vec<usize> = (0..shares.len()).collect();
         order.sort_by(|a, b| shares[*b].total_cmp(&shares[*a]));
         let sorted: Vec<f64> = order.iter().map(|at| shares[*at]).collect();
-        let mut sizes = partition(&sorted);
-        if excess(&sorted, &sizes).abs() > TOGETHER {
-            sizes = vec![1; shares.len()];
+        let mut rest = order.iter().copied();
+        let groups = partition(&sorted).into_iter().map(|size| rest.by_ref().take(size).collect());
+        let (left, mut groups): (Vec<Vec<usize>>, Vec<Vec<usize>>) =
+            groups.partition(|group: &Vec<usize>| group.len() == 1);
+        groups.extend(pairs(shares, &left.concat()));
+        let sum = |group: &Vec<usize>| group.iter().map(|at| shares[*at]).sum::<f64>() - 1.0;
+        let excess: f64 = groups.iter().filter(|group| group.len() > 1).map(sum).sum();
+        if excess.abs() > TOGETHER {
+            groups = order.into_iter().map(|at| vec![at]).collect();
         }
-        let mut rest = order.into_iter();
-        Self { shares, groups: sizes.into_iter().map(|size| rest.by_ref().take(size).collect()).collect() }
+        Self { shares, groups }
     }
 
     /// Shares that are left over.
@@ -78,17 +86,27 @@ impl<'s> Pass<'s> {
     }
 }
 
-/// By how much the groups together fill more than a path each.
-fn excess(sorted: &[f64], sizes: &[usize]) -> f64 {
-    let mut place = 0;
-    let mut sum = 0.0;
-    for size in sizes {
-        if *size > 1 {
-            sum += sorted[place..place + size].iter().sum::<f64>() - 1.0;
+/// As many pairs that fill a path as there are among flows of falling shares, and the rest each by itself.
+fn pairs(shares: &[f64], falling: &[usize]) -> Vec<Vec<usize>> {
+    let mut groups = Vec::new();
+    let mut rest = falling;
+    // The largest share goes with the smallest one, or with none.
+    while let [large, between @ .., small] = rest {
+        let (high, low) = (shares[*large], shares[*small]);
+        let gap = high + low - 1.0;
+        if gap.abs() <= FULL && high <= UNEVEN_PAIR * low {
+            groups.push(vec![*large, *small]);
+            rest = between;
+        } else if gap > 0.0 {
+            groups.push(vec![*large]);
+            rest = &rest[1..];
+        } else {
+            groups.push(vec![*small]);
+            rest = &rest[..rest.len() - 1];
         }
-        place += size;
     }
-    sum
+    groups.extend(rest.iter().map(|at| vec![*at]));
+    groups
 }
 
 /// Sizes of neighbouring groups of falling shares with the fewest left over; a size of one is left over.
@@ -139,6 +157,8 @@ mod tests {
         assert_eq!(groups(&[0.5, third, third, 0.5, third]), [path(2), path(3), path(3), path(2), path(3)]);
         assert_eq!(groups(&[0.25; 4]), [path(4); 4]);
         assert_eq!(groups(&[0.48, 0.5, 0.52, 0.5]), [path(2); 4]);
+        // Measured: two pairs of TCP streams, of which neither shares evenly.
+        assert_eq!(groups(&[0.62, 0.39, 0.69, 0.32]), [path(2); 4]);
     }
 
     #[test]
