@@ -307,6 +307,8 @@ fn a_victim_is_read_with_its_keys() {
     assert!(refused("hosts = [\"a[1-4]\"]").contains("needs 5 hosts"));
     let read = text("").replace("\"write\"", "\"read\"");
     assert!(parse("plan.toml", &read, Path::new("")).unwrap_err().to_string().contains("reads"));
+    let peers = "repeats = 3\n[[test.expect]]\nmetric = \"victim_loss\"\nwithin_percent_of_peers = 5";
+    assert!(refused(peers).contains("`at_most` only"), "{}", refused(peers));
     assert!(refused("rails = \"each\"").contains("aligned rails"));
     let elsewhere = text("victim = [\"a1\", \"a2\"]").replace("pattern = \"victim\"", "pattern = \"incast\"");
     assert!(parse("plan.toml", &elsewhere, Path::new("")).unwrap_err().to_string().contains("does not apply"));

@@ -9,7 +9,7 @@ use super::{
 use crate::plan::{
     count::count,
     mistakes::Mistake,
-    model::{AtOnce, Rails, Test, Victim},
+    model::{AtOnce, Limit, Rails, Test, Victim},
     read::Table,
 };
 
@@ -89,7 +89,12 @@ pub(super) fn judge(table: &Table<'_>, test: &Test) {
         let message = "a victim beside an incast goes with aligned rails or a list of them";
         wrong("rails", message, "write rails = \"aligned\": the flow and the incast take all rails at the same time");
     }
-    let wanted = test.expect.iter().any(|wanted| wanted.metric == Metric::VictimLoss);
+    let on_loss = || test.expect.iter().filter(|wanted| wanted.metric == Metric::VictimLoss);
+    if on_loss().any(|wanted| !matches!(wanted.limit, Limit::AtMost(_))) {
+        let message = "victim_loss takes `at_most` only";
+        wrong("expect", message, "write for example at_most = \"10%\": a share of a loss near zero says nothing");
+    }
+    let wanted = on_loss().next().is_some();
     if wanted && test.repeats < REPEATS {
         let message = format!("victim_loss cannot be told from noise with {}", count(test.repeats as usize, "repeat"));
         wrong("repeats", &message, &format!("set repeats = {REPEATS} or more: their scatter is the noise"));
