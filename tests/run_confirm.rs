@@ -130,7 +130,7 @@ fn what_is_asked_for_after_the_tests_is_measured_until_nothing_is_asked_for() {
 fn a_resumed_run_measures_the_further_cases_that_are_missing_under_their_numbers() {
     let (planned, more) = cases(&plan());
     let done = HashSet::from([(0, 0), (1, 0)]);
-    let past = Past { cases: planned, further: more, done, configured: None };
+    let past = Past { cases: planned, further: more, done, configured: None, soaked: Duration::ZERO };
     let (end, asked, journal) = run(plan(), past, Vec::new());
     assert_eq!((end, asked), (execute::RunEnd::Complete, 1));
     assert_eq!(journal.tries.iter().map(|tried| tried.case).collect::<Vec<_>>(), [2]);

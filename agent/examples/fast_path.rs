@@ -65,7 +65,7 @@ fn waiter() -> Waiter {
 fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<Nanoseconds, Failure> {
     let mut stub = Stub::new(false);
     let mut flows = [stub.sends(template(Verb::Write, walk, list, 32))];
-    let how = How { rule: Window::Iterations(messages), size: 64, depth: 128, only: None };
+    let how = How { rule: Window::Iterations(messages), size: 64, depth: 128, only: None, pace: None };
     let tally = stream(&mut flows, &mut stub.poller(), &mut waiter(), how, &mut Unlimited, &mut Nothing)?;
     assert_eq!(tally.operations, messages);
     Ok(tally.elapsed)

@@ -17,6 +17,7 @@
 //! | [`nccl`] | collectives between GPUs, a process for each rank |
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
+//! | [`watch`] | ports watched while traffic runs |
 //! | [`raw`] | the files that facts and counters are made of, as they are read |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
 //! | [`system`] | the kernel's calls, each behind a safe function |
@@ -39,6 +40,7 @@ mod nccl;
 mod raw;
 mod system;
 mod verbs;
+mod watch;
 
 pub use conversation::run;
 pub use nccl::worker::run as run_rank;

@@ -36,6 +36,7 @@ fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
         thread: 0,
         max_size: Bytes(max_size),
         token: "secret".into(),
+        rides_out: false,
         knobs: Knobs::default(),
     };
     let endpoint = Some(Box::new(RankEndpoint { host: format!("h{rank}"), link }));

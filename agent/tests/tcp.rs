@@ -18,7 +18,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     step::{Checked, Step, Stepped, Timing, Window},
     terms::{Carrier, LinkLayer, Op, TestMetric},
-    unit::{Bytes, Nanoseconds},
+    unit::{BitsPerSecond, Bytes, Nanoseconds},
 };
 
 const MS: Nanoseconds = Nanoseconds::from_millis(1);
@@ -420,4 +420,18 @@ fn several_links_of_one_agent_measure_at_once() {
     assert!(start.elapsed() < Duration::from_millis(2_000), "one after the other: {:?}", start.elapsed());
     assert_eq!(pair.initiator.ask(Ask::Bye), Ok(Answer::Done));
     assert_eq!(pair.initiator.ended().0.code(), Some(0));
+}
+
+#[test]
+fn a_rate_is_held_in_every_direction_of_one_way() {
+    let mut pair = Pair::new().linked(|_| (), 2, 65_536);
+    for op in [Op::Write, Op::Read] {
+        // 40 Mb/s on each of two streams, for half a second: 5 MB, and a burst of 5 ms on each.
+        let pace = Some(BitsPerSecond(40e6));
+        let timing = Timing { pace, ..timing(op, TestMetric::Bandwidth, 16_384, Window::Duration(MS * 500)) };
+        let (near, _) = pair.time(timing);
+        let most = 2.0 * (40e6 / 8.0 * (near.elapsed.seconds() + 0.005) + 2.0 * 16_384.0);
+        assert!(near.bytes.0 as f64 <= most, "{op}: {near:?}");
+        assert!(near.operations > 50, "{op}: {near:?}");
+    }
 }

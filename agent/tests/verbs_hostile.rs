@@ -221,6 +221,26 @@ fn events_that_change_nothing_end_nothing() {
     }
 }
 
+/// A link that outlives breaks goes on after its port was down for a moment; what ends its queue pairs ends it, too.
+#[test]
+fn a_link_that_rides_breaks_out_is_ended_by_its_queue_pairs_alone() {
+    let riding = |event: &str| {
+        let settings = [("VERBS_DOUBLE_PROFILE", "mlx5-roce"), ("VERBS_DOUBLE_HOSTILE", event)];
+        let mut fabric = Fabric::of(&settings, Some(devices::named("mlx5-roce")));
+        let change = |spec: &mut LinkSpec| {
+            verbs(Service::Rc)(spec);
+            spec.rides_out = true;
+        };
+        fabric.pair.open(change, 1, 65536).unwrap();
+        two_seconds(&mut fabric, Op::Write)
+    };
+    let outcome = riding("event=port-err@200");
+    let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("{outcome:?}") };
+    assert_eq!(measured.bytes, Bytes(4096 * measured.operations));
+    let failure = riding("event=qp-fatal@200").unwrap_err();
+    assert!(failure.cause.contains("IBV_EVENT_QP_FATAL"), "{failure}");
+}
+
 #[test]
 fn a_completion_queue_that_runs_over_is_named_and_gives_no_figure() {
     for service in [Service::Rc, Service::Uc] {

@@ -64,6 +64,7 @@ fn spec(role: Role, knobs: &Knobs, service: Service, qps: u32, max_size: u64) ->
         thread: 0,
         max_size: Bytes(max_size),
         token: "0123456789abcdef0123456789abcdef".into(),
+        rides_out: false,
         knobs: knobs.clone(),
     }
 }

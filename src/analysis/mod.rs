@@ -29,6 +29,7 @@ pub mod row;
 mod row_ceiling;
 pub mod rows;
 mod settings;
+pub mod soak;
 pub mod switches;
 pub mod together;
 pub mod trend;

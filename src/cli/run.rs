@@ -310,7 +310,8 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     // Wrong bytes count as measured: a second try must not hide them.
     let measured = earlier.tries.iter().filter(|tried| tried.result.is_ok());
     let done = measured.map(|tried| (tried.case, tried.repeat)).collect();
-    let past = Past { cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
+    let soaked = earlier.soaked.iter().map(|part| Duration::from(part.until.saturating_sub(part.from))).sum();
+    let past = Past { soaked, cases: earlier.cases, further: earlier.further, done, configured: earlier.configured };
     let (mut plan, binary) = (earlier.plan, AgentBinary::find()?);
     found_again(&mut plan)?;
     let first = Event::Resumed { unread: earlier.damage.iter().filter_map(|damage| damage.numbers).collect() };

@@ -11,7 +11,7 @@ use crate::analysis::{
     journal::Journal,
     localise::{Localisation, Named},
     results::State,
-    verdict::{Kind, PREFLIGHT, RUN, Status, Trouble, Verdict, Verdicts},
+    verdict::{Kind, PREFLIGHT, RUN, SOAK, Status, Trouble, Verdict, Verdicts},
     words::size,
 };
 
@@ -47,8 +47,8 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         }
     }
     for test in &journal.plan.tests {
-        let whole = |verdict: &Verdict| WHOLE.contains(&verdict.kind) || verdict.kind == Kind::Preflight;
-        let own = |verdict: &Verdict| !whole(verdict) && verdict.test == test.name;
+        let others = [WHOLE, &[Kind::Preflight, Kind::Soak]].concat();
+        let own = |verdict: &Verdict| !others.contains(&verdict.kind) && verdict.test == test.name;
         let mut suite = suite_of(&test.name, &own);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));
@@ -57,6 +57,10 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
             suite.set_system_out(parts(found, view));
         }
         report.add_test_suite(suite);
+    }
+    let soak = suite_of(SOAK, &|verdict| verdict.kind == Kind::Soak);
+    if !soak.test_cases.is_empty() {
+        report.add_test_suite(soak);
     }
     Ok(report.to_string()?)
 }

@@ -116,6 +116,14 @@ fn controller_clock_at(moment: Instant) -> Nanoseconds {
     BEFORE.saturating_add(moment.saturating_duration_since(start).into()).saturating_sub(earlier)
 }
 
+/// The time since 1970 by the controller's monotonic clock, which was compared with its wall clock when this was first asked for: unlike
+/// that one it never steps.
+pub(super) fn since_1970() -> Nanoseconds {
+    static APART: std::sync::OnceLock<NanosecondsI64> = std::sync::OnceLock::new();
+    let apart = *APART.get_or_init(|| wall_clock().saturating_since(controller_clock()));
+    controller_clock().saturating_add_signed(apart)
+}
+
 /// The controller's wall clock: the time since 1970.
 pub(super) fn wall_clock() -> Nanoseconds {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().into()

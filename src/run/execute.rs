@@ -15,7 +15,7 @@ use super::{
     fabric, gpus,
     hosts::{self, Hosts},
     measure::copies,
-    rails, rounds,
+    rails, rounds, soak,
     spine::{Halt, Spine},
     work::Work,
 };
@@ -46,6 +46,8 @@ pub struct Past {
     pub further: Vec<Case>,
     /// Cases and repeats that were measured.
     pub done: HashSet<(u64, u32)>,
+    /// How long the soak has lasted so far.
+    pub soaked: Duration,
     /// The test for which the cluster is still configured.
     pub configured: Option<String>,
 }
@@ -140,9 +142,21 @@ async fn measure(
     spine.expect(work.outstanding());
     copies::measure(&work, hosts, spine).await;
     stages.planning = planning.elapsed().into();
-    let mut floor = rounds::run(&work, past.configured.as_deref(), hosts, spine).await;
+    let soaking = soak::work(&work);
+    let watcher = soak::watch_tests(&work, hosts, spine);
+    let watched = watcher.as_ref().map(|watcher| watcher.shared());
+    let mut floor = rounds::run(&work, past.configured.as_deref(), hosts, watched, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
+    }
+    if let Some(watcher) = watcher {
+        watcher.end().await;
+    }
+    if let (Some(wanted), Some(soaking)) = (&work.plan.soak, &soaking)
+        && past.soaked < wanted.lasts
+        && spine.halted().is_none()
+    {
+        floor.soak(wanted, soaking, past.soaked, hosts).await;
     }
     floor.settle(hosts).await;
     *stages += floor.stages;

@@ -13,7 +13,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     remedy,
     terms::{LinkLayer, Transport},
-    unit::Bytes,
+    unit::{Bytes, GigabitsPerSecond},
 };
 
 use super::{
@@ -182,6 +182,8 @@ pub(super) struct Wanted<'a> {
     pub id: LinkId,
     /// Its secret.
     pub token: String,
+    /// Whether it outlives breaks.
+    pub rides_out: bool,
 }
 
 /// Opens and joins both ends.
@@ -214,11 +216,12 @@ pub(super) async fn begin(
     let ends = match opened {
         (Ok(from_end), Ok(to_end)) => gpus::as_far(wanted.test, from.0.host(), &from_end)
             .and(gpus::as_far(wanted.test, to.0.host(), &to_end))
-            .map(|()| (from_end.endpoint, to_end.endpoint)),
+            .map(|()| (smaller(from_end.rate_gbps, to_end.rate_gbps), from_end.endpoint, to_end.endpoint)),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     match ends {
-        Ok((from_end, to_end)) => Ok(Joining {
+        Ok((rate, from_end, to_end)) => Ok(Joining {
+            rate,
             asked: (from.0.send(Ask::Join { link, peer: to_end }), to.0.send(Ask::Join { link, peer: from_end })),
             from: from.0.clone(),
             to: to.0.clone(),
@@ -244,6 +247,8 @@ pub(super) struct Joining {
     pub id: LinkId,
     ports: (u8, u8),
     limit: Duration,
+    /// Smaller rate of both ports; `None` where neither is known.
+    pub rate: Option<GigabitsPerSecond>,
 }
 
 impl Joining {
@@ -252,7 +257,7 @@ impl Joining {
     /// # Errors
     /// Either end's failure, with its host's name; both are closed then.
     pub(super) async fn finish(self) -> Result<Link, Failure> {
-        let Self { asked, from, to, id, ports, limit } = self;
+        let Self { asked, from, to, id, ports, limit, .. } = self;
         // The first failure ends it: an end whose peer has given up would wait for its whole limit.
         let joined = tokio::try_join!(joined(&from, asked.0, limit), joined(&to, asked.1, limit))
             .map_err(|failure| both_named(failure, from.host(), to.host()))
@@ -386,6 +391,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
         thread: 0,
         max_size: wanted.max_size,
         token: wanted.token.clone(),
+        rides_out: wanted.rides_out,
         knobs: test.knobs.clone(),
     })
 }
@@ -411,12 +417,17 @@ fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Fail
         .remedy(remedy::DEVICES_OF_HOST)
 }
 
-/// Both ends' accounts as one record.
-fn record(from: Opened, to: &Opened) -> LinkRecord {
-    let rate = match (from.rate_gbps, to.rate_gbps) {
+/// The smaller rate, as far as rates are known.
+fn smaller(from: Option<GigabitsPerSecond>, to: Option<GigabitsPerSecond>) -> Option<GigabitsPerSecond> {
+    match (from, to) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
-    };
+    }
+}
+
+/// Both ends' accounts as one record.
+fn record(from: Opened, to: &Opened) -> LinkRecord {
+    let rate = smaller(from.rate_gbps, to.rate_gbps);
     // A loopback at one end only is still a path that leaves that end: the other's word counts.
     let link_layer = if from.link_layer == LinkLayer::Loopback { to.link_layer } else { from.link_layer };
     let mut settings = from.settings;

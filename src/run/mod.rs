@@ -20,6 +20,9 @@
 //! | `work`, `order` | what is to be done, and in which order tests, repeats and rounds are run |
 //! | `measure` | one case: of a pair, of concurrent flows, of a collective |
 //! | [`rounds`] | the loop over rounds, cells and flows |
+//! | `watch` | asks the agents what they saw of their ports |
+//! | `gather` | what came of the windows of a soak, flow by flow |
+//! | `soak` | traffic for hours after the tests, while ports are watched |
 //! | [`confirm`] | suspects measured again, after the tests |
 //! | [`contact`] | what a kit has of the hosts beside a run: raw files, counters around known bytes, versions, perftest |
 
@@ -31,6 +34,7 @@ pub(crate) mod contact;
 pub mod execute;
 mod fabric;
 mod failures;
+mod gather;
 mod gpus;
 pub(crate) mod hosts;
 mod links;
@@ -40,5 +44,7 @@ pub mod progress;
 pub(crate) mod rails;
 pub(crate) mod raw;
 mod rounds;
+mod soak;
 pub mod spine;
+mod watch;
 mod work;

@@ -10,7 +10,7 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 
 use railgauge_model::{
-    journal::event::{Case, Event, Outcome},
+    journal::event::{Case, Event, Outcome, Soaked},
     plan::count::count,
 };
 
@@ -26,10 +26,14 @@ pub struct Progress {
     had: u64,
     started: Instant,
     said: Instant,
+    /// How long this process has soaked.
+    soaked: Duration,
 }
 
 /// Time between two plain lines where there is no terminal.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
+/// Time between two lines of a soak in which all is well.
+const SOAK_EVERY: Duration = Duration::from_secs(60);
 
 impl Progress {
     /// A listener; `quiet` says nothing but trouble, `verbose` also shows what agents say.
@@ -43,7 +47,17 @@ impl Progress {
             }
         });
         let now = Instant::now();
-        Self { bar, quiet, verbose, names: HashMap::new(), expected: 0, had: 0, started: now, said: now }
+        Self {
+            bar,
+            quiet,
+            verbose,
+            names: HashMap::new(),
+            expected: 0,
+            had: 0,
+            started: now,
+            said: now,
+            soaked: Duration::ZERO,
+        }
     }
 
     /// How many outcomes are still to come.
@@ -96,6 +110,7 @@ impl Progress {
                 self.await_more(self.expected + cases.len() as u64);
             }
             Event::Planned { cases } => self.learn(cases),
+            Event::Soaked(part) => self.soaked(part),
             Event::Interrupted => self.warn("interrupted: measurements are kept"),
             Event::Finished => {
                 if let Some(bar) = &self.bar {
@@ -107,7 +122,6 @@ impl Progress {
             | Event::Stages(_)
             | Event::Routes { .. }
             | Event::Watched { .. }
-            | Event::Soaked(_)
             | Event::Prevented { .. }
             | Event::Resumed { .. } => {}
         }
@@ -118,6 +132,34 @@ impl Progress {
         if self.verbose {
             self.tell(&format!("{host}: {text}"));
         }
+    }
+
+    /// One line for a part of the soak, at most every minute; at once where something is wrong.
+    fn soaked(&mut self, part: &Soaked) {
+        self.soaked += Duration::from(part.until.saturating_sub(part.from));
+        let failed: u64 = part.flows.iter().map(|flow| flow.failed).sum();
+        let stalls: usize = part.flows.iter().map(|flow| flow.stalls.len()).sum();
+        let wrong = part.flows.iter().filter(|flow| !flow.checked.wrong.is_zero()).count();
+        let is_well = failed == 0 && stalls == 0 && wrong == 0;
+        if is_well && self.said.elapsed() < SOAK_EVERY {
+            return;
+        }
+        self.said = Instant::now();
+        let lasted = lasting(self.soaked);
+        let slowest = part.flows.iter().filter_map(|flow| flow.slowest).map(|rate| rate.0).min_by(f64::total_cmp);
+        let slowest = slowest.map_or(String::new(), |rate| format!(", slowest window {rate:.3} Gb/s"));
+        let flows = count(part.flows.len(), "flow");
+        let troubles = [
+            (failed, "window failed", "windows failed"),
+            (stalls as u64, "stall", "stalls"),
+            (wrong as u64, "flow with wrong bytes", "flows with wrong bytes"),
+        ];
+        let told = troubles.iter().filter(|(number, ..)| *number > 0);
+        let told: Vec<String> =
+            told.map(|(number, one, more)| format!("{number} {}", if *number == 1 { one } else { more })).collect();
+        let told = if told.is_empty() { String::new() } else { format!("; {}", told.join(", ")) };
+        let line = format!("soak: {lasted}, {flows}{slowest}{told}");
+        if is_well { self.tell(&line) } else { self.warn(&line) }
     }
 
     fn outcome(&mut self, outcome: &Outcome) {
@@ -158,5 +200,15 @@ impl Progress {
             // A closed terminal, or a reader that has seen enough, must not end a run.
             None => _ = writeln!(std::io::stderr(), "{text}"),
         }
+    }
+}
+
+/// A time in its two largest units.
+fn lasting(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }

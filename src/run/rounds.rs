@@ -15,6 +15,7 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::Ask,
     remedy,
+    unit::Nanoseconds,
 };
 use tokio::{
     sync::mpsc::{self, UnboundedSender},
@@ -22,7 +23,9 @@ use tokio::{
 };
 
 use super::{
+    clocks,
     configure::Configuration,
+    gather::Gather,
     hosts::Hosts,
     links::{self, Link, Links},
     measure::{
@@ -33,9 +36,11 @@ use super::{
             self, Left, Sweep,
             pace::{Pace, Place},
         },
+        traffic::Traffic,
     },
     order::{self, Step},
     spine::{Spine, now},
+    watch::Shared,
     work::Work,
 };
 use crate::cluster::Agent;
@@ -59,6 +64,7 @@ pub(super) async fn run<'a>(
     work: &'a Work,
     configured: Option<&str>,
     hosts: &mut Hosts,
+    watched: Option<Shared>,
     spine: &'a Spine,
 ) -> RunState<'a> {
     let links = Links::new(&work.plan);
@@ -72,6 +78,9 @@ pub(super) async fn run<'a>(
         stages: Stages::default(),
         spent: HashMap::new(),
         spine,
+        traffic: Traffic::default(),
+        gather: None,
+        watched,
     };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
@@ -120,6 +129,12 @@ pub(super) struct RunState<'a> {
     /// What each flow of the round that runs did with its time.
     spent: HashMap<Flow, OfFlow>,
     pub(super) spine: &'a Spine,
+    /// What holds for flows beside their cases.
+    pub(super) traffic: Traffic,
+    /// What takes the outcomes in place of the journal, where the soak runs.
+    pub(super) gather: Option<Gather>,
+    /// Is told of the ports that links use, where the tests are watched.
+    watched: Option<Shared>,
 }
 
 impl RunState<'_> {
@@ -136,9 +151,7 @@ impl RunState<'_> {
         let plan = &self.work.plan;
         if self.configuration.differs(plan, index) {
             // A connection keeps much of what was configured when it was made.
-            for link in self.links.empty() {
-                links::close(link).await;
-            }
+            self.close_idle().await;
             if let Err(failure) = self.configuration.enter(plan, index, hosts, self.spine).await {
                 open.iter().for_each(|case| self.refuse(case, repeat, failure.clone()));
                 return;
@@ -148,6 +161,13 @@ impl RunState<'_> {
         // The next round's groups have other ranks, and a GPU should not hold the memory of both.
         for (_, group) in std::mem::take(&mut self.groups) {
             collective::close(group).await;
+        }
+    }
+
+    /// Closes the links that wait for their next use.
+    pub(super) async fn close_idle(&mut self) {
+        for link in self.links.empty() {
+            links::close(link).await;
         }
     }
 
@@ -273,7 +293,8 @@ impl RunState<'_> {
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
         let warm = self.links.take(index, &flow, qps);
         place.at(cases.front().map_or(0, |(first, _)| *first));
-        let sweep = Sweep { plan, index, cases, repeat, from, to, warm, id, max_size, place };
+        let traffic = self.traffic;
+        let sweep = Sweep { plan, index, cases, repeat, from, to, warm, id, max_size, traffic, place };
         let done = done.clone();
         running.spawn(async move {
             let passed_on = move |tried: Tried<Link>| {
@@ -308,7 +329,7 @@ impl RunState<'_> {
         let (from, to) = (self.end(&case.flow.from.host, hosts)?, self.end(&case.flow.to.host, hosts)?);
         let (plan, id, max_size) = (self.work.plan.clone(), links::fresh_id(), self.links.largest(index));
         let warm = self.links.take(index, &case.flow, case.cell.qps);
-        Some(PairCase { plan, index, case: case.clone(), repeat, from, to, warm, id, max_size })
+        Some(PairCase { plan, index, case: case.clone(), repeat, from, to, warm, id, max_size, traffic: self.traffic })
     }
 
     /// A host's agent and facts; `None` if the host is gone.
@@ -318,7 +339,7 @@ impl RunState<'_> {
 
     /// Records one outcome, keeps its link warm or closes it, and gives up hosts that no longer answer.
     async fn finish(&mut self, index: usize, tried: Tried<Open>, trouble: &mut Trouble, hosts: &mut Hosts) {
-        let Tried { case, open, outcome } = tried;
+        let Tried { case, open, progress, outcome } = tried;
         let failure = outcome.result.as_ref().err().cloned();
         if let Ok(sample) = &outcome.result {
             let led = Spent {
@@ -328,7 +349,7 @@ impl RunState<'_> {
             };
             self.spent.entry(case.flow.clone()).or_default().add(sample.spent.unwrap_or(led));
         }
-        self.spine.emit(Event::Outcome(Box::new(outcome)));
+        self.record(&case, outcome, progress);
         let Some(failure) = failure else {
             trouble.remove(&case.flow);
             match open {
@@ -364,17 +385,30 @@ impl RunState<'_> {
     }
 
     /// The outcome of a case on a flow that failed too often in this round.
-    fn give_up(&self, case: &Case, repeat: u32, last: &Failure) {
+    fn give_up(&mut self, case: &Case, repeat: u32, last: &Failure) {
         let cause =
             format!("not tried: the {PATIENCE} cases before it on this link failed, the last with: {}", last.cause);
         self.refuse(case, repeat, Failure { cause, ..last.clone() });
     }
 
     /// The outcome of a case that is not tried.
-    fn refuse(&self, case: &Case, repeat: u32, failure: Failure) {
+    fn refuse(&mut self, case: &Case, repeat: u32, failure: Failure) {
         let result = Err(failure);
         let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, result };
-        self.spine.emit(Event::Outcome(Box::new(outcome)));
+        self.record(case, outcome, None);
+    }
+
+    /// Writes down what a case came to: by itself, or as a window of the soak.
+    fn record(&mut self, case: &Case, outcome: Outcome, progress: Option<Nanoseconds>) {
+        match &mut self.gather {
+            Some(gather) => gather.add(case, &outcome, progress, clocks::since_1970()),
+            None => {
+                if let (Some(watched), Some(link)) = (&self.watched, &outcome.link) {
+                    watched.learn(&case.flow.from.host, &case.flow.to.host, link);
+                }
+                self.spine.emit(Event::Outcome(Box::new(outcome)));
+            }
+        }
     }
 }
 

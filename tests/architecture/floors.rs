@@ -9,7 +9,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "wire/src",
         &[
             "natural", "shell", "unit", "measure", "terms", "remedy", "failure", "copies", "drivers", "facts", "raw",
-            "link", "step", "case", "group", "frame", "message",
+            "link", "step", "case", "group", "watch", "frame", "message",
         ],
     ),
     ("stats/src", STATS),
@@ -25,6 +25,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "gpu",
             "facts",
             "counters",
+            "watch",
             "raw",
             "endpoint",
             "fabric",
@@ -52,13 +53,19 @@ const FLOORS: &[(&str, &[&str])] = &[
             "work",
             "order",
             "measure",
+            "watch",
+            "gather",
             "rounds",
             "confirm",
+            "soak",
             "contact",
             "execute",
         ],
     ),
-    ("src/run/measure", &["counters", "steps", "case", "sweep", "known", "concurrent", "collective", "copies"]),
+    (
+        "src/run/measure",
+        &["counters", "traffic", "steps", "case", "sweep", "known", "concurrent", "collective", "copies"],
+    ),
 ];
 
 /// The statistics.

@@ -54,6 +54,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/run/contact.rs", "answers of a script on the hosts, for the program"),
     ("src/run/measure/counters.rs", "names of counters"),
     ("src/run/rails.rs", "the kernel's state of a port"),
+    ("wire/src/watch.rs", "names of counters"),
     ("src/run/links.rs", "the kernel's state of a port"),
 ];
 

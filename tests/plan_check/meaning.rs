@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use railgauge_model::plan::{
     Plan,
-    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails, Victim},
+    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails, RateLimit, Victim},
     parse,
 };
 use railgauge_wire::{
@@ -331,4 +331,24 @@ fn gpu_memory_goes_over_tcp() {
                 metric = \"bandwidth\"\ntransport = \"tcp\"\nmemory = \"cuda\"\ngpu_path = \"staged\"\n";
     let (plan, _) = parse("plan.toml", text, Path::new("")).unwrap();
     assert_eq!((plan.tests[0].memory, plan.tests[0].gpu_path), (Memory::Cuda, Some(GpuPath::Staged)));
+}
+
+const TRAFFIC: &str = "[[test]]\nname = \"ping\"\nop = \"write\"\nmetric = \"latency\"\n\
+                       [[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\n";
+
+#[test]
+fn a_soak_takes_the_first_test_that_can_carry_it_and_is_strict_unless_told() {
+    let soak = read(&format!("{SMALL}{TRAFFIC}[soak]\nfor = \"72h\"\n")).soak.unwrap();
+    assert_eq!((soak.lasts, soak.test.as_str()), (Duration::from_secs(72 * 3600), "write"));
+    assert_eq!((soak.window, soak.longest_outage), (Duration::from_secs(10), Duration::ZERO));
+    assert!(soak.rate_limit.is_none() && soak.limits.is_empty());
+    let soak = read(&format!(
+        "{SMALL}{TRAFFIC}[soak]\nfor = \"1h\"\ntest = \"write\"\nshare = \"40%\"\nwindow = \"2s\"\nlongest_outage = \"7s\"\n\
+         limits = {{ symbol_error = \"10/s\", link_error_recovery = \"6/min\", \"ethtool/rx_crc\" = \"36/h\" }}\n"
+    ));
+    let soak = soak.soak.unwrap();
+    assert_eq!(soak.rate_limit, Some(RateLimit::Percent(40.0)));
+    let limits: Vec<_> = soak.limits.iter().map(|(name, limit)| (name.as_str(), *limit)).collect();
+    assert_eq!(limits, [("ethtool/rx_crc", 0.01), ("link_error_recovery", 0.1), ("symbol_error", 10.0)]);
+    assert!(read(&format!("{SMALL}{TRAFFIC}")).soak.is_none());
 }

@@ -175,6 +175,22 @@ fn interleaved_tests_keep_their_blocks_and_stand_alone_without_each_other() {
 }
 
 #[test]
+fn a_soak_goes_with_its_test() {
+    let one =
+        |name: &str, metric: &str| format!("[[test]]\nname = \"{name}\"\nop = \"write\"\nmetric = \"{metric}\"\n");
+    let text = format!(
+        "name = \"s\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = \"a[1-3]\"\n{}{}[soak]\nfor = \"1h\"\n",
+        one("ping", "latency"),
+        one("write", "bandwidth")
+    );
+    let soaks = |test: &str| {
+        let (_directory, all) = loaded(&text);
+        all.narrowed(&selection(&[], &[test], None)).unwrap().plan.soak.is_some()
+    };
+    assert_eq!((soaks("write"), soaks("ping")), (true, false));
+}
+
+#[test]
 fn a_part_survives_the_journal() {
     let plan = subset(&["a[1-4]"], &["rounds"], Some(2)).unwrap();
     let text = serde_json::to_string(&plan).unwrap();

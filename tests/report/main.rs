@@ -32,6 +32,7 @@ mod pages;
 mod rates;
 mod rewording;
 mod scale;
+mod soak;
 mod sums;
 mod switches;
 mod texts;

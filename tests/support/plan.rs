@@ -103,6 +103,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         name: "acceptance".into(),
         description: "Acceptance of the new pod: every pair, both rails".into(),
         rotate: scenario.rotate,
+        watch: false,
         seed: 7,
         launch: Launch {
             via: Launcher::Ssh(Ssh::default()),

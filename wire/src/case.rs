@@ -58,6 +58,10 @@ pub struct CaseAccount {
     pub spent: Spent,
     /// From the beginning of the case at this end to this account, whole or not.
     pub took: Nanoseconds,
+    /// When something of the timed pass completed last, on this end's monotonic clock, where the pass failed; `None` where nothing did
+    /// or that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Nanoseconds>,
     /// Why it ended early; what is above was learned before.
     pub failure: Option<Failure>,
 }

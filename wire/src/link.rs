@@ -218,6 +218,10 @@ pub struct LinkSpec {
     pub max_size: Bytes,
     /// Secret both ends share, so that no stranger can join (TCP).
     pub token: String,
+    /// Whether the link outlives breaks as those of jobs do: a port that goes down, or a peer that is not heard, ends nothing before
+    /// the transport's own retries or the deadline do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rides_out: bool,
     /// Everything else.
     #[serde(default)]
     pub knobs: Knobs,

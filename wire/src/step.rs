@@ -131,7 +131,7 @@ pub struct Timing {
     /// Number of the only queue pair or stream to use, for bandwidth in one direction; all of them if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
-    /// Most payload that an end which sends may send, for bandwidth; as fast as it goes if `None`.
+    /// Most payload that each queue pair or stream sends, for bandwidth in one direction; as fast as it goes if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<BitsPerSecond>,
 }

@@ -3,6 +3,8 @@
 //! The agent looks at the state of every watched port ten times a second and at its counters once a second, and keeps what it saw
 //! until it is asked. It spends at most a hundredth of a processor: where reading takes longer than that allows, it reads less often,
 //! and every row says which time it covers.
+//!
+//! A watch that is replaced or ended takes with it what was not asked for: [`Ask::Watched`](crate::message::Ask::Watched) comes first.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -54,13 +56,18 @@ pub struct PortSeen {
     /// Longest time between two looks, counted from the last look before the span to the first one after its end as far as known. A
     /// break shorter than that may have been missed, unless a counter tells of it.
     pub longest_gap: Nanoseconds,
-    /// Its state at the first look of the watch, and every change of it in the span, in the order of time.
+    /// Its state at the first look of the watch, and every change of it in the span, in the order of time. A break that came and went
+    /// between two looks, of which the kernel's count of breaks tells, is a change and one back, both between the two. Where there were too many,
+    /// the last one is the latest, and `failure` says how many are missing before it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<PortState>,
-    /// What it counted, in the order of time. Rows follow each other without a gap; one in which nothing was counted is there too.
+    /// What it counted, in the order of their ends. Rows are of two kinds ([`CounterRow::is_of_statistics`]), whose names differ and
+    /// whose spans overlap. Those of one kind follow each other without a gap; one in which nothing was counted is there too. Old
+    /// rows that nobody asked for are joined into longer ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<CounterRow>,
-    /// Why it could not be looked at, the last time that it could not.
+    /// Why it could not be looked at, the last time in the span that it could not, and what else is missing here. A look that failed is
+    /// none of `looks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
@@ -73,7 +80,8 @@ pub struct PortState {
     pub after: Nanoseconds,
     /// The look that saw this state first. The change was between the two.
     pub at: Nanoseconds,
-    /// Whether traffic can pass: the RDMA port is active and the interface has a carrier, as far as there is one and the other.
+    /// Whether traffic can pass: the RDMA port is active and the interface has a carrier, as far as there is one and the other. Of an
+    /// InfiniBand port its own state alone counts, as IPoIB may be unused. A port that cannot be read is not up.
     pub up: bool,
     /// Rate of the port; `None` where it is not told, as of a port that is down.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +89,7 @@ pub struct PortState {
     /// Lanes, where the rate says them (`4X`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lanes: Option<u8>,
-    /// What the kernel's files say, as `state 4: ACTIVE, phys_state 5: LinkUp, carrier 1`.
+    /// What the kernel's files say, as `state 4: ACTIVE, phys_state 5: LinkUp, carrier 1`; or which of them cannot be read, and why.
     pub words: String,
 }
 
@@ -93,14 +101,60 @@ pub struct CounterRow {
     pub from: Nanoseconds,
     /// This reading.
     pub until: Nanoseconds,
-    /// Rises, by the names that [`crate::message::Answer::Counters`] has; what did not rise is left out.
+    /// Rises, by the names that [`crate::message::Answer::Counters`] has; what did not rise is left out, and so are counters of single
+    /// queues ([`of_one_queue`]) and those that were reset.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
     /// Largest rise per second of any reading that was joined into this row; empty for a single reading.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub peaks: BTreeMap<String, f64>,
     /// Readings that are no counts, with their unit in the name: `module/temperature_c`, `module/rx_power_dbm_lane1`,
-    /// `module/bias_ma_lane1`, `module/voltage_v`. The last of the row.
+    /// `module/bias_ma_lane1`, `module/voltage_v`. The last of the row. `saturated/NAME` is the largest value of a counter that stands
+    /// at it and rises no more, told when that is seen; [`STATISTICS`] marks a row of drivers' statistics.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub gauges: BTreeMap<String, f64>,
+}
+
+/// The gauge that every row of drivers' statistics has: how many statistics were read.
+pub const STATISTICS: &str = "ethtool/statistics";
+
+impl CounterRow {
+    /// Whether it holds what drivers' statistics (`ethtool/…`) counted; other rows hold what all other counters did. They cost more and
+    /// are read less often, so that their spans are longer.
+    #[must_use]
+    pub fn is_of_statistics(&self) -> bool {
+        self.gauges.contains_key(STATISTICS)
+    }
+}
+
+/// Whether a counter is a driver's statistic of a single queue or channel, as `ethtool/rx12_packets`: there are hundreds, and their
+/// sums have names of their own.
+#[must_use]
+pub fn of_one_queue(name: &str) -> bool {
+    const QUEUES: [&str; 8] = ["rx", "tx", "ch", "rx_queue_", "tx_queue_", "rx-", "tx-", "queue_"];
+    let plain = crate::drivers::of_member(name).map_or(name, |(_, plain)| plain);
+    let Some(name) = plain.strip_prefix("ethtool/") else { return false };
+    let numbered = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+    QUEUES.iter().any(|start| name.strip_prefix(start).is_some_and(numbered))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_told_from_priorities() {
+        for queue in ["ethtool/rx12_packets", "ethtool/tx_queue_0_bytes", "members/eth1/ethtool/ch3_poll"] {
+            assert!(of_one_queue(queue), "{queue}");
+        }
+        for other in ["ethtool/rx_prio3_pause", "hw_counters/rx0", "members/eth1/netdev/rx_bytes"] {
+            assert!(!of_one_queue(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn rows_of_statistics_say_so() {
+        let row = CounterRow { gauges: [(STATISTICS.to_owned(), 7.0)].into(), ..CounterRow::default() };
+        assert!(row.is_of_statistics() && !CounterRow::default().is_of_statistics());
+    }
 }

@@ -4,12 +4,15 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    unit::Nanoseconds,
+};
 
 use crate::system::wait::{Doorbell, Interrupted};
 
@@ -23,12 +26,14 @@ pub struct Control {
     ready: Option<Arc<dyn Fn() + Send + Sync>>,
     led: Option<Duration>,
     bell: Option<Arc<Doorbell>>,
+    /// When something completed last, on the agent's clock; 0 before.
+    progress: Arc<AtomicU64>,
 }
 
 impl Control {
     /// Flags shared with the conversation, and when to give up.
     pub fn new(stop: Arc<AtomicBool>, abort: Arc<AtomicBool>, deadline: Instant) -> Self {
-        Self { stop, abort, deadline, ready: None, led: None, bell: None }
+        Self { stop, abort, deadline, ready: None, led: None, bell: None, progress: Arc::default() }
     }
 
     /// The same, with somebody waiting for [`Control::ready`].
@@ -85,6 +90,17 @@ impl Control {
     /// As [`Doorbell::interrupting`].
     pub fn interrupting(&self) -> io::Result<Option<Interrupted>> {
         self.bell.as_ref().map(Doorbell::interrupting).transpose()
+    }
+
+    /// Something has completed by `now`, on the agent's clock.
+    #[inline]
+    pub fn progressed(&self, now: Nanoseconds) {
+        self.progress.store(now.0, Ordering::Relaxed);
+    }
+
+    /// When something completed last; `None` if nothing has, or if the loop does not say.
+    pub fn progress(&self) -> Option<Nanoseconds> {
+        Some(Nanoseconds(self.progress.load(Ordering::Relaxed))).filter(|at| !at.is_zero())
     }
 
     /// Ends a `Serve` step well, as the controller does.

@@ -54,10 +54,12 @@ pub mod clock;
 pub(crate) mod control;
 pub(crate) mod cpu;
 mod latency;
+mod pacer;
 mod slices;
 mod steady;
 mod window;
 
 pub use latency::Recorder;
+pub(crate) use pacer::Pacer;
 pub(crate) use slices::Slices;
 pub(crate) use window::{Tally, Window};

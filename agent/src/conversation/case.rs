@@ -125,7 +125,12 @@ impl Part<'_> {
             Role::Initiator => {
                 self.await_turn(self.patience())?;
                 let begun = Instant::now();
-                let timed = self.step(Step::Time(timing), pass)?;
+                let control = (self.control)(pass);
+                let timed = self.end.step(&Step::Time(timing), &control);
+                if timed.is_err() {
+                    self.account.progress = control.progress();
+                }
+                let timed = timed?;
                 self.measured(timed);
                 let took = begun.elapsed();
                 self.end.give_turn()?;

@@ -20,6 +20,7 @@ use crate::{
     gpu::copies,
     raw,
     system::tree::Tree,
+    watch::Watch,
 };
 
 /// Reads requests until the controller says goodbye or is gone.
@@ -28,10 +29,11 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     hello(&mut from, outlet);
     let links = Links::new(outlet.clone());
     let members = Members::new(outlet.clone());
+    let watch = Watch::default();
     loop {
         let value = next(&mut from);
         match Request::deserialize(&value) {
-            Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members),
+            Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members, &watch),
             Err(error) => match value["id"].as_u64() {
                 Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
                 None => end::lost(&format!("stdin carries something that is not a request: {error}")),
@@ -78,7 +80,7 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
     end::leave(2)
 }
 
-fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) {
+fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, watch: &Watch) {
     match ask {
         Ask::Hello { .. } => outlet.reply(id, Err(refused("the hello came twice"))),
         Ask::Clock => {
@@ -89,7 +91,15 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members) 
             aside(id, outlet, move || counters::read(&Tree::host(), &device, port).map(Answer::Counters));
         }
         Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
-        Ask::Watch { .. } | Ask::Watched => outlet.reply(id, Err(refused("nothing is watched yet"))),
+        Ask::Watch { ports } => {
+            let begun = watch.begin(ports).map(|()| Answer::Done);
+            outlet.reply(id, begun.map_err(|why| refused(why.to_string())));
+        }
+        // Taken here, so that a watch asked for next cannot be before it; written aside, since it may be long.
+        Ask::Watched => match watch.take() {
+            Some(seen) => aside(id, outlet, || Ok(Answer::Watched(Box::new(seen)))),
+            None => outlet.reply(id, Err(refused("nothing is watched"))),
+        },
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
         Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),

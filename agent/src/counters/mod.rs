@@ -42,24 +42,35 @@ const TCP: [&str; 7] =
 /// # Errors
 /// There is no such device, port or interface.
 pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
-    let mut found = BTreeMap::new();
-    let Places { port, hardware, interface, members, .. } = lasting(tree, device, port)?;
-    if let Some(path) = &hardware {
+    let places = lasting(tree, device, port)?;
+    if let Some(path) = &places.hardware {
         let lifespan = tree.value::<u64>(format!("{path}/lifespan")).unwrap_or(0).min(LIFESPAN);
         std::thread::sleep(Duration::from_millis(if lifespan == 0 { 0 } else { lifespan + 1 }));
+    }
+    let mut found = in_files(tree, &places);
+    for (interface, prefix) in places.interfaces() {
+        match ethtool::statistics(interface) {
+            Ok(statistics) => found.extend(named(&prefix, statistics)),
+            Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
+        }
+    }
+    Ok(found)
+}
+
+/// All counters that stand in files, as they are now: the kernel may have cached those of the hardware.
+pub(crate) fn in_files(tree: &Tree, places: &Places) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    if let Some(path) = &places.hardware {
         directory(tree, path, "hw_counters", &mut found);
     }
-    match &port {
+    match &places.port {
         Some(port) => directory(tree, &format!("{port}/counters"), "counters", &mut found),
         None => tcp(tree, &mut found),
     }
-    for member in &members {
-        of_interface(tree, member, &format!("{MEMBERS}{member}/"), &mut found);
+    for (interface, prefix) in places.interfaces() {
+        of_interface(tree, interface, &prefix, &mut found);
     }
-    if let Some(interface) = interface {
-        of_interface(tree, &interface, "", &mut found);
-    }
-    Ok(found)
+    found
 }
 
 /// What an interface has counted, `prefix` before every name.
@@ -68,13 +79,11 @@ fn of_interface(tree: &Tree, interface: &str, prefix: &str, into: &mut BTreeMap<
     // The kernel's own count of link breaks, which every driver has.
     let breaks = tree.value::<u64>(format!("sys/class/net/{interface}/carrier_down_count"));
     into.extend(breaks.map(|count| (format!("{prefix}netdev/carrier_down_count"), count)));
-    match ethtool::statistics(interface) {
-        Ok(statistics) => {
-            let named = |(name, value): (String, u64)| (format!("{prefix}ethtool/{}", name.trim()), value);
-            into.extend(statistics.into_iter().map(named));
-        }
-        Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
-    }
+}
+
+/// A driver's statistics under the names that counters have here.
+pub(crate) fn named(prefix: &str, statistics: Vec<(String, u64)>) -> impl Iterator<Item = (String, u64)> {
+    statistics.into_iter().map(move |(name, value)| (format!("{prefix}ethtool/{}", name.trim()), value))
 }
 
 /// How long places count as they were found. To find the interface of a port, all of its GIDs are read: Soft-RoCE has 1024 of them,
@@ -87,8 +96,11 @@ type Key = (PathBuf, String, u8);
 /// Places that were found, and when.
 static FOUND: Mutex<BTreeMap<Key, (Instant, Places)>> = Mutex::new(BTreeMap::new());
 
-/// [`places`], as they were found a short while ago if everything is still there.
-fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
+/// Where the counters of a port are, as was found a short while ago if everything is still there.
+///
+/// # Errors
+/// There is no such device, port or interface.
+pub(crate) fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
     let key = (tree.root().to_owned(), device.to_owned(), port);
     let known = FOUND.lock().get(&key).filter(|(at, _)| at.elapsed() < LASTING).map(|(_, places)| places.clone());
     if let Some(known) = known.filter(|known| known.are_there(tree)) {
@@ -103,23 +115,29 @@ fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
 }
 
 /// Where the counters of a port and the interface behind it, or of an interface, are.
-#[derive(Debug, Clone)]
-struct Places {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
     /// Folder of the port; `None` for an interface.
-    port: Option<String>,
+    pub(crate) port: Option<String>,
     /// Folder of the driver's own counters.
     hardware: Option<String>,
     /// The interface.
-    interface: Option<String>,
+    pub(crate) interface: Option<String>,
     /// Members of the bond that the interface is, as far as the port uses them.
-    members: Vec<String>,
+    pub(crate) members: Vec<String>,
     /// All members of the bond, as its file has them.
     bonded: Option<String>,
 }
 
 impl Places {
+    /// The members and the interface, and what stands before the names of their counters.
+    pub(crate) fn interfaces(&self) -> impl Iterator<Item = (&str, String)> {
+        let members = self.members.iter().map(|name| (name.as_str(), format!("{MEMBERS}{name}/")));
+        members.chain(self.interface.iter().map(|name| (name.as_str(), String::new())))
+    }
+
     /// Whether a tree still has all of them, and the bond the same members.
-    fn are_there(&self, tree: &Tree) -> bool {
+    pub(crate) fn are_there(&self, tree: &Tree) -> bool {
         if self.interface.as_ref().and_then(|name| bonded(tree, name)) != self.bonded {
             return false;
         }

@@ -13,6 +13,7 @@ use std::{
 };
 
 use railgauge_wire::{
+    drivers::{RateOrigin, known},
     facts::{Gid, RdmaDevice, RdmaPort},
     unit::GigabitsPerSecond,
 };
@@ -167,6 +168,12 @@ pub(crate) fn rate(tree: &Tree, device: &str, number: u8) -> Option<GigabitsPerS
     let driver = driver.as_deref().filter(|_| !software);
     let rate = rate::of(tree, &format!("{at}/ports/{number}"), driver, &below(tree, device, number));
     rate.gbps.filter(|_| !software)
+}
+
+/// Where the rate of a device's ports comes from; `None` for an emulation, which has none.
+pub(crate) fn rate_origin(tree: &Tree, device: &str) -> Option<RateOrigin> {
+    let Hardware { driver, software, .. } = hardware(tree, &format!("{CLASS}/{device}"));
+    (!software).then(|| driver.as_deref().and_then(known).map_or(RateOrigin::Device, |driver| driver.rate))
 }
 
 /// The interfaces behind a port of a device.

@@ -1,4 +1,5 @@
-//! What a network driver says of itself (SIOCETHTOOL): what `ethtool -S`, `-i` and `-a` print.
+//! What a network driver says of itself (SIOCETHTOOL): what `ethtool -S`, `-i` and `-a` print, and the memory of its
+//! module.
 
 use std::{io, net::UdpSocket, os::fd::AsRawFd};
 
@@ -10,6 +11,8 @@ const GPAUSEPARAM: u32 = 0x12;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
+const GMODULEINFO: u32 = 0x42;
+const GMODULEEEPROM: u32 = 0x43;
 /// The set of strings that names statistics.
 const SS_STATS: u32 = 1;
 /// Bytes of one name.
@@ -86,6 +89,27 @@ pub(crate) fn pause(interface: &str) -> io::Result<Option<Pause>> {
     Ok(said.map(|()| Pause { receive: receive != 0, send: send != 0 }))
 }
 
+/// A part of the memory of the module in the port, whose pages lie one behind the other.
+///
+/// # Errors
+/// There is no such interface, no module or no such part of it; the driver or the kernel refuses.
+pub(crate) fn module_memory(interface: &str, offset: u32, length: u32) -> io::Result<Vec<u8>> {
+    let socket = socket()?;
+    // struct ethtool_modinfo: u32 cmd, u32 type, u32 eeprom_len, u32 reserved[8].
+    let mut info = [0; 6];
+    info[0] = header(GMODULEINFO, 0);
+    ioctl(&socket, interface, &mut info)?;
+    if offset.saturating_add(length) > halves(info[1]).0 {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // struct ethtool_eeprom: u32 cmd, u32 magic, u32 offset, u32 len, u8 data[].
+    let mut memory = vec![0; 2 + length.div_ceil(8) as usize];
+    memory[0] = header(GMODULEEEPROM, 0);
+    memory[1] = header(offset, length);
+    ioctl(&socket, interface, &mut memory)?;
+    Ok(memory[2..].iter().flat_map(|word| word.to_ne_bytes()).take(length as usize).collect())
+}
+
 /// `None` where a driver does not know the question.
 fn supported(answer: io::Result<()>) -> io::Result<Option<()>> {
     match answer {
@@ -140,6 +164,7 @@ mod tests {
     fn the_loopback_interface_has_none_and_a_missing_one_is_an_error() {
         assert_eq!(statistics("lo").unwrap(), []);
         assert_eq!(pause("lo").unwrap(), None);
+        assert!(module_memory("lo", 0, 1).is_err() && module_memory("nowhere0", 0, 1).is_err());
         assert!(statistics("nowhere0").is_err() && driver("nowhere0").is_err() && pause("nowhere0").is_err());
         assert!(statistics("a name that is far too long").is_err());
     }

@@ -11,7 +11,7 @@
 //! | [`alarm`] | timer_create, sigaction |
 //! | [`interfaces`] | getifaddrs |
 //! | [`ethtool`] | SIOCETHTOOL |
-//! | [`netlink`], [`dcb`] | netlink: data centre bridging |
+//! | [`netlink`], [`dcb`], [`module_eeprom`] | netlink: data centre bridging, memory of modules |
 //! | [`library`] | dlopen |
 //! | [`tree`] | sysfs and procfs, below a root that tests choose |
 //! | [`socket`] | send, recv |
@@ -23,6 +23,7 @@ pub(crate) mod ethtool;
 pub(crate) mod interfaces;
 pub(crate) mod library;
 pub(crate) mod limits;
+pub(crate) mod module_eeprom;
 pub(crate) mod netlink;
 pub(crate) mod panics;
 pub(crate) mod process;

@@ -22,8 +22,20 @@ const ROOM: usize = 64 << 10;
 /// # Errors
 /// The kernel refuses; its error number is the error's.
 pub(crate) fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    ask_of(libc::NETLINK_ROUTE, kind, body)
+}
+
+/// As [`ask`], of the generic family: `kind` is the number that the kernel gave to one of its families.
+///
+/// # Errors
+/// Those of [`ask`].
+pub(crate) fn ask_generic(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    ask_of(libc::NETLINK_GENERIC, kind, body)
+}
+
+fn ask_of(protocol: libc::c_int, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let request = message(kind, body);
-    let socket = socket()?;
+    let socket = socket(protocol)?;
     // SAFETY: `request` is valid for reads of its length. Without an address the kernel is meant.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if sent < 0 {
@@ -88,10 +100,10 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A socket of the routing family that gives up after a second.
-fn socket() -> io::Result<OwnedFd> {
+/// A socket of a protocol that gives up after a second.
+fn socket(protocol: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: no pointers.
-    let number = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
+    let number = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
     if number < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -217,6 +217,8 @@ pub(crate) struct Watch {
     pkey: Option<Pkey>,
     queue_pairs: Vec<u32>,
     queues: Vec<usize>,
+    /// Whether a port that went down ends nothing.
+    rides_out: bool,
     /// Events that were seen before the link stood.
     first: AtomicUsize,
 }
@@ -226,7 +228,23 @@ impl Watch {
     pub(crate) fn new(device: &Arc<Device>, port: Port, gid: Option<Gid>, pkey: Option<Pkey>) -> Self {
         device.happened().drain(device);
         let first = AtomicUsize::new(device.happened().count.load(Ordering::Acquire));
-        Self { device: device.clone(), port, gid, pkey, queue_pairs: Vec::new(), queues: Vec::new(), first }
+        Self {
+            device: device.clone(),
+            port,
+            gid,
+            pkey,
+            queue_pairs: Vec::new(),
+            queues: Vec::new(),
+            rides_out: false,
+            first,
+        }
+    }
+
+    /// The same, for a link that outlives breaks of its port: the retries of its queue pairs decide when it ends.
+    #[must_use]
+    pub(crate) fn riding_out(mut self, rides_out: bool) -> Self {
+        self.rides_out = rides_out;
+        self
     }
 
     /// The same with its queue pairs.
@@ -254,7 +272,8 @@ impl Watch {
             return Ok(());
         }
         for seen in happened.since(first) {
-            if self.concerns(seen) && self.still(seen) {
+            let is_ridden_out = self.rides_out && seen.what == What::PortErr;
+            if !is_ridden_out && self.concerns(seen) && self.still(seen) {
                 return Err(failure(stage, self.device.name(), self.port.number, seen));
             }
         }

@@ -37,6 +37,7 @@ pub fn spec(role: Role, qps: u32, max_size: u64) -> LinkSpec {
         thread: 0,
         max_size: Bytes(max_size),
         token: TOKEN.into(),
+        rides_out: false,
         knobs: Knobs::default(),
     }
 }

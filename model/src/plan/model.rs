@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
+pub use super::soak::{RateLimit, Soak};
 pub use super::subset::{LeftOut, Subset};
 use crate::topology::told::Told;
 
@@ -35,6 +36,9 @@ pub struct Plan {
     /// UTC) and records. A checked plan has turn 0; `None` is a plan whose runs all measure the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<u64>,
+    /// Whether ports are watched while tests run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub watch: bool,
     /// To what of the plan the run was limited on the command line; `None` for all of it. Hosts, groups and tests are then
     /// those that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,35 +99,6 @@ pub struct Interleave {
     pub b: String,
     /// How often both are measured twice, in the order A B B A or B A A B.
     pub blocks: u32,
-}
-
-/// Traffic for hours after the tests, while ports are watched.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Soak {
-    /// How long.
-    pub lasts: Duration,
-    /// Name of the test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
-    pub test: String,
-    /// How fast each flow sends; as fast as it goes if `None`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pace: Option<Pace>,
-    /// Length of one window of traffic.
-    pub window: Duration,
-    /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
-    pub longest_outage: Duration,
-    /// Most rises of a counter in a second, by the counter's name, or the last part of it: `symbol_error`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub limits: BTreeMap<String, f64>,
-}
-
-/// How fast a flow sends.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pace {
-    /// This much.
-    Rate(GigabitsPerSecond),
-    /// So many percent of the smaller rate of both ports.
-    Percent(f64),
 }
 
 /// The required configuration of the hosts, and which checks are overridden.

@@ -46,6 +46,13 @@ pub static PLAN: Section = Section {
              `bisection`, move on with the day (UTC) a run starts on, until every round had its turn. `trend` then \
              watches hosts, NICs and rails beside the pairs, and takes plans that differ in nothing but the seed for one.",
         ),
+        key(
+            "watch",
+            Shape::Flag,
+            Preset::Value("false"),
+            "Whether ports are watched while tests run, as a soak does: state, counters and optics, for the report's ports over \
+             time. A soak is watched anyway.",
+        ),
         key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
         key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
         key(
@@ -145,6 +152,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
         seed: top.whole("seed").map_or(1, |seed| seed.value),
         rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
+        watch: top.flag("watch").is_some_and(|watch| watch.value),
         subset,
         launch,
         pods: hosts.pods,

@@ -2,15 +2,48 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use railgauge_wire::terms::{Metric, TestMetric};
+use railgauge_wire::{
+    terms::{Metric, TestMetric},
+    unit::GigabitsPerSecond,
+};
+use serde::{Deserialize, Serialize};
 
 use super::{
     format::{Preset, Section, Shape, key},
     grammar::quantity,
     mistakes::Mistake,
-    model::{Pace, Soak, Test},
+    model::Test,
     read::{At, Table},
 };
+
+/// Traffic for hours after the tests, while ports are watched.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Soak {
+    /// How long.
+    pub lasts: Duration,
+    /// Name of the test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
+    pub test: String,
+    /// How fast each flow sends; as fast as it goes if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_limit: Option<RateLimit>,
+    /// Length of one window of traffic.
+    pub window: Duration,
+    /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
+    pub longest_outage: Duration,
+    /// Most rises of a counter in a second, by the counter's name, or the last part of it: `symbol_error`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub limits: BTreeMap<String, f64>,
+}
+
+/// How fast a flow sends.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateLimit {
+    /// This much.
+    Rate(GigabitsPerSecond),
+    /// So many percent of the smaller rate of both ports.
+    Percent(f64),
+}
 
 /// Keys of `[soak]`.
 pub static SOAK: Section = Section {
@@ -61,11 +94,11 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let table = top.table("soak");
     let lasts = table.time("for");
     let test = traffic(&table, tests);
-    let pace = pace(&table);
+    let rate_limit = rate_limit(&table, test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name)));
     let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
     let limits = limits(&table);
-    Some(Soak { lasts: lasts?.value.into(), test: test?, pace, window, longest_outage, limits })
+    Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, limits })
 }
 
 /// Why the flows of a test cannot carry the traffic; `None` if they can.
@@ -104,7 +137,8 @@ fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
     Some(name.value)
 }
 
-fn pace(table: &Table<'_>) -> Option<Pace> {
+/// How fast flows send. A responder that sends, too, is not held back by what the initiator is told.
+fn rate_limit(table: &Table<'_>, test: Option<&Test>) -> Option<RateLimit> {
     let share = table.percent("share");
     let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate));
     if let (Some(share), Some(rate)) = (&share, &rate) {
@@ -118,8 +152,13 @@ fn pace(table: &Table<'_>) -> Option<Pace> {
             .book
             .add(Mistake::at(rate.span.clone(), "nothing is sent at this rate").help("for example rate = \"10 Gb/s\""));
     }
-    let rate = rate.map(|At { value, .. }| Pace::Rate(railgauge_wire::unit::GigabitsPerSecond(value)));
-    rate.or(share.map(|share| Pace::Percent(share.value)))
+    let span = share.as_ref().map(|at| at.span.clone()).or(rate.as_ref().map(|at| at.span.clone()));
+    if let (Some(span), Some(test)) = (span, test.filter(|test| test.bidirectional)) {
+        let message = format!("`{}` sends in both directions, and only one of them can be held back", test.name);
+        table.book.add(Mistake::at(span, message).help("leave this key out, or name a test in one direction"));
+    }
+    let rate = rate.map(|At { value, .. }| RateLimit::Rate(GigabitsPerSecond(value)));
+    rate.or(share.map(|share| RateLimit::Percent(share.value)))
 }
 
 fn limits(table: &Table<'_>) -> BTreeMap<String, f64> {

@@ -12,7 +12,7 @@ mod flows;
 mod further;
 mod loaded;
 mod suspects;
-mod ways;
+pub(in crate::analysis) mod ways;
 
 use railgauge_model::plan::model::{OnFabric, Pattern};
 use serde::Serialize;

@@ -17,7 +17,7 @@ use railgauge_wire::terms::Transport;
 use crate::analysis::{journal::Journal, row::Row};
 
 /// The fabric of a run, and where the ends of its flows are in it.
-pub(super) struct Ways<'j> {
+pub(in crate::analysis) struct Ways<'j> {
     pub fabric: Fabric,
     journal: &'j Journal,
     hosts: HashMap<&'j str, &'j Host>,
@@ -27,7 +27,7 @@ pub(super) struct Ways<'j> {
 
 impl<'j> Ways<'j> {
     /// `None` where the plan knows nothing of switches.
-    pub(super) fn of(journal: &'j Journal) -> Option<Self> {
+    pub(in crate::analysis) fn of(journal: &'j Journal) -> Option<Self> {
         let fabric = Fabric::join(&journal.plan.topology.as_ref()?.told);
         // A forged journal may have any number here, and hops that do not join.
         let joins = |pair: &[Hop]| fabric.hop(pair[0]).2.node == fabric.hop(pair[1]).1.node;
@@ -41,7 +41,7 @@ impl<'j> Ways<'j> {
     }
 
     /// The NIC port of the fabric that a host used as this device; `None` where no source knows it.
-    pub(super) fn nic(&self, host: &str, device: &str) -> Option<u32> {
+    pub(in crate::analysis) fn nic(&self, host: &str, device: &str) -> Option<u32> {
         let plan = self.hosts.get(host)?;
         let facts = self.journal.hosts.get(host).map(|up| &up.facts);
         let device = (!device.is_empty()).then_some(device);
@@ -49,7 +49,7 @@ impl<'j> Ways<'j> {
     }
 
     /// The ways of a flow between two ends, by the devices that were really used.
-    pub(super) fn taken(&self, transport: Transport, [from, to]: [(&Port, &str); 2]) -> Route {
+    pub(in crate::analysis) fn taken(&self, transport: Transport, [from, to]: [(&Port, &str); 2]) -> Route {
         let place = |(port, device): (&Port, &str)| self.nic(&port.host, device);
         let (Some(start), Some(end)) = (place(from), place(to)) else {
             return Route::Unknown("the topology does not know one of its ends".into());
@@ -72,7 +72,7 @@ impl<'j> Ways<'j> {
     }
 
     /// A link, from the end at which a technician finds it: the switch's, and of two switches the one nearer to the hosts.
-    pub(super) fn cable(&self, hop: Hop) -> String {
+    pub(in crate::analysis) fn cable(&self, hop: Hop) -> String {
         let (link, a, b) = self.fabric.hop(hop);
         let height = |end: &End| match end.node {
             Node::Switch(switch) => self.fabric.switches[switch as usize].level.unwrap_or(u32::MAX),

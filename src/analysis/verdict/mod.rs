@@ -9,7 +9,8 @@
 //!
 //! Every test has two verdicts that nobody wrote: that all its cases were measured and their data verified, and, where
 //! enough of them were measured to compare, that no part of the cluster is worse than its fellows. Every value that
-//! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged.
+//! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged. A soak has several:
+//! that it lasted and was watched, and what happened meanwhile.
 
 mod demand;
 mod every_case;
@@ -22,6 +23,7 @@ mod parts;
 mod peers;
 mod preflight;
 mod reason;
+mod soak;
 mod trouble;
 mod whole;
 
@@ -31,8 +33,9 @@ pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use reason::{
     Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPreflight, OfRun,
-    Place, Reason, Scope, Unlimited,
+    OfSoak, Place, Reason, Scope, SoakEvent, Unlimited, What, frequency,
 };
+pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
 pub use whole::NAME as RUN;
 
@@ -51,6 +54,7 @@ use super::{
     proven::{self, NeverRun},
     results::{self, CaseResult, State},
     row::Row,
+    soak::{Soaking, soaking},
     switches::{Switches, switches},
     together::{self, VictimOfIncast},
 };
@@ -113,6 +117,8 @@ pub enum Kind {
     Parts,
     /// That no link between switches is worse than its fellows in a test, or that its flows loaded them.
     Links,
+    /// A demand on the soak: that it lasted, was watched, and what happened meanwhile.
+    Soak,
 }
 
 /// One demand and its answer.
@@ -120,9 +126,10 @@ pub enum Kind {
 pub struct Verdict {
     /// What it answers.
     pub kind: Kind,
-    /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants.
+    /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants, [`SOAK`] for the soak.
     pub test: String,
-    /// The key of `[preflight]` that it is about: `mtu`, `firmware.mlx5_core`; `None` for other kinds.
+    /// The key of `[preflight]` that it is about, `mtu` or `firmware.mlx5_core`, or what it is about of the soak: `for`, `watched`,
+    /// `longest_outage`, `limits.symbol_error`, `bytes`. `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// What is demanded, in words.
@@ -224,6 +231,9 @@ pub struct Verdicts {
     /// All NICs at once against the sum of single ones, for tests of both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nics: Vec<AllNics>,
+    /// What the soak came to; absent where the plan has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Soaking>,
     /// What became of tests that were measured in turn: answers to a question, and no verdicts either.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub interleaved: Vec<Interleaved>,
@@ -305,6 +315,10 @@ pub fn verdicts(
         verdicts.extend(links::judge(test, switches.as_ref()));
         verdicts.extend(model.of(&test.name).and_then(|of| flows::judge(test, of, &journal.plan)));
     }
+    let soak = soaking(journal);
+    if let (Some(wanted), Some(found)) = (&journal.plan.soak, &soak) {
+        verdicts.extend(soak::judge(wanted, found));
+    }
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();
@@ -326,6 +340,7 @@ pub fn verdicts(
         victims: together::victims(results),
         nics: nics(&journal.plan.tests, results, rows),
         collisions: collisions(&journal.plan.tests, results, rows),
+        soak,
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),
         subset: journal.plan.subset.clone(),

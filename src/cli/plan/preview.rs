@@ -8,7 +8,9 @@ use std::{
 use railgauge_model::{
     plan::{
         Plan,
-        model::{AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
+        model::{
+            AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, RateLimit, Soak, Test, Victim,
+        },
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -39,14 +41,45 @@ pub(super) struct Preview<'a> {
     pub cases: u64,
     /// Cases times repeats.
     pub measurements: u64,
-    /// How long it takes once the agents run, if nothing fails.
+    /// How long the tests take once the agents run, if nothing fails.
     pub seconds: Seconds,
+    /// The soak after them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soak: Option<SoakPreview<'a>>,
     /// Hosts in the plan's order.
     pub hosts: Vec<HostPreview<'a>>,
     /// Tests in the plan's order.
     pub tests: Vec<TestPreview<'a>>,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+/// The soak.
+#[derive(Debug, Serialize)]
+pub(super) struct SoakPreview<'a> {
+    /// How long it is.
+    pub seconds: f64,
+    /// Name of the test whose flows carry the traffic.
+    pub test: &'a str,
+    /// Rounds of the test, run in turn.
+    pub rounds: usize,
+    /// Length of a window.
+    pub window_seconds: f64,
+    /// How fast each flow sends, in words.
+    pub rate: String,
+}
+
+impl<'a> SoakPreview<'a> {
+    fn new(soak: &'a Soak, tests: &[TestPreview<'_>]) -> Self {
+        let rounds = tests.iter().find(|test| test.name == soak.test).map_or(0, |test| test.rounds.len());
+        let rate = match soak.rate_limit {
+            None => "as fast as it goes".to_owned(),
+            Some(RateLimit::Rate(rate)) => format!("at {rate} Gb/s"),
+            Some(RateLimit::Percent(percent)) => format!("at {percent} % of the rate of its ports"),
+        };
+        let (seconds, window_seconds) = (soak.lasts.as_secs_f64(), soak.window.as_secs_f64());
+        Self { seconds, test: &soak.test, rounds, window_seconds, rate }
+    }
 }
 
 /// A time in seconds.
@@ -201,6 +234,7 @@ impl<'a> Preview<'a> {
             cases: schedule.case_count(),
             measurements: tests.iter().map(|test| test.measurements).sum(),
             seconds: total.into(),
+            soak: plan.soak.as_ref().map(|soak| SoakPreview::new(soak, &tests)),
             hosts: hosts.collect(),
             notes: notes(plan, inventory, schedule),
             tests,

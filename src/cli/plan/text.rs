@@ -9,7 +9,7 @@ use railgauge_model::{
 };
 use railgauge_wire::terms::{Algorithm, Transport};
 
-use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, TestPreview};
+use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, SoakPreview, TestPreview};
 use crate::analysis::words::{count, size};
 
 /// Hosts, rounds of a test and links of a round that are listed.
@@ -40,6 +40,13 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
     let overhead = preview.overhead_seconds * 1e3;
     writeln!(out, "time   {}", time(preview.seconds))?;
     writeln!(out, "       assumes {overhead} ms per case in addition to warm-up and window, and running agents")?;
+    if let Some(SoakPreview { seconds, test, rounds, window_seconds, rate }) = &preview.soak {
+        let (lasts, window, rounds) = (clock(*seconds), clock(*window_seconds), count(*rounds, "round"));
+        writeln!(
+            out,
+            "soak   {lasts} more, after the tests: {rounds} of {test} in turn, in windows of {window}, each flow {rate}"
+        )?;
+    }
     let pairs = || preview.tests.iter().filter(|test| test.ranks_per_host.is_none());
     let unknown = pairs().any(|test| test.bytes_per_link.at_most.is_none());
     match preview.link_rate_gbps {

@@ -12,6 +12,7 @@ mod plot;
 pub(super) mod series;
 pub(super) mod theme;
 pub(super) mod ticks;
+pub(super) mod timeline;
 
 pub(super) use error::ChartError;
 pub(super) use plot::Tip;

@@ -13,7 +13,7 @@ pub use fit::WIDTH;
 use fit::{columns, wrap};
 use railgauge_model::{border::text::path_text, plan::hostlist};
 
-use super::view::{Parts, Table, TestView, TroubleGroup, View};
+use super::view::{Parts, SoakView, Table, TestView, TroubleGroup, View};
 use crate::analysis::{verdict::Status, words::count};
 
 /// The summary. `colour` puts ANSI colours on the verdicts.
@@ -46,6 +46,9 @@ fn whole(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
     }
     if let Some(found) = &view.parts {
         parts(out, found)?;
+    }
+    if let Some(found) = &view.soak {
+        soak(out, found)?;
     }
     for turns in &view.interleaved {
         wrap(out, "", "  ", &format!("in turn, {}: {}", turns.title, turns.comparison.sentence))?;
@@ -199,6 +202,33 @@ fn parts(out: &mut String, found: &Parts) -> Result {
     }
     writeln!(out)
 }
+
+/// What the soak came to, its longest events, and what ports counted.
+fn soak(out: &mut String, found: &SoakView) -> Result {
+    wrap(out, "", "  ", &format!("soak: {}", found.sentence))?;
+    for remark in &found.remarks {
+        wrap(out, "    ", "        ", remark)?;
+    }
+    let events = &found.events;
+    for row in events.table.rows.iter().take(EVENTS) {
+        let told = events.table.columns.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+        let told: Vec<String> = told
+            .map(|(column, cell)| if column.number { format!("{} {cell}", column.name) } else { cell.clone() })
+            .collect();
+        wrap(out, "    ", "        ", &told.join(", "))?;
+    }
+    let more = events.table.rows.len().saturating_sub(EVENTS) + events.more;
+    if more > 0 {
+        writeln!(out, "    and {}: see the report", count(more, "more event"))?;
+    }
+    if !found.counted.is_empty() {
+        wrap(out, "    ", "        ", &format!("counted: {}", found.counted.join("; ")))?;
+    }
+    writeln!(out)
+}
+
+/// Events of a soak listed.
+const EVENTS: usize = 4;
 
 /// Groups of tests in turn, without what the sentence says.
 fn groups(out: &mut String, table: &Table) -> Result {

@@ -4,6 +4,7 @@ mod carriers;
 mod hosts;
 mod parts;
 mod section;
+mod soak;
 mod switches;
 mod troubles;
 
@@ -40,6 +41,7 @@ pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
 pub(super) use section::{number_column, text_column};
+pub use soak::{Listed, SoakView};
 pub use switches::{LoadedView, SuspectView, SwitchesView};
 pub use troubles::{TroubleGroup, TroubleLink};
 
@@ -72,6 +74,9 @@ pub struct View {
     pub hosts: Hosts,
     /// The switches between the hosts; `None` where the plan knows none.
     pub switches: Option<SwitchesView>,
+    /// The soak; `None` where the plan has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soak: Option<SoakView>,
     /// The tests.
     pub tests: Vec<TestView>,
     /// What a reader should know: host (may be empty) and text.
@@ -182,6 +187,12 @@ pub fn view(
         hosts,
         switches: verdicts.switches.as_ref().map(switches::switches),
         tests: section::tests(journal, results, rows, frame, outliers, verdicts)?,
+        soak: verdicts
+            .soak
+            .as_ref()
+            .map(soak::soak)
+            .transpose()
+            .map_err(ReportError::drawing("the charts of the soak"))?,
     })
 }
 

@@ -6,9 +6,15 @@ use railgauge_model::{
     journal::event::{Case, Outcome, Sample},
     plan::{Plan, model::Test},
 };
-use railgauge_wire::{facts::HostFacts, failure::Failure, link::LinkId, unit::Bytes};
+use railgauge_wire::{
+    facts::HostFacts,
+    failure::Failure,
+    link::LinkId,
+    unit::{Bytes, Nanoseconds},
+};
 
 use super::super::links::{self, Link, Wanted};
+use super::traffic::Traffic;
 use crate::cluster::Agent;
 
 /// A host's agent and what the host is.
@@ -20,6 +26,8 @@ pub(crate) struct Tried<Open> {
     pub case: Case,
     /// What it left open: a link or a group.
     pub open: Option<Open>,
+    /// When something of a failed pass completed last, on the initiator's clock; `None` where that is not known.
+    pub progress: Option<Nanoseconds>,
     /// For the journal.
     pub outcome: Outcome,
 }
@@ -27,7 +35,7 @@ pub(crate) struct Tried<Open> {
 impl<Open> Tried<Open> {
     /// The same, with what it left open turned into something else.
     pub(crate) fn map<T>(self, turn: impl FnOnce(Open) -> T) -> Tried<T> {
-        Tried { case: self.case, open: self.open.map(turn), outcome: self.outcome }
+        Tried { case: self.case, open: self.open.map(turn), progress: self.progress, outcome: self.outcome }
     }
 }
 
@@ -51,6 +59,8 @@ pub(crate) struct PairCase {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
+    /// What holds for it beside the case.
+    pub traffic: Traffic,
 }
 
 impl PairCase {
@@ -69,7 +79,8 @@ impl PairCase {
         }
         let Self { plan, case, from, to, id, max_size, .. } = self;
         let (test, flow, qps) = (self.test(), &case.flow, case.cell.qps);
-        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token: links::token()? };
+        let (token, rides_out) = (links::token()?, self.traffic.rides_out);
+        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token, rides_out };
         links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 
@@ -77,6 +88,6 @@ impl PairCase {
     pub(crate) fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
         let outcome = Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, result };
-        Tried { case: self.case, open: link, outcome }
+        Tried { case: self.case, open: link, progress: None, outcome }
     }
 }

@@ -29,6 +29,7 @@ use super::{
     case::{PairCase, Tried},
     counters::{self, Counters},
     steps::{self, Timed},
+    traffic::Traffic,
 };
 use railgauge_model::journal::event::{Moment, Sample, Together};
 use railgauge_model::{
@@ -45,6 +46,8 @@ struct Job {
     test: usize,
     /// What is measured.
     cell: Cell,
+    /// What holds for the flows beside it.
+    traffic: Traffic,
 }
 
 /// A flow on its way through the pass: what it has so far, or why it is out.
@@ -64,7 +67,8 @@ struct SoFar {
 pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     let started_at = now();
     let Some(first) = flows.first() else { return Vec::new() };
-    let job = Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone() };
+    let job =
+        Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone(), traffic: first.traffic };
     let mut opening = JoinSet::new();
     for flow in flows {
         opening.spawn(async move { (flow.link().await, flow) });
@@ -213,7 +217,8 @@ async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
         async move {
             let (test, together) = (&job.plan.tests[job.test], together?);
             steps::arm(&link, test, &job.cell).await?;
-            let measured = steps::timed(&link, test, &job.cell, Some((together.from.at, wait))).await?;
+            let measured =
+                steps::timed(&link, test, &job.cell, Some((together.from.at, wait)), job.traffic.rate_limit).await?;
             Ok((together, measured))
         }
     };

@@ -103,7 +103,16 @@ pub(crate) async fn move_known(
         only: None,
         manner: None,
     };
-    let wanted = Wanted { plan, test, flow, qps, max_size: size, id: links::fresh_id(), token: links::token()? };
+    let wanted = Wanted {
+        plan,
+        test,
+        flow,
+        qps,
+        max_size: size,
+        id: links::fresh_id(),
+        token: links::token()?,
+        rides_out: false,
+    };
     let at = now();
     let link = links::open(wanted, from, to).await?;
     let (from_device, to_device) = (link.record.from_device.clone(), link.record.to_device.clone());
@@ -112,7 +121,7 @@ pub(crate) async fn move_known(
         let before =
             tokio::try_join!(reading(from.0, &from_device, link.ports.0), reading(to.0, &to_device, link.ports.1))?;
         arm(&link, test, &cell).await?;
-        let Timed { initiator, responder, .. } = timed(&link, test, &cell, None).await?;
+        let Timed { initiator, responder, .. } = timed(&link, test, &cell, None, None).await?;
         let after =
             tokio::try_join!(reading(from.0, &from_device, link.ports.0), reading(to.0, &to_device, link.ports.1))?;
         let end = |agent: &Agent, device: &str, port, before, after| CountedEnd {

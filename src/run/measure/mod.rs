@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`counters`] | what the NICs of both ends counted around a timed pass |
 //! | `steps` | a verify pass, arming, a timed pass: each asked of both ends of a link |
+//! | [`traffic`] | how the traffic of the soak differs from that of tests |
 //! | [`case`] | what a case needs, and what one try of it came to |
 //! | [`sweep`] | the cases of a flow on one link, led by its two ends |
 //! | [`concurrent`] | flows that run at once, from a planned start |
@@ -19,3 +20,4 @@ pub(super) mod counters;
 pub(super) mod known;
 mod steps;
 pub(super) mod sweep;
+pub(super) mod traffic;

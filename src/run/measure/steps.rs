@@ -15,8 +15,12 @@ use super::super::{
     failures::{both_named, unexpected},
     links::Link,
 };
+use super::traffic;
 use crate::cluster::Agent;
-use railgauge_model::{plan::model::Test, schedule::Cell};
+use railgauge_model::{
+    plan::model::{RateLimit, Test},
+    schedule::Cell,
+};
 
 /// How long the search for a lost host may hold up the report of a failed case.
 const ATTRIBUTION: Duration = Duration::from_millis(1500);
@@ -53,6 +57,7 @@ pub(super) async fn timed(
     test: &Test,
     cell: &Cell,
     start_at: Option<(Nanoseconds, Duration)>,
+    limit_of_rate: Option<RateLimit>,
 ) -> Result<Timed, Failure> {
     let timing = Timing {
         op: cell.op,
@@ -63,7 +68,7 @@ pub(super) async fn timed(
         start_at: start_at.map(|(moment, _)| moment),
         bidirectional: test.bidirectional,
         only: cell.only,
-        pace: None,
+        pace: traffic::of_each(limit_of_rate, link.record.rate_gbps, cell.qps)?,
     };
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
     let asked = Instant::now();

@@ -102,7 +102,7 @@ impl TcpRankPort {
             handshake::accepted(stream, *address, control).map_err(|failure| about(name, failure))?;
         }
         for stream in accepted.iter().chain(&connected) {
-            socket::prepare(stream, self.spec.knobs.traffic_class)?;
+            socket::prepare(stream, self.spec.knobs.traffic_class, false)?;
         }
         Ok(accepted.into_iter().map(Some).chain([None]).chain(connected.into_iter().map(Some)).collect())
     }

@@ -190,6 +190,7 @@ mod tests {
             thread: 0,
             max_size: Bytes(1),
             token: String::new(),
+            rides_out: false,
             knobs: Knobs::default(),
         };
         among(&host(), default.map(Into::into), &spec).map(|place| (place.device, place.address.to_string()))

@@ -13,6 +13,8 @@ use super::congestion;
 
 /// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
 const SILENCE: Duration = Duration::from_secs(5);
+/// The same for streams that outlive breaks of the link: the deadline of a step ends them.
+const LONG_SILENCE: Duration = Duration::from_secs(900);
 
 /// How long a call may block before the controller's flags are looked at.
 const NAP: Duration = Duration::from_millis(200);
@@ -37,22 +39,22 @@ pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) ->
     Ok(listener)
 }
 
-/// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP.
+/// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP; one that `rides_out` outlives minutes of silence.
 ///
 /// # Errors
 /// The kernel refuses a setting.
-pub(crate) fn prepare(stream: &TcpStream, traffic_class: Option<u8>) -> Result<(), Failure> {
-    set(stream, traffic_class)
+pub(crate) fn prepare(stream: &TcpStream, traffic_class: Option<u8>, rides_out: bool) -> Result<(), Failure> {
+    set(stream, traffic_class, if rides_out { LONG_SILENCE } else { SILENCE })
         .map_err(|error| Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}")))
 }
 
-fn set(stream: &TcpStream, traffic_class: Option<u8>) -> io::Result<()> {
+fn set(stream: &TcpStream, traffic_class: Option<u8>, silence: Duration) -> io::Result<()> {
     let socket = SockRef::from(stream);
     let probes = TcpKeepalive::new().with_time(Duration::from_secs(1)).with_interval(Duration::from_secs(1));
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     socket.set_tcp_keepalive(&probes)?;
-    socket.set_tcp_user_timeout(Some(SILENCE))?;
+    socket.set_tcp_user_timeout(Some(silence))?;
     socket.set_read_timeout(Some(NAP))?;
     socket.set_write_timeout(Some(NAP))?;
     match (traffic_class, stream.peer_addr()?) {

@@ -288,6 +288,7 @@ mod tests {
             thread: 0,
             max_size: railgauge_wire::unit::Bytes::from_mib(1),
             token: String::new(),
+            rides_out: false,
             knobs,
         };
         let device = Limits { work_requests: 8192, completions: 32767, reads: 16, ports: 1, atomics: true };

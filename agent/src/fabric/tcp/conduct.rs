@@ -92,6 +92,7 @@ pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Resu
                 receives,
                 window: None,
                 counted: 0,
+                moved: 0,
                 said_sent: false,
                 stopping: None,
                 record,
@@ -191,6 +192,8 @@ struct Conductor<'a, 'b> {
     /// The stop rule, at the end that leads a bandwidth pass; counts bytes.
     window: Option<Window>,
     counted: u64,
+    /// What had moved at the last look.
+    moved: u64,
     said_sent: bool,
     stopping: Option<Instant>,
     record: PassRecord,
@@ -261,7 +264,12 @@ impl Conductor<'_, '_> {
         if control.stopped() && self.stopping.get_or_insert_with(Instant::now).elapsed() > GRACE {
             return Err(Failure::new(Stage::Measure, Kind::Aborted, "stopped before the initiator ended its pass"));
         }
-        self.look_at_window()?;
+        let moved = self.moved();
+        if moved != self.moved {
+            self.moved = moved;
+            control.progressed(clock::now());
+        }
+        self.look_at_window(moved)?;
         if self.sends && !self.said_sent && shared.sources.is_done() {
             self.said_sent = true;
             self.channel.say(&Signal::Sent(shared.sources.bytes()))?;
@@ -274,13 +282,17 @@ impl Conductor<'_, '_> {
         Ok(())
     }
 
-    fn look_at_window(&mut self) -> Result<(), Failure> {
-        let Some(window) = self.window.as_mut().filter(|window| window.running()) else { return Ok(()) };
+    /// Payload bytes that this end has sent so far, or received where it only receives.
+    fn moved(&self) -> u64 {
         let lanes = self.shared.lanes.iter();
-        let counted: u64 = match self.sends {
+        match self.sends {
             true => lanes.map(|lane| lane.sent.load(Ordering::Relaxed)).sum(),
             false => lanes.map(|lane| lane.received.load(Ordering::Relaxed)).sum(),
-        };
+        }
+    }
+
+    fn look_at_window(&mut self, counted: u64) -> Result<(), Failure> {
+        let Some(window) = self.window.as_mut().filter(|window| window.running()) else { return Ok(()) };
         window.completed(clock::now(), counted - self.counted);
         self.counted = counted;
         if !window.running() {

@@ -167,7 +167,7 @@ impl Link for Tcp {
             }
         };
         for stream in &streams {
-            socket::prepare(stream, self.spec.knobs.traffic_class)?;
+            socket::prepare(stream, self.spec.knobs.traffic_class, self.spec.rides_out)?;
         }
         let signals = streams.pop().ok_or_else(|| refused("no connection for signals"))?;
         self.record(&signals)?;
@@ -296,7 +296,7 @@ impl Tcp {
             let cause = format!("there is no {op} over TCP");
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::TCP_OPERATION));
         }
-        Ok(Pass { op, metric, size, bidirectional: false, only: None, quota: None, purpose })
+        Ok(Pass { op, metric, size, bidirectional: false, only: None, pace: None, quota: None, purpose })
     }
 
     /// Runs one pass over the joined streams. A failure breaks the link for good.
@@ -334,7 +334,7 @@ impl Tcp {
             let cause = format!("one stream by itself goes in one direction and is one of {}", self.spec.qps);
             return Err(Failure::new(Stage::Measure, Kind::Internal, cause));
         }
-        let pass = Pass { bidirectional: timing.bidirectional, only: timing.only, ..pass };
+        let pass = Pass { bidirectional: timing.bidirectional, only: timing.only, pace: timing.pace, ..pass };
         let mut warmed = unit::Bytes::ZERO;
         if timing.warm_up > Nanoseconds::ZERO {
             let warm = Pass { purpose: Purpose::WarmUp, ..pass };

@@ -13,12 +13,12 @@ use railgauge_wire::{
     measure::Measurement,
     remedy,
     terms::{Op, TestMetric},
-    unit::Bytes,
+    unit::{BitsPerSecond, Bytes},
 };
 use serde::{Deserialize, Serialize};
 
 /// One pass: what the streams are used for until both ends have counted every byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pass {
     /// Operation.
     pub op: Op,
@@ -30,6 +30,8 @@ pub(super) struct Pass {
     pub bidirectional: bool,
     /// The only stream that carries payload; all of them if `None`.
     pub only: Option<u32>,
+    /// Most that each source sends on a stream; as fast as it goes if `None`.
+    pub pace: Option<BitsPerSecond>,
     /// Messages per stream; until `Halt` if `None`.
     pub quota: Option<u64>,
     /// What is done with the payload.

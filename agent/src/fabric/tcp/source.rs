@@ -1,9 +1,9 @@
 //! The sending end of one stream in a bandwidth or verifying pass: one `send` per message, as fast as the socket takes
 //! them.
 
-use std::{net::TcpStream, sync::atomic::Ordering};
+use std::{net::TcpStream, sync::atomic::Ordering, time::Duration};
 
-use railgauge_wire::failure::Failure;
+use railgauge_wire::failure::{Failure, Stage};
 
 use super::{
     memory::Bounce,
@@ -11,7 +11,10 @@ use super::{
     signal::Purpose,
     stream::Stream,
 };
-use crate::bench::{clock, cpu};
+use crate::bench::{Pacer, clock, cpu};
+
+/// Longest sleep of a source that is held back: after it, it looks whether it shall end.
+const NAP: Duration = Duration::from_millis(20);
 
 /// Sends messages out of `buffer`, walking through the whole of it, until halted or the quota is sent.
 ///
@@ -35,7 +38,17 @@ pub(super) fn run(
     set_nodelay(socket, !joining);
     let (first, before) = (clock::now(), cpu::thread());
     let (mut at, mut messages) = (0, 0);
+    let mut pacer = Pacer::new(shared.pass.pace, shared.pass.size, first);
     while messages < quota && !shared.halt.load(Ordering::Relaxed) {
+        if let Some(wait) = pacer
+            .as_mut()
+            .map(|pacer| Duration::from(pacer.wait(clock::now(), messages)))
+            .filter(|wait| !wait.is_zero())
+        {
+            shared.control.check(Stage::Measure)?;
+            std::thread::sleep(wait.min(NAP));
+            continue;
+        }
         let message = &mut buffer[at..at + size];
         if let Some(stage) = &mut stage {
             stage.fetch(message, at)?;

@@ -27,6 +27,7 @@ fn spec(qps: u32, threads: u32) -> LinkSpec {
         thread: 0,
         max_size: Bytes::from_kib(64),
         token: String::new(),
+        rides_out: false,
         knobs: Knobs { flow_label: Some(100), core: Some(4), ..Knobs::default() },
     }
 }

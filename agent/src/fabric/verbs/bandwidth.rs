@@ -137,9 +137,10 @@ impl VerbsEnd {
 
     /// Streams once, over all queue pairs or the only one that is wanted; also returns the messages of each.
     fn pass(&mut self, timing: &Timing, rule: Window, waiter: &mut Waiter) -> Result<(Tally, Vec<u64>), Failure> {
-        let Timing { op, size: Bytes(size), bidirectional, only, .. } = *timing;
+        let Timing { op, size: Bytes(size), bidirectional, only, pace, .. } = *timing;
         let mut flows = self.flows(op, size)?;
-        let how = How { rule, size, depth: self.resources.settings.pace(size).depth, only: only.map(|i| i as usize) };
+        let depth = self.resources.settings.pace(size).depth;
+        let how = How { rule, size, depth, only: only.map(|i| i as usize), pace };
         let messages = |flows: &[Sends]| flows.iter().map(Sends::posted).collect();
         if !op.takes_receives() {
             let tally = stream(&mut flows, &mut self.resources.poller, waiter, how, &mut Unlimited, &mut Nothing)?;

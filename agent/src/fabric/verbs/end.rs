@@ -55,6 +55,8 @@ pub(crate) struct VerbsEnd {
 pub(crate) struct Resources {
     /// Queue pair service.
     pub service: Service,
+    /// Whether the link outlives breaks of its port.
+    pub rides_out: bool,
     /// Device, port and GID.
     pub choice: Choice,
     /// Knobs as resolved.
@@ -103,7 +105,7 @@ impl Resources {
     /// What to look for on the port that is used.
     pub(crate) fn watch(&self) -> Watch {
         let Choice { domain, port, gid, pkey, .. } = &self.choice;
-        Watch::new(domain.device(), port.clone(), *gid, *pkey)
+        Watch::new(domain.device(), port.clone(), *gid, *pkey).riding_out(self.rides_out)
     }
 }
 

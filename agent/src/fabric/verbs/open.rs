@@ -129,6 +129,7 @@ impl VerbsEnd {
         let qps = layout.qps as usize;
         let resources = Resources {
             service: spec.service,
+            rides_out: spec.rides_out,
             choice,
             settings,
             layout,

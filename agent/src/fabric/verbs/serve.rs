@@ -181,7 +181,7 @@ impl VerbsEnd {
         let mut flows = self.flows(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure);
         let depth = self.resources.settings.pace(size).depth;
-        let how = How { rule: Rule::Iterations(u64::MAX), size, depth, only: None };
+        let how = How { rule: Rule::Iterations(u64::MAX), size, depth, only: None, pace: None };
         let (fetching, delivering) = (self.stage(op, size), self.stage(op, size));
         let mut granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service)
             .staged(fetching);

@@ -7,12 +7,12 @@
 use railgauge_wire::{
     failure::{Failure, Stage},
     step::Window as Rule,
-    unit::{Bytes, Nanoseconds},
+    unit::{BitsPerSecond, Bytes, Nanoseconds},
 };
 
 use super::waiter::Waiter;
 use crate::{
-    bench::{Tally, Window, clock},
+    bench::{Pacer, Tally, Window, clock},
     verbs::{
         poll::{Completion, Poller},
         send::Sends,
@@ -86,6 +86,8 @@ pub struct How {
     pub depth: u32,
     /// The only flow that is used.
     pub only: Option<usize>,
+    /// Most that each flow sends; as fast as it goes if `None`.
+    pub pace: Option<BitsPerSecond>,
 }
 
 /// Empty polls between two looks at the clock.
@@ -103,20 +105,25 @@ pub fn stream(
     credits: &mut impl Credits,
     incoming: &mut impl Incoming,
 ) -> Result<Tally, Failure> {
-    let How { rule, size, only, .. } = how;
+    let How { rule, size, only, pace, .. } = how;
     let depth = u64::from(how.depth);
     let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the measured queue pair", errno);
     let (mut idle, mut wanted) = (0u32, true);
     let mut window = Window::begin(rule, Bytes(size), clock::now());
     let mut last = clock::now();
+    let mut pacers: Vec<Pacer> = flows.iter().filter_map(|_| Pacer::new(pace, Bytes(size), last)).collect();
     let all = window.quota();
     let quota = |flow: usize| if only.is_none_or(|only| only == flow) { all } else { 0 };
     loop {
         let running = wanted && window.running();
         if running {
+            let now = if pacers.is_empty() { last } else { clock::now() };
             for (i, flow) in flows.iter_mut().enumerate() {
                 let list = u64::from(flow.list());
-                let allowed = quota(i).min(credits.allowed(i));
+                let mut allowed = quota(i).min(credits.allowed(i));
+                if let Some(pacer) = pacers.get_mut(i) {
+                    allowed = allowed.min(pacer.allowed(now, flow.posted()));
+                }
                 while flow.in_flight() + list <= depth && flow.posted() + list < allowed {
                     credits.prepare(i, list)?;
                     flow.post().map_err(refused)?;
@@ -141,6 +148,7 @@ pub fn stream(
         if done > 0 {
             last = clock::now();
             window.completed(last, done);
+            waiter.completed(last);
         }
         if polled > 0 {
             wanted &= incoming.tend(done)?;

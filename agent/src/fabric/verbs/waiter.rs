@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
+    unit::Nanoseconds,
 };
 
 use super::mailbox::Reader;
@@ -104,6 +105,12 @@ impl Waiter {
     #[inline]
     pub fn sleeps(&self) -> bool {
         self.sleeping.is_some()
+    }
+
+    /// Messages of a pass have completed by `now`.
+    #[inline]
+    pub fn completed(&self, now: Nanoseconds) {
+        self.control.progressed(now);
     }
 
     /// Something completed.

@@ -96,6 +96,7 @@ pub fn frequency(text: &str) -> Result<f64, Wrong> {
         "/s" => 1.0,
         "/min" => 60.0,
         "/h" => 3600.0,
+        "" => return Err(Wrong::new(0..text.len(), format!("`{text}` does not say in which time"), help)),
         _ => return Err(Wrong::new(at, format!("`{unit}` is not a time to count in"), help)),
     };
     Ok(float(number, text, help)? / seconds)

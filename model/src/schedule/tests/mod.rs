@@ -77,6 +77,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         description: String::new(),
         seed,
         rotate: None,
+        watch: false,
         launch: Launch {
             via: Launcher::Local,
             in_flight: 1,

@@ -7,6 +7,7 @@
 //! | `cases` | the verdict that every case was measured |
 //! | `expectation` | an expectation of the plan |
 //! | `parts` | the verdict on parts, and that on flows at once |
+//! | `soak` | the verdicts on the soak |
 //! | `place` | the case that a ground is about |
 
 mod cases;
@@ -16,6 +17,7 @@ mod parts;
 mod place;
 mod preflight;
 mod run;
+mod soak;
 
 use std::fmt;
 
@@ -28,6 +30,7 @@ pub use parts::{Apart, OfParts};
 pub use place::{Blamed, Place};
 pub use preflight::OfPreflight;
 pub use run::OfRun;
+pub use soak::{OfSoak, SoakEvent, What, frequency};
 
 /// Why a verdict is what it is: its grounds, in the order in which they are told.
 ///
@@ -51,6 +54,8 @@ pub enum Ground {
     Parts(OfParts),
     /// Of the verdict on links between switches.
     Links(OfLinks),
+    /// Of a verdict on the soak.
+    Soak(OfSoak),
 }
 
 impl Reason {
@@ -110,6 +115,7 @@ impl fmt::Display for Ground {
             Self::Expectation(ground) => ground.fmt(f),
             Self::Parts(ground) => ground.fmt(f),
             Self::Links(ground) => ground.fmt(f),
+            Self::Soak(ground) => ground.fmt(f),
         }
     }
 }
@@ -138,6 +144,12 @@ impl From<OfPreflight> for Ground {
 impl From<OfLinks> for Ground {
     fn from(ground: OfLinks) -> Self {
         Self::Links(ground)
+    }
+}
+
+impl From<OfSoak> for Ground {
+    fn from(ground: OfSoak) -> Self {
+        Self::Soak(ground)
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     };
     let record = group.as_ref().and_then(|group| group.record.clone());
     let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
-    Tried { case, open: group, outcome }
+    Tried { case, open: group, progress: None, outcome }
 }
 
 /// Opens and joins all ranks of a flow.
@@ -163,7 +163,7 @@ async fn open_and_join(
     let max_size = largest(test);
     let id = group.members[0].link;
     let token = links::token()?;
-    let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token };
+    let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token, rides_out: false };
     let spec = |(rank, member): (u32, &Member)| {
         let endpoint = if member.gpu.is_some() { None } else { Some(Box::new(endpoint(&wanted, member)?)) };
         Ok(MemberSpec {

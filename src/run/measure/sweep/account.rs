@@ -27,6 +27,11 @@ pub(super) fn of(host: &str, answer: Answer) -> Result<CaseAccount, Failure> {
     }
 }
 
+/// When something of a failed pass completed last, on the initiator's clock.
+pub(super) fn progress(initiator: &Result<CaseAccount, Failure>) -> Option<Nanoseconds> {
+    initiator.as_ref().ok().filter(|account| account.failure.is_some()).and_then(|account| account.progress)
+}
+
 /// Both accounts as one sample. `pulls`: the bytes come to the initiator. `waited` is the time in which the case must have happened.
 ///
 /// # Errors

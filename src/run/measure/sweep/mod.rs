@@ -34,7 +34,7 @@ use railgauge_wire::{
     link::LinkId,
     message::Ask,
     step::Timing,
-    unit::{Bytes, Nanoseconds},
+    unit::{BitsPerSecond, Bytes, GigabitsPerSecond, Nanoseconds},
 };
 
 use self::{flight::Flight, offset::Offset, pace::Place};
@@ -45,6 +45,7 @@ use super::{
     },
     case::{HostAgent, Tried},
     steps::{attribute, limit as limit_of_pass},
+    traffic::{self, Traffic},
 };
 use crate::cluster::Agent;
 
@@ -73,6 +74,8 @@ pub(crate) struct Sweep {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
+    /// What holds for it beside the cases.
+    pub traffic: Traffic,
     /// When it may go on to the next cell, among the flows of the round.
     pub place: Place,
 }
@@ -101,7 +104,15 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
             }
         },
     };
-    let mut course = Course::new(sweep, &joining);
+    let rate = match traffic::of_each(sweep.traffic.rate_limit, joining.rate(), sweep.qps()) {
+        Ok(rate) => rate,
+        Err(failure) => {
+            joining.held().close().await;
+            sweep.fail(started_at, failure, &done);
+            return sweep.left(begun.elapsed());
+        }
+    };
+    let mut course = Course::new(sweep, &joining, rate);
     course.tell();
     let link = match joining {
         Way::Open(link) => link,
@@ -127,7 +138,29 @@ enum Way {
     Joining(Box<links::Joining>),
 }
 
+impl Way {
+    /// Smaller rate of both ports.
+    fn rate(&self) -> Option<GigabitsPerSecond> {
+        match self {
+            Self::Open(link) => link.record.rate_gbps,
+            Self::Joining(joining) => joining.rate,
+        }
+    }
+
+    fn held(&self) -> Held {
+        match self {
+            Self::Open(Link { from, to, id, .. }) => Held::new(from, to, *id),
+            Self::Joining(joining) => Held::new(&joining.from, &joining.to, joining.id),
+        }
+    }
+}
+
 impl Sweep {
+    /// Queue pairs or streams of the link.
+    fn qps(&self) -> u32 {
+        self.cases.front().map_or(1, |(_, case)| case.cell.qps)
+    }
+
     fn test(&self) -> &Test {
         &self.plan.tests[self.index]
     }
@@ -143,8 +176,8 @@ impl Sweep {
             return Err(Failure::new(Stage::Open, Kind::Internal, "a link for no case"));
         };
         let (flow, qps) = (&case.flow, case.cell.qps);
-        let wanted =
-            Wanted { plan, test: self.test(), flow, qps, max_size: *max_size, id: *id, token: links::token()? };
+        let (token, rides_out) = (links::token()?, self.traffic.rides_out);
+        let wanted = Wanted { plan, test: self.test(), flow, qps, max_size: *max_size, id: *id, token, rides_out };
         links::begin(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 
@@ -152,11 +185,11 @@ impl Sweep {
     fn fail(&mut self, started_at: String, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let Some((_, case)) = self.cases.pop_front() else { return };
         let outcome = Outcome { case: case.id, repeat: self.repeat, started_at, link: None, result: Err(failure) };
-        done(Tried { case, open: None, outcome });
+        done(Tried { case, open: None, progress: None, outcome });
     }
 
     /// What both ends are told of a cell.
-    fn spec(&self, cell: &Cell) -> CaseSpec {
+    fn spec(&self, cell: &Cell, pace: Option<BitsPerSecond>) -> CaseSpec {
         let test = self.test();
         CaseSpec {
             timing: Timing {
@@ -168,7 +201,7 @@ impl Sweep {
                 start_at: None,
                 bidirectional: test.bidirectional,
                 only: cell.only,
-                pace: None,
+                pace,
             },
             verify: test.verify.then_some(self.plan.seed),
             deadline_ms: u64::try_from(test.deadline.as_millis()).unwrap_or(u64::MAX),
@@ -198,10 +231,12 @@ struct Course {
     held: Option<Held>,
     /// When the last case was over, if the next waited for it.
     over: Option<tokio::time::Instant>,
+    /// How fast each queue pair or stream sends.
+    pace: Option<BitsPerSecond>,
 }
 
 impl Course {
-    fn new(sweep: Sweep, way: &Way) -> Self {
+    fn new(sweep: Sweep, way: &Way, pace: Option<BitsPerSecond>) -> Self {
         let (from, to, id) = match way {
             Way::Open(Link { from, to, id, .. }) => (from, to, *id),
             Way::Joining(joining) => (&joining.from, &joining.to, joining.id),
@@ -210,7 +245,7 @@ impl Course {
         let offset = sweep.test().bidirectional.then(|| Offset::new(&ends));
         let (flights, since, accounted) = (VecDeque::new(), Instant::now(), Nanoseconds::ZERO);
         let held = Some(Held::new(&ends.0, &ends.1, id));
-        Self { sweep, ends, id, flights, since, accounted, offset, held, over: None }
+        Self { sweep, ends, id, flights, since, accounted, offset, held, over: None, pace }
     }
 
     /// The sweep, with everything that has no outcome.
@@ -236,7 +271,7 @@ impl Course {
                 (self.since, self.accounted, self.over) = (Instant::now(), Nanoseconds::ZERO, None);
                 self.sweep.place.at(cell);
             }
-            let spec = self.sweep.spec(&case.cell);
+            let spec = self.sweep.spec(&case.cell, self.pace);
             self.flights.push_back((cell, Flight::new(case, (&self.ends.0, &self.ends.1), self.id, &spec)));
         }
     }
@@ -277,6 +312,7 @@ impl Course {
             let started_at = ago(started.elapsed());
             self.over = Some(over);
             let (case, accounts) = flight.accounts();
+            let progress = account::progress(&accounts.0);
             let result = self.result(link, case.cell.op.pulls(), accounts).await;
             let is_bad = result.is_err();
             let is_over = is_bad || self.flights.is_empty() && self.sweep.cases.is_empty();
@@ -285,7 +321,7 @@ impl Course {
             if is_over && !is_bad {
                 self.settle();
             }
-            done(Tried { case, open: (is_over && !is_bad).then(|| link.clone()), outcome });
+            done(Tried { case, open: (is_over && !is_bad).then(|| link.clone()), progress, outcome });
             if is_bad && let Some(held) = self.held.take() {
                 held.close().await;
             }

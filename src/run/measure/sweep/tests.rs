@@ -157,7 +157,22 @@ async fn begin(answers: [Answers; 2]) -> (Sweep, Vec<JoinHandle<Vec<&'static str
     let (to, from) = (agents.pop().unwrap(), agents.pop().unwrap());
     let place = Pace::new().place(0);
     let max_size = Bytes::from_mib(1);
-    (Sweep { plan, index: 0, cases, repeat: 0, from, to, warm: None, id: 1, max_size, place }, players)
+    (
+        Sweep {
+            plan,
+            index: 0,
+            cases,
+            repeat: 0,
+            from,
+            to,
+            warm: None,
+            id: 1,
+            max_size,
+            traffic: Default::default(),
+            place,
+        },
+        players,
+    )
 }
 
 /// What a sweep over all cases of the plan came to, what was left, and what each agent was asked.

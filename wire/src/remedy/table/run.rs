@@ -35,5 +35,6 @@ remedies! {
     NCCL_LOG = "nccl-log",
         "use a library that was built with logging, and check that no NCCL configuration file turns the log off";
     SAME_NCCL = "same-nccl", "install the same version on all hosts, or set `library`";
+    RATE_OF_SOAK = "rate-of-soak", "set `rate` in `[soak]`, such as \"10 Gb/s\", in place of `share`";
     SMALLER_SIZES = "smaller-sizes", "use smaller sizes";
 }

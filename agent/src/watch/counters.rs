@@ -1,0 +1,138 @@
+//! Readings of counters, and the rows that are made of them.
+//!
+//! A row holds differences between two readings of the same counters, over exactly its span. Drivers' statistics cost much more than
+//! files and are read less often, so that they have rows of their own, with their own, longer spans
+//! ([`CounterRow::is_of_statistics`]): what rose in ten seconds is never shown as if it rose in one.
+//!
+//! | what a counter does | what is counted |
+//! | --- | --- |
+//! | rises | the difference |
+//! | is there for the first time | nothing in this row: what it counted before is not known |
+//! | is smaller than before | nothing in this row: it was reset, and what it counted since is not known |
+//! | … and stood in the last quarter below 2³² | the difference over the wrap; not in `counters/`, where none wraps |
+//! | stands at its largest value | nothing any more. The row that found it so has a gauge `saturated/NAME` with the value |
+//!
+//! The error counters of an InfiniBand port have 4, 8 or 16 bits and stop at their largest value ([`WIDTHS`]). After that nobody sees
+//! further errors until somebody resets them, which a gauge says once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_wire::{
+    drivers::WIDTHS,
+    unit::Nanoseconds,
+    watch::{CounterRow, of_one_queue},
+};
+
+/// Names and values.
+pub(super) type Values = BTreeMap<String, u64>;
+
+/// The row of readings that one source gives.
+#[derive(Debug, Default)]
+pub(super) struct Series {
+    /// The reading before, and when it was.
+    last: Option<(Nanoseconds, Values)>,
+    /// Counters that have been told to stand at their largest value.
+    saturated: BTreeSet<String>,
+    /// Readings that are no counts, for the next row.
+    gauges: BTreeMap<String, f64>,
+}
+
+impl Series {
+    /// A reading. Returns the row that ends with it; the first one ends none.
+    pub(super) fn read(&mut self, at: Nanoseconds, values: Values) -> Option<CounterRow> {
+        for name in saturated(&values) {
+            if self.saturated.insert(name.to_owned()) {
+                self.gauges.insert(format!("saturated/{name}"), values[name] as f64);
+            }
+        }
+        self.saturated.retain(|name| values.get(name).is_none_or(|value| is_largest(name, *value)));
+        let (from, before) = self.last.replace((at, values))?;
+        let (_, after) = self.last.as_ref()?;
+        let counted = rises(&before, after);
+        Some(CounterRow { from, until: at, counted, gauges: std::mem::take(&mut self.gauges), ..CounterRow::default() })
+    }
+
+    /// Readings that are no counts: they are in the next row.
+    pub(super) fn gauge(&mut self, gauges: impl IntoIterator<Item = (String, f64)>) {
+        self.gauges.extend(gauges);
+    }
+
+    /// The counters are others from now on: what they held before counts for nothing. Rows go on.
+    pub(super) fn forget(&mut self) {
+        if let Some((_, values)) = &mut self.last {
+            values.clear();
+        }
+    }
+
+    /// Whether there was a reading with counters in it.
+    pub(super) fn had_counters(&self) -> bool {
+        self.last.as_ref().is_some_and(|(_, values)| !values.is_empty())
+    }
+}
+
+/// What rose between two readings.
+fn rises(before: &Values, after: &Values) -> Values {
+    let rise = |(name, now): (&String, &u64)| {
+        let rise = since(name, *before.get(name)?, *now)?;
+        (rise > 0 && !of_one_queue(name)).then(|| (name.clone(), rise))
+    };
+    after.iter().filter_map(rise).collect()
+}
+
+/// Rise of a counter; `None` where it was reset.
+fn since(name: &str, then: u64, now: u64) -> Option<u64> {
+    const WRAP: u64 = 1 << 32;
+    let wraps = || is_of_port(name).is_none() && (WRAP - WRAP / 4..WRAP).contains(&then) && now < WRAP / 4;
+    now.checked_sub(then).or_else(|| wraps().then(|| now + WRAP - then))
+}
+
+/// The name of a counter of the port itself, without its folder.
+fn is_of_port(name: &str) -> Option<&str> {
+    let (folder, name) = name.split_once('/')?;
+    (folder == "counters").then_some(name)
+}
+
+/// Counters that stand at their largest value.
+fn saturated(values: &Values) -> impl Iterator<Item = &str> {
+    values.iter().filter(|(name, value)| is_largest(name, **value)).map(|(name, _)| name.as_str())
+}
+
+fn is_largest(name: &str, value: u64) -> bool {
+    let Some(plain) = is_of_port(name) else { return false };
+    WIDTHS.iter().any(|(known, bits)| *known == plain && value >= (1 << bits) - 1)
+}
+
+/// One row of two that follow each other.
+pub(super) fn joined(first: CounterRow, second: CounterRow) -> CounterRow {
+    let mut peaks = BTreeMap::new();
+    for row in [&first, &second] {
+        let seconds = (row.until.saturating_sub(row.from)).seconds();
+        // A row that was joined already has its own.
+        let own = row.counted.iter().map(|(name, rise)| (name, *rise as f64 / seconds));
+        let largest =
+            own.filter(|(name, _)| !row.peaks.contains_key(*name)).chain(row.peaks.iter().map(|(n, p)| (n, *p)));
+        for (name, peak) in largest.filter(|(_, peak)| peak.is_finite()) {
+            let known = peaks.entry(name.clone()).or_insert(peak);
+            *known = known.max(peak);
+        }
+    }
+    let mut counted = first.counted;
+    for (name, rise) in second.counted {
+        let sum = counted.entry(name).or_insert(0);
+        *sum = sum.saturating_add(rise);
+    }
+    let mut gauges = first.gauges;
+    gauges.extend(second.gauges);
+    CounterRow { from: first.from, until: second.until, counted, peaks, gauges }
+}
+
+/// Bytes that a row takes in an answer, about: names, numbers and what stands around them.
+pub(super) fn size(row: &CounterRow) -> usize {
+    const AROUND: usize = 24;
+    let names = row.counted.keys().chain(row.peaks.keys()).chain(row.gauges.keys());
+    2 * AROUND + names.map(|name| name.len() + AROUND).sum::<usize>()
+}
+
+#[cfg(test)]
+#[path = "tests/counters.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! What was seen and not yet asked for. Its lock is held for as long as something is put in or taken out, never while a file is read.
+//!
+//! It stays small although nobody asks for hours. When the rows of a port are more than its part of [`ROOM`], each two neighbours of
+//! the older half become one, with the peaks of what they were made of; so the oldest rows cover the longest times. When the changes
+//! of a port's state are more than its part of [`CHANGES`], later ones take the place of the last, and the answer says how many are
+//! missing.
+
+use parking_lot::Mutex;
+use railgauge_wire::{
+    unit::Nanoseconds,
+    watch::{CounterRow, PortSeen, PortState, Watched, WatchedPort},
+};
+
+use super::counters::{joined, size};
+
+/// Bytes that the rows of all ports take in an answer, about: half of what the controller takes of text.
+const ROOM: usize = 512 << 10;
+/// Most changes of the states of all ports that are kept, each of some 100 bytes.
+const CHANGES: usize = 2000;
+/// A read that takes longer is told, and that it goes on.
+const LONG: Nanoseconds = Nanoseconds::from_secs(1);
+
+/// What was seen.
+pub(super) struct Mailbox(Mutex<Kept>);
+
+struct Kept {
+    from: Nanoseconds,
+    /// CPU time of the thread since it began, and as of the last answer.
+    cpu: Nanoseconds,
+    told: Nanoseconds,
+    ports: Vec<Port>,
+    /// The port that is being read, and since when.
+    reading: Option<(usize, Nanoseconds)>,
+    /// Why the thread has ended by itself.
+    ended: Option<String>,
+}
+
+struct Port {
+    name: WatchedPort,
+    looks: u64,
+    longest_gap: Nanoseconds,
+    /// Begin of the last look that counts; begin of the watch before.
+    last_look: Nanoseconds,
+    states: Vec<PortState>,
+    /// Changes that are not kept.
+    missing: u64,
+    rows: Vec<CounterRow>,
+    statistics: Vec<CounterRow>,
+    /// Bytes of both, as [`size`] has them.
+    size: usize,
+    failure: Option<String>,
+}
+
+/// A look at a port.
+pub(super) struct Look {
+    pub(super) begun: Nanoseconds,
+    pub(super) ended: Nanoseconds,
+    /// The state, if it is not that of the look before; before it a break that came and went between the two.
+    pub(super) changes: Vec<PortState>,
+    /// Why the port could not be looked at.
+    pub(super) failure: Option<String>,
+}
+
+impl Mailbox {
+    /// Nothing was seen yet.
+    pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds) -> Self {
+        let port = |name| Port {
+            name,
+            looks: 0,
+            longest_gap: Nanoseconds::ZERO,
+            last_look: begin,
+            states: Vec::new(),
+            missing: 0,
+            rows: Vec::new(),
+            statistics: Vec::new(),
+            size: 0,
+            failure: None,
+        };
+        let ports = ports.into_iter().map(port).collect();
+        let zero = Nanoseconds::ZERO;
+        Self(Mutex::new(Kept { from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))
+    }
+
+    /// The thread begins to read files of a port.
+    pub(super) fn reading(&self, port: usize, begun: Nanoseconds) {
+        self.0.lock().reading = Some((port, begun));
+    }
+
+    /// The thread is about to sleep, and has used so much CPU time.
+    pub(super) fn sleeps(&self, cpu: Nanoseconds) {
+        let mut kept = self.0.lock();
+        (kept.cpu, kept.reading) = (cpu, None);
+    }
+
+    /// The thread has ended by itself.
+    pub(super) fn ended(&self, why: String) {
+        let mut kept = self.0.lock();
+        (kept.ended, kept.reading) = (Some(why), None);
+    }
+
+    /// A port was looked at.
+    pub(super) fn looked(&self, port: usize, look: Look) {
+        let mut kept = self.0.lock();
+        let most = (CHANGES / kept.ports.len().max(1)).max(2);
+        let Some(port) = kept.ports.get_mut(port) else { return };
+        match look.failure {
+            None => {
+                port.looks += 1;
+                port.longest_gap = port.longest_gap.max(look.ended.saturating_sub(port.last_look));
+                port.last_look = look.begun;
+            }
+            failed => port.failure = failed,
+        }
+        for change in look.changes {
+            if port.states.len() >= most {
+                port.states.pop();
+                port.missing += 1;
+            }
+            port.states.push(change);
+        }
+    }
+
+    /// A row of a port's counters is complete.
+    pub(super) fn counted(&self, port: usize, row: CounterRow) {
+        let mut kept = self.0.lock();
+        let room = ROOM / kept.ports.len().max(1);
+        let Some(port) = kept.ports.get_mut(port) else { return };
+        port.size += size(&row);
+        if row.is_of_statistics() { &mut port.statistics } else { &mut port.rows }.push(row);
+        while port.size > room && port.rows.len().max(port.statistics.len()) > 1 {
+            port.shorten();
+        }
+    }
+
+    /// Something else of a port could not be read.
+    pub(super) fn failed(&self, port: usize, why: String) {
+        if let Some(port) = self.0.lock().ports.get_mut(port) {
+            port.failure = Some(why);
+        }
+    }
+
+    /// Takes what was seen until now.
+    pub(super) fn take(&self, now: Nanoseconds) -> Watched {
+        let mut kept = self.0.lock();
+        let hangs = kept.reading.filter(|(_, begun)| now.saturating_sub(*begun) > LONG);
+        let hangs = hangs.and_then(|(port, begun)| {
+            let WatchedPort { device, port } = &kept.ports.get(port)?.name;
+            let seconds = now.saturating_sub(begun).seconds();
+            Some(format!("reading from {device}, port {port}, has taken {seconds:.1} s and goes on"))
+        });
+        let common: Vec<String> = kept.ended.iter().cloned().chain(hangs).collect();
+        let seen = kept.ports.iter_mut().map(|port| port.take(now, &common)).collect();
+        let (from, cpu) = (kept.from, kept.cpu.saturating_sub(kept.told));
+        (kept.from, kept.told) = (now, kept.cpu);
+        Watched { from, until: now, cpu, ports: seen }
+    }
+}
+
+impl Port {
+    /// Joins old rows: of the kind that has more of them.
+    fn shorten(&mut self) {
+        let rows = if self.rows.len() >= self.statistics.len() { &mut self.rows } else { &mut self.statistics };
+        let newer = rows.split_off((rows.len() / 2).next_multiple_of(2));
+        let mut older = std::mem::take(rows).into_iter();
+        while let Some(row) = older.next() {
+            rows.push(match older.next() {
+                Some(next) => joined(row, next),
+                None => row,
+            });
+        }
+        rows.extend(newer);
+        self.size = self.rows.iter().chain(&self.statistics).map(size).sum();
+    }
+
+    fn take(&mut self, now: Nanoseconds, common: &[String]) -> PortSeen {
+        let mut rows: Vec<_> = self.rows.drain(..).chain(self.statistics.drain(..)).collect();
+        rows.sort_by_key(|row| row.until);
+        self.size = 0;
+        let missing = std::mem::take(&mut self.missing);
+        let missing =
+            (missing > 0).then(|| format!("{missing} changes of its state before the last one were not kept"));
+        let words: Vec<String> = self.failure.take().into_iter().chain(missing).chain(common.iter().cloned()).collect();
+        let longest_gap = std::mem::take(&mut self.longest_gap).max(now.saturating_sub(self.last_look));
+        PortSeen {
+            device: self.name.device.clone(),
+            port: self.name.port,
+            looks: std::mem::take(&mut self.looks),
+            longest_gap,
+            states: std::mem::take(&mut self.states),
+            rows,
+            failure: (!words.is_empty()).then(|| words.join("; ")),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/mailbox.rs"]
+mod tests;

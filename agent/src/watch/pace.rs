@@ -1,0 +1,191 @@
+//! The budget: how often each kind of work is done, so that all of them together stay below a share of a processor.
+//!
+//! Each kind has a time between two rounds that it wants, and a cost: the CPU time of its last round, or for kinds with many small
+//! rounds a mean of the last ones. If all of them fit into the share at the times they want, they get these. If not, the share is
+//! divided: kinds that want less than an equal part get what they want, the others the same part of the rest (max-min fairness). A
+//! kind that costs more than its part is done less often: the time until its next round is its cost over its part. Since that time
+//! is set after the round, by what the round has cost, the sum stays in the share whatever the costs are.
+
+use railgauge_wire::{
+    unit::Nanoseconds,
+    watch::{COUNTERS_EVERY, LARGEST_SHARE, STATE_EVERY},
+};
+
+/// Share that is given away. The rest is for what is not measured: the end of a round, after the clock was read.
+const SHARE: f64 = 0.9 * LARGEST_SHARE;
+
+/// A kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Work {
+    /// Looks at what tells cheaply whether a port is up.
+    Look,
+    /// Looks at all that tells of a port's state.
+    CloseLook,
+    /// Counters that stand in files.
+    Counters,
+    /// Drivers' statistics.
+    Statistics,
+    /// Optics.
+    Modules,
+    /// Finding out which files are a port's.
+    Places,
+}
+
+/// Every kind.
+const KINDS: [Work; 6] = [Work::Look, Work::CloseLook, Work::Counters, Work::Statistics, Work::Modules, Work::Places];
+
+impl Work {
+    /// Time between two rounds, where they cost little.
+    fn wanted(self) -> Nanoseconds {
+        match self {
+            Self::Look => STATE_EVERY.into(),
+            Self::CloseLook | Self::Places => Nanoseconds::from_secs(1),
+            Self::Counters => COUNTERS_EVERY.into(),
+            // A driver may ask its firmware for each of a thousand.
+            Self::Statistics => Nanoseconds::from_secs(10),
+            // Over a slow bus inside the module; what they tell changes slowly.
+            Self::Modules => Nanoseconds::from_secs(60),
+        }
+    }
+
+    /// Weight of a new cost in the mean: a look may find a change, and then costs more than others.
+    fn weight(self) -> f64 {
+        if self == Self::Look { 0.125 } else { 1.0 }
+    }
+}
+
+/// When the last round of a kind began, and what a round costs.
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    begun: Option<Nanoseconds>,
+    cost: f64,
+}
+
+/// What was done, and what it cost.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    rounds: [Round; KINDS.len()],
+}
+
+impl Pace {
+    /// When the next round of a kind may begin; at once where there was none.
+    pub(super) fn due(&self, work: Work) -> Nanoseconds {
+        let Round { begun, cost } = self.rounds[work as usize];
+        let stretched = Nanoseconds((cost / self.part()) as u64);
+        begun.map_or(Nanoseconds::ZERO, |begun| begun.saturating_add(work.wanted().max(stretched)))
+    }
+
+    /// A round is over that began at `begun` and took so much CPU time.
+    pub(super) fn done(&mut self, work: Work, begun: Nanoseconds, cost: Nanoseconds) {
+        let round = &mut self.rounds[work as usize];
+        let weight = if round.begun.is_none() { 1.0 } else { work.weight() };
+        round.cost += weight * (cost.as_f64() - round.cost);
+        round.begun = Some(begun);
+    }
+
+    /// A round of one kind did what a round of another would have done too.
+    pub(super) fn included(&mut self, work: Work, begun: Nanoseconds) {
+        self.rounds[work as usize].begun = Some(begun);
+    }
+
+    /// Forgets the cost of work that is not repeated, once its time is over.
+    pub(super) fn settle(&mut self, now: Nanoseconds) {
+        if self.due(Work::Places) <= now {
+            self.rounds[Work::Places as usize].cost = 0.0;
+        }
+    }
+
+    /// The largest share that a kind gets.
+    fn part(&self) -> f64 {
+        let mut shares = KINDS.map(|work| self.rounds[work as usize].cost / work.wanted().as_f64());
+        shares.sort_unstable_by(f64::total_cmp);
+        let mut left = SHARE;
+        for (at, share) in shares.into_iter().enumerate() {
+            let equal = left / (KINDS.len() - at) as f64;
+            if share > equal {
+                return equal;
+            }
+            left -= share;
+        }
+        f64::INFINITY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does all work when it is due for ten minutes, at these costs. Returns the share that it took, without the last round of each
+    /// kind, whose time is not over, and how often each was done.
+    fn simulated(cost: impl Fn(Work, u64) -> Nanoseconds) -> (f64, [u64; 6]) {
+        let (mut pace, mut spent, mut rounds, mut last) =
+            (Pace::default(), Nanoseconds::ZERO, [0; 6], [Nanoseconds::ZERO; 6]);
+        let end = Nanoseconds::from_secs(600);
+        let mut now = Nanoseconds::ZERO;
+        while now < end {
+            pace.settle(now);
+            // Finding places is no work of every day.
+            let next =
+                KINDS.into_iter().filter(|work| *work != Work::Places).min_by_key(|work| pace.due(*work)).unwrap();
+            now = now.max(pace.due(next));
+            let took = cost(next, rounds[next as usize]);
+            pace.done(next, now, took);
+            rounds[next as usize] += 1;
+            spent += std::mem::replace(&mut last[next as usize], took);
+            now += took;
+        }
+        (spent.as_f64() / now.as_f64(), rounds)
+    }
+
+    #[test]
+    fn cheap_work_is_done_as_often_as_it_wants() {
+        let (share, rounds) = simulated(|_, _| Nanoseconds(50_000));
+        assert!(share < 0.001, "{share}");
+        assert!((5_980..=6_001).contains(&rounds[0]) && rounds[2] >= 599 && rounds[3..5] == [60, 10], "{rounds:?}");
+    }
+
+    #[test]
+    fn dear_work_is_done_less_often_and_the_rest_as_before() {
+        // Statistics that take a second of CPU time want a tenth of a processor.
+        let (share, rounds) =
+            simulated(|work, _| Nanoseconds(if work == Work::Statistics { 1_000_000_000 } else { 50_000 }));
+        assert!(share <= LARGEST_SHARE, "{share}");
+        assert!((5_900..=6_001).contains(&rounds[0]) && rounds[2] > 590, "{rounds:?}");
+        assert!((5..10).contains(&rounds[3]), "{rounds:?}");
+    }
+
+    #[test]
+    fn no_costs_break_the_budget() {
+        for step in 1..40 {
+            let scale = 1_000 * step * step * step;
+            let (share, rounds) = simulated(|work, round| Nanoseconds(scale * (1 + (work as u64 + round * step) % 7)));
+            assert!(share <= LARGEST_SHARE, "{share} {rounds:?}");
+            assert!(rounds[..3].iter().all(|rounds| *rounds > 2), "{rounds:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_repeated_is_paid_off() {
+        let mut pace = Pace::default();
+        let begin = Nanoseconds::from_secs(5);
+        pace.done(Work::Places, begin, Nanoseconds::from_millis(130));
+        pace.done(Work::Look, begin, Nanoseconds(100_000));
+        let paid = pace.due(Work::Places) - begin;
+        assert!((Nanoseconds::from_secs(10)..Nanoseconds::from_secs(60)).contains(&paid), "{paid}");
+        pace.settle(begin + paid);
+        assert_eq!(pace.due(Work::Places), begin + Work::Places.wanted());
+    }
+
+    #[test]
+    fn counters_that_cost_too_much_get_longer_rows() {
+        let mut pace = Pace::default();
+        let begun = Nanoseconds::from_secs(1);
+        for work in [Work::Look, Work::CloseLook] {
+            pace.done(work, begun, Nanoseconds(100_000));
+        }
+        pace.done(Work::Counters, begun, Nanoseconds::from_millis(20));
+        let wait = pace.due(Work::Counters) - begun;
+        assert!((Nanoseconds::from_secs(2)..Nanoseconds::from_secs(4)).contains(&wait), "{wait}");
+        assert_eq!(pace.due(Work::Look) - begun, Nanoseconds::from_millis(100));
+    }
+}

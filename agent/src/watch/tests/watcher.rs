@@ -1,0 +1,353 @@
+use std::{cell::RefCell, fs, rc::Rc, sync::mpsc::channel, time::Duration};
+
+use railgauge_wire::{unit::GigabitsPerSecond, watch::PortSeen};
+
+use super::*;
+
+const PORT: &str = "sys/class/infiniband/mlx5_0/ports/1";
+const INTERFACE: &str = "sys/class/net/nowhere0";
+
+/// Drivers that answer what a test says, and burn CPU time.
+#[derive(Default, Clone)]
+struct Said(Rc<RefCell<Vec<(String, u64)>>>, Duration, Rc<RefCell<u64>>);
+
+impl Drivers for Said {
+    fn statistics(&self, _: &str) -> io::Result<Vec<(String, u64)>> {
+        *self.2.borrow_mut() += 1;
+        let begun = cpu::thread();
+        while cpu::thread() - begun < self.1.into() {}
+        Ok(self.0.borrow().clone())
+    }
+
+    fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
+        Nobody.module(interface, part)
+    }
+}
+
+/// A host with one RoCE port and its interface, and a watcher whose work a test does step by step.
+struct Bench {
+    root: tempfile::TempDir,
+    watcher: Watcher<Said>,
+    said: Said,
+}
+
+impl Bench {
+    fn new(devices: &[&str]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let ports = devices.iter().map(|device| WatchedPort { device: (*device).to_owned(), port: 1 });
+        let ports: Vec<_> = ports.collect();
+        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now()));
+        let said = Said::default();
+        let watcher = Watcher::new(Tree::new(root.path()), said.clone(), ports, mailbox);
+        let bench = Self { root, watcher, said };
+        bench.plug();
+        bench
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Makes the device.
+    fn plug(&self) {
+        for (path, text) in [
+            (format!("{PORT}/state"), "4: ACTIVE\n"),
+            (format!("{PORT}/phys_state"), "5: LinkUp\n"),
+            (format!("{PORT}/rate"), "100 Gb/sec (4X EDR)\n"),
+            (format!("{PORT}/link_layer"), "Ethernet\n"),
+            (format!("{PORT}/counters/symbol_error"), "7\n"),
+            (format!("{PORT}/hw_counters/out_of_sequence"), "100\n"),
+            (format!("{PORT}/hw_counters/lifespan"), "10000\n"),
+            (format!("{PORT}/gids/0"), "fe80:0000:0000:0000:0000:0000:0000:0001\n"),
+            (format!("{PORT}/gid_attrs/ndevs/0"), "nowhere0\n"),
+            (format!("{INTERFACE}/carrier"), "1\n"),
+            (format!("{INTERFACE}/operstate"), "up\n"),
+            (format!("{INTERFACE}/speed"), "100000\n"),
+            (format!("{INTERFACE}/carrier_down_count"), "3\n"),
+            (format!("{INTERFACE}/statistics/tx_bytes"), "99\n"),
+        ] {
+            self.write(&path, text);
+        }
+        let place = self.root.path().join("sys/devices/pci0000:b0/0000:b1:00.0");
+        fs::create_dir_all(&place).unwrap();
+        let _ = std::os::unix::fs::symlink(place, self.root.path().join("sys/class/infiniband/mlx5_0/device"));
+    }
+
+    fn unplug(&self) {
+        for gone in ["sys/class/infiniband/mlx5_0", INTERFACE] {
+            fs::remove_dir_all(self.root.path().join(gone)).unwrap();
+        }
+    }
+
+    fn look(&mut self) {
+        self.watcher.look(clock::now(), false);
+    }
+
+    fn look_closely(&mut self) {
+        // As if a second had passed since files were looked for.
+        self.watcher.pace = Pace::default();
+        self.watcher.look(clock::now(), true);
+    }
+
+    fn count(&mut self) {
+        self.watcher.read(Work::Counters, 0);
+    }
+
+    fn seen(&self) -> PortSeen {
+        self.watcher.mailbox.take(clock::now()).ports.remove(0)
+    }
+}
+
+#[test]
+fn a_carrier_that_goes_and_comes() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    let first = bench.seen();
+    let [state] = &first.states[..] else { panic!("{first:?}") };
+    assert!(state.up && state.after == state.at && state.lanes == Some(4), "{state:?}");
+    assert_eq!(state.rate_gbps, Some(GigabitsPerSecond(100.0)));
+    assert_eq!(state.words, "state 4: ACTIVE, phys_state 5: LinkUp, carrier 1, operstate up");
+    bench.look();
+    bench.write(&format!("{INTERFACE}/carrier"), "0\n");
+    bench.look();
+    bench.look();
+    bench.write(&format!("{INTERFACE}/carrier"), "1\n");
+    bench.look();
+    let seen = bench.seen();
+    assert_eq!((seen.looks, seen.failure.as_deref()), (4, None));
+    let [down, up] = &seen.states[..] else { panic!("{seen:?}") };
+    assert!(!down.up && down.rate_gbps.is_none() && up.up && up.lanes == Some(4), "{seen:?}");
+    assert!(state.at < down.after && down.after < down.at && down.at < up.after && up.after < up.at, "{seen:?}");
+    assert!(bench.seen().states.is_empty());
+}
+
+#[test]
+fn a_port_whose_state_follows_its_carrier_late_is_seen_at_every_look() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    bench.write(&format!("{INTERFACE}/carrier"), "0\n");
+    bench.write(&format!("{PORT}/state"), "1: DOWN\n");
+    bench.look();
+    bench.write(&format!("{INTERFACE}/carrier"), "1\n");
+    bench.look();
+    bench.write(&format!("{PORT}/state"), "4: ACTIVE\n");
+    bench.look();
+    let ups: Vec<bool> = bench.seen().states.iter().map(|state| state.up).collect();
+    assert_eq!(ups, [true, false, false, true]);
+}
+
+#[test]
+fn a_rate_that_drops_is_a_change_while_up() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    bench.write(&format!("{PORT}/rate"), "25 Gb/sec (1X EDR)\n");
+    bench.look();
+    bench.look_closely();
+    let states = bench.seen().states;
+    let [_, narrow] = &states[..] else { panic!("{states:?}") };
+    assert_eq!((narrow.up, narrow.rate_gbps, narrow.lanes), (true, Some(GigabitsPerSecond(25.0)), Some(1)));
+}
+
+#[test]
+fn a_break_between_two_looks_is_in_the_counters() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    bench.count();
+    assert_eq!(bench.seen().states.len(), 1);
+    bench.write(&format!("{INTERFACE}/carrier_down_count"), "4\n");
+    bench.write(&format!("{INTERFACE}/statistics/tx_bytes"), "1099\n");
+    bench.write(&format!("{PORT}/hw_counters/out_of_sequence"), "3\n");
+    bench.look();
+    bench.count();
+    bench.count();
+    let seen = bench.seen();
+    let [down, up] = &seen.states[..] else { panic!("{seen:?}") };
+    assert!(!down.up && up.up && (down.after, down.at) == (up.after, up.at) && down.after < down.at, "{seen:?}");
+    assert!(down.words.contains("carrier_down_count"), "{down:?}");
+    let [row, still] = &seen.rows[..] else { panic!("{seen:?}") };
+    let counted: Vec<_> = row.counted.iter().map(|(name, rise)| (name.as_str(), *rise)).collect();
+    assert_eq!(counted, [("netdev/carrier_down_count", 1), ("netdev/tx_bytes", 1000)]);
+    assert!(row.from < row.until && row.until == still.from && still.counted.is_empty(), "{seen:?}");
+    assert!(seen.failure.is_none(), "{seen:?}");
+}
+
+#[test]
+fn a_device_that_vanishes_is_down_and_named_and_comes_back() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    bench.count();
+    bench.unplug();
+    bench.look();
+    bench.count();
+    bench.look_closely();
+    let gone = bench.seen();
+    assert_eq!(gone.looks, 1, "looks that fail do not count");
+    assert!(gone.failure.as_ref().is_some_and(|why| why.contains("mlx5_0")), "{gone:?}");
+    let states: Vec<_> = gone.states.iter().map(|state| (state.up, state.words.contains("sys/class"))).collect();
+    assert_eq!(states[..2], [(true, false), (false, true)], "{gone:?}");
+    assert!(gone.rows.is_empty(), "{gone:?}");
+    bench.plug();
+    bench.write(&format!("{PORT}/counters/symbol_error"), "0\n");
+    bench.write(&format!("{INTERFACE}/statistics/tx_bytes"), "199\n");
+    bench.look_closely();
+    bench.count();
+    let back = bench.seen();
+    assert!(back.states.len() == 1 && back.states[0].up && back.looks == 1 && back.failure.is_none(), "{back:?}");
+    // The row reaches over the time that nothing was read in; the reset is no rise.
+    assert_eq!(back.rows[0].counted, [("netdev/tx_bytes".to_owned(), 100)].into());
+}
+
+#[test]
+fn a_port_that_gets_another_interface_is_never_down_meanwhile() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    bench.count();
+    // Another interface, and the old one is gone.
+    bench.write(&format!("{PORT}/gid_attrs/ndevs/0"), "nowhere1\n");
+    let class = bench.root.path().join("sys/class/net");
+    fs::rename(class.join("nowhere0"), class.join("nowhere1")).unwrap();
+    bench.count();
+    bench.look_closely();
+    for bytes in ["199\n", "299\n"] {
+        bench.write("sys/class/net/nowhere1/statistics/tx_bytes", bytes);
+        bench.count();
+    }
+    let seen = bench.seen();
+    assert!(seen.states.len() == 1 && seen.failure.is_none() && seen.looks == 2, "{seen:?}");
+    // What the new interface has more than the old one did not rise; the row is there, and the next goes on from it.
+    let counted: Vec<_> = seen.rows.iter().map(|row| row.counted.get("netdev/tx_bytes").copied()).collect();
+    assert!(counted == [None, Some(100)] && seen.rows[0].until == seen.rows[1].from, "{seen:?}");
+}
+
+#[test]
+fn looks_that_take_long_leave_room_for_readings() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    let mut rows = 0;
+    for second in 0..8 {
+        // Each time both are due.
+        bench.watcher.pace = Pace::default();
+        bench.write(&format!("{INTERFACE}/statistics/tx_bytes"), &second.to_string());
+        bench.watcher.work(clock::now());
+        rows += bench.seen().rows.len();
+    }
+    assert!(rows >= 3, "{rows}");
+}
+
+#[test]
+fn a_device_that_was_never_there_is_down_until_it_comes() {
+    let mut bench = Bench::new(&["mlx5_0", "mlx5_7", "../lo"]);
+    bench.look_closely();
+    bench.watcher.read(Work::Counters, 1);
+    bench.watcher.read(Work::Statistics, 1);
+    bench.watcher.read(Work::Modules, 1);
+    let seen = bench.watcher.mailbox.take(clock::now());
+    assert!(seen.ports[0].failure.is_none() && seen.ports[0].states[0].up);
+    for (port, name) in [(1, "mlx5_7"), (2, "../lo")] {
+        let port = &seen.ports[port];
+        assert!(port.failure.as_ref().is_some_and(|why| why.contains(name)), "{port:?}");
+        assert!(port.looks == 0 && !port.states[0].up && port.longest_gap > Nanoseconds::ZERO, "{port:?}");
+    }
+}
+
+#[test]
+fn statistics_have_rows_of_their_own() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    let say = |bench: &Bench, discards| {
+        *bench.said.0.borrow_mut() = vec![("rx_discards_phy".into(), discards), ("rx0_packets".into(), discards)];
+    };
+    say(&bench, 5);
+    bench.watcher.read(Work::Statistics, 0);
+    for tx in [200, 300] {
+        bench.write(&format!("{INTERFACE}/statistics/tx_bytes"), &tx.to_string());
+        bench.count();
+    }
+    say(&bench, 9);
+    bench.watcher.read(Work::Statistics, 0);
+    let seen = bench.seen();
+    let kinds: Vec<_> = seen.rows.iter().map(|row| (row.is_of_statistics(), row.counted.clone())).collect();
+    let one = |name: &str, rise| [(name.to_owned(), rise)].into();
+    assert_eq!(kinds, [(false, one("netdev/tx_bytes", 100)), (true, one("ethtool/rx_discards_phy", 4))]);
+    assert!(seen.rows[1].from < seen.rows[0].from && seen.rows[1].until > seen.rows[0].until, "{seen:?}");
+}
+
+#[test]
+fn drivers_without_statistics_are_asked_once() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    bench.look_closely();
+    for _ in 0..3 {
+        bench.watcher.read(Work::Statistics, 0);
+    }
+    assert_eq!(*bench.said.2.borrow(), 1);
+    assert!(bench.seen().rows.is_empty());
+}
+
+/// Runs a watcher for a while, and returns what it saw.
+fn ran(bench: Bench, time: Duration) -> railgauge_wire::watch::Watched {
+    let mailbox = bench.watcher.mailbox.clone();
+    let (ending, end) = channel::<()>();
+    let ender = std::thread::spawn(move || {
+        std::thread::sleep(time);
+        drop(ending);
+    });
+    bench.watcher.run(&end);
+    ender.join().unwrap();
+    mailbox.take(clock::now())
+}
+
+#[test]
+fn looks_are_ten_a_second_and_rows_one() {
+    let seen = ran(Bench::new(&["mlx5_0"]), Duration::from_millis(3_300));
+    let port = &seen.ports[0];
+    assert!((25..=36).contains(&port.looks) && (2..=4).contains(&port.rows.len()), "{seen:?}");
+    assert!(seen.cpu.as_f64() < 0.01 * (seen.until - seen.from).as_f64(), "{seen:?}");
+}
+
+#[test]
+fn what_costs_much_is_read_less_often_and_looks_go_on() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    // More than the budget of four seconds, in a reading that is wanted every ten.
+    let dear = Said(bench.said.0.clone(), Duration::from_millis(50), bench.said.2.clone());
+    *dear.0.borrow_mut() = vec![("rx_discards_phy".into(), 1)];
+    bench.watcher.drivers = dear.clone();
+    let seen = ran(bench, Duration::from_millis(2_500));
+    assert_eq!(*dear.2.borrow(), 1, "its next round is due when the first is paid");
+    assert!(seen.ports[0].looks > 18 && seen.ports[0].longest_gap < Nanoseconds::from_millis(400), "{seen:?}");
+}
+
+/// A driver that does not answer for a while.
+struct Hangs;
+
+impl Drivers for Hangs {
+    fn statistics(&self, _: &str) -> io::Result<Vec<(String, u64)>> {
+        std::thread::sleep(Duration::from_millis(1_800));
+        Ok(vec![("rx_discards_phy".into(), 1)])
+    }
+
+    fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
+        Nobody.module(interface, part)
+    }
+}
+
+#[test]
+fn a_driver_that_hangs_keeps_nobody_from_an_answer() {
+    let Bench { root, watcher, .. } = Bench::new(&["mlx5_0"]);
+    let mailbox = watcher.mailbox;
+    let hangs = Watcher::new(Tree::new(root.path()), Hangs, vec![watcher.ports[0].name.clone()], mailbox.clone());
+    let (ending, end) = channel::<()>();
+    let asker = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(1_500));
+        let begun = clock::now();
+        let seen = mailbox.take(begun);
+        drop(ending);
+        (clock::now() - begun, seen)
+    });
+    hangs.run(&end);
+    let (took, seen) = asker.join().unwrap();
+    assert!(took < Nanoseconds::from_millis(50), "{took}");
+    let port = &seen.ports[0];
+    assert!(port.looks <= 2 && port.longest_gap > Nanoseconds::from_millis(1_100), "{port:?}");
+    assert!(port.failure.as_ref().is_some_and(|why| why.contains("mlx5_0, port 1")), "{port:?}");
+}

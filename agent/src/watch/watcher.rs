@@ -1,0 +1,425 @@
+//! The thread that looks and reads, one round of work after the other, as [`Pace`] lets it.
+//!
+//! Looks come first. Rounds that take long (counters, statistics, optics) are done port by port, and a look that becomes due in
+//! between is not late by more than what one port takes.
+//!
+//! A port whose files are gone, or are others than before as those of a bond with new members, is looked for again: a second later, or
+//! when what that took before is paid for.
+
+use std::{
+    collections::BTreeSet,
+    io,
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
+    },
+};
+
+use railgauge_wire::{
+    unit::Nanoseconds,
+    watch::{PortState, STATISTICS, WatchedPort},
+};
+
+use super::{
+    counters::{Series, Values},
+    mailbox::{Look, Mailbox},
+    module,
+    pace::{Pace, Work},
+    state::{Files, State, Unreadable},
+};
+use crate::{
+    bench::{clock, cpu},
+    counters::{self, Places},
+    system::{
+        ethtool,
+        module_eeprom::{self, Part},
+        tree::Tree,
+    },
+};
+
+/// How long after a change the files of a port that contradict each other are read at every look.
+const SETTLING: Nanoseconds = Nanoseconds::from_secs(5);
+
+/// Time after which the interface of a port without one is looked for again: many files are read for that.
+const AGAIN: Nanoseconds = Nanoseconds::from_secs(60);
+
+/// What drivers answer that stands in no file.
+pub(super) trait Drivers {
+    /// Name and value of every statistic of an interface.
+    ///
+    /// # Errors
+    /// As [`ethtool::statistics`].
+    fn statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>>;
+    /// A part of the memory of the module in an interface's port.
+    ///
+    /// # Errors
+    /// As [`module_eeprom::read`].
+    fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>>;
+}
+
+/// The drivers of this host.
+pub(super) struct Here;
+
+impl Drivers for Here {
+    fn statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>> {
+        ethtool::statistics(interface)
+    }
+
+    fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
+        module_eeprom::read(interface, part)
+    }
+}
+
+/// Those of another host's tree, whom nobody can ask.
+pub(super) struct Nobody;
+
+impl Drivers for Nobody {
+    fn statistics(&self, _: &str) -> io::Result<Vec<(String, u64)>> {
+        Ok(Vec::new())
+    }
+
+    fn module(&self, _: &str, _: Part) -> io::Result<Vec<u8>> {
+        Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
+    }
+}
+
+/// A port, and what is known of it.
+struct Port {
+    name: WatchedPort,
+    found: Option<(Places, Files)>,
+    /// The interfaces that it had when it was found last.
+    interfaces: Option<Vec<String>>,
+    /// When they were looked for, and whether they may be others by now.
+    sought: Nanoseconds,
+    moved: bool,
+    /// Why it was not found.
+    lost: String,
+    state: Option<State>,
+    /// Begin of the last look.
+    looked: Nanoseconds,
+    settles: Nanoseconds,
+    counters: Series,
+    statistics: Series,
+    /// Interfaces whose driver has no statistics, or no modules.
+    without: BTreeSet<(Work, String)>,
+}
+
+/// The thread's own.
+pub(super) struct Watcher<D> {
+    tree: Tree,
+    drivers: D,
+    ports: Vec<Port>,
+    pace: Pace,
+    mailbox: Arc<Mailbox>,
+    /// CPU time of the thread when it began, and up to which it is accounted for.
+    began: Nanoseconds,
+    accounted: Nanoseconds,
+    /// A round that is not over: the next port, when it began, what it has cost.
+    under_way: Option<(Work, usize, Nanoseconds, Nanoseconds)>,
+    /// The last work was a look.
+    looked: bool,
+}
+
+impl<D: Drivers> Watcher<D> {
+    /// To be made by the thread that runs it: its CPU time counts.
+    pub(super) fn new(tree: Tree, drivers: D, ports: Vec<WatchedPort>, mailbox: Arc<Mailbox>) -> Self {
+        let port = |name| Port {
+            name,
+            found: None,
+            interfaces: None,
+            sought: Nanoseconds::ZERO,
+            moved: false,
+            lost: String::new(),
+            state: None,
+            looked: Nanoseconds::ZERO,
+            settles: Nanoseconds::ZERO,
+            counters: Series::default(),
+            statistics: Series::default(),
+            without: BTreeSet::new(),
+        };
+        let began = cpu::thread();
+        let ports = ports.into_iter().map(port).collect();
+        Self {
+            tree,
+            drivers,
+            ports,
+            pace: Pace::default(),
+            mailbox,
+            began,
+            accounted: began,
+            under_way: None,
+            looked: false,
+        }
+    }
+
+    /// Watches until the other end of `end` is gone.
+    pub(super) fn run(mut self, end: &Receiver<()>) {
+        loop {
+            let wait = self.work(clock::now());
+            self.mailbox.sleeps(cpu::thread().saturating_sub(self.began));
+            let over = match wait {
+                Nanoseconds::ZERO => end.try_recv() == Err(TryRecvError::Disconnected),
+                wait => end.recv_timeout(wait.into()) == Err(RecvTimeoutError::Disconnected),
+            };
+            if over {
+                return;
+            }
+        }
+    }
+
+    /// Does what is due most, if anything is, and returns how long nothing else will be.
+    fn work(&mut self, now: Nanoseconds) -> Nanoseconds {
+        self.pace.settle(now);
+        let due = |work| self.pace.due(work) <= now;
+        let rounds = [Work::Counters, Work::Statistics, Work::Modules];
+        let look = due(Work::CloseLook) || due(Work::Look);
+        let closely = due(Work::CloseLook);
+        let begins = || Some((rounds.into_iter().find(|work| due(*work))?, 0, now, Nanoseconds::ZERO));
+        let reading = self.under_way.take().or_else(begins);
+        match reading {
+            // Looks that take longer than the time between two of them leave room for a part of a reading.
+            Some((work, port, begun, cost)) if !look || self.looked => {
+                self.looked = false;
+                self.read(work, port);
+                let cost = cost.saturating_add(self.spent());
+                if port + 1 < self.ports.len() {
+                    self.under_way = Some((work, port + 1, begun, cost));
+                } else {
+                    self.pace.done(work, begun, cost);
+                }
+            }
+            reading if look => {
+                (self.under_way, self.looked) = (reading, true);
+                self.look(now, closely);
+            }
+            _ => self.looked = false,
+        }
+        if self.under_way.is_some() {
+            return Nanoseconds::ZERO;
+        }
+        let all = [Work::Look, Work::CloseLook].into_iter().chain(rounds);
+        let next = all.map(|work| self.pace.due(work)).min().unwrap_or_default();
+        next.saturating_sub(clock::now())
+    }
+
+    /// CPU time since this was asked last.
+    fn spent(&mut self) -> Nanoseconds {
+        let before = std::mem::replace(&mut self.accounted, cpu::thread());
+        self.accounted.saturating_sub(before)
+    }
+
+    /// Looks at every port, and for those whose files are not found.
+    fn look(&mut self, begun: Nanoseconds, closely: bool) {
+        let searches = self.pace.due(Work::Places) <= begun;
+        let mut searched = Nanoseconds::ZERO;
+        for (at, port) in self.ports.iter_mut().enumerate() {
+            let begun = clock::now();
+            self.mailbox.reading(at, begun);
+            if port.moved && searches {
+                searched += port.find(&self.tree);
+            }
+            let mut found = port.look_at_files(&self.tree, closely);
+            if port.found.is_none() && searches {
+                searched += port.find(&self.tree);
+                found = port.look_at_files(&self.tree, closely);
+            }
+            self.mailbox.looked(at, port.seen(begun, found));
+        }
+        let cost = self.spent().saturating_sub(searched);
+        if searched > Nanoseconds::ZERO {
+            self.pace.done(Work::Places, begun, searched);
+        }
+        match closely {
+            true => {
+                self.pace.done(Work::CloseLook, begun, cost);
+                self.pace.included(Work::Look, begun);
+            }
+            false => self.pace.done(Work::Look, begun, cost),
+        }
+    }
+
+    /// Reads one port's part of a round.
+    fn read(&mut self, work: Work, at: usize) {
+        let Some(port) = self.ports.get_mut(at) else { return };
+        let Some((places, _)) = port.found.clone() else { return };
+        // An RDMA port whose interface was not found may have one by now.
+        let incomplete = places.interface.is_none() && clock::now().saturating_sub(port.sought) > AGAIN;
+        self.mailbox.reading(at, clock::now());
+        match work {
+            Work::Statistics => {
+                if let Err(why) = port.statistics(&places, &self.drivers, &self.mailbox, at) {
+                    self.mailbox.failed(at, why.to_string());
+                }
+            }
+            Work::Modules => port.modules(&places, &self.drivers),
+            _ if !places.are_there(&self.tree) => port.moved = true,
+            _ => {
+                port.moved |= incomplete;
+                let values = counters::in_files(&self.tree, &places);
+                if values.is_empty() && port.counters.had_counters() {
+                    return self.mailbox.failed(at, NoCounters.to_string());
+                }
+                if let Some(row) = port.counters.read(clock::now(), values) {
+                    self.mailbox.counted(at, row);
+                }
+            }
+        }
+    }
+}
+
+/// There were counters, and none can be read.
+#[derive(Debug, thiserror::Error)]
+#[error("none of its counters can be read any more")]
+struct NoCounters;
+
+/// A driver does not tell its statistics.
+#[derive(Debug, thiserror::Error)]
+#[error("the statistics of {interface} cannot be read: {error}")]
+struct NoStatistics {
+    interface: String,
+    error: io::Error,
+}
+
+/// Why a port was not seen.
+#[derive(Debug, thiserror::Error)]
+enum Unseen {
+    /// Its files are not where they were, or not there at all.
+    #[error("{0}")]
+    Lost(String),
+    /// One of them cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+}
+
+impl Port {
+    /// Finds its files, and returns the CPU time that this took.
+    fn find(&mut self, tree: &Tree) -> Nanoseconds {
+        let begun = cpu::thread();
+        let WatchedPort { device, port } = &self.name;
+        (self.sought, self.moved) = (clock::now(), false);
+        match counters::lasting(tree, device, *port) {
+            Ok(places) => {
+                let files = Files::of(tree, device, &places);
+                let interfaces = places.interfaces().map(|(name, _)| name.to_owned()).collect();
+                let before = self.interfaces.replace(interfaces);
+                if before.is_some() && before != self.interfaces {
+                    // Those of another interface have the same names.
+                    self.counters.forget();
+                    self.statistics.forget();
+                }
+                self.found = Some((places, files));
+                self.without.clear();
+            }
+            Err(failure) => (self.lost, self.found) = (failure.cause, None),
+        }
+        cpu::thread().saturating_sub(begun)
+    }
+
+    /// Reads its state. The error is in words, of which the port's state then consists.
+    fn look_at_files(&mut self, tree: &Tree, closely: bool) -> Result<State, Unseen> {
+        let Some((_, files)) = &self.found else { return Err(Unseen::Lost(self.lost.clone())) };
+        let unsettled = self.state.as_ref().is_some_and(|state| state.unsettled) && clock::now() < self.settles;
+        let found = files.look(tree, self.state.as_ref(), closely || unsettled);
+        if let Err(unreadable) = &found
+            && unreadable.is_gone()
+        {
+            // It may come back, under other names too.
+            (self.lost, self.found) = (unreadable.to_string(), None);
+        }
+        Ok(found?)
+    }
+
+    /// Takes note of a look that began at `begun`, and tells what is new.
+    fn seen(&mut self, begun: Nanoseconds, found: Result<State, Unseen>) -> Look {
+        let ended = clock::now();
+        let (state, failure) = match found {
+            Ok(state) => (state, None),
+            Err(unseen) => (State::unreadable(unseen.to_string()), Some(unseen.to_string())),
+        };
+        let changed = !self.state.as_ref().is_some_and(|before| before.same(&state));
+        let after = if self.state.is_some() { self.looked } else { ended };
+        let now = || PortState {
+            after,
+            at: ended,
+            up: state.up,
+            rate_gbps: state.rate,
+            lanes: state.lanes,
+            words: state.words.clone(),
+        };
+        let hidden = self.state.as_ref().map_or(0, |before| state.hidden_breaks(before));
+        let changes = match (hidden, changed) {
+            (0, false) => Vec::new(),
+            (0, true) => vec![now()],
+            (breaks, _) => {
+                let words = format!("carrier_down_count rose by {breaks} between two looks");
+                vec![PortState { up: false, rate_gbps: None, lanes: None, words, ..now() }, now()]
+            }
+        };
+        if changed {
+            self.settles = ended.saturating_add(SETTLING);
+        }
+        self.state = Some(state);
+        self.looked = begun;
+        Look { begun, ended, changes, failure }
+    }
+
+    /// Reads the statistics of the drivers of its interfaces.
+    fn statistics(
+        &mut self,
+        places: &Places,
+        drivers: &impl Drivers,
+        mailbox: &Mailbox,
+        at: usize,
+    ) -> Result<(), NoStatistics> {
+        let mut values = Values::new();
+        for (interface, prefix) in places.interfaces() {
+            let key = (Work::Statistics, interface.to_owned());
+            if self.without.contains(&key) {
+                continue;
+            }
+            let read = drivers.statistics(interface);
+            let read = read.map_err(|error| NoStatistics { interface: interface.to_owned(), error })?;
+            if read.is_empty() {
+                self.without.insert(key);
+            }
+            values.extend(counters::named(&prefix, read));
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        self.statistics.gauge([(STATISTICS.to_owned(), values.len() as f64)]);
+        if let Some(row) = self.statistics.read(clock::now(), values) {
+            mailbox.counted(at, row);
+        }
+        Ok(())
+    }
+
+    /// Reads what the modules in its physical ports tell.
+    fn modules(&mut self, places: &Places, drivers: &impl Drivers) {
+        for (interface, prefix) in places.interfaces() {
+            let key = (Work::Modules, interface.to_owned());
+            if self.without.contains(&key) {
+                continue;
+            }
+            match module::read(|part| drivers.module(interface, part)) {
+                Ok(gauges) => {
+                    let named = gauges.into_iter().map(|(name, value)| (format!("{prefix}{name}"), value));
+                    self.counters.gauge(named);
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
+                    self.without.insert(key);
+                }
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
+                    crate::log!("the module of {interface} is not watched: {error}");
+                    self.without.insert(key);
+                }
+                // No module in the port, or it does not answer now.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/watcher.rs"]
+mod tests;

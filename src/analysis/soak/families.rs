@@ -1,0 +1,354 @@
+//! What counters of drivers count, in words that a technician knows.
+//!
+//! Names are those of:
+//! - the kernel's Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst (`*_phy`, `rx_prioN_*`, `module_*`) and
+//!   drivers/infiniband/hw/mlx5/counters.c (`np_*`, `rp_*`, `out_of_sequence`, …);
+//! - Documentation/ABI/stable/sysfs-class-infiniband, which has the PortCounters of the InfiniBand Architecture Specification, volume 1,
+//!   16.1.3.5 (`symbol_error`, `link_downed`, …);
+//! - drivers/infiniband/hw/bnxt_re/hw_counters.c and drivers/net/ethernet/broadcom/bnxt/bnxt_ethtool.c;
+//! - drivers/infiniband/hw/irdma/verbs.c, `irdma_hw_stat_names`, and drivers/net/ethernet/intel/ice/ice_ethtool.c (`*.nic`);
+//! - Documentation/ABI/testing/sysfs-class-net-statistics and, for `carrier_down_count`, sysfs-class-net;
+//! - drivers/infiniband/sw/rxe/rxe_hw_counters.c, drivers/infiniband/hw/efa/efa_verbs.c, and TCP's of /proc/net/snmp.
+
+use railgauge_wire::drivers::of_member;
+use serde::Serialize;
+
+/// What a counter counts. The order is that in which they are shown: the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// The link went down.
+    LinkBreaks,
+    /// The link was trained again, without going down.
+    Retraining,
+    /// Errors that forward error correction did not correct.
+    Uncorrected,
+    /// Symbols or blocks that cannot be.
+    SymbolErrors,
+    /// Errors within the port itself: too many at once, buffers overrun.
+    LocalIntegrity,
+    /// Packets that arrived damaged.
+    Damaged,
+    /// Packets that another link on the way had marked as damaged.
+    RemoteErrors,
+    /// Events of the optical module or cable.
+    Module,
+    /// Packets sent again, or missing, or out of order.
+    Retransmissions,
+    /// The receiver had no buffer posted.
+    NotReady,
+    /// Packets that the port did not take.
+    DiscardsIn,
+    /// Packets that the port did not send.
+    DiscardsOut,
+    /// Pauses lasted so long that they were stopped, or a warning was due.
+    PauseStorms,
+    /// Pause frames that arrived: the other side asked to stop.
+    PausesReceived,
+    /// Pause frames that were sent.
+    PausesSent,
+    /// Microseconds for which sending was stopped, or the other side was asked to stop.
+    PausedTime,
+    /// Time without credits to send.
+    WaitedToSend,
+    /// Packets with the mark of congestion (ECN).
+    EcnMarks,
+    /// Notifications of congestion that were sent.
+    CnpSent,
+    /// Notifications of congestion that arrived.
+    CnpReceived,
+    /// Errors of which only the name tells.
+    Other,
+    /// Errors that were corrected, or seen before they were.
+    Corrected,
+}
+
+impl Family {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::LinkBreaks => "link went down",
+            Self::Retraining => "link trained again",
+            Self::Uncorrected => "errors that FEC did not correct",
+            Self::SymbolErrors => "symbol errors",
+            Self::LocalIntegrity => "errors within the port (local integrity, overrun)",
+            Self::Damaged => "packets arrived damaged",
+            Self::RemoteErrors => "packets that another link had damaged",
+            Self::Module => "events of the optical module",
+            Self::Retransmissions => "retransmissions, out of sequence",
+            Self::NotReady => "receiver not ready",
+            Self::DiscardsIn => "discards of arriving packets",
+            Self::DiscardsOut => "discards of leaving packets",
+            Self::PauseStorms => "pause storms",
+            Self::PausesReceived => "pauses received",
+            Self::PausesSent => "pauses sent",
+            Self::PausedTime => "µs paused",
+            Self::WaitedToSend => "waited to send (ticks without credits)",
+            Self::EcnMarks => "ECN marks seen",
+            Self::CnpSent => "CNPs sent",
+            Self::CnpReceived => "CNPs received",
+            Self::Other => "other errors",
+            Self::Corrected => "errors before FEC (normal on PAM4 links)",
+        }
+    }
+
+    /// Whether its rises say nothing against a link: PAM4 links always have errors that are corrected (IEEE 802.3, clause 119 ff.).
+    pub const fn is_normal(self) -> bool {
+        matches!(self, Self::Corrected)
+    }
+}
+
+/// Names of counters without what stands before their last `/`, `N` for every number in them.
+const NAMES: &[(Family, &[&str])] = &[
+    (Family::LinkBreaks, &["link_downed", "link_down_events_phy", "link_down_events", "carrier_down_count"]),
+    (Family::Retraining, &["link_error_recovery"]),
+    (Family::Uncorrected, &["rx_pcs_symbol_err_phy", "rx_pcs_symbol_err", "rx_fec_uncorrectable_blocks"]),
+    (Family::SymbolErrors, &["symbol_error", "rx_symbol_err_phy", "illegal_bytes.nic"]),
+    (Family::LocalIntegrity, &["local_link_integrity_errors", "excessive_buffer_overrun_errors"]),
+    (
+        Family::Damaged,
+        &[
+            "port_rcv_errors",
+            "rx_crc_errors_phy",
+            "rx_crc_errors",
+            "rx_crc_errors.nic",
+            "rx_frame_errors",
+            "rx_length_errors",
+            "rx_length_errors.nic",
+            "rx_in_range_len_errors_phy",
+            "rx_out_of_range_len_phy",
+            "rx_oversize_pkts_phy",
+            "rx_undersize_pkts_phy",
+            "rx_fragments_phy",
+            "rx_jabbers_phy",
+            "rx_icrc_encapsulated",
+            "rx_fcs_err_frames",
+            "rx_align_err_frames",
+            "rx_roce_errors",
+            "mac_local_faults.nic",
+            "mac_remote_faults.nic",
+        ],
+    ),
+    (Family::RemoteErrors, &["port_rcv_remote_physical_errors", "port_rcv_switch_relay_errors"]),
+    (Family::Module, &["module_bus_stuck", "module_high_temp", "module_bad_shorted", "module_unplug"]),
+    (
+        Family::Retransmissions,
+        &[
+            "packet_seq_err",
+            "implied_nak_seq_err",
+            "local_ack_timeout_err",
+            "out_of_sequence",
+            "duplicate_request",
+            "roce_adp_retrans",
+            "roce_adp_retrans_to",
+            "roce_slow_restart",
+            "roce_slow_restart_trans",
+            "req_transport_retries_exceeded",
+            "completer_retry_err",
+            "rcvd_seq_err",
+            "out_of_seq_request",
+            "to_retransmits",
+            "seq_err_naks_rcvd",
+            "missing_resp",
+            "missin_resp",
+            "dup_req",
+            "oos_drop_count",
+            "max_retry_exceeded",
+            "RetransSegs",
+            "tcpRetransSegs",
+            "tx_rdma_retx_pkts",
+            "tx_rdma_ack_timeout",
+            "req_rx_pkt_seq_err",
+            "retrans_pkts",
+            "retrans_timeout_events",
+            "TCPTimeouts",
+            "TCPLostRetransmit",
+            "TCPOFOQueue",
+        ],
+    ),
+    (
+        Family::NotReady,
+        &[
+            "rnr_nak_retry_err",
+            "req_rnr_retries_exceeded",
+            "rcvd_rnr_err",
+            "send_rnr_err",
+            "rnr_naks_rcvd",
+            "out_of_buffer",
+            "rx_out_of_buffer",
+            "RNR sent",
+            "RNR received",
+        ],
+    ),
+    (
+        Family::DiscardsIn,
+        &[
+            "rx_discards_phy",
+            "rx_prioN_discards",
+            "rx_prioN_buf_discard",
+            "rx_prioN_cong_discard",
+            "rx_dropped",
+            "rx_dropped.nic",
+            "rx_missed_errors",
+            "rx_over_errors",
+            "rx_fifo_errors",
+            "rx_total_discard_pkts",
+            "rx_stat_discard",
+            "rx_discard_packets_cosN",
+            "rx_roce_drops",
+            "rx_roce_discards",
+            "rx_drops",
+            "ipNInDiscards",
+            "VLN_dropped",
+            "port_rcv_constraint_errors",
+            "rx_steer_missed_packets",
+        ],
+    ),
+    (
+        Family::DiscardsOut,
+        &[
+            "port_xmit_discards",
+            "port_xmit_constraint_errors",
+            "tx_discards_phy",
+            "tx_errors_phy",
+            "tx_dropped",
+            "tx_dropped_link_down.nic",
+            "tx_carrier_errors",
+            "tx_fifo_errors",
+            "tx_total_discard_pkts",
+            "tx_stat_discard",
+            "tx_roce_discards",
+        ],
+    ),
+    (
+        Family::PauseStorms,
+        &["tx_pause_storm_warning_events", "tx_pause_storm_error_events", "pfc_wd_storms_detected_pN"],
+    ),
+    (
+        Family::PausesReceived,
+        &[
+            "rx_pause_ctrl_phy",
+            "rx_global_pause",
+            "rx_prioN_pause",
+            "rx_pause_frames",
+            "rx_pfc_frames",
+            "rx_pfc_ena_frames_priN",
+            "link_xoff_rx.nic",
+            "rx_priority_N_xoff.nic",
+        ],
+    ),
+    (
+        Family::PausesSent,
+        &[
+            "tx_pause_ctrl_phy",
+            "tx_global_pause",
+            "tx_prioN_pause",
+            "tx_pause_frames",
+            "tx_pfc_frames",
+            "tx_pfc_ena_frames_priN",
+            "link_xoff_tx.nic",
+            "tx_priority_N_xoff.nic",
+        ],
+    ),
+    (
+        Family::PausedTime,
+        &["rx_global_pause_duration", "tx_global_pause_duration", "rx_prioN_pause_duration", "tx_prioN_pause_duration"],
+    ),
+    (Family::WaitedToSend, &["port_xmit_wait"]),
+    (Family::EcnMarks, &["np_ecn_marked_roce_packets", "rx_prioN_marked", "rx_ecn_marked_pkts", "RxECNMrkd"]),
+    (Family::CnpSent, &["np_cnp_sent", "tx_cnp_pkts", "cnpSent"]),
+    (
+        Family::CnpReceived,
+        &["rp_cnp_handled", "rp_cnp_ignored", "roce_slow_restart_cnps", "rx_cnp_pkts", "cnpHandled", "cnpIgnored"],
+    ),
+    (
+        Family::Corrected,
+        &["rx_corrected_bits_phy", "rx_corrected_bits", "rx_err_lane_N_phy", "rx_fec_corrected_blocks"],
+    ),
+];
+
+/// Parts of the names of counters of errors.
+const LOOKS: &[&str] =
+    &["err", "drop", "discard", "fail", "timeout", "retrans", "retry", "lost", "overrun", "violation", "corrupt"];
+
+/// Before the number of a queue: hundreds of lines that sum up elsewhere.
+const QUEUES: &[&str] = &["rxN", "txN", "chN", "rx-N", "tx-N", "rx_queue_N", "tx_queue_N", "queue_N", "ptp_cqN"];
+
+/// What a counter counts, by its name as agents have it: `ethtool/rx_prio3_pause`, `members/eth0/netdev/carrier_down_count`. `None`
+/// where nobody knows it and its name does not look like an error.
+pub fn family(name: &str) -> Option<Family> {
+    let plain = of_member(name).map_or(name, |(_, plain)| plain);
+    let general = general(last_part(plain));
+    let known = NAMES.iter().find(|(_, names)| names.contains(&general.as_str()));
+    known.map(|(family, _)| *family).or_else(|| {
+        let is_queue = QUEUES.iter().any(|start| general.starts_with(start));
+        let lower = general.to_ascii_lowercase();
+        (!is_queue && LOOKS.iter().any(|part| lower.contains(part))).then_some(Family::Other)
+    })
+}
+
+/// What stands behind the last `/` of a counter's name.
+pub fn last_part(name: &str) -> &str {
+    name.rsplit_once('/').map_or(name, |(_, last)| last)
+}
+
+/// A name with `N` in place of every number.
+fn general(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut in_number = false;
+    for letter in name.chars() {
+        if !letter.is_ascii_digit() {
+            out.push(letter);
+        } else if !in_number {
+            out.push('N');
+        }
+        in_number = letter.is_ascii_digit();
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use railgauge_wire::drivers::{LOSSES, WIDTHS};
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_of_one_family() {
+        let names: Vec<&str> = NAMES.iter().flat_map(|(_, names)| *names).copied().collect();
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    }
+
+    #[test]
+    fn every_loss_and_every_error_of_a_port_that_is_known_elsewhere_has_a_family() {
+        for name in LOSSES.iter().map(|(name, _)| *name).chain(WIDTHS.iter().map(|(name, _)| *name)) {
+            assert!(family(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn drivers_spell_the_same_in_many_ways() {
+        for (name, wanted) in [
+            ("ethtool/rx_prio3_pause", Family::PausesReceived),
+            ("ethtool/rx_pfc_ena_frames_pri3", Family::PausesReceived),
+            ("ethtool/tx_priority_3_xoff.nic", Family::PausesSent),
+            ("ethtool/rx_err_lane_2_phy", Family::Corrected),
+            ("ethtool/rx_pcs_symbol_err_phy", Family::Uncorrected),
+            ("counters/symbol_error", Family::SymbolErrors),
+            ("counters/link_downed", Family::LinkBreaks),
+            ("members/eth1/netdev/carrier_down_count", Family::LinkBreaks),
+            ("hw_counters/ip6InDiscards", Family::DiscardsIn),
+            ("hw_counters/np_cnp_sent", Family::CnpSent),
+            ("hw_counters/RxECNMrkd", Family::EcnMarks),
+            ("hw_counters/strange_firmware_errors", Family::Other),
+        ] {
+            assert_eq!(family(name), Some(wanted), "{name}");
+        }
+        for quiet in ["netdev/rx_bytes", "ethtool/rx12_xdp_drop", "ethtool/rx_queue_3_drops", "counters/port_xmit_data"]
+        {
+            assert_eq!(family(quiet), None, "{quiet}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! What a soak came to: outages of ports, stalls of flows, errors that were counted, and for how long anybody looked.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | [`ports`] | watched ports over time: outages, counters, gauges, holes in the watch |
+//! | [`families`] | what counters of drivers count, in words |
+//! | `traffic` | the flows of the soak, their ports, their stalls |
+//! | [`outages`] | outages as events: cable, host, switch, and the flows that they hit |
+//! | [`stalls`], [`links`] | stalls that no outage explains, and the links that they have in common |
+//! | [`coverage`] | for how long each port was watched |
+//! | [`rates`] | what flows carried |
+//! | [`tables`] | counters by port and family, limits, optics |
+//!
+//! Everything is read once and sorted: memory and time grow with what the journal holds, and with its logarithm.
+
+pub mod coverage;
+pub mod families;
+pub mod hit;
+pub mod links;
+pub mod outages;
+pub mod ports;
+pub mod rates;
+pub mod span;
+pub mod stalls;
+pub mod tables;
+mod traffic;
+
+use railgauge_wire::unit::{Nanoseconds, NanosecondsF64};
+use serde::{Serialize, Serializer};
+
+use super::{journal::Journal, switches::ways::Ways};
+use coverage::{Hole, PortCoverage};
+use outages::{Break, Index, Outage};
+use ports::{HOLE, Lower, PortName};
+use rates::{FlowRate, PartRate};
+use span::Span;
+use stalls::Unexplained;
+use tables::{FamilySum, Gauge, Limit, PortCounter, PortGauge};
+use traffic::Traffic;
+
+/// Entries of each list that are told, the worst first; how many there are stands beside it.
+pub const LISTED: usize = 50;
+
+/// What a soak came to. In JSON the lists have at most [`LISTED`] entries; `counts` says how many there are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Soaking {
+    /// Name of the test whose flows carried the traffic.
+    pub test: String,
+    /// How long it was to last, in nanoseconds.
+    pub demanded: Nanoseconds,
+    /// How long it lasted, interruptions not counted, in nanoseconds.
+    pub lasted: Nanoseconds,
+    /// From the first part to the last; `None` where there was none.
+    pub span: Option<Span>,
+    /// Longest time that a port may be down or a flow may stall, in nanoseconds.
+    pub longest_outage: Nanoseconds,
+    /// How many entries the lists have.
+    pub counts: Counts,
+    /// Times between its parts in which there was no traffic, in the order of time.
+    #[serde(serialize_with = "listed")]
+    pub pauses: Vec<Span>,
+    /// Times in which nobody looked at some ports, in the order of time.
+    #[serde(serialize_with = "listed")]
+    pub holes: Vec<Hole>,
+    /// Ports of its flows, the worst watched first.
+    #[serde(serialize_with = "listed")]
+    pub coverage: Vec<PortCoverage>,
+    /// Outages, the longest first.
+    #[serde(serialize_with = "listed")]
+    pub outages: Vec<Outage>,
+    /// Breaks that only counters tell of, the most first.
+    #[serde(serialize_with = "listed")]
+    pub breaks: Vec<Break>,
+    /// Stalls that no outage of a watched port explains, the longest first.
+    #[serde(serialize_with = "listed")]
+    pub stalls: Vec<Unexplained>,
+    /// Ports that ran at less than their usual rate or width, the longest first.
+    #[serde(serialize_with = "listed")]
+    pub lower: Vec<PortLower>,
+    /// What was counted, by family.
+    pub families: Vec<FamilySum>,
+    /// What was counted, by port: over their limit first.
+    #[serde(serialize_with = "listed")]
+    pub counters: Vec<PortCounter>,
+    /// Limits of the plan.
+    pub limits: Vec<Limit>,
+    /// Readings of optics over all ports.
+    #[serde(serialize_with = "listed")]
+    pub gauges: Vec<Gauge>,
+    /// Readings of optics by port.
+    #[serde(serialize_with = "listed")]
+    pub port_gauges: Vec<PortGauge>,
+    /// Flows, the slowest first.
+    #[serde(serialize_with = "listed")]
+    pub flows: Vec<FlowRate>,
+    /// Rates over time.
+    #[serde(skip)]
+    pub rates: Vec<PartRate>,
+    /// Whether bytes are verified.
+    #[serde(skip)]
+    pub verify: bool,
+}
+
+/// How many entries the lists of a soak have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Counts {
+    /// Parts that were recorded.
+    pub parts: usize,
+    /// Flows that were planned.
+    pub planned_flows: usize,
+    /// Flows that had a window.
+    pub flows: usize,
+    /// Ports that were watched.
+    pub watched_ports: usize,
+    /// Ports of flows.
+    pub ports: usize,
+    /// Ends of flows of which the device is not known.
+    pub unknown_ends: usize,
+    /// Pauses.
+    pub pauses: usize,
+    /// Holes in the watch.
+    pub holes: usize,
+    /// Outages.
+    pub outages: usize,
+    /// Ports and times with breaks that only counters tell of.
+    pub breaks: usize,
+    /// Unexplained stalls.
+    pub stalls: usize,
+    /// Times at a lower rate.
+    pub lower: usize,
+    /// Counters of ports that rose.
+    pub counters: usize,
+    /// Readings of optics by port.
+    pub port_gauges: usize,
+}
+
+/// A time at a lower rate or width.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PortLower {
+    /// Where to look.
+    pub name: String,
+    /// The port.
+    pub port: PortName,
+    /// When and how.
+    #[serde(flatten)]
+    pub lower: Lower,
+}
+
+fn listed<T: Serialize, S: Serializer>(all: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().take(LISTED))
+}
+
+/// What the soak of a run came to; `None` where its plan has none.
+pub fn soaking(journal: &Journal) -> Option<Soaking> {
+    let soak = journal.plan.soak.as_ref()?;
+    let times = Traffic::times(journal);
+    let has_limit = |counter: &str| soak.limits.keys().any(|limit| tables::is_about(limit, counter));
+    let ports = ports::over_time(journal, &times, &has_limit);
+    let traffic = Traffic::of(journal, soak, &ports);
+    let ways = Ways::of(journal);
+    let cables = outages::Cables::of(&ports, ways.as_ref());
+    let mut outages = outages::outages(&ports, &cables);
+    let mut breaks = outages::breaks(&ports, &cables);
+    let index = Index::of(&ports, &outages, &breaks);
+    let all_stalls = traffic::stalls(&traffic.parts);
+    let left = stalls::assign(&traffic, &all_stalls, &index, (&mut outages, &mut breaks));
+    let stalls = stalls::unexplained(&traffic, &left, &all_stalls, &ports, ways.as_ref());
+    let flows = rates::flows(&traffic, &all_stalls, &index);
+    outages.sort_by_key(|outage| std::cmp::Reverse(outage.length));
+    breaks.sort_by_key(|one| std::cmp::Reverse(one.hidden.breaks));
+    let lower = ports.iter().zip(0..).flat_map(|(port, place)| {
+        let name = cables.name(place);
+        port.lower.iter().map(|lower| PortLower {
+            name: name.to_owned(),
+            port: port.name.clone(),
+            lower: lower.clone(),
+        })
+    });
+    let mut lower: Vec<PortLower> = lower.collect();
+    lower.sort_by_key(|one| std::cmp::Reverse(one.lower.span.length()));
+    let counters = tables::counters(&ports, &soak.limits);
+    let (gauges, port_gauges) = tables::gauges(&ports);
+    let lasted = span::total(&traffic.times);
+    let coverage = coverage::of_ports(&traffic, &ports, lasted);
+    let (pauses, holes) = (span::between(&traffic.times, HOLE), coverage::holes(&ports));
+    let counts = Counts {
+        parts: traffic.parts.len(),
+        planned_flows: traffic.planned.len(),
+        flows: flows.iter().filter(|flow| flow.windows > 0).count(),
+        watched_ports: ports.len(),
+        ports: coverage.len(),
+        unknown_ends: traffic.ends.values().flatten().filter(|end| end.port.is_none()).count(),
+        pauses: pauses.len(),
+        holes: holes.len(),
+        outages: outages.len(),
+        breaks: breaks.len(),
+        stalls: stalls.len(),
+        lower: lower.len(),
+        counters: counters.len(),
+        port_gauges: port_gauges.len(),
+    };
+    Some(Soaking {
+        test: soak.test.clone(),
+        demanded: soak.lasts.into(),
+        lasted,
+        span: span::hull(&traffic.times),
+        longest_outage: soak.longest_outage.into(),
+        counts,
+        pauses,
+        holes,
+        coverage,
+        outages,
+        breaks,
+        stalls,
+        lower,
+        families: tables::families(&counters),
+        limits: tables::limits(&ports, &counters, &soak.limits),
+        counters,
+        gauges,
+        port_gauges,
+        flows,
+        rates: rates::parts(&traffic),
+        verify: traffic::test(journal, soak).is_some_and(|test| test.verify),
+    })
+}
+
+/// Most of a window, and of a soak, that may be missing at its end: the last window does not begin where it would not end in time.
+const SHORT: f64 = 0.01;
+
+impl Soaking {
+    /// How much is missing of what was demanded; `None` where it lasted long enough: of its last window at most, and of a hundredth.
+    pub fn missing(&self, window: Nanoseconds) -> Option<Nanoseconds> {
+        let missing = self.demanded.saturating_sub(self.lasted);
+        let allowed = NanosecondsF64(self.demanded.as_f64() * SHORT).0.min(window.as_f64());
+        (missing.as_f64() > allowed).then_some(missing)
+    }
+}

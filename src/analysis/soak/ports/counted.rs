@@ -1,0 +1,85 @@
+//! What ports counted, and what their optics said.
+
+use std::collections::{BTreeMap, HashMap};
+
+use railgauge_wire::{unit::Nanoseconds, watch::CounterRow};
+use serde::Serialize;
+
+use crate::analysis::soak::families::{Family, family};
+
+/// What a counter came to.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Counted {
+    /// What it counts; `None` where nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    /// All rises.
+    pub total: u64,
+    /// Most in a second, of any one reading.
+    pub most_per_second: f64,
+    /// End of that reading, in nanoseconds since 1970.
+    pub most_at: Nanoseconds,
+}
+
+/// Lowest and highest of a reading that is no count.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Range {
+    /// Lowest.
+    pub low: f64,
+    /// Highest.
+    pub high: f64,
+}
+
+/// Which counters are kept, by name: each name is looked up once.
+pub struct Kept<'w> {
+    also: &'w dyn Fn(&str) -> bool,
+    known: HashMap<String, (bool, Option<Family>)>,
+}
+
+impl<'w> Kept<'w> {
+    pub(super) fn new(also: &'w dyn Fn(&str) -> bool) -> Self {
+        Self { also, known: HashMap::new() }
+    }
+
+    fn of(&mut self, name: &str) -> (bool, Option<Family>) {
+        if let Some(known) = self.known.get(name) {
+            return *known;
+        }
+        let family = family(name);
+        let found = (family.is_some() || (self.also)(name), family);
+        self.known.insert(name.to_owned(), found);
+        found
+    }
+}
+
+/// Rises in a second of a reading. A shorter one is not made longer: three in a tenth of a second are three.
+pub(super) fn per_second(row: &CounterRow, name: &str, rise: u64) -> f64 {
+    let length = row.until.saturating_sub(row.from).seconds().max(1.0);
+    let mean = rise as f64 / length;
+    row.peaks.get(name).copied().filter(|peak| peak.is_finite()).map_or(mean, |peak| peak.max(mean))
+}
+
+/// Adds a row. A counter that stood still may be in it too: then it is known to be there.
+pub(super) fn take(
+    row: &CounterRow,
+    kept: &mut Kept<'_>,
+    counters: &mut BTreeMap<String, Counted>,
+    gauges: &mut BTreeMap<String, Range>,
+) {
+    for (name, rise) in &row.counted {
+        let (true, family) = kept.of(name) else { continue };
+        if !counters.contains_key(name) {
+            counters.insert(name.clone(), Counted { family, ..Counted::default() });
+        }
+        let Some(counted) = counters.get_mut(name) else { continue };
+        counted.total = counted.total.saturating_add(*rise);
+        let rate = per_second(row, name, *rise);
+        if rate > counted.most_per_second {
+            (counted.most_per_second, counted.most_at) = (rate, row.until);
+        }
+    }
+    for (name, value) in row.gauges.iter().filter(|(_, value)| value.is_finite()) {
+        let range = gauges.entry(name.clone()).or_insert(Range { low: *value, high: *value });
+        (range.low, range.high) = (range.low.min(*value), range.high.max(*value));
+    }
+}

@@ -1,0 +1,224 @@
+//! Watched ports over time: when they were down, what they counted, what their optics said, and when nobody looked.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `state` | outages and lower rates, from the looks at a port's state |
+//! | `breaks` | outages that only counters tell of |
+//! | `counted` | counters and gauges |
+//! | [`series`] | one family of counters over time |
+//!
+//! It reads [`Journal::watched`] once. Nothing here is about a soak: whatever traffic was watched can be told with it.
+
+mod breaks;
+mod counted;
+pub mod series;
+mod state;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+};
+
+use railgauge_wire::{unit::Nanoseconds, watch::PortSeen};
+use serde::Serialize;
+
+pub use breaks::Hidden;
+pub use counted::{Counted, Kept, Range};
+pub use state::{Down, Edge, Lower};
+
+use super::span::{self, Span};
+use crate::analysis::journal::{Journal, Seen};
+
+/// A time without a look that is longer than this was not watched: agents look ten times a second, and twenty missed looks are no
+/// chance.
+pub const HOLE: Nanoseconds = Nanoseconds::from_secs(2);
+
+/// A port by the names that the plan and the agent have for it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct PortName {
+    /// Name of the host in the plan.
+    pub host: String,
+    /// RDMA device or network interface.
+    pub device: String,
+    /// Port of the RDMA device; 1 for an interface.
+    pub port: u8,
+}
+
+impl PortName {
+    /// The device as plans write it: `mlx5_0`, `mlx5_0:2`.
+    pub fn device(&self) -> String {
+        match self.port {
+            1 => self.device.clone(),
+            number => format!("{}:{number}", self.device),
+        }
+    }
+}
+
+/// `gpu031 mlx5_3`.
+impl fmt::Display for PortName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.host, self.device())
+    }
+}
+
+/// What was seen of a port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Port {
+    /// Which port.
+    pub name: PortName,
+    /// For how long of the asked times it was watched.
+    pub watched: Nanoseconds,
+    /// When nobody looked, from the first of these times to the last: longer than [`HOLE`], in the order of time.
+    pub holes: Vec<Span>,
+    /// Longest time between two looks while it was watched.
+    pub longest_gap: Nanoseconds,
+    /// When it was down, in the order of time.
+    pub outages: Vec<Down>,
+    /// When a counter tells of breaks that no look saw, in the order of time.
+    pub breaks: Vec<Hidden>,
+    /// When it ran at less than its usual rate or width, in the order of time.
+    pub lower: Vec<Lower>,
+    /// What it counted, by the counter's name.
+    pub counters: BTreeMap<String, Counted>,
+    /// Readings that are no counts, by name.
+    pub gauges: BTreeMap<String, Range>,
+    /// Why it could not be looked at, the last time that it could not.
+    pub failure: Option<String>,
+}
+
+/// What was seen of every watched port in these times, which do not overlap and are in the order of time. By name.
+///
+/// Of counters those are kept that some family knows, or that `also` wants.
+pub fn over_time(journal: &Journal, times: &[Span], also: &dyn Fn(&str) -> bool) -> Vec<Port> {
+    let mut kept = Kept::new(also);
+    let mut known: HashMap<(&str, &str, u8), usize> = HashMap::new();
+    let mut folds: Vec<Fold<'_>> = Vec::new();
+    for (number, seen) in in_order(journal) {
+        for port in &seen.seen.ports {
+            let at = *known.entry((&seen.host, &port.device, port.port)).or_insert_with(|| {
+                folds.push(Fold::of(seen, port));
+                folds.len() - 1
+            });
+            folds[at].take((number, seen), port, times, &mut kept);
+        }
+    }
+    let mut ports: Vec<Port> = folds.into_iter().map(|fold| fold.finish(times)).collect();
+    ports.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    ports
+}
+
+/// What agents saw, in the order of time, numbered.
+fn in_order(journal: &Journal) -> impl Iterator<Item = (usize, &Seen)> {
+    let mut order: Vec<usize> = (0..journal.watched.len()).collect();
+    order.sort_by_key(|at| journal.watched[*at].seen.from);
+    order.into_iter().map(|at| &journal.watched[at]).enumerate()
+}
+
+/// A port while its spans are read.
+struct Fold<'j> {
+    host: &'j str,
+    port: &'j PortSeen,
+    watched: Nanoseconds,
+    longest_gap: Nanoseconds,
+    /// End of the last span and how far off it may be; `None` before the first.
+    last: Option<(Nanoseconds, Nanoseconds)>,
+    first: Nanoseconds,
+    holes: Vec<Span>,
+    state: state::Watch,
+    rises: breaks::Rises,
+    counters: BTreeMap<String, Counted>,
+    gauges: BTreeMap<String, Range>,
+    failure: Option<String>,
+}
+
+impl<'j> Fold<'j> {
+    fn of(seen: &'j Seen, port: &'j PortSeen) -> Self {
+        Self {
+            host: &seen.host,
+            port,
+            watched: Nanoseconds::ZERO,
+            longest_gap: Nanoseconds::ZERO,
+            last: None,
+            first: seen.seen.from,
+            holes: Vec::new(),
+            state: state::Watch::default(),
+            rises: breaks::Rises::default(),
+            counters: BTreeMap::new(),
+            gauges: BTreeMap::new(),
+            failure: None,
+        }
+    }
+
+    fn take(&mut self, (number, seen): (usize, &Seen), port: &PortSeen, times: &[Span], kept: &mut Kept<'_>) {
+        let span = Span::new(seen.seen.from, seen.seen.until);
+        let hole = self.last.filter(|(until, error)| {
+            span.from.saturating_sub(*until) > HOLE.saturating_add(*error).saturating_add(seen.error)
+        });
+        if let Some((until, _)) = hole {
+            self.holes.push(Span::new(until, span.from));
+        }
+        self.state.take(&state::Look { number, error: seen.error, span, hole: hole.is_some(), last: self.last }, port);
+        // Spans of two processes may overlap by what their clocks are off; no time counts twice.
+        let from = self.last.map_or(span.from, |(until, _)| until.max(span.from));
+        let asked = span::within(times, &Span::new(from, span.until));
+        self.watched = self.watched.saturating_add(share(asked, span.length(), looked(span.length(), port)));
+        self.longest_gap = self.longest_gap.max(port.longest_gap);
+        for row in &port.rows {
+            let of_row = Span::new(row.from, row.until);
+            if span::meeting(times, &of_row).next().is_some() {
+                self.rises.take(row, port.longest_gap, seen.error);
+                counted::take(row, kept, &mut self.counters, &mut self.gauges);
+            }
+        }
+        if port.failure.is_some() {
+            self.failure.clone_from(&port.failure);
+        }
+        let until = self.last.map_or(span.until, |(until, _)| until.max(span.until));
+        self.last = Some((until, seen.error));
+    }
+
+    fn finish(mut self, times: &[Span]) -> Port {
+        let asked = span::hull(times);
+        if let (Some(asked), Some((until, error))) = (asked, self.last) {
+            self.holes.insert(0, Span::new(asked.from, self.first));
+            self.holes.push(Span::new(until, asked.until));
+            self.holes = self.holes.iter().map(|hole| hole.common(&asked)).collect();
+            self.holes.retain(|hole| hole.length() > HOLE.saturating_add(error));
+        }
+        let (mut outages, mut lower) = self.state.finish(self.last.unwrap_or_default());
+        let breaks = self.rises.hidden(&outages);
+        let is_asked = |span: &Span| span::meeting(times, span).next().is_some();
+        outages.retain(|down| is_asked(&down.span()));
+        lower.retain(|lower| is_asked(&lower.span));
+        Port {
+            name: PortName { host: self.host.to_owned(), device: self.port.device.clone(), port: self.port.port },
+            watched: self.watched,
+            holes: self.holes,
+            longest_gap: self.longest_gap,
+            outages,
+            breaks,
+            lower,
+            counters: self.counters,
+            gauges: self.gauges,
+            failure: self.failure,
+        }
+    }
+}
+
+/// For how long of a span a port was looked at. Only its longest gap is told: where that is too long it was not watched, and where
+/// there were so few looks that others must have been, each look stands for at most the longest time that counts as watched.
+fn looked(length: Nanoseconds, port: &PortSeen) -> Nanoseconds {
+    let missed = if port.longest_gap > HOLE { port.longest_gap } else { Nanoseconds::ZERO };
+    length.saturating_sub(missed).min(HOLE.saturating_mul(port.looks))
+}
+
+/// A part of `time` as large as `part` is of `whole`.
+fn share(time: Nanoseconds, whole: Nanoseconds, part: Nanoseconds) -> Nanoseconds {
+    if part >= whole || whole.is_zero() {
+        return if part.is_zero() { Nanoseconds::ZERO } else { time };
+    }
+    Nanoseconds((time.as_f64() * (part.as_f64() / whole.as_f64())) as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What the flows of a soak carried.
+
+use std::collections::BTreeMap;
+
+use railgauge_stats::robust::median;
+use railgauge_wire::{
+    failure::Failure,
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
+};
+use serde::Serialize;
+
+use super::{
+    outages::Index,
+    span::Span,
+    traffic::{Stalled, Traffic},
+};
+
+/// What a flow came to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct FlowRate {
+    /// Number of the planned case.
+    pub case: u64,
+    /// The flow.
+    pub flow: String,
+    /// Time in measured windows, in nanoseconds.
+    pub measured: Nanoseconds,
+    /// Windows that were measured.
+    pub windows: u64,
+    /// Payload in them.
+    pub bytes: Bytes,
+    /// Rate of the slowest window in Gb/s.
+    pub slowest_gbps: Option<GigabitsPerSecond>,
+    /// Median of the medians of the parts, in Gb/s.
+    pub median_gbps: Option<GigabitsPerSecond>,
+    /// Rate of the fastest window in Gb/s.
+    pub fastest_gbps: Option<GigabitsPerSecond>,
+    /// How often nothing arrived.
+    pub stalls: usize,
+    /// The longest of these times, in nanoseconds.
+    pub longest_stall: Nanoseconds,
+    /// Windows that failed.
+    pub failed: u64,
+    /// Those of them that no outage of its ports explains.
+    pub failed_unexplained: u64,
+    /// The first failure that no outage explains, else the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Windows whose value must not be trusted.
+    pub doubted: u64,
+    /// Why the first of them must not be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+    /// Bytes that were verified.
+    pub verified: Bytes,
+    /// Bytes that were wrong.
+    pub wrong: Bytes,
+}
+
+/// What all flows carried in a part of the soak, or in several that follow each other.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartRate {
+    /// When.
+    #[serde(flatten)]
+    pub span: Span,
+    /// Rate of the slowest window of all flows, in Gb/s.
+    pub slowest_gbps: GigabitsPerSecond,
+    /// Median of the flows' medians, in Gb/s.
+    pub median_gbps: GigabitsPerSecond,
+}
+
+/// What each flow came to, the slowest first; those without a rate before all others.
+pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) -> Vec<FlowRate> {
+    let mut found: BTreeMap<u64, FlowRate> =
+        traffic.ends.keys().map(|case| (*case, FlowRate { case: *case, ..FlowRate::default() })).collect();
+    let mut medians: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for part in &traffic.parts {
+        let time = Span::new(part.from, part.until);
+        for flow in &part.flows {
+            let sum = found.entry(flow.case).or_insert_with(|| FlowRate { case: flow.case, ..FlowRate::default() });
+            sum.measured = sum.measured.saturating_add(flow.measured);
+            sum.windows = sum.windows.saturating_add(flow.windows);
+            sum.bytes = sum.bytes.saturating_add(flow.bytes);
+            sum.verified = sum.verified.saturating_add(flow.checked.verified);
+            sum.wrong = sum.wrong.saturating_add(flow.checked.wrong);
+            sum.slowest_gbps = extreme(sum.slowest_gbps, flow.slowest, f64::min);
+            sum.fastest_gbps = extreme(sum.fastest_gbps, flow.fastest, f64::max);
+            if let Some(GigabitsPerSecond(rate)) = flow.median.filter(|rate| rate.0.is_finite()) {
+                medians.entry(flow.case).or_default().push(rate);
+            }
+            sum.doubted = sum.doubted.saturating_add(flow.doubted);
+            if sum.doubts.is_empty() {
+                sum.doubts.clone_from(&flow.doubts);
+            }
+            if flow.failed > 0 {
+                let explained = traffic.watched(flow.case).any(|port| index.meeting(port, time).next().is_some());
+                if sum.failure.is_none() || !explained && sum.failed_unexplained == 0 {
+                    sum.failure.clone_from(&flow.failure);
+                }
+                sum.failed = sum.failed.saturating_add(flow.failed);
+                sum.failed_unexplained = sum.failed_unexplained.saturating_add(if explained { 0 } else { flow.failed });
+            }
+        }
+    }
+    for stall in stalls {
+        if let Some(sum) = found.get_mut(&stall.case) {
+            sum.stalls += 1;
+            sum.longest_stall = sum.longest_stall.max(stall.span.length());
+        }
+    }
+    let mut found: Vec<FlowRate> = found.into_values().collect();
+    for sum in &mut found {
+        sum.flow = traffic.name(sum.case);
+        sum.median_gbps = medians.get(&sum.case).and_then(|rates| median(rates).ok()).map(GigabitsPerSecond);
+    }
+    let slowest = |flow: &FlowRate| flow.slowest_gbps.map_or(-1.0, |rate| rate.0);
+    found.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)).then(a.case.cmp(&b.case)));
+    found
+}
+
+fn extreme(
+    known: Option<GigabitsPerSecond>,
+    more: Option<GigabitsPerSecond>,
+    of: fn(f64, f64) -> f64,
+) -> Option<GigabitsPerSecond> {
+    let more = more.filter(|rate| rate.0.is_finite());
+    match (known, more) {
+        (Some(known), Some(more)) => Some(GigabitsPerSecond(of(known.0, more.0))),
+        (known, more) => known.or(more),
+    }
+}
+
+/// Parts of a soak that are drawn: more are put together.
+const DRAWN: usize = 240;
+
+/// What all flows carried, part by part.
+pub(super) fn parts(traffic: &Traffic<'_>) -> Vec<PartRate> {
+    let together = traffic.parts.len().div_ceil(DRAWN).max(1);
+    let rate = |parts: &[&railgauge_model::journal::event::Soaked]| {
+        let span = Span::new(parts.first()?.from, parts.last()?.until);
+        let flows = || parts.iter().flat_map(|part| &part.flows);
+        let slowest = flows().filter_map(|flow| flow.slowest).map(|rate| rate.0).filter(|rate| rate.is_finite());
+        let slowest = slowest.fold(f64::INFINITY, f64::min);
+        let medians: Vec<f64> = flows().filter_map(|flow| flow.median).map(|rate| rate.0).collect();
+        let median = median(&medians).ok()?;
+        let [slowest_gbps, median_gbps] = [slowest, median].map(GigabitsPerSecond);
+        slowest.is_finite().then_some(PartRate { span, slowest_gbps, median_gbps })
+    };
+    traffic.parts.chunks(together).filter_map(rate).collect()
+}

@@ -1,0 +1,138 @@
+//! Times of a soak: spans, their unions, and how they are written.
+
+use jiff::Timestamp;
+use railgauge_wire::unit::Nanoseconds;
+use serde::Serialize;
+
+/// From one moment to another, in nanoseconds since 1970 by the controller's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
+pub struct Span {
+    /// Begin.
+    pub from: Nanoseconds,
+    /// End; never before the begin.
+    pub until: Nanoseconds,
+}
+
+impl Span {
+    /// A span; of length zero where the end is before the begin, as a forged journal may have it.
+    pub fn new(from: Nanoseconds, until: Nanoseconds) -> Self {
+        Self { from, until: until.max(from) }
+    }
+
+    /// How long it is.
+    pub fn length(&self) -> Nanoseconds {
+        self.until.saturating_sub(self.from)
+    }
+
+    /// Whether two have a moment in common.
+    pub fn meets(&self, other: &Self) -> bool {
+        self.from <= other.until && other.from <= self.until
+    }
+
+    /// What two have in common; of length zero where that is nothing.
+    pub fn common(&self, other: &Self) -> Self {
+        Self::new(self.from.max(other.from), self.until.min(other.until))
+    }
+
+    /// Longer by so much at both ends.
+    pub fn widened(&self, by: Nanoseconds) -> Self {
+        Self { from: self.from.saturating_sub(by), until: self.until.saturating_add(by) }
+    }
+}
+
+/// The same times as spans that do not overlap, in the order of time.
+pub fn union(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.from <= last.until => last.until = last.until.max(span.until),
+            _ => joined.push(span),
+        }
+    }
+    joined
+}
+
+/// The sum of spans that do not overlap.
+pub fn total(spans: &[Span]) -> Nanoseconds {
+    spans.iter().fold(Nanoseconds::ZERO, |sum, span| sum.saturating_add(span.length()))
+}
+
+/// From the first begin to the last end of spans in the order of time; `None` where there is none.
+pub fn hull(spans: &[Span]) -> Option<Span> {
+    Some(Span::new(spans.first()?.from, spans.last()?.until))
+}
+
+/// The spans that have a moment in common with this one, of those that do not overlap and are in the order of time.
+pub fn meeting<'s>(spans: &'s [Span], with: &'s Span) -> impl Iterator<Item = &'s Span> {
+    let first = spans.partition_point(|span| span.until < with.from);
+    spans[first..].iter().take_while(|span| span.from <= with.until)
+}
+
+/// How much of a span lies in spans that do not overlap and are in the order of time.
+pub fn within(spans: &[Span], span: &Span) -> Nanoseconds {
+    meeting(spans, span).fold(Nanoseconds::ZERO, |sum, one| sum.saturating_add(one.common(span).length()))
+}
+
+/// What lies between spans in the order of time and is longer than `least`.
+pub fn between(spans: &[Span], least: Nanoseconds) -> Vec<Span> {
+    let gaps = spans.windows(2).map(|pair| Span::new(pair[0].until, pair[1].from));
+    gaps.filter(|gap| gap.length() > least).collect()
+}
+
+/// A length of time in words: `0.30 s`, `12.4 s`, `4 min 05 s`, `72 h 00 min`.
+pub fn lasting(time: Nanoseconds) -> String {
+    let seconds = time.seconds();
+    let whole = seconds.round() as u64;
+    match seconds {
+        s if s < 9.995 => format!("{s:.2} s"),
+        s if s < 99.95 => format!("{s:.1} s"),
+        s if s < 3599.5 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// [`lasting`] with how far off it may be: `0.30 ± 0.10 s`.
+pub fn lasting_about(time: Nanoseconds, error: Nanoseconds) -> String {
+    match time.seconds() {
+        s if s < 99.95 => format!("{s:.2} ± {:.2} s", error.seconds()),
+        _ => format!("{} ± {:.1} s", lasting(time), error.seconds()),
+    }
+}
+
+/// A moment: `2026-11-22 03:04:05.3 UTC`.
+pub fn moment(at: Nanoseconds) -> String {
+    let tenths = i128::from(at.0 / 100_000_000) * 100_000_000;
+    Timestamp::from_nanosecond(tenths)
+        .map_or_else(|_| format!("{at} ns after 1970"), |time| time.strftime("%Y-%m-%d %H:%M:%S%.1f UTC").to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(from: u64, until: u64) -> Span {
+        Span::new(Nanoseconds::from_secs(from), Nanoseconds::from_secs(until))
+    }
+
+    #[test]
+    fn overlapping_times_count_once() {
+        let joined = union(vec![span(5, 9), span(0, 3), span(2, 4), span(9, 10)]);
+        assert_eq!(joined, [span(0, 4), span(5, 10)]);
+        assert_eq!(total(&joined), Nanoseconds::from_secs(9));
+        assert_eq!(within(&joined, &span(3, 7)), Nanoseconds::from_secs(3));
+        assert_eq!(within(&joined, &span(20, 30)), Nanoseconds::ZERO);
+        assert_eq!(between(&joined, Nanoseconds::ZERO), [span(4, 5)]);
+        assert_eq!(hull(&joined), Some(span(0, 10)));
+    }
+
+    #[test]
+    fn times_are_written_as_people_do() {
+        let words = |milliseconds| lasting(Nanoseconds::from_millis(milliseconds));
+        assert_eq!([words(300), words(12_400), words(245_000)], ["0.30 s", "12.4 s", "4 min 05 s"]);
+        assert_eq!(words(72 * 3_600_000), "72 h 00 min");
+        assert_eq!(lasting_about(Nanoseconds::from_millis(300), Nanoseconds::from_millis(100)), "0.30 ± 0.10 s");
+        assert_eq!(moment(Nanoseconds(1_763_780_645_349_000_000)), "2025-11-22 03:04:05.3 UTC");
+        assert!(moment(Nanoseconds::MAX).contains("UTC"));
+    }
+}

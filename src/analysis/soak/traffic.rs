@@ -1,0 +1,202 @@
+//! The flows of a soak: who sends to whom, through which ports, in which parts.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use railgauge_model::{
+    journal::event::{Case, Soaked},
+    plan::model::{Soak, Test},
+};
+use railgauge_wire::{facts::HostFacts, unit::Nanoseconds};
+
+use super::{
+    ports::{Port, PortName},
+    span::{Span, union},
+};
+use crate::analysis::journal::Journal;
+
+/// An end of a flow.
+#[derive(Debug, Clone)]
+pub(super) struct End {
+    /// The device that was used, as the records of links have it; empty where that is not known.
+    pub device: String,
+    /// The port; `None` where the device is not known.
+    pub port: Option<PortName>,
+    /// Its place among the watched ports; `None` where nobody watched it.
+    pub watched: Option<usize>,
+}
+
+/// The flows and parts of a soak.
+pub(super) struct Traffic<'j> {
+    pub journal: &'j Journal,
+    /// The parts, in the order of time.
+    pub parts: Vec<&'j Soaked>,
+    /// Their times, without overlaps.
+    pub times: Vec<Span>,
+    /// Planned cases that carry the traffic, or would.
+    pub planned: BTreeSet<u64>,
+    /// The ends of every flow that had traffic or was to have it.
+    pub ends: BTreeMap<u64, [End; 2]>,
+}
+
+impl<'j> Traffic<'j> {
+    /// The times of all parts.
+    pub(super) fn times(journal: &Journal) -> Vec<Span> {
+        union(journal.soaked.iter().map(|part| Span::new(part.from, part.until)).collect())
+    }
+
+    pub(super) fn of(journal: &'j Journal, soak: &Soak, ports: &[Port]) -> Self {
+        let mut parts: Vec<&Soaked> = journal.soaked.iter().collect();
+        parts.sort_by_key(|part| (part.from, part.until));
+        let planned = planned(journal, soak);
+        let devices = devices(journal, &parts);
+        let places: HashMap<&PortName, usize> = ports.iter().map(|port| &port.name).zip(0..).collect();
+        let flows: BTreeSet<u64> =
+            parts.iter().flat_map(|part| &part.flows).map(|flow| flow.case).chain(planned.iter().copied()).collect();
+        let ends = flows.into_iter().filter_map(|case| {
+            let flow = &case_of(journal, case)?.flow;
+            let [from, to] = devices.get(&case).cloned().unwrap_or_default();
+            Some((case, [end(journal, &places, &flow.from.host, from), end(journal, &places, &flow.to.host, to)]))
+        });
+        let ends = ends.collect();
+        Self { journal, times: Self::times(journal), parts, planned, ends }
+    }
+
+    /// What a flow is called.
+    pub(super) fn name(&self, case: u64) -> String {
+        case_of(self.journal, case).map_or_else(|| format!("case {case}"), |case| case.flow.name())
+    }
+
+    /// Places of the watched ports at the ends of a flow.
+    pub(super) fn watched(&self, case: u64) -> impl Iterator<Item = usize> + '_ {
+        self.ends.get(&case).into_iter().flatten().filter_map(|end| end.watched)
+    }
+
+    /// The parts that have a moment in common with a time.
+    pub(super) fn parts_in(&self, time: Span) -> impl Iterator<Item = &'j Soaked> + '_ {
+        let end = self.parts.partition_point(|part| part.from <= time.until);
+        // Parts that overlap are those of a forged journal: they are in the order of their begins alone.
+        self.parts[..end].iter().rev().copied().take_while(move |part| part.until >= time.from)
+    }
+}
+
+/// A planned case by its number.
+pub(super) fn case_of(journal: &Journal, case: u64) -> Option<&Case> {
+    journal.cases.get(usize::try_from(case).ok()?).filter(|known| known.id == case)
+}
+
+/// The test that carries the traffic.
+pub(super) fn test<'j>(journal: &'j Journal, soak: &Soak) -> Option<&'j Test> {
+    journal.plan.tests.iter().find(|test| test.name == soak.test)
+}
+
+/// The cases of the test at its largest size and most queue pairs.
+fn planned(journal: &Journal, soak: &Soak) -> BTreeSet<u64> {
+    let of_test = || journal.cases.iter().filter(|case| case.test == soak.test);
+    let most = of_test().map(|case| (case.cell.size, case.cell.qps)).max();
+    of_test().filter(|case| Some((case.cell.size, case.cell.qps)) == most).map(|case| case.id).collect()
+}
+
+/// The devices of flows: as last opened in the soak, else as they were in the test.
+fn devices(journal: &Journal, parts: &[&Soaked]) -> HashMap<u64, [String; 2]> {
+    let mut found: HashMap<u64, [String; 2]> = HashMap::new();
+    for (case, link) in journal.tries.iter().filter_map(|one| Some((one.case, one.link.as_ref()?))) {
+        found.insert(case, [link.from_device.clone(), link.to_device.clone()]);
+    }
+    for flow in parts.iter().flat_map(|part| &part.flows) {
+        let known = found.entry(flow.case).or_default();
+        for (known, device) in known.iter_mut().zip([&flow.from_device, &flow.to_device]) {
+            if let Some(device) = device.as_ref().filter(|device| *device != known) {
+                known.clone_from(device);
+            }
+        }
+    }
+    found
+}
+
+fn end(journal: &Journal, places: &HashMap<&PortName, usize>, host: &str, device: String) -> End {
+    if device.is_empty() {
+        return End { device, port: None, watched: None };
+    }
+    let facts = journal.hosts.get(host).map(|up| &up.facts);
+    let names = names(host, &device, facts);
+    let watched = names.iter().find_map(|name| Some((name.clone(), *places.get(name)?)));
+    let (port, watched) = match watched {
+        Some((name, place)) => (Some(name), Some(place)),
+        None => (names.into_iter().next(), None),
+    };
+    End { device, port, watched }
+}
+
+/// The names that a watched port may have which a link calls `device`: its own, and where this is an interface, or an address of one,
+/// the interface and the RDMA device before it.
+fn names(host: &str, device: &str, facts: Option<&HostFacts>) -> Vec<PortName> {
+    let name = |device: &str, port: u8| PortName { host: host.to_owned(), device: device.to_owned(), port };
+    let numbered = device.rsplit_once(':').and_then(|(device, number)| Some((device, number.parse::<u8>().ok()?)));
+    let is_rdma = |wanted: &str| facts.is_some_and(|facts| facts.rdma.iter().any(|rdma| rdma.name == wanted));
+    let (rdma, port) = numbered.filter(|(device, _)| is_rdma(device)).unwrap_or((device, 1));
+    let mut found = vec![name(rdma, port)];
+    let Some(facts) = facts else { return found };
+    let ports = || facts.rdma.iter().flat_map(|rdma| rdma.ports.iter().map(move |port| (rdma, port)));
+    if is_rdma(rdma) {
+        let behind = ports().find(|(of, at)| of.name == rdma && at.number == port);
+        found.extend(behind.and_then(|(_, port)| port.netdev.as_deref()).map(|interface| name(interface, 1)));
+        return found;
+    }
+    let with_address = |interface: &&railgauge_wire::facts::Interface| {
+        interface.name == device || interface.addresses.iter().any(|address| address == device)
+    };
+    for interface in facts.interfaces.iter().filter(with_address) {
+        found.push(name(&interface.name, 1));
+        let before = ports().find(|(_, port)| port.netdev.as_deref() == Some(interface.name.as_str()));
+        found.extend(before.map(|(rdma, port)| name(&rdma.name, port.number)));
+    }
+    found
+}
+
+/// A time in which nothing of a flow arrived, over the borders of parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stalled {
+    pub case: u64,
+    pub span: Span,
+    /// How far off either end may be.
+    pub error: Nanoseconds,
+    /// Whether a window failed in it, or could not begin.
+    pub failed: bool,
+}
+
+impl Stalled {
+    /// How far off its length may be.
+    pub(super) fn length_error(&self) -> Nanoseconds {
+        self.error.saturating_mul(2)
+    }
+}
+
+/// All stalls, by begin. One that goes on in the next part is one.
+pub(super) fn stalls(parts: &[&Soaked]) -> Vec<Stalled> {
+    let mut of_flow: BTreeMap<u64, Vec<Stalled>> = BTreeMap::new();
+    for flow in parts.iter().flat_map(|part| &part.flows) {
+        let known = of_flow.entry(flow.case).or_default();
+        known.extend(flow.stalls.iter().map(|stall| Stalled {
+            case: flow.case,
+            span: Span::new(stall.from, stall.until),
+            error: stall.error,
+            failed: stall.failed,
+        }));
+    }
+    let mut all: Vec<Stalled> = Vec::new();
+    for (case, mut stalls) in of_flow {
+        stalls.sort_by_key(|stall| (stall.span.from, stall.span.until));
+        for stall in stalls {
+            match all.last_mut().filter(|last| last.case == case) {
+                Some(last) if stall.span.from <= last.span.until.saturating_add(last.error.min(stall.error)) => {
+                    last.span.until = last.span.until.max(stall.span.until);
+                    last.error = last.error.max(stall.error);
+                    last.failed |= stall.failed;
+                }
+                _ => all.push(stall),
+            }
+        }
+    }
+    all.sort_by_key(|stall| (stall.span.from, stall.case));
+    all
+}

@@ -1,0 +1,373 @@
+//! Grounds of the verdicts on the soak.
+
+use std::fmt;
+
+use railgauge_model::plan::count::were;
+use railgauge_wire::{
+    failure::Failure,
+    unit::{Bytes, Nanoseconds},
+};
+use serde::Serialize;
+
+use crate::analysis::{
+    soak::span::{lasting, lasting_about, moment},
+    words::{amount, count, number},
+};
+
+/// One ground of a verdict on the soak. Times are in nanoseconds, moments in nanoseconds since 1970.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum OfSoak {
+    /// How long it lasted, where that is enough.
+    SoakLasted {
+        /// So long.
+        lasted: Nanoseconds,
+        /// Flows that had traffic.
+        flows: usize,
+    },
+    /// It did not last long enough.
+    SoakShort {
+        /// How long it lasted.
+        lasted: Nanoseconds,
+        /// What is missing.
+        missing: Nanoseconds,
+    },
+    /// No part of it was recorded.
+    SoakNothing,
+    /// Planned flows of which no window was measured.
+    SoakIdleFlows {
+        /// How many.
+        flows: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// Ports were watched nearly all the time.
+    SoakWatched {
+        /// How many.
+        ports: usize,
+        /// The least watched of them.
+        port: String,
+        /// For how much of the time, in percent.
+        percent: f64,
+    },
+    /// Ports were not watched long enough.
+    SoakNotWatched {
+        /// How many.
+        ports: usize,
+        /// Of so many.
+        of: usize,
+        /// The least watched of them.
+        port: String,
+        /// For how much of the time, in percent.
+        percent: f64,
+        /// Why it could not be looked at, the last time that it could not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+    },
+    /// Ends of flows of which the device is not known.
+    SoakUnknownEnds {
+        /// How many.
+        ends: usize,
+    },
+    /// Nobody looked at some ports.
+    SoakHole {
+        /// Since when.
+        from: Nanoseconds,
+        /// For how long.
+        length: Nanoseconds,
+        /// How many ports.
+        ports: usize,
+    },
+    /// Something was down, or stalled, for longer than is allowed.
+    SoakTooLong(SoakEvent),
+    /// It is not known whether something was down, or stalled, for longer than is allowed.
+    SoakPerhapsTooLong(SoakEvent),
+    /// More of such events.
+    SoakMoreEvents {
+        /// How many.
+        events: usize,
+    },
+    /// Outages and stalls that are not longer than is allowed.
+    SoakShorter {
+        /// How many.
+        events: usize,
+        /// The longest of them.
+        longest: SoakEvent,
+    },
+    /// Nothing was down and nothing stalled.
+    SoakNoOutage {
+        /// Ports that were watched.
+        ports: usize,
+        /// Flows that had traffic.
+        flows: usize,
+    },
+    /// A counter rose faster than its limit allows.
+    SoakOverLimit {
+        /// Ports at which it did.
+        ports: usize,
+        /// The counter that rose fastest.
+        counter: String,
+        /// Its port.
+        port: String,
+        /// Rises per second of that reading.
+        per_second: f64,
+        /// When.
+        at: Nanoseconds,
+    },
+    /// A counter kept its limit.
+    SoakLimitKept {
+        /// Ports that count it.
+        counted_by: usize,
+        /// Ports that were watched.
+        ports: usize,
+        /// Most rises per second; 0 where it never rose.
+        per_second: f64,
+        /// Where that was; absent where it never rose.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        port: Option<String>,
+    },
+    /// No port counts what a limit is about, as far as the records tell.
+    SoakNotCounted {
+        /// Ports that were watched.
+        ports: usize,
+    },
+    /// Wrong bytes arrived.
+    SoakWrongBytes {
+        /// Flows with wrong bytes.
+        flows: usize,
+        /// The first of them.
+        first: String,
+        /// How many bytes were wrong.
+        wrong: Bytes,
+    },
+    /// Windows failed, and no outage of their flow's ports explains it.
+    SoakFailed {
+        /// How many.
+        windows: u64,
+        /// Of how many flows.
+        flows: usize,
+        /// The first of them.
+        first: String,
+        /// Why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Box<Failure>>,
+    },
+    /// Windows that failed and that an outage of their flow's ports explains.
+    SoakFailedInOutages {
+        /// How many.
+        windows: u64,
+    },
+    /// Flows of which no byte was verified although the plan asks for it.
+    SoakNotVerified {
+        /// How many.
+        flows: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// All bytes that were verified were right.
+    SoakVerified {
+        /// How many; `None` where the plan switches verification off.
+        verified_bytes: Option<Bytes>,
+        /// Windows that were measured.
+        windows: u64,
+    },
+    /// Windows whose rate must not be trusted. It changes no answer.
+    SoakDoubted {
+        /// How many.
+        windows: u64,
+        /// Of how many flows.
+        flows: usize,
+        /// Why the first must not be.
+        why: Vec<String>,
+    },
+}
+
+/// An outage, breaks that only a counter saw, or a stall.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SoakEvent {
+    /// What it was.
+    pub what: What,
+    /// Where to look; of a stall the flows.
+    pub place: String,
+    /// When it began; of breaks when they were before.
+    pub begin: Nanoseconds,
+    /// How long it was; of breaks what each can have been at most.
+    pub length: Nanoseconds,
+    /// How far off that may be.
+    pub length_error: Nanoseconds,
+    /// Whether it may have been longer, because its begin or end was not seen.
+    pub open: bool,
+    /// Flows that it hit.
+    pub flows: usize,
+    /// The longest stall of a flow that it hit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_stall: Option<Nanoseconds>,
+}
+
+/// What an event was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// A port was down.
+    Down,
+    /// So many breaks that only a counter saw.
+    Breaks(u64),
+    /// Flows stalled while their watched ports were up.
+    Stall,
+}
+
+/// `leaf12 port 7, cable to gpu031 mlx5_3 was down for 0.30 ± 0.10 s from 2026-11-22 03:04:05.3 UTC, 2 flows hit`.
+impl fmt::Display for SoakEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, place, begin, length, length_error, open, flows, longest_stall } = self;
+        let begin = moment(*begin);
+        let length = match open {
+            true => format!("at least {}", lasting(*length)),
+            false => lasting_about(*length, *length_error),
+        };
+        match what {
+            What::Down => write!(f, "{place} was down for {length} from {begin}")?,
+            What::Breaks(breaks) => {
+                let breaks = count(usize::try_from(*breaks).unwrap_or(usize::MAX), "break");
+                write!(f, "{place}: {breaks} shorter than the time between two looks, by its counter, after {begin}")?;
+            }
+            What::Stall => {
+                return write!(f, "{place} stalled for {length} from {begin} with all watched ports of theirs up");
+            }
+        }
+        match (flows, longest_stall) {
+            (0, _) => f.write_str(", no flow hit"),
+            (flows, None) => write!(f, ", {} hit", count(*flows, "flow")),
+            (flows, Some(stall)) => write!(f, ", {} hit, stalled for {}", count(*flows, "flow"), lasting(*stall)),
+        }
+    }
+}
+
+/// Rises per second, in the unit in which they are a number to read: `12/s`, `3/min`, `0.5/h`.
+pub fn frequency(per_second: f64) -> String {
+    match per_second {
+        rate if rate >= 1.0 || rate == 0.0 => format!("{}/s", short(rate)),
+        rate if rate * 60.0 >= 1.0 => format!("{}/min", short(rate * 60.0)),
+        rate => format!("{}/h", short(rate * 3600.0)),
+    }
+}
+
+/// A number without zeros behind its point.
+fn short(value: f64) -> String {
+    let text = number(value);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// The first of several: `a → b and 3 more`.
+fn and_more(first: &str, all: usize) -> String {
+    match all {
+        0 | 1 => first.to_owned(),
+        _ => format!("{first} and {} more", all - 1),
+    }
+}
+
+fn windows(n: u64) -> usize {
+    usize::try_from(n).unwrap_or(usize::MAX)
+}
+
+impl fmt::Display for OfSoak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SoakLasted { lasted, flows } => {
+                write!(f, "{} of traffic, {}", lasting(*lasted), count(*flows, "flow"))
+            }
+            Self::SoakShort { lasted, missing } => write!(
+                f,
+                "{} of traffic, {} are missing: `railgauge run --resume` goes on with it",
+                lasting(*lasted),
+                lasting(*missing)
+            ),
+            Self::SoakNothing => {
+                f.write_str("no traffic of the soak was recorded: `railgauge run --resume` goes on with it")
+            }
+            Self::SoakIdleFlows { flows, first } => {
+                write!(f, "no window of {} was measured: {}", count(*flows, "planned flow"), and_more(first, *flows))
+            }
+            Self::SoakWatched { ports, port, percent } => {
+                write!(f, "{} watched, the least {} ({} % of the time)", count(*ports, "port"), port, share(*percent))
+            }
+            Self::SoakNotWatched { ports, of, port, percent, failure } => {
+                write!(
+                    f,
+                    "{ports} of {} not watched long enough, the least {port} ({} % of the time)",
+                    count(*of, "port"),
+                    share(*percent)
+                )?;
+                failure.as_ref().map_or(Ok(()), |failure| write!(f, ": {failure}"))
+            }
+            Self::SoakUnknownEnds { ends } => {
+                write!(
+                    f,
+                    "the device of {} is not known, so nobody knows whether its port was watched",
+                    count(*ends, "end")
+                )
+            }
+            Self::SoakHole { from, length, ports } => {
+                write!(f, "{} not watched for {} from {}", were(*ports, "port"), lasting(*length), moment(*from))
+            }
+            Self::SoakTooLong(event) => event.fmt(f),
+            Self::SoakPerhapsTooLong(event) => write!(f, "perhaps too long: {event}"),
+            Self::SoakMoreEvents { events } => write!(f, "and {}", count(*events, "more event")),
+            Self::SoakShorter { events, longest } => {
+                write!(f, "{} not longer than allowed, the longest: {longest}", count(*events, "event"))
+            }
+            Self::SoakNoOutage { ports, flows } => {
+                write!(f, "{} stayed up and {} never stalled", count(*ports, "watched port"), count(*flows, "flow"))
+            }
+            Self::SoakOverLimit { ports, counter, port, per_second, at } => {
+                write!(f, "{counter} of {port}: {} at {}", frequency(*per_second), moment(*at))?;
+                if *ports > 1 {
+                    write!(f, "; and {} more over the limit", count(*ports - 1, "port"))?;
+                }
+                Ok(())
+            }
+            Self::SoakLimitKept { counted_by, ports, per_second, port } => {
+                match port {
+                    Some(port) => write!(f, "{} at most, at {port}", frequency(*per_second))?,
+                    None => f.write_str("it never rose")?,
+                }
+                write!(f, "; {counted_by} of {} count it", count(*ports, "watched port"))
+            }
+            Self::SoakNotCounted { ports } => write!(f, "no port counts it ({} watched)", count(*ports, "port")),
+            Self::SoakWrongBytes { flows, first, wrong } => {
+                write!(f, "{} of {} wrong", were(windows(wrong.0), "byte"), and_more(first, *flows))
+            }
+            Self::SoakFailed { windows: failed, flows, first, failure } => {
+                let failed = count(windows(*failed), "window");
+                write!(f, "{failed} of {} failed, and no outage of their ports explains it", and_more(first, *flows))?;
+                failure.as_ref().map_or(Ok(()), |failure| write!(f, ": {failure}"))
+            }
+            Self::SoakFailedInOutages { windows: failed } => {
+                write!(f, "{} failed in outages of their ports", count(windows(*failed), "window"))
+            }
+            Self::SoakNotVerified { flows, first } => {
+                write!(f, "no byte of {} was verified", and_more(first, *flows))
+            }
+            Self::SoakVerified { verified_bytes, windows: measured } => {
+                let measured = count(windows(*measured), "window");
+                match verified_bytes {
+                    Some(bytes) => write!(f, "{} verified in {measured}", amount(*bytes)),
+                    None => write!(f, "{measured}; the plan switches verification off"),
+                }
+            }
+            Self::SoakDoubted { windows: doubted, flows, why } => {
+                let (doubted, flows) = (count(windows(*doubted), "window"), count(*flows, "flow"));
+                write!(f, "the rate of {doubted} of {flows} is in doubt")?;
+                why.first().map_or(Ok(()), |why| write!(f, ": {why}"))
+            }
+        }
+    }
+}
+
+/// A share in percent that is not rounded to the whole where it is not the whole.
+fn share(percent: f64) -> String {
+    match percent {
+        p if p >= 100.0 => "100".to_owned(),
+        p => format!("{:.2}", (p * 100.0).floor() / 100.0),
+    }
+}

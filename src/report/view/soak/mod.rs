@@ -1,0 +1,167 @@
+//! The soak: how long it lasted, what was down and what stalled, what ports counted, what flows carried.
+
+mod drawn;
+mod events;
+mod tables;
+
+use serde::Serialize;
+
+use super::section::{Figure, Table};
+use crate::{
+    analysis::{
+        soak::{
+            LISTED, Soaking,
+            span::{Span, lasting, moment},
+        },
+        verdict::frequency,
+        words::{count, were},
+    },
+    report::chart::ChartError,
+};
+
+/// A soak.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SoakView {
+    /// What it came to, in sentences.
+    pub sentence: String,
+    /// When there was no traffic, when nobody looked, a sentence each.
+    pub remarks: Vec<String>,
+    /// What happened when.
+    pub timeline: Option<Figure>,
+    /// Places with events that are not drawn.
+    pub timeline_more: usize,
+    /// Outages, breaks, stalls and times of lower rate, the longest first.
+    pub events: Listed,
+    /// Rates over time.
+    pub rates: Option<Figure>,
+    /// Flows, the slowest first.
+    pub flows: Listed,
+    /// What was counted, by family.
+    pub families: Listed,
+    /// What was counted, by port.
+    pub counters: Listed,
+    /// Readings of optics over all ports.
+    pub gauges: Listed,
+    /// Readings of optics by port.
+    pub port_gauges: Listed,
+    /// Ports that were not watched all the time, the worst first.
+    pub coverage: Listed,
+    /// Families that were counted, in short: for the terminal.
+    pub counted: Vec<String>,
+}
+
+/// A table with the first of many rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Listed {
+    /// The rows.
+    pub table: Table,
+    /// Rows that are not shown.
+    pub more: usize,
+}
+
+/// Remarks of one kind.
+const REMARKS: usize = 4;
+
+/// Makes the view.
+///
+/// # Errors
+/// Something cannot be drawn.
+pub(super) fn soak(found: &Soaking) -> Result<SoakView, ChartError> {
+    let (timeline, timeline_more) = drawn::timeline(found);
+    let events = events::events(found);
+    Ok(SoakView {
+        sentence: sentence(found),
+        remarks: remarks(found),
+        timeline,
+        timeline_more,
+        rates: drawn::rates(found)?,
+        flows: tables::flows(found),
+        families: tables::families(found),
+        counters: tables::counters(found),
+        gauges: tables::gauges(found),
+        port_gauges: tables::port_gauges(found),
+        coverage: tables::coverage(found),
+        counted: found
+            .families
+            .iter()
+            .filter(|sum| !sum.family.is_normal())
+            .map(|sum| format!("{} {} ({} at {})", sum.words, sum.total, frequency(sum.most_per_second), sum.port))
+            .collect(),
+        events,
+    })
+}
+
+fn sentence(found: &Soaking) -> String {
+    let Soaking { test, demanded, lasted, counts, coverage, .. } = found;
+    let Some(span) = found.span else {
+        return format!("No traffic of {test} was recorded; {} were demanded.", lasting(*demanded));
+    };
+    let mut words = format!(
+        "{} of traffic ({} of {test}), begun at {}; {} were demanded.",
+        lasting(*lasted),
+        count(counts.flows, "flow"),
+        moment(span.from),
+        lasting(*demanded)
+    );
+    if let Some(worst) = coverage.first() {
+        words += &format!(
+            " {} of {} watched, the least for {:.2} % of the time.",
+            counts.watched_ports.min(counts.ports),
+            count(counts.ports, "port"),
+            (worst.percent * 100.0).floor() / 100.0
+        );
+    }
+    let events = [
+        (counts.outages, "outage of ports"),
+        (counts.breaks, "time with breaks that only a counter saw"),
+        (counts.stalls, "stall with all watched ports up"),
+        (counts.lower, "time at a lower rate"),
+    ];
+    let told: Vec<String> = events.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| told(*n, noun)).collect();
+    words + &if told.is_empty() { " No outage and no stall.".to_owned() } else { format!(" {}.", told.join(", ")) }
+}
+
+/// A count and a noun with words behind it: `2 outages of ports`.
+fn told(n: usize, noun: &str) -> String {
+    match noun.split_once(' ') {
+        Some((noun, rest)) => format!("{} {rest}", count(n, noun)),
+        None => count(n, noun),
+    }
+}
+
+fn remarks(found: &Soaking) -> Vec<String> {
+    let pause = |span: &Span| format!("No traffic for {} from {}", lasting(span.length()), moment(span.from));
+    let mut remarks: Vec<String> = found.pauses.iter().take(REMARKS).map(pause).collect();
+    let more = |remarks: &mut Vec<String>, all: usize, what: &str| {
+        if all > REMARKS {
+            remarks.push(format!("and {}", count(all - REMARKS, what)));
+        }
+    };
+    more(&mut remarks, found.pauses.len(), "more pause");
+    remarks.extend(found.holes.iter().take(REMARKS).map(|hole| {
+        format!(
+            "{} not watched for {} from {}; what happened there is not known",
+            were(hole.ports, "port"),
+            lasting(hole.span.length()),
+            moment(hole.span.from)
+        )
+    }));
+    more(&mut remarks, found.holes.len(), "more time without a watch");
+    let failed = found.coverage.iter().filter_map(|port| Some((&port.port, port.failure.as_ref()?)));
+    remarks.extend(
+        failed.clone().take(REMARKS).map(|(port, failure)| format!("{port} could not be looked at: {failure}")),
+    );
+    more(&mut remarks, failed.count(), "more port");
+    remarks
+}
+
+/// The first rows of so many.
+fn listed(table: Table, all: usize) -> Listed {
+    let more = all.saturating_sub(table.rows.len());
+    Listed { table, more }
+}
+
+/// At most [`LISTED`] of them.
+fn first<T>(all: &[T]) -> &[T] {
+    &all[..all.len().min(LISTED)]
+}

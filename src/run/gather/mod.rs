@@ -1,0 +1,314 @@
+//! What came of the windows of a part of the soak, flow by flow.
+
+mod stalls;
+
+use std::collections::BTreeMap;
+
+use railgauge_model::{
+    journal::event::{Case, Outcome, Sample, Soaked, SoakedFlow, Stall},
+    schedule::Flow,
+};
+use railgauge_wire::{
+    measure::{Measurement, SLICE},
+    unit::{GigabitsPerSecond, Nanoseconds},
+};
+
+use self::stalls::SHORTEST;
+use super::watch::{Clocks, Shared};
+
+/// The part of the soak that runs.
+pub(crate) struct Gather {
+    from: Nanoseconds,
+    shared: Shared,
+    flows: BTreeMap<u64, Account>,
+}
+
+/// What is known of one flow.
+#[derive(Default)]
+struct Account {
+    /// What the part has so far.
+    part: SoakedFlow,
+    /// Rates of its windows.
+    rates: Vec<f64>,
+    /// Since when nothing of it has arrived, and how far off that may be: a window failed, and none has been measured since.
+    silent: Option<(Nanoseconds, Nanoseconds)>,
+    /// Least time that verifying and waiting took in any window.
+    least_aside: Option<Nanoseconds>,
+}
+
+impl Gather {
+    /// A part that begins now, since 1970.
+    pub(super) fn new(now: Nanoseconds, shared: Shared) -> Self {
+        Self { from: now, shared, flows: BTreeMap::new() }
+    }
+
+    /// How long it has lasted.
+    pub(super) fn lasts(&self, now: Nanoseconds) -> Nanoseconds {
+        now.saturating_sub(self.from)
+    }
+
+    /// Takes what came of a window. `progress` is when something of a failed one completed last, on the initiator's clock.
+    pub(crate) fn add(&mut self, case: &Case, outcome: &Outcome, progress: Option<Nanoseconds>, now: Nanoseconds) {
+        let account = self.flows.entry(case.id).or_default();
+        account.part.case = case.id;
+        let clocks = &self.shared.clocks;
+        if let Some(link) = &outcome.link {
+            self.shared.learn(&case.flow.from.host, &case.flow.to.host, link);
+            account.part.from_device = Some(link.from_device.clone());
+            account.part.to_device = Some(link.to_device.clone());
+        }
+        let began = outcome.started_at.parse::<jiff::Timestamp>().ok();
+        let began = began.and_then(|at| u64::try_from(at.as_nanosecond()).ok()).map_or(now, Nanoseconds);
+        match &outcome.result {
+            Ok(sample) => account.measured(&case.flow, sample, began, clocks),
+            Err(failure) => {
+                account.part.failed += 1;
+                account.part.failure.get_or_insert_with(|| failure.clone());
+                let known = progress.and_then(|at| clocks.of(&case.flow.from.host)?.convert(at));
+                // Without a word of the agent it was at any time of the window.
+                let since =
+                    known.map_or((began, now.saturating_sub(began)), |(at, error)| (at, error.saturating_add(SLICE)));
+                account.silent.get_or_insert(since);
+            }
+        }
+    }
+
+    /// The part, which ends now; the next one begins.
+    pub(super) fn take(&mut self, now: Nanoseconds) -> Soaked {
+        let from = std::mem::replace(&mut self.from, now);
+        let mut flows = Vec::new();
+        for account in self.flows.values_mut() {
+            // What is silent still is told up to here, and goes on in the next part.
+            if let Some((since, error)) = account.silent {
+                account.part.stalls.push(Stall { from: since, until: now, error, failed: true });
+                account.silent = Some((now, Nanoseconds::ZERO));
+            }
+            let rates = std::mem::take(&mut account.rates);
+            let part = std::mem::take(&mut account.part);
+            account.part.case = part.case;
+            if part.windows > 0 || part.failed > 0 || !part.stalls.is_empty() {
+                flows.push(with_rates(part, rates));
+            }
+        }
+        Soaked { from, until: now, flows }
+    }
+}
+
+impl Account {
+    fn measured(&mut self, flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) {
+        let part = &mut self.part;
+        let accounts = || [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
+        let rate = |one: &Measurement| one.bytes.0 as f64 * 8.0 / one.elapsed.0 as f64;
+        let Some(slower) = accounts().filter(|one| !one.elapsed.is_zero()).min_by(|a, b| rate(a).total_cmp(&rate(b)))
+        else {
+            return;
+        };
+        part.windows += 1;
+        part.measured = part.measured.saturating_add(slower.elapsed);
+        part.bytes = part.bytes.saturating_add(slower.bytes);
+        self.rates.push(rate(slower));
+        part.checked += sample.checked;
+        if !sample.contaminated.is_empty() {
+            part.doubted += 1;
+            if part.doubts.is_empty() {
+                part.doubts.clone_from(&sample.contaminated);
+            }
+        }
+        let begin = clocks.of(&flow.from.host).and_then(|clock| clock.convert(sample.initiator.started));
+        let (begin, error) = begin.unwrap_or((began, SHORTEST));
+        if let Some((since, of_since)) = self.silent.take() {
+            part.stalls.push(Stall { from: since, until: begin.max(since), error: error.max(of_since), failed: true });
+        }
+        // The end at which bytes arrive sees silences that buffers hide from the other.
+        let (arrives, host) = match &sample.responder {
+            Some(responder) if !responder.slices.is_empty() => (responder, &flow.to.host),
+            _ => (&sample.initiator, &flow.from.host),
+        };
+        for (from, until) in stalls::within(arrives) {
+            let clock = clocks.of(host);
+            let Some(((from, error), (until, _))) =
+                clock.and_then(|clock| clock.convert(from).zip(clock.convert(until)))
+            else {
+                continue;
+            };
+            part.stalls.push(Stall { from, until, error: error.saturating_add(SLICE), failed: false });
+        }
+        // Bytes are moved and compared before and after the window, too: a pause of the flow makes that longer.
+        if let Some(spent) = sample.spent {
+            let aside = spent.verify.saturating_add(spent.waiting);
+            let least = self.least_aside.map_or(aside, |least| least.min(aside));
+            self.least_aside = Some(least);
+            if aside >= SHORTEST.saturating_add(least * 3) {
+                let length = aside.saturating_sub(least);
+                part.stalls.push(Stall {
+                    from: began,
+                    until: began.saturating_add(length),
+                    error: slower.elapsed.saturating_add(length),
+                    failed: false,
+                });
+            }
+        }
+        part.stalls.sort_by_key(|stall| stall.from);
+    }
+}
+
+fn with_rates(part: SoakedFlow, mut rates: Vec<f64>) -> SoakedFlow {
+    rates.sort_by(f64::total_cmp);
+    let at = |place: usize| rates.get(place).copied().map(GigabitsPerSecond);
+    SoakedFlow {
+        slowest: at(0),
+        median: at(rates.len().saturating_sub(1) / 2),
+        fastest: at(rates.len().wrapping_sub(1)),
+        ..part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_model::schedule::{Cell, Port};
+    use railgauge_wire::{
+        case::Spent,
+        failure::{Failure, Kind, Stage},
+        step::Checked,
+        terms::{Memory, Op, Service, TestMetric, Transport},
+        unit::{Bytes, NanosecondsI64},
+    };
+
+    use super::*;
+
+    const MS: Nanoseconds = Nanoseconds::from_millis(1);
+    /// What the clocks of agents show less than the time since 1970.
+    const BEHIND: Nanoseconds = Nanoseconds::from_secs(1_000_000_000);
+
+    fn shared() -> Shared {
+        let offset = NanosecondsI64::try_from(BEHIND).unwrap();
+        Shared::with_clocks(Clocks::made(&[("a", offset), ("b", offset)]))
+    }
+
+    fn case() -> Case {
+        let port = |host: &str| Port { host: host.into(), rail: 0 };
+        let cell = Cell {
+            op: Op::Write,
+            metric: TestMetric::Bandwidth,
+            transport: Transport::Tcp,
+            service: Service::Rc,
+            memory: Memory::Host,
+            size: Bytes(64),
+            qps: 1,
+            only: None,
+            manner: None,
+        };
+        Case { id: 7, test: "t".into(), round: 0, flow: Flow::pair(port("a"), port("b")), cell }
+    }
+
+    /// A window of so many slices with these bytes in each, on the agents' clocks.
+    fn window(started: Nanoseconds, slices: &[u64]) -> Measurement {
+        let slices: Vec<Bytes> = slices.iter().copied().map(Bytes).collect();
+        Measurement {
+            started,
+            elapsed: SLICE * slices.len() as u64,
+            operations: 1_000,
+            bytes: slices.iter().copied().sum(),
+            slices,
+            ..Measurement::default()
+        }
+    }
+
+    fn outcome(at: Nanoseconds, result: Result<Sample, Failure>) -> Outcome {
+        let at = jiff::Timestamp::from_nanosecond(BEHIND.saturating_add(at).0.into()).unwrap();
+        Outcome { case: 7, repeat: 0, started_at: at.to_string(), link: None, result }
+    }
+
+    fn measured(started: Nanoseconds, slices: &[u64]) -> Outcome {
+        let sample = Sample {
+            initiator: window(started, slices),
+            responder: Some(window(started, slices)),
+            checked: Checked { verified: Bytes(64), ..Checked::default() },
+            ..Sample::default()
+        };
+        outcome(started, Ok(sample))
+    }
+
+    fn failed(at: Nanoseconds) -> Outcome {
+        outcome(at, Err(Failure::new(Stage::Measure, Kind::Fabric, "retries exceeded")))
+    }
+
+    fn at(agent: Nanoseconds) -> Nanoseconds {
+        BEHIND.saturating_add(agent)
+    }
+
+    #[test]
+    fn windows_become_a_part_with_rates_and_sums() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        for (number, bytes) in [125_000_000, 250_000_000, 375_000_000].into_iter().enumerate() {
+            let started = MS * 2_000 * number as u64;
+            gather.add(&case(), &measured(started, &[bytes / 10; 10]), None, at(started + MS * 1_000));
+        }
+        let part = gather.take(at(MS * 6_000));
+        assert_eq!((part.from, part.until, part.flows.len()), (at(Nanoseconds::ZERO), at(MS * 6_000), 1));
+        let flow = &part.flows[0];
+        assert_eq!((flow.case, flow.windows, flow.measured, flow.bytes), (7, 3, MS * 3_000, Bytes(750_000_000)));
+        let rates = [flow.slowest, flow.median, flow.fastest].map(|rate| rate.unwrap().0);
+        assert_eq!(rates, [1.0, 2.0, 3.0]);
+        assert_eq!((flow.checked.verified, flow.failed, flow.stalls.len()), (Bytes(192), 0, 0));
+        assert!(gather.take(at(MS * 7_000)).flows.is_empty(), "a part without windows has no flow");
+    }
+
+    #[test]
+    fn a_silence_in_a_window_is_a_stall_at_its_time() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let slices = [vec![9; 20], vec![0; 12], vec![9; 20]].concat();
+        gather.add(&case(), &measured(MS * 500, &slices), None, at(MS * 6_000));
+        let stalls = gather.take(at(MS * 6_000)).flows[0].stalls.clone();
+        assert_eq!(stalls, [Stall { from: at(MS * 2_500), until: at(MS * 3_700), error: SLICE, failed: false }]);
+    }
+
+    #[test]
+    fn failed_windows_are_one_stall_until_the_next_that_is_measured() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        gather.add(&case(), &failed(MS * 1_000), Some(MS * 3_300), at(MS * 5_000));
+        gather.add(&case(), &failed(MS * 5_100), None, at(MS * 6_000));
+        gather.add(&case(), &measured(MS * 9_000, &[9; 10]), None, at(MS * 10_000));
+        let flow = gather.take(at(MS * 11_000)).flows.remove(0);
+        assert_eq!(flow.stalls, [Stall { from: at(MS * 3_300), until: at(MS * 9_000), error: SLICE, failed: true }]);
+        assert_eq!((flow.failed, flow.windows), (2, 1));
+        assert_eq!(flow.failure.unwrap().cause, "retries exceeded");
+    }
+
+    #[test]
+    fn without_a_word_of_the_agent_the_begin_is_as_unsure_as_the_window_is_long() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        gather.add(&case(), &failed(MS * 1_000), None, at(MS * 5_000));
+        gather.add(&case(), &measured(MS * 6_000, &[9; 10]), None, at(MS * 7_000));
+        let stall = gather.take(at(MS * 8_000)).flows[0].stalls[0];
+        assert_eq!((stall.from, stall.until), (at(MS * 1_000), at(MS * 6_000)));
+        assert_eq!(stall.error, MS * 4_000);
+    }
+
+    #[test]
+    fn a_silence_that_lasts_is_told_in_every_part_without_a_gap() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        gather.add(&case(), &failed(MS * 1_000), Some(MS * 2_000), at(MS * 3_000));
+        let first = gather.take(at(MS * 10_000)).flows[0].stalls.clone();
+        let second = gather.take(at(MS * 20_000)).flows[0].stalls.clone();
+        assert_eq!((first.len(), second.len()), (1, 1));
+        assert_eq!((first[0].from, first[0].until), (at(MS * 2_000), at(MS * 10_000)));
+        assert_eq!((second[0].from, second[0].until), (at(MS * 10_000), at(MS * 20_000)));
+    }
+
+    #[test]
+    fn a_pause_while_bytes_are_verified_is_told_as_unsure() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        for (number, verify) in [20, 30, 3_000].into_iter().enumerate() {
+            let mut outcome = measured(MS * 4_000 * number as u64, &[9; 10]);
+            if let Ok(sample) = &mut outcome.result {
+                sample.spent = Some(Spent { verify: MS * verify, ..Spent::default() });
+            }
+            gather.add(&case(), &outcome, None, at(MS * 4_000 * (number as u64 + 1)));
+        }
+        let stalls = gather.take(at(MS * 12_000)).flows[0].stalls.clone();
+        assert_eq!(stalls.len(), 1);
+        assert_eq!(stalls[0].until - stalls[0].from, MS * 2_980);
+        assert!(stalls[0].error > MS * 2_980 && !stalls[0].failed);
+    }
+}

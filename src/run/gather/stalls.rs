@@ -1,0 +1,71 @@
+//! Times in which nothing of a flow arrived, from the slices of its windows.
+
+use railgauge_wire::{
+    measure::{Measurement, SLICE},
+    unit::Nanoseconds,
+};
+
+/// Shortest time without an arrival that is a stall. A retransmission timeout of TCP is 200 ms at least (Linux `TCP_RTO_MIN`), and those of
+/// RDMA's acknowledgements are usually shorter than this.
+pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
+
+/// A stall takes more than so many times what one operation takes: large messages at a low rate arrive in lumps.
+const OPERATIONS: u64 = 10;
+
+/// The stalls in a window, on the clock of the end whose account it is: begin and end, each known to a slice.
+pub(super) fn within(window: &Measurement) -> Vec<(Nanoseconds, Nanoseconds)> {
+    let operation = window.elapsed / window.operations.max(1);
+    let least = SHORTEST.max(operation * OPERATIONS);
+    let mut found = Vec::new();
+    let mut at = window.started;
+    for run in window.slices.chunk_by(|one, next| one.is_zero() == next.is_zero()) {
+        let length = SLICE * run.len() as u64;
+        let is_silent = run.first().is_some_and(|bytes| bytes.is_zero());
+        if is_silent && length >= least {
+            found.push((at, at.saturating_add(length)));
+        }
+        at = at.saturating_add(length);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::unit::Bytes;
+
+    use super::*;
+
+    const MS: Nanoseconds = Nanoseconds::from_millis(1);
+
+    fn window(slices: &[u64], operations: u64) -> Measurement {
+        Measurement {
+            started: MS * 5_000,
+            elapsed: SLICE * slices.len() as u64,
+            operations,
+            slices: slices.iter().copied().map(Bytes).collect(),
+            ..Measurement::default()
+        }
+    }
+
+    #[test]
+    fn a_silence_is_a_stall_with_its_begin_and_end() {
+        let slices = [vec![9; 10], vec![0; 7], vec![9; 10]].concat();
+        assert_eq!(within(&window(&slices, 1_000)), [(MS * 6_000, MS * 6_700)]);
+    }
+
+    #[test]
+    fn short_silences_and_rare_large_messages_are_none() {
+        let short = [vec![9; 10], vec![0; 4], vec![9; 10]].concat();
+        assert_eq!(within(&window(&short, 1_000)), []);
+        // A message in 700 ms.
+        let rare: Vec<u64> = (0..70).map(|slice| u64::from(slice % 7 == 0)).collect();
+        assert_eq!(within(&window(&rare, 10)), []);
+    }
+
+    #[test]
+    fn silences_at_both_edges_count() {
+        let slices = [vec![0; 6], vec![9; 10], vec![0; 8]].concat();
+        assert_eq!(within(&window(&slices, 1_000)), [(MS * 5_000, MS * 5_600), (MS * 6_600, MS * 7_400)]);
+        assert_eq!(within(&window(&[], 0)), []);
+    }
+}

@@ -1,0 +1,98 @@
+//! The soak: traffic for hours after the tests, while the ports it passes are watched.
+//!
+//! The flows of one test run in their rounds, window after window, and each part of the time becomes one record: what is kept of days
+//! stays readable. What agents see of their ports is asked for meanwhile, whatever the traffic does.
+
+use std::{
+    collections::HashSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use railgauge_model::{
+    journal::event::{Case, Event},
+    plan::model::Soak,
+};
+use railgauge_wire::step::Window;
+
+use super::{
+    clocks, gather::Gather, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, watch::Watcher,
+    work::Work,
+};
+
+/// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a controller that is killed loses one.
+const PART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
+/// Parts of a soak between the two.
+const PARTS: u32 = 400;
+/// Shortest time of a round: flows that fail at once are not tried again at once.
+const SHORTEST_ROUND: Duration = Duration::from_secs(1);
+
+/// What is to be done for the soak: its test with its windows, in each round the cells with the largest message and the most queue pairs.
+/// `None` where the plan wants none, or its test has no case.
+pub(super) fn work(tests: &Work) -> Option<Work> {
+    let soak = tests.plan.soak.as_ref()?;
+    let mut plan = (*tests.plan).clone();
+    let test = plan.tests.iter_mut().find(|test| test.name == soak.test)?;
+    test.window = Window::Duration(soak.window.into());
+    test.repeats = 1;
+    let most = |case: &&Case| (case.cell.size, case.cell.qps);
+    let of_test = || tests.cases.iter().filter(|case| case.test == soak.test);
+    let (size, qps) = of_test().max_by_key(most).map(|case| most(&case))?;
+    let cases = of_test().filter(|case| (case.cell.size, case.cell.qps) == (size, qps) && case.cell.only.is_none());
+    Some(Work { cases: cases.cloned().collect(), plan: Arc::new(plan), done: HashSet::new() })
+}
+
+/// The watch of the tests' ports, where the plan wants one: every reading is kept.
+pub(super) fn watch_tests(work: &Work, hosts: &Hosts, spine: &Spine) -> Option<Watcher> {
+    work.plan.watch.then(|| Watcher::start(work, hosts, (PART.0, false), spine))
+}
+
+impl<'a> RunState<'a> {
+    /// Runs the traffic of `work` until the soak has lasted as long as the plan says, `past` included, or the spine is halted.
+    pub(super) async fn soak(&mut self, soak: &Soak, work: &'a Work, past: Duration, hosts: &mut Hosts) {
+        self.work = work;
+        let Some((index, test)) = work.cases.first().and_then(|case| work.test(case)) else { return };
+        let rounds = work.rounds(test);
+        let begun = Instant::now();
+        let part = (soak.lasts / PARTS).clamp(PART.0, PART.1);
+        let watcher = Watcher::start(work, hosts, (part, true), self.spine);
+        // Links of the tests end with their ports.
+        self.close_idle().await;
+        self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };
+        self.gather = Some(Gather::new(clocks::since_1970(), watcher.shared()));
+        let is_over = || past + begun.elapsed() >= soak.lasts;
+        let mut turn = 0;
+        'turns: while !is_over() {
+            for cases in rounds.values() {
+                let round = Instant::now();
+                self.round(index, turn, cases, hosts).await;
+                self.part_is_over(part);
+                if rounds.len() > 1 {
+                    // A link that waits while its port is down breaks unseen, and would fail a window in which all is well. New queue pairs
+                    // also take other paths where a hash chooses among several.
+                    self.close_idle().await;
+                }
+                if self.spine.halted().is_some() || is_over() {
+                    break 'turns;
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(SHORTEST_ROUND.saturating_sub(round.elapsed())) => {}
+                    _ = self.spine.halting() => break 'turns,
+                }
+            }
+            turn = turn.wrapping_add(1);
+        }
+        self.part_is_over(Duration::ZERO);
+        self.gather = None;
+        watcher.end().await;
+    }
+
+    /// Records the part of the soak that runs, if it has lasted so long.
+    fn part_is_over(&mut self, lasted: Duration) {
+        let now = clocks::since_1970();
+        let Some(gather) = self.gather.as_mut().filter(|gather| gather.lasts(now) >= lasted.into()) else { return };
+        let soaked = gather.take(now);
+        self.spine.emit(Event::Soaked(Box::new(soaked)));
+        self.spine.sync();
+    }
+}

@@ -1,0 +1,155 @@
+//! What an agent saw in several spans, as one.
+
+use std::collections::btree_map::Entry;
+
+use railgauge_wire::{
+    unit::{Nanoseconds, NanosecondsI64},
+    watch::{CounterRow, PortSeen, Watched},
+};
+
+/// The same on another clock, which shows so much more.
+pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
+    let shift = |at: &mut Nanoseconds| *at = at.saturating_add_signed(offset);
+    shift(&mut seen.from);
+    shift(&mut seen.until);
+    for port in &mut seen.ports {
+        for state in &mut port.states {
+            shift(&mut state.after);
+            shift(&mut state.at);
+        }
+        for row in &mut port.rows {
+            shift(&mut row.from);
+            shift(&mut row.until);
+        }
+    }
+    seen
+}
+
+/// Joins a span to those before it; the rows of a port become one if `thin`.
+pub(super) fn join(before: &mut Option<Watched>, seen: Watched, thin: bool) {
+    let Some(all) = before else {
+        *before = Some(Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen });
+        return;
+    };
+    all.until = seen.until;
+    all.cpu = all.cpu.saturating_add(seen.cpu);
+    for port in seen.ports {
+        match all.ports.iter_mut().find(|known| (&known.device, known.port) == (&port.device, port.port)) {
+            Some(known) => join_port(known, port, thin),
+            None => all.ports.push(thinned(port, thin)),
+        }
+    }
+}
+
+fn thinned(port: PortSeen, thin: bool) -> PortSeen {
+    if thin { PortSeen { rows: one_row(port.rows), ..port } } else { port }
+}
+
+fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool) {
+    all.looks = all.looks.saturating_add(port.looks);
+    all.longest_gap = all.longest_gap.max(port.longest_gap);
+    all.states.extend(port.states);
+    all.rows.extend(port.rows);
+    if thin {
+        all.rows = one_row(std::mem::take(&mut all.rows));
+    }
+    all.failure = port.failure.or(all.failure.take());
+}
+
+/// All rows of each kind as one: sums, and the largest rise per second of any of them.
+fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
+    let (statistics, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(CounterRow::is_of_statistics);
+    [others, statistics].into_iter().flat_map(one_of_kind).collect()
+}
+
+fn one_of_kind(rows: Vec<CounterRow>) -> Option<CounterRow> {
+    let mut rows = rows.into_iter();
+    let mut all = with_peaks(rows.next()?);
+    for row in rows.map(with_peaks) {
+        all.until = row.until;
+        for (name, rise) in row.counted {
+            let sum = all.counted.entry(name).or_default();
+            *sum = sum.saturating_add(rise);
+        }
+        for (name, peak) in row.peaks {
+            match all.peaks.entry(name) {
+                Entry::Vacant(first) => drop(first.insert(peak)),
+                Entry::Occupied(mut known) => drop(known.insert(known.get().max(peak))),
+            }
+        }
+        all.gauges.extend(row.gauges);
+    }
+    Some(all)
+}
+
+/// A row with the largest rises per second of what it was joined from: of a single reading its own.
+fn with_peaks(mut row: CounterRow) -> CounterRow {
+    let seconds = row.until.saturating_sub(row.from).seconds();
+    if row.peaks.is_empty() && seconds > 0.0 {
+        row.peaks = row.counted.iter().map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect();
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use railgauge_wire::watch::PortState;
+
+    use super::*;
+
+    const S: Nanoseconds = Nanoseconds::from_secs(1);
+
+    fn row(from: u64, until: u64, rise: u64) -> CounterRow {
+        let counted = BTreeMap::from([("symbol_error".to_owned(), rise)]);
+        CounterRow { from: S * from, until: S * until, counted, ..CounterRow::default() }
+    }
+
+    fn span(from: u64, until: u64, rows: Vec<CounterRow>) -> Watched {
+        let state = PortState { at: S * from, up: from.is_multiple_of(2), ..PortState::default() };
+        let port = PortSeen {
+            device: "a".into(),
+            port: 1,
+            looks: 10,
+            longest_gap: S * from,
+            states: vec![state],
+            rows,
+            ..PortSeen::default()
+        };
+        Watched { from: S * from, until: S * until, cpu: S, ports: vec![port] }
+    }
+
+    #[test]
+    fn spans_add_up_and_keep_their_peaks_and_states() {
+        let mut all = None;
+        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true);
+        join(&mut all, span(3, 4, vec![row(3, 4, 7)]), true);
+        let all = all.unwrap();
+        assert_eq!((all.from, all.until, all.cpu), (S, S * 4, S * 2));
+        let port = &all.ports[0];
+        assert_eq!((port.looks, port.longest_gap, port.states.len(), port.rows.len()), (20, S * 3, 2, 1));
+        let row = &port.rows[0];
+        assert_eq!((row.from, row.until), (S, S * 4));
+        assert_eq!((row.counted["symbol_error"], row.peaks["symbol_error"]), (13, 7.0));
+    }
+
+    #[test]
+    fn rows_that_are_wanted_one_by_one_stay() {
+        let mut all = None;
+        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false);
+        join(&mut all, span(3, 4, vec![row(3, 4, 7)]), false);
+        let rises: Vec<u64> = all.unwrap().ports[0].rows.iter().map(|row| row.counted["symbol_error"]).collect();
+        assert_eq!(rises, [5, 1, 7]);
+    }
+
+    #[test]
+    fn every_time_moves_to_the_other_clock() {
+        let moved = moved(span(1, 3, vec![row(1, 2, 5)]), NanosecondsI64(1_000_000_000));
+        assert_eq!((moved.from, moved.until), (S * 2, S * 4));
+        assert_eq!(
+            (moved.ports[0].states[0].at, moved.ports[0].rows[0].from, moved.ports[0].rows[0].until),
+            (S * 2, S * 2, S * 3)
+        );
+    }
+}

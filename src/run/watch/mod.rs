@@ -1,0 +1,280 @@
+//! Asks the agents what they saw of their ports, whatever the traffic does.
+
+mod joined;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use railgauge_model::journal::event::{Event, LinkRecord};
+use railgauge_wire::{
+    facts::HostFacts,
+    message::{Answer, Ask},
+    terms::Transport,
+    unit::{Nanoseconds, NanosecondsI64},
+    watch::{Watched, WatchedPort},
+};
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, JoinSet},
+};
+
+use self::joined::{join, moved};
+use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
+use crate::cluster::Agent;
+
+/// Time between two questions to an agent.
+const ASK_EVERY: Duration = Duration::from_secs(5);
+/// How long an agent may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// Clocks of the hosts as of their last answers, shared with those who turn times of agents into times since 1970.
+#[derive(Clone, Default)]
+pub(crate) struct Clocks(Arc<Mutex<BTreeMap<String, Clock>>>);
+
+/// An agent's monotonic clock against the time since 1970 by the controller.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    /// The time since 1970 minus what the agent's clock shows.
+    offset: NanosecondsI64,
+    /// How far off that may be.
+    error: Nanoseconds,
+}
+
+impl Clock {
+    /// A moment of the agent's clock since 1970, and how far off that may be; `None` where it cannot be.
+    pub(crate) fn convert(self, at: Nanoseconds) -> Option<(Nanoseconds, Nanoseconds)> {
+        let shown = at.saturating_add_signed(self.offset);
+        (!shown.is_zero()).then_some((shown, self.error))
+    }
+}
+
+impl Clocks {
+    /// The clock of a host, if it has answered.
+    pub(crate) fn of(&self, host: &str) -> Option<Clock> {
+        self.0.lock().get(host).copied()
+    }
+
+    /// The clocks of hosts that were compared by hand.
+    #[cfg(test)]
+    pub(crate) fn made(clocks: &[(&str, NanosecondsI64)]) -> Self {
+        let of =
+            |&(host, offset): &(&str, NanosecondsI64)| (host.to_owned(), Clock { offset, error: Nanoseconds::ZERO });
+        Self(Arc::new(Mutex::new(clocks.iter().map(of).collect())))
+    }
+}
+
+/// The ports to watch, by host.
+type Ports = Arc<Mutex<BTreeMap<String, BTreeSet<WatchedPort>>>>;
+
+/// What traffic and watch tell each other.
+#[derive(Clone, Default)]
+pub(crate) struct Shared {
+    /// Clocks of the hosts.
+    pub(crate) clocks: Clocks,
+    ports: Ports,
+}
+
+impl Shared {
+    /// With clocks that were compared by hand.
+    #[cfg(test)]
+    pub(crate) fn with_clocks(clocks: Clocks) -> Self {
+        Self { clocks, ports: Ports::default() }
+    }
+
+    /// A link of these two hosts is used: its ports are watched from now on.
+    pub(crate) fn learn(&self, from: &str, to: &str, link: &LinkRecord) {
+        let mut ports = self.ports.lock();
+        for (host, device) in [(from, &link.from_device), (to, &link.to_device)] {
+            ports.entry(host.to_owned()).or_default().insert(port_of(device));
+        }
+    }
+}
+
+/// A port by the name that plans give it: `mlx5_0:2` is the second of a device.
+fn port_of(name: &str) -> WatchedPort {
+    let split = name.rsplit_once(':').and_then(|(device, port)| Some((device, port.parse().ok()?)));
+    let (device, port) = split.unwrap_or((name, 1));
+    WatchedPort { device: device.to_owned(), port }
+}
+
+/// The task that asks.
+pub(crate) struct Watcher {
+    shared: Shared,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Watcher {
+    /// Watches the ports that the work uses, as far as that is known before links tell it. What was seen becomes a record when a state
+    /// changed, and in any case after `part`; if `thin`, the readings of counters in it become one.
+    pub(crate) fn start(work: &Work, hosts: &Hosts, (part, thin): (Duration, bool), spine: &Spine) -> Self {
+        let shared = Shared { clocks: Clocks::default(), ports: Arc::new(Mutex::new(known(work, hosts))) };
+        let (stop, stopped) = watch::channel(false);
+        let host = |(name, agent): (&String, &Agent)| Watch {
+            host: name.clone(),
+            agent: agent.clone(),
+            shared: shared.clone(),
+            part,
+            thin,
+            spine: spine.clone(),
+            asked: BTreeSet::new(),
+            refused: None,
+            pending: None,
+        };
+        let hosts: Vec<Watch> = hosts.agents.iter().map(host).collect();
+        let task = tokio::spawn(async move {
+            let mut watching = JoinSet::new();
+            for host in hosts {
+                watching.spawn(host.run(stopped.clone()));
+            }
+            watching.join_all().await;
+        });
+        Self { shared, stop, task }
+    }
+
+    /// What traffic and watch tell each other.
+    pub(crate) fn shared(&self) -> Shared {
+        self.shared.clone()
+    }
+
+    /// Asks once more, records what is left, and ends the watch at the agents.
+    pub(crate) async fn end(self) {
+        // Fails only if the task has ended already.
+        let _ = self.stop.send(true);
+        let _ = self.task.await;
+    }
+}
+
+/// The ports of all flows, as far as plan and facts name them.
+fn known(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<WatchedPort>> {
+    let mut ports: BTreeMap<String, BTreeSet<WatchedPort>> = BTreeMap::new();
+    for case in &work.cases {
+        for end in [&case.flow.from, &case.flow.to] {
+            let Some(host) = work.plan.hosts.iter().find(|host| *host.name == *end.host) else { continue };
+            let facts = hosts.facts.get(&host.name);
+            let devices = rails::devices(host, facts, case.cell.transport);
+            let device = devices.get(end.rail as usize);
+            // TCP is named by address, too: of what interface that is, the link tells.
+            let device = device.filter(|name| case.cell.transport != Transport::Tcp || is_interface(name, facts));
+            ports.entry(host.name.clone()).or_default().extend(device.map(|name| port_of(name)));
+        }
+    }
+    ports
+}
+
+fn is_interface(name: &str, facts: Option<&HostFacts>) -> bool {
+    facts.is_some_and(|facts| facts.interfaces.iter().any(|interface| interface.name == name))
+}
+
+/// The watch of one host.
+struct Watch {
+    host: String,
+    agent: Agent,
+    shared: Shared,
+    part: Duration,
+    thin: bool,
+    spine: Spine,
+    /// The ports that the agent watches.
+    asked: BTreeSet<WatchedPort>,
+    /// Why it does not; told once.
+    refused: Option<String>,
+    /// What is not recorded yet, and how far off its times may be.
+    pending: Option<(Option<Watched>, Nanoseconds)>,
+}
+
+impl Watch {
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        loop {
+            self.watch_all().await;
+            // The sender is gone where the run was given up.
+            let is_last = tokio::select! {
+                () = tokio::time::sleep(ASK_EVERY) => false,
+                _ = stopped.wait_for(|stop| *stop) => true,
+            };
+            self.ask().await;
+            self.record(is_last);
+            if is_last {
+                let none = Ask::Watch { ports: Vec::new() };
+                // An agent that is gone watches nothing either.
+                let _ = self.agent.ask(none, ANSWER_WITHIN).await;
+                return;
+            }
+        }
+    }
+
+    /// Has the agent watch the ports that are known by now.
+    async fn watch_all(&mut self) {
+        let wanted = self.shared.ports.lock().get(&self.host).cloned().unwrap_or_default();
+        if wanted == self.asked {
+            return;
+        }
+        // What was seen so far is taken before the watch begins anew.
+        self.ask().await;
+        let ask = Ask::Watch { ports: wanted.iter().cloned().collect() };
+        match self.agent.ask(ask, ANSWER_WITHIN).await {
+            Ok(Answer::Done) => self.asked = wanted,
+            Ok(_) => self.tell("its agent does not answer as it should".to_owned()),
+            Err(failure) => self.tell(failure.to_string()),
+        }
+    }
+
+    /// Says once why ports are not watched.
+    fn tell(&mut self, why: String) {
+        if self.refused.is_none() {
+            let text = format!("its ports are not watched: {why}");
+            self.spine.emit(Event::Note { host: self.host.clone(), text });
+            self.refused = Some(why);
+        }
+    }
+
+    /// Asks what was seen since the last time.
+    async fn ask(&mut self) {
+        if self.asked.is_empty() {
+            return;
+        }
+        let before = clocks::since_1970();
+        // An agent that is gone or late is told of by the flows; what it saw is in its next answer.
+        let Ok(Answer::Watched(seen)) = self.agent.ask(Ask::Watched, ANSWER_WITHIN).await else { return };
+        let after = clocks::since_1970();
+        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
+        let error = after.saturating_sub(before) / 2;
+        let offset = before.saturating_add(error).saturating_since(seen.until);
+        self.shared.clocks.0.lock().insert(self.host.clone(), Clock { offset, error });
+        let (pending, worst) = self.pending.get_or_insert((None, error));
+        *worst = (*worst).max(error);
+        join(pending, moved(*seen, offset), self.thin);
+    }
+
+    /// Records what is pending if a state changed or it is long enough, or if nothing follows.
+    fn record(&mut self, is_last: bool) {
+        let is_due = |seen: &Watched| {
+            is_last
+                || seen.ports.iter().any(|port| !port.states.is_empty())
+                || seen.until.saturating_sub(seen.from) >= self.part.into()
+        };
+        if !self.pending.as_ref().is_some_and(|(seen, _)| seen.as_ref().is_some_and(is_due)) {
+            return;
+        }
+        if let Some((Some(seen), error)) = self.pending.take() {
+            self.spine.emit(Event::Watched { host: self.host.clone(), error, seen: Box::new(seen) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_named_as_plans_name_them() {
+        let port = |device: &str, port| WatchedPort { device: device.into(), port };
+        assert_eq!(port_of("mlx5_0"), port("mlx5_0", 1));
+        assert_eq!(port_of("mlx5_0:2"), port("mlx5_0", 2));
+        assert_eq!(port_of("bond0.7"), port("bond0.7", 1));
+        assert_eq!(port_of("eth0:alias"), port("eth0:alias", 1));
+    }
+}
