@@ -92,3 +92,45 @@ fn flows_share_a_receiver_and_their_sum_is_judged() {
     let passes = starts(&scene.results().outcomes());
     assert_eq!(passes.values().map(Vec::len).collect::<Vec<_>>(), [3, 12], "one pass per round and cell");
 }
+
+const VICTIM: &str = r#"
+name = "victim"
+launch = { via = "local" }
+hosts = { names = ["a", "b", "c", "d", "e"] }
+defaults = { transport = "tcp", measure = "600ms", warm_up = "100ms", sizes = "64KiB" }
+localise = { waive = ["all"] }
+
+[[test]]
+name = "victim"
+op = "write"
+metric = "bandwidth"
+pattern = "victim"
+victim = ["a", "b"]
+to = "c"
+repeats = 3
+
+[[test.expect]]
+metric = "victim_loss"
+at_most = "99.9%"
+"#;
+
+/// Hosts of one machine share its cores: the loss is real and says nothing of a fabric.
+#[test]
+fn a_victim_is_measured_alone_and_beside_an_incast() {
+    let scene = Scene::new();
+    let ended = scene.start(&scene.write("plan.toml", VICTIM)).end();
+    let results = scene.results();
+    let verdicts = results.verdicts();
+    let [victim] = verdicts["victims"].as_array().unwrap().as_slice() else { panic!("{}", ended.said) };
+    assert_eq!((&victim["into"], &victim["incast"], &victim["incast_flows"]), (&"b:0".into(), &"c".into(), &2.into()));
+    let number = |name: &str| victim[name].as_f64().unwrap_or_else(|| panic!("{victim:#}\n{}", ended.said));
+    assert!(number("alone_gbps") > 0.0 && number("beside_gbps") > 0.0);
+    let rows = results.rows();
+    let losses = values(&rows, "victim", "victim_loss");
+    let [loss] = losses.as_slice() else { panic!("{losses:?}") };
+    assert_eq!((loss.src.as_str(), loss.dst.as_str()), ("a", "b"));
+    // The median of three is no further from their mean than the farthest of them.
+    assert!((loss.value.unwrap() - number("loss_percent")).abs() < 100.0, "{loss:?} {victim:#}");
+    assert_eq!(victim["counted"]["pauses"]["counting"], 0, "loopback has no pauses");
+    assert!(ended.said.contains("no port"), "{}", ended.said);
+}

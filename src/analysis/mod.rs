@@ -9,6 +9,7 @@
 mod banner;
 pub mod baseline;
 mod ceiling;
+pub mod collisions;
 pub mod compare;
 pub mod copies;
 pub mod environments;
@@ -17,6 +18,7 @@ pub mod frame;
 pub mod history;
 pub mod journal;
 pub mod localise;
+pub mod nics;
 pub mod outliers;
 pub(crate) mod overrides;
 pub mod percentile;

@@ -354,6 +354,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
         result.lacks = plausible::lacks(result, &journal.hosts);
         result.state = state(result);
     }
+    together::judge_victims(&mut results);
     results
 }
 

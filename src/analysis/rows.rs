@@ -38,7 +38,7 @@ fn of_case<'r>(
     ceiling: &'r Ceiling<'_>,
 ) -> impl Iterator<Item = Row> {
     let error = result.error();
-    let metrics = metrics_of(result.case.cell.metric, result.case.cell.op, result.test.at_once());
+    let metrics = metrics_of(result.case.cell.metric, result.case.cell.op, result.test.flows_at_once());
     let metrics = metrics.into_iter().filter(|metric| together::has_row(result, *metric));
     metrics.filter_map(move |metric| {
         let mut values = Vec::new();
@@ -47,7 +47,9 @@ fn of_case<'r>(
             let cell = &result.case.cell;
             let value = match cell.manner {
                 Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
-                None if result.part.is_some() && metric.is_sum() => Ok(together::sum(result, *repeat, metric)),
+                None if result.part.is_some() && matches!(metric.reads(), Reads::Round) => {
+                    Ok(together::sum(result, *repeat, metric))
+                }
                 None => value::of(metric, sample, direction(result, *repeat, sample)),
             };
             match value {
@@ -59,16 +61,20 @@ fn of_case<'r>(
         if values.is_empty() && senseless.is_none() && matches!(metric.reads(), Reads::Spent(Side::Responder, _)) {
             return None;
         }
-        let absent = (values.is_empty() && !result.samples.is_empty() && senseless.is_none()).then(|| {
-            let host = &result.case.flow.from.host;
-            if percentile::carried_by(metric, result) {
-                format!("{host}: measure: the sample holds no {metric}")
-            } else {
-                format!("{host}: measure: {}", percentile::too_few(metric, result))
-            }
-        });
+        // Why the flow alone gives nothing to hold this one against.
+        let no_loss = result.part.as_ref().and_then(|part| part.alone.as_ref()?.distrusted.clone());
+        let no_loss = no_loss.filter(|_| metric == Metric::VictimLoss && values.is_empty());
+        let absent = (values.is_empty() && no_loss.is_none() && !result.samples.is_empty() && senseless.is_none())
+            .then(|| {
+                let host = &result.case.flow.from.host;
+                if percentile::carried_by(metric, result) {
+                    format!("{host}: measure: the sample holds no {metric}")
+                } else {
+                    format!("{host}: measure: {}", percentile::too_few(metric, result))
+                }
+            });
         // Where a sample lacks a value the case says so already.
-        let own = [senseless, absent].into_iter().flatten().filter(|_| result.lacks.absent.is_empty());
+        let own = [senseless, absent, no_loss].into_iter().flatten().filter(|_| result.lacks.absent.is_empty());
         let words: Vec<String> = error.clone().into_iter().chain(own).collect();
         let row = blank(journal, result, metric);
         Some(Row {

@@ -9,6 +9,7 @@
 //! | [`multiple`] | what remains when many cells are looked at | Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001 |
 //! | [`localise`] | which host, NIC, rail, switch or path is bad | see there |
 //! | [`fabric`] | which link, cable or switch between the hosts is bad | see there |
+//! | [`collide`] | do low flows collide on a path, or is something damaged | see there |
 //! | [`bisect`] | which host makes a collective slow | Hwang 1972 |
 //! | [`compare`] | did it change between two sets of runs, or is it shown that it did not | Schuirmann 1987; Kalibera & Jones 2013 |
 //! | [`changepoint`] | when did a series of nights change, and which changed together | Pettitt 1979; Matteson & James 2014 |
@@ -22,6 +23,7 @@
 
 pub mod bisect;
 pub mod changepoint;
+pub mod collide;
 pub mod compare;
 pub mod fabric;
 pub mod localise;

@@ -104,6 +104,15 @@ pub fn student(first: &[f64], second: &[f64]) -> Result<Difference, Refusal> {
     Ok(Difference { estimate: a.mean - b.mean, error: (pooled * (1.0 / a.n + 1.0 / b.n)).sqrt(), freedom })
 }
 
+/// The mean of differences that were measured in pairs: Student 1908. Differences without any spread have an error of zero.
+///
+/// # Errors
+/// Fewer than two differences, or one that is not finite.
+pub fn paired(differences: &[f64]) -> Result<Difference, Refusal> {
+    let of = Moments::new(differences)?;
+    Ok(Difference { estimate: of.mean, error: (of.variance / of.n).sqrt(), freedom: of.n - 1.0 })
+}
+
 /// Number of values, mean, and variance with divisor n − 1.
 struct Moments {
     n: f64,

@@ -77,6 +77,7 @@ const STATS: &[&str] = &[
     "robust",
     "multiple",
     "bisect",
+    "collide",
     "changepoint",
     "compare",
     "localise",

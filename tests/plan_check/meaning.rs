@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use railgauge_model::plan::{
     Plan,
-    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails, RateLimit},
+    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails, RateLimit, Victim},
     parse,
 };
 use railgauge_wire::{
@@ -270,6 +270,48 @@ fn patterns_at_once_are_read_with_their_keys() {
         pattern("pattern = \"bisection\"\nbetween = [\"x\", \"y\"]"),
         AtOnce::Bisection(Cut::Groups("x".into(), "y".into()))
     );
+}
+
+#[test]
+fn a_victim_is_read_with_its_keys() {
+    let text = |keys: &str| {
+        format!(
+            "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a[1-6]\"] }}\n[[test]]\nop = \"write\"\n\
+             metric = \"bandwidth\"\npattern = \"victim\"\n{keys}\n"
+        )
+    };
+    let pattern = |keys: &str| match parse("plan.toml", &text(keys), Path::new("")).unwrap().0.tests.remove(0).pattern {
+        Pattern::AtOnce(AtOnce::Victim(victim)) => victim,
+        other => panic!("{other:?}"),
+    };
+    let refused = |keys: &str| {
+        let mistakes = parse("plan.toml", &text(keys), Path::new("")).unwrap_err();
+        assert!(mistakes.list.iter().all(|mistake| mistake.help.is_some()), "{mistakes}");
+        mistakes.to_string()
+    };
+    let flow = Some(("a1".to_owned(), "a2".to_owned()));
+    assert_eq!(pattern(""), Victim { flow: None, to: None, draws: 1 });
+    assert_eq!(pattern("rounds = 4"), Victim { flow: None, to: None, draws: 4 });
+    let named = "victim = [\"a1\", \"a2\"]\nto = \"a3\"";
+    assert_eq!(pattern(named), Victim { flow: flow.clone(), to: Some("a3".into()), draws: 1 });
+    assert_eq!(pattern("victim = [\"a1\", \"a2\"]\nrounds = 2"), Victim { flow, to: None, draws: 2 });
+
+    let limit = "[[test.expect]]\nmetric = \"victim_loss\"\nat_most = \"5%\"";
+    pattern(&format!("repeats = 3\n{limit}"));
+    assert!(refused(limit).contains("noise"), "{}", refused(limit));
+    assert!(refused("victim = [\"a1\", \"a2\"]\nto = \"a2\"").contains("an end of the victim"));
+    assert!(refused("victim = [\"a1\", \"a1\"]").contains("own peer"));
+    assert!(refused("victim = [\"a1\", \"b1\"]").contains("b1 is not one of the hosts"));
+    assert!(refused("victim = \"a1\"").contains("two hosts"));
+    assert!(refused(&format!("{named}\nrounds = 2")).contains("`rounds`"));
+    assert!(refused("hosts = [\"a[1-4]\"]").contains("needs 5 hosts"));
+    let read = text("").replace("\"write\"", "\"read\"");
+    assert!(parse("plan.toml", &read, Path::new("")).unwrap_err().to_string().contains("reads"));
+    let peers = "repeats = 3\n[[test.expect]]\nmetric = \"victim_loss\"\nwithin_percent_of_peers = 5";
+    assert!(refused(peers).contains("`at_most` only"), "{}", refused(peers));
+    assert!(refused("rails = \"each\"").contains("aligned rails"));
+    let elsewhere = text("victim = [\"a1\", \"a2\"]").replace("pattern = \"victim\"", "pattern = \"incast\"");
+    assert!(parse("plan.toml", &elsewhere, Path::new("")).unwrap_err().to_string().contains("does not apply"));
 }
 
 #[test]

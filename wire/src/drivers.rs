@@ -127,6 +127,39 @@ pub fn counts_bytes(name: &str) -> bool {
     all.flat_map(|counter| counter.sent.iter().chain(counter.received)).any(|known| *known == name)
 }
 
+/// What a counter says of congestion on the way to or from its port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Congestion {
+    /// Pause frames, of the link or of a priority (IEEE 802.3x, 802.1Qbb).
+    Pause,
+    /// Packets that arrived marked by ECN.
+    Ecn,
+    /// Congestion notification packets of RoCE, sent or obeyed.
+    Cnp,
+    /// Packets that were thrown away for want of room.
+    Discard,
+}
+
+/// What a counter says of congestion; `None` for others. By parts of names that drivers give: mlx5 (`rx_prio3_pause`,
+/// `np_cnp_sent`, `np_ecn_marked_roce_packets`, `rx_discards_phy`), bnxt_en and bnxt_re (`rx_pfc_ena_frames_pri3`, `rx_cnp_pkts`,
+/// `rx_ecn_marked_pkts`), ice and irdma (`rx_priority_3_xoff.nic`, `cnpSent`, `RxECNMrkd`), InfiniBand (`port_xmit_discards`).
+pub fn congestion(name: &str) -> Option<Congestion> {
+    let plain = of_member(name).map_or(name, |(_, plain)| plain).to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| plain.contains(part));
+    // How long pauses lasted, that they began, and that a storm was cut off are no frames.
+    if has(&["pause", "xoff", "pfc"]) && !has(&["duration", "transition", "storm", "xon", "watchdog"]) {
+        Some(Congestion::Pause)
+    } else if has(&["cnp"]) {
+        Some(Congestion::Cnp)
+    } else if has(&["ecn"]) {
+        Some(Congestion::Ecn)
+    } else if has(&["discard", "dropped", "_drops"]) {
+        Some(Congestion::Discard)
+    } else {
+        None
+    }
+}
+
 /// What comes before the name of a counter of a bond's member: `members/eth0/ethtool/tx_bytes_phy`.
 pub const MEMBERS: &str = "members/";
 
@@ -219,6 +252,29 @@ mod tests {
         let losses: BTreeSet<&str> = LOSSES.iter().map(|(name, _)| *name).collect();
         assert_eq!(losses.len(), LOSSES.len());
         assert!(DRIVERS.iter().all(|driver| driver.interface_counts == driver.bytes.contains(&INTERFACE)));
+    }
+
+    #[test]
+    fn congestion_is_known_by_the_names_that_drivers_give() {
+        use Congestion::{Cnp, Discard, Ecn, Pause};
+        for (name, wanted) in [
+            ("ethtool/rx_prio3_pause", Some(Pause)),
+            ("ethtool/tx_pause_ctrl_phy", Some(Pause)),
+            ("members/eth1/ethtool/rx_pfc_ena_frames_pri3", Some(Pause)),
+            ("ethtool/rx_priority_3_xoff.nic", Some(Pause)),
+            ("ethtool/rx_prio3_pause_duration", None),
+            ("ethtool/tx_pause_storm_error_events", None),
+            ("hw_counters/np_cnp_sent", Some(Cnp)),
+            ("hw_counters/cnpHandled", Some(Cnp)),
+            ("hw_counters/np_ecn_marked_roce_packets", Some(Ecn)),
+            ("hw_counters/RxECNMrkd", Some(Ecn)),
+            ("counters/port_xmit_discards", Some(Discard)),
+            ("netdev/rx_dropped", Some(Discard)),
+            ("counters/port_xmit_data", None),
+            ("hw_counters/out_of_sequence", None),
+        ] {
+            assert_eq!(congestion(name), wanted, "{name}");
+        }
     }
 
     #[test]

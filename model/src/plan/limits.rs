@@ -39,6 +39,7 @@ pub fn beyond(plan: &Plan) -> Option<String> {
             let rounds = match &test.pattern {
                 Pattern::Random(rounds)
                 | Pattern::AtOnce(AtOnce::Permutation(rounds) | AtOnce::Bisection(Cut::Drawn(rounds))) => *rounds,
+                Pattern::AtOnce(AtOnce::Victim(victim)) => victim.draws,
                 _ => 0,
             };
             let rails = if let Rails::Only(rails) = &test.rails { rails.as_slice() } else { &[] };
@@ -103,6 +104,7 @@ pub fn flows(plan: &Plan, test: &Test) -> u128 {
         Pattern::AtOnce(AtOnce::AllToAll | AtOnce::Incast(None) | AtOnce::Outcast(None)) => 2 * pairs,
         Pattern::AtOnce(AtOnce::Permutation(rounds)) => u128::from(*rounds) * n,
         Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => u128::from(*rounds) * (n / 2) * 2,
+        Pattern::AtOnce(AtOnce::Victim(victim)) => u128::from(victim.draws) * n.saturating_sub(1),
         // One round over the hosts, or a list that stands in the plan.
         _ => 0,
     }

@@ -2,13 +2,18 @@
 
 use railgauge_wire::terms::{Family, Metric, Op, TestMetric};
 
+use super::model::AtOnce;
+
 /// The metrics a test with this loop and operation produces: what an expectation may be about.
 ///
-/// `at_once` tests have the sums over a round beside the bandwidth of each flow.
-pub fn metrics_of(metric: TestMetric, op: Op, at_once: bool) -> Vec<Metric> {
+/// Tests with flows `at_once` have the sums over a round beside the bandwidth of each flow, and those with a victim its loss.
+pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
-        (TestMetric::Bandwidth, false) if at_once => &[Family::Flow, Family::Round],
-        (TestMetric::Bandwidth, false) => &[Family::Flow],
+        (TestMetric::Bandwidth, false) => match at_once {
+            Some(AtOnce::Victim(_)) => &[Family::Flow, Family::Round, Family::Victim],
+            Some(_) => &[Family::Flow, Family::Round],
+            None => &[Family::Flow],
+        },
         (TestMetric::Latency, _) => &[Family::Latency],
         (TestMetric::Bandwidth, true) => &[Family::Group, Family::Collective],
         (TestMetric::Step, _) => &[Family::Step, Family::Collective],
@@ -30,21 +35,25 @@ pub const fn headline(metric: TestMetric, op: Op) -> Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::model::Victim;
 
     /// The order is that of a case's rows in the frame.
     #[test]
     fn tests_have_their_metrics_in_one_order() {
-        let words = |metric, op, at_once| {
+        let words = |metric, op, at_once: Option<&AtOnce>| {
             metrics_of(metric, op, at_once).iter().map(|metric| metric.word()).collect::<Vec<_>>().join(" ")
         };
         let flow = "bandwidth message_rate cpu_time_per_gib cpu_time_per_gib_remote";
         let sums = "ingress_bandwidth egress_bandwidth total_bandwidth";
         let latency = "latency_min latency_p50 latency_p90 latency_p99 latency_p999 latency_max latency_stdev";
-        assert_eq!(words(TestMetric::Bandwidth, Op::Write, false), flow);
-        assert_eq!(words(TestMetric::Bandwidth, Op::Write, true), format!("{flow} {sums}"));
-        assert_eq!(words(TestMetric::Latency, Op::Read, false), latency);
-        assert_eq!(words(TestMetric::Latency, Op::AllReduce, false), latency);
-        assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, false), "busbw algbw");
-        assert_eq!(words(TestMetric::Step, Op::AllReduce, false), "step_time step_exposed step_alone algbw");
+        assert_eq!(words(TestMetric::Bandwidth, Op::Write, None), flow);
+        assert_eq!(words(TestMetric::Bandwidth, Op::Write, Some(&AtOnce::Ring)), format!("{flow} {sums}"));
+        let victim = AtOnce::Victim(Victim { flow: None, to: None, draws: 1 });
+        let with_loss = format!("{flow} {sums} victim_loss");
+        assert_eq!(words(TestMetric::Bandwidth, Op::Write, Some(&victim)), with_loss);
+        assert_eq!(words(TestMetric::Latency, Op::Read, None), latency);
+        assert_eq!(words(TestMetric::Latency, Op::AllReduce, None), latency);
+        assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, None), "busbw algbw");
+        assert_eq!(words(TestMetric::Step, Op::AllReduce, None), "step_time step_exposed step_alone algbw");
     }
 }

@@ -24,6 +24,7 @@ pub mod baseline;
 mod checks;
 pub mod command;
 pub mod count;
+mod flows;
 pub mod format;
 pub mod grammar;
 mod hosts;

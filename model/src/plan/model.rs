@@ -21,6 +21,8 @@ pub use super::soak::{RateLimit, Soak};
 pub use super::subset::{LeftOut, Subset};
 use crate::topology::told::Told;
 
+pub use super::flows::{AtOnce, Cut, Victim};
+
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -402,46 +404,6 @@ pub enum OnFabric {
     CoverLinks(f64),
 }
 
-/// Patterns whose flows run at the same time and share NICs on purpose.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AtOnce {
-    /// Every other host to one; to each in turn if `None`.
-    Incast(Option<String>),
-    /// One host to every other; from each in turn if `None`.
-    Outcast(Option<String>),
-    /// Every host to every other.
-    AllToAll,
-    /// Each host to the next, the last to the first.
-    Ring,
-    /// Each host to another one, drawn by the seed so many times; every host sends and receives once.
-    Permutation(u32),
-    /// Pairs across a cut, in both directions.
-    Bisection(Cut),
-}
-
-/// What separates the two sides of a bisection.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cut {
-    /// Halves drawn by the seed, so many times.
-    Drawn(u32),
-    /// Two groups: the first host of one with the first of the other, and so on.
-    Groups(String, String),
-}
-
-impl Test {
-    /// Whether the flows of a round share NICs on purpose and are measured where they all overlap.
-    pub fn at_once(&self) -> bool {
-        self.collective.is_none() && matches!(self.pattern, Pattern::AtOnce(_))
-    }
-
-    /// Whether its pairs follow from where their ends are in the plan's topology.
-    pub fn on_fabric(&self) -> bool {
-        self.collective.is_none() && matches!(self.pattern, Pattern::Fabric(_))
-    }
-}
-
 /// Which rails of two hosts are connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -450,6 +412,8 @@ pub enum Rails {
     Aligned,
     /// Every rail with every rail of the peer, one NIC once per round.
     Crossed,
+    /// Rail i with rail i, one rail after the other.
+    Each,
     /// Only these rails, aligned.
     Only(Vec<u32>),
 }

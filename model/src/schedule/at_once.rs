@@ -42,6 +42,25 @@ pub(super) fn halves(hosts: &[u32], rounds: u32, seed: u64) -> Vec<Vec<Pair>> {
     drawn(hosts, rounds, seed).map(|order| across(&order[..half], &order[half..])).collect()
 }
 
+/// A flow alone, then beside all other hosts sending to one that is none of its ends: two rounds for each draw. What is not
+/// given is drawn: ends and target are the first hosts of a drawn order that are left.
+pub(super) fn victims(hosts: &[u32], (flow, to): (Option<Pair>, Option<u32>), draws: u32, seed: u64) -> Vec<Vec<Pair>> {
+    let rounds = drawn(hosts, draws, seed).filter_map(|order| {
+        let free = |taken: &[Option<u32>]| {
+            order.iter().copied().filter(|host| !taken.contains(&Some(*host))).collect::<Vec<_>>()
+        };
+        let (from, into) = match flow {
+            Some(flow) => flow,
+            None => *free(&[to]).first_chunk().map(|[from, into]| (*from, *into)).as_ref()?,
+        };
+        let one = to.or_else(|| free(&[Some(from), Some(into)]).first().copied())?;
+        let others = hosts.iter().copied().filter(|host| ![from, into, one].contains(host));
+        let beside = std::iter::once((from, into)).chain(others.map(|host| (host, one))).collect();
+        Some([vec![(from, into)], beside])
+    });
+    rounds.flatten().collect()
+}
+
 /// First with first, second with second, in both directions.
 pub(super) fn across(left: &[u32], right: &[u32]) -> Vec<Pair> {
     left.iter().zip(right).filter(|(a, b)| a != b).flat_map(|(&a, &b)| [(a, b), (b, a)]).collect()

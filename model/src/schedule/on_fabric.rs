@@ -135,7 +135,7 @@ fn ends(test: &Test, inventory: &Inventory, hosts: &[Arc<str>]) -> Vec<End> {
         let rails = inventory.get(host, test.transport).unwrap_or(places.len() as u32).max(1);
         let wanted = move |rail: &u32| match &test.rails {
             Rails::Only(only) => only.contains(rail),
-            Rails::Aligned | Rails::Crossed => true,
+            Rails::Aligned | Rails::Crossed | Rails::Each => true,
         };
         let host = Arc::clone(host);
         let end = move |rail: u32| {

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{ScheduleError, at_once, circle, colour, draw};
 use crate::plan::{
     Plan,
-    model::{AtOnce, Cut, Pattern, Test},
+    model::{AtOnce, Cut, Pattern, Test, Victim},
 };
 
 /// Initiator and responder.
@@ -172,6 +172,17 @@ pub(super) fn rounds(
         Pattern::AtOnce(AtOnce::AllToAll) => vec![at_once::all_to_all(&hosts)],
         Pattern::AtOnce(AtOnce::Ring) => vec![at_once::ring(&hosts)],
         Pattern::AtOnce(AtOnce::Permutation(rounds)) => at_once::permutations(&hosts, *rounds, draw.seed(*rounds)),
+        Pattern::AtOnce(AtOnce::Victim(Victim { flow, to, draws })) => {
+            let flow = flow.as_ref().map(|(from, to)| Ok((member(from)?, member(to)?))).transpose()?;
+            if hosts.len() < Victim::HOSTS {
+                return none(format!(
+                    "{} hosts take part, and a victim beside an incast needs {}",
+                    hosts.len(),
+                    Victim::HOSTS
+                ));
+            }
+            at_once::victims(&hosts, (flow, named(to)?), *draws, draw.seed(*draws))
+        }
         Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => {
             if hosts.len() % 2 == 1 {
                 notes.push(format!(

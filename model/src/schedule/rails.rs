@@ -157,7 +157,7 @@ pub(super) fn flows(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>]) 
     let of = |&pair: &Pair| {
         let (from, to) = of_pair(pair, counts);
         match rails {
-            Rails::Aligned => u128::from(from.min(to)),
+            Rails::Aligned | Rails::Each => u128::from(from.min(to)),
             Rails::Crossed => u128::from(from) * u128::from(to),
             Rails::Only(only) => only.len() as u128,
         }
@@ -165,7 +165,7 @@ pub(super) fn flows(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>]) 
     pairs.iter().flatten().map(of).sum()
 }
 
-/// Rounds of flows from rounds of pairs: one each for aligned rails, as many as a host has rails for crossed ones.
+/// Rounds of flows from rounds of pairs: one each for aligned rails, as many as a host has rails for crossed ones and for each alone.
 pub(super) fn spread(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>], names: &[Arc<str>]) -> Vec<Vec<Flow>> {
     let flow = |(from, to): Pair, (from_rail, to_rail): (u32, u32)| {
         let port = |host: u32, rail| Port { host: Arc::clone(&names[host as usize]), rail };
@@ -186,6 +186,17 @@ pub(super) fn spread(pairs: &[Vec<Pair>], rails: &Rails, counts: &[Option<u32>],
                 let only: Vec<u32> = only.iter().copied().filter(|rail| seen.insert(*rail)).collect();
                 let lanes = |&pair: &Pair| only.iter().map(move |&rail| flow(pair, (rail, rail))).collect::<Vec<_>>();
                 rounds.push(round.iter().flat_map(lanes).collect());
+            }
+            Rails::Each => {
+                let shared = |&pair: &Pair| {
+                    let (from, to) = of_pair(pair, counts);
+                    from.min(to)
+                };
+                let rails = round.iter().map(shared).max().unwrap_or(0);
+                rounds.extend((0..rails).map(|rail| {
+                    let have = round.iter().filter(|pair| rail < shared(pair));
+                    have.map(|pair| flow(*pair, (rail, rail))).collect()
+                }));
             }
             Rails::Crossed => {
                 let turns = round.iter().map(|&pair| of_pair(pair, counts)).map(|(a, b)| a.max(b)).max().unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use railgauge_model::{
     journal::event::Case,
+    plan::model::Victim,
     schedule::{Cell, Flow},
 };
 use railgauge_wire::{
@@ -40,10 +41,14 @@ impl Subject {
     pub fn take(run: &mut Run) -> Vec<Self> {
         let of_test = |name: &str| {
             let test = run.plan.tests.iter().find(|test| test.name == name);
-            test.map_or((false, false, None), |test| (test.bidirectional, test.at_once(), test.knobs.write_latency))
+            test.map_or((false, false, false, None), |test| {
+                (test.bidirectional, test.at_once(), test.has_victim(), test.knobs.write_latency)
+            })
         };
-        let subject = |Case { test, flow, cell, .. }: Case| {
-            let (bidirectional, at_once, write_latency) = of_test(&test);
+        let subject = |Case { test, flow, cell, round, .. }: Case| {
+            let (bidirectional, at_once, has_victim, write_latency) = of_test(&test);
+            // The same flow by itself is another thing than beside an incast.
+            let at_once = at_once && !(has_victim && Victim::is_alone_in(round));
             Self { test, bidirectional, at_once, flow, write_latency, cell }
         };
         std::mem::take(&mut run.cases).into_iter().map(subject).collect()

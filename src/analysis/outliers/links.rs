@@ -134,7 +134,9 @@ pub(super) fn links<'a>(
         })
         .collect();
     let stratum = |link: &Link<'_>| strata.get(&link.result.case.flow).copied().unwrap_or(0);
-    let levels = levels(setting, &links, &stratum, sign);
+    // A flow alone, the same beside others, and those of the incast are no peers: what became of it is told by its loss.
+    let peers = links.first().is_some_and(|link| !link.result.test.has_victim());
+    let levels = if peers { levels(setting, &links, &stratum, sign) } else { HashMap::new() };
     for link in &mut links {
         let level = levels.get(&(link.cell.0.clone(), link.cell.1, stratum(link), class(link))).copied();
         link.level = level;

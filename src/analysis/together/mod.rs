@@ -5,9 +5,11 @@
 //! to the first end counts, cut by what the clocks may be off. See `docs/scheduling.md`.
 
 mod account;
+mod beside;
 mod ceilings;
 mod scattered;
 mod scope;
+mod victims;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,6 +18,7 @@ use std::{
 
 pub use account::strays;
 use account::{Account, accounts};
+pub use beside::{Answer, Counted, OfKind, VictimOfIncast, victims, victims_of};
 pub use ceilings::Ceilings;
 use railgauge_model::{
     journal::event::{Case, Moment, Sample},
@@ -29,6 +32,7 @@ use railgauge_wire::{
 };
 pub use scattered::{Scattered, Stray};
 pub use scope::Subjects;
+pub use victims::{Alone, Loss, is_telling, judge_victims};
 
 use super::{
     results::CaseResult,
@@ -118,6 +122,8 @@ impl Pass {
 pub struct Part {
     /// Its passes, by repeat.
     pub passes: BTreeMap<u32, Arc<Pass>>,
+    /// The same flow alone, where this one ran beside an incast.
+    pub alone: Option<Alone>,
     /// Whether it is the first of its round and cell: the row of the round's sum is with it.
     first: bool,
     /// Whether it is the first of those that leave from the same NIC.
@@ -147,6 +153,7 @@ pub fn join(results: &mut [CaseResult<'_>]) {
         let (source, sink) = ends(case);
         let part = Part {
             passes: BTreeMap::new(),
+            alone: None,
             first: *count == 1,
             first_out: *out.entry((test, round, cell, source)).or_insert(case.id) == case.id,
             first_in: *into.entry((test, round, cell, sink)).or_insert(case.id) == case.id,
@@ -174,6 +181,7 @@ pub fn join(results: &mut [CaseResult<'_>]) {
         }
         results[place].part = Some(part);
     }
+    victims::join(results);
 }
 
 fn cell(case: &Case) -> Cell {
@@ -316,6 +324,7 @@ pub fn has_row(result: &CaseResult<'_>, metric: Metric) -> bool {
         Metric::IngressBandwidth => part.first_in,
         Metric::EgressBandwidth => part.first_out,
         Metric::TotalBandwidth => part.first,
+        Metric::VictimLoss => part.alone.is_some(),
         _ => true,
     })
 }
@@ -331,7 +340,7 @@ pub fn name(result: &CaseResult<'_>, metric: Metric) -> String {
     }
 }
 
-/// The sum of a repeat that a row is about; `None` for other metrics, and where a flow of the sum has no number.
+/// What a repeat comes to in a metric of several flows or rounds; `None` for other metrics, and where a flow of it has no number.
 pub fn sum(result: &CaseResult<'_>, repeat: u32, metric: Metric) -> Option<f64> {
     let pass = result.part.as_ref()?.passes.get(&repeat)?;
     let (source, sink) = ends(result.case);
@@ -339,6 +348,7 @@ pub fn sum(result: &CaseResult<'_>, repeat: u32, metric: Metric) -> Option<f64> 
         Metric::IngressBandwidth => pass.sum(|flow| flow.sink == *sink),
         Metric::EgressBandwidth => pass.sum(|flow| flow.source == *source),
         Metric::TotalBandwidth => pass.sum(|_| true),
+        Metric::VictimLoss => victims::of_repeat(result, repeat),
         _ => None,
     }
 }

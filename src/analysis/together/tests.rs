@@ -23,6 +23,8 @@ use crate::analysis::{
     verdict::{Kind, Status, Verdict, verdicts},
 };
 
+mod victims;
+
 const MS: u64 = 1_000_000;
 /// What a flow moves in a slice: 32 Gb/s.
 const BYTES: u64 = 400_000_000;

@@ -6,6 +6,7 @@ use railgauge_model::plan::{
     Plan, metrics_of,
     model::{Expectation, Limit, Test},
 };
+use railgauge_wire::terms::Metric;
 
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict, members,
@@ -19,7 +20,7 @@ use crate::analysis::{
     percentile,
     results::{CaseResult, State},
     row::Row,
-    together::Subjects,
+    together::{Loss, Subjects, is_telling},
     words,
 };
 
@@ -68,6 +69,12 @@ pub(super) fn judge<'r>(
             State::Wrong => wrong.push(*one),
             State::NoValue => missing.push(*one),
             _ if row.value.is_none() => missing.push(*one),
+            State::Contaminated if row.metric == Metric::VictimLoss && is_telling(result) => {
+                match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
+                    Ok(one) => judged.push(one),
+                    Err(why) => unlimited.push(why),
+                }
+            }
             State::Impossible | State::Contaminated | State::Unverified => doubtful.push(*one),
             state => {
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
@@ -212,6 +219,15 @@ fn held_against<'r>(
     if !percentile::carried_by(row.metric, result) && !percentile::above_for_certain(row.metric, result, limit) {
         return Err(Unlimited::TooFewOperations(percentile::too_few(row.metric, result)));
     }
+    // Of a loss that is within the noise of the repeats nobody knows on which side of the limit it is.
+    if row.metric == Metric::VictimLoss {
+        let loss = Loss::of(result, 1).ok_or(Unlimited::NoScatter { repeats: row.n })?;
+        let known = if value > limit { loss.interval.0 > limit } else { loss.interval.1 <= limit };
+        if !known {
+            let (low, high) = loss.interval;
+            return Err(Unlimited::WithinNoise { value, low, high, unit: row.unit.clone() });
+        }
+    }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
     Ok(Judged { result, row, limit, quality, violates })
 }
@@ -235,7 +251,7 @@ fn demand(wanted: &Expectation) -> String {
 
 /// Why nothing is in scope.
 fn no_match(test: &Test, wanted: &Expectation) -> OfExpectation {
-    if metrics_of(test.metric, test.op, test.at_once()).contains(&wanted.metric) {
+    if metrics_of(test.metric, test.op, test.flows_at_once()).contains(&wanted.metric) {
         OfExpectation::NothingInScope(Scope::of(wanted))
     } else {
         OfExpectation::NotYielded { metric: wanted.metric }

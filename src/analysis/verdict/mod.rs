@@ -47,15 +47,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     banner,
+    collisions::{Collisions, collisions},
     compare::Interleaved,
     journal::Journal,
     localise::{Localisation, localise},
+    nics::{AllNics, nics},
     outliers::{Link, outliers},
     proven::{self, NeverRun},
     results::{self, CaseResult, State},
     row::Row,
     soak::{Soaking, soaking},
     switches::{Switches, switches},
+    together::{self, VictimOfIncast},
 };
 use crate::preflight::Holding;
 
@@ -221,6 +224,15 @@ pub struct Verdicts {
     /// What is known of the switches between the hosts, and which of their links were loaded; absent where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
+    /// Flows that were measured alone and beside an incast.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub victims: Vec<VictimOfIncast>,
+    /// Which low flows share a path with others, for tests with several numbers of queue pairs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub collisions: Vec<Collisions>,
+    /// All NICs at once against the sum of single ones, for tests of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nics: Vec<AllNics>,
     /// What the soak came to; absent where the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soaking>,
@@ -330,6 +342,9 @@ pub fn verdicts(
         troubles,
         localisation,
         switches,
+        victims: together::victims(results),
+        nics: nics(&journal.plan.tests, results, rows),
+        collisions: collisions(&journal.plan.tests, results, rows),
         soak,
         interleaved,
         lost: journal.lost.values().chain(&journal.unconfigured).cloned().collect(),

@@ -8,7 +8,9 @@ use std::{
 use railgauge_model::{
     plan::{
         Plan,
-        model::{AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, RateLimit, Soak, Test},
+        model::{
+            AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, RateLimit, Soak, Test, Victim,
+        },
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -411,6 +413,11 @@ fn at_once(pattern: &AtOnce, hosts: usize) -> String {
         AtOnce::AllToAll => format!("each of {hosts} hosts to every other at once"),
         AtOnce::Ring => format!("a ring of {hosts} hosts at once"),
         AtOnce::Permutation(rounds) => format!("each of {hosts} hosts to another at once{}", draws(rounds)),
+        AtOnce::Victim(Victim { flow, to, draws: times }) => {
+            let flow = flow.as_ref().map_or_else(|| "a flow".to_owned(), |(from, to)| format!("{from} to {to}"));
+            let to = to.as_deref().unwrap_or("one");
+            format!("{flow} alone, then beside {} to {to}{}", count(hosts.saturating_sub(3), "host"), draws(times))
+        }
         AtOnce::Bisection(Cut::Drawn(rounds)) => format!("two halves of {hosts} hosts at once{}", draws(rounds)),
         AtOnce::Bisection(Cut::Groups(one, other)) => format!("hosts of {one} with hosts of {other} at once"),
     }
@@ -420,6 +427,7 @@ fn rails(rails: &Rails) -> String {
     match rails {
         Rails::Aligned => "rail i with rail i".to_owned(),
         Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Each => "rail i with rail i, one rail after the other".to_owned(),
         Rails::Only(only) => {
             let only: Vec<String> = only.iter().map(u32::to_string).collect();
             format!("rail {} only", only.join(", "))

@@ -31,11 +31,17 @@ pub fn wrong(view: &View, page: &Path, colour: bool) -> String {
     out
 }
 
+/// Blocks of a test whose sentences stand on the terminal too.
+const TOLD: [&str; 3] = ["victims", "collisions", "nics"];
+
 fn whole(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
     head(out, view)?;
     for test in &view.tests {
         wrap(out, "", "  ", &format!("{}: {}", test.name, test.title))?;
         table(out, test)?;
+        for block in test.blocks.iter().filter(|block| TOLD.contains(&block.name)) {
+            wrap(out, "", "  ", &block.sentence)?;
+        }
         writeln!(out)?;
     }
     if let Some(found) = &view.parts {

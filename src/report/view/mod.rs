@@ -185,13 +185,13 @@ pub fn view(
         notes: notes(journal, &hosts.findings),
         hosts,
         switches: verdicts.switches.as_ref().map(switches::switches),
+        tests: section::tests(journal, results, rows, frame, outliers, verdicts)?,
         soak: verdicts
             .soak
             .as_ref()
             .map(soak::soak)
             .transpose()
             .map_err(ReportError::drawing("the charts of the soak"))?,
-        tests: section::tests(journal, results, rows, frame, outliers)?,
     })
 }
 

@@ -112,7 +112,11 @@ async fn measure(job: &Job, links: Vec<Link>) -> Vec<(Link, Result<Sample, Failu
     time(job, &mut members, &plan).await;
     let after = counters::all(&sound(&members)).await;
     verify(job, &mut members, 2).await;
-    members.into_iter().map(|member| finish(member, &before, &after)).collect()
+    let difference = match job.plan.tests[job.test].has_victim() {
+        true => counters::of_congestion,
+        false => counters::difference,
+    };
+    members.into_iter().map(|member| finish(member, (&before, &after), difference)).collect()
 }
 
 /// The planned start.
@@ -226,11 +230,15 @@ async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
 
 type ByNic = HashMap<(String, String), Counters>;
 
-fn finish(Member { link, so_far }: Member, before: &ByNic, after: &ByNic) -> (Link, Result<Sample, Failure>) {
+fn finish(
+    Member { link, so_far }: Member,
+    (before, after): (&ByNic, &ByNic),
+    difference: fn(&Counters, &Counters) -> Counters,
+) -> (Link, Result<Sample, Failure>) {
     let moved = |host: &str, device: &str| {
         let nic = (host.to_owned(), device.to_owned());
         let both = before.get(&nic).zip(after.get(&nic));
-        both.map(|(before, after)| counters::difference(before, after)).unwrap_or_default()
+        both.map(|(before, after)| difference(before, after)).unwrap_or_default()
     };
     let (from_counters, to_counters) =
         (moved(link.from.host(), &link.record.from_device), moved(link.to.host(), &link.record.to_device));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use railgauge_wire::{
     case::COUNTERS_LIMIT,
-    drivers::{counts_bytes, of_member},
+    drivers::{Congestion, congestion, counts_bytes, of_member},
     message::{Answer, Ask},
     terms::LinkLayer,
 };
@@ -54,11 +54,22 @@ async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
 /// What was counted in between, zeros and per-queue statistics left out. The zeros of byte counters stay: while payload passes,
 /// they tell that the counter does not count.
 pub(crate) fn difference(before: &Counters, after: &Counters) -> Counters {
+    with_zeros(before, after, |_| false)
+}
+
+/// The same where flows compete. The zeros of pauses, marks and notifications stay too: a port without them and a port that does
+/// not count them are told apart.
+pub(crate) fn of_congestion(before: &Counters, after: &Counters) -> Counters {
+    with_zeros(before, after, |plain| congestion(plain).is_some_and(|of| of != Congestion::Discard))
+}
+
+/// Zeros stay of counters that count bytes and of those that `keeps` names.
+fn with_zeros(before: &Counters, after: &Counters, keeps: fn(&str) -> bool) -> Counters {
     let moved = |(name, now): (&String, &u64)| {
         let then = *before.get(name)?;
         let delta = since(then, *now)?;
         let plain = of_member(name).map_or(name.as_str(), |(_, plain)| plain);
-        ((delta > 0 || counts_bytes(plain)) && !per_queue(plain)).then(|| (name.clone(), delta))
+        ((delta > 0 || counts_bytes(plain) || keeps(plain)) && !per_queue(plain)).then(|| (name.clone(), delta))
     };
     after.iter().filter_map(moved).collect()
 }
@@ -103,6 +114,15 @@ mod tests {
             [("counters/port_xmit_data", 7), ("members/eth1/ethtool/tx_bytes_phy", 9), ("netdev/tx_packets", 4)];
         let found = difference(&counters(&still), &counters(&still));
         assert_eq!(found, counters(&[("counters/port_xmit_data", 0), ("members/eth1/ethtool/tx_bytes_phy", 0)]));
+    }
+
+    #[test]
+    fn pauses_that_stand_still_are_kept_where_flows_compete() {
+        let still =
+            counters(&[("ethtool/rx_prio3_pause", 7), ("hw_counters/np_cnp_sent", 0), ("netdev/rx_dropped", 4)]);
+        assert_eq!(difference(&still, &still), Counters::new());
+        let kept = counters(&[("ethtool/rx_prio3_pause", 0), ("hw_counters/np_cnp_sent", 0)]);
+        assert_eq!(of_congestion(&still, &still), kept);
     }
 
     #[test]

@@ -53,6 +53,12 @@ metrics! {
     EgressBandwidth = "egress_bandwidth": SUM,
     /// Payload bits per second of all flows of a round.
     TotalBandwidth = "total_bandwidth": About { title: "Bandwidth of all flows", ..SUM },
+    /// How much less a flow moves beside an incast that shares no NIC port with it than alone, in percent of that. Below zero where
+    /// it moved more.
+    VictimLoss = "victim_loss": About {
+        unit: "%", family: Family::Victim, reads: Reads::Round, may_be_zero: true, title: "Loss of a flow beside an incast",
+        ..LATENCY
+    },
     /// Smallest latency of the window.
     LatencyMin = "latency_min": latency(|all| all.min.microseconds()),
     /// Median latency.
@@ -126,6 +132,8 @@ pub enum Family {
     Flow,
     /// Of such a test whose flows run at once: several flows of one round.
     Round,
+    /// Of such a test with a victim: the same flow alone and beside an incast.
+    Victim,
     /// Of every latency test.
     Latency,
     /// Of a bandwidth test of a collective.
@@ -147,7 +155,7 @@ pub enum Reads {
     Spent(Side, fn(&Measurement, Bytes) -> Option<f64>),
     /// Something of a collective; `None` where the sample does not hold it.
     Collective(fn(&Collective) -> Option<f64>),
-    /// A sum over the flows of a round: no sample holds it by itself.
+    /// Something of several flows or rounds: no sample holds it by itself.
     Round,
 }
 

@@ -106,6 +106,8 @@ pub enum Shape {
     Pairs,
     /// Two group names.
     TwoGroups,
+    /// Two hosts.
+    TwoHosts,
     /// `"aligned"`, `"crossed"`, or a list of rails.
     Rails,
     /// A list of rails.
@@ -161,7 +163,8 @@ impl Shape {
             Self::Places => "a path, or a table of hostlists and places".into(),
             Self::Pairs => "a list of pairs of names such as [[\"a\", \"b\"], [\"a\", \"c\"]]".into(),
             Self::TwoGroups => "a list of two groups".into(),
-            Self::Rails => "\"aligned\", \"crossed\", or a list of rails such as [0, 2]".into(),
+            Self::TwoHosts => "a list of two hosts".into(),
+            Self::Rails => "\"aligned\", \"crossed\", \"each\", or a list of rails such as [0, 2]".into(),
             Self::RailList => "a list of rails such as [0, 2]".into(),
             Self::Quantity => "a number with a unit such as \"90 Gb/s\" or \"5us\"".into(),
             Self::Percent(least, most) => format!("a percentage from {least} to {most}"),
@@ -194,6 +197,7 @@ impl Shape {
             Self::Places => "{ \"gpu[001-016]\" = \"rack12/u[01-16]\" }".into(),
             Self::Pairs => "[[\"gpu001\", \"gpu002\"]]".into(),
             Self::TwoGroups => "[\"rack1\", \"rack2\"]".into(),
+            Self::TwoHosts => "[\"gpu001\", \"gpu002\"]".into(),
             Self::Rails | Self::RailList => "[0, 2]".into(),
             Self::Quantity => "\"90 Gb/s\"".into(),
             Self::Percent(..) => "\"5%\"".into(),
@@ -217,7 +221,7 @@ impl Shape {
             Self::Wholes(..) => value.is_integer() || all(),
             Self::Sizes => value.is_str() || value.is_integer() || all(),
             Self::Hosts | Self::Command | Self::Rails | Self::Words(_) => value.is_str() || all(),
-            Self::TwoGroups => pair() && all(),
+            Self::TwoGroups | Self::TwoHosts => pair() && all(),
             Self::Texts | Self::Pairs | Self::RailList | Self::Tables(_) => all(),
             Self::Environment | Self::Versions | Self::Frequencies | Self::Groups | Self::Matrix => values(),
             Self::Places => value.is_str() || values(),

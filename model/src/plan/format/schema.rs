@@ -77,7 +77,7 @@ fn shape(of: Shape) -> Value {
         Shape::Window => json!({ "oneOf": [text(), section(&WINDOW)] }),
         Shape::Hosts | Shape::Command => json!({ "oneOf": [text(), list(text())] }),
         Shape::Texts => list(text()),
-        Shape::TwoGroups => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
+        Shape::TwoGroups | Shape::TwoHosts => json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 }),
         Shape::Pairs => list(json!({ "type": "array", "items": text(), "minItems": 2, "maxItems": 2 })),
         Shape::Environment | Shape::Versions => {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
@@ -91,7 +91,7 @@ fn shape(of: Shape) -> Value {
             let places = json!({ "type": "object", "additionalProperties": text() });
             json!({ "oneOf": [text(), places] })
         }
-        Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed"] }, shape(Shape::RailList)] }),
+        Shape::Rails => json!({ "oneOf": [{ "enum": ["aligned", "crossed", "each"] }, shape(Shape::RailList)] }),
         Shape::RailList => {
             let rail = json!({ "type": "integer", "minimum": 0, "maximum": LAST_RAIL });
             json!({ "type": "array", "items": rail, "minItems": 1, "uniqueItems": true })

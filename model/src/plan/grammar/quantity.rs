@@ -153,6 +153,7 @@ pub fn units(metric: Metric) -> Vec<(&'static str, f64)> {
         "GB/s" => BYTES.iter().chain(BITS).map(|(unit, bits)| (*unit, bits / 8e9)).collect(),
         "Mmsg/s" => MESSAGES.to_vec(),
         "s/GiB" => CPU_TIMES.to_vec(),
+        "%" => vec![("%", 1.0)],
         _ => LATENCIES.to_vec(),
     }
 }

@@ -5,6 +5,7 @@ use railgauge_wire::{step::Window, terms::TestMetric, unit::Nanoseconds};
 use super::{
     members::Members,
     pattern::{one, two_groups},
+    victim,
 };
 use crate::plan::{
     mistakes::Mistake,
@@ -24,6 +25,7 @@ pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnc
         "outcast" => AtOnce::Outcast(named("from")?),
         "all-to-all" => AtOnce::AllToAll,
         "permutation" => AtOnce::Permutation(rounds()?),
+        "victim" => return victim::read(test, members),
         "bisection" if test.has("between") => {
             if let Some(span) = test.name_span("rounds") {
                 let mistake = Mistake::at(span, "`rounds` does not apply to a bisection between two groups");
@@ -63,6 +65,7 @@ pub fn judge(table: &Table<'_>, test: &mut Test) {
             wrong("measure", message, "write measure = \"2s\"");
         }
     }
+    victim::judge(table, test);
     // A default that has no meaning here is left out.
     test.bidirectional &= table.name_span("bidirectional").is_some();
     if test.bidirectional {

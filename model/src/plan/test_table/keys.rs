@@ -260,11 +260,11 @@ const KEYS: &[Key] = &[
         "rounds",
         Shape::Whole(1, limits::ROUNDS),
         Preset::Words(
-            "required with `pattern = \"random\"`; 1 for `permutation` and `bisection`; all that are needed for \
+            "required with `pattern = \"random\"`; 1 for `permutation`, `bisection` and `victim`; all that are needed for \
              `same-leaf` and `cross-leaf`",
         ),
-        "How many rounds of the tournament, of permutations or of halves, chosen by the seed, or of pairs below one \
-             or different leaf switches; only with those patterns.",
+        "How many rounds of the tournament, of permutations, of halves or of victims, chosen by the seed, or of pairs below \
+             one or different leaf switches; only with those patterns.",
     ),
     key(
         "links_loaded",
@@ -288,8 +288,14 @@ const KEYS: &[Key] = &[
     key(
         "to",
         Shape::Text,
-        Preset::Words("required with `pattern = \"many-to-one\"`; each host in turn for `incast`"),
-        "The one host; only with `pattern = \"many-to-one\"` or `\"incast\"`.",
+        Preset::Words("required with `pattern = \"many-to-one\"`; each host in turn for `incast`, drawn by the seed for `victim`"),
+        "The one host; only with `pattern = \"many-to-one\"`, `\"incast\"` or `\"victim\"`.",
+    ),
+    key(
+        "victim",
+        Shape::TwoHosts,
+        Preset::Words("drawn by the seed for each round of `pattern = \"victim\"`"),
+        "The flow that is measured alone and then beside an incast, source first; only with `pattern = \"victim\"`.",
     ),
     key(
         "between",
@@ -308,7 +314,7 @@ const KEYS: &[Key] = &[
         Shape::Rails,
         Preset::Value("\"aligned\""),
         "`aligned`: rail i with rail i, all rails at once. `crossed`: every rail with every rail of the \
-             peer. A list: only these rails, aligned, counted from 0.",
+             peer. `each`: rail i with rail i, one rail after the other. A list: only these rails, aligned, counted from 0.",
     )
     .known_as("`NCCL_CROSS_NIC`"),
     key(

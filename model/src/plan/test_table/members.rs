@@ -8,7 +8,7 @@ use crate::plan::{
     hosts::Hosts,
     limits::MEASUREMENTS as MOST,
     mistakes::Mistake,
-    model::{AtOnce, Cut, OnFabric, Pattern, Rails, Test},
+    model::{AtOnce, Cut, OnFabric, Pattern, Rails, Test, Victim},
     read::Table,
 };
 
@@ -68,6 +68,8 @@ impl<'a> Members<'a> {
                 AtOnce::Permutation(rounds) => u64::from(*rounds) * n,
                 AtOnce::Bisection(Cut::Drawn(rounds)) => u64::from(*rounds) * (n / 2 * 2),
                 AtOnce::Bisection(Cut::Groups(one, other)) => 2 * group(one).min(group(other)),
+                // The flow twice, and every host but three to one of these.
+                AtOnce::Victim(victim) => u64::from(victim.draws) * (n - 1),
             },
             // Which pairs it has the topology says; a round has this many at most.
             Pattern::Fabric(OnFabric::SameLeaf(rounds) | OnFabric::CrossLeaf(rounds)) => {
@@ -115,6 +117,10 @@ impl<'a> Members<'a> {
             Pattern::Between(one, other) | Pattern::AtOnce(AtOnce::Bisection(Cut::Groups(one, other))) => {
                 among(one) && among(other)
             }
+            Pattern::AtOnce(AtOnce::Victim(Victim { flow: Some((from, to)), to: Some(one), .. })) => {
+                let sends = |name: &String| ![from, to, one].contains(&name) && inside(name);
+                (inside(from) && inside(to)) || (inside(one) && self.list.iter().any(sends))
+            }
             Pattern::AtOnce(_) | Pattern::Fabric(_) => two(),
             Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
         }
@@ -125,7 +131,7 @@ impl<'a> Members<'a> {
 pub fn judge_amount(table: &Table<'_>, test: &Test, members: &Members<'_>, pattern: &Pattern) {
     let rails = match &test.rails {
         Rails::Only(rails) => rails.len() as u64,
-        Rails::Aligned | Rails::Crossed => 1,
+        Rails::Aligned | Rails::Crossed | Rails::Each => 1,
     };
     let pairs = members.pairs(pattern);
     let cells = [rails, test.sizes.len() as u64, test.qps.len() as u64, u64::from(test.repeats)];

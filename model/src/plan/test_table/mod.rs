@@ -16,6 +16,7 @@ mod rails;
 mod sizes;
 mod threads;
 pub mod training;
+mod victim;
 mod window;
 
 use std::{collections::HashMap, ops::Range, time::Duration};
@@ -113,9 +114,10 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let pair = collective.is_none();
     let pattern = if pair { pattern::read(table, members.as_ref()) } else { None };
     let rails = if pair { rails::read(table, members.as_ref(), kind.transport) } else { None };
-    let at_once = matches!(pattern, Some(Pattern::AtOnce(_)));
+    let flows = if let Some(Pattern::AtOnce(pattern)) = &pattern { Some(pattern) } else { None };
+    let at_once = flows.is_some();
     let subject = expect::Subject {
-        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, at_once)),
+        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, flows)),
         sizes: sizes.as_deref(),
         rails: rails.as_ref(),
         pattern: pattern.as_ref(),
@@ -167,6 +169,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     if at_once {
         at_once::judge(table, &mut test);
     }
+    rails::judge(table, &test);
     if let (Some(members), Some(pattern)) = (&members, &pattern) {
         members::judge_amount(table, &test, members, pattern);
     }

@@ -31,6 +31,11 @@ pub const NAMES: &[(&str, &str)] = &[
         "At once: pairs across a cut, in both directions. The cut halves the hosts by the seed, in `rounds` draws (1), \
          or lies between the two groups of `between`.",
     ),
+    (
+        "victim",
+        "At once: a flow alone, then the same flow while all other hosts send to `to`, which is none of its ends. Flow and \
+         host are drawn by the seed, `rounds` times (1), unless `victim` and `to` name them. At least five hosts.",
+    ),
     ("same-leaf", "NIC ports below one leaf switch with each other: all pairs, or `rounds`. Needs [topology]."),
     (
         "cross-leaf",
@@ -46,7 +51,7 @@ pub const NAMES: &[(&str, &str)] = &[
 /// A key that only some patterns know.
 struct OwnKey {
     name: &'static str,
-    /// The pattern that cannot do without it.
+    /// The pattern that cannot do without it; [`DRAWN`] can.
     owner: &'static str,
     /// Patterns that may have it.
     guests: &'static [&'static str],
@@ -57,15 +62,19 @@ const OWN_KEYS: &[OwnKey] = &[
     OwnKey {
         name: "rounds",
         owner: "random",
-        guests: &["permutation", "bisection", "same-leaf", "cross-leaf"],
+        guests: &["permutation", "bisection", "victim", "same-leaf", "cross-leaf"],
         example: "rounds = 6",
     },
     OwnKey { name: "from", owner: "one-to-many", guests: &["outcast"], example: "from = \"gpu001\"" },
-    OwnKey { name: "to", owner: "many-to-one", guests: &["incast"], example: "to = \"gpu001\"" },
+    OwnKey { name: "to", owner: "many-to-one", guests: &["incast", "victim"], example: "to = \"gpu001\"" },
     OwnKey { name: "between", owner: "between", guests: &["bisection"], example: "between = [\"rack1\", \"rack2\"]" },
     OwnKey { name: "links_loaded", owner: "cover-links", guests: &[], example: "links_loaded = 80" },
+    OwnKey { name: "victim", owner: "victim", guests: &[], example: "victim = [\"gpu001\", \"gpu002\"]" },
     OwnKey { name: "pairs", owner: "pairs", guests: &[], example: "pairs = [[\"gpu001\", \"gpu002\"]]" },
 ];
+
+/// A pattern whose own key may be left to the seed.
+const DRAWN: &str = "victim";
 
 /// Names of the keys that only some patterns know.
 pub fn own_names() -> impl Iterator<Item = &'static str> {
@@ -153,7 +162,7 @@ fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
             continue;
         }
         if *owner == pattern.value {
-            if !test.has(name) {
+            if !test.has(name) && *owner != DRAWN {
                 let message = format!("the pattern {owner} needs `{name}`");
                 test.book.add(Mistake::at(pattern.span.clone(), message).help(format!("for example {example}")));
                 complete = None;
@@ -176,7 +185,7 @@ pub(super) fn one(test: &Table<'_>, key: &str, members: &Members<'_>) -> Option<
     takes_part(test, &host.value, host.span, members).then_some(host.value)
 }
 
-fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, members: &Members<'_>) -> bool {
+pub(super) fn takes_part(test: &Table<'_>, host: &str, span: Range<usize>, members: &Members<'_>) -> bool {
     if members.has(host) {
         return true;
     }

@@ -6,7 +6,7 @@ use super::members::Members;
 use crate::plan::{
     grammar::nearest,
     mistakes::Mistake,
-    model::Rails,
+    model::{Rails, Test},
     read::{At, Table},
 };
 
@@ -40,11 +40,12 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
         return match word {
             "aligned" => Some(Rails::Aligned),
             "crossed" => Some(Rails::Crossed),
+            "each" => Some(Rails::Each),
             _ => {
                 let mistake = Mistake::at(raw.span.clone(), format!("`rails` cannot be \"{word}\""));
-                let near = nearest(word, ["aligned", "crossed"]);
+                let near = nearest(word, ["aligned", "crossed", "each"]);
                 let mistake = near.map_or(mistake.clone(), |near| mistake.label(format!("did you mean \"{near}\"?")));
-                test.book.add(mistake.help("expected \"aligned\", \"crossed\", or a list such as [0, 2]"));
+                test.book.add(mistake.help("expected \"aligned\", \"crossed\", \"each\", or a list such as [0, 2]"));
                 None
             }
         };
@@ -64,4 +65,15 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
     let mut numbers: Vec<u32> = rails.into_iter().map(|rail| rail.value).collect();
     numbers.sort_unstable();
     Some(Rails::Only(numbers))
+}
+
+/// Says where `each` cannot be: pairs that are chosen by their ports have no rails to take one after the other.
+pub fn judge(table: &Table<'_>, test: &Test) {
+    if test.rails == Rails::Each && test.on_fabric() {
+        let span = table.written("rails").unwrap_or(table.span.clone());
+        let message = "rails = \"each\" does not apply with a pattern that chooses ports by the topology";
+        table.book.add(
+            Mistake::at(span, message).help("use rails = \"aligned\", or a pattern of hosts such as \"neighbours\""),
+        );
+    }
 }

@@ -10,7 +10,7 @@ use railgauge_wire::{step::Window, unit::Nanoseconds};
 
 use super::{hosts_only, numbers, plan, scheduled};
 use crate::{
-    plan::model::{AtOnce, Cut, Pattern, Rails},
+    plan::model::{AtOnce, Cut, Pattern, Rails, Victim},
     schedule::{LEAD, OVERHEAD, Time},
 };
 
@@ -44,6 +44,16 @@ fn a_reader_sees_what_runs_at_once() {
     assert_eq!(of(AtOnce::AllToAll, 3), [[(0, 1), (1, 2), (2, 0), (0, 2), (1, 0), (2, 1)]]);
     assert_eq!(of(AtOnce::Ring, 3), [[(0, 1), (1, 2), (2, 0)]]);
     assert_eq!(of(AtOnce::Ring, 2), [[(0, 1), (1, 0)]]);
+    let named = Victim { flow: Some(("h3".into(), "h1".into())), to: Some("h0".into()), draws: 1 };
+    assert_eq!(of(AtOnce::Victim(named), 6), [vec![(3, 1)], vec![(3, 1), (2, 0), (4, 0), (5, 0)]]);
+}
+
+#[test]
+fn a_victim_needs_five_hosts() {
+    let drawn = AtOnce::Victim(Victim { flow: None, to: None, draws: 1 });
+    let plan = plan(Pattern::AtOnce(drawn), Rails::Aligned, &[1; 4], 0);
+    let refused = crate::schedule::schedule(&plan, &crate::schedule::Inventory::of_plan(&plan)).unwrap_err();
+    assert!(refused.to_string().contains("needs 5"), "{refused}");
 }
 
 #[test]
@@ -105,6 +115,30 @@ proptest! {
             prop_assert!(round.iter().all(|&(a, i, b, j)| flows.contains(&(b, j, a, i))), "both directions");
         }
         prop_assert_eq!(of(AtOnce::Permutation(draws)), permutations, "the same every time");
+    }
+
+    #[test]
+    fn a_victim_shares_no_port_with_the_incast(
+        hosts in 5..20usize, rails in 1..4usize, draws in 1..4u32, seed: u64, flow: bool, to: bool
+    ) {
+        let flow = flow.then(|| ("h1".to_owned(), "h2".to_owned()));
+        let to = to.then(|| "h4".to_owned());
+        let pattern = AtOnce::Victim(Victim { flow: flow.clone(), to: to.clone(), draws });
+        let rounds = rounds(pattern, Rails::Aligned, &vec![rails; hosts], seed);
+        prop_assert_eq!(rounds.len(), 2 * draws as usize);
+        for pair in rounds.chunks(2) {
+            let (alone, beside) = (&pair[0], &pair[1]);
+            prop_assert_eq!(alone.len(), rails);
+            let (from, into) = (alone[0].0, alone[0].2);
+            prop_assert!(flow.is_none() || (from, into) == (1, 2));
+            let incast: Flows = beside.iter().copied().filter(|flow| !alone.contains(flow)).collect();
+            prop_assert_eq!(beside.len(), alone.len() + incast.len());
+            prop_assert_eq!(incast.len(), rails * (hosts - 3));
+            let one = incast[0].2;
+            prop_assert!(to.is_none() || one == 4);
+            prop_assert!(incast.iter().all(|flow| flow.2 == one && ![from, into].contains(&flow.0)));
+            prop_assert!(![from, into].contains(&one));
+        }
     }
 
     #[test]

@@ -108,6 +108,9 @@ fn different_numbers_of_rails() {
         [&[(0, 0, 1, 0), (0, 1, 1, 1)], &[(0, 0, 1, 1), (0, 2, 1, 0)], &[(0, 1, 1, 0), (0, 2, 1, 1)]];
     assert_eq!(numbers(&crossed), want);
 
+    let each = scheduled(&plan(Pattern::Neighbours, Rails::Each, &[3, 2], 0));
+    assert_eq!(numbers(&each), [[(0, 0, 1, 0)], [(0, 1, 1, 1)]]);
+
     // A rail that is asked for by number stays, so that its case fails by name.
     let only = scheduled(&plan(Pattern::Neighbours, Rails::Only(vec![1, 2, 1]), &[3, 2], 0));
     assert_eq!(numbers(&only), [[(0, 1, 1, 1), (0, 2, 1, 2)]]);

@@ -30,7 +30,12 @@ fn patterns() -> impl Strategy<Value = Pattern> {
 }
 
 fn all_rails() -> impl Strategy<Value = Rails> {
-    prop_oneof![Just(Rails::Aligned), Just(Rails::Crossed), prop::collection::vec(0..4u32, 1..4).prop_map(Rails::Only),]
+    prop_oneof![
+        Just(Rails::Aligned),
+        Just(Rails::Crossed),
+        Just(Rails::Each),
+        prop::collection::vec(0..4u32, 1..4).prop_map(Rails::Only),
+    ]
 }
 
 /// The host pairs a plan wants, worked out without rounds. `None` for random rounds, which choose for themselves.
@@ -117,7 +122,7 @@ proptest! {
             let count = |one: usize, other: usize| [devices[one], devices[other], 1].into_iter().find(|&n| n > 0);
             let (a, b) = (count(a, b).unwrap() as u32, count(b, a).unwrap() as u32);
             let mut expected: Vec<(u32, u32)> = match &plan.tests[0].rails {
-                Rails::Aligned => (0..a.min(b)).map(|rail| (rail, rail)).collect(),
+                Rails::Aligned | Rails::Each => (0..a.min(b)).map(|rail| (rail, rail)).collect(),
                 Rails::Crossed => (0..a).flat_map(|i| (0..b).map(move |j| (i, j))).collect(),
                 Rails::Only(only) => {
                     only.iter().copied().collect::<HashSet<_>>().into_iter().map(|rail| (rail, rail)).collect()

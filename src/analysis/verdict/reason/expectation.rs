@@ -218,6 +218,22 @@ pub enum Unlimited {
     Baseline(Refusal),
     /// Too few operations carry the percentile.
     TooFewOperations(TooFew),
+    /// Too few repeats to tell it from noise.
+    NoScatter {
+        /// How many have a value.
+        repeats: u32,
+    },
+    /// The limit lies within what the repeats leave open.
+    WithinNoise {
+        /// What was observed, in `unit`.
+        value: f64,
+        /// Lower end of its 95 % interval, in `unit`.
+        low: f64,
+        /// Upper end, in `unit`.
+        high: f64,
+        /// Unit of all three.
+        unit: String,
+    },
 }
 
 impl fmt::Display for Unlimited {
@@ -241,6 +257,16 @@ impl fmt::Display for Unlimited {
             Self::NoBaseline => f.write_str("the plan has no baseline"),
             Self::Baseline(refusal) => refusal.fmt(f),
             Self::TooFewOperations(few) => few.fmt(f),
+            Self::NoScatter { repeats } => {
+                write!(f, "{} are too few to tell it from noise", count(*repeats as usize, "repeat"))
+            }
+            Self::WithinNoise { value, low, high, unit } => {
+                let [value, low, high] = [value, low, high].map(|value| number(*value));
+                write!(
+                    f,
+                    "it is {value} {unit}, and by the scatter of the repeats anything from {low} to {high} {unit}"
+                )
+            }
         }
     }
 }

@@ -19,12 +19,15 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
+        collisions::Collisions,
         frame::{self, Frame, Mark, Spread},
         journal::Journal,
+        nics::AllNics,
         outliers::{OfTest, Outliers, Part},
         percentile,
         results::{CaseResult, State},
         row::Row,
+        verdict::Verdicts,
         words::size,
     },
     report::{ReportError, chart::ChartError},
@@ -58,6 +61,9 @@ declare! {
     map,
     tails,
     together,
+    victims,
+    collisions,
+    nics,
     flapping,
     ranks,
     counters,
@@ -139,6 +145,10 @@ struct Data<'a> {
     results: Vec<&'a CaseResult<'a>>,
     /// Rows of the sum over a round, by case; empty unless flows run at once.
     totals: HashMap<u64, &'a Row>,
+    /// What became of its flows with several numbers of queue pairs.
+    collisions: Option<&'a Collisions>,
+    /// All of its rails at once against single ones.
+    nics: Vec<&'a AllNics>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
     /// What stands out in this test.
@@ -225,6 +235,7 @@ pub(super) fn tests(
     rows: &[Row],
     frame: &Frame,
     outliers: &Outliers<'_>,
+    verdicts: &Verdicts,
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
     let spreads = frame::spreads(frame, &variants.marks)?;
@@ -237,6 +248,8 @@ pub(super) fn tests(
             test,
             results: results.iter().filter(|result| result.case.test == test.name).collect(),
             totals: of_metric(Metric::TotalBandwidth),
+            collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
+            nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
             out,

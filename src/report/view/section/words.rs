@@ -2,7 +2,8 @@
 
 use railgauge_model::{
     border::text::command,
-    plan::model::{AtOnce, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test},
+    plan,
+    plan::model::{AtOnce, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
 };
 use railgauge_wire::{
     group::Training,
@@ -57,6 +58,7 @@ pub(super) fn how(test: &Test) -> String {
     let rails = match &test.rails {
         Rails::Aligned => "rail i with rail i".to_owned(),
         Rails::Crossed => "every rail with every rail".to_owned(),
+        Rails::Each => "rail i with rail i, one rail after the other".to_owned(),
         Rails::Only(rails) if rails.len() == 1 => format!("rail {}", rails[0]),
         Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
@@ -94,6 +96,12 @@ fn at_once(pattern: &AtOnce) -> String {
         AtOnce::AllToAll => "Every host to every other at once".to_owned(),
         AtOnce::Ring => "Each host to the next at once, in a ring".to_owned(),
         AtOnce::Permutation(_) => "Each host to another at once, drawn by the seed".to_owned(),
+        AtOnce::Victim(Victim { flow, to, .. }) => {
+            let flow =
+                flow.as_ref().map_or_else(|| "a flow drawn by the seed".to_owned(), |(a, b)| format!("{a} to {b}"));
+            let to = to.as_deref().unwrap_or("one that is drawn");
+            plan::count::capital(&format!("{flow} alone, then while all other hosts send to {to}"))
+        }
         AtOnce::Bisection(Cut::Drawn(_)) => "Between two halves at once, drawn by the seed".to_owned(),
         AtOnce::Bisection(Cut::Groups(a, b)) => format!("Between {a} and {b} at once, in both directions"),
     }

@@ -1,0 +1,102 @@
+//! `pattern = "victim"`: a flow alone, then beside an incast that shares no NIC port with it.
+
+use railgauge_wire::terms::Metric;
+
+use super::{
+    members::Members,
+    pattern::{one, takes_part},
+};
+use crate::plan::{
+    count::count,
+    mistakes::Mistake,
+    model::{AtOnce, Limit, Rails, Test, Victim},
+    read::Table,
+};
+
+/// Fewest repeats that tell a loss from noise: with two the 95 % interval of Student's t is 13 standard errors wide on either side.
+pub(crate) const REPEATS: u32 = 3;
+
+/// Reads the keys of the pattern; `None` after saying what is wrong.
+pub(super) fn read(test: &Table<'_>, members: &Members<'_>) -> Option<AtOnce> {
+    let wrong = |key: &str, message: String, help: &str| {
+        let span = test.name_span(key).unwrap_or(test.span.clone());
+        test.book.add(Mistake::at(span, message).help(help));
+        None
+    };
+    let hosts = members.list.len();
+    if hosts < Victim::HOSTS {
+        let message = format!("a victim beside an incast needs {} hosts, and here are {hosts}", Victim::HOSTS);
+        return wrong(
+            "pattern",
+            message,
+            "both ends of the flow, the host of the incast, and two that send to it: add hosts",
+        );
+    }
+    let flow = if test.has("victim") { Some(ends(test, members)?) } else { None };
+    let to = if test.has("to") { Some(one(test, "to", members)?) } else { None };
+    if let (Some((from, into)), Some(to)) = (&flow, &to)
+        && [from, into].contains(&to)
+    {
+        let message = format!("the incast goes to {to}, which is an end of the victim");
+        return wrong("to", message, "name a third host: the two would share a NIC port, and a loss would say nothing");
+    }
+    if flow.is_some() && to.is_some() && test.name_span("rounds").is_some() {
+        return wrong(
+            "rounds",
+            "`rounds` does not apply to a named victim beside a named incast".to_owned(),
+            "leave it out, or leave out `victim` or `to`: nothing is drawn; use `repeats` to measure more often",
+        );
+    }
+    let drawn = test.has("rounds") && !(flow.is_some() && to.is_some());
+    let draws = if drawn { test.whole::<u32>("rounds")?.value } else { 1 };
+    Some(AtOnce::Victim(Victim { flow, to, draws }))
+}
+
+/// Source and sink of `victim`.
+fn ends(test: &Table<'_>, members: &Members<'_>) -> Option<(String, String)> {
+    let two = test.texts("victim")?;
+    let [from, into] = two.value.as_slice() else { return None };
+    let sound = [from, into].map(|end| takes_part(test, &end.text, end.span.clone(), members));
+    if from.text == into.text {
+        let mistake = Mistake::at(two.span, format!("{} cannot be its own peer", from.text));
+        test.book.add(mistake.help("name two hosts"));
+        return None;
+    }
+    (sound == [true, true]).then(|| (from.text.clone(), into.text.clone()))
+}
+
+/// Says what a test with a victim cannot be.
+pub(super) fn judge(table: &Table<'_>, test: &Test) {
+    if !test.has_victim() {
+        return;
+    }
+    let wrong = |key: &str, message: &str, help: &str| {
+        let span = table.written(key).unwrap_or(table.span.clone());
+        table.book.add(Mistake::at(span, message).help(help));
+    };
+    if test.op.pulls() {
+        wrong(
+            "op",
+            "a victim beside an incast is not measured with reads",
+            "reads bring the bytes the other way: use write",
+        );
+    }
+    if table.has("gpu_distance") {
+        let message = "`gpu_distance` does not apply with the pattern victim";
+        wrong("gpu_distance", message, "it would leave out flows of the incast: name the hosts in `hosts`");
+    }
+    if matches!(test.rails, Rails::Crossed | Rails::Each) {
+        let message = "a victim beside an incast goes with aligned rails or a list of them";
+        wrong("rails", message, "write rails = \"aligned\": the flow and the incast take all rails at the same time");
+    }
+    let on_loss = || test.expect.iter().filter(|wanted| wanted.metric == Metric::VictimLoss);
+    if on_loss().any(|wanted| !matches!(wanted.limit, Limit::AtMost(_))) {
+        let message = "victim_loss takes `at_most` only";
+        wrong("expect", message, "write for example at_most = \"10%\": a share of a loss near zero says nothing");
+    }
+    let wanted = on_loss().next().is_some();
+    if wanted && test.repeats < REPEATS {
+        let message = format!("victim_loss cannot be told from noise with {}", count(test.repeats as usize, "repeat"));
+        wrong("repeats", &message, &format!("set repeats = {REPEATS} or more: their scatter is the noise"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Which low flows share a path with others, and which stay suspects: tests of pairs with several numbers of queue pairs.
+//!
+//! The arithmetic is [`railgauge_stats::collide`]. Here its input is collected: for every round and repeat the flows that ran at the
+//! same time, each with its rate with the fewest and with the most queue pairs, at the largest message size. Patterns in which
+//! several flows leave from or arrive at one NIC port are left out: their flows are low because of each other anyway.
+
+mod told;
+
+use std::collections::BTreeMap;
+
+use railgauge_model::{
+    plan::model::{AtOnce, Pattern, Test},
+    schedule::Flow,
+};
+use railgauge_stats::collide::{self, Class, FlowRates};
+use railgauge_wire::{
+    terms::{Metric, TestMetric},
+    unit::Bytes,
+};
+
+pub use told::{Collisions, LowFlow, NotTold};
+
+use super::{results::CaseResult, row::Row, rows::direction, together::is_telling, value};
+
+/// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
+pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {
+    let of = |test: &Test| {
+        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+        of_test(test, &results, rows)
+    };
+    tests.iter().filter_map(of).collect()
+}
+
+/// Whether every NIC port has one flow at most in either direction, so that a flow that is low is not so because of its ports.
+fn has_ports_of_its_own(test: &Test) -> bool {
+    let apart = match &test.pattern {
+        Pattern::AtOnce(AtOnce::Permutation(_) | AtOnce::Ring | AtOnce::Bisection(_)) => true,
+        Pattern::AtOnce(_) => false,
+        _ => true,
+    };
+    // Of both directions together nobody knows which of them is low.
+    apart && test.collective.is_none() && test.metric == TestMetric::Bandwidth && !test.bidirectional
+}
+
+/// What a flow of one pass is told by.
+type Pass<'r> = BTreeMap<&'r Flow, (FlowRates, &'r CaseResult<'r>)>;
+
+/// What the flows of one test say; `None` where it is not the kind of test. `results` are those of the test.
+pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option<Collisions> {
+    let (fewest, most) = (*test.qps.iter().min()?, *test.qps.iter().max()?);
+    let size = results.iter().map(|result| result.case.cell.size).max()?;
+    if fewest == most || !has_ports_of_its_own(test) {
+        return None;
+    }
+    let ceilings: BTreeMap<u64, f64> = rows
+        .iter()
+        .filter(|row| row.test == test.name && row.metric == Metric::Bandwidth)
+        .filter_map(|row| Some((row.case, row.ceiling?)))
+        .collect();
+    let used = || {
+        results.iter().filter(|result| result.case.cell.size == size && [fewest, most].contains(&result.case.cell.qps))
+    };
+    // Shares only where all flows have one: a rate beside a share is no comparison.
+    let shares = used().all(|result| ceilings.contains_key(&result.case.id));
+    let mut passes: BTreeMap<(u32, u32), Pass<'_>> = BTreeMap::new();
+    for result in used() {
+        let trusted = is_telling(result);
+        for repeat in 0..result.repeats {
+            let place = passes.entry((result.case.round, repeat)).or_default();
+            let (rates, _) =
+                place.entry(&result.case.flow).or_insert((FlowRates { fewest: None, most: None }, *result));
+            let sample = result.samples.iter().find(|(of, _)| *of == repeat).filter(|_| trusted);
+            let gbps = sample.and_then(|(_, sample)| {
+                value::of(Metric::Bandwidth, sample, direction(result, repeat, sample)).ok().flatten()
+            });
+            let full = if shares { ceilings[&result.case.id] } else { 1.0 };
+            let rate = gbps.map(|gbps| gbps / full).filter(|rate| rate.is_finite() && *rate > 0.0);
+            *(if result.case.cell.qps == fewest { &mut rates.fewest } else { &mut rates.most }) = rate;
+        }
+    }
+    // A flow by itself shares its path with nobody of the test.
+    passes.retain(|_, flows| flows.len() > 1);
+    if passes.is_empty() {
+        return None;
+    }
+    let rates: Vec<Vec<FlowRates>> =
+        passes.values().map(|pass| pass.values().map(|(rates, _)| *rates).collect()).collect();
+    Some(told(test, (size, fewest, most), &passes, collide::collisions(&rates, shares.then_some(1.0)).ok().as_ref()))
+}
+
+fn told(
+    test: &Test,
+    (size_bytes, fewest, most): (Bytes, u32, u32),
+    passes: &BTreeMap<(u32, u32), Pass<'_>>,
+    found: Option<&collide::Collisions>,
+) -> Collisions {
+    let flows = passes.values().map(BTreeMap::len).sum();
+    let mut told = Collisions {
+        test: test.name.clone(),
+        size_bytes,
+        fewest,
+        most,
+        passes: passes.len(),
+        flows,
+        normal: 0,
+        colliding: 0,
+        suspects: Vec::new(),
+        not_told: BTreeMap::new(),
+        open: Vec::new(),
+        loss_percent: found.map(|found| (100.0 * found.loss_fewest, 100.0 * found.loss_most)),
+    };
+    let Some(found) = found else {
+        told.not_told.insert(NotTold::TooFew, flows);
+        return told;
+    };
+    for (pass, classes) in passes.values().zip(&found.classes) {
+        for ((flow, (rates, _)), class) in pass.iter().zip(classes) {
+            match class {
+                Class::Normal => told.normal += 1,
+                Class::Collides { .. } => told.colliding += 1,
+                Class::Suspect => told.low(flow, *rates, found, None),
+                Class::Open(why) => told.low(flow, *rates, found, Some(NotTold::from(*why))),
+            }
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests;

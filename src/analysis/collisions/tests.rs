@@ -1,0 +1,177 @@
+//! Journals of permutations among eight hosts with 1 and 16 streams, worked by hand.
+
+use std::{path::Path, sync::Arc};
+
+use railgauge_model::{
+    journal::event::{Case, LinkRecord, Sample},
+    plan,
+    schedule::{Inventory, schedule},
+};
+use railgauge_wire::{
+    facts::HostFacts,
+    measure::Measurement,
+    terms::{Carrier, GpuPath, LinkLayer},
+    unit::Nanoseconds,
+};
+
+use super::*;
+use crate::analysis::{
+    journal::{HostUp, Journal, JournalEnd, Try},
+    results::results,
+    rows::rows,
+    verdict::verdicts,
+};
+
+/// What the flow out of a host moves with one stream and with sixteen, in parts of 80 Gb/s.
+type Shares = [(f64, f64); 8];
+
+/// One stream each at full rate.
+const FULL: (f64, f64) = (1.0, 0.97);
+/// Two on a path.
+const HALF: (f64, f64) = (0.5, 0.96);
+
+fn journal(pattern: &str, shares: &Shares) -> Journal {
+    let text = format!(
+        "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-7]\"] }}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n\
+         transport = \"tcp\"\nsizes = [\"64KiB\"]\nverify = false\nwarm_up = \"0s\"\nqps = [1, 16]\n{pattern}\n"
+    );
+    let plan = plan::parse("t.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+    let cases: Vec<Case> = schedule
+        .cases()
+        .map(|place| {
+            let (round, flow, cell) = schedule.resolve(place).unwrap();
+            let test = plan.tests[0].name.clone();
+            Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
+        })
+        .collect();
+    let tries = cases.iter().map(|case| {
+        let (few, many) = shares[case.flow.from.host[1..].parse::<usize>().unwrap()];
+        let share = if case.cell.qps == 1 { few } else { many };
+        Try {
+            case: case.id,
+            repeat: 0,
+            started_at: "2026-11-21T02:00:00.000Z".into(),
+            link: Some(Arc::new(link())),
+            result: Ok(sample(share)),
+        }
+    });
+    let up = |host: usize| {
+        let facts = HostFacts { hostname: format!("h{host}"), ..HostFacts::default() };
+        (format!("h{host}"), HostUp { facts, clock: None, wall: None })
+    };
+    Journal {
+        tries: tries.collect(),
+        hosts: (0..8).map(up).collect(),
+        cases,
+        end: JournalEnd::Finished,
+        ..Journal::of(plan)
+    }
+}
+
+fn link() -> LinkRecord {
+    LinkRecord {
+        transport: Carrier::Tcp,
+        link_layer: LinkLayer::Ethernet,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: "eth0".into(),
+        to_device: "eth0".into(),
+        rate_gbps: None,
+        mtu: 1500,
+        write_order: None,
+        settings: Default::default(),
+    }
+}
+
+/// Two seconds in twenty slices.
+fn sample(share: f64) -> Sample {
+    let slice = Bytes((1e9 * share) as u64);
+    let bytes = Bytes(slice.0 * 20);
+    let end = Measurement {
+        started: Nanoseconds(7_000_000_000),
+        elapsed: Nanoseconds::from_secs(2),
+        operations: bytes.0 / 65536,
+        bytes,
+        moved: Some(bytes),
+        slices: vec![slice; 20],
+        ..Measurement::default()
+    };
+    Sample { initiator: end.clone(), responder: Some(end), ..Sample::default() }
+}
+
+/// What is said of a ring of neighbours whose flows run side by side.
+fn said(shares: &Shares) -> Collisions {
+    let journal = journal("pattern = \"neighbours\"", shares);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let found = collisions(&journal.plan.tests, &results, &rows);
+    let [one] = found.as_slice() else { panic!("{found:?}") };
+    let judged = verdicts(&journal, &results, &rows, Vec::new());
+    assert_eq!(judged.collisions, found);
+    assert!(judged.json().unwrap().contains("\"colliding\""));
+    one.clone()
+}
+
+/// Flows of neighbours leave from the even hosts.
+fn of_flows(flows: [(f64, f64); 4]) -> Shares {
+    let [a, b, c, d] = flows;
+    [a, a, b, b, c, c, d, d]
+}
+
+#[test]
+fn colliding_flows_are_told_with_their_share() {
+    let found = said(&of_flows([FULL, HALF, HALF, FULL]));
+    assert_eq!((found.flows, found.colliding, found.normal, found.suspects.len()), (4, 2, 2, 0), "{found:?}");
+    let words = found.words();
+    assert!(
+        words.contains("50.0 % of flows share a path") && words.contains("16 queue pairs the loss vanishes"),
+        "{words}"
+    );
+    assert!(words.contains("nothing here speaks for a bad cable"), "{words}");
+}
+
+#[test]
+fn a_flow_that_is_low_with_both_stays_a_suspect() {
+    let found = said(&of_flows([FULL, (0.5, 0.5), FULL, FULL]));
+    assert_eq!((found.colliding, found.suspects.len()), (0, 1), "{found:?}");
+    assert!(found.suspects[0].flow.starts_with("h2:0"), "{found:?}");
+    let words = found.words();
+    assert!(words.contains("stays a suspect: h2:0") && !words.contains("speaks for"), "{words}");
+}
+
+#[test]
+fn a_flow_that_recovers_without_company_is_not_cleared() {
+    let found = said(&of_flows([FULL, HALF, FULL, FULL]));
+    assert_eq!((found.colliding, found.not_told.get(&NotTold::NoCompany)), (0, Some(&1)), "{found:?}");
+    assert!(found.words().contains("Of 1 flow it could not be told"), "{}", found.words());
+}
+
+#[test]
+fn one_of_four_paths_that_is_slow_is_not_cleared_by_sixteen_queue_pairs() {
+    // One flow on the path at half; with 16 queue pairs each flow has a quarter of its queue pairs there.
+    let found = said(&of_flows([(1.0, 0.87), (0.5, 0.87), (1.0, 0.88), (1.0, 0.87)]));
+    assert_eq!(found.colliding, 0, "{found:?}");
+    assert!(found.not_told.values().sum::<usize>() == 1 && !found.words().contains("speaks for"), "{}", found.words());
+}
+
+#[test]
+fn what_was_not_measured_is_said() {
+    let mut journal = journal("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]));
+    let gone = journal.cases.iter().find(|case| case.cell.qps == 16).unwrap().id;
+    journal.tries.retain(|attempt| attempt.case != gone);
+    let results = results(&journal).unwrap();
+    let found = collisions(&journal.plan.tests, &results, &rows(&journal, &results)).remove(0);
+    // Three flows with both values are too few to tell.
+    assert_eq!(found.not_told.get(&NotTold::TooFew), Some(&4), "{found:?}");
+    assert_eq!((found.colliding, found.loss_percent), (0, None));
+}
+
+#[test]
+fn tests_of_shared_ports_and_of_one_number_say_nothing() {
+    for pattern in ["pattern = \"incast\"", "pattern = \"all-to-all\"", "bidirectional = true"] {
+        let journal = journal(pattern, &of_flows([FULL; 4]));
+        let results = results(&journal).unwrap();
+        assert!(collisions(&journal.plan.tests, &results, &rows(&journal, &results)).is_empty(), "{pattern}");
+    }
+}

@@ -1,0 +1,176 @@
+//! What is told of collisions: as fields, and in words.
+
+use std::collections::BTreeMap;
+
+use railgauge_model::{plan::count::are, schedule::Flow};
+use railgauge_stats::collide::{self, FlowRates, Why};
+use railgauge_wire::unit::Bytes;
+use serde::Serialize;
+
+use crate::analysis::words::{count, short, size};
+
+/// Flows named in a sentence.
+const NAMED: usize = 3;
+
+/// What the flows of a test with several numbers of queue pairs say of the paths between them.
+///
+/// A flow counts once for each round and repeat, since what it shares a path with may be another flow every time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Collisions {
+    /// Name of the test.
+    pub test: String,
+    /// Message size at which flows were compared: the largest.
+    pub size_bytes: Bytes,
+    /// Fewest queue pairs or streams.
+    pub fewest: u32,
+    /// Most queue pairs or streams.
+    pub most: u32,
+    /// Passes: rounds times repeats in which several flows ran at once.
+    pub passes: usize,
+    /// Flows of all passes.
+    pub flows: usize,
+    /// Flows that are not low.
+    pub normal: usize,
+    /// Flows that shared a path with others while they had the fewest queue pairs.
+    pub colliding: usize,
+    /// Flows that are low with the most queue pairs: more paths do not help them.
+    pub suspects: Vec<LowFlow>,
+    /// Flows of which it could not be told, by why.
+    pub not_told: BTreeMap<NotTold, usize>,
+    /// Those of them that are low with the fewest queue pairs.
+    pub open: Vec<LowFlow>,
+    /// Mean loss of all flows with the fewest and with the most queue pairs, in percent of what a flow with a path to itself moves;
+    /// `None` where too few flows were measured.
+    pub loss_percent: Option<(f64, f64)>,
+}
+
+/// A low flow and how it did.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LowFlow {
+    /// Its name: `gpu01:0 → gpu02:0`.
+    pub flow: String,
+    /// With the fewest queue pairs, in percent of a flow with a path to itself.
+    pub fewest_percent: Option<f64>,
+    /// With the most, in percent of the same.
+    pub most_percent: Option<f64>,
+    /// In how many passes.
+    pub passes: usize,
+}
+
+/// Why it could not be told of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NotTold {
+    /// Too few flows of the test were measured with both numbers.
+    TooFew,
+    /// It lacks a value.
+    Missing,
+    /// It recovers, but no other flows fill its path.
+    NoCompany,
+    /// The flows together still lose too much with the most queue pairs.
+    LossRemains,
+    /// Hardly any flow has a path to itself.
+    Crowded,
+    /// Flows scatter too much with the most queue pairs.
+    Scatter,
+}
+
+impl From<Why> for NotTold {
+    fn from(why: Why) -> Self {
+        match why {
+            Why::Missing => Self::Missing,
+            Why::NoCompany => Self::NoCompany,
+            Why::LossRemains => Self::LossRemains,
+            Why::Crowded => Self::Crowded,
+            Why::Scatter => Self::Scatter,
+        }
+    }
+}
+
+impl NotTold {
+    /// In words, behind a number of flows and a colon.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::TooFew => "too few flows were measured with both numbers",
+            Self::Missing => "a value is missing or not to be trusted",
+            Self::NoCompany => "they recover, but no other flows fill their path, so that it may be a slow one",
+            Self::LossRemains => {
+                "the flows together still lose too much with many, so that one of several paths may be slow"
+            }
+            Self::Crowded => "hardly any flow has a path to itself, so that nobody knows what fills one",
+            Self::Scatter => "flows scatter too much with many to say which of them recovered",
+        }
+    }
+}
+
+impl Collisions {
+    /// Takes in a low flow of a pass: a suspect, or one of which it could not be told.
+    pub(super) fn low(&mut self, flow: &Flow, rates: FlowRates, found: &collide::Collisions, why: Option<NotTold>) {
+        if let Some(why) = why {
+            *self.not_told.entry(why).or_default() += 1;
+        }
+        if why == Some(NotTold::Missing) {
+            return;
+        }
+        let list = if why.is_some() { &mut self.open } else { &mut self.suspects };
+        let name = flow.name();
+        let percent = |rate: Option<f64>| rate.map(|rate| 100.0 * rate / found.undisturbed);
+        match list.iter_mut().find(|low| low.flow == name) {
+            Some(low) => low.passes += 1,
+            None => list.push(LowFlow {
+                flow: name,
+                fewest_percent: percent(rates.fewest),
+                most_percent: percent(rates.most),
+                passes: 1,
+            }),
+        }
+    }
+
+    /// What is told, in sentences.
+    pub fn words(&self) -> String {
+        let Self { fewest, most, flows, colliding, normal, passes, .. } = self;
+        let few = count(*fewest as usize, "queue pair");
+        let open: usize = self.not_told.values().sum();
+        let mut told = Vec::new();
+        if *colliding > 0 {
+            let share = short(100.0 * *colliding as f64 / *flows as f64);
+            let loss = self.loss_percent.map_or_else(String::new, |(with_few, with_many)| {
+                format!(" (on average {} % with {few}, {} % with {most})", short(with_few), short(with_many))
+            });
+            let all_known = self.suspects.is_empty() && open == 0;
+            let end = if all_known { ", and nothing here speaks for a bad cable" } else { "" };
+            told.push(format!(
+                "{share} % of flows share a path with others ({colliding} of {flows} in {}); with {most} queue pairs the loss \
+                 vanishes{loss}: paths collide{end}.",
+                count(*passes, "pass"),
+            ));
+        } else if normal == flows {
+            told.push(format!("No flow of {flows} is low with {few} or with {most}."));
+        } else {
+            told.push(format!("No flow of {flows} was shown to share a path with others."));
+        }
+        if !self.suspects.is_empty() {
+            let names = named(&self.suspects);
+            let n = self.suspects.len();
+            let stay = if n == 1 { "stays a suspect" } else { "stay suspects" };
+            told.push(format!("{} low with {most} queue pairs too and {stay}: {names}.", are(n, "flow")));
+        }
+        if open > 0 {
+            let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
+            told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
+        }
+        told.join(" ")
+    }
+
+    /// At what it was compared: `at 64 KiB, 1 against 16 queue pairs`.
+    pub fn compared(&self) -> String {
+        format!("at {}, {} against {} queue pairs", size(self.size_bytes), self.fewest, self.most)
+    }
+}
+
+fn named(flows: &[LowFlow]) -> String {
+    let names: Vec<&str> = flows.iter().take(NAMED).map(|low| low.flow.as_str()).collect();
+    let more = flows.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.join(", "))
+}

@@ -1,0 +1,160 @@
+//! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` beside one with `rails = "each"` and
+//! otherwise equal settings.
+
+use std::collections::BTreeMap;
+
+use railgauge_model::plan::model::{Rails, Test};
+use railgauge_stats::robust::median;
+use railgauge_wire::{
+    terms::{Metric, TestMetric},
+    unit::Bytes,
+};
+use serde::Serialize;
+
+use super::{
+    results::{CaseResult, State},
+    row::Row,
+    settings,
+    words::{count, short, size},
+};
+
+/// All NICs at once against the sum of single ones, at one size and number of queue pairs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AllNics {
+    /// The test of all rails at once.
+    pub together: String,
+    /// The test of one rail after the other.
+    pub each: String,
+    /// Message size.
+    pub size_bytes: Bytes,
+    /// Queue pairs or streams of each flow.
+    pub qps: u32,
+    /// Fewest and most rails of a pair.
+    pub rails: (usize, usize),
+    /// Pairs of hosts that both tests measured on all their rails.
+    pub pairs: usize,
+    /// Pairs of which a value is missing or not to be trusted.
+    pub missing: usize,
+    /// Median over the pairs of what all rails together move, in percent of the sum of single ones; `None` without a pair.
+    pub percent: Option<f64>,
+    /// The pair with the least, in the same percent.
+    pub least: Option<(String, f64)>,
+}
+
+/// A pair of hosts in one cell: sizes and queue pairs apart.
+type Place<'r> = (Bytes, u32, &'r str, &'r str);
+
+/// Values of the rails of pairs, by rail; `None` where there is none that may be trusted.
+type Values<'r> = BTreeMap<Place<'r>, BTreeMap<u32, Option<f64>>>;
+
+/// Every test of all rails beside its like of one rail after the other, in the order of the plan.
+pub fn nics(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<AllNics> {
+    let mut found = Vec::new();
+    for each in tests.iter().filter(|test| test.rails == Rails::Each && test.metric == TestMetric::Bandwidth) {
+        for together in tests.iter().filter(|test| test.rails == Rails::Aligned && is_like(test, each)) {
+            let [all, single] = [together, each].map(|test| values(test, results, rows));
+            found.extend(compared((together, &all), (each, &single)));
+        }
+    }
+    found
+}
+
+/// Whether two tests measure the same pairs in the same way, apart from how many rails at once.
+fn is_like(a: &Test, b: &Test) -> bool {
+    let settings = |test: &Test| {
+        let mut settings = settings::bearing(test);
+        settings.retain(|key, _| key.split('.').next() != Some("rails"));
+        settings
+    };
+    a.pattern == b.pattern && a.hosts == b.hosts && settings(a) == settings(b)
+}
+
+fn values<'r>(test: &Test, results: &'r [CaseResult<'r>], rows: &'r [Row]) -> Values<'r> {
+    let of_test = |name: &str| name == test.name;
+    let rates: BTreeMap<u64, f64> = rows
+        .iter()
+        .filter(|row| of_test(&row.test) && row.metric == Metric::Bandwidth)
+        .filter_map(|row| Some((row.case, row.value?)))
+        .collect();
+    let mut values = Values::new();
+    for result in results.iter().filter(|result| of_test(&result.case.test)) {
+        let (case, flow) = (result.case, &result.case.flow);
+        let trusted = matches!(result.state, State::Measured | State::Short);
+        let place = (case.cell.size, case.cell.qps, &*flow.from.host, &*flow.to.host);
+        let value = rates.get(&case.id).copied().filter(|_| trusted);
+        values.entry(place).or_default().insert(flow.from.rail, value);
+    }
+    values
+}
+
+fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Values<'_>)) -> Vec<AllNics> {
+    let mut cells: BTreeMap<(Bytes, u32), AllNics> = BTreeMap::new();
+    let mut shares: BTreeMap<(Bytes, u32), Vec<f64>> = BTreeMap::new();
+    for (place @ (size, qps, from, to), all) in all {
+        // One rail has nothing to share with.
+        if all.len() < 2 {
+            continue;
+        }
+        let cell = cells.entry((*size, *qps)).or_insert_with(|| AllNics {
+            together: together.name.clone(),
+            each: each.name.clone(),
+            size_bytes: *size,
+            qps: *qps,
+            rails: (usize::MAX, 0),
+            pairs: 0,
+            missing: 0,
+            percent: None,
+            least: None,
+        });
+        let sum = |values: &BTreeMap<u32, Option<f64>>| values.values().copied().sum::<Option<f64>>();
+        let both = single.get(place).filter(|single| single.keys().eq(all.keys())).and_then(sum).zip(sum(all));
+        let Some((single, all_sum)) = both.filter(|(single, _)| *single > 0.0) else {
+            cell.missing += 1;
+            continue;
+        };
+        let percent = 100.0 * all_sum / single;
+        cell.pairs += 1;
+        cell.rails = (cell.rails.0.min(all.len()), cell.rails.1.max(all.len()));
+        if cell.least.as_ref().is_none_or(|(_, least)| percent < *least) {
+            cell.least = Some((format!("{from} → {to}"), percent));
+        }
+        shares.entry((*size, *qps)).or_default().push(percent);
+    }
+    let finish = |(key, cell): ((Bytes, u32), AllNics)| AllNics {
+        percent: shares.get(&key).and_then(|shares| median(shares).ok()),
+        rails: if cell.pairs == 0 { (0, 0) } else { cell.rails },
+        ..cell
+    };
+    cells.into_iter().map(finish).collect()
+}
+
+impl AllNics {
+    /// What is told, in a sentence.
+    pub fn words(&self) -> String {
+        let Self { each, missing, pairs, .. } = self;
+        let at = format!("at {}, {}", size(self.size_bytes), count(self.qps as usize, "queue pair"));
+        let (Some(percent), Some((pair, least))) = (self.percent, &self.least) else {
+            return format!(
+                "How all NICs together compare with single ones is not known {at}: {each} has no like values."
+            );
+        };
+        let rails = match self.rails {
+            (least, most) if least == most => most.to_string(),
+            (least, most) => format!("{least} to {most}"),
+        };
+        let middle = if *pairs > 1 {
+            format!(", the median of {}; the least is {} % ({pair})", count(*pairs, "pair"), short(*least))
+        } else {
+            String::new()
+        };
+        let missing =
+            if *missing > 0 { format!("; of {} a value is missing", count(*missing, "pair")) } else { String::new() };
+        format!(
+            "All {rails} NICs together reach {} % of the sum of single ones in {each} {at}{middle}{missing}.",
+            short(percent)
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! A flow beside an incast that shares no NIC port with it: what it lost against the same flow alone.
+//!
+//! A draw is two rounds that follow one another, so a repeat holds both of them shortly one after the other. The loss is taken
+//! repeat by repeat, and the scatter of the repeats is the noise.
+
+use std::collections::{BTreeMap, HashMap};
+
+use railgauge_model::{journal::event::Sample, plan::model::Victim, schedule::Flow};
+use railgauge_stats::student::paired;
+use railgauge_wire::terms::Metric;
+
+use super::{Cell, cell, direction};
+use crate::analysis::{
+    results::{CaseResult, State},
+    truth::Doubt,
+    value,
+};
+
+/// Fewest repeats whose scatter says something: with two the 95 % interval is 13 standard errors wide on either side.
+const FEWEST: usize = 3;
+
+/// The same flow alone.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Alone {
+    /// Its case.
+    pub case: u64,
+    /// Gb/s of every repeat.
+    pub gbps: BTreeMap<u32, f64>,
+    /// Why its numbers must not be used, in words.
+    pub distrusted: Option<String>,
+}
+
+/// What a flow lost beside an incast, in percent of what it moved alone; below zero where it moved more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loss {
+    /// Mean of the repeats.
+    pub percent: f64,
+    /// Its interval.
+    pub interval: (f64, f64),
+    /// Repeats that it rests on.
+    pub repeats: usize,
+}
+
+/// Gives every flow beside an incast the same flow alone. Only tests with a victim have some.
+pub(super) fn join(results: &mut [CaseResult<'_>]) {
+    let mut alone: HashMap<(&str, u32, Cell, &Flow), Alone> = HashMap::new();
+    for result in results.iter().filter(|result| result.test.has_victim()) {
+        let case = result.case;
+        if !Victim::is_alone_in(case.round) {
+            continue;
+        }
+        let of = Alone { case: case.id, gbps: rates(result), distrusted: None };
+        alone.insert((case.test.as_str(), case.round + 1, cell(case), &case.flow), of);
+    }
+    for result in results.iter_mut() {
+        let case = result.case;
+        let found = alone.remove(&(case.test.as_str(), case.round, cell(case), &case.flow));
+        if let (Some(part), Some(found)) = (&mut result.part, found) {
+            part.alone = Some(found);
+        }
+    }
+}
+
+/// Whether the numbers of a case say what flows do to each other. Packets that were lost or sent again do not speak against that: where
+/// nothing holds senders back they are how a full port says it is full. The case itself stays contaminated.
+pub fn is_telling(result: &CaseResult<'_>) -> bool {
+    let is_loss = |doubt: &Doubt| matches!(doubt, Doubt::Loss { .. } | Doubt::NotArrived { .. });
+    match result.state {
+        State::Measured | State::Short => true,
+        State::Contaminated => !result.doubts.is_empty() && result.doubts.iter().all(is_loss),
+        _ => false,
+    }
+}
+
+/// Takes numbers of flows alone back that must not be trusted.
+pub fn judge_victims(results: &mut [CaseResult<'_>]) {
+    let wanted: HashMap<u64, usize> = results
+        .iter()
+        .enumerate()
+        .filter_map(|(place, result)| Some((result.part.as_ref()?.alone.as_ref()?.case, place)))
+        .collect();
+    if wanted.is_empty() {
+        return;
+    }
+    let distrusted: Vec<(usize, String)> = results
+        .iter()
+        .filter(|result| !is_telling(result))
+        .filter_map(|result| {
+            let why = result.error().unwrap_or_else(|| result.state.word().to_owned());
+            Some((*wanted.get(&result.case.id)?, format!("the flow alone: {why}")))
+        })
+        .collect();
+    for (place, why) in distrusted {
+        if let Some(alone) = results[place].part.as_mut().and_then(|part| part.alone.as_mut()) {
+            alone.gbps.clear();
+            alone.distrusted = Some(why);
+        }
+    }
+}
+
+/// Gb/s of every repeat of a flow, in the time in which all flows of its round ran.
+pub(super) fn rates(result: &CaseResult<'_>) -> BTreeMap<u32, f64> {
+    let rate = |(repeat, sample): &(u32, &Sample)| {
+        let rate = value::of(Metric::Bandwidth, sample, direction(result, *repeat, sample)).ok().flatten()?;
+        (rate > 0.0 && rate.is_finite()).then_some((*repeat, rate))
+    };
+    result.samples.iter().filter_map(rate).collect()
+}
+
+/// The loss of one repeat in percent; `None` where the flow has no number in it, alone or beside the incast.
+pub(super) fn of_repeat(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
+    let alone = result.part.as_ref()?.alone.as_ref()?.gbps.get(&repeat)?;
+    let beside = rates(result).get(&repeat).copied()?;
+    Some(100.0 * (1.0 - beside / alone))
+}
+
+impl Loss {
+    /// Of a flow beside an incast, with an interval that holds the truth in 95 % of cases for `looks` of them together (Bonferroni);
+    /// `None` for other cases, and where the repeats are too few.
+    pub fn of(result: &CaseResult<'_>, looks: usize) -> Option<Self> {
+        let losses: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| of_repeat(result, *repeat)).collect();
+        if losses.len() < FEWEST {
+            return None;
+        }
+        let mean = paired(&losses).ok()?;
+        let interval = mean.interval(1.0 - 0.05 / looks.max(1) as f64).ok()?;
+        Some(Self { percent: mean.estimate, interval: (interval.low, interval.high), repeats: losses.len() })
+    }
+}

@@ -1,0 +1,56 @@
+//! Which low flows share a path with others, and which stay suspects.
+
+use super::{
+    Block, Data,
+    table::{Table, number_column, text_column},
+};
+use crate::{
+    analysis::{
+        collisions::{Collisions, LowFlow},
+        words::short,
+    },
+    report::chart::ChartError,
+};
+
+/// Flows listed.
+const LISTED: usize = 32;
+
+/// What the flows say; `None` for tests with one number of queue pairs, and where flows share ports.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
+    let Some(found) = data.collisions else { return Ok(None) };
+    Ok(Some(Block {
+        heading: "Collision or damage",
+        sentence: found.words(),
+        table: table(found),
+        method: format!(
+            "Compared {}. A flow counts as colliding if it is low with few queue pairs, normal with many, if the \
+             flows beside it fill a path together, and if the loss of all flows vanishes with many.",
+            found.compared()
+        ),
+        ..Block::default()
+    }))
+}
+
+/// The low flows that were not shown to collide; `None` without any.
+fn table(found: &Collisions) -> Option<Table> {
+    let told = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), short);
+    let row = |low: &LowFlow, what: &str| {
+        vec![
+            low.flow.clone(),
+            what.to_owned(),
+            told(low.fewest_percent),
+            told(low.most_percent),
+            low.passes.to_string(),
+        ]
+    };
+    let suspects = found.suspects.iter().map(|low| row(low, "suspect"));
+    let rows: Vec<Vec<String>> = suspects.chain(found.open.iter().map(|low| row(low, "not told"))).take(LISTED).collect();
+    let columns = vec![
+        text_column("flow"),
+        text_column("what it is"),
+        number_column("few queue pairs", "%"),
+        number_column("many", "%"),
+        number_column("passes", ""),
+    ];
+    (!rows.is_empty()).then_some(Table { columns, rows })
+}

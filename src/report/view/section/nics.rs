@@ -1,0 +1,17 @@
+//! All NICs of a host at once against the sum of single ones.
+
+use super::{Block, Data};
+use crate::{analysis::nics::AllNics, report::chart::ChartError};
+
+/// What all rails together reach; `None` for tests without a like one of single rails.
+pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
+    let words: Vec<String> = data.nics.iter().map(|nics| AllNics::words(nics)).collect();
+    Ok((!words.is_empty()).then(|| Block {
+        heading: "All NICs at once",
+        sentence: words.join(" "),
+        method: "For each pair of hosts the rates of all rails measured at the same time, over the sum of the rates that the same \
+                 rails reach one after the other."
+            .to_owned(),
+        ..Block::default()
+    }))
+}

@@ -1,0 +1,226 @@
+//! Collision or damage, with truth: flows hashed on equal paths, some of them slow, with noise.
+//!
+//! The model: m paths, each with the rate of one NIC port; every queue pair is hashed on one of them; rates are max-min fair among queue
+//! pairs, and a flow has one NIC port at either end. A slow path has a share of its rate, and so has a flow's own slow cable.
+
+use railgauge_stats::collide::{Class, Collisions, FlowRates, collisions};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A fabric and what is wrong with it.
+#[derive(Debug, Clone)]
+struct Fabric {
+    paths: usize,
+    /// Share of its rate that a path has.
+    slow_paths: Vec<(usize, f64)>,
+    /// Share of its rate that the cable of a flow has.
+    slow_cables: Vec<(usize, f64)>,
+    /// Standard deviation of the logarithm of a value.
+    noise: f64,
+    /// The same of the weight with which a queue pair competes.
+    uneven: f64,
+}
+
+const HEALTHY: Fabric =
+    Fabric { paths: 16, slow_paths: Vec::new(), slow_cables: Vec::new(), noise: 0.01, uneven: 0.05 };
+
+/// One pass of flows with one number of queue pairs: their rates, and the paths of each.
+fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<(f64, Vec<usize>)> {
+    let paths: Vec<Vec<usize>> =
+        (0..flows).map(|_| (0..qps).map(|_| rng.random_range(0..fabric.paths)).collect()).collect();
+    let weights: Vec<Vec<f64>> =
+        (0..flows).map(|_| (0..qps).map(|_| (fabric.uneven * normal(rng)).exp()).collect()).collect();
+    let path_rate = |path: usize| fabric.slow_paths.iter().find(|slow| slow.0 == path).map_or(1.0, |slow| slow.1);
+    let cable = |flow: usize| fabric.slow_cables.iter().find(|slow| slow.0 == flow).map_or(1.0, |slow| slow.1);
+    let mut free: Vec<f64> = (0..fabric.paths).map(path_rate).chain((0..flows).map(cable)).collect();
+    let mut rates = vec![0.0; flows];
+    let mut open: Vec<(usize, usize)> = (0..flows).flat_map(|flow| (0..qps).map(move |pair| (flow, pair))).collect();
+    // Progressive filling: all open queue pairs grow by their weights until a path or cable is full.
+    while !open.is_empty() {
+        let mut load = vec![0.0; free.len()];
+        for &(flow, pair) in &open {
+            load[paths[flow][pair]] += weights[flow][pair];
+            load[fabric.paths + flow] += weights[flow][pair];
+        }
+        let step =
+            (0..free.len()).filter(|at| load[*at] > 0.0).map(|at| free[at] / load[at]).fold(f64::INFINITY, f64::min);
+        for (at, free) in free.iter_mut().enumerate() {
+            *free -= step * load[at];
+        }
+        for &(flow, pair) in &open {
+            rates[flow] += step * weights[flow][pair];
+        }
+        open.retain(|&(flow, pair)| free[paths[flow][pair]] > 1e-9 && free[fabric.paths + flow] > 1e-9);
+    }
+    let told = rates.into_iter().map(|rate| rate * (fabric.noise * normal(rng)).exp());
+    told.collect::<Vec<_>>().into_iter().zip(paths).collect()
+}
+
+/// Box and Muller 1958.
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    let (u, v): (f64, f64) = (1.0 - rng.random::<f64>(), rng.random());
+    (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+}
+
+/// What came of many tests of a fabric.
+#[derive(Debug, Default)]
+struct Score {
+    /// Flows that lost a tenth or more to others on a good path and that nothing else is wrong with.
+    colliding: usize,
+    /// Those that were told to collide.
+    told: usize,
+    /// Flows told to collide, rightly or not.
+    said: usize,
+    /// Flows on a slow path or with a slow cable, with one queue pair.
+    damaged: usize,
+    /// Those that were told to collide.
+    cleared: usize,
+    /// Tests in which flows collided, none was suspect and none was open, although something is damaged.
+    all_clear: usize,
+    /// Flows with a slow cable that stayed suspects.
+    suspects: usize,
+    /// Tests.
+    tests: usize,
+}
+
+impl Score {
+    fn precision(&self) -> f64 {
+        (self.said - self.cleared) as f64 / self.said.max(1) as f64
+    }
+
+    fn recall(&self) -> f64 {
+        self.told as f64 / self.colliding.max(1) as f64
+    }
+}
+
+fn score(fabric: &Fabric, (flows, draws, most): (usize, usize, usize), tests: u64) -> Score {
+    let mut score = Score::default();
+    for seed in 0..tests {
+        let mut rng = ChaCha8Rng::seed_from_u64(SEEDS + seed);
+        let (mut passes, mut truth) = (Vec::new(), Vec::new());
+        for _ in 0..draws {
+            let few = pass(fabric, flows, 1, &mut rng);
+            let many = pass(fabric, flows, most, &mut rng);
+            let on = |path: usize| few.iter().filter(|(_, paths)| paths[0] == path).count();
+            truth.push(
+                few.iter()
+                    .enumerate()
+                    .map(|(flow, (_, paths))| {
+                        let is_slow = fabric.slow_paths.iter().any(|slow| slow.0 == paths[0]);
+                        let has_slow_cable = fabric.slow_cables.iter().any(|slow| slow.0 == flow);
+                        (on(paths[0]) > 1, is_slow, has_slow_cable)
+                    })
+                    .collect::<Vec<_>>(),
+            );
+            passes.push(
+                few.iter()
+                    .zip(&many)
+                    .map(|(few, many)| FlowRates { fewest: Some(few.0), most: Some(many.0) })
+                    .collect::<Vec<_>>(),
+            );
+        }
+        let found: Collisions = collisions(&passes, Some(1.0)).unwrap();
+        let mut cleared = 0;
+        for (class, (shares, slow_path, slow_cable)) in found.classes.iter().flatten().zip(truth.iter().flatten()) {
+            let said = matches!(class, Class::Collides { .. });
+            let damaged = *slow_path || *slow_cable;
+            score.said += usize::from(said);
+            score.damaged += usize::from(damaged);
+            cleared += usize::from(damaged && said);
+            score.colliding += usize::from(*shares && !damaged);
+            score.told += usize::from(*shares && !damaged && said);
+            score.suspects += usize::from(*slow_cable && *class == Class::Suspect);
+        }
+        score.cleared += cleared;
+        let open = found.count(|class| !matches!(class, Class::Normal | Class::Collides { .. }));
+        let is_damaged = !fabric.slow_paths.is_empty() || !fabric.slow_cables.is_empty();
+        score.all_clear += usize::from(is_damaged && open == 0);
+        score.tests += 1;
+    }
+    score
+}
+
+/// Draws, queue pairs at most and tests of every case.
+const DRAWS: usize = 3;
+const MOST: usize = 16;
+const TESTS: u64 = 300;
+
+/// First seed: none that was used while the rules were made.
+const SEEDS: u64 = 7_000_000;
+
+fn told(what: &str, score: &Score) {
+    println!(
+        "{what}: {} colliding, recall {:.3}, precision {:.4}; {} damaged, {} of them told to collide; {} suspects; all clear in {} of {}",
+        score.colliding,
+        score.recall(),
+        score.precision(),
+        score.damaged,
+        score.cleared,
+        score.suspects,
+        score.all_clear,
+        score.tests
+    );
+}
+
+#[test]
+fn collisions_of_a_healthy_fabric_are_told() {
+    for (paths, flows, noise, least) in
+        [(8, 8, 0.01, 0.98), (16, 16, 0.01, 0.98), (32, 16, 0.01, 0.98), (16, 16, 0.03, 0.6), (64, 64, 0.01, 0.7)]
+    {
+        let score =
+            score(&Fabric { paths, noise, ..HEALTHY }, (flows, DRAWS, MOST), if flows > 16 { 40 } else { TESTS });
+        told(&format!("healthy, {paths} paths, {flows} flows, noise {noise}"), &score);
+        assert!(score.recall() > least && score.precision() >= 1.0, "{paths} {noise}: {score:?}");
+    }
+}
+
+/// What fills a path is not known where hardly any flow has one to itself, and nobody is told to collide then.
+#[test]
+fn more_flows_than_paths_tell_nothing() {
+    let score = score(&Fabric { paths: 4, ..HEALTHY }, (16, DRAWS, MOST), TESTS);
+    told("healthy, 4 paths, 16 flows", &score);
+    assert_eq!(score.said, 0, "{score:?}");
+}
+
+#[test]
+fn a_slow_path_is_not_taken_for_a_collision() {
+    let (mut damaged, mut cleared) = (0, 0);
+    for (paths, flows) in [(4, 4), (4, 8), (8, 8), (16, 16)] {
+        for share in [0.8, 0.7, 0.5, 0.33, 0.25, 0.1] {
+            for noise in [0.01, 0.03] {
+                let fabric = Fabric { paths, noise, slow_paths: vec![(0, share)], ..HEALTHY };
+                let score = score(&fabric, (flows, DRAWS, MOST), TESTS);
+                told(&format!("{paths} paths, one at {share}, {flows} flows, noise {noise}"), &score);
+                (damaged, cleared) = (damaged + score.damaged, cleared + score.cleared);
+                // A fabric whose slow path no flow took with one queue pair looks healthy.
+                assert!(score.all_clear * 10 <= score.tests, "{paths} {share} {noise}: {score:?}");
+            }
+        }
+    }
+    println!("one slow path: {cleared} of {damaged} flows on it told to collide");
+    assert!(cleared * 1_000 < damaged, "{cleared} of {damaged}");
+}
+
+#[test]
+fn two_slow_paths_seldom_mimic_full_ones() {
+    let (mut damaged, mut cleared) = (0, 0);
+    for share in [0.7, 0.5, 0.25] {
+        let fabric = Fabric { slow_paths: vec![(0, share), (1, share)], ..HEALTHY };
+        let score = score(&fabric, (16, DRAWS, MOST), TESTS);
+        told(&format!("16 paths, two at {share}"), &score);
+        (damaged, cleared) = (damaged + score.damaged, cleared + score.cleared);
+        assert!(score.all_clear * 10 <= score.tests, "{share}: {score:?}");
+    }
+    println!("two slow paths: {cleared} of {damaged} flows on them told to collide");
+    assert!(cleared * 20 < damaged, "{cleared} of {damaged}");
+}
+
+#[test]
+fn a_slow_cable_stays_a_suspect() {
+    for share in [0.7, 0.5, 0.25] {
+        let fabric = Fabric { slow_cables: vec![(3, share)], ..HEALTHY };
+        let score = score(&fabric, (16, DRAWS, MOST), TESTS);
+        told(&format!("cable of one flow of 16 at {share}"), &score);
+        assert!(score.cleared == 0 && score.suspects == score.damaged && score.all_clear == 0, "{share}: {score:?}");
+    }
+}
