@@ -76,6 +76,31 @@ fn names_from_outside_are_escaped() {
 }
 
 #[test]
+fn the_page_and_the_verdicts_say_where_a_host_is() {
+    let odd = "rack<12>";
+    let mut lines = small(Scenario::healthy(2, 1)).lines();
+    let mut named = String::new();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Started { resolved, .. } => {
+                named.clone_from(&resolved.hosts[0].name);
+                resolved.places = [(named.clone(), odd.to_owned())].into();
+            }
+            Event::HostUp { host, facts, .. } if *host == named => {
+                facts.parts.machine.serial = Some("J1234567".into());
+            }
+            _ => {}
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("records.jsonl"), support::text(&lines)).unwrap();
+    let written = write(dir.path()).unwrap();
+    let page = fs::read_to_string(written.page).unwrap();
+    assert!(page.contains("rack&lt;12&gt;") && !page.contains(odd) && page.contains("J1234567"));
+    assert_eq!(written.verdicts.places[&named], odd);
+}
+
+#[test]
 fn a_report_that_cannot_be_written_leaves_what_was_there() {
     let dir = tempfile::tempdir().unwrap();
     small(Scenario::healthy(2, 1)).write(dir.path());

@@ -76,8 +76,10 @@ pub struct HostView {
     /// Name in the plan.
     pub name: String,
     /// In which rack and slot it is, as the plan says; empty where it does not.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub place: String,
     /// Serial number of the machine; empty where it is not known.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub serial: String,
     /// Why it was lost; empty if it was not.
     pub lost: String,
