@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     case::Spent,
     facts::HostFacts,
@@ -132,7 +133,7 @@ pub(super) struct RunState<'a> {
     /// What holds for flows beside their cases.
     pub(super) traffic: Traffic,
     /// What takes the outcomes in place of the journal, where the soak runs.
-    pub(super) gather: Option<Gather>,
+    pub(super) gather: Option<Arc<Mutex<Gather>>>,
     /// Is told of the ports that links use, where the tests are watched.
     watched: Option<Shared>,
 }
@@ -400,8 +401,8 @@ impl RunState<'_> {
 
     /// Writes down what a case came to: by itself, or as a window of the soak.
     fn record(&mut self, case: &Case, outcome: Outcome, progress: Option<Nanoseconds>) {
-        match &mut self.gather {
-            Some(gather) => gather.add(case, &outcome, progress, clocks::since_1970()),
+        match &self.gather {
+            Some(gather) => gather.lock().add(case, &outcome, progress, clocks::since_1970()),
             None => {
                 if let (Some(watched), Some(link)) = (&self.watched, &outcome.link) {
                     watched.learn(&case.flow.from.host, &case.flow.to.host, link);

@@ -9,8 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use railgauge_model::{
-    journal::event::{Case, Event},
+    journal::event::{Case, Event, Soaked},
     plan::model::Soak,
 };
 use railgauge_wire::step::Window;
@@ -55,18 +56,22 @@ impl<'a> RunState<'a> {
         let rounds = work.rounds(test);
         let begun = Instant::now();
         let part = (soak.lasts / PARTS).clamp(PART.0, PART.1);
-        let watcher = Watcher::start(work, hosts, (part, true), self.spine);
         // Links of the tests end with their ports.
         self.close_idle().await;
         self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };
-        self.gather = Some(Gather::new(clocks::since_1970(), watcher.shared()));
+        let begin = clocks::since_1970();
+        self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, flows: Vec::new() })));
+        let watcher = Watcher::start(work, hosts, (part, true), self.spine);
+        let gather = Arc::new(Mutex::new(Gather::new(begin, watcher.shared())));
+        self.gather = Some(gather.clone());
+        // Whatever the flows do: a round may wait long for one of them.
+        let recording = tokio::spawn(record_parts(gather.clone(), part, self.spine.clone()));
         let is_over = || past + begun.elapsed() >= soak.lasts;
         let mut turn = 0;
         'turns: while !is_over() {
             for cases in rounds.values() {
                 let round = Instant::now();
                 self.round(index, turn, cases, hosts).await;
-                self.part_is_over(part);
                 if rounds.len() > 1 {
                     // A link that waits while its port is down breaks unseen, and would fail a window in which all is well. New queue pairs
                     // also take other paths where a hash chooses among several.
@@ -82,17 +87,26 @@ impl<'a> RunState<'a> {
             }
             turn = turn.wrapping_add(1);
         }
-        self.part_is_over(Duration::ZERO);
+        recording.abort();
+        // Cut off, it has recorded a part or has not begun to.
+        let _ = recording.await;
         self.gather = None;
+        part_is_over(&gather, self.spine);
         watcher.end().await;
     }
+}
 
-    /// Records the part of the soak that runs, if it has lasted so long.
-    fn part_is_over(&mut self, lasted: Duration) {
-        let now = clocks::since_1970();
-        let Some(gather) = self.gather.as_mut().filter(|gather| gather.lasts(now) >= lasted.into()) else { return };
-        let soaked = gather.take(now);
-        self.spine.emit(Event::Soaked(Box::new(soaked)));
-        self.spine.sync();
+/// Records part after part, each so long.
+async fn record_parts(gather: Arc<Mutex<Gather>>, part: Duration, spine: Spine) {
+    loop {
+        tokio::time::sleep(part).await;
+        part_is_over(&gather, &spine);
     }
+}
+
+/// Records the part of the soak that runs; the next one begins.
+fn part_is_over(gather: &Mutex<Gather>, spine: &Spine) {
+    let soaked = gather.lock().take(clocks::since_1970());
+    spine.emit(Event::Soaked(Box::new(soaked)));
+    spine.sync();
 }

@@ -11,6 +11,7 @@ use railgauge::{
     },
     report::{draw, text, write},
 };
+use railgauge_model::journal::event::Soaked;
 use railgauge_model::plan::model::Pattern;
 use railgauge_wire::{
     step::Checked,
@@ -64,6 +65,30 @@ fn ports_that_nobody_watched_are_named() {
     journal.watched.retain(|seen| seen.host != "gpu002");
     let (found, _) = judged(&journal);
     assert_eq!((found.coverage[0].port.host.as_str(), found.coverage[0].percent), ("gpu002", 0.0));
+}
+
+/// The controller was killed before it could record a part: what agents had told by then is known, and counts.
+#[test]
+fn an_outage_in_a_part_that_was_lost_is_told() {
+    let made = Made { flaps: vec![(1, 0, 100_000, 112_000)], ..Made::healthy() };
+    let mut journal = made.journal();
+    let begin = journal.soaked.remove(1);
+    assert!(begin.from <= at(100_000) && at(112_000) <= begin.until);
+    let (found, all) = judged(&journal);
+    assert_eq!((found.lasted, found.counts.pauses), (Nanoseconds::from_secs(540), 1));
+    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
+    assert_eq!(status(&all, "longest_outage").0, Status::Fail);
+    assert!(found.coverage.iter().all(|port| port.percent == 100.0), "of the traffic that is known");
+    // So does one before the first part was recorded, once the begin of the soak was.
+    let made = Made { flaps: vec![(1, 0, 20_000, 32_000)], ..Made::healthy() };
+    let mut journal = made.journal();
+    journal.soaked[0] = Soaked { from: at(0), until: at(0), flows: Vec::new() };
+    let (found, all) = judged(&journal);
+    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
+    assert_eq!(status(&all, "longest_outage").0, Status::Fail);
+    // What agents saw during the tests is none of the soak.
+    journal.soaked.remove(0);
+    assert_eq!(judged(&journal).0.outages.len(), 0);
 }
 
 #[test]

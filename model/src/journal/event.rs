@@ -211,7 +211,8 @@ pub struct Outcome {
     pub result: Result<Sample, Failure>,
 }
 
-/// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap.
+/// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap; the first one has
+/// no length, and tells when the soak began.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Soaked {
     /// Begin, in nanoseconds since 1970 by the controller's clock.

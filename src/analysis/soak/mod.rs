@@ -155,7 +155,14 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let soak = journal.plan.soak.as_ref()?;
     let times = Traffic::times(journal);
     let has_limit = |counter: &str| soak.limits.keys().any(|limit| tables::is_about(limit, counter));
-    let ports = ports::over_time(journal, &times, &has_limit);
+    // Of a part that a killed controller did not record what agents had told by then is known.
+    let looked = Traffic::looked(journal, &times);
+    let mut ports = ports::over_time(journal, &looked, &has_limit);
+    if looked != times {
+        // For how long ports were watched is asked of the traffic that is known.
+        let of_traffic = ports::over_time(journal, &times, &has_limit);
+        ports.iter_mut().zip(of_traffic).for_each(|(port, same)| port.watched = same.watched);
+    }
     let traffic = Traffic::of(journal, soak, &ports);
     let ways = Ways::of(journal);
     let cables = outages::Cables::of(&ports, ways.as_ref());

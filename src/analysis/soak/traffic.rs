@@ -41,11 +41,21 @@ pub(super) struct Traffic<'j> {
 impl<'j> Traffic<'j> {
     /// The times of all parts.
     pub(super) fn times(journal: &Journal) -> Vec<Span> {
-        union(journal.soaked.iter().map(|part| Span::new(part.from, part.until)).collect())
+        let spans = journal.soaked.iter().map(|part| Span::new(part.from, part.until));
+        union(spans.filter(|span| span.from < span.until).collect())
+    }
+
+    /// When agents looked at ports in the soak: in its parts, and from its begin on wherever they told what they saw.
+    pub(super) fn looked(journal: &Journal, times: &[Span]) -> Vec<Span> {
+        let Some(begin) = journal.soaked.iter().map(|part| part.from).min() else { return Vec::new() };
+        let told = journal.watched.iter().map(|seen| Span::new(seen.seen.from.max(begin), seen.seen.until));
+        let told = told.filter(|span| span.from < span.until);
+        union(times.iter().copied().chain(told).collect())
     }
 
     pub(super) fn of(journal: &'j Journal, soak: &Soak, ports: &[Port]) -> Self {
-        let mut parts: Vec<&Soaked> = journal.soaked.iter().collect();
+        // The begin of a soak is a part without length.
+        let mut parts: Vec<&Soaked> = journal.soaked.iter().filter(|part| part.from < part.until).collect();
         parts.sort_by_key(|part| (part.from, part.until));
         let planned = planned(journal, soak);
         let devices = devices(journal, &parts);

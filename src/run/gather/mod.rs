@@ -42,11 +42,6 @@ impl Gather {
         Self { from: now, shared, flows: BTreeMap::new() }
     }
 
-    /// How long it has lasted.
-    pub(super) fn lasts(&self, now: Nanoseconds) -> Nanoseconds {
-        now.saturating_sub(self.from)
-    }
-
     /// Takes what came of a window. `progress` is when something of a failed one completed last, on the initiator's clock.
     pub(crate) fn add(&mut self, case: &Case, outcome: &Outcome, progress: Option<Nanoseconds>, now: Nanoseconds) {
         let account = self.flows.entry(case.id).or_default();
