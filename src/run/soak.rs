@@ -14,7 +14,11 @@ use railgauge_model::{
     journal::event::{Case, Event, Soaked},
     plan::model::Soak,
 };
-use railgauge_wire::step::Window;
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    step::Window,
+    unit::Nanoseconds,
+};
 
 use super::{
     clocks, gather::Gather, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, watch::Watcher,
@@ -62,7 +66,7 @@ impl<'a> RunState<'a> {
         let begin = clocks::since_1970();
         self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, flows: Vec::new() })));
         let watcher = Watcher::start(work, hosts, (part, true), self.spine);
-        let gather = Arc::new(Mutex::new(Gather::new(begin, watcher.shared())));
+        let gather = Arc::new(Mutex::new(Gather::new(begin, test.warm_up.into(), watcher.shared())));
         self.gather = Some(gather.clone());
         // Whatever the flows do: a round may wait long for one of them.
         let recording = tokio::spawn(record_parts(gather.clone(), part, self.spine.clone()));
@@ -71,7 +75,12 @@ impl<'a> RunState<'a> {
         'turns: while !is_over() {
             for cases in rounds.values() {
                 let round = Instant::now();
+                gather.lock().round(clocks::since_1970(), rounds.len() == 1);
+                let lost = lost(cases, hosts);
                 self.round(index, turn, cases, hosts).await;
+                for (case, failure) in lost {
+                    gather.lock().missed(case, &failure, clocks::since_1970());
+                }
                 if rounds.len() > 1 {
                     // A link that waits while its port is down breaks unseen, and would fail a window in which all is well. New queue pairs
                     // also take other paths where a hash chooses among several.
@@ -91,7 +100,12 @@ impl<'a> RunState<'a> {
         // Cut off, it has recorded a part or has not begun to.
         let _ = recording.await;
         self.gather = None;
-        part_is_over(&gather, self.spine);
+        // Windows that were cut off are not known: their time is not counted, and `--resume` runs it again.
+        let until = match self.spine.halted() {
+            Some(_) => gather.lock().last(),
+            None => clocks::since_1970(),
+        };
+        part_is_over(&gather, until, self.spine);
         watcher.end().await;
     }
 }
@@ -100,13 +114,24 @@ impl<'a> RunState<'a> {
 async fn record_parts(gather: Arc<Mutex<Gather>>, part: Duration, spine: Spine) {
     loop {
         tokio::time::sleep(part).await;
-        part_is_over(&gather, &spine);
+        part_is_over(&gather, clocks::since_1970(), &spine);
     }
 }
 
+/// Flows that cannot begin because a host of theirs is gone, and why it is.
+fn lost<'c>(cases: &[&'c Case], hosts: &Hosts) -> Vec<(&'c Case, Failure)> {
+    let of = |case: &&'c Case| {
+        let gone = case.flow.hosts().into_iter().find(|host| !hosts.agents.contains_key(&***host))?;
+        let why = hosts.lost.get(&**gone).cloned();
+        let unknown = || Failure::new(Stage::Measure, Kind::Lost, "the host is gone").at(gone);
+        Some((*case, why.unwrap_or_else(unknown)))
+    };
+    cases.iter().filter_map(of).collect()
+}
+
 /// Records the part of the soak that runs; the next one begins.
-fn part_is_over(gather: &Mutex<Gather>, spine: &Spine) {
-    let soaked = gather.lock().take(clocks::since_1970());
+fn part_is_over(gather: &Mutex<Gather>, until: Nanoseconds, spine: &Spine) {
+    let soaked = gather.lock().take(until);
     spine.emit(Event::Soaked(Box::new(soaked)));
     spine.sync();
 }

@@ -415,11 +415,11 @@ fn a_soak_takes_the_first_test_that_can_carry_it_and_is_strict_unless_told() {
     assert!(soak.rate_limit.is_none() && soak.limits.is_empty());
     let soak = read(&format!(
         "{SMALL}{TRAFFIC}[soak]\nfor = \"1h\"\ntest = \"write\"\nshare = \"40%\"\nwindow = \"2s\"\nlongest_outage = \"7s\"\n\
-         limits = {{ symbol_error = \"10/s\", link_error_recovery = \"6/min\", \"ethtool/rx_crc\" = \"36/h\" }}\n"
+         limits = {{ symbol_error = \"10/s\", link_error_recovery = \"0/s\", \"ethtool/rx_crc\" = \"1.5/s\" }}\n"
     ));
     let soak = soak.soak.unwrap();
     assert_eq!(soak.rate_limit, Some(RateLimit::Percent(40.0)));
     let limits: Vec<_> = soak.limits.iter().map(|(name, limit)| (name.as_str(), *limit)).collect();
-    assert_eq!(limits, [("ethtool/rx_crc", 0.01), ("link_error_recovery", 0.1), ("symbol_error", 10.0)]);
+    assert_eq!(limits, [("ethtool/rx_crc", 1.5), ("link_error_recovery", 0.0), ("symbol_error", 10.0)]);
     assert!(read(&format!("{SMALL}{TRAFFIC}")).soak.is_none());
 }

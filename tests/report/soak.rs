@@ -250,7 +250,8 @@ fn limits_are_rates_of_one_reading_and_what_nobody_counts_is_no_pass() {
         // It stood still, and rows say that it is there.
         ("limits.symbol_error", Status::Pass, "never rose"),
         ("limits.counters/port_rcv_errors", Status::Fail, "gpu001 mlx5_0: 6/s"),
-        ("limits.rx_discards_phy", Status::Pass, "1/s at most, at gpu003 mlx5_1; 1 of 8"),
+        // What the other ports would have counted nobody knows.
+        ("limits.rx_discards_phy", Status::Inconclusive, "only 1 of 8"),
         ("limits.link_dwned", Status::Inconclusive, "no port counts it"),
     ];
     for (key, wanted, words) in wanted {
@@ -261,6 +262,34 @@ fn limits_are_rates_of_one_reading_and_what_nobody_counts_is_no_pass() {
     assert!(found.counters[0].is_over() && found.counters.len() == 3, "{:?}", found.counters);
     // Errors that were corrected stand last.
     assert!(found.families.last().unwrap().family.is_normal(), "{:?}", found.families);
+}
+
+#[test]
+fn a_counter_at_its_largest_value_counts_no_more() {
+    let mut made = Made::healthy();
+    made.soak.limits = [("symbol_error".to_owned(), 10.0)].into();
+    let mut journal = made.journal();
+    let row = &mut journal.watched[0].seen.ports[0].rows[0];
+    row.gauges.insert("saturated/counters/symbol_error".into(), 65_535.0);
+    assert_eq!(status(&judged(&journal).1, "limits.symbol_error").0, Status::Inconclusive);
+}
+
+/// A break excuses the windows that failed in it, and no others of the same part.
+#[test]
+fn a_window_that_fails_at_another_time_is_not_explained() {
+    let made = Made { flaps: vec![(1, 0, 100_000, 100_200)], ..Made::healthy() }.longest(60_000);
+    let journal = made.journal();
+    let hit = flow(&journal, 0, 1, 0);
+    for (begin, wanted) in [(100_100, Status::Pass), (115_000, Status::Fail)] {
+        let made = Made { stalls: vec![(hit, begin, begin + 3_000, true)], ..made.clone() };
+        assert_eq!(status(&made.found().1, "bytes").0, wanted, "{begin}");
+    }
+    // Wrong bytes are no matter of an outage.
+    let made = Made { stalls: vec![(hit, 100_100, 103_000, true)], ..made };
+    let mut journal = made.journal();
+    let failed = journal.soaked.iter_mut().flat_map(|part| &mut part.flows).find(|flow| flow.failed > 0).unwrap();
+    failed.corrupted = 1;
+    assert_eq!(status(&judged(&journal).1, "bytes").0, Status::Fail);
 }
 
 #[test]

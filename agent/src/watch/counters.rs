@@ -112,7 +112,8 @@ fn is_largest(name: &str, value: u64) -> bool {
 pub(super) fn joined(first: CounterRow, second: CounterRow) -> CounterRow {
     let mut peaks = BTreeMap::new();
     for row in [&first, &second] {
-        let seconds = (row.until.saturating_sub(row.from)).seconds();
+        // A reading that came early makes no rise faster than it is in a second.
+        let seconds = (row.until.saturating_sub(row.from)).seconds().max(1.0);
         // A row that was joined already has its own.
         let own = row.counted.iter().map(|(name, rise)| (name, *rise as f64 / seconds));
         let largest =

@@ -137,6 +137,9 @@ pub enum Event {
         host: String,
         /// How far off the times may be: half the round trip of the question.
         error: Nanoseconds,
+        /// Whether it was seen during the soak; else during the tests.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        soak: bool,
         /// What it saw.
         seen: Box<Watched>,
     },
@@ -257,7 +260,10 @@ pub struct SoakedFlow {
     /// Windows that failed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// The first failure of the part.
+    /// Of these the ones that failed because wrong bytes arrived.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrupted: u64,
+    /// The first failure of the part; one of wrong bytes before any other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Windows whose value must not be trusted although it was measured.
@@ -277,8 +283,15 @@ pub struct Stall {
     pub until: Nanoseconds,
     /// How far off either may be.
     pub error: Nanoseconds,
+    /// How far the whole of it may lie from there beside that: its length is known better than its place.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub loose: Nanoseconds,
     /// Whether a window failed in it, or could not begin; else the flow went on by itself.
     pub failed: bool,
+}
+
+fn is_none(time: &Nanoseconds) -> bool {
+    time.is_zero()
 }
 
 fn is_zero(count: &u64) -> bool {

@@ -173,6 +173,8 @@ pub struct Seen {
     pub host: String,
     /// How far off its times may be.
     pub error: Nanoseconds,
+    /// Whether it was seen during the soak.
+    pub soak: bool,
     /// What it saw, in nanoseconds since 1970.
     pub seen: Watched,
 }

@@ -220,7 +220,9 @@ impl<'p> Reader<'p> {
             Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Stages(stages) => journal.stages += stages,
             Event::Routes { routes } => journal.routes = routes,
-            Event::Watched { host, error, seen } => journal.watched.push(Seen { host, error, seen: *seen }),
+            Event::Watched { host, error, soak, seen } => {
+                journal.watched.push(Seen { host, error, soak, seen: *seen });
+            }
             Event::Soaked(soaked) => journal.soaked.push(*soaked),
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {

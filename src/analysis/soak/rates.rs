@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::journal::event::SoakedFlow;
 use railgauge_stats::robust::median;
 use railgauge_wire::{
-    failure::Failure,
+    failure::{Failure, Kind},
     unit::{Bytes, GigabitsPerSecond, Nanoseconds},
 };
 use serde::Serialize;
@@ -92,12 +93,12 @@ pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) ->
                 sum.doubts.clone_from(&flow.doubts);
             }
             if flow.failed > 0 {
-                let explained = traffic.watched(flow.case).any(|port| index.meeting(port, time).next().is_some());
-                if sum.failure.is_none() || !explained && sum.failed_unexplained == 0 {
+                let unexplained = unexplained(traffic, flow, time, stalls, index);
+                if sum.failure.is_none() || unexplained > 0 && sum.failed_unexplained == 0 {
                     sum.failure.clone_from(&flow.failure);
                 }
                 sum.failed = sum.failed.saturating_add(flow.failed);
-                sum.failed_unexplained = sum.failed_unexplained.saturating_add(if explained { 0 } else { flow.failed });
+                sum.failed_unexplained = sum.failed_unexplained.saturating_add(unexplained);
             }
         }
     }
@@ -115,6 +116,27 @@ pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) ->
     let slowest = |flow: &FlowRate| flow.slowest_gbps.map_or(-1.0, |rate| rate.0);
     found.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)).then(a.case.cmp(&b.case)));
     found
+}
+
+/// How many failed windows of a flow's part no outage of its ports explains. An outage explains the windows that failed in a silence which
+/// it meets, if they failed as broken links fail; it never explains wrong bytes.
+fn unexplained(traffic: &Traffic<'_>, flow: &SoakedFlow, time: Span, stalls: &[Stalled], index: &Index) -> u64 {
+    let breaks = [Kind::Fabric, Kind::Deadline, Kind::Aborted, Kind::Lost];
+    let is_break = flow.failure.as_ref().is_none_or(|failure| breaks.contains(&failure.kind));
+    let corrupted = flow.corrupted.min(flow.failed);
+    if !is_break && corrupted == 0 {
+        return flow.failed;
+    }
+    let silences = stalls.iter().filter(|stall| stall.case == flow.case && stall.failed && stall.span.meets(&time));
+    let meets = |stall: &&Stalled| {
+        let around = stall.span.widened(stall.error.saturating_add(stall.loose));
+        traffic.watched(flow.case).any(|port| index.meeting(port, around).next().is_some())
+    };
+    let (explained, others): (Vec<&Stalled>, Vec<&Stalled>) = silences.partition(meets);
+    match (explained.len(), others.len() as u64) {
+        (0, _) => flow.failed,
+        (_, others) => others.saturating_add(corrupted).min(flow.failed),
+    }
 }
 
 fn extreme(

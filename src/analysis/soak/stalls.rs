@@ -55,7 +55,7 @@ pub(super) fn assign(
 ) -> Vec<Stalled> {
     let mut left = Vec::new();
     for stall in stalls {
-        let time = stall.span.widened(stall.error);
+        let time = stall.span.widened(stall.error.saturating_add(stall.loose));
         let mut explained = false;
         for event in traffic.watched(stall.case).flat_map(|port| index.meeting(port, time)) {
             explained = true;
@@ -83,7 +83,7 @@ pub(super) fn unexplained(
 ) -> Vec<Unexplained> {
     let mut found: Vec<(Unexplained, Vec<Stalled>)> = Vec::new();
     for stall in stalls {
-        let time = stall.span.widened(stall.error);
+        let time = stall.span.widened(stall.error.saturating_add(stall.loose));
         let last = found.last_mut().filter(|(last, _)| time.from <= last.span.until.saturating_add(last.error));
         match last {
             Some((last, of)) => {

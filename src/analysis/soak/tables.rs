@@ -188,7 +188,9 @@ pub(super) fn limits(ports: &[Port], counters: &[PortCounter], limits: &BTreeMap
     let of = |(name, limit): (&String, &f64)| {
         let about: Vec<&PortCounter> = counters.iter().filter(|one| is_about(name, &one.counter)).collect();
         let over = about.iter().filter(|one| one.most_per_second > *limit).map(|one| &one.port);
-        let counts = |port: &&Port| port.counters.keys().any(|counter| is_about(name, counter));
+        // One that stood at its largest value counts no more.
+        let full = |port: &Port, counter: &str| port.gauges.contains_key(&format!("saturated/{counter}"));
+        let counts = |port: &&Port| port.counters.keys().any(|counter| is_about(name, counter) && !full(port, counter));
         let worst = about.iter().max_by(|a, b| a.most_per_second.total_cmp(&b.most_per_second));
         let worst = worst.map(|one| PortCounter { limit_per_second: Some(*limit), ..(*one).clone() });
         Limit {

@@ -48,7 +48,11 @@ impl<'j> Traffic<'j> {
     /// When agents looked at ports in the soak: in its parts, and from its begin on wherever they told what they saw.
     pub(super) fn looked(journal: &Journal, times: &[Span]) -> Vec<Span> {
         let Some(begin) = journal.soaked.iter().map(|part| part.from).min() else { return Vec::new() };
-        let told = journal.watched.iter().map(|seen| Span::new(seen.seen.from.max(begin), seen.seen.until));
+        let told = journal
+            .watched
+            .iter()
+            .filter(|seen| seen.soak)
+            .map(|seen| Span::new(seen.seen.from.max(begin), seen.seen.until));
         let told = told.filter(|span| span.from < span.until);
         union(times.iter().copied().chain(told).collect())
     }
@@ -171,6 +175,8 @@ pub(super) struct Stalled {
     pub span: Span,
     /// How far off either end may be.
     pub error: Nanoseconds,
+    /// How far the whole of it may lie from there beside that.
+    pub loose: Nanoseconds,
     /// Whether a window failed in it, or could not begin.
     pub failed: bool,
 }
@@ -191,6 +197,7 @@ pub(super) fn stalls(parts: &[&Soaked]) -> Vec<Stalled> {
             case: flow.case,
             span: Span::new(stall.from, stall.until),
             error: stall.error,
+            loose: stall.loose,
             failed: stall.failed,
         }));
     }
@@ -202,6 +209,7 @@ pub(super) fn stalls(parts: &[&Soaked]) -> Vec<Stalled> {
                 Some(last) if stall.span.from <= last.span.until.saturating_add(last.error.min(stall.error)) => {
                     last.span.until = last.span.until.max(stall.span.until);
                     last.error = last.error.max(stall.error);
+                    last.loose = last.loose.max(stall.loose);
                     last.failed |= stall.failed;
                 }
                 _ => all.push(stall),

@@ -194,9 +194,10 @@ fn outages(found: &Soaking) -> Verdict {
     if events.is_empty() {
         reason.push(OfSoak::SoakNoOutage { ports: found.counts.watched_ports, flows: found.counts.flows });
     }
+    let too_little = found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT);
     let nothing_seen = found.counts.watched_ports == 0 || found.counts.flows == 0;
     let status = match (bad, open) {
-        (0, 0) if nothing_seen => Status::Inconclusive,
+        (0, 0) if nothing_seen || too_little => Status::Inconclusive,
         (0, 0) => Status::Pass,
         (0, _) => Status::Inconclusive,
         _ => Status::Fail,
@@ -224,7 +225,9 @@ fn of_limit(limit: &Limit) -> Verdict {
             };
             (Status::Fail, over_limit)
         }
-        _ if *counted_by == 0 => (Status::Inconclusive, OfSoak::SoakNotCounted { ports: *ports }),
+        _ if counted_by < ports => {
+            (Status::Inconclusive, OfSoak::SoakNotCounted { counted_by: *counted_by, ports: *ports })
+        }
         worst => {
             let kept = OfSoak::SoakLimitKept {
                 counted_by: *counted_by,

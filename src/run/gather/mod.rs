@@ -9,6 +9,7 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_wire::{
+    failure::{Failure, Kind},
     measure::{Measurement, SLICE},
     unit::{GigabitsPerSecond, Nanoseconds},
 };
@@ -16,9 +17,19 @@ use railgauge_wire::{
 use self::stalls::SHORTEST;
 use super::watch::{Clocks, Shared};
 
+/// Verifying and waiting that took so much longer than usual is a pause of the flow. What ends wait for beside their peer are readings of
+/// counters, which a driver may take a second for.
+const LONGEST_ASIDE: Nanoseconds = Nanoseconds::from_secs(2);
+
 /// The part of the soak that runs.
 pub(crate) struct Gather {
     from: Nanoseconds,
+    /// When the round began that runs, and whether the next one has the same flows.
+    round: (Nanoseconds, bool),
+    /// When the last outcome came.
+    last: Nanoseconds,
+    /// Untimed time before each window.
+    warm_up: Nanoseconds,
     shared: Shared,
     flows: BTreeMap<u64, Account>,
 }
@@ -38,12 +49,24 @@ struct Account {
 
 impl Gather {
     /// A part that begins now, since 1970.
-    pub(super) fn new(now: Nanoseconds, shared: Shared) -> Self {
-        Self { from: now, shared, flows: BTreeMap::new() }
+    pub(super) fn new(now: Nanoseconds, warm_up: Nanoseconds, shared: Shared) -> Self {
+        Self { from: now, round: (now, true), last: now, warm_up, shared, flows: BTreeMap::new() }
+    }
+
+    /// A round begins; `again` if the next one has the same flows.
+    pub(super) fn round(&mut self, now: Nanoseconds, again: bool) {
+        self.round = (now, again);
+    }
+
+    /// When the last outcome came: what runs since then is known to nobody yet.
+    pub(super) fn last(&self) -> Nanoseconds {
+        self.last.max(self.from)
     }
 
     /// Takes what came of a window. `progress` is when something of a failed one completed last, on the initiator's clock.
     pub(crate) fn add(&mut self, case: &Case, outcome: &Outcome, progress: Option<Nanoseconds>, now: Nanoseconds) {
+        self.last = now;
+        let (began, again) = (self.round.0.min(now), self.round.1);
         let account = self.flows.entry(case.id).or_default();
         account.part.case = case.id;
         let clocks = &self.shared.clocks;
@@ -52,31 +75,42 @@ impl Gather {
             account.part.from_device = Some(link.from_device.clone());
             account.part.to_device = Some(link.to_device.clone());
         }
-        let began = outcome.started_at.parse::<jiff::Timestamp>().ok();
-        let began = began.and_then(|at| u64::try_from(at.as_nanosecond()).ok()).map_or(now, Nanoseconds);
         match &outcome.result {
-            Ok(sample) => account.measured(&case.flow, sample, began, clocks),
+            Ok(sample) => account.measured(&case.flow, sample, (began, self.warm_up), clocks),
             Err(failure) => {
-                account.part.failed += 1;
-                account.part.failure.get_or_insert_with(|| failure.clone());
                 let known = progress.and_then(|at| clocks.of(&case.flow.from.host)?.convert(at));
-                // Without a word of the agent it was at any time of the window.
+                // Without a word of the agent, and where its word cannot be, it was at any time of the window.
+                let known = known.filter(|(at, _)| (began..=now).contains(at));
                 let since =
                     known.map_or((began, now.saturating_sub(began)), |(at, error)| (at, error.saturating_add(SLICE)));
-                account.silent.get_or_insert(since);
+                account.failed(failure, since, (now, again));
             }
         }
     }
 
-    /// The part, which ends now; the next one begins.
-    pub(super) fn take(&mut self, now: Nanoseconds) -> Soaked {
-        let from = std::mem::replace(&mut self.from, now);
+    /// A flow could not begin its window, because one of its hosts is gone.
+    pub(super) fn missed(&mut self, case: &Case, failure: &Failure, now: Nanoseconds) {
+        let (began, again) = (self.round.0.min(now), self.round.1);
+        let account = self.flows.entry(case.id).or_default();
+        account.part.case = case.id;
+        account.failed(failure, (began, Nanoseconds::ZERO), (now, again));
+    }
+
+    /// The part, which ends at `until`; the next one begins.
+    pub(super) fn take(&mut self, until: Nanoseconds) -> Soaked {
+        let from = std::mem::replace(&mut self.from, until);
         let mut flows = Vec::new();
         for account in self.flows.values_mut() {
             // What is silent still is told up to here, and goes on in the next part.
             if let Some((since, error)) = account.silent {
-                account.part.stalls.push(Stall { from: since, until: now, error, failed: true });
-                account.silent = Some((now, Nanoseconds::ZERO));
+                account.part.stalls.push(Stall {
+                    from: since,
+                    until: until.max(since),
+                    error,
+                    failed: true,
+                    ..Stall::default()
+                });
+                account.silent = Some((until.max(since), Nanoseconds::ZERO));
             }
             let rates = std::mem::take(&mut account.rates);
             let part = std::mem::take(&mut account.part);
@@ -85,12 +119,35 @@ impl Gather {
                 flows.push(with_rates(part, rates));
             }
         }
-        Soaked { from, until: now, flows }
+        Soaked { from, until, flows }
     }
 }
 
 impl Account {
-    fn measured(&mut self, flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) {
+    /// A window failed; nothing of the flow has arrived since so long. Where its next window is not the next round's, what follows is its
+    /// wait for its turn.
+    fn failed(&mut self, failure: &Failure, since: (Nanoseconds, Nanoseconds), (now, again): (Nanoseconds, bool)) {
+        self.part.failed += 1;
+        let is_wrong = failure.kind == Kind::Corruption;
+        self.part.corrupted += u64::from(is_wrong);
+        if self.part.failure.is_none() || (is_wrong && self.part.corrupted == 1) {
+            self.part.failure = Some(failure.clone());
+        }
+        if again {
+            self.silent.get_or_insert(since);
+        } else {
+            let (from, error) = since;
+            self.part.stalls.push(Stall { from, until: now, error, failed: true, ..Stall::default() });
+        }
+    }
+
+    fn measured(
+        &mut self,
+        flow: &Flow,
+        sample: &Sample,
+        (began, warm_up): (Nanoseconds, Nanoseconds),
+        clocks: &Clocks,
+    ) {
         let part = &mut self.part;
         let accounts = || [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
         let rate = |one: &Measurement| one.bytes.0 as f64 * 8.0 / one.elapsed.0 as f64;
@@ -112,7 +169,8 @@ impl Account {
         let begin = clocks.of(&flow.from.host).and_then(|clock| clock.convert(sample.initiator.started));
         let (begin, error) = begin.unwrap_or((began, SHORTEST));
         if let Some((since, of_since)) = self.silent.take() {
-            part.stalls.push(Stall { from: since, until: begin.max(since), error: error.max(of_since), failed: true });
+            let (until, error) = (begin.max(since), error.max(of_since));
+            part.stalls.push(Stall { from: since, until, error, failed: true, ..Stall::default() });
         }
         // The end at which bytes arrive sees silences that buffers hide from the other.
         let (arrives, host) = match &sample.responder {
@@ -121,26 +179,30 @@ impl Account {
         };
         for (from, until) in stalls::within(arrives) {
             let clock = clocks.of(host);
-            let Some(((from, error), (until, _))) =
-                clock.and_then(|clock| clock.convert(from).zip(clock.convert(until)))
-            else {
-                continue;
-            };
-            part.stalls.push(Stall { from, until, error: error.saturating_add(SLICE), failed: false });
+            let known = clock.and_then(|clock| clock.convert(from).zip(clock.convert(until)));
+            part.stalls.push(match known {
+                Some(((from, error), (until, _))) => {
+                    Stall { from, until, error: error.saturating_add(SLICE), ..Stall::default() }
+                }
+                // Until the host's clock is known its length is, and its place in the round.
+                None => {
+                    let from = began.saturating_add(from.saturating_sub(arrives.started));
+                    let until = began.saturating_add(until.saturating_sub(arrives.started));
+                    Stall { from, until, error: SLICE, loose: arrives.elapsed, failed: false }
+                }
+            });
         }
-        // Bytes are moved and compared before and after the window, too: a pause of the flow makes that longer.
+        // Before the window ends agree and warm up, and bytes are moved and compared before and after it: a pause of the flow makes that
+        // longer.
         if let Some(spent) = sample.spent {
-            let aside = spent.verify.saturating_add(spent.waiting);
+            let before = spent.warm_up.saturating_sub(warm_up);
+            let aside = spent.verify.saturating_add(spent.waiting).saturating_add(before);
             let least = self.least_aside.map_or(aside, |least| least.min(aside));
             self.least_aside = Some(least);
-            if aside >= SHORTEST.saturating_add(least * 3) {
-                let length = aside.saturating_sub(least);
-                part.stalls.push(Stall {
-                    from: began,
-                    until: began.saturating_add(length),
-                    error: slower.elapsed.saturating_add(length),
-                    failed: false,
-                });
+            if aside >= LONGEST_ASIDE.saturating_add(least * 3) {
+                let (length, loose) = (aside.saturating_sub(least), slower.elapsed.saturating_add(aside));
+                let (from, until) = (began, began.saturating_add(length));
+                part.stalls.push(Stall { from, until, error: SHORTEST, loose, failed: false });
             }
         }
         part.stalls.sort_by_key(|stall| stall.from);
@@ -163,7 +225,7 @@ mod tests {
     use railgauge_model::schedule::{Cell, Port};
     use railgauge_wire::{
         case::Spent,
-        failure::{Failure, Kind, Stage},
+        failure::Stage,
         step::Checked,
         terms::{Memory, Op, Service, TestMetric, Transport},
         unit::{Bytes, NanosecondsI64},
@@ -228,13 +290,17 @@ mod tests {
         outcome(at, Err(Failure::new(Stage::Measure, Kind::Fabric, "retries exceeded")))
     }
 
+    fn gather() -> Gather {
+        Gather::new(at(Nanoseconds::ZERO), Nanoseconds::ZERO, shared())
+    }
+
     fn at(agent: Nanoseconds) -> Nanoseconds {
         BEHIND.saturating_add(agent)
     }
 
     #[test]
     fn windows_become_a_part_with_rates_and_sums() {
-        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let mut gather = gather();
         for (number, bytes) in [125_000_000, 250_000_000, 375_000_000].into_iter().enumerate() {
             let started = MS * 2_000 * number as u64;
             gather.add(&case(), &measured(started, &[bytes / 10; 10]), None, at(started + MS * 1_000));
@@ -251,28 +317,47 @@ mod tests {
 
     #[test]
     fn a_silence_in_a_window_is_a_stall_at_its_time() {
-        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let mut gather = gather();
         let slices = [vec![9; 20], vec![0; 12], vec![9; 20]].concat();
         gather.add(&case(), &measured(MS * 500, &slices), None, at(MS * 6_000));
         let stalls = gather.take(at(MS * 6_000)).flows[0].stalls.clone();
-        assert_eq!(stalls, [Stall { from: at(MS * 2_500), until: at(MS * 3_700), error: SLICE, failed: false }]);
+        assert_eq!(
+            stalls,
+            [Stall {
+                from: at(MS * 2_500),
+                until: at(MS * 3_700),
+                error: SLICE,
+                loose: Nanoseconds::ZERO,
+                failed: false
+            }]
+        );
     }
 
     #[test]
     fn failed_windows_are_one_stall_until_the_next_that_is_measured() {
-        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let mut gather = gather();
         gather.add(&case(), &failed(MS * 1_000), Some(MS * 3_300), at(MS * 5_000));
         gather.add(&case(), &failed(MS * 5_100), None, at(MS * 6_000));
         gather.add(&case(), &measured(MS * 9_000, &[9; 10]), None, at(MS * 10_000));
         let flow = gather.take(at(MS * 11_000)).flows.remove(0);
-        assert_eq!(flow.stalls, [Stall { from: at(MS * 3_300), until: at(MS * 9_000), error: SLICE, failed: true }]);
+        assert_eq!(
+            flow.stalls,
+            [Stall {
+                from: at(MS * 3_300),
+                until: at(MS * 9_000),
+                error: SLICE,
+                loose: Nanoseconds::ZERO,
+                failed: true
+            }]
+        );
         assert_eq!((flow.failed, flow.windows), (2, 1));
         assert_eq!(flow.failure.unwrap().cause, "retries exceeded");
     }
 
     #[test]
     fn without_a_word_of_the_agent_the_begin_is_as_unsure_as_the_window_is_long() {
-        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let mut gather = gather();
+        gather.round(at(MS * 1_000), true);
         gather.add(&case(), &failed(MS * 1_000), None, at(MS * 5_000));
         gather.add(&case(), &measured(MS * 6_000, &[9; 10]), None, at(MS * 7_000));
         let stall = gather.take(at(MS * 8_000)).flows[0].stalls[0];
@@ -282,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_silence_that_lasts_is_told_in_every_part_without_a_gap() {
-        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let mut gather = gather();
         gather.add(&case(), &failed(MS * 1_000), Some(MS * 2_000), at(MS * 3_000));
         let first = gather.take(at(MS * 10_000)).flows[0].stalls.clone();
         let second = gather.take(at(MS * 20_000)).flows[0].stalls.clone();
@@ -293,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_pause_while_bytes_are_verified_is_told_as_unsure() {
-        let mut gather = Gather::new(at(Nanoseconds::ZERO), shared());
+        let mut gather = gather();
         for (number, verify) in [20, 30, 3_000].into_iter().enumerate() {
             let mut outcome = measured(MS * 4_000 * number as u64, &[9; 10]);
             if let Ok(sample) = &mut outcome.result {
@@ -304,6 +389,53 @@ mod tests {
         let stalls = gather.take(at(MS * 12_000)).flows[0].stalls.clone();
         assert_eq!(stalls.len(), 1);
         assert_eq!(stalls[0].until - stalls[0].from, MS * 2_980);
-        assert!(stalls[0].error > MS * 2_980 && !stalls[0].failed);
+        assert!(stalls[0].error <= SHORTEST && stalls[0].loose > MS * 2_980 && !stalls[0].failed);
+    }
+
+    #[test]
+    fn a_pause_while_warming_up_is_one_too() {
+        let mut gather = Gather::new(at(Nanoseconds::ZERO), MS * 500, shared());
+        for (number, warm_up) in [510, 520, 5_500].into_iter().enumerate() {
+            let mut outcome = measured(MS * 8_000 * number as u64, &[9; 10]);
+            if let Ok(sample) = &mut outcome.result {
+                sample.spent = Some(Spent { warm_up: MS * warm_up, ..Spent::default() });
+            }
+            gather.add(&case(), &outcome, None, at(MS * 8_000 * (number as u64 + 1)));
+        }
+        let stalls = gather.take(at(MS * 24_000)).flows[0].stalls.clone();
+        assert_eq!(stalls.iter().map(|stall| stall.until - stall.from).collect::<Vec<_>>(), [MS * 4_990]);
+    }
+
+    #[test]
+    fn a_flow_that_waits_for_its_turn_does_not_stall() {
+        let mut gather = gather();
+        gather.round(at(MS * 1_000), false);
+        gather.add(&case(), &failed(MS * 1_000), Some(MS * 2_000), at(MS * 4_000));
+        gather.round(at(MS * 60_000), false);
+        gather.add(&case(), &measured(MS * 60_000, &[9; 10]), None, at(MS * 61_000));
+        let stalls = gather.take(at(MS * 62_000)).flows[0].stalls.clone();
+        assert_eq!(
+            stalls.iter().map(|stall| (stall.from, stall.until)).collect::<Vec<_>>(),
+            [(at(MS * 2_000), at(MS * 4_000))]
+        );
+    }
+
+    #[test]
+    fn wrong_bytes_are_counted_and_told_before_other_failures() {
+        let mut gather = gather();
+        gather.add(&case(), &failed(MS * 1_000), None, at(MS * 2_000));
+        let wrong = Failure::new(Stage::Verify, Kind::Corruption, "5 of 64 bytes were wrong");
+        gather.add(&case(), &outcome(MS * 3_000, Err(wrong)), None, at(MS * 4_000));
+        let flow = gather.take(at(MS * 5_000)).flows.remove(0);
+        assert_eq!((flow.failed, flow.corrupted, flow.failure.unwrap().kind), (2, 1, Kind::Corruption));
+    }
+
+    #[test]
+    fn a_word_of_an_agent_that_cannot_be_is_not_taken() {
+        let mut gather = gather();
+        gather.round(at(MS * 1_000), true);
+        gather.add(&case(), &failed(MS * 1_000), Some(MS * 90_000), at(MS * 2_000));
+        let stall = gather.take(at(MS * 5_000)).flows[0].stalls[0];
+        assert_eq!((stall.from, stall.error), (at(MS * 1_000), MS * 1_000));
     }
 }

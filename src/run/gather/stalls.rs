@@ -9,24 +9,33 @@ use railgauge_wire::{
 /// RDMA's acknowledgements are usually shorter than this.
 pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
-/// A stall takes more than so many times what one operation takes: large messages at a low rate arrive in lumps.
-const OPERATIONS: u64 = 10;
+/// A stall is longer than so many usual silences of its window: large messages at a low rate arrive in lumps.
+const USUAL: u64 = 4;
 
 /// The stalls in a window, on the clock of the end whose account it is: begin and end, each known to a slice.
 pub(super) fn within(window: &Measurement) -> Vec<(Nanoseconds, Nanoseconds)> {
-    let operation = window.elapsed / window.operations.max(1);
-    let least = SHORTEST.max(operation * OPERATIONS);
-    let mut found = Vec::new();
+    let mut silences: Vec<(Nanoseconds, Nanoseconds)> = Vec::new();
     let mut at = window.started;
     for run in window.slices.chunk_by(|one, next| one.is_zero() == next.is_zero()) {
-        let length = SLICE * run.len() as u64;
-        let is_silent = run.first().is_some_and(|bytes| bytes.is_zero());
-        if is_silent && length >= least {
-            found.push((at, at.saturating_add(length)));
+        let end = at.saturating_add(SLICE * run.len() as u64);
+        if run.first().is_some_and(|bytes| bytes.is_zero()) {
+            silences.push((at, end));
         }
-        at = at.saturating_add(length);
+        at = end;
     }
-    found
+    let least = SHORTEST.max(usual(&silences) * USUAL);
+    silences.retain(|(from, until)| until.saturating_sub(*from) >= least);
+    silences
+}
+
+/// The median of the silences of a window without its longest one, which may be the stall. A flow that is usually silent between its
+/// messages has many of a length; one that stalls once or twice has hardly any other.
+fn usual(silences: &[(Nanoseconds, Nanoseconds)]) -> Nanoseconds {
+    let mut lengths: Vec<Nanoseconds> = silences.iter().map(|(from, until)| until.saturating_sub(*from)).collect();
+    lengths.sort_unstable();
+    lengths.pop();
+    // Of one or two nothing is usual.
+    if lengths.len() < 3 { Nanoseconds::ZERO } else { lengths[lengths.len() / 2] }
 }
 
 #[cfg(test)]
@@ -65,6 +74,9 @@ mod tests {
     #[test]
     fn silences_at_both_edges_count() {
         let slices = [vec![0; 6], vec![9; 10], vec![0; 8]].concat();
+        // However few operations there were: the window's own silence makes none of it usual.
+        let dead = [vec![9; 1], vec![0; 600]].concat();
+        assert_eq!(within(&window(&dead, 8)), [(MS * 5_100, MS * 65_100)]);
         assert_eq!(within(&window(&slices, 1_000)), [(MS * 5_000, MS * 5_600), (MS * 6_600, MS * 7_400)]);
         assert_eq!(within(&window(&[], 0)), []);
     }

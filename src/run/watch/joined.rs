@@ -1,11 +1,42 @@
 //! What an agent saw in several spans, as one.
 
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeSet, btree_map::Entry};
 
 use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsI64},
-    watch::{CounterRow, PortSeen, Watched},
+    watch::{CounterRow, PortSeen, Watched, WatchedPort},
 };
+
+/// Most changes, rows, and names in a row that an answer may have of a port: more than an agent of ours ever sends.
+const MOST: usize = 10_000;
+
+/// What an agent may say: of the ports that it was asked for, each once, of the time that the answer covers, and not without end.
+pub(super) fn bounded(mut seen: Watched, asked: &BTreeSet<WatchedPort>) -> Watched {
+    seen.from = seen.from.min(seen.until);
+    let mut left = asked.clone();
+    seen.ports.retain(|port| left.remove(&WatchedPort { device: port.device.clone(), port: port.port }));
+    let (from, until) = (seen.from, seen.until);
+    for port in &mut seen.ports {
+        port.states.truncate(MOST);
+        port.rows.truncate(MOST);
+        for state in &mut port.states {
+            // The look before may be of the time before.
+            state.at = state.at.clamp(from, until);
+            state.after = state.after.min(state.at);
+        }
+        for row in &mut port.rows {
+            row.until = row.until.min(until);
+            row.from = row.from.min(row.until);
+            for names in [row.counted.len(), row.peaks.len(), row.gauges.len()] {
+                if names > MOST {
+                    *row = CounterRow { from: row.from, until: row.until, ..CounterRow::default() };
+                    break;
+                }
+            }
+        }
+    }
+    seen
+}
 
 /// The same on another clock, which shows so much more.
 pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
@@ -85,7 +116,9 @@ fn one_of_kind(rows: Vec<CounterRow>) -> Option<CounterRow> {
 /// A row with the largest rises per second of what it was joined from: of a single reading its own.
 fn with_peaks(mut row: CounterRow) -> CounterRow {
     let seconds = row.until.saturating_sub(row.from).seconds();
-    if row.peaks.is_empty() && seconds > 0.0 {
+    // A reading that came early makes no rise faster than it is in a second.
+    let seconds = seconds.max(1.0);
+    if row.peaks.is_empty() {
         let rose = row.counted.iter().filter(|(_, rise)| **rise > 0);
         row.peaks = rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect();
     }

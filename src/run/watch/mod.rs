@@ -22,14 +22,18 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use self::joined::{join, moved};
+use self::joined::{bounded, join, moved};
 use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
-use crate::cluster::Agent;
+use crate::cluster::{Agent, Asked};
 
 /// Time between two questions to an agent.
 const ASK_EVERY: Duration = Duration::from_secs(5);
 /// How long an agent may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// How far off a clock may be that was compared well.
+const CLOSE: Nanoseconds = Nanoseconds::from_millis(100);
+/// Records of a host that changes of states may bring before their time.
+const EARLY: u32 = 2_000;
 
 /// Clocks of the hosts as of their last answers, shared with those who turn times of agents into times since 1970.
 #[derive(Clone, Default)]
@@ -124,6 +128,8 @@ impl Watcher {
             asked: BTreeSet::new(),
             refused: None,
             pending: None,
+            late: None,
+            early: 0,
         };
         let hosts: Vec<Watch> = hosts.agents.iter().map(host).collect();
         let task = tokio::spawn(async move {
@@ -184,6 +190,10 @@ struct Watch {
     refused: Option<String>,
     /// What is not recorded yet, and how far off its times may be.
     pending: Option<(Option<Watched>, Nanoseconds)>,
+    /// A question that was not answered in time, and when it was asked: the agent has taken what it saw into that answer.
+    late: Option<(Nanoseconds, Asked)>,
+    /// Records that a change made come before their time.
+    early: u32,
 }
 
 impl Watch {
@@ -236,31 +246,42 @@ impl Watch {
         if self.asked.is_empty() {
             return;
         }
-        let before = clocks::since_1970();
-        // An agent that is gone or late is told of by the flows; what it saw is in its next answer.
-        let Ok(Answer::Watched(seen)) = self.agent.ask(Ask::Watched, ANSWER_WITHIN).await else { return };
+        let (before, mut asked) =
+            self.late.take().unwrap_or_else(|| (clocks::since_1970(), self.agent.send(Ask::Watched)));
+        // An agent that is gone is told of by the flows. One that is late answers yet.
+        let seen = match tokio::time::timeout(ANSWER_WITHIN, asked.answer()).await {
+            Ok(Ok(Answer::Watched(seen))) => *seen,
+            Ok(_) => return,
+            Err(_) => {
+                self.late = Some((before, asked));
+                return;
+            }
+        };
         let after = clocks::since_1970();
-        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it.
+        // Cristian's algorithm (1989): the reading belongs to the middle of the round trip, give or take half of it. One that was long on
+        // its way tells less than the one before.
         let error = after.saturating_sub(before) / 2;
         let offset = before.saturating_add(error).saturating_since(seen.until);
+        let known = self.shared.clocks.of(&self.host).filter(|known| known.error < error && error > CLOSE);
+        let Clock { offset, error } = known.unwrap_or(Clock { offset, error });
         self.shared.clocks.0.lock().insert(self.host.clone(), Clock { offset, error });
         let (pending, worst) = self.pending.get_or_insert((None, error));
         *worst = (*worst).max(error);
-        join(pending, moved(*seen, offset), self.thin);
+        join(pending, moved(bounded(seen, &self.asked), offset), self.thin);
     }
 
     /// Records what is pending if a state changed or it is long enough, or if nothing follows.
     fn record(&mut self, is_last: bool) {
-        let is_due = |seen: &Watched| {
-            is_last
-                || seen.ports.iter().any(|port| !port.states.is_empty())
-                || seen.until.saturating_sub(seen.from) >= self.part.into()
-        };
-        if !self.pending.as_ref().is_some_and(|(seen, _)| seen.as_ref().is_some_and(is_due)) {
+        let Some((Some(seen), _)) = &self.pending else { return };
+        let is_over = is_last || seen.until.saturating_sub(seen.from) >= self.part.into();
+        // A port that never comes to rest does not fill the disk.
+        let is_news = self.early < EARLY && seen.ports.iter().any(|port| !port.states.is_empty());
+        if !is_over && !is_news {
             return;
         }
+        self.early += u32::from(!is_over);
         if let Some((Some(seen), error)) = self.pending.take() {
-            self.spine.emit(Event::Watched { host: self.host.clone(), error, seen: Box::new(seen) });
+            self.spine.emit(Event::Watched { host: self.host.clone(), error, soak: self.thin, seen: Box::new(seen) });
         }
     }
 }

@@ -92,7 +92,7 @@ impl Made {
     pub fn seen(&self, host: usize, from: u64, until: u64, first: bool) -> Seen {
         let ports = (0..self.scenario.rails).map(|rail| self.port((host, rail), from, until, first)).collect();
         let seen = Watched { from: at(from), until: at(until), cpu: Nanoseconds::from_millis(3), ports };
-        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), seen }
+        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), soak: true, seen }
     }
 
     pub fn port(&self, (host, rail): (usize, u32), from: u64, until: u64, first: bool) -> PortSeen {
@@ -147,7 +147,13 @@ impl Made {
                 let inside = mine.filter_map(|(_, begin, end, failed)| {
                     let (begin, end) = ((*begin).max(from), (*end).min(until));
                     let error = Nanoseconds::from_millis(10);
-                    (begin < end).then_some(Stall { from: at(begin), until: at(end), error, failed: *failed })
+                    (begin < end).then_some(Stall {
+                        from: at(begin),
+                        until: at(end),
+                        error,
+                        loose: Nanoseconds::ZERO,
+                        failed: *failed,
+                    })
                 });
                 let stalls: Vec<Stall> = inside.collect();
                 let failed = stalls.iter().filter(|stall| stall.failed).count() as u64;
@@ -249,7 +255,12 @@ pub fn lines(made: &Made) -> String {
     let event = |event: Event| Line { at: "2026-11-21T02:30:00.000Z".into(), event };
     let end = lines.pop().unwrap();
     lines.extend(journal.watched.iter().map(|seen| {
-        event(Event::Watched { host: seen.host.clone(), error: seen.error, seen: Box::new(seen.seen.clone()) })
+        event(Event::Watched {
+            host: seen.host.clone(),
+            error: seen.error,
+            soak: seen.soak,
+            seen: Box::new(seen.seen.clone()),
+        })
     }));
     lines.extend(journal.soaked.iter().map(|part| event(Event::Soaked(Box::new(part.clone())))));
     lines.push(end);

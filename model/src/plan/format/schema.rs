@@ -83,7 +83,7 @@ fn shape(of: Shape) -> Value {
             json!({ "type": "object", "additionalProperties": { "type": "string" } })
         }
         Shape::Frequencies => {
-            let one = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? */(s|min|h)$" });
+            let one = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? */s$" });
             json!({ "type": "object", "additionalProperties": one })
         }
         Shape::Groups => json!({ "type": "object", "additionalProperties": shape(Shape::Hosts) }),

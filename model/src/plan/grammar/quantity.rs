@@ -85,21 +85,24 @@ pub fn duration(text: &str) -> Result<Nanoseconds, Wrong> {
         .map_err(|fault| Wrong::new(0..text.len(), format!("`{text}` {}", fault.words("nanoseconds")), help))
 }
 
-/// How often something may happen, in a second.
+/// How often something may happen in a second: not at all, or once at least. What is counted in a second is never a part of one.
 ///
 /// # Errors
-/// No number, or nothing to divide by that is a second, a minute or an hour.
+/// No number, nothing to divide by, another time than a second, or a part of one.
 pub fn frequency(text: &str) -> Result<f64, Wrong> {
-    let help = "write how often in which time: \"10/s\", \"5/min\", \"1/h\"";
+    let help = "write how often in a second: \"10/s\"; \"0/s\" allows no rise at all";
     let (number, unit, at) = split(text, help)?;
-    let seconds = match unit {
-        "/s" => 1.0,
-        "/min" => 60.0,
-        "/h" => 3600.0,
+    match unit {
+        "/s" => {}
         "" => return Err(Wrong::new(0..text.len(), format!("`{text}` does not say in which time"), help)),
         _ => return Err(Wrong::new(at, format!("`{unit}` is not a time to count in"), help)),
-    };
-    Ok(float(number, text, help)? / seconds)
+    }
+    match float(number, text, help)? {
+        part if part > 0.0 && part < 1.0 => {
+            Err(Wrong::new(0..text.len(), format!("`{text}` is less than one in a second"), help))
+        }
+        rate => Ok(rate),
+    }
 }
 
 /// A percentage, with or without its sign.

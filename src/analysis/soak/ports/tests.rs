@@ -37,7 +37,7 @@ fn seen(from: u64, until: u64, states: Vec<PortState>, rows: Vec<CounterRow>) ->
         failure: None,
     };
     let seen = Watched { from: ms(from), until: ms(until), cpu: Nanoseconds::ZERO, ports: vec![port] };
-    Seen { host: "gpu1".into(), error: Nanoseconds(50_000), seen }
+    Seen { host: "gpu1".into(), error: Nanoseconds(50_000), soak: true, seen }
 }
 
 fn journal(watched: Vec<Seen>) -> Journal {

@@ -128,6 +128,8 @@ pub enum OfSoak {
     },
     /// No port counts what a limit is about, as far as the records tell.
     SoakNotCounted {
+        /// Ports that count it, and have not come to its largest value.
+        counted_by: usize,
         /// Ports that were watched.
         ports: usize,
     },
@@ -333,7 +335,12 @@ impl fmt::Display for OfSoak {
                 }
                 write!(f, "; {counted_by} of {} count it", count(*ports, "watched port"))
             }
-            Self::SoakNotCounted { ports } => write!(f, "no port counts it ({} watched)", count(*ports, "port")),
+            Self::SoakNotCounted { counted_by: 0, ports } => {
+                write!(f, "no port counts it ({} watched)", count(*ports, "port"))
+            }
+            Self::SoakNotCounted { counted_by, ports } => {
+                write!(f, "only {counted_by} of {} count it", count(*ports, "watched port"))
+            }
             Self::SoakWrongBytes { flows, first, wrong } => {
                 write!(f, "{} of {} wrong", were(windows(wrong.0), "byte"), and_more(first, *flows))
             }
