@@ -73,7 +73,9 @@ fn table(all: &[VictimOfIncast]) -> Table {
             told(victim.alone_gbps),
             told(victim.beside_gbps),
             told(victim.loss_percent),
-            victim.interval_percent.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high))),
+            victim
+                .interval_percent
+                .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high))),
             rose(&victim.counted.pauses),
             rose(&victim.counted.cnp),
         ]
