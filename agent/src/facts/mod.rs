@@ -34,7 +34,7 @@ pub(crate) mod rdma;
 pub(crate) mod surroundings;
 mod vpd;
 
-use std::{collections::BTreeMap, io};
+use std::{collections::BTreeMap, io, sync::mpsc::channel, thread, time::Duration};
 
 use railgauge_wire::{
     facts::{DeviceFile, GPUS, Gpu, HostFacts},
@@ -88,16 +88,42 @@ impl Live {
     }
 }
 
+/// How long reading the labels of parts may take. Cards and modules answer over slow buses, and a sick one may never: no measurement
+/// needs them.
+const LABELS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Adds what the makers wrote on the parts of the host, as far as it can be read in time. It is not among what `collect` reads: kits read
+/// the same files again, and these they must not have.
+fn labels(facts: &mut HostFacts) {
+    let (answer, read) = channel();
+    let known = facts.clone();
+    let work = move || {
+        let tree = Tree::host();
+        let parts = parts::of(&tree, &known);
+        // Nobody waits any more where it took too long.
+        let _ = answer.send((parts, tree.unreadable()));
+    };
+    let answered = thread::Builder::new().name("labels".into()).spawn(work).ok();
+    match answered.and_then(|_| read.recv_timeout(LABELS_WITHIN).ok()) {
+        Some((parts, unreadable)) => {
+            facts.parts = parts;
+            facts.unreadable.extend(unreadable);
+        }
+        None => {
+            let tree = Tree::host();
+            tree.note("serial numbers of parts", &format!("not read within {} s", LABELS_WITHIN.as_secs()));
+            facts.unreadable.extend(tree.unreadable());
+        }
+    }
+}
+
 /// What this host is, and how idle it was since the process began. Takes until a fifth of a second has passed since then.
 pub(crate) fn here() -> HostFacts {
     let (tree, root) = (Tree::host(), Tree::host());
     let look = idle::first(&root);
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
-    // Not among what `collect` reads: kits read the same files again, and these they must not have.
-    let labels = Tree::host();
-    facts.parts = parts::of(&labels, &facts);
-    facts.unreadable.extend(labels.unreadable());
+    labels(&mut facts);
     facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
     facts.overrides = overrides();
     // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.

@@ -74,6 +74,9 @@ pub(super) fn judge<'r>(
                     Ok(one) => judged.push(one),
                     Err(why) => unlimited.push(why),
                 }
+                if lacks_repeats(result, row) {
+                    doubtful.push(*one);
+                }
             }
             State::Impossible | State::Contaminated | State::Unverified => doubtful.push(*one),
             state => {
@@ -81,7 +84,7 @@ pub(super) fn judge<'r>(
                     Ok(one) => judged.push(one),
                     Err(why) => unlimited.push(why),
                 }
-                if state == State::Short {
+                if state == State::Short || lacks_repeats(result, row) {
                     doubtful.push(*one);
                 }
             }
@@ -230,6 +233,12 @@ fn held_against<'r>(
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
     Ok(Judged { result, row, limit, quality, violates })
+}
+
+/// Whether a loss is of fewer repeats than were planned: the flow has no number in some, alone or beside the incast.
+fn lacks_repeats(result: &CaseResult<'_>, row: &Row) -> bool {
+    let measured = || Loss::of(result, 1).map_or(0, |loss| loss.repeats);
+    row.metric == Metric::VictimLoss && measured() < result.repeats as usize
 }
 
 /// `bandwidth at least 90 Gb/s`.

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 /// What stands where a serial number should be and is none: what makers leave in firmware that nobody filled in, in lower case.
 const PLACEHOLDERS: &[&str] = &[
+    "012345678",
     "0123456789",
+    "01234567890123456789ab",
     "123456789",
     "1234567890",
     "0123456789abcdef",
@@ -44,6 +46,8 @@ const PLACEHOLDERS: &[&str] = &[
     "to be filled by o.e.m",
     "to be filled by o.e.m.",
     "to be filled by oem",
+    "type2 - board serial number",
+    "undefined",
     "unknown",
     "unspecified",
 ];
