@@ -18,6 +18,8 @@ pub mod frame;
 pub mod history;
 pub mod journal;
 pub mod localise;
+#[cfg(test)]
+mod made;
 pub mod nics;
 pub mod outliers;
 pub(crate) mod overrides;

@@ -27,7 +27,7 @@ use railgauge_model::{
     border::text::path_text,
     files,
     plan::Plan,
-    schedule::{CaseIndex, Inventory, ScheduleError, schedule},
+    schedule::{Inventory, ScheduleError, schedule},
 };
 use railgauge_model::{
     directory::Directory,
@@ -200,12 +200,7 @@ fn plan_cases(plan: &Plan, facts: &BTreeMap<String, HostFacts>, spine: &Spine) -
     for note in &schedule.notes {
         spine.emit(Event::Note { host: String::new(), text: note.text.clone() });
     }
-    let case = |place: CaseIndex| {
-        let (round, flow, cell) = schedule.resolve(place)?;
-        let test = plan.tests.get(round.test)?.name.clone();
-        Some(Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
-    };
-    let cases: Vec<Case> = schedule.cases().filter_map(case).collect();
+    let cases = Case::planned(plan, &schedule);
     let routes = fabric::routes(&inventory, &cases);
     if !routes.is_empty() {
         spine.emit(Event::Routes { routes });

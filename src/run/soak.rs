@@ -40,11 +40,8 @@ pub(super) fn work(tests: &Work) -> Option<Work> {
     let test = plan.tests.iter_mut().find(|test| test.name == soak.test)?;
     test.window = Window::Duration(soak.window.into());
     test.repeats = 1;
-    let most = |case: &&Case| (case.cell.size, case.cell.qps);
-    let of_test = || tests.cases.iter().filter(|case| case.test == soak.test);
-    let (size, qps) = of_test().max_by_key(most).map(|case| most(&case))?;
-    let cases = of_test().filter(|case| (case.cell.size, case.cell.qps) == (size, qps) && case.cell.only.is_none());
-    Some(Work { cases: cases.cloned().collect(), plan: Arc::new(plan), done: HashSet::new() })
+    let cases: Vec<Case> = Case::of_soak(&tests.cases, &soak.test).into_iter().cloned().collect();
+    (!cases.is_empty()).then(|| Work { cases, plan: Arc::new(plan), done: HashSet::new() })
 }
 
 /// The watch of the tests' ports, where the plan wants one: every reading is kept.

@@ -98,13 +98,7 @@ fn run_with(cluster: &mut Cluster, groups: &str, keys: &str) -> Journal {
 /// The run of a plan.
 fn run_plan(cluster: &mut Cluster, text: &str) -> Journal {
     let plan = parse("p.toml", text, Path::new("")).unwrap().0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let case = |place| {
-        let (round, flow, cell) = schedule.resolve(place).unwrap();
-        let test = plan.tests[round.test].name.clone();
-        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-    };
-    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     let mut journal = Journal {
         run_id: "run".into(),
         time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),

@@ -127,13 +127,7 @@ fn run(repeats: u32) -> Journal {
          [[test.expect]]\nmetric = \"busbw\"\npercent_of_ceiling = 60\nsizes = \"256MiB\"\n"
     );
     let plan = parse("p.toml", &text, Path::new("")).unwrap().0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let case = |place| {
-        let (round, flow, cell) = schedule.resolve(place).unwrap();
-        let test = plan.tests[round.test].name.clone();
-        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-    };
-    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     let mut dice = Dice(11);
     let mut tries = Vec::new();
     for repeat in 0..repeats {

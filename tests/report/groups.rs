@@ -24,13 +24,7 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
          metric = \"bandwidth\"\ntransport = \"nccl\"\nranks_per_host = 2\nsizes = \"64MiB\"\n{keys}"
     );
     let plan = parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let case = |place| {
-        let (round, flow, cell) = schedule.resolve(place).unwrap();
-        let test = plan.tests[round.test].name.clone();
-        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-    };
-    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     let link = Arc::new(support::group::link());
     let tries = cases.iter().map(|case| {
         let mut sample = support::group::sample(case, 300_000);

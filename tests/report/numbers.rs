@@ -239,13 +239,7 @@ fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String 
     let text =
         format!("name = \"p\"\nlaunch = {{ via = \"ssh\" }}\nhosts = {{ names = [\"a[1-4]\"] }}\n[[test]]\n{tests}\n");
     let plan = plan::parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let case = |place| {
-        let (round, flow, cell) = schedule.resolve(place).unwrap();
-        let test = plan.tests[round.test].name.clone();
-        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-    };
-    let cases: Vec<Case> = schedule.cases().map(case).collect();
+    let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     let at = "2026-11-21T02:00:00.000Z".to_owned();
     let hosts = support::group::hosts(&plan).into_iter();
     let up = hosts.map(|(host, up)| Event::HostUp {

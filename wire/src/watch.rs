@@ -125,6 +125,31 @@ impl CounterRow {
     pub fn is_of_statistics(&self) -> bool {
         self.gauges.contains_key(STATISTICS)
     }
+
+    /// This row and the next one of the same kind as one: the sums of their rises, the largest rise per second of either, the later
+    /// gauges.
+    #[must_use]
+    pub fn joined(mut self, next: Self) -> Self {
+        let own = self.own_peaks().into_iter().chain(next.own_peaks());
+        for (name, peak) in own.chain(next.peaks) {
+            let known = self.peaks.entry(name).or_insert(peak);
+            *known = known.max(peak);
+        }
+        for (name, rise) in next.counted {
+            let sum = self.counted.entry(name).or_default();
+            *sum = sum.saturating_add(rise);
+        }
+        self.gauges.extend(next.gauges);
+        self.until = next.until;
+        self
+    }
+
+    /// Rises per second of what has no peak yet. A reading that came early makes no rise faster than it is in a second.
+    fn own_peaks(&self) -> BTreeMap<String, f64> {
+        let seconds = self.until.saturating_sub(self.from).seconds().max(1.0);
+        let rose = self.counted.iter().filter(|(name, rise)| **rise > 0 && !self.peaks.contains_key(*name));
+        rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect()
+    }
 }
 
 /// Whether a counter is a driver's statistic of a single queue or channel, as `ethtool/rx12_packets`: there are hundreds, and their

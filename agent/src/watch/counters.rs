@@ -108,31 +108,6 @@ fn is_largest(name: &str, value: u64) -> bool {
     WIDTHS.iter().any(|(known, bits)| *known == plain && value >= (1 << bits) - 1)
 }
 
-/// One row of two that follow each other.
-pub(super) fn joined(first: CounterRow, second: CounterRow) -> CounterRow {
-    let mut peaks = BTreeMap::new();
-    for row in [&first, &second] {
-        // A reading that came early makes no rise faster than it is in a second.
-        let seconds = (row.until.saturating_sub(row.from)).seconds().max(1.0);
-        // A row that was joined already has its own.
-        let own = row.counted.iter().map(|(name, rise)| (name, *rise as f64 / seconds));
-        let largest =
-            own.filter(|(name, _)| !row.peaks.contains_key(*name)).chain(row.peaks.iter().map(|(n, p)| (n, *p)));
-        for (name, peak) in largest.filter(|(_, peak)| peak.is_finite()) {
-            let known = peaks.entry(name.clone()).or_insert(peak);
-            *known = known.max(peak);
-        }
-    }
-    let mut counted = first.counted;
-    for (name, rise) in second.counted {
-        let sum = counted.entry(name).or_insert(0);
-        *sum = sum.saturating_add(rise);
-    }
-    let mut gauges = first.gauges;
-    gauges.extend(second.gauges);
-    CounterRow { from: first.from, until: second.until, counted, peaks, gauges }
-}
-
 /// Bytes that a row takes in an answer, about: names, numbers and what stands around them.
 pub(super) fn size(row: &CounterRow) -> usize {
     const AROUND: usize = 24;

@@ -11,7 +11,7 @@ use railgauge_wire::{
     watch::{CounterRow, PortSeen, PortState, Watched, WatchedPort},
 };
 
-use super::counters::{joined, size};
+use super::counters::size;
 
 /// Bytes that the rows of all ports take in an answer, about: half of what the controller takes of text.
 const ROOM: usize = 512 << 10;
@@ -164,7 +164,7 @@ impl Port {
         let mut older = std::mem::take(rows).into_iter();
         while let Some(row) = older.next() {
             rows.push(match older.next() {
-                Some(next) => joined(row, next),
+                Some(next) => row.joined(next),
                 None => row,
             });
         }

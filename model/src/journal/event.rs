@@ -12,15 +12,16 @@ use railgauge_wire::{
     measure::{Latency, Measurement},
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Transport},
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsI64},
+    unit::{GigabitsPerSecond, Nanoseconds, NanosecondsI64},
     watch::Watched,
 };
 use serde::{Deserialize, Serialize};
 
+pub use super::soak::{Soaked, SoakedFlow, Stall};
 use crate::{
     journal::stages::Stages,
     plan::Plan,
-    schedule::{Cell, Flow, Port},
+    schedule::{CaseIndex, Cell, Flow, Port, Schedule},
     topology::fabric::Hop,
 };
 
@@ -185,6 +186,26 @@ pub struct Case {
     pub cell: Cell,
 }
 
+impl Case {
+    /// Every case of a schedule, in its order. The schedule is that of the plan.
+    pub fn planned(plan: &Plan, schedule: &Schedule) -> Vec<Self> {
+        let case = |place: CaseIndex| {
+            let (round, flow, cell) = schedule.resolve(place)?;
+            let test = plan.tests.get(round.test)?.name.clone();
+            Some(Self { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
+        };
+        schedule.cases().filter_map(case).collect()
+    }
+
+    /// Those of these cases whose flows carry the traffic of a soak by this test: at its largest size and most queue pairs.
+    pub fn of_soak<'c>(cases: &'c [Self], test: &str) -> Vec<&'c Self> {
+        let of_test = || cases.iter().filter(|case| case.test == test);
+        let cell = |case: &Self| (case.cell.size, case.cell.qps);
+        let most = of_test().map(cell).max();
+        of_test().filter(|case| Some(cell(case)) == most).collect()
+    }
+}
+
 /// The way of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRoute {
@@ -212,90 +233,6 @@ pub struct Outcome {
     pub link: Option<LinkRecord>,
     /// The measurement, or why there is none. A host's name stands in the failure's cause.
     pub result: Result<Sample, Failure>,
-}
-
-/// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap; the first one has
-/// no length, and tells when the soak began.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Soaked {
-    /// Begin, in nanoseconds since 1970 by the controller's clock.
-    pub from: Nanoseconds,
-    /// End.
-    pub until: Nanoseconds,
-    /// The flows that had traffic in it.
-    pub flows: Vec<SoakedFlow>,
-}
-
-/// What came of one flow in a part of the soak. Its traffic is measured in windows that follow each other.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct SoakedFlow {
-    /// Number of the planned case that has its ends, size and queue pairs.
-    pub case: u64,
-    /// Device of the initiator, as last opened; `None` where it never was in this part.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from_device: Option<String>,
-    /// Device of the responder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_device: Option<String>,
-    /// Windows that were measured.
-    pub windows: u64,
-    /// Time in them.
-    pub measured: Nanoseconds,
-    /// Payload in them.
-    pub bytes: Bytes,
-    /// Rate of the slowest window; `None` where none was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slowest: Option<GigabitsPerSecond>,
-    /// Rate of the median window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub median: Option<GigabitsPerSecond>,
-    /// Rate of the fastest window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fastest: Option<GigabitsPerSecond>,
-    /// Bytes verified, and how many were wrong.
-    pub checked: Checked,
-    /// Times in which nothing of it arrived, in the order of time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stalls: Vec<Stall>,
-    /// Windows that failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub failed: u64,
-    /// Of these the ones that failed because wrong bytes arrived.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub corrupted: u64,
-    /// The first failure of the part; one of wrong bytes before any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Failure>,
-    /// Windows whose value must not be trusted although it was measured.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub doubted: u64,
-    /// Why the first of them must not be.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<String>,
-}
-
-/// A time in which nothing of a flow arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Stall {
-    /// Begin, in nanoseconds since 1970 by the controller's clock.
-    pub from: Nanoseconds,
-    /// End.
-    pub until: Nanoseconds,
-    /// How far off either may be.
-    pub error: Nanoseconds,
-    /// How far the whole of it may lie from there beside that: its length is known better than its place.
-    #[serde(default, skip_serializing_if = "is_none")]
-    pub loose: Nanoseconds,
-    /// Whether a window failed in it, or could not begin; else the flow went on by itself.
-    pub failed: bool,
-}
-
-fn is_none(time: &Nanoseconds) -> bool {
-    time.is_zero()
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// Properties of a link, as opened.

@@ -1,26 +1,7 @@
 //! Journals of permutations among eight hosts with 1 and 16 streams, worked by hand.
 
-use std::{path::Path, sync::Arc};
-
-use railgauge_model::{
-    journal::event::{Case, LinkRecord, Sample},
-    plan,
-    schedule::{Inventory, schedule},
-};
-use railgauge_wire::{
-    facts::HostFacts,
-    measure::Measurement,
-    terms::{Carrier, GpuPath, LinkLayer},
-    unit::Nanoseconds,
-};
-
 use super::*;
-use crate::analysis::{
-    journal::{HostUp, Journal, JournalEnd, Try},
-    results::results,
-    rows::rows,
-    verdict::verdicts,
-};
+use crate::analysis::{journal::Journal, made, results::results, rows::rows, verdict::verdicts};
 
 /// What the flow out of a host moves with one stream and with sixteen, in parts of 80 Gb/s.
 type Shares = [(f64, f64); 8];
@@ -35,69 +16,10 @@ fn journal(pattern: &str, shares: &Shares) -> Journal {
         "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-7]\"] }}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n\
          transport = \"tcp\"\nsizes = [\"64KiB\"]\nverify = false\nwarm_up = \"0s\"\nqps = [1, 16]\n{pattern}\n"
     );
-    let plan = plan::parse("t.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let cases: Vec<Case> = schedule
-        .cases()
-        .map(|place| {
-            let (round, flow, cell) = schedule.resolve(place).unwrap();
-            let test = plan.tests[0].name.clone();
-            Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-        })
-        .collect();
-    let tries = cases.iter().map(|case| {
+    made::journal(&text, 8, |case| {
         let (few, many) = shares[case.flow.from.host[1..].parse::<usize>().unwrap()];
-        let share = if case.cell.qps == 1 { few } else { many };
-        Try {
-            case: case.id,
-            repeat: 0,
-            started_at: "2026-11-21T02:00:00.000Z".into(),
-            link: Some(Arc::new(link())),
-            result: Ok(sample(share)),
-        }
-    });
-    let up = |host: usize| {
-        let facts = HostFacts { hostname: format!("h{host}"), ..HostFacts::default() };
-        (format!("h{host}"), HostUp { facts, clock: None, wall: None })
-    };
-    Journal {
-        tries: tries.collect(),
-        hosts: (0..8).map(up).collect(),
-        cases,
-        end: JournalEnd::Finished,
-        ..Journal::of(plan)
-    }
-}
-
-fn link() -> LinkRecord {
-    LinkRecord {
-        transport: Carrier::Tcp,
-        link_layer: LinkLayer::Ethernet,
-        gpu_path: GpuPath::None,
-        software: false,
-        from_device: "eth0".into(),
-        to_device: "eth0".into(),
-        rate_gbps: None,
-        mtu: 1500,
-        write_order: None,
-        settings: Default::default(),
-    }
-}
-
-/// Two seconds in twenty slices.
-fn sample(share: f64) -> Sample {
-    let slice = Bytes((1e9 * share) as u64);
-    let bytes = Bytes(slice.0 * 20);
-    let end = Measurement {
-        started: Nanoseconds(7_000_000_000),
-        elapsed: Nanoseconds::from_secs(2),
-        operations: bytes.0 / 65536,
-        bytes,
-        moved: Some(bytes),
-        slices: vec![slice; 20],
-        ..Measurement::default()
-    };
-    Sample { initiator: end.clone(), responder: Some(end), ..Sample::default() }
+        made::sample(Bytes((1e9 * if case.cell.qps == 1 { few } else { many }) as u64))
+    })
 }
 
 /// What is said of a ring of neighbours whose flows run side by side.

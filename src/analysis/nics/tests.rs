@@ -1,26 +1,9 @@
 //! Two tests of two hosts with four rails, worked by hand.
 
-use std::{path::Path, sync::Arc};
-
-use railgauge_model::{
-    journal::event::{Case, LinkRecord, Sample},
-    plan,
-    schedule::{Inventory, schedule},
-};
-use railgauge_wire::{
-    facts::HostFacts,
-    measure::Measurement,
-    terms::{Carrier, GpuPath, LinkLayer},
-    unit::Nanoseconds,
-};
+use railgauge_wire::unit::Bytes;
 
 use super::*;
-use crate::analysis::{
-    journal::{HostUp, Journal, JournalEnd, Try},
-    results::results,
-    rows::rows,
-    verdict::verdicts,
-};
+use crate::analysis::{journal::Journal, made, results::results, rows::rows, verdict::verdicts};
 
 /// A run in which single rails move 10 Gb/s and together this share of it; `more` keys are of the second test.
 fn journal(share: f64, more: &str) -> Journal {
@@ -30,63 +13,11 @@ fn journal(share: f64, more: &str) -> Journal {
         "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"], tcp = [\"a\", \"b\", \"c\", \"d\"] }}\n\
          {test}name = \"all\"\n{test}name = \"each\"\nrails = \"each\"\n{more}\n"
     );
-    let plan = plan::parse("t.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let cases: Vec<Case> = schedule
-        .cases()
-        .map(|place| {
-            let (round, flow, cell) = schedule.resolve(place).unwrap();
-            let test = plan.tests[round.test].name.clone();
-            Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-        })
-        .collect();
-    assert_eq!(cases.len(), 16);
-    let tries = cases.iter().map(|case| Try {
-        case: case.id,
-        repeat: 0,
-        started_at: "2026-11-21T02:00:00.000Z".into(),
-        link: Some(Arc::new(link())),
-        result: Ok(sample(if case.test == "all" { share } else { 1.0 })),
+    let journal = made::journal(&text, 4, |case| {
+        made::sample(Bytes((125e6 * if case.test == "all" { share } else { 1.0 }) as u64))
     });
-    let up = |host: usize| {
-        let facts = HostFacts { hostname: format!("h{host}"), ..HostFacts::default() };
-        (format!("h{host}"), HostUp { facts, clock: None, wall: None })
-    };
-    Journal {
-        tries: tries.collect(),
-        hosts: (0..4).map(up).collect(),
-        cases,
-        end: JournalEnd::Finished,
-        ..Journal::of(plan)
-    }
-}
-
-fn link() -> LinkRecord {
-    LinkRecord {
-        transport: Carrier::Tcp,
-        link_layer: LinkLayer::Ethernet,
-        gpu_path: GpuPath::None,
-        software: false,
-        from_device: "eth0".into(),
-        to_device: "eth0".into(),
-        rate_gbps: None,
-        mtu: 1500,
-        write_order: None,
-        settings: Default::default(),
-    }
-}
-
-fn sample(share: f64) -> Sample {
-    let bytes = Bytes((2.5e9 * share) as u64);
-    let end = Measurement {
-        started: Nanoseconds(7_000_000_000),
-        elapsed: Nanoseconds::from_secs(2),
-        operations: bytes.0 / 65536,
-        bytes,
-        moved: Some(bytes),
-        ..Measurement::default()
-    };
-    Sample { initiator: end.clone(), responder: Some(end), ..Sample::default() }
+    assert_eq!(journal.cases.len(), 16);
+    journal
 }
 
 fn found(journal: &Journal) -> Vec<AllNics> {

@@ -46,11 +46,6 @@ pub struct FlowRate {
     /// The first failure that no outage explains, else the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Windows whose value must not be trusted.
-    pub doubted: u64,
-    /// Why the first of them must not be.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub doubts: Vec<String>,
     /// Bytes that were verified.
     pub verified: Bytes,
     /// Bytes that were wrong.
@@ -87,10 +82,6 @@ pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) ->
             sum.fastest_gbps = extreme(sum.fastest_gbps, flow.fastest, f64::max);
             if let Some(GigabitsPerSecond(rate)) = flow.median.filter(|rate| rate.0.is_finite()) {
                 medians.entry(flow.case).or_default().push(rate);
-            }
-            sum.doubted = sum.doubted.saturating_add(flow.doubted);
-            if sum.doubts.is_empty() {
-                sum.doubts.clone_from(&flow.doubts);
             }
             if flow.failed > 0 {
                 let unexplained = unexplained(traffic, flow, time, stalls, index);

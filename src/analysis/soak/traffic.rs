@@ -103,11 +103,9 @@ pub(super) fn test<'j>(journal: &'j Journal, soak: &Soak) -> Option<&'j Test> {
     journal.plan.tests.iter().find(|test| test.name == soak.test)
 }
 
-/// The cases of the test at its largest size and most queue pairs.
+/// Numbers of the cases that were to carry the traffic.
 fn planned(journal: &Journal, soak: &Soak) -> BTreeSet<u64> {
-    let of_test = || journal.cases.iter().filter(|case| case.test == soak.test);
-    let most = of_test().map(|case| (case.cell.size, case.cell.qps)).max();
-    of_test().filter(|case| Some((case.cell.size, case.cell.qps)) == most).map(|case| case.id).collect()
+    Case::of_soak(&journal.cases, &soak.test).into_iter().map(|case| case.id).collect()
 }
 
 /// The devices of flows: as last opened in the soak, else as they were in the test.

@@ -52,15 +52,7 @@ fn plan_text(pattern: &str) -> String {
 fn journal(pattern: &str, flows: &[Option<Made>]) -> Journal {
     let text = plan_text(pattern);
     let plan = plan::parse("t.toml", &text, Path::new("")).unwrap().0;
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let cases: Vec<Case> = schedule
-        .cases()
-        .map(|place| {
-            let (round, flow, cell) = schedule.resolve(place).unwrap();
-            let test = plan.tests[0].name.clone();
-            Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-        })
-        .collect();
+    let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     assert_eq!(cases.len(), flows.len());
     let tries = cases.iter().zip(flows).filter_map(|(case, made)| {
         let link = Some(Arc::new(link()));

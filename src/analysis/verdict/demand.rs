@@ -134,20 +134,10 @@ pub(super) fn judge<'r>(
         reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }
     Verdict {
-        kind: Kind::Expectation,
-        waived: false,
-        key: None,
-        holdings: Vec::new(),
-        not_checked: Vec::new(),
-        parts: Vec::new(),
-        test: test.name.clone(),
-        demand: demand(wanted),
         scope: Scope::of(wanted).to_string(),
         line: Some(wanted.line),
         metric: Some(wanted.metric),
         unit: Some(wanted.metric.unit().to_owned()),
-        status,
-        reason,
         worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
         offenders: offenders(&wrong, &judged),
         tally: Tally {
@@ -157,6 +147,7 @@ pub(super) fn judge<'r>(
             doubtful: doubtful.len(),
             missing: missing.len(),
         },
+        ..Verdict::new(Kind::Expectation, &test.name, demand(wanted), status, reason)
     }
 }
 

@@ -52,22 +52,8 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
     Verdict {
-        kind: Kind::EveryCase,
-        waived: false,
-        key: None,
-        holdings: Vec::new(),
         not_checked: not_checked(results.iter().copied()),
-        parts: Vec::new(),
-        test: test.name.clone(),
-        demand: demand.to_owned(),
         scope: count(of, "case"),
-        line: None,
-        metric: None,
-        unit: None,
-        status,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
         tally: Tally {
             in_scope: of + corrupt.len(),
             judged: with(State::Measured).count(),
@@ -75,6 +61,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
             doubtful: measured.filter(|r| !matches!(r.state, State::Measured | State::Wrong)).count(),
             missing,
         },
+        ..Verdict::new(Kind::EveryCase, &test.name, demand, status, reason)
     }
 }
 

@@ -120,22 +120,8 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
 
 fn verdict(test: &Test, demand: String, status: Status, reason: Reason, tally: Tally) -> Verdict {
     Verdict {
-        kind: Kind::Links,
-        test: test.name.clone(),
-        key: None,
-        demand,
         scope: "each direction of each link".to_owned(),
-        line: None,
-        metric: None,
-        unit: None,
-        status,
-        waived: false,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
-        holdings: Vec::new(),
-        parts: Vec::new(),
-        not_checked: Vec::new(),
         tally,
+        ..Verdict::new(Kind::Links, &test.name, demand, status, reason)
     }
 }

@@ -169,6 +169,31 @@ pub struct Verdict {
     pub not_checked: Vec<NotChecked>,
 }
 
+impl Verdict {
+    /// A verdict with an answer and its reason, of nothing that was in scope yet. The demand is in words.
+    fn new(kind: Kind, test: &str, demand: impl Into<String>, status: Status, reason: Reason) -> Self {
+        Self {
+            kind,
+            test: test.to_owned(),
+            key: None,
+            demand: demand.into(),
+            scope: String::new(),
+            line: None,
+            metric: None,
+            unit: None,
+            status,
+            waived: false,
+            reason,
+            worst: None,
+            offenders: Vec::new(),
+            holdings: Vec::new(),
+            parts: Vec::new(),
+            tally: Tally::default(),
+            not_checked: Vec::new(),
+        }
+    }
+}
+
 /// Cases by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cases {

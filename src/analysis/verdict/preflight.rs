@@ -56,22 +56,11 @@ fn verdict(demand: Demand) -> Verdict {
         missing: unread,
     };
     Verdict {
-        kind: Kind::Preflight,
-        test: NAME.to_owned(),
         key: Some(demand.key.clone()),
-        demand: format!("{} is {}", demand.key, demand.wanted),
         scope: count(hosts, "host"),
-        line: None,
-        metric: None,
-        unit: None,
-        status,
         waived: demand.waived,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
         holdings: demand.holdings.into_iter().filter(|one| one.state != Held::Met).collect(),
-        parts: Vec::new(),
         tally,
-        not_checked: Vec::new(),
+        ..Verdict::new(Kind::Preflight, NAME, format!("{} is {}", demand.key, demand.wanted), status, reason)
     }
 }

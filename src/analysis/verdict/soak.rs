@@ -255,7 +255,6 @@ fn bytes(found: &Soaking) -> Verdict {
     let with = |of: fn(&FlowRate) -> bool| flows.iter().filter(|flow| of(flow)).collect::<Vec<_>>();
     let wrong = with(|flow| flow.wrong > Bytes::ZERO);
     let failed = with(|flow| flow.failed_unexplained > 0);
-    let doubted = with(|flow| flow.doubted > 0);
     let unverified = with(|flow| flow.windows > 0 && flow.verified.is_zero());
     let mut reason = Reason::default();
     if let Some(first) = wrong.first() {
@@ -280,10 +279,6 @@ fn bytes(found: &Soaking) -> Verdict {
     if in_outages > 0 {
         reason.push(OfSoak::SoakFailedInOutages { windows: in_outages });
     }
-    if let Some(first) = doubted.first() {
-        let (flows, why) = (doubted.len(), first.doubts.clone());
-        reason.push(OfSoak::SoakDoubted { windows: sum(|flow| flow.doubted), flows, why });
-    }
     let missing = if found.verify { unverified.len() } else { 0 };
     let status = if !wrong.is_empty() || !failed.is_empty() {
         Status::Fail
@@ -300,22 +295,9 @@ fn bytes(found: &Soaking) -> Verdict {
 
 fn verdict(key: &str, demand: String, scope: &str, status: Status, reason: Reason, tally: Tally) -> Verdict {
     Verdict {
-        kind: Kind::Soak,
-        test: NAME.to_owned(),
         key: Some(key.to_owned()),
-        demand,
         scope: scope.to_owned(),
-        line: None,
-        metric: None,
-        unit: None,
-        status,
-        waived: false,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
-        holdings: Vec::new(),
-        not_checked: Vec::new(),
-        parts: Vec::new(),
         tally,
+        ..Verdict::new(Kind::Soak, NAME, demand, status, reason)
     }
 }

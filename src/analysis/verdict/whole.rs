@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Kind, Status, Tally, Verdict,
+    Kind, Status, Verdict,
     reason::{OfRun, Reason},
 };
 use crate::analysis::{
@@ -107,23 +107,5 @@ fn damage(journal: &Journal) -> Option<OfRun> {
 }
 
 fn verdict(kind: Kind, demand: &str, reason: Reason) -> Verdict {
-    Verdict {
-        kind,
-        test: NAME.to_owned(),
-        key: None,
-        demand: demand.to_owned(),
-        scope: String::new(),
-        line: None,
-        metric: None,
-        unit: None,
-        status: Status::Inconclusive,
-        waived: false,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
-        holdings: Vec::new(),
-        not_checked: Vec::new(),
-        parts: Vec::new(),
-        tally: Tally::default(),
-    }
+    Verdict::new(kind, NAME, demand, Status::Inconclusive, reason)
 }

@@ -160,53 +160,59 @@ impl Account {
         part.bytes = part.bytes.saturating_add(slower.bytes);
         self.rates.push(rate(slower));
         part.checked += sample.checked;
-        if !sample.contaminated.is_empty() {
-            part.doubted += 1;
-            if part.doubts.is_empty() {
-                part.doubts.clone_from(&sample.contaminated);
-            }
-        }
         let begin = clocks.of(&flow.from.host).and_then(|clock| clock.convert(sample.initiator.started));
         let (begin, error) = begin.unwrap_or((began, SHORTEST));
         if let Some((since, of_since)) = self.silent.take() {
             let (until, error) = (begin.max(since), error.max(of_since));
             part.stalls.push(Stall { from: since, until, error, failed: true, ..Stall::default() });
         }
-        // The end at which bytes arrive sees silences that buffers hide from the other.
-        let (arrives, host) = match &sample.responder {
-            Some(responder) if !responder.slices.is_empty() => (responder, &flow.to.host),
-            _ => (&sample.initiator, &flow.from.host),
-        };
-        for (from, until) in stalls::within(arrives) {
-            let clock = clocks.of(host);
-            let known = clock.and_then(|clock| clock.convert(from).zip(clock.convert(until)));
-            part.stalls.push(match known {
-                Some(((from, error), (until, _))) => {
-                    Stall { from, until, error: error.saturating_add(SLICE), ..Stall::default() }
-                }
-                // Until the host's clock is known its length is, and its place in the round.
-                None => {
-                    let from = began.saturating_add(from.saturating_sub(arrives.started));
-                    let until = began.saturating_add(until.saturating_sub(arrives.started));
-                    Stall { from, until, error: SLICE, loose: arrives.elapsed, failed: false }
-                }
-            });
-        }
-        // Before the window ends agree and warm up, and bytes are moved and compared before and after it: a pause of the flow makes that
-        // longer.
-        if let Some(spent) = sample.spent {
-            let before = spent.warm_up.saturating_sub(warm_up);
-            let aside = spent.verify.saturating_add(spent.waiting).saturating_add(before);
-            let least = self.least_aside.map_or(aside, |least| least.min(aside));
-            self.least_aside = Some(least);
-            if aside >= LONGEST_ASIDE.saturating_add(least * 3) {
-                let (length, loose) = (aside.saturating_sub(least), slower.elapsed.saturating_add(aside));
-                let (from, until) = (began, began.saturating_add(length));
-                part.stalls.push(Stall { from, until, error: SHORTEST, loose, failed: false });
+        self.part.stalls.extend(silences(flow, sample, began, clocks));
+        let aside = self.aside(sample, (began, warm_up), slower.elapsed);
+        self.part.stalls.extend(aside);
+        self.part.stalls.sort_by_key(|stall| stall.from);
+    }
+
+    /// A pause around the window. Before it the ends agree and warm up, and bytes are moved and compared before and after it: a pause of
+    /// the flow makes that longer.
+    fn aside(
+        &mut self,
+        sample: &Sample,
+        (began, warm_up): (Nanoseconds, Nanoseconds),
+        window: Nanoseconds,
+    ) -> Option<Stall> {
+        let spent = sample.spent?;
+        let before = spent.warm_up.saturating_sub(warm_up);
+        let aside = spent.verify.saturating_add(spent.waiting).saturating_add(before);
+        let least = self.least_aside.map_or(aside, |least| least.min(aside));
+        self.least_aside = Some(least);
+        let (until, loose) = (began.saturating_add(aside.saturating_sub(least)), window.saturating_add(aside));
+        let is_pause = aside >= LONGEST_ASIDE.saturating_add(least * 3);
+        is_pause.then_some(Stall { from: began, until, error: SHORTEST, loose, failed: false })
+    }
+}
+
+/// The stalls inside of a window.
+fn silences(flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) -> Vec<Stall> {
+    // The end at which bytes arrive sees silences that buffers hide from the other.
+    let (arrives, host) = match &sample.responder {
+        Some(responder) if !responder.slices.is_empty() => (responder, &flow.to.host),
+        _ => (&sample.initiator, &flow.from.host),
+    };
+    let clock = clocks.of(host);
+    let stall = |(from, until): (Nanoseconds, Nanoseconds)| {
+        match clock.and_then(|clock| clock.convert(from).zip(clock.convert(until))) {
+            Some(((from, error), (until, _))) => {
+                Stall { from, until, error: error.saturating_add(SLICE), ..Stall::default() }
+            }
+            // Until the host's clock is known its length is, and its place in the round.
+            None => {
+                let place = |at: Nanoseconds| began.saturating_add(at.saturating_sub(arrives.started));
+                let (from, until) = (place(from), place(until));
+                Stall { from, until, error: SLICE, loose: arrives.elapsed, failed: false }
             }
         }
-        part.stalls.sort_by_key(|stall| stall.from);
-    }
+    };
+    stalls::within(arrives).into_iter().map(stall).collect()
 }
 
 fn with_rates(part: SoakedFlow, mut rates: Vec<f64>) -> SoakedFlow {
@@ -239,7 +245,7 @@ mod tests {
 
     fn shared() -> Shared {
         let offset = NanosecondsI64::try_from(BEHIND).unwrap();
-        Shared::with_clocks(Clocks::made(&[("a", offset), ("b", offset)]))
+        Shared::with_clocks(&[("a", offset), ("b", offset)])
     }
 
     fn case() -> Case {

@@ -7,6 +7,7 @@ use railgauge_wire::{
     drivers::{Congestion, congestion, counts_bytes, of_member},
     message::{Answer, Ask},
     terms::LinkLayer,
+    watch::of_one_queue,
 };
 
 use tokio::task::JoinSet;
@@ -69,7 +70,7 @@ fn with_zeros(before: &Counters, after: &Counters, keeps: fn(&str) -> bool) -> C
         let then = *before.get(name)?;
         let delta = since(then, *now)?;
         let plain = of_member(name).map_or(name.as_str(), |(_, plain)| plain);
-        ((delta > 0 || counts_bytes(plain) || keeps(plain)) && !per_queue(plain)).then(|| (name.clone(), delta))
+        ((delta > 0 || counts_bytes(plain) || keeps(plain)) && !of_one_queue(plain)).then(|| (name.clone(), delta))
     };
     after.iter().filter_map(moved).collect()
 }
@@ -83,14 +84,6 @@ fn since(then: u64, now: u64) -> Option<u64> {
         None if then < WRAP && then > WRAP - WRAP / 4 => Some(now + WRAP - then),
         None => None,
     }
-}
-
-/// `ethtool/rx12_packets`, `ethtool/ch3_poll`, `ethtool/tx_queue_0_bytes`: hundreds of lines that sum up elsewhere.
-fn per_queue(name: &str) -> bool {
-    let Some(name) = name.strip_prefix("ethtool/") else { return false };
-    ["rx", "tx", "ch", "rx_queue_", "tx_queue_", "rx-", "tx-", "queue_"]
-        .iter()
-        .any(|start| name.strip_prefix(start).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
 }
 
 #[cfg(test)]
@@ -127,12 +120,12 @@ mod tests {
 
     #[test]
     fn queues_are_left_out_and_priorities_kept() {
-        assert!(per_queue("ethtool/rx12_packets") && per_queue("ethtool/tx_queue_0_bytes"));
+        assert!(of_one_queue("ethtool/rx12_packets") && of_one_queue("ethtool/tx_queue_0_bytes"));
         let queue = [("members/eth1/ethtool/rx12_packets", 0)];
         assert_eq!(
             difference(&counters(&queue), &counters(&[("members/eth1/ethtool/rx12_packets", 5)])),
             Counters::new()
         );
-        assert!(!per_queue("ethtool/rx_prio3_pause") && !per_queue("hw_counters/rx0"));
+        assert!(!of_one_queue("ethtool/rx_prio3_pause") && !of_one_queue("hw_counters/rx0"));
     }
 }

@@ -1,6 +1,6 @@
 //! What an agent saw in several spans, as one.
 
-use std::collections::{BTreeSet, btree_map::Entry};
+use std::collections::BTreeSet;
 
 use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsI64},
@@ -56,11 +56,10 @@ pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     seen
 }
 
-/// Joins a span to those before it; the rows of a port become one if `thin`.
-pub(super) fn join(before: &mut Option<Watched>, seen: Watched, thin: bool) {
-    let Some(all) = before else {
-        *before = Some(Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen });
-        return;
+/// The spans so far with the next one; the rows of a port become one if `thin`.
+pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool) -> Watched {
+    let Some(mut all) = before else {
+        return Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen };
     };
     all.until = seen.until;
     all.cpu = all.cpu.saturating_add(seen.cpu);
@@ -70,6 +69,7 @@ pub(super) fn join(before: &mut Option<Watched>, seen: Watched, thin: bool) {
             None => all.ports.push(thinned(port, thin)),
         }
     }
+    all
 }
 
 fn thinned(port: PortSeen, thin: bool) -> PortSeen {
@@ -87,42 +87,10 @@ fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool) {
     all.failure = port.failure.or(all.failure.take());
 }
 
-/// All rows of each kind as one: sums, and the largest rise per second of any of them.
+/// All rows of each kind as one.
 fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
     let (statistics, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(CounterRow::is_of_statistics);
-    [others, statistics].into_iter().flat_map(one_of_kind).collect()
-}
-
-fn one_of_kind(rows: Vec<CounterRow>) -> Option<CounterRow> {
-    let mut rows = rows.into_iter();
-    let mut all = with_peaks(rows.next()?);
-    for row in rows.map(with_peaks) {
-        all.until = row.until;
-        for (name, rise) in row.counted {
-            let sum = all.counted.entry(name).or_default();
-            *sum = sum.saturating_add(rise);
-        }
-        for (name, peak) in row.peaks {
-            match all.peaks.entry(name) {
-                Entry::Vacant(first) => drop(first.insert(peak)),
-                Entry::Occupied(mut known) => drop(known.insert(known.get().max(peak))),
-            }
-        }
-        all.gauges.extend(row.gauges);
-    }
-    Some(all)
-}
-
-/// A row with the largest rises per second of what it was joined from: of a single reading its own.
-fn with_peaks(mut row: CounterRow) -> CounterRow {
-    let seconds = row.until.saturating_sub(row.from).seconds();
-    // A reading that came early makes no rise faster than it is in a second.
-    let seconds = seconds.max(1.0);
-    if row.peaks.is_empty() {
-        let rose = row.counted.iter().filter(|(_, rise)| **rise > 0);
-        row.peaks = rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect();
-    }
-    row
+    [others, statistics].into_iter().filter_map(|rows| rows.into_iter().reduce(CounterRow::joined)).collect()
 }
 
 #[cfg(test)]
@@ -156,10 +124,8 @@ mod tests {
 
     #[test]
     fn spans_add_up_and_keep_their_peaks_and_states() {
-        let mut all = None;
-        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true);
-        join(&mut all, span(3, 4, vec![row(3, 4, 7)]), true);
-        let all = all.unwrap();
+        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true);
+        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), true);
         assert_eq!((all.from, all.until, all.cpu), (S, S * 4, S * 2));
         let port = &all.ports[0];
         assert_eq!((port.looks, port.longest_gap, port.states.len(), port.rows.len()), (20, S * 3, 2, 1));
@@ -170,10 +136,9 @@ mod tests {
 
     #[test]
     fn rows_that_are_wanted_one_by_one_stay() {
-        let mut all = None;
-        join(&mut all, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false);
-        join(&mut all, span(3, 4, vec![row(3, 4, 7)]), false);
-        let rises: Vec<u64> = all.unwrap().ports[0].rows.iter().map(|row| row.counted["symbol_error"]).collect();
+        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false);
+        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), false);
+        let rises: Vec<u64> = all.ports[0].rows.iter().map(|row| row.counted["symbol_error"]).collect();
         assert_eq!(rises, [5, 1, 7]);
     }
 

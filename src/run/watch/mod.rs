@@ -61,14 +61,6 @@ impl Clocks {
     pub(crate) fn of(&self, host: &str) -> Option<Clock> {
         self.0.lock().get(host).copied()
     }
-
-    /// The clocks of hosts that were compared by hand.
-    #[cfg(test)]
-    pub(crate) fn made(clocks: &[(&str, NanosecondsI64)]) -> Self {
-        let of =
-            |&(host, offset): &(&str, NanosecondsI64)| (host.to_owned(), Clock { offset, error: Nanoseconds::ZERO });
-        Self(Arc::new(Mutex::new(clocks.iter().map(of).collect())))
-    }
 }
 
 /// The ports to watch, by host.
@@ -83,9 +75,12 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// With clocks that were compared by hand.
+    /// With clocks of hosts that were compared by hand.
     #[cfg(test)]
-    pub(crate) fn with_clocks(clocks: Clocks) -> Self {
+    pub(crate) fn with_clocks(clocks: &[(&str, NanosecondsI64)]) -> Self {
+        let of =
+            |&(host, offset): &(&str, NanosecondsI64)| (host.to_owned(), Clock { offset, error: Nanoseconds::ZERO });
+        let clocks = Clocks(Arc::new(Mutex::new(clocks.iter().map(of).collect())));
         Self { clocks, ports: Ports::default() }
     }
 
@@ -126,7 +121,7 @@ impl Watcher {
             thin,
             spine: spine.clone(),
             asked: BTreeSet::new(),
-            refused: None,
+            refused: false,
             pending: None,
             late: None,
             early: 0,
@@ -186,10 +181,10 @@ struct Watch {
     spine: Spine,
     /// The ports that the agent watches.
     asked: BTreeSet<WatchedPort>,
-    /// Why it does not; told once.
-    refused: Option<String>,
+    /// Whether it was told why it does not.
+    refused: bool,
     /// What is not recorded yet, and how far off its times may be.
-    pending: Option<(Option<Watched>, Nanoseconds)>,
+    pending: Option<(Watched, Nanoseconds)>,
     /// A question that was not answered in time, and when it was asked: the agent has taken what it saw into that answer.
     late: Option<(Nanoseconds, Asked)>,
     /// Records that a change made come before their time.
@@ -234,10 +229,9 @@ impl Watch {
 
     /// Says once why ports are not watched.
     fn tell(&mut self, why: String) {
-        if self.refused.is_none() {
+        if !std::mem::replace(&mut self.refused, true) {
             let text = format!("its ports are not watched: {why}");
             self.spine.emit(Event::Note { host: self.host.clone(), text });
-            self.refused = Some(why);
         }
     }
 
@@ -265,14 +259,14 @@ impl Watch {
         let known = self.shared.clocks.of(&self.host).filter(|known| known.error < error && error > CLOSE);
         let Clock { offset, error } = known.unwrap_or(Clock { offset, error });
         self.shared.clocks.0.lock().insert(self.host.clone(), Clock { offset, error });
-        let (pending, worst) = self.pending.get_or_insert((None, error));
-        *worst = (*worst).max(error);
-        join(pending, moved(bounded(seen, &self.asked), offset), self.thin);
+        let seen = moved(bounded(seen, &self.asked), offset);
+        let (before, worst) = self.pending.take().unzip();
+        self.pending = Some((join(before, seen, self.thin), worst.map_or(error, |worst| worst.max(error))));
     }
 
     /// Records what is pending if a state changed or it is long enough, or if nothing follows.
     fn record(&mut self, is_last: bool) {
-        let Some((Some(seen), _)) = &self.pending else { return };
+        let Some((seen, _)) = &self.pending else { return };
         let is_over = is_last || seen.until.saturating_sub(seen.from) >= self.part.into();
         // A port that never comes to rest does not fill the disk.
         let is_news = self.early < EARLY && seen.ports.iter().any(|port| !port.states.is_empty());
@@ -280,7 +274,7 @@ impl Watch {
             return;
         }
         self.early += u32::from(!is_over);
-        if let Some((Some(seen), error)) = self.pending.take() {
+        if let Some((seen, error)) = self.pending.take() {
             self.spine.emit(Event::Watched { host: self.host.clone(), error, soak: self.thin, seen: Box::new(seen) });
         }
     }

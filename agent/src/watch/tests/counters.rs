@@ -75,11 +75,11 @@ fn joined_rows_have_sums_and_peaks() {
     first.gauges.insert("module/temperature_c".into(), 40.0);
     let mut second = row(1, 3, 100);
     second.gauges.insert("module/temperature_c".into(), 41.0);
-    let both = joined(first, second);
+    let both = first.joined(second);
     assert_eq!((both.from, both.until, both.counted["netdev/rx_bytes"]), (at(0), at(3), 110));
     assert_eq!(both.peaks["netdev/rx_bytes"], 50.0);
     assert_eq!(both.gauges["module/temperature_c"], 41.0);
     // A row that was joined keeps its peak, though its mean is smaller.
-    let more = joined(both, row(3, 4, 20));
+    let more = both.joined(row(3, 4, 20));
     assert_eq!((more.counted["netdev/rx_bytes"], more.peaks["netdev/rx_bytes"]), (130, 50.0));
 }

@@ -25,20 +25,7 @@ fn parsed(keys: &str, repeats: usize) -> Plan {
 /// A journal of such a test; `change` may spoil a sample, by case, repeat and whether it is the flow's.
 fn journal_of(keys: &str, shares: &Shares, change: impl Fn(&Case, u32, &mut Sample)) -> Journal {
     let plan = parsed(keys, shares.len());
-    let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
-    let cases: Vec<Case> = schedule
-        .cases()
-        .map(|place| {
-            let (round, flow, cell) = schedule.resolve(place).unwrap();
-            Case {
-                id: place.id,
-                test: plan.tests[0].name.clone(),
-                round: round.number,
-                flow: flow.clone(),
-                cell: cell.clone(),
-            }
-        })
-        .collect();
+    let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     assert_eq!(cases.len(), 5, "the flow twice, and three to h2");
     let mut tries = Vec::new();
     for (repeat, (alone, beside)) in (0..).zip(shares) {

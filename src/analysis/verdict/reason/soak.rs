@@ -173,15 +173,6 @@ pub enum OfSoak {
         /// Windows that were measured.
         windows: u64,
     },
-    /// Windows whose rate must not be trusted. It changes no answer.
-    SoakDoubted {
-        /// How many.
-        windows: u64,
-        /// Of how many flows.
-        flows: usize,
-        /// Why the first must not be.
-        why: Vec<String>,
-    },
 }
 
 /// An outage, breaks that only a counter saw, or a stall.
@@ -361,11 +352,6 @@ impl fmt::Display for OfSoak {
                     Some(bytes) => write!(f, "{} verified in {measured}", amount(*bytes)),
                     None => write!(f, "{measured}; the plan switches verification off"),
                 }
-            }
-            Self::SoakDoubted { windows: doubted, flows, why } => {
-                let (doubted, flows) = (count(windows(*doubted), "window"), count(*flows, "flow"));
-                write!(f, "the rate of {doubted} of {flows} is in doubt")?;
-                why.first().map_or(Ok(()), |why| write!(f, ": {why}"))
             }
         }
     }

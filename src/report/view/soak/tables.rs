@@ -37,7 +37,6 @@ pub(super) fn flows(found: &Soaking) -> Listed {
             flow.stalls.to_string(),
             if flow.longest_stall.is_zero() { "–".to_owned() } else { lasting(flow.longest_stall) },
             flow.failed.to_string(),
-            flow.doubted.to_string(),
             size(flow.wrong),
         ]
     });
@@ -51,7 +50,6 @@ pub(super) fn flows(found: &Soaking) -> Listed {
         number_column("stalls", ""),
         number_column("longest", ""),
         number_column("failed", ""),
-        number_column("in doubt", ""),
         number_column("wrong", ""),
     ];
     table(columns, rows.collect(), found.flows.len())

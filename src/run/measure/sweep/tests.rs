@@ -53,12 +53,7 @@ fn plan() -> Plan {
 
 fn cases(plan: &Plan) -> VecDeque<(usize, Case)> {
     let schedule = schedule(plan, &Inventory::of_plan(plan)).unwrap();
-    let case = |place: railgauge_model::schedule::CaseIndex| {
-        let (round, flow, cell) = schedule.resolve(place).unwrap();
-        let test = plan.tests[0].name.clone();
-        Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() }
-    };
-    schedule.cases().map(case).enumerate().collect()
+    Case::planned(plan, &schedule).into_iter().enumerate().collect()
 }
 
 fn opened() -> Opened {

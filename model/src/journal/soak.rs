@@ -1,0 +1,86 @@
+//! What is recorded of a soak's traffic.
+
+use railgauge_wire::{
+    failure::Failure,
+    step::Checked,
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
+};
+use serde::{Deserialize, Serialize};
+
+/// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap; the first one has
+/// no length, and tells when the soak began.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Soaked {
+    /// Begin, in nanoseconds since 1970 by the controller's clock.
+    pub from: Nanoseconds,
+    /// End.
+    pub until: Nanoseconds,
+    /// The flows that had traffic in it.
+    pub flows: Vec<SoakedFlow>,
+}
+
+/// What came of one flow in a part of the soak. Its traffic is measured in windows that follow each other.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SoakedFlow {
+    /// Number of the planned case that has its ends, size and queue pairs.
+    pub case: u64,
+    /// Device of the initiator, as last opened; `None` where it never was in this part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_device: Option<String>,
+    /// Device of the responder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_device: Option<String>,
+    /// Windows that were measured.
+    pub windows: u64,
+    /// Time in them.
+    pub measured: Nanoseconds,
+    /// Payload in them.
+    pub bytes: Bytes,
+    /// Rate of the slowest window; `None` where none was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<GigabitsPerSecond>,
+    /// Rate of the median window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median: Option<GigabitsPerSecond>,
+    /// Rate of the fastest window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fastest: Option<GigabitsPerSecond>,
+    /// Bytes verified, and how many were wrong.
+    pub checked: Checked,
+    /// Times in which nothing of it arrived, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stalls: Vec<Stall>,
+    /// Windows that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed: u64,
+    /// Of these the ones that failed because wrong bytes arrived.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub corrupted: u64,
+    /// The first failure of the part; one of wrong bytes before any other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+}
+
+/// A time in which nothing of a flow arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Stall {
+    /// Begin, in nanoseconds since 1970 by the controller's clock.
+    pub from: Nanoseconds,
+    /// End.
+    pub until: Nanoseconds,
+    /// How far off either may be.
+    pub error: Nanoseconds,
+    /// How far the whole of it may lie from there beside that: its length is known better than its place.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub loose: Nanoseconds,
+    /// Whether a window failed in it, or could not begin; else the flow went on by itself.
+    pub failed: bool,
+}
+
+fn is_none(time: &Nanoseconds) -> bool {
+    time.is_zero()
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
