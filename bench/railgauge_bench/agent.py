@@ -1,6 +1,7 @@
 """Agents led without a controller: their conversation, and a link between two of them."""
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -17,6 +18,11 @@ def build():
     return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "agent" / "railgauge-agent"
 
 
+def protocol():
+    """The version of the conversation that this checkout's agents speak. It stands in one place only."""
+    return int(re.search(r"^pub const PROTOCOL: u32 = (\d+);$", (ROOT / "wire/src/lib.rs").read_text(), re.MULTILINE)[1])
+
+
 class Agent:
     """An agent that a command starts, and the conversation with it. What fails ends the benchmark."""
 
@@ -25,7 +31,7 @@ class Agent:
         if self.process.stdout.readline() != b"\x01railgauge-agent\n":
             sys.exit(f"the agent does not greet: {' '.join(map(str, command))}")
         self.next, self.kept = 0, {}
-        self.ask({"Hello": {"protocol": 5, "run_id": "bench", "host": "bench"}})
+        self.ask({"Hello": {"protocol": protocol(), "run_id": "bench", "host": "bench"}})
 
     def post(self, ask):
         """Sends a request and returns its number."""
