@@ -156,7 +156,8 @@ fn routed(test: &str) -> (Scene, std::path::PathBuf) {
     let scene = Scene::new();
     for name in ["fabric.txt", "lfts.txt"] {
         let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/fabric").join(name);
-        scene.write(name, &std::fs::read_to_string(from).unwrap());
+        // The slowest links that InfiniBand has: 1 % of their rate flows between local hosts on a busy machine too.
+        scene.write(name, &std::fs::read_to_string(from).unwrap().replace("4xHDR", "1xSDR"));
     }
     let plan = scene.write(
         "plan.toml",
@@ -169,12 +170,12 @@ fn routed(test: &str) -> (Scene, std::path::PathBuf) {
 }
 
 const COVER: &str = "[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\n\
-                     measure = \"500 iterations\"\nwarm_up = \"1ms\"\npattern = \"cover-links\"\nlinks_loaded = 0.1\n";
+                     measure = \"500 iterations\"\nwarm_up = \"1ms\"\npattern = \"cover-links\"\nlinks_loaded = 1\n";
 
 /// The journal keeps no forwarding tables, so a report cannot make the pairs again.
 #[test]
 fn a_cover_by_forwarding_tables_is_judged_from_the_records_alone() {
-    let (scene, plan) = routed(&COVER.replace("0.1", "1"));
+    let (scene, plan) = routed(COVER);
     let ended = scene.start(&plan).end();
     let verdicts = scene.results().verdicts();
     let kinds: Vec<&str> =
