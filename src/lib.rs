@@ -14,6 +14,7 @@
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
 //! | [`report`] | those | HTML, text, JUnit, JSON |
+//! | [`night`] | the newest run | a state, metrics, lists of hosts to drain |
 //! | [`kit`] | hosts and a short run | one file that becomes a test |
 //! | [`cli`] | a command line | calls of the above and an exit code |
 //!
@@ -27,6 +28,7 @@ mod cli;
 pub mod cluster;
 pub mod draft;
 pub mod kit;
+pub mod night;
 pub mod preflight;
 pub mod report;
 pub mod run;

@@ -5,6 +5,9 @@
 mod railgauge;
 #[path = "support/slurm.rs"]
 mod slurm;
+#[path = "support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
+mod support;
 
 use std::{
     path::Path,
@@ -15,6 +18,7 @@ use std::{
 use railgauge::{Scene, program};
 use serde_json::Value;
 use slurm::Slurm;
+use support::{Scenario, followed::followed_up};
 
 /// A plan of so many cases of half a second each, on what `hosts` says. All of its hosts are this machine: how their
 /// pairs compare is no fact about it.
@@ -61,6 +65,7 @@ fn on_a_real_slurm() {
         ("a job that is cancelled, told by a signal alone", a_cancelled_job_told_by_a_signal),
         ("a submitted job that is cancelled", a_cancelled_submission),
         ("a slurmstepd that is killed", a_killed_slurmstepd),
+        ("hosts that are drained, and the undo", drained_and_undone),
         ("a slurmd that is killed", a_killed_slurmd),
     ];
     let all = Instant::now();
@@ -305,6 +310,47 @@ fn a_killed_slurmstepd(slurm: &Slurm) {
     println!("    noticed after {:.1} s", at.elapsed().as_secs_f64());
     slurm.says(&["scancel", &job(slurm)]);
     run.end();
+}
+
+/// What `railgauge drain` prints, given to a shell, drains the blamed node and nothing else; its undo leaves alone what somebody
+/// else drained.
+fn drained_and_undone(slurm: &Slurm) {
+    let scene = Scene::new();
+    let slow = Scenario { odd_name: Some("n1".into()), slow: Some(0), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+    std::fs::create_dir_all(scene.run_directory()).unwrap();
+    std::fs::write(scene.run_directory().join("records.jsonl"), followed_up(&slow, &slow).0).unwrap();
+    let list = |words: &[&str]| {
+        let mut drain = program();
+        drain.args(["drain", "--max-age", "1000000h"]).args(words).arg(scene.run_directory());
+        let output = drain.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let obey = |script: &str| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        slurm.on(shell).status().unwrap()
+    };
+    let reason = || slurm.says(&["sinfo", "-h", "-n", "n1", "-o", "%E"]);
+    let drained = || {
+        let nodes = slurm.says(&["sinfo", "-h", "-N", "-p", "main", "-o", "%N %T"]);
+        let not_idle: Vec<String> = nodes.lines().filter(|line| !line.ends_with(" idle")).map(str::to_owned).collect();
+        not_idle
+    };
+    let limit = Duration::from_secs(10);
+    let (drain, undo) = (list(&[]), list(&["--undo"]));
+    assert_eq!(drain.lines().count(), 1, "{drain}");
+    assert!(obey(&drain).success(), "{drain}");
+    slurm.until("n1 alone is drained", limit, || drained() == ["n1 drained"]);
+    assert!(reason().starts_with("railgauge: "), "{}", reason());
+    assert!(obey(&undo).success(), "{undo}");
+    slurm.until("all nodes are idle", limit, || drained().is_empty());
+    slurm.says(&["scontrol", "update", "nodename=n1", "state=drain", "reason=a fan"]);
+    slurm.until("it is drained by somebody else", limit, || drained() == ["n1 drained"]);
+    assert!(!obey(&undo).success(), "{undo}");
+    assert_eq!((drained(), reason().as_str()), (vec!["n1 drained".to_owned()], "a fan"));
+    slurm.says(&["scontrol", "update", "nodename=n1", "state=resume"]);
+    slurm.until("all nodes are idle again", limit, || drained().is_empty());
 }
 
 fn a_killed_slurmd(slurm: &Slurm) {

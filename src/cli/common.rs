@@ -18,12 +18,20 @@ use railgauge_wire::terms::Metric;
 use serde::Serialize;
 
 use super::Misuse;
-use crate::{analysis::history::RunError, cluster};
+use crate::{analysis::history::RunError, cluster, night::NightError};
 
 /// Why runs that were named cannot be used. A run that was given twice is a mistake of the command line.
 pub(super) fn unusable(error: RunError) -> anyhow::Error {
     match error {
         copy @ RunError::Copy { .. } => Misuse(copy.to_string()).into(),
+        error => error.into(),
+    }
+}
+
+/// Why no run counts. A word that stands for no run is a mistake of the command line.
+pub(super) fn no_run(error: NightError) -> anyhow::Error {
+    match error {
+        none @ NightError::NoRuns(_) => Misuse(none.to_string()).into(),
         error => error.into(),
     }
 }

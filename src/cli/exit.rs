@@ -17,6 +17,8 @@ pub enum Exit {
     Unable,
     /// Interrupted by the user.
     Interrupted,
+    /// `railgauge status` as a monitoring plugin or a node health check, whose codes have a meaning of their own.
+    Plugin(u8),
 }
 
 /// The codes in words, for `--help`.
@@ -45,6 +47,7 @@ impl Exit {
             Self::Inconclusive => 3,
             Self::Unable => 4,
             Self::Interrupted => 130,
+            Self::Plugin(code) => code,
         }
     }
 }

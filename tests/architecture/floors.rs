@@ -34,7 +34,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "conversation",
         ],
     ),
-    ("src", &["preflight", "draft", "cluster", "run", "analysis", "report", "kit", "cli"]),
+    ("src", &["preflight", "draft", "cluster", "run", "analysis", "report", "night", "kit", "cli"]),
     (
         "src/run",
         &[

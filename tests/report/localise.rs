@@ -6,7 +6,7 @@ use railgauge::{
     analysis::{
         frame,
         journal::{Journal, parse},
-        localise::{DecidedBy, Localisation, Named, OpenReason, SeparatedBy, Standing, further, localise},
+        localise::{DecidedBy, Localisation, Named, OpenReason, SeparatedBy, Standing, localise},
         results::results,
         row::{Phase, Row},
         rows::rows,
@@ -17,7 +17,10 @@ use railgauge::{
 use railgauge_model::journal::event::{Case, Event, Line};
 use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
 
-use crate::support::{self, Scenario};
+use crate::support::{
+    self, Scenario,
+    followed::{followed_up, wanted},
+};
 
 fn read(text: &str) -> Journal {
     parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()
@@ -99,19 +102,6 @@ fn few_hosts_and_missing_ones_are_said() {
     }
     let down = found(&Scenario { down: Some(7), ..Scenario::healthy(8, 1) });
     assert!(down.iter().all(|test| test.suspects.is_empty()) && down.iter().any(|test| test.missing == 7), "{down:?}");
-}
-
-/// The journal of a run that measured its suspects again, on a cluster that may have changed meanwhile.
-fn followed_up(before: &Scenario, after: &Scenario) -> (String, Vec<Case>) {
-    let cases = wanted(&before.jsonl());
-    (support::continued(&before.jsonl(), &after.further(&cases)), cases)
-}
-
-/// What is wanted beside a journal.
-fn wanted(text: &str) -> Vec<Case> {
-    let journal = read(text);
-    let results = results(&journal).unwrap();
-    further(&journal, &results, &rows(&journal, &results))
 }
 
 #[test]

@@ -3,6 +3,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
+#[path = "skip.rs"]
+mod skip;
+
 use std::{
     fs,
     io::{BufRead, BufReader},
@@ -13,6 +16,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
+
+pub use skip::skipped;
 
 /// Through which kubectl the pods are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,15 +41,6 @@ pub fn fronts() -> Vec<Front> {
     }
     skipped("containers: no kubectl 1.31 or newer here: its double alone is tried");
     vec![Front::Double]
-}
-
-/// Says what a test leaves out; `./test` repeats it at its end.
-pub fn skipped(why: &str) {
-    println!("SKIPPED: {why}");
-    if let Some(path) = std::env::var_os("RAILGAUGE_SKIPPED") {
-        let file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-        std::io::Write::write_all(&mut &file, format!("{why}\n").as_bytes()).unwrap();
-    }
 }
 
 /// A cluster of such pods.

@@ -2,14 +2,18 @@
 //! that failed and a lab that failed.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+#[path = "skip.rs"]
+mod skip;
+
 use std::{
     cell::Cell,
-    fs::{self, File, OpenOptions},
-    io::Write,
+    fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
+
+pub use skip::skipped;
 
 /// Exit code of the lab tool where this machine cannot run a lab.
 const UNAVAILABLE: i32 = 77;
@@ -110,17 +114,6 @@ fn boot_troubled() {
             // A test panics already: what fails here is seen by the next one, whose lab must be whole.
             let _ = tool(&[word, number]).output();
         }
-    }
-}
-
-/// Says that the running test is skipped, and notes it in the file that `./test` prints at the end.
-pub fn skipped(reason: &str) {
-    let thread = std::thread::current();
-    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
-    eprint!("skipped: {line}");
-    if let Some(path) = std::env::var_os("RAILGAUGE_SKIPPED") {
-        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        file.write_all(line.as_bytes()).unwrap();
     }
 }
 

@@ -1,5 +1,6 @@
 //! Made-up runs through the real event types: what a run loop would have written.
 
+pub mod followed;
 pub mod group;
 mod host;
 mod measured;

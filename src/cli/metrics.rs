@@ -1,0 +1,38 @@
+//! `railgauge metrics RUNS`: the newest run in Prometheus' text format.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use railgauge_model::{border::text::path_text, files};
+
+use super::{
+    Common, Exit,
+    common::{no_file_of_a_run, no_run, print},
+};
+use crate::night::{metrics, newest};
+
+/// Arguments of `metrics`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A run directory, a directory of run directories, or a quoted pattern: the newest counts that is not still going on
+    runs: String,
+    /// The file to replace, whole or not at all; for the textfile collector it has to end in .prom [default: stdout]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Writes the metrics of the newest run. Whether it passed is in them: the exit code says only whether they were written.
+///
+/// # Errors
+/// There is no run that can be read, or the file cannot be written.
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
+    let text = metrics(&newest(&args.runs).map_err(no_run)?).context("cannot write the metrics")?;
+    let Some(path) = &args.output else {
+        print(&text)?;
+        return Ok(Exit::Passed);
+    };
+    files::write(path, &text).with_context(|| format!("cannot write {}", path_text(path)))?;
+    common.say(format_args!("metrics: {}", path_text(path)));
+    Ok(Exit::Passed)
+}

@@ -1,0 +1,130 @@
+//! A run, read and judged from its records alone. What an earlier report left beside them is not looked at: it may be of another
+//! time.
+
+use std::{io, path::Path};
+
+use jiff::Timestamp;
+use railgauge_model::directory::JOURNAL;
+
+use crate::analysis::{
+    compare::interleaved,
+    history::NoRuns,
+    journal::{self, Journal, JournalEnd, JournalError},
+    results::{Mismatch, results},
+    row::Row,
+    rows::rows,
+    verdict::{Verdicts, verdicts},
+};
+
+/// Why nothing can be said of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum NightError {
+    /// There is no run.
+    #[error("{0}")]
+    NoRuns(NoRuns),
+    /// A file cannot be read.
+    #[error("{path}: cannot be read: {cause}")]
+    File {
+        /// The file.
+        path: String,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// The records cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The records do not belong together.
+    #[error("{path}: {cause}")]
+    Mismatch {
+        /// The file.
+        path: String,
+        /// What does not belong together.
+        cause: Mismatch,
+    },
+    /// The run's tests in turn cannot be compared; in words.
+    #[error("{path}: {cause}")]
+    Turns {
+        /// The file.
+        path: String,
+        /// The words.
+        cause: String,
+    },
+    /// The records have a time that is none.
+    #[error("{path}: `{time}` is no time")]
+    Time {
+        /// The file.
+        path: String,
+        /// What stands there.
+        time: String,
+    },
+}
+
+/// A run and what it came to.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// Its records.
+    journal: Journal,
+    /// The values of its tests.
+    pub rows: Vec<Row>,
+    /// Its verdicts.
+    pub verdicts: Verdicts,
+    /// When it began.
+    pub began: Timestamp,
+    /// When its last record was written.
+    pub ended: Timestamp,
+}
+
+impl Judged {
+    /// Reads and judges a run directory.
+    ///
+    /// # Errors
+    /// Its records cannot be read, or contradict themselves.
+    pub fn read(run: &Path) -> Result<Self, NightError> {
+        let path = run.join(JOURNAL);
+        Self::of(journal::read(&path)?, &railgauge_model::border::text::path_text(&path))
+    }
+
+    /// Judges a journal; `path` is what errors name.
+    ///
+    /// # Errors
+    /// The records contradict themselves.
+    pub fn of(journal: Journal, path: &str) -> Result<Self, NightError> {
+        let path = || path.to_owned();
+        let results = results(&journal).map_err(|cause| NightError::Mismatch { path: path(), cause })?;
+        let rows = rows(&journal, &results);
+        let turns = interleaved(&journal, &results)
+            .map_err(|cause| NightError::Turns { path: path(), cause: cause.to_string() })?;
+        let verdicts = verdicts(&journal, &results, &rows, turns);
+        let time = |text: &str| {
+            text.parse::<Timestamp>().map_err(|_| NightError::Time { path: path(), time: text.to_owned() })
+        };
+        let (began, ended) = (time(&journal.time.0)?, time(&journal.time.1)?);
+        drop(results);
+        Ok(Self { journal, rows, verdicts, began, ended })
+    }
+
+    /// How it ended.
+    pub fn end(&self) -> &JournalEnd {
+        &self.journal.end
+    }
+
+    /// Whether its records are as they were written. Where they are not, nothing is certain.
+    pub fn is_whole(&self) -> bool {
+        self.journal.unhealed().next().is_none() && self.journal.contradictions.is_empty()
+    }
+
+    /// Names of the hosts of its plan.
+    pub fn hosts(&self) -> impl Iterator<Item = &str> {
+        self.journal.plan.hosts.iter().map(|host| host.name.as_str())
+    }
+
+    /// How many hosts answered, and how many were lost.
+    pub fn answered(&self) -> (usize, usize) {
+        (self.journal.hosts.len(), self.journal.lost.len())
+    }
+
+    /// The version of railgauge that measured.
+    pub fn version(&self) -> &str {
+        &self.journal.version
+    }
+}

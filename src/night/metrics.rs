@@ -1,0 +1,218 @@
+//! A run as metrics, in the text format that Prometheus scrapes and the textfile collector of its node exporter reads. All are gauges
+//! in base units: bytes and seconds. Bandwidths of pairs are payload.
+
+use std::{collections::BTreeMap, fmt, sync::atomic::AtomicU64};
+
+use prometheus_client::{
+    metrics::{family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use railgauge_wire::terms::Metric;
+
+use super::{blame::blamed, judged::Judged};
+use crate::analysis::{
+    journal::JournalEnd,
+    row::Row,
+    verdict::{Cases, Status, Verdict},
+};
+
+/// A label and its value.
+type Labels = Vec<(String, String)>;
+/// Numbers by their labels.
+type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
+
+/// Statuses that a verdict can have.
+const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
+
+/// The text.
+///
+/// # Errors
+/// None that a run can cause: the signature of the format's library.
+pub fn metrics(run: &Judged) -> Result<String, fmt::Error> {
+    let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
+    of_run(&mut all, run);
+    of_verdicts(&mut all, run);
+    of_tests(&mut all, run);
+    of_hosts(&mut all, run);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &all.registry)?;
+    Ok(in_order(&text))
+}
+
+/// The samples of each metric in the order of their labels: the same records give the same bytes.
+fn in_order(text: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    for samples in lines.chunk_by_mut(|a, b| a.starts_with('#') == b.starts_with('#')) {
+        if !samples[0].starts_with('#') {
+            samples.sort_unstable();
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Metrics as they come together.
+struct All {
+    registry: Registry,
+    plan: String,
+}
+
+impl All {
+    /// A new metric. Its help is a sentence; the library ends it with a full stop.
+    fn family(&mut self, name: &str, help: &str) -> Numbers {
+        let family = Numbers::default();
+        self.registry.register(format!("railgauge_{name}"), help, family.clone());
+        family
+    }
+
+    /// The plan and further labels.
+    fn labels(&self, further: &[(&str, &str)]) -> Labels {
+        let own = [("plan", self.plan.as_str())];
+        own.iter().chain(further).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    /// A metric with one number.
+    fn one(&mut self, name: &str, help: &str, further: &[(&str, &str)], value: f64) {
+        let labels = self.labels(further);
+        self.family(name, help).get_or_create(&labels).set(value);
+    }
+}
+
+fn of_run(all: &mut All, run: &Judged) {
+    let verdicts = &run.verdicts;
+    let about = [("run_id", verdicts.run_id.as_str()), ("version", run.version())];
+    all.one("run_info", "The run that the other metrics are of; always 1", &about, 1.0);
+    let seconds = |time: jiff::Timestamp| time.as_millisecond() as f64 / 1e3;
+    all.one("run_start_time_seconds", "When the run began, Unix time", &[], seconds(run.began));
+    all.one("run_end_time_seconds", "When the last record of the run was written, Unix time", &[], seconds(run.ended));
+    let finished = f64::from(u8::from(run.end() == &JournalEnd::Finished && run.is_whole()));
+    let help = "Whether the run came to its end and its records are whole; 0 means that nothing else here is certain";
+    all.one("run_finished", help, &[], finished);
+    let status = all.family("run_status", "1 for the status that the run has, 0 for the others");
+    for each in STATUSES {
+        let labels = all.labels(&[("status", each.word())]);
+        status.get_or_create(&labels).set(f64::from(u8::from(each == verdicts.status)));
+    }
+    let cases = all.family("run_cases", "Cases by what became of them");
+    let Cases { measured, short, unverified, contaminated, impossible, no_value, failed, not_run, wrong, planned: _ } =
+        verdicts.cases;
+    for (state, n) in [
+        ("measured", measured),
+        ("short", short),
+        ("unverified", unverified),
+        ("contaminated", contaminated),
+        ("impossible", impossible),
+        ("no-value", no_value),
+        ("failed", failed),
+        ("not-run", not_run),
+        ("wrong-bytes", wrong),
+    ] {
+        cases.get_or_create(&all.labels(&[("state", state)])).set(n as f64);
+    }
+}
+
+fn of_verdicts(all: &mut All, run: &Judged) {
+    let counts =
+        all.family("verdicts", "Verdicts that count, by test and status; those that the plan waives are left out");
+    let mut tests: BTreeMap<&str, Vec<&Verdict>> = BTreeMap::new();
+    for verdict in run.verdicts.verdicts.iter().filter(|verdict| !verdict.waived) {
+        tests.entry(&verdict.test).or_default().push(verdict);
+    }
+    for (test, verdicts) in tests {
+        for status in STATUSES {
+            let n = verdicts.iter().filter(|verdict| verdict.status == status).count();
+            counts.get_or_create(&all.labels(&[("test", test), ("status", status.word())])).set(n as f64);
+        }
+    }
+    let Some(switches) = &run.verdicts.switches else { return };
+    let loaded = all.family(
+        "links_loaded_ratio",
+        "Share of the links between switches, each direction by itself, that a test loaded",
+    );
+    for found in switches.loaded.iter().filter(|found| found.of > 0) {
+        loaded.get_or_create(&all.labels(&[("test", &found.test)])).set(found.loaded as f64 / found.of as f64);
+    }
+}
+
+/// What is told of the values of a cell.
+struct Values {
+    values: Vec<f64>,
+    ceilings: Vec<f64>,
+}
+
+fn of_tests(all: &mut All, run: &Judged) {
+    let mut metrics: BTreeMap<&str, (Metric, BTreeMap<Labels, Values>)> = BTreeMap::new();
+    for row in &run.rows {
+        let (Some(value), None) = (row.value, &row.error) else { continue };
+        let (_, cells) = metrics.entry(row.metric.word()).or_insert_with(|| (row.metric, BTreeMap::new()));
+        let cell = cells.entry(cell(all, row)).or_insert_with(|| Values { values: Vec::new(), ceilings: Vec::new() });
+        cell.values.push(value);
+        cell.ceilings.extend(row.ceiling.map(|ceiling| value / ceiling).filter(|share| share.is_finite()));
+    }
+    let ceilings =
+        all.family("test_ceiling_ratio", "Lowest share of the computed ceiling that a flow of a test reached");
+    let help = "Flows with a value that may be trusted, by test, message size and queue pairs";
+    let counts = all.family("test_values", help);
+    for (word, (metric, cells)) in metrics {
+        let (unit, factor) = base(metric);
+        let name = if unit.is_empty() { format!("test_{word}") } else { format!("test_{word}_{unit}") };
+        let help = format!("{} of the flows of a test, of those with a value that may be trusted", metric.title());
+        let family = all.family(&name, &help);
+        for (labels, mut cell) in cells {
+            let with = |name: &str, value: &str| {
+                let mut labels = labels.clone();
+                labels.push((name.to_owned(), value.to_owned()));
+                labels
+            };
+            counts.get_or_create(&with("metric", word)).set(cell.values.len() as f64);
+            cell.values.sort_by(f64::total_cmp);
+            let (first, last) = (cell.values[0], cell.values[cell.values.len() - 1]);
+            for (statistic, value) in [("min", first), ("median", median(&cell.values)), ("max", last)] {
+                family.get_or_create(&with("statistic", statistic)).set(value * factor);
+            }
+            if let Some(lowest) = cell.ceilings.iter().copied().min_by(f64::total_cmp) {
+                ceilings.get_or_create(&with("metric", word)).set(lowest);
+            }
+        }
+    }
+}
+
+/// Labels of what is one kind of case.
+fn cell(all: &All, row: &Row) -> Labels {
+    let (size, qps) = (row.size_bytes.0.to_string(), row.qps.to_string());
+    let further =
+        [("test", row.test.as_str()), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
+    all.labels(&further)
+}
+
+/// The middle of sorted values, of which there is one at least.
+fn median(sorted: &[f64]) -> f64 {
+    let half = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
+}
+
+/// The base unit that ends a metric's name, and what a value in the metric's own unit is multiplied with.
+fn base(metric: Metric) -> (&'static str, f64) {
+    match metric.unit() {
+        "Gb/s" => ("bytes_per_second", 1e9 / 8.0),
+        "GB/s" => ("bytes_per_second", 1e9),
+        "Mmsg/s" => ("per_second", 1e6),
+        "µs" => ("seconds", 1e-6),
+        "%" => ("ratio", 1e-2),
+        "s/GiB" => ("seconds", 1.0),
+        _ => ("", 1.0),
+    }
+}
+
+fn of_hosts(all: &mut All, run: &Judged) {
+    let (up, lost) = run.answered();
+    let hosts = all.family("hosts", "Hosts of the run that answered, and those that were lost");
+    for (state, n) in [("up", up), ("lost", lost)] {
+        hosts.get_or_create(&all.labels(&[("state", state)])).set(n as f64);
+    }
+    let bad = all
+        .family("host_blamed", "1 for each host that a failed verdict blames by itself; no series where there is none");
+    for found in blamed(run) {
+        let place = found.place.unwrap_or_default();
+        bad.get_or_create(&all.labels(&[("host", &found.host), ("place", &place)])).set(1.0);
+    }
+}

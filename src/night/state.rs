@@ -1,0 +1,197 @@
+//! What a monitoring system is told of a run: one state and one line.
+//!
+//! States and codes are those of the Monitoring Plugins guidelines (Nagios, Icinga, Sensu): 0 OK, 1 warning, 2 critical, 3 unknown;
+//! performance data follows a `|` as `label=value[unit];warning;critical`.
+
+use std::fmt::Write;
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Serialize;
+
+use super::{
+    blame::{Blamed, blamed, failed},
+    judged::Judged,
+};
+use crate::analysis::{
+    journal::JournalEnd,
+    verdict::{Cases, Status},
+};
+
+/// By how much the clock of the machine that asks may be behind the one that measured.
+const AHEAD: SignedDuration = SignedDuration::from_mins(10);
+
+/// The state of a monitoring plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Everything passed.
+    Ok,
+    /// Something could not be judged, and nothing failed.
+    Warning,
+    /// Something failed.
+    Critical,
+    /// Nothing is known: no result, a result that is too old, a run that did not come to its end, or damaged records.
+    Unknown,
+}
+
+impl State {
+    /// The word of a plugin's line.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "OK",
+            Self::Warning => "WARNING",
+            Self::Critical => "CRITICAL",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+
+    /// The exit code of a plugin.
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Warning => 1,
+            Self::Critical => 2,
+            Self::Unknown => 3,
+        }
+    }
+}
+
+/// How a run, or one of its hosts, stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    /// Version of this document.
+    pub version: u32,
+    /// Identity of the run.
+    pub run_id: String,
+    /// Name of the plan.
+    pub plan: String,
+    /// The host that was asked about; absent where it was the whole run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The state.
+    pub state: State,
+    /// Why, in one sentence; made for a message as well.
+    pub text: String,
+    /// When the run's last record was written, UTC, RFC 3339.
+    pub ended: String,
+    /// How long ago that was, in seconds.
+    pub age_seconds: i64,
+    /// The oldest result that counts, in seconds.
+    pub max_age_seconds: i64,
+    /// Failed verdicts that count.
+    pub failed: usize,
+    /// Verdicts that count and cannot be given.
+    pub inconclusive: usize,
+    /// Cases by what became of them.
+    pub cases: Cases,
+    /// Hosts that failed verdicts blame by themselves.
+    pub blamed: Vec<Blamed>,
+}
+
+impl Standing {
+    /// How a run stands at the time `now`, or one host of its plan.
+    pub fn of(run: &Judged, host: Option<&str>, max_age: SignedDuration, now: Timestamp) -> Self {
+        let verdicts = &run.verdicts;
+        let age = now.duration_since(run.ended);
+        let blamed = blamed(run);
+        let (state, text) = match unknown(run, host, age, max_age) {
+            Some(why) => (State::Unknown, why),
+            None => match host {
+                Some(host) => of_host(run, host, &blamed),
+                None => (of_status(verdicts.status), verdicts.sentence.clone()),
+            },
+        };
+        Self {
+            version: 1,
+            run_id: verdicts.run_id.clone(),
+            plan: verdicts.plan.clone(),
+            host: host.map(str::to_owned),
+            state,
+            text,
+            ended: run.ended.to_string(),
+            age_seconds: age.as_secs(),
+            max_age_seconds: max_age.as_secs(),
+            failed: failed(run).count(),
+            inconclusive: verdicts.with(Status::Inconclusive) + verdicts.with(Status::NotRun),
+            cases: verdicts.cases,
+            blamed,
+        }
+    }
+
+    /// The line of a monitoring plugin. It is one line, and only the bar before the performance data is one.
+    pub fn plugin_line(&self) -> String {
+        let of = self.host.as_ref().map_or_else(|| self.plan.clone(), |host| format!("{host} in {}", self.plan));
+        let mut line = plain(&format!("RAILGAUGE {} - {of}: {}", self.state.word(), self.text));
+        let Cases { planned, measured, .. } = self.cases;
+        let (age, most) = (self.age_seconds.max(0), self.max_age_seconds);
+        let (failed, inconclusive) = (self.failed, self.inconclusive);
+        // Never fails: it writes to a String.
+        let _ = write!(
+            line,
+            " | age={age}s;;{most} failed={failed};;0 inconclusive={inconclusive};0 measured={measured} planned={planned}"
+        );
+        line
+    }
+}
+
+/// Text without what a plugin's line gives a meaning.
+fn plain(text: &str) -> String {
+    text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect()
+}
+
+const fn of_status(status: Status) -> State {
+    match status {
+        Status::Pass => State::Ok,
+        Status::Inconclusive | Status::NotRun => State::Warning,
+        Status::Fail => State::Critical,
+    }
+}
+
+/// Why a result says nothing of now.
+fn unknown(run: &Judged, host: Option<&str>, age: SignedDuration, max_age: SignedDuration) -> Option<String> {
+    if host.is_some_and(|host| !run.hosts().any(|known| known == host)) {
+        return Some("the plan has no host of this name".to_owned());
+    }
+    let broken = match run.end() {
+        JournalEnd::Finished => None,
+        JournalEnd::Interrupted => Some("the run was interrupted"),
+        JournalEnd::Prevented(_) => Some("the run could not go on"),
+        JournalEnd::Broken => Some("the run broke off"),
+        JournalEnd::Running => Some("the run is still going on, and no earlier one is here"),
+    };
+    if let Some(broken) = broken {
+        return Some(broken.to_owned());
+    }
+    if !run.is_whole() {
+        return Some("its records are damaged, or contradict each other".to_owned());
+    }
+    if age < -AHEAD {
+        return Some(format!("the run ended at {}, which is in the future: set the clocks", run.ended));
+    }
+    (age > max_age).then(|| format!("the newest result is of {}, older than {}", run.ended, spoken(max_age)))
+}
+
+/// A length of time in hours or smaller.
+fn spoken(length: SignedDuration) -> String {
+    let seconds = length.as_secs();
+    match seconds {
+        s if s % 3600 == 0 => format!("{} h", s / 3600),
+        s if s % 60 == 0 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}
+
+/// One host by itself: critical if a failed verdict blames it. Where the run could not judge something, that is of every host.
+fn of_host(run: &Judged, host: &str, blamed: &[Blamed]) -> (State, String) {
+    if let Some(found) = blamed.iter().find(|blamed| blamed.host == host) {
+        return (State::Critical, found.why.join("; "));
+    }
+    match run.verdicts.status {
+        Status::Pass => (State::Ok, "nothing speaks against it".to_owned()),
+        Status::Fail => (
+            State::Warning,
+            format!("the run failed, and no failed verdict blames this host by itself. {}", run.verdicts.sentence),
+        ),
+        Status::Inconclusive | Status::NotRun => (State::Warning, run.verdicts.sentence.clone()),
+    }
+}

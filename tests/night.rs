@@ -1,0 +1,307 @@
+//! What a night hangs on to: states, metrics and lists, of made-up runs.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
+
+#[path = "support/skip.rs"]
+mod skip;
+#[path = "support/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
+mod support;
+
+use std::{
+    io::{Read, Write},
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use railgauge::{
+    analysis::journal::{Journal, parse},
+    night::{Judged, Lists, Scheduler, Standing, State, metrics},
+};
+use skip::skipped;
+use support::{Scenario, followed::followed_up};
+
+fn read(text: &str) -> Journal {
+    parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()
+}
+
+fn judged(text: &str) -> Judged {
+    Judged::of(read(text), "records.jsonl").unwrap()
+}
+
+/// A run on a cluster with a slow host that was measured again and confirmed.
+fn confirmed() -> String {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+    followed_up(&slow, &slow).0
+}
+
+fn healthy() -> Scenario {
+    Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) }
+}
+
+const DAY: SignedDuration = SignedDuration::from_hours(26);
+
+fn standing(text: &str, host: Option<&str>, hours_later: i64) -> Standing {
+    let run = judged(text);
+    let now = run.ended + SignedDuration::from_hours(hours_later);
+    Standing::of(&run, host, DAY, now)
+}
+
+#[test]
+fn every_end_of_a_run_has_its_state() {
+    let healthy = healthy();
+    let text = healthy.jsonl();
+    assert_eq!(standing(&text, None, 1).state, State::Ok);
+    // Whatever it was, it says nothing of now when it is too old, or of the future.
+    assert_eq!(standing(&text, None, 27).state, State::Unknown);
+    assert_eq!(standing(&text, None, -2).state, State::Unknown);
+    assert_eq!(standing(&confirmed(), None, 1).state, State::Critical);
+    assert_eq!(standing(&confirmed(), None, 27).state, State::Unknown);
+    let contaminated = Scenario { contaminated: true, ..Scenario::healthy(4, 1) };
+    assert_eq!(standing(&contaminated.jsonl(), None, 1).state, State::Warning);
+    let interrupted = Scenario { interrupted: true, ..healthy.clone() };
+    assert_eq!(standing(&interrupted.jsonl(), None, 1).state, State::Unknown);
+    // The end is missing: the controller was killed.
+    let broken: String = text.lines().take(text.lines().count() - 1).map(|line| format!("{line}\n")).collect();
+    assert_eq!(standing(&broken, None, 1).state, State::Unknown);
+    // A line was changed after it was written.
+    let damaged = text.replacen("\"repeat\":1", "\"repeat\":2", 1);
+    assert_ne!(damaged, text);
+    assert_eq!(standing(&damaged, None, 1).state, State::Unknown);
+}
+
+#[test]
+fn a_host_is_critical_only_if_a_failed_verdict_blames_it_by_itself() {
+    let text = confirmed();
+    let bad = standing(&text, Some("gpu005"), 1);
+    assert_eq!(bad.state, State::Critical);
+    assert!(bad.text.contains("gpu005"), "{}", bad.text);
+    assert_eq!(standing(&text, Some("gpu004"), 1).state, State::Warning);
+    assert_eq!(standing(&text, Some("gpu999"), 1).state, State::Unknown);
+    assert_eq!(standing(&healthy().jsonl(), Some("gpu002"), 1).state, State::Ok);
+    // The same host stands out, and was not measured again: nothing is certain.
+    let open = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+    assert_ne!(standing(&open.jsonl(), Some("gpu005"), 1).state, State::Critical);
+}
+
+#[test]
+fn a_plugins_line_is_one_line_with_one_bar() {
+    let odd = Scenario { odd_name: Some("gpu|1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
+    for text in [healthy().jsonl(), confirmed(), odd.jsonl()] {
+        let line = standing(&text, None, 1).plugin_line();
+        assert_eq!((line.matches('|').count(), line.lines().count()), (1, 1), "{line}");
+        let (words, data) = line.split_once(" | ").unwrap();
+        assert!(["OK", "WARNING", "CRITICAL"].iter().any(|state| words.starts_with(&format!("RAILGAUGE {state} - "))));
+        assert!(data.starts_with("age=3600s;;93600 "), "{data}");
+    }
+}
+
+#[test]
+fn lists_hold_hosts_of_certain_results_only() {
+    let lists = |text: &str, hours, scheduler| Lists::of(&standing(text, None, hours), scheduler);
+    let slurm = lists(&confirmed(), 1, Scheduler::Slurm);
+    assert_eq!(slurm.hosts.iter().map(|one| one.host.as_str()).collect::<Vec<_>>(), ["gpu005"]);
+    assert!(slurm.drain[0].starts_with("scontrol update nodename=gpu005 state=drain reason='railgauge: "), "{slurm:?}");
+    assert!(slurm.undo[0].contains("grep -q '^railgauge:'") && slurm.undo[0].ends_with("state=resume"));
+    let kubernetes = lists(&confirmed(), 1, Scheduler::Kubernetes);
+    assert!(kubernetes.drain[0].starts_with("kubectl taint nodes gpu005 railgauge/unhealthy="), "{kubernetes:?}");
+    assert_eq!(kubernetes.undo, ["kubectl taint nodes gpu005 railgauge/unhealthy-"]);
+    // Too old, inconclusive, of an open suspect: nobody is listed, and why is said.
+    let open = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) }.jsonl();
+    let contaminated = Scenario { contaminated: true, ..Scenario::healthy(4, 1) }.jsonl();
+    for (text, hours) in [(confirmed(), 27), (open, 1), (contaminated, 1)] {
+        let lists = lists(&text, hours, Scheduler::Slurm);
+        assert!(lists.hosts.is_empty() && lists.drain.is_empty() && !lists.remarks.is_empty(), "{lists:?}");
+    }
+    let well = lists(&healthy().jsonl(), 1, Scheduler::Slurm);
+    assert!(well.hosts.is_empty() && well.remarks.is_empty());
+}
+
+#[test]
+fn values_are_told_in_base_units() {
+    let text = metrics(&judged(&healthy().jsonl())).unwrap();
+    let value = |start: &str| -> f64 {
+        let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start} in\n{text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    // 200 Gb/s are 25 GB/s; the made-up links reach 98 % of them.
+    let bandwidth = value("railgauge_test_bandwidth_bytes_per_second");
+    assert!((1e9..25e9).contains(&bandwidth), "{bandwidth}");
+    let latency = value("railgauge_test_latency_p50_seconds");
+    assert!((1e-7..1e-3).contains(&latency), "{latency}");
+    assert_eq!(value("railgauge_run_finished"), 1.0);
+    assert!(!text.contains("railgauge_host_blamed{"));
+    assert_eq!(text, metrics(&judged(&healthy().jsonl())).unwrap(), "the same records give the same bytes");
+    let bad = metrics(&judged(&confirmed())).unwrap();
+    assert!(bad.contains("host=\"gpu005\""), "{bad}");
+}
+
+/// Prometheus' own reader, where it is installed, takes the text and has nothing to say of it.
+#[test]
+fn promtool_accepts_the_metrics() {
+    if Command::new("promtool").arg("--version").output().is_err() {
+        skipped("promtool is not installed");
+        return;
+    }
+    let odd = Scenario { odd_name: Some("g\"p\\u 1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
+    for text in [healthy().jsonl(), confirmed(), odd.jsonl()] {
+        let mut promtool = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        promtool.stdin.take().unwrap().write_all(metrics(&judged(&text)).unwrap().as_bytes()).unwrap();
+        let output = promtool.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.trim().is_empty(), "{said}");
+    }
+}
+
+/// A process that ends with the test.
+struct Ends(std::process::Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A port of the loopback that nobody listens on.
+fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// The body of `http://127.0.0.1:PORT/PATH`, as soon as it holds all of `words`.
+fn fetched(port: u16, path: &str, words: &[&str]) -> String {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
+    loop {
+        let mut answer = String::new();
+        if let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", port)) {
+            let asked = write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
+            let _ = asked.and_then(|()| stream.read_to_string(&mut answer));
+        }
+        if words.iter().all(|word| answer.contains(word)) {
+            return answer;
+        }
+        assert!(std::time::Instant::now() < deadline, "{path} never holds {words:?}: {answer}");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+/// The way of the metrics in a cluster: the textfile collector of the node exporter, and Prometheus that scrapes it.
+#[test]
+fn prometheus_scrapes_the_metrics_from_a_node_exporter() {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !there("prometheus") || !there("prometheus-node-exporter") {
+        skipped("prometheus and prometheus-node-exporter are not installed");
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    std::fs::create_dir(at("run")).unwrap();
+    std::fs::create_dir(at("textfiles")).unwrap();
+    std::fs::write(place.path().join("run/records.jsonl"), confirmed()).unwrap();
+    let written = program(&["metrics", "-o", &at("textfiles/railgauge.prom")], &place.path().join("run"));
+    assert!(written.status.success(), "{written:?}");
+    let (exporter, server) = (free_port(), free_port());
+    let quiet = |command: &mut Command| Ends(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let _exporter = quiet(Command::new("prometheus-node-exporter").args([
+        "--collector.disable-defaults",
+        "--collector.textfile",
+        &format!("--collector.textfile.directory={}", at("textfiles")),
+        &format!("--web.listen-address=127.0.0.1:{exporter}"),
+    ]));
+    fetched(exporter, "/metrics", &["railgauge_run_status{", "node_textfile_scrape_error 0"]);
+    std::fs::write(
+        at("prometheus.yml"),
+        format!(
+            "scrape_configs:\n- job_name: nodes\n  scrape_interval: 1s\n  static_configs:\n  - targets: ['127.0.0.1:{exporter}']\n"
+        ),
+    )
+    .unwrap();
+    let _server = quiet(Command::new("prometheus").args([
+        format!("--config.file={}", at("prometheus.yml")),
+        format!("--storage.tsdb.path={}", at("data")),
+        format!("--web.listen-address=127.0.0.1:{server}"),
+    ]));
+    fetched(server, "/api/v1/query?query=railgauge_host_blamed", &["\"host\":\"gpu005\"", "\"1\""]);
+    fetched(
+        server,
+        "/api/v1/query?query=railgauge_run_status%7Bstatus%3D%22fail%22%7D",
+        &["\"status\":\"fail\"", "\"1\""],
+    );
+}
+
+/// Runs the program on a directory with runs.
+fn program(words: &[&str], runs: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_railgauge")).args(words).arg(runs).output().unwrap()
+}
+
+fn hours_since_the_made_up_runs() -> i64 {
+    let begin: Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
+    Timestamp::now().duration_since(begin).as_hours()
+}
+
+#[test]
+fn the_newest_run_of_a_directory_counts() {
+    let runs = tempfile::tempdir().unwrap();
+    let bad = runs.path().join("a-later-name-and-an-earlier-date");
+    std::fs::create_dir_all(&bad).unwrap();
+    std::fs::write(bad.join("records.jsonl"), confirmed()).unwrap();
+    Scenario { day: 1, ..healthy() }.write(&runs.path().join("a"));
+    // The clock of this machine may be behind the made-up dates; then all of them are of the future.
+    let expected = if hours_since_the_made_up_runs() > 48 { (0, 1) } else { (3, 3) };
+    let age = "1000000h";
+    let code = |words: &[&str], runs: &Path| program(words, runs).status.code().unwrap();
+    assert_eq!(code(&["status", "--max-age", age], runs.path()), expected.0);
+    assert_eq!(code(&["status", "--max-age", age], &bad), expected.1);
+    assert_eq!(code(&["status", "--nagios", "--max-age", age], runs.path()), expected.0);
+    // The default: 26 hours.
+    assert_eq!(code(&["status", "--nagios"], &bad), 3);
+    assert_eq!(code(&["status"], &bad), 3);
+}
+
+#[test]
+fn plugins_answer_in_their_own_way_whatever_happens() {
+    let empty = tempfile::tempdir().unwrap();
+    let nagios = program(&["status", "--nagios"], empty.path());
+    assert_eq!(nagios.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&nagios.stdout).starts_with("RAILGAUGE UNKNOWN - "));
+    // A wrong word of the command line must not look critical, and nothing that is unknown may drain a node.
+    assert_eq!(program(&["status", "--nagios", "--no-such-word"], empty.path()).status.code(), Some(3));
+    assert_eq!(program(&["status", "--nhc"], empty.path()).status.code(), Some(0));
+    assert_eq!(program(&["status"], empty.path()).status.code(), Some(2));
+    assert_eq!(program(&["status", "--max-age", "-2h"], empty.path()).status.code(), Some(2));
+}
+
+#[test]
+fn a_health_check_fails_for_the_blamed_host_only() {
+    if hours_since_the_made_up_runs() < 48 {
+        skipped("the clock of this machine is behind the made-up runs");
+        return;
+    }
+    let runs = tempfile::tempdir().unwrap();
+    std::fs::write(runs.path().join("records.jsonl"), confirmed()).unwrap();
+    let code = |host: &str, age: &str| {
+        program(&["status", "--nhc", "--max-age", age, "--host", host], runs.path()).status.code().unwrap()
+    };
+    assert_eq!((code("gpu005", "1000000h"), code("gpu004", "1000000h"), code("other", "1000000h")), (1, 0, 0));
+    assert_eq!(code("gpu005", "1h"), 0, "an old result drains nobody");
+}
+
+#[test]
+fn a_metrics_file_is_replaced_as_a_whole() {
+    let runs = tempfile::tempdir().unwrap();
+    healthy().write(&runs.path().join("a"));
+    let file = runs.path().join("railgauge.prom");
+    let output = program(&["metrics", "-o", file.to_str().unwrap()], &runs.path().join("a"));
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with("# EOF\n") && text.contains("railgauge_run_info{"));
+    let records = runs.path().join("a/records.jsonl");
+    let refused = program(&["metrics", "-o", records.to_str().unwrap()], &runs.path().join("a"));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}
