@@ -18,9 +18,11 @@ mod run;
 mod schema;
 mod selection;
 mod shell_files;
+mod signoff;
 mod status;
 mod submit;
 mod trend;
+mod verify;
 mod version;
 
 use std::{process::ExitCode, sync::Arc};
@@ -55,6 +57,10 @@ enum Command {
     Plan(plan::Args),
     /// Write the report of a run directory again, from its records alone
     Report(report::Args),
+    /// Write one page to hand over: limits and results, coverage, what was not tested, inventory, hashes
+    Signoff(signoff::Args),
+    /// Prove that the files of a run directory are those that its records make, and the records those that were signed
+    Verify(verify::Args),
     /// Compare two sets of runs: improved, regressed, equivalent, or not enough data
     Compare(compare::Args),
     /// Find changes over nightly runs: when they happened, which belong together, and which remain
@@ -89,6 +95,8 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Check(args) => check::run(args, &common),
         Command::Plan(args) => plan::run(args, &common),
         Command::Report(args) => report::run(args, &common),
+        Command::Signoff(args) => signoff::run(args, &common),
+        Command::Verify(args) => verify::run(args, &common),
         Command::Compare(args) => compare::run(args, &common),
         Command::Trend(args) => trend::run(args, &common),
         Command::Status(args) => status::run(args, &common),

@@ -13,7 +13,7 @@ use super::{
 
 /// What every reason begins with, by which the undo tells its own.
 const OURS: &str = "railgauge:";
-/// Longest reason, in characters. Slurm shows about as many.
+/// Longest reason, in characters: more is hard to read in a list of nodes.
 const LONGEST: usize = 120;
 /// Key of the taint.
 const TAINT: &str = "railgauge/unhealthy";

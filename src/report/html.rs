@@ -6,11 +6,12 @@ use serde::Serialize;
 use crate::analysis::words::count;
 
 /// What pages are made of: their templates, and the parts they share.
-const TEMPLATES: [(&str, &str); 5] = [
+const TEMPLATES: [(&str, &str); 6] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("report.html", include_str!("../../templates/report.html")),
     ("compare.html", include_str!("../../templates/compare.html")),
+    ("signoff.html", include_str!("../../templates/signoff.html")),
     ("trend.html", include_str!("../../templates/trend.html")),
 ];
 

@@ -1,0 +1,50 @@
+//! `railgauge signoff RUN`: one page to hand over, drawn from the records of a run.
+
+use std::path::PathBuf;
+
+use railgauge_model::{border::text::path_text, directory::JOURNAL};
+
+use super::{
+    Common, Exit, Misuse,
+    common::{no_foreign_file, page_path},
+    report::exit_of,
+};
+use crate::report::signoff;
+
+/// Arguments of `signoff`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The run directory, which holds records.jsonl
+    run: PathBuf,
+    /// The page to write [default: reports/signoff-<UTC time>.html]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print what is on the page as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Writes the page. Ends as the run's verdicts do.
+///
+/// # Errors
+/// The directory is not a run directory, its records cannot be read, or the page cannot be written.
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    run_directory(&args.run)?;
+    args.output.as_deref().map_or(Ok(()), no_foreign_file)?;
+    let page = page_path(args.output, "signoff")?;
+    let view = signoff::write(&args.run, &page)?;
+    let exit = exit_of(view.status);
+    common.answer(args.json, &view, exit == Exit::Passed, |_| {
+        let word = view.status.word().to_uppercase();
+        format!("{word:<12} {}\nsign-off: {}\n", view.sentence, path_text(&page))
+    })?;
+    Ok(exit)
+}
+
+/// Refuses what is no run directory.
+pub(super) fn run_directory(run: &std::path::Path) -> Result<(), Misuse> {
+    match run.join(JOURNAL).symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Misuse(format!("{} is not a run directory: it has no records.jsonl", path_text(run)))),
+    }
+}

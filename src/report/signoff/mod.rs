@@ -1,0 +1,39 @@
+//! The sign-off: one page to hand over, drawn from the records of a run, and the proof that files are as they were.
+
+mod proof;
+mod view;
+
+use std::path::Path;
+
+use railgauge_model::{directory::JOURNAL, files};
+
+use super::{ReportError, html, write::text_file};
+use crate::analysis::journal;
+
+pub use proof::{Checked, Proof, Sameness, proof, sha256};
+pub use view::{Hash, Limit, SignOff, view};
+
+/// Writes the sign-off of a run directory, from its records alone.
+///
+/// # Errors
+/// The journal cannot be read or contradicts itself, or the page cannot be written.
+pub fn write(run: &Path, page: &Path) -> Result<SignOff, ReportError> {
+    let path = run.join(JOURNAL);
+    // Before it is read: lines that are written meanwhile make it another journal, and the hash says so.
+    let hashes = proof::hashes(run)?;
+    let journal = journal::read(&path)?;
+    let drawn = super::draw(&journal, &path)?;
+    let view = view(&journal, &drawn.verdicts, hashes);
+    let text = html::page("signoff.html", &view).map_err(ReportError::drawing("the sign-off"))?;
+    text_file(page, &text)?;
+    Ok(view)
+}
+
+/// The bytes of a file of a run directory; `None` where there is none.
+fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
+    match files::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(ReportError::File { path: path.to_owned(), cause }),
+    }
+}

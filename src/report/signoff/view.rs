@@ -1,0 +1,287 @@
+//! The sign-off as plain data that is ready to print: every demand with its answer, what was covered, what was not tested, which parts
+//! were there, and the hashes of the records.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use railgauge_wire::facts::HostFacts;
+use serde::Serialize;
+
+use crate::{
+    analysis::{
+        history::{By, PartKind, fitted},
+        journal::{Journal, JournalEnd},
+        verdict::{Kind, Status, Verdict, Verdicts},
+        words::{count, number},
+    },
+    report::view::{Table, text_column},
+};
+
+/// Devices that are named in a row.
+const NAMED: usize = 8;
+
+/// A sign-off.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SignOff {
+    /// Version of this document.
+    pub version: u32,
+    /// Name of the plan.
+    pub plan: String,
+    /// Identity of the run.
+    pub run_id: String,
+    /// When it began and ended, UTC.
+    pub time: [String; 2],
+    /// Versions of railgauge: the one that measured, and the one that drew this.
+    pub versions: [String; 2],
+    /// The answer to everything that counts.
+    pub status: Status,
+    /// The whole in one sentence.
+    pub sentence: String,
+    /// Every demand and its answer, in the order of the plan.
+    pub limits: Vec<Limit>,
+    /// What was covered.
+    pub coverage: Table,
+    /// What was not tested, or counts only with what is said here.
+    pub untested: Vec<String>,
+    /// Every part of which something is known.
+    pub inventory: Table,
+    /// Hosts of which no serial number at all was told.
+    pub unlabelled: Vec<String>,
+    /// Hashes of what the run consists of.
+    pub hashes: Vec<Hash>,
+}
+
+/// A demand and its answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Limit {
+    /// What it is about.
+    pub test: String,
+    /// What is demanded, in words.
+    pub demand: String,
+    /// What of.
+    pub scope: String,
+    /// The answer.
+    pub status: Status,
+    /// Whether the plan waives it: the answer does not count.
+    pub waived: bool,
+    /// Why.
+    pub reason: String,
+}
+
+/// A file and its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hash {
+    /// Its name in the run directory.
+    pub file: String,
+    /// SHA-256, hexadecimal; `None` where there is no such file.
+    pub sha256: Option<String>,
+}
+
+/// Makes the view of a run.
+pub fn view(journal: &Journal, verdicts: &Verdicts, hashes: Vec<Hash>) -> SignOff {
+    let limit = |verdict: &Verdict| Limit {
+        test: verdict.test.clone(),
+        demand: verdict.demand.clone(),
+        scope: verdict.scope.clone(),
+        status: verdict.status,
+        waived: verdict.waived,
+        reason: verdict.reason.to_string(),
+    };
+    let (inventory, unlabelled) = inventory(journal);
+    SignOff {
+        version: 1,
+        plan: verdicts.plan.clone(),
+        run_id: verdicts.run_id.clone(),
+        time: [journal.time.0.clone(), journal.time.1.clone()],
+        versions: [journal.version.clone(), env!("CARGO_PKG_VERSION").to_owned()],
+        status: verdicts.status,
+        sentence: verdicts.sentence.clone(),
+        limits: verdicts.verdicts.iter().map(limit).collect(),
+        coverage: coverage(journal, verdicts),
+        untested: untested(journal, verdicts),
+        inventory,
+        unlabelled,
+        hashes,
+    }
+}
+
+fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
+    let counted = verdicts.verdicts.iter().filter(|verdict| !verdict.waived).count();
+    let mut rows = vec![
+        vec!["hosts that answered".to_owned(), format!("{} of {}", journal.hosts.len(), journal.plan.hosts.len())],
+        vec![
+            "cases measured, trusted and verified as the plan asks".to_owned(),
+            format!("{} of {}", verdicts.cases.measured, verdicts.cases.planned),
+        ],
+        vec!["demands that passed".to_owned(), format!("{} of {counted}", verdicts.with(Status::Pass))],
+    ];
+    let mut tests: BTreeMap<&str, Covered<'_>> = BTreeMap::new();
+    let mut test_of: HashMap<u64, &str> = HashMap::new();
+    for case in &journal.cases {
+        let covered = tests.entry(&case.test).or_default();
+        covered.cases += 1;
+        covered.hosts.extend(case.flow.hosts().into_iter().map(|host| &**host));
+        test_of.insert(case.id, &case.test);
+    }
+    for one in &journal.tries {
+        let covered = test_of.get(&one.case).and_then(|test| tests.get_mut(test));
+        if let (Some(covered), Some(link)) = (covered, &one.link) {
+            covered.carriers.insert((link.transport.word(), link.software));
+        }
+    }
+    for test in &journal.plan.tests {
+        let covered = tests.remove(test.name.as_str()).unwrap_or_default();
+        rows.push(vec![format!("test {}", test.name), covered.words()]);
+    }
+    if let Some(switches) = &verdicts.switches {
+        for loaded in &switches.loaded {
+            let what = format!("links between switches loaded to {} % in {}", number(loaded.percent), loaded.test);
+            rows.push(vec![what, format!("{} of {}", loaded.loaded, loaded.of)]);
+        }
+    }
+    Table { columns: vec![text_column("what"), text_column("covered")], rows }
+}
+
+/// What a test covered.
+#[derive(Default)]
+struct Covered<'j> {
+    cases: usize,
+    hosts: BTreeSet<&'j str>,
+    /// What carried bytes, and whether a device in software did.
+    carriers: BTreeSet<(&'static str, bool)>,
+}
+
+impl Covered<'_> {
+    fn words(&self) -> String {
+        let carrier = |(name, software): &(&str, bool)| {
+            if *software { format!("{name} over devices in software") } else { (*name).to_owned() }
+        };
+        let carriers: Vec<String> = self.carriers.iter().map(carrier).collect();
+        let carried = if carriers.is_empty() { "nothing was carried".to_owned() } else { carriers.join(", ") };
+        format!("{}, {}; {carried}", count(self.cases, "case"), count(self.hosts.len(), "host"))
+    }
+}
+
+/// What a reader must not take for tested.
+fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
+    let mut said = Vec::new();
+    match &journal.end {
+        JournalEnd::Finished => {}
+        JournalEnd::Interrupted => said.push("The run was interrupted.".to_owned()),
+        JournalEnd::Prevented(why) => said.push(format!("The run could not go on: {why}.")),
+        JournalEnd::Broken => said.push("The run broke off.".to_owned()),
+        JournalEnd::Running => said.push("The run is still going on.".to_owned()),
+    }
+    if let Some(subset) = &verdicts.subset {
+        said.push(format!("Only a part of the plan was run: {}.", subset.words()));
+        said.extend(subset.left_out().map(|text| format!("{text}.")));
+    }
+    for failure in &verdicts.lost {
+        said.push(format!("{failure}."));
+    }
+    let cases = verdicts.cases;
+    for (n, what) in [
+        (cases.failed, "failed"),
+        (cases.not_run, "not run"),
+        (cases.short, "measured less often than planned"),
+        (cases.unverified, "measured, and their data was not verified"),
+        (cases.contaminated, "measured while something disturbed them"),
+        (cases.impossible, "told what cannot be true"),
+        (cases.no_value, "without a value"),
+        (cases.wrong, "delivered wrong bytes"),
+    ] {
+        if n > 0 {
+            said.push(format!("{} of {}: {what}.", n, count(cases.planned, "case")));
+        }
+    }
+    for verdict in verdicts.verdicts.iter().filter(|verdict| verdict.waived) {
+        said.push(format!("Waived by the plan: {}: {} ({}).", verdict.test, verdict.demand, verdict.status.word()));
+    }
+    for verdict in &verdicts.verdicts {
+        said.extend(verdict.not_checked.iter().map(|found| format!("Not checked in {}: {found}.", verdict.test)));
+    }
+    let without = journal.plan.tests.iter().filter(|test| !test.verify);
+    said.extend(without.map(|test| format!("Data is not verified in {}: the plan says so.", test.name)));
+    let limited: BTreeSet<&str> = verdicts
+        .verdicts
+        .iter()
+        .filter(|verdict| verdict.kind == Kind::Expectation)
+        .map(|verdict| verdict.test.as_str())
+        .collect();
+    let unlimited = journal.plan.tests.iter().filter(|test| !limited.contains(test.name.as_str()));
+    said.extend(
+        unlimited
+            .map(|test| format!("The plan sets no limit for {}: its values are measured and not judged.", test.name)),
+    );
+    for driver in &verdicts.drivers_never_run {
+        said.push(format!("{}.", driver.words()));
+    }
+    if verdicts.switches.is_none() {
+        said.push("Cables and switches between the hosts are not known to the plan: which of them carried traffic is not said.".to_owned());
+    }
+    if journal.plan.soak.is_none() {
+        said.push("There was no soak: what comes and goes in hours was not looked for.".to_owned());
+    }
+    said
+}
+
+/// Every part with its label, and hosts without any.
+fn inventory(journal: &Journal) -> (Table, Vec<String>) {
+    let columns = ["host", "place", "part", "in slot", "known by", "label"].map(text_column).to_vec();
+    let (mut rows, mut unlabelled) = (Vec::new(), Vec::new());
+    for host in &journal.plan.hosts {
+        let Some(up) = journal.hosts.get(&host.name) else {
+            unlabelled.push(host.name.clone());
+            continue;
+        };
+        let place = journal.plan.places.get(&host.name).cloned().unwrap_or_default();
+        let before = rows.len();
+        for part in fitted(&up.facts) {
+            let ids: Vec<String> = part.ids.iter().map(|(by, id)| format!("{} {id}", by.word())).collect();
+            let at = if part.carries.is_empty() { part.slot.at.clone() } else { carried(&part.carries, &part.slot.at) };
+            let label = label(&up.facts, part.slot.kind, &part.slot.at);
+            rows.push(vec![host.name.clone(), place.clone(), part.name(), at, ids.join(", "), label]);
+        }
+        let serials = fitted(&up.facts).iter().any(|part| part.ids.contains_key(&By::Serial));
+        if rows.len() == before || !serials {
+            unlabelled.push(host.name.clone());
+        }
+    }
+    (Table { columns, rows }, unlabelled)
+}
+
+fn carried(names: &[String], at: &str) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let more = if names.len() > NAMED { ", ..." } else { "" };
+    if at.is_empty() { format!("{}{more}", shown.join(", ")) } else { format!("{at} ({}{more})", shown.join(", ")) }
+}
+
+/// Vendor, product and firmware of a part, as far as they are told.
+fn label(facts: &HostFacts, kind: PartKind, at: &str) -> String {
+    let parts = &facts.parts;
+    let of = |label: &railgauge_wire::facts::Label| {
+        [label.vendor.as_deref(), label.part_number.as_deref()].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    match kind {
+        PartKind::Machine => of(&parts.machine),
+        PartKind::Board => of(&parts.board),
+        PartKind::Card => {
+            let at_slot = |pci: Option<&str>| pci.is_some_and(|pci| pci.starts_with(at) && !at.is_empty());
+            let card = parts.cards.iter().find(|card| at_slot(Some(&card.pci)));
+            let firmware = facts
+                .rdma
+                .iter()
+                .find(|device| at_slot(device.pci.as_deref()))
+                .and_then(|device| device.firmware.as_ref().map(|firmware| format!("firmware {firmware}")));
+            let name = card.map(|card| card.name.clone().unwrap_or_else(|| of(&card.label)));
+            name.into_iter().chain(firmware).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ")
+        }
+        PartKind::Gpu => {
+            let gpu = facts.gpus.iter().find(|gpu| gpu.pci.as_deref() == Some(at));
+            gpu.and_then(|gpu| gpu.name.clone()).unwrap_or_default()
+        }
+        PartKind::Module => {
+            let module = parts.modules.iter().find(|module| module.interface == at);
+            module.map(|module| format!("{} {}", module.form, of(&module.label)).trim().to_owned()).unwrap_or_default()
+        }
+    }
+}
