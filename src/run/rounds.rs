@@ -16,7 +16,6 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::Ask,
     remedy,
-    terms::TestMetric,
     unit::Nanoseconds,
 };
 use tokio::{
@@ -51,7 +50,6 @@ use railgauge_model::{
         event::{Case, Event, Outcome},
         stages::{OfFlow, Stages},
     },
-    plan::model::Test,
     schedule::{Cell, Flow},
 };
 
@@ -94,7 +92,8 @@ pub(super) async fn run<'a>(
         if open.is_empty() {
             continue;
         }
-        if takes_new_paths(test) {
+        // Which of several paths a switch gives a queue pair depends on its number or port: each round and repeat is a draw of its own.
+        if test.compares_paths() {
             floor.close_idle().await;
         }
         spine.emit(Event::Round { test: test.name.clone(), round, repeat });
@@ -105,12 +104,6 @@ pub(super) async fn run<'a>(
         }
     }
     floor
-}
-
-/// Whether every round and repeat of a test opens new queue pairs. Which of several paths a switch gives one depends on its number or
-/// port, and a test that compares few with many queue pairs tells collisions from damage by many draws of that.
-fn takes_new_paths(test: &Test) -> bool {
-    test.qps.len() > 1 && test.collective.is_none() && test.metric == TestMetric::Bandwidth
 }
 
 /// What a case leaves open.
@@ -437,19 +430,4 @@ async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
     Some(agent.lost().unwrap_or_else(|| {
         Failure::new(Stage::Converse, Kind::Lost, cause).at(agent.host()).remedy(remedy::CHECK_HOST_LOAD)
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_tests_that_compare_numbers_of_queue_pairs_open_new_ones_each_time() {
-        let text = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\n\
-                    [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nqps = [1, 16]\n\
-                    [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nname = \"many\"\nqps = 16\n\
-                    [[test]]\nop = \"send\"\nmetric = \"latency\"\n";
-        let plan = railgauge_model::plan::parse("t.toml", text, std::path::Path::new("")).unwrap().0;
-        assert_eq!(plan.tests.iter().map(takes_new_paths).collect::<Vec<_>>(), [true, false, false]);
-    }
 }

@@ -9,15 +9,9 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use railgauge_model::{
-    plan::model::{AtOnce, Pattern, Test},
-    schedule::Flow,
-};
+use railgauge_model::{plan::model::Test, schedule::Flow};
 use railgauge_stats::collide::{self, Class, FlowRates};
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::Bytes,
-};
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 pub use told::{Collisions, LowFlow, NotTold};
 
@@ -38,17 +32,6 @@ pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> V
     tests.iter().filter_map(of).collect()
 }
 
-/// Whether every NIC port has one flow at most in either direction, so that a flow that is low is not so because of its ports.
-fn has_ports_of_its_own(test: &Test) -> bool {
-    let apart = match &test.pattern {
-        Pattern::AtOnce(AtOnce::Permutation(_) | AtOnce::Ring | AtOnce::Bisection(_)) => true,
-        Pattern::AtOnce(_) => false,
-        _ => true,
-    };
-    // Of both directions together nobody knows which of them is low.
-    apart && test.collective.is_none() && test.metric == TestMetric::Bandwidth && !test.bidirectional
-}
-
 /// What a flow of one pass is told by.
 #[derive(Debug, Clone, Copy)]
 struct Place {
@@ -64,7 +47,7 @@ type Pass<'r> = BTreeMap<&'r Flow, Place>;
 pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option<Collisions> {
     let (fewest, most) = (*test.qps.iter().min()?, *test.qps.iter().max()?);
     let size = results.iter().map(|result| result.case.cell.size).max()?;
-    if fewest == most || !has_ports_of_its_own(test) {
+    if !test.compares_paths() {
         return None;
     }
     let ceilings: BTreeMap<u64, f64> = rows
