@@ -6,9 +6,10 @@ mod railgauge;
 
 use std::{
     fs,
+    io::Write,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::Output,
+    process::{Command, Output},
 };
 
 use railgauge::{Scene, program};
@@ -125,4 +126,54 @@ fn what_could_not_be_read_is_told_with_its_remedy_and_is_no_success() {
     let path = programs(&scene, &[("lldpcli", "echo '{\"lldp\": {}}'".into())]);
     let output = topology(&scene, &path, None);
     assert_eq!((output.status.code(), trouble(&document(&output)).1), (Some(3), "switches-tell"));
+}
+
+fn skipped(reason: &str) {
+    println!("SKIPPED: {reason}");
+    if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
+        let mut notes = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
+        writeln!(notes, "{reason}").unwrap();
+    }
+}
+
+/// The programs of infiniband-diags themselves, on a subnet that OpenSM brought up in ibsim.
+#[test]
+fn a_subnet_is_read_by_the_programs_of_a_host() {
+    let scene = Scene::new();
+    let on_subnet = |name: &str| {
+        let environment = scene.path("subnet/environment");
+        format!("PATH=${{PATH#*:}}:/usr/sbin exec env $(cat {}) {name} \"$@\"", environment.display())
+    };
+    let path = programs(
+        &scene,
+        &[
+            ("lldpcli", "exit 1".into()),
+            ("ibnetdiscover", on_subnet("ibnetdiscover")),
+            ("dump_fts", on_subnet("dump_fts")),
+        ],
+    );
+    let mut command = Command::new("python3");
+    command.arg(repository("bench/railgauge_bench/subnet.py")).arg(scene.path("subnet")).args(["--hosts", "16"]);
+    command.args(["--radix", "8", "--then", "env"]).arg(format!("PATH={path}"));
+    command.arg(format!("RAILGAUGE_ROOT={}", with_infiniband(&scene).display()));
+    let chosen = program();
+    command.envs(chosen.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.arg(chosen.get_program()).args(["topology", "--json"]).arg(scene.write("plan.toml", PLAN));
+    let output = match command.output() {
+        Err(error) => return skipped(&format!("python3 does not start: {error}")),
+        // The subnet's program says that it lacks what it needs.
+        Ok(output) if output.status.code() == Some(77) => {
+            return skipped(String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(output) => output,
+    };
+    // LLDP has nothing to tell of hosts with InfiniBand only.
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(document(&output)["topology"].as_array().unwrap().len(), 3);
+    let text = |path: &str| fs::read_to_string(scene.path(path)).unwrap();
+    // ibnetdiscover's second line is the time.
+    let cables =
+        |text: String| text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(cables(text("topology/fabric.txt")), cables(text("subnet/fabric.txt")));
+    assert_eq!(text("topology/lfts.txt"), text("subnet/lfts.txt"));
 }
