@@ -18,6 +18,7 @@
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
 //! | [`watch`] | ports watched while traffic runs |
+//! | [`tools`] | programs of the host that tell of switches and cables |
 //! | [`raw`] | the files that facts and counters are made of, as they are read |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
 //! | [`system`] | the kernel's calls, each behind a safe function |
@@ -39,6 +40,7 @@ mod memory;
 mod nccl;
 mod raw;
 mod system;
+mod tools;
 mod verbs;
 mod watch;
 

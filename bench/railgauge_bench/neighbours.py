@@ -109,6 +109,8 @@ def main():
     parser.add_argument("--hosts", type=int, default=4)
     parser.add_argument("--rails", type=int, default=2)
     parser.add_argument("--swap", type=int, action="append", default=[], metavar="HOST", help="exchange the first two rails of a host")
+    parser.add_argument("--then", nargs=argparse.REMAINDER, metavar="WORD", help="run this while the daemons run; `spaces` in the directory has "
+                        "a line HOST NAMESPACE SOCKET for each host")
     chosen = parser.parse_args()
     if os.geteuid() != 0 or any(shutil.which(name, path=PATH) is None for name in ("lldpd", "lldpcli", "ip")):
         print("cannot hear neighbours: needs root, lldpd and iproute2", file=sys.stderr)
@@ -122,6 +124,10 @@ def main():
     with Hosts(chosen.hosts, chosen.rails, leaf_of) as hosts:
         for host, text in hosts.heard().items():
             (chosen.directory / f"{host}.json").write_text(text)
+        if chosen.then:
+            lines = [f"{host} {hosts.space(host)} {hosts.place / host}\n" for host in hosts.names[: chosen.hosts]]
+            (chosen.directory / "spaces").write_text("".join(lines))
+            return subprocess.run(chosen.then, env={**os.environ, "PATH": PATH}, check=False).returncode
     return 0
 
 

@@ -174,6 +174,10 @@ class Subnet:
     def __exit__(self, *_):
         self.close()
 
+    def simulated(self):
+        """What a program needs beside its usual environment to be on this subnet."""
+        return {name: value for name, value in self._simulated().items() if os.environ.get(name) != value and name != "PATH"}
+
     def _simulated(self):
         return {**self.environment, "LD_PRELOAD": str(STANDS_IN[0])}
 
@@ -236,6 +240,8 @@ def main():
     parser.add_argument("--swap", nargs=4, metavar=("HOST", "RAIL", "HOST", "RAIL"), action="append", default=[],
                         help="exchange the cables of two HCAs, such as gpu0003 0 gpu0003 1")
     parser.add_argument("--slow", nargs=2, metavar=("SWITCH", "PORT"), action="append", default=[], help="run one link as 1xEDR")
+    parser.add_argument("--then", nargs=argparse.REMAINDER, metavar="WORD", help="run this while the subnet is up; `environment` in the "
+                        "directory has what a program of it needs, as NAME=VALUE")
     chosen = parser.parse_args()
     if absent := missing():
         print(f"cannot simulate a subnet: please install {' '.join(absent)}", file=sys.stderr)
@@ -249,6 +255,9 @@ def main():
     with Subnet(tree, chosen.engine) as subnet:
         (chosen.directory / "fabric.txt").write_text(subnet.discovered())
         (chosen.directory / "lfts.txt").write_text(subnet.tables())
+        if chosen.then:
+            (chosen.directory / "environment").write_text("".join(f"{name}={value}\n" for name, value in subnet.simulated().items()))
+            return subprocess.run(chosen.then, check=False).returncode
     return 0
 
 

@@ -348,7 +348,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
             Some(result(journal, case, test, repeats(test), &tries))
         })
         .collect();
-    together::join(&mut results);
+    together::join(&mut results, &journal.hosts);
     for result in &mut results {
         (result.doubts, result.uncounted) = doubts(journal, result);
         result.lacks = plausible::lacks(result, &journal.hosts);

@@ -60,7 +60,7 @@ pub(super) struct Args {
 /// What is said before anything is done.
 const BEFORE: &str = "\
 kit reads from each host: files of /sys about RDMA devices, network interfaces and the PCI functions above them, the files of
-  /proc and /sys that facts are made of, and versions of installed packages. It does not read SSH keys, environment variables or
+  /proc and /sys that facts are made of, versions of installed packages, and the switches that lldpd hears. It does not read SSH keys, environment variables or
   home directories.
   Then it measures: a known number of bytes between the first two hosts, perftest beside it where it is installed, and the
   tests of the plan, each briefly.
@@ -94,7 +94,8 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let mut loaded = loaded;
-    let names = here().into_iter().chain(ways(&loaded.plan)).chain(switches(&loaded.plan)).collect();
+    let told = switches(&loaded.plan).into_iter().chain(neighbours(&met));
+    let names = here().into_iter().chain(ways(&loaded.plan)).chain(told).collect();
     let hosts: Vec<(String, String)> =
         loaded.plan.hosts.iter().map(|host| (host.name.clone(), host.address.clone())).collect();
     let pair = loaded.plan.hosts.get(..2).unwrap_or_default();
@@ -222,6 +223,12 @@ fn switches(plan: &Plan) -> Vec<String> {
     let told = plan.topology.iter().flat_map(|topology| &topology.told);
     let names = told.flat_map(|told| &told.switches).flat_map(|(key, switch)| [key.clone(), switch.name.clone()]);
     names.filter(|name| !name.is_empty()).collect()
+}
+
+/// Names and chassis ids of the switches that the hosts hear: their facts have them.
+fn neighbours(met: &Contact) -> Vec<String> {
+    let heard = met.facts.values().flat_map(|facts| facts.neighbours.iter().flatten());
+    heard.flat_map(|one| [one.chassis.clone(), one.name.clone()]).filter(|name| !name.is_empty()).collect()
 }
 
 /// Login names and jump hosts of a plan.

@@ -21,6 +21,7 @@ mod shell_files;
 mod signoff;
 mod status;
 mod submit;
+mod topology;
 mod trend;
 mod verify;
 mod version;
@@ -79,6 +80,8 @@ enum Command {
     Run(run::Args),
     /// Submit a plan with `via = "slurm"` as a batch job of Slurm, wait for it, and end as the run in it
     Submit(submit::Args),
+    /// Ask the hosts for their switches (lldpcli, ibnetdiscover) and write files for [topology] of the plan
+    Topology(topology::Args),
     /// Print the JSON Schema of the plan format
     Schema(schema::Args),
     /// Show version, build, protocol and the agents that would be sent
@@ -106,6 +109,7 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Kit(args) => kit::run(args, &common),
         Command::Run(args) => run::run(args, &common),
         Command::Submit(args) => submit::run(args, &common),
+        Command::Topology(args) => topology::run(args, &common),
         Command::Schema(args) => schema::run(args, &common),
         Command::Version(args) => version::run(&args, &common),
         Command::ShellFiles(args) => shell_files::run(args, &common, CommandLine::command()),

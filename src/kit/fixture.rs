@@ -41,13 +41,14 @@ pub enum FixtureError {
     Empty,
 }
 
-/// Facts as a test can repeat them: without load, traffic, the reasons why something could not be read, the agent's environment, and
-/// what is written on the parts, whose files are in no kit.
+/// Facts as a test can repeat them: without load, traffic, the reasons why something could not be read, the agent's environment,
+/// what is written on the parts, whose files are in no kit, and what lldpd heard.
 #[must_use]
 pub fn repeatable(mut facts: HostFacts) -> HostFacts {
     facts.load = Default::default();
     facts.unreadable.clear();
     facts.parts = Default::default();
+    facts.neighbours = None;
     facts.cuda_visible = None;
     facts.interfaces.iter_mut().for_each(|interface| interface.traffic = None);
     facts.rdma.iter_mut().flat_map(|device| &mut device.ports).for_each(|port| port.traffic = None);

@@ -11,6 +11,7 @@
 //! | [`aside`] | work that takes long, given up when the run is interrupted |
 //! | [`hosts`] | brings hosts up and learns what they are |
 //! | `raw` | the files that facts and counters are made of, page by page |
+//! | [`tools`] | what programs of a host write of its switches, page by page |
 //! | `clocks` | clocks of the hosts against the controller's |
 //! | `rails`, `gpus` | which devices the rails of a host are, which GPU an end of a pair uses |
 //! | `fabric` | where rails are in the plan's topology, and which ways flows take |
@@ -46,5 +47,6 @@ pub(crate) mod raw;
 mod rounds;
 mod soak;
 pub mod spine;
+pub(crate) mod tools;
 mod watch;
 mod work;

@@ -92,6 +92,10 @@ pub(super) async fn run<'a>(
         if open.is_empty() {
             continue;
         }
+        // Which of several paths a switch gives a queue pair depends on its number or port: each round and repeat is a draw of its own.
+        if test.compares_paths() {
+            floor.close_idle().await;
+        }
         spine.emit(Event::Round { test: test.name.clone(), round, repeat });
         floor.round(index, repeat, &open, hosts).await;
         spine.sync();

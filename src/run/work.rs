@@ -9,6 +9,7 @@ use railgauge_model::{
     journal::event::Case,
     plan::{Plan, model::Test},
 };
+use railgauge_wire::terms::TestMetric;
 
 /// What is to be done and what an earlier process already did.
 pub(super) struct Work {
@@ -50,15 +51,66 @@ impl Work {
         rounds
     }
 
-    /// The cases of a round that are still to be measured. Of flows at once all of a cell are, if one of them is: a
+    /// Whether the flows of a round are judged by what they did beside each other: on shared NIC ports, on shared links between switches
+    /// that the plan knows, or on paths that switches choose, where several numbers of queue pairs are compared.
+    fn judged_together(&self, test: &Test) -> bool {
+        let switches = self.plan.topology.is_some() && test.metric == TestMetric::Bandwidth;
+        test.at_once() || switches || test.compares_paths()
+    }
+
+    /// The cases of a round that are still to be measured. Of flows that are judged together all of a cell are, if one of them is: a
     /// bandwidth beside other flows says nothing without them.
     pub(super) fn open<'c>(&self, test: &Test, cases: &[&'c Case], repeat: u32) -> Vec<&'c Case> {
         let cell = |case: &Case| (case.cell.size, case.cell.qps);
         let missing = |case: &Case| !self.done.contains(&(case.id, repeat));
-        let again: HashSet<_> = match test.at_once() {
+        let again: HashSet<_> = match self.judged_together(test) {
             true => cases.iter().filter(|case| missing(case)).map(|case| cell(case)).collect(),
             false => HashSet::new(),
         };
         cases.iter().filter(|case| missing(case) || again.contains(&cell(case))).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use railgauge_model::{
+        plan,
+        schedule::{Inventory, schedule},
+    };
+
+    use super::*;
+
+    /// How many cases of the first round are open where one flow of it lacks one cell.
+    fn open(test: &str, topology: &str) -> (usize, usize) {
+        let text = format!(
+            "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"] }}\n{topology}\n[[test]]\n\
+             op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = [\"64KiB\", \"1MiB\"]\n{test}\n"
+        );
+        let plan = plan::parse("t.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+        let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
+        let done = cases.iter().skip(1).map(|case| (case.id, 0)).collect();
+        let work = Work { plan: Arc::new(plan), cases, done };
+        let test = &work.plan.tests[0];
+        let rounds = work.rounds(test);
+        let cell = |case: &Case| (case.cell.size, case.cell.qps);
+        let of_cell = rounds[&0].iter().filter(|case| cell(case) == cell(rounds[&0][0])).count();
+        (work.open(test, &rounds[&0], 0).len(), of_cell)
+    }
+
+    #[test]
+    fn a_round_whose_flows_are_judged_together_is_measured_whole() {
+        let cables =
+            "[topology]\ncables = [[\"h0 eth0\", \"leaf1\"], [\"h1 eth0\", \"leaf2\"], [\"leaf1:1\", \"leaf2:1\"]]";
+        assert_eq!(open("pattern = \"neighbours\"", ""), (1, 2));
+        for (test, topology) in [
+            ("pattern = \"neighbours\"\nqps = [1, 4]", ""),
+            ("pattern = \"neighbours\"", cables),
+            ("pattern = \"incast\"", ""),
+        ] {
+            let (open, of_cell) = open(test, topology);
+            assert!(open == of_cell && open > 1, "{test}: {open} of {of_cell}");
+        }
     }
 }

@@ -25,6 +25,8 @@
 //! | [`raw`] | files of sysfs and procfs as they are read |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 //! | [`remedy`] | the table of what to do: ids, words, commands |
+//! | [`neighbours`] | what lldpcli prints |
+//! | [`tool`] | programs of a host that tell of switches and cables |
 //! | [`shell`] | words of a shell's command line |
 //! | [`unit`] | bytes, times and rates as types |
 //! | [`watch`] | ports watched while traffic runs |
@@ -40,14 +42,16 @@ pub mod link;
 pub mod measure;
 pub mod message;
 pub mod natural;
+pub mod neighbours;
 pub mod raw;
 pub mod remedy;
 pub mod shell;
 pub mod step;
 pub mod terms;
+pub mod tool;
 pub mod unit;
 pub mod watch;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;

@@ -13,6 +13,7 @@ use crate::{
     link::{Endpoint, LinkId, LinkSpec, Opened},
     raw::{RawPage, RawScope},
     step::{Step, Stepped},
+    tool::{Tool, ToolPage},
     unit::Nanoseconds,
     watch::{Watched, WatchedPort},
 };
@@ -54,6 +55,13 @@ pub enum Ask {
         /// Which files.
         scope: RawScope,
         /// Number of the first entry of the page. 0 reads the files anew; later pages are of that reading.
+        from: u64,
+    },
+    /// What a program of the host writes, page by page; answered by [`Answer::Tool`].
+    Tool {
+        /// Which program.
+        tool: Tool,
+        /// Offset of the page in bytes. 0 runs the program; later pages are of that output.
         from: u64,
     },
     /// Watches these ports from now on, in place of those watched so far; none ends the watch.
@@ -178,6 +186,8 @@ pub enum Answer {
     Counters(BTreeMap<String, u64>),
     /// Reply to `Raw`.
     Raw(RawPage),
+    /// Reply to `Tool`.
+    Tool(ToolPage),
     /// Reply to `Watched`.
     Watched(Box<Watched>),
     /// Reply to `Copies`.

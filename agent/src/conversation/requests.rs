@@ -20,6 +20,7 @@ use crate::{
     gpu::copies,
     raw,
     system::tree::Tree,
+    tools,
     watch::Watch,
 };
 
@@ -91,6 +92,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, 
             aside(id, outlet, move || counters::read(&Tree::host(), &device, port).map(Answer::Counters));
         }
         Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
+        Ask::Tool { tool, from } => aside(id, outlet, move || tools::page(tool, from).map(Answer::Tool)),
         Ask::Watch { ports } => {
             let begun = watch.begin(ports).map(|()| Answer::Done);
             outlet.reply(id, begun.map_err(|why| refused(why.to_string())));

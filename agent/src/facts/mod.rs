@@ -15,6 +15,7 @@
 //! | [`libraries`] | what the loader finds |
 //! | [`kernel_log`] | errors of GPUs |
 //! | [`parts`], [`vpd`], [`module`] | what is written on cards, boards, cables: serial numbers |
+//! | [`neighbours`] | the switches next to it, as lldpd hears them |
 //! | [`idle`] | load and traffic, from two looks |
 
 pub(crate) mod config_space;
@@ -26,6 +27,7 @@ pub(crate) mod libraries;
 pub(crate) mod machine;
 mod module;
 pub(crate) mod modules;
+mod neighbours;
 mod parts;
 pub mod path_mtu;
 pub(crate) mod pci;
@@ -121,9 +123,11 @@ fn labels(facts: &mut HostFacts) {
 pub(crate) fn here() -> HostFacts {
     let (tree, root) = (Tree::host(), Tree::host());
     let look = idle::first(&root);
+    let asked = neighbours::ask();
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
     labels(&mut facts);
+    asked.into(&mut facts);
     facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
     facts.overrides = overrides();
     // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.

@@ -6,6 +6,7 @@
 //! | [`limits`] | getrlimit, setrlimit |
 //! | [`panics`] | none: panics as values |
 //! | [`process`] | process groups, ending, standard streams |
+//! | [`program`] | none: programs of the host, within bounds |
 //! | [`time`] | clock_gettime |
 //! | [`wait`] | poll, eventfd |
 //! | [`alarm`] | timer_create, sigaction |
@@ -27,6 +28,7 @@ pub(crate) mod module_eeprom;
 pub(crate) mod netlink;
 pub(crate) mod panics;
 pub(crate) mod process;
+pub(crate) mod program;
 pub(crate) mod socket;
 pub(crate) mod time;
 pub(crate) mod tree;

@@ -1,6 +1,6 @@
 //! How much of everything a host can have: what it tells of itself multiplies into the cases of a run.
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::{facts::HostFacts, neighbours};
 
 /// RDMA ports of a host: as many as a plan can name rails. Large machines have some twenty, and some hundreds with the
 /// virtual functions of containers.
@@ -19,6 +19,7 @@ pub fn too_many(facts: &HostFacts) -> Option<String> {
         (facts.gpus.len(), GPUS, "GPUs"),
         (facts.gpu_distances.len(), PORTS * GPUS, "distances between GPUs and RDMA devices"),
         (facts.interfaces.len(), INTERFACES, "network interfaces"),
+        (facts.neighbours.as_ref().map_or(0, Vec::len), neighbours::MOST, "neighbours of interfaces"),
         (facts.parts.cards.len(), INTERFACES, "network cards"),
         (facts.parts.modules.len(), INTERFACES, "modules of ports"),
     ];

@@ -1,5 +1,6 @@
 //! Flows that run at the same time: patterns in which they share NICs on purpose.
 
+use railgauge_wire::terms::TestMetric;
 use serde::{Deserialize, Serialize};
 
 use super::model::{Pattern, Test};
@@ -69,6 +70,19 @@ impl Test {
             Pattern::AtOnce(pattern) if self.collective.is_none() => Some(pattern),
             _ => None,
         }
+    }
+
+    /// Whether its flows with few queue pairs are compared with those with many, to tell collisions on a path from damage: bandwidth in one
+    /// direction between pairs, with one flow at most out of and into every NIC port. Others are low because of each other anyway, and of
+    /// both directions together nobody knows which is low.
+    pub fn compares_paths(&self) -> bool {
+        let apart = match &self.pattern {
+            Pattern::AtOnce(AtOnce::Permutation(_) | AtOnce::Ring | AtOnce::Bisection(_)) => true,
+            Pattern::AtOnce(_) => false,
+            _ => true,
+        };
+        let bandwidth = self.metric == TestMetric::Bandwidth && !self.bidirectional;
+        apart && self.collective.is_none() && bandwidth && self.qps.iter().min() != self.qps.iter().max()
     }
 
     /// Whether a flow is measured alone and beside an incast.

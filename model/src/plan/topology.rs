@@ -63,7 +63,7 @@ pub static TOPOLOGY: Section = Section {
             Shape::Path,
             Preset::Words("none"),
             "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: \
-             at which port of which leaf switch each NIC is.",
+             at which port of which leaf switch each NIC is. `railgauge topology` writes it.",
         ),
         key(
             "topograph",

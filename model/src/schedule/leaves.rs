@@ -1,5 +1,7 @@
 //! Rounds of pairs below one leaf switch, and of pairs below different ones.
 
+use std::collections::HashMap;
+
 use super::{circle, draw};
 
 /// An end of pairs.
@@ -27,7 +29,7 @@ pub struct Paired {
 /// The ends below each leaf, in the order in which the leaves first appear; and those without.
 fn by_leaf(places: &[Place]) -> (Vec<Vec<u32>>, Vec<u32>) {
     let (mut leaves, mut unplaced): (Vec<(u32, Vec<u32>)>, Vec<u32>) = Default::default();
-    let mut known = std::collections::HashMap::new();
+    let mut known = HashMap::new();
     for (end, place) in (0..).zip(places) {
         let Some(leaf) = place.leaf else {
             unplaced.push(end);
@@ -67,7 +69,8 @@ pub fn same_leaf(places: &[Place], rounds: Option<u32>, seed: u64) -> Paired {
 
 /// Every end with partners below other leaves: as many rounds as it takes until all pairs of leaves that `connected` joins have met and
 /// every end has had a partner, or this many rounds. A leaf meets as many others in a round as it has ends; what ends are then left
-/// meet further ones. Which ends of two leaves meet is drawn by the seed and changes from round to round, and so do the roles.
+/// meet further ones. Which ends of two leaves meet is drawn by the seed and changes from round to round, and so do the roles. No two
+/// ends meet again before all have met that can: a round has fewer pairs rather than one for the second time.
 pub fn cross_leaf(places: &[Place], rounds: Option<u32>, seed: u64, connected: impl Fn(u32, u32) -> bool) -> Paired {
     let (leaves, unplaced) = by_leaf(places);
     let mut table = Table::new(places, &leaves, seed);
@@ -85,7 +88,12 @@ pub fn cross_leaf(places: &[Place], rounds: Option<u32>, seed: u64, connected: i
             break;
         }
         let number = paired.rounds.len();
-        let round = table.round(&mut meetings, number);
+        let mut round = table.round(&mut meetings, number);
+        if round.is_empty() && number > 0 {
+            // Every two ends have met this often.
+            table.met += 1;
+            round = table.round(&mut meetings, number);
+        }
         if round.is_empty() {
             break;
         }
@@ -131,6 +139,9 @@ struct Table<'p> {
     /// Partners that each end has had, and whether it has one in this round.
     partners: Vec<u32>,
     taken: Vec<bool>,
+    /// How often two ends have met, the smaller first; and how often every two have that can.
+    times: HashMap<(u32, u32), u32>,
+    met: u32,
     /// Ends of each leaf, and of all, that have no partner in this round.
     free: Vec<usize>,
     left: usize,
@@ -144,7 +155,7 @@ impl<'p> Table<'p> {
         };
         let ends = (0..).zip(leaves).map(drawn).collect();
         let (partners, taken) = (vec![0; places.len()], vec![false; places.len()]);
-        Self { places, ends, partners, taken, free: Vec::new(), left: 0 }
+        Self { places, ends, partners, taken, times: HashMap::new(), met: 0, free: Vec::new(), left: 0 }
     }
 
     /// Whether an end without a partner so far can have one.
@@ -176,7 +187,8 @@ impl<'p> Table<'p> {
                     return round;
                 }
                 let meeting = &mut meetings[place];
-                if let Some((a, b)) = self.pair(meeting.leaves) {
+                if let Some((a, b)) = self.pair(meeting.leaves, number) {
+                    *self.times.entry((a.min(b), a.max(b))).or_default() += 1;
                     self.free[meeting.leaves.0] -= 1;
                     self.free[meeting.leaves.1] -= 1;
                     self.left -= 2;
@@ -196,19 +208,27 @@ impl<'p> Table<'p> {
         }
     }
 
-    /// Two free ends of different hosts, those with the fewest partners.
-    fn pair(&self, (a, b): (usize, usize)) -> Option<(u32, u32)> {
+    /// Two free ends of different hosts that have not met more often than all others, those with the fewest partners. Of ends with as many
+    /// partners one goes round the other leaf from round to round, so that all of them find one in every round.
+    fn pair(&self, (a, b): (usize, usize), number: usize) -> Option<(u32, u32)> {
         if self.free[a] == 0 || self.free[b] == 0 {
             return None;
         }
         let free = |leaf: usize| {
-            let mut free: Vec<u32> = self.ends[leaf].iter().copied().filter(|end| !self.taken[*end as usize]).collect();
-            free.sort_by_key(|end| self.partners[*end as usize]);
-            free
+            let all = self.ends[leaf].iter().copied().enumerate();
+            all.filter(|(_, end)| !self.taken[*end as usize]).collect::<Vec<_>>()
         };
-        let (left, right) = (free(a), free(b));
+        let (mut left, right) = (free(a), free(b));
+        left.sort_by_key(|(_, end)| self.partners[*end as usize]);
         let host = |end: u32| self.places[end as usize].host;
-        left.iter().find_map(|&x| right.iter().find(|y| host(**y) != host(x)).map(|&y| (x, y)))
+        let times = |x: u32, y: u32| self.times.get(&(x.min(y), x.max(y))).copied().unwrap_or(0);
+        let all = self.ends[b].len();
+        left.iter().find_map(|&(at, x)| {
+            let fits = right.iter().filter(|&&(_, y)| host(y) != host(x) && times(x, y) == self.met);
+            let next =
+                fits.min_by_key(|&&(place, y)| (self.partners[y as usize], (place + all - (at + number) % all) % all));
+            next.map(|&(_, y)| (x, y))
+        })
     }
 
     /// Whether two leaves have no ends of different hosts.

@@ -1,9 +1,12 @@
-//! What a host hears of the switches next to it: the output of `lldpcli -f json show neighbors`, or of `-f json0`, which has lists and
-//! objects everywhere.
+//! What a host hears of the switches next to it: the output of lldpcli, or what its agent read there.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use railgauge_wire::{
+    facts::{HostFacts, Neighbour},
+    neighbours,
+};
+use serde_json::Value;
 
 use super::{
     told::{Cable, Device, Nic, Plug, Switch, Told},
@@ -11,145 +14,74 @@ use super::{
 };
 use crate::border::{self, text::printable};
 
-/// Interfaces of one host.
-const MOST_INTERFACES: usize = 4096;
+/// The source that the hosts themselves are.
+pub const HEARD: &str = "lldp (heard by the hosts)";
 
-/// Reads the output of one host.
+/// Reads the output of one host: that of `lldpcli -f json show neighbors`, or of `-f json0`.
 ///
 /// # Errors
 /// It is not JSON, or not what lldpcli prints.
 pub fn read(text: &str, host: &str) -> Result<Told, Unread> {
     let value: Value = border::read(text.as_bytes()).map_err(|refusal| not_json(&refusal))?;
+    let heard = neighbours::read(&value).map_err(|why| Unread::Whole(why.to_string()))?;
     let mut told = Told { source: format!("lldp ({})", printable(host)), ..Told::default() };
     let mut remarks = Remarks::default();
-    let root =
-        value.get("lldp").ok_or_else(|| Unread::Whole("no field `lldp`: this is not the output of lldpcli".into()))?;
-    let mut heard: BTreeMap<&str, Vec<Neighbor>> = BTreeMap::new();
-    for item in each(root).filter_map(|root| root.get("interface")).flat_map(each) {
-        for (name, neighbor) in named(item) {
-            if heard.len() >= MOST_INTERFACES {
-                return Err(Unread::Whole(format!("more than {MOST_INTERFACES} interfaces")));
-            }
-            match Neighbor::of(neighbor) {
-                Some(neighbor) => heard.entry(name).or_default().push(neighbor),
-                None => remarks.add(format!("{name}: a neighbour without a chassis")),
-            }
-        }
+    for interface in heard.unnamed {
+        remarks.add(format!("{interface}: a neighbour without a chassis"));
     }
-    for (interface, neighbors) in heard {
-        let switches: Vec<&Neighbor> = neighbors.iter().filter(|neighbor| neighbor.is_switch).collect();
+    add(&mut told, &mut remarks, host, &heard.neighbours);
+    told.remarks = remarks.list();
+    Ok(told)
+}
+
+/// What the agents of these hosts read; `None` where no host hears a switch.
+pub fn heard<'f>(facts: impl Iterator<Item = (&'f str, &'f HostFacts)>) -> Option<Told> {
+    let mut told = Told { source: HEARD.into(), ..Told::default() };
+    let mut remarks = Remarks::default();
+    for (host, facts) in facts {
+        let mut own = Remarks::default();
+        add(&mut told, &mut own, host, facts.neighbours.as_deref().unwrap_or_default());
+        own.list().into_iter().for_each(|remark| remarks.add(format!("{host}: {remark}")));
+    }
+    told.remarks = remarks.list();
+    (!told.cables.is_empty()).then_some(told)
+}
+
+/// Adds the cables of one host.
+fn add(told: &mut Told, remarks: &mut Remarks, host: &str, heard: &[Neighbour]) {
+    let mut by_interface: BTreeMap<&str, Vec<&Neighbour>> = BTreeMap::new();
+    for neighbour in heard {
+        by_interface.entry(&neighbour.interface).or_default().push(neighbour);
+    }
+    for (interface, neighbours) in by_interface {
+        let switches: Vec<&&Neighbour> = neighbours.iter().filter(|neighbour| neighbour.is_switch).collect();
         let Some(first) = switches.first() else {
-            remarks.add(format!("{interface}: {} does not say that it is a switch", neighbors[0].called()));
+            remarks.add(format!("{interface}: {} does not say that it is a switch", called(neighbours[0])));
             continue;
         };
-        if switches.iter().any(|other| (&other.key, &other.port) != (&first.key, &first.port)) {
-            let all: Vec<String> = switches.iter().map(|one| one.called()).collect();
+        if switches.iter().any(|other| (&other.chassis, &other.port) != (&first.chassis, &first.port)) {
+            let all: Vec<String> = switches.iter().map(|one| called(one)).collect();
             remarks.add(format!("{interface}: several switches answer ({}): the first is taken", all.join(", ")));
         }
         let nic = Nic { host: Some(host.to_owned()), device: Some(interface.to_owned()), ..Nic::default() };
         let a = Plug { device: Device::Nic(nic), port: None };
-        let b = Plug { device: Device::Switch(first.key.clone()), port: first.port.clone() };
+        let b = Plug { device: Device::Switch(first.chassis.clone()), port: first.port.clone() };
         told.cables.push(Cable { a, b, rate_gbps: None, width: None, speed: None });
-        told.switches.insert(first.key.clone(), Switch { name: first.name.clone(), ..Switch::default() });
+        told.switches.insert(first.chassis.clone(), Switch { name: first.name.clone(), ..Switch::default() });
     }
-    told.remarks = remarks.list();
-    Ok(told)
+}
+
+fn called(neighbour: &Neighbour) -> String {
+    match &neighbour.port {
+        Some(port) => format!("{} port {port}", neighbour.name),
+        None => neighbour.name.clone(),
+    }
 }
 
 fn not_json(refusal: &border::Refusal) -> Unread {
     match refusal {
         border::Refusal::Shape(error) if error.line() > 0 => Unread::line(error.line(), printable(&error.to_string())),
         other => Unread::Whole(printable(&other.to_string())),
-    }
-}
-
-/// Who is at the other end.
-struct Neighbor {
-    key: String,
-    name: String,
-    port: Option<String>,
-    is_switch: bool,
-}
-
-impl Neighbor {
-    fn of(neighbor: &Value) -> Option<Self> {
-        let (named, chassis) = chassis(neighbor)?;
-        let id = chassis.get("id").and_then(first).and_then(words);
-        let name = named.or_else(|| chassis.get("name").and_then(words));
-        let address = chassis.get("mgmt-ip").and_then(first).and_then(words);
-        let key = id.or(name).or(address)?.to_ascii_lowercase();
-        let port = neighbor.get("port").and_then(first);
-        Some(Self {
-            name: name.or(address).unwrap_or(&key).to_owned(),
-            port: port.and_then(port_name).map(str::to_owned),
-            is_switch: is_switch(chassis),
-            key,
-        })
-    }
-
-    fn called(&self) -> String {
-        match &self.port {
-            Some(port) => format!("{} port {port}", self.name),
-            None => self.name.clone(),
-        }
-    }
-}
-
-/// The chassis and its name, where that is the field's: `{"leaf1": {"id": …}}`, `{"id": …}` of a chassis without name, `[{"id": …}]`.
-fn chassis(neighbor: &Value) -> Option<(Option<&str>, &Value)> {
-    let chassis = first(neighbor.get("chassis")?)?;
-    if chassis.get("id").is_some_and(|id| first(id).and_then(|id| id.get("value")).is_some()) {
-        return Some((None, chassis));
-    }
-    chassis.as_object()?.iter().next().map(|(name, chassis)| (Some(name.as_str()), chassis))
-}
-
-/// Whether it bridges or routes; who tells no capability is taken for a switch, since many tell none.
-fn is_switch(chassis: &Value) -> bool {
-    let mut told = chassis.get("capability").into_iter().flat_map(each).peekable();
-    let forwards = |capability: &Value| {
-        let kind = capability.get("type").and_then(Value::as_str);
-        matches!(kind, Some("Bridge" | "Router")) && capability.get("enabled").and_then(Value::as_bool) != Some(false)
-    };
-    told.peek().is_none() || told.any(forwards)
-}
-
-/// The port as it is written beside the switch's socket. An id that is an address or a number of the switch's own says less than the
-/// description, if that is one word with a number.
-fn port_name(port: &Value) -> Option<&str> {
-    let id = port.get("id").and_then(first);
-    let value = id.and_then(words);
-    let is_named = id.and_then(|id| id.get("type")).and_then(Value::as_str) == Some("ifname");
-    let descr = port
-        .get("descr")
-        .and_then(words)
-        .filter(|descr| !descr.contains(char::is_whitespace) && descr.contains(|c: char| c.is_ascii_digit()));
-    if is_named { value.or(descr) } else { descr.or(value) }
-}
-
-/// The elements of a list, or the value itself.
-fn each(value: &Value) -> impl Iterator<Item = &Value> {
-    match value {
-        Value::Array(items) => items.iter(),
-        one => std::slice::from_ref(one).iter(),
-    }
-}
-
-fn first(value: &Value) -> Option<&Value> {
-    each(value).next()
-}
-
-/// A text: `"x"`, `{"value": "x"}`, `[{"value": "x"}]`.
-fn words(value: &Value) -> Option<&str> {
-    let one = first(value)?;
-    one.as_str().or_else(|| one.get("value")?.as_str()).map(str::trim).filter(|text| !text.is_empty())
-}
-
-/// The interfaces of an element: `{"eth0": {…}, …}`, or `{"name": "eth0", …}`.
-fn named(item: &Value) -> Vec<(&str, &Value)> {
-    match item.get("name") {
-        Some(Value::String(name)) => vec![(name.as_str(), item)],
-        _ => item.as_object().into_iter().flat_map(Map::iter).map(|(name, value)| (name.as_str(), value)).collect(),
     }
 }
 

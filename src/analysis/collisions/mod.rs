@@ -1,26 +1,27 @@
 //! Which low flows share a path with others, and which stay suspects: tests of pairs with several numbers of queue pairs.
 //!
 //! The arithmetic is [`railgauge_stats::collide`]. Here its input is collected: for every round and repeat the flows that ran at the
-//! same time, each with its rate with the fewest and with the most queue pairs, at the largest message size. Patterns in which
+//! same time, each with its rate with the fewest and with the most queue pairs, at the largest message size. A run opens new queue pairs
+//! for every round and repeat of such a test, so that each of them is another draw of the switches' hash. Patterns in which
 //! several flows leave from or arrive at one NIC port are left out: their flows are low because of each other anyway.
 
 mod told;
 
 use std::collections::BTreeMap;
 
-use railgauge_model::{
-    plan::model::{AtOnce, Pattern, Test},
-    schedule::Flow,
-};
+use railgauge_model::{plan::model::Test, schedule::Flow};
 use railgauge_stats::collide::{self, Class, FlowRates};
-use railgauge_wire::{
-    terms::{Metric, TestMetric},
-    unit::Bytes,
-};
+use railgauge_wire::{terms::Metric, unit::Bytes};
 
 pub use told::{Collisions, LowFlow, NotTold};
 
-use super::{results::CaseResult, row::Row, rows::direction, together::is_telling, value};
+use super::{
+    results::{CaseResult, State},
+    row::Row,
+    rows::direction,
+    together::is_telling,
+    value,
+};
 
 /// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {
@@ -31,25 +32,22 @@ pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> V
     tests.iter().filter_map(of).collect()
 }
 
-/// Whether every NIC port has one flow at most in either direction, so that a flow that is low is not so because of its ports.
-fn has_ports_of_its_own(test: &Test) -> bool {
-    let apart = match &test.pattern {
-        Pattern::AtOnce(AtOnce::Permutation(_) | AtOnce::Ring | AtOnce::Bisection(_)) => true,
-        Pattern::AtOnce(_) => false,
-        _ => true,
-    };
-    // Of both directions together nobody knows which of them is low.
-    apart && test.collective.is_none() && test.metric == TestMetric::Bandwidth && !test.bidirectional
+/// What a flow of one pass is told by.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    rates: FlowRates,
+    /// Whether packets were lost or sent again.
+    lossy: bool,
 }
 
-/// What a flow of one pass is told by.
-type Pass<'r> = BTreeMap<&'r Flow, (FlowRates, &'r CaseResult<'r>)>;
+/// The flows of one pass.
+type Pass<'r> = BTreeMap<&'r Flow, Place>;
 
 /// What the flows of one test say; `None` where it is not the kind of test. `results` are those of the test.
 pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option<Collisions> {
     let (fewest, most) = (*test.qps.iter().min()?, *test.qps.iter().max()?);
     let size = results.iter().map(|result| result.case.cell.size).max()?;
-    if fewest == most || !has_ports_of_its_own(test) {
+    if !test.compares_paths() {
         return None;
     }
     let ceilings: BTreeMap<u64, f64> = rows
@@ -67,8 +65,9 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
         let trusted = is_telling(result);
         for repeat in 0..result.repeats {
             let place = passes.entry((result.case.round, repeat)).or_default();
-            let (rates, _) =
-                place.entry(&result.case.flow).or_insert((FlowRates { fewest: None, most: None }, *result));
+            let none = Place { rates: FlowRates { fewest: None, most: None }, lossy: false };
+            let Place { rates, lossy } = place.entry(&result.case.flow).or_insert(none);
+            *lossy |= trusted && result.state == State::Contaminated;
             let sample = result.samples.iter().find(|(of, _)| *of == repeat).filter(|_| trusted);
             let gbps = sample.and_then(|(_, sample)| {
                 value::of(Metric::Bandwidth, sample, direction(result, repeat, sample)).ok().flatten()
@@ -84,7 +83,7 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
         return None;
     }
     let rates: Vec<Vec<FlowRates>> =
-        passes.values().map(|pass| pass.values().map(|(rates, _)| *rates).collect()).collect();
+        passes.values().map(|pass| pass.values().map(|place| place.rates).collect()).collect();
     Some(told(test, (size, fewest, most), &passes, collide::collisions(&rates, shares.then_some(1.0)).ok().as_ref()))
 }
 
@@ -102,6 +101,9 @@ fn told(
         most,
         passes: passes.len(),
         flows,
+        odd_passes: found.map_or(0, |found| found.odd),
+        needed_passes: found.and_then(|found| found.needed),
+        lossy: passes.values().flat_map(BTreeMap::values).filter(|place| place.lossy).count(),
         normal: 0,
         colliding: 0,
         suspects: Vec::new(),
@@ -114,7 +116,7 @@ fn told(
         return told;
     };
     for (pass, classes) in passes.values().zip(&found.classes) {
-        for ((flow, (rates, _)), class) in pass.iter().zip(classes) {
+        for ((flow, Place { rates, .. }), class) in pass.iter().zip(classes) {
             match class {
                 Class::Normal => told.normal += 1,
                 Class::Collides { .. } => told.colliding += 1,

@@ -1,7 +1,13 @@
 //! Journals of permutations among eight hosts with 1 and 16 streams, worked by hand.
 
 use super::*;
-use crate::analysis::{journal::Journal, made, results::results, rows::rows, verdict::verdicts};
+use crate::analysis::{
+    journal::{Journal, Try},
+    made,
+    results::results,
+    rows::rows,
+    verdict::verdicts,
+};
 
 /// What the flow out of a host moves with one stream and with sixteen, in parts of 80 Gb/s.
 type Shares = [(f64, f64); 8];
@@ -11,25 +17,38 @@ const FULL: (f64, f64) = (1.0, 0.97);
 /// Two on a path.
 const HALF: (f64, f64) = (0.5, 0.96);
 
+/// Repeats alike: what one of them cannot show, as many can.
+const REPEATS: u32 = 30;
+
 fn journal(pattern: &str, shares: &Shares) -> Journal {
+    repeated(pattern, shares, REPEATS)
+}
+
+fn repeated(pattern: &str, shares: &Shares, repeats: u32) -> Journal {
     let text = format!(
         "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-7]\"] }}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n\
-         transport = \"tcp\"\nsizes = [\"64KiB\"]\nverify = false\nwarm_up = \"0s\"\nqps = [1, 16]\n{pattern}\n"
+         transport = \"tcp\"\nsizes = [\"64KiB\"]\nverify = false\nwarm_up = \"0s\"\nrepeats = {repeats}\nqps = [1, 16]\n{pattern}\n"
     );
-    made::journal(&text, 8, |case| {
+    let mut journal = made::journal(&text, 8, |case| {
         let (few, many) = shares[case.flow.from.host[1..].parse::<usize>().unwrap()];
         made::sample(Bytes((1e9 * if case.cell.qps == 1 { few } else { many }) as u64))
-    })
+    });
+    let first = journal.tries.clone();
+    journal.tries.extend((1..repeats).flat_map(|repeat| first.iter().map(move |of| Try { repeat, ..of.clone() })));
+    journal
 }
 
 /// What is said of a ring of neighbours whose flows run side by side.
 fn said(shares: &Shares) -> Collisions {
-    let journal = journal("pattern = \"neighbours\"", shares);
-    let results = results(&journal).unwrap();
-    let rows = rows(&journal, &results);
+    said_of(&journal("pattern = \"neighbours\"", shares))
+}
+
+fn said_of(journal: &Journal) -> Collisions {
+    let results = results(journal).unwrap();
+    let rows = rows(journal, &results);
     let found = collisions(&journal.plan.tests, &results, &rows);
     let [one] = found.as_slice() else { panic!("{found:?}") };
-    let judged = verdicts(&journal, &results, &rows, Vec::new());
+    let judged = verdicts(journal, &results, &rows, Vec::new());
     assert_eq!(judged.collisions, found);
     assert!(judged.json().unwrap().contains("\"colliding\""));
     one.clone()
@@ -44,13 +63,44 @@ fn of_flows(flows: [(f64, f64); 4]) -> Shares {
 #[test]
 fn colliding_flows_are_told_with_their_share() {
     let found = said(&of_flows([FULL, HALF, HALF, FULL]));
-    assert_eq!((found.flows, found.colliding, found.normal, found.suspects.len()), (4, 2, 2, 0), "{found:?}");
+    let n = REPEATS as usize;
+    assert_eq!(
+        (found.flows, found.colliding, found.normal, found.suspects.len()),
+        (4 * n, 2 * n, 2 * n, 0),
+        "{found:?}"
+    );
     let words = found.words();
     assert!(
         words.contains("50.0 % of flows share a path") && words.contains("16 queue pairs the loss vanishes"),
         "{words}"
     );
     assert!(words.contains("nothing here speaks for a bad cable"), "{words}");
+}
+
+#[test]
+fn few_passes_tell_nothing_and_say_how_many_would() {
+    let found = said_of(&repeated("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]), 3));
+    assert_eq!((found.colliding, found.not_told.get(&NotTold::FewPasses)), (0, Some(&6)), "{found:?}");
+    let needed = found.needed_passes.unwrap();
+    assert!(needed > 3 && needed <= REPEATS as usize, "{found:?}");
+    assert!(found.words().contains(&format!("With {needed} passes or more")), "{}", found.words());
+}
+
+#[test]
+fn flows_that_lost_packets_take_the_all_clear_away() {
+    let mut journal = journal("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]));
+    let lost = journal.tries.iter_mut().find(|attempt| attempt.case == 0).unwrap().result.as_mut().unwrap();
+    lost.from_counters.insert("tcp/RetransSegs".into(), 100_000);
+    lost.from_counters.insert("hw_counters/packet_seq_err".into(), 100_000);
+    let state = results(&journal).unwrap()[0].state;
+    assert_eq!(state, State::Contaminated);
+    let found = said_of(&journal);
+    assert!(found.colliding > 0 && found.lossy > 0, "{found:?}");
+    assert!(
+        !found.words().contains("nothing here speaks") && found.words().contains("lost packets"),
+        "{}",
+        found.words()
+    );
 }
 
 #[test]
@@ -65,8 +115,8 @@ fn a_flow_that_is_low_with_both_stays_a_suspect() {
 #[test]
 fn a_flow_that_recovers_without_company_is_not_cleared() {
     let found = said(&of_flows([FULL, HALF, FULL, FULL]));
-    assert_eq!((found.colliding, found.not_told.get(&NotTold::NoCompany)), (0, Some(&1)), "{found:?}");
-    assert!(found.words().contains("Of 1 flow it could not be told"), "{}", found.words());
+    assert_eq!((found.colliding, found.not_told.get(&NotTold::NoCompany)), (0, Some(&(REPEATS as usize))), "{found:?}");
+    assert!(found.words().contains(&format!("Of {REPEATS} flows it could not be told")), "{}", found.words());
 }
 
 #[test]
@@ -74,12 +124,16 @@ fn one_of_four_paths_that_is_slow_is_not_cleared_by_sixteen_queue_pairs() {
     // One flow on the path at half; with 16 queue pairs each flow has a quarter of its queue pairs there.
     let found = said(&of_flows([(1.0, 0.87), (0.5, 0.87), (1.0, 0.88), (1.0, 0.87)]));
     assert_eq!(found.colliding, 0, "{found:?}");
-    assert!(found.not_told.values().sum::<usize>() == 1 && !found.words().contains("speaks for"), "{}", found.words());
+    assert!(
+        found.not_told.values().sum::<usize>() == REPEATS as usize && !found.words().contains("speaks for"),
+        "{}",
+        found.words()
+    );
 }
 
 #[test]
 fn what_was_not_measured_is_said() {
-    let mut journal = journal("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]));
+    let mut journal = repeated("pattern = \"neighbours\"", &of_flows([FULL, HALF, HALF, FULL]), 1);
     let gone = journal.cases.iter().find(|case| case.cell.qps == 16).unwrap().id;
     journal.tries.retain(|attempt| attempt.case != gone);
     let results = results(&journal).unwrap();

@@ -29,6 +29,12 @@ pub struct Collisions {
     pub passes: usize,
     /// Flows of all passes.
     pub flows: usize,
+    /// Passes in which some low flows fill no path together: a slow path, or noise.
+    pub odd_passes: usize,
+    /// Fewest passes that tell collisions from slow paths if none is odd; `None` where hundreds are not enough, or too little is known.
+    pub needed_passes: Option<usize>,
+    /// Flows that lost packets or sent them again: their rates count, but something is wrong with them, or their ports are full.
+    pub lossy: usize,
     /// Flows that are not low.
     pub normal: usize,
     /// Flows that shared a path with others while they had the fewest queue pairs.
@@ -65,8 +71,12 @@ pub enum NotTold {
     TooFew,
     /// It lacks a value.
     Missing,
-    /// It recovers, but no other flows fill its path.
+    /// It recovers, but in its pass or in too many others some flows fill no path together.
     NoCompany,
+    /// There are too few passes to rule out slow paths that look like full ones.
+    FewPasses,
+    /// One flow with the fewest queue pairs does not fill a path.
+    Unfilled,
     /// The flows together still lose too much with the most queue pairs.
     LossRemains,
     /// Hardly any flow has a path to itself.
@@ -80,6 +90,8 @@ impl From<Why> for NotTold {
         match why {
             Why::Missing => Self::Missing,
             Why::NoCompany => Self::NoCompany,
+            Why::FewPasses => Self::FewPasses,
+            Why::Unfilled => Self::Unfilled,
             Why::LossRemains => Self::LossRemains,
             Why::Crowded => Self::Crowded,
             Why::Scatter => Self::Scatter,
@@ -93,7 +105,13 @@ impl NotTold {
         match self {
             Self::TooFew => "too few flows were measured with both numbers",
             Self::Missing => "a value is missing or not to be trusted",
-            Self::NoCompany => "they recover, but no other flows fill their path, so that it may be a slow one",
+            Self::NoCompany => {
+                "they recover, but some flows of their pass or of too many others fill no path, so that one may be slow"
+            }
+            Self::FewPasses => {
+                "they recover and share paths by their rates, but so may flows on two slow paths, and the passes are too few"
+            }
+            Self::Unfilled => "a flow by itself does not fill a path, so that nobody knows what fills one",
             Self::LossRemains => {
                 "the flows together still lose too much with many, so that one of several paths may be slow"
             }
@@ -137,7 +155,7 @@ impl Collisions {
             let loss = self.loss_percent.map_or_else(String::new, |(with_few, with_many)| {
                 format!(" (on average {} % with {few}, {} % with {most})", short(with_few), short(with_many))
             });
-            let all_known = self.suspects.is_empty() && open == 0;
+            let all_known = self.suspects.is_empty() && open == 0 && self.lossy == 0;
             let end = if all_known { ", and nothing here speaks for a bad cable" } else { "" };
             told.push(format!(
                 "{share} % of flows share a path with others ({colliding} of {flows} in {}); with {most} queue pairs the loss \
@@ -158,6 +176,14 @@ impl Collisions {
         if open > 0 {
             let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
             told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
+        }
+        if self.not_told.contains_key(&NotTold::FewPasses)
+            && let Some(needed) = self.needed_passes
+        {
+            told.push(format!("With {} or more it can be: set `rounds` or `repeats` higher.", count(needed, "pass")));
+        }
+        if self.lossy > 0 {
+            told.push(format!("{} lost packets or sent them again.", count(self.lossy, "flow")));
         }
         told.join(" ")
     }

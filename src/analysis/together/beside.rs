@@ -24,7 +24,7 @@ const NAMED: usize = 4;
 pub enum Answer {
     /// Its interval lies above zero.
     Lost,
-    /// Its interval holds zero, or lies below.
+    /// Its interval holds zero, or lies below: no loss above the upper end.
     NoLoss,
     /// Too little is known.
     Unknown,
@@ -64,6 +64,9 @@ pub struct VictimOfIncast {
     /// Why nothing is known; empty where something is.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub why_unknown: String,
+    /// Hosts that are one machine with an end of the flow, this end among them: whether the fabric took something is not known then.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub one_machine: Vec<String>,
     /// What the ports of all its flows counted while it ran beside the incast.
     pub counted: Counted,
 }
@@ -102,27 +105,28 @@ pub fn victims_of(results: &[&CaseResult<'_>]) -> Vec<VictimOfIncast> {
     let beside = |result: &&CaseResult<'_>| result.part.as_ref().is_some_and(|part| part.alone.is_some());
     let all: Vec<&CaseResult<'_>> = results.iter().copied().filter(beside).collect();
     let of = |result: &&CaseResult<'_>| {
-        // Each is looked at for a loss.
-        let looks = all.iter().filter(|other| other.case.test == result.case.test).count();
         let others = |other: &&CaseResult<'_>| {
             (&other.case.test, other.case.round, cell(other.case))
                 == (&result.case.test, result.case.round, cell(result.case))
         };
-        one(result, &results.iter().copied().filter(others).collect::<Vec<_>>(), looks)
+        one(result, &results.iter().copied().filter(others).collect::<Vec<_>>())
     };
     all.iter().map(of).collect()
 }
 
 /// One flow. `round` are all cases of its round and cell, itself among them.
-fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>], looks: usize) -> VictimOfIncast {
+fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>]) -> VictimOfIncast {
     let alone = result.part.as_ref().and_then(|part| part.alone.clone()).unwrap_or_default();
     let trusted = is_telling(result);
     let rates = if trusted { rates(result) } else { BTreeMap::new() };
     let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
-    let loss = Loss::of(result, looks).filter(|_| trusted);
+    let loss = Loss::of(result).filter(|_| trusted);
     let (alone_gbps, beside_gbps) = (middle(&alone.gbps), middle(&rates));
     let both = alone.gbps.keys().filter(|repeat| rates.contains_key(repeat)).count();
     let why_unknown = match (&loss, &alone.distrusted) {
+        (Some(_), _) if !alone.one_machine.is_empty() => {
+            format!("{} are one machine, whose ports share more than the fabric", alone.one_machine.join(" and "))
+        }
         (Some(_), _) => String::new(),
         (None, _) if !trusted => result.error().unwrap_or_else(|| result.state.word().to_owned()),
         (None, Some(why)) => why.clone(),
@@ -150,10 +154,12 @@ fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>], looks: usize) -> Vict
         interval_percent: loss.map(|loss| loss.interval),
         answer: match loss {
             None => Answer::Unknown,
+            Some(_) if !alone.one_machine.is_empty() => Answer::Unknown,
             Some(loss) if loss.interval.0 > 0.0 => Answer::Lost,
             Some(_) => Answer::NoLoss,
         },
         why_unknown,
+        one_machine: alone.one_machine,
         counted: counted(round),
     }
 }
@@ -227,8 +233,18 @@ impl VictimOfIncast {
                 )
             }
             (Answer::NoLoss, Some(loss)) => {
-                format!("{flow} lost nothing beside {beside}: {} %{interval} is within the noise{rates}", short(loss))
+                let most = self.interval_percent.map_or(loss, |(_, high)| high).max(0.0);
+                format!(
+                    "{flow} has no loss above {} % beside {beside}: {} %{interval} is within the noise{rates}",
+                    short(most),
+                    short(loss)
+                )
             }
+            (Answer::Unknown, Some(loss)) => format!(
+                "what the fabric took of {flow} beside {beside} is not known: {}; it lost {} %{interval}{rates}",
+                self.why_unknown,
+                short(loss)
+            ),
             _ => format!("whether {flow} lost something beside {beside} is not known: {}{rates}", self.why_unknown),
         }
     }

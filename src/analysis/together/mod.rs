@@ -35,6 +35,7 @@ pub use scope::Subjects;
 pub use victims::{Alone, Loss, is_telling, judge_victims};
 
 use super::{
+    journal::HostUp,
     results::CaseResult,
     truth::{self, Load},
     value::{self, Direction, Spans},
@@ -138,8 +139,8 @@ pub fn ends(case: &Case) -> (&Port, &Port) {
     if case.cell.op.pulls() { (&flow.to, &flow.from) } else { (&flow.from, &flow.to) }
 }
 
-/// Finds the passes of all tests with flows at once, and gives every case its part.
-pub fn join(results: &mut [CaseResult<'_>]) {
+/// Finds the passes of all tests with flows at once, and gives every case its part. `hosts` are those of the run.
+pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     let at_once = |result: &&CaseResult<'_>| result.test.at_once();
     let mut flows: HashMap<(&str, u32, Cell), usize> = HashMap::new();
     let (mut out, mut into): (HashMap<RoundPort<'_>, u64>, HashMap<RoundPort<'_>, u64>) = Default::default();
@@ -181,7 +182,7 @@ pub fn join(results: &mut [CaseResult<'_>]) {
         }
         results[place].part = Some(part);
     }
-    victims::join(results);
+    victims::join(results, hosts);
 }
 
 fn cell(case: &Case) -> Cell {

@@ -3,7 +3,7 @@
 //! A draw is two rounds that follow one another, so a repeat holds both of them shortly one after the other. The loss is taken
 //! repeat by repeat, and the scatter of the repeats is the noise.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::{journal::event::Sample, plan::model::Victim, schedule::Flow};
 use railgauge_stats::student::paired;
@@ -11,6 +11,7 @@ use railgauge_wire::terms::Metric;
 
 use super::{Cell, cell, direction};
 use crate::analysis::{
+    journal::HostUp,
     results::{CaseResult, State},
     truth::Doubt,
     value,
@@ -28,6 +29,11 @@ pub struct Alone {
     pub gbps: BTreeMap<u32, f64>,
     /// Why its numbers must not be used, in words.
     pub distrusted: Option<String>,
+    /// Hosts that are one machine with an end of the flow, this end among them; empty if none is. What the ports of one machine share
+    /// is no part of the fabric.
+    pub one_machine: Vec<String>,
+    /// Flows of the test that were measured alone and beside an incast: each of them is looked at for a loss.
+    pub looks: usize,
 }
 
 /// What a flow lost beside an incast, in percent of what it moved alone; below zero where it moved more.
@@ -41,15 +47,29 @@ pub struct Loss {
     pub repeats: usize,
 }
 
-/// Gives every flow beside an incast the same flow alone. Only tests with a victim have some.
-pub(super) fn join(results: &mut [CaseResult<'_>]) {
+/// Gives every flow beside an incast the same flow alone. Only tests with a victim have some. `hosts` says which are one machine.
+pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
+    let mut rounds: HashMap<(&str, u32), BTreeSet<&str>> = HashMap::new();
+    let mut looks: HashMap<&str, usize> = HashMap::new();
+    for result in results.iter().filter(|result| result.test.has_victim()) {
+        let case = result.case;
+        rounds.entry((&case.test, case.round)).or_default().extend(case.flow.hosts().into_iter().map(|host| &**host));
+        *looks.entry(&case.test).or_default() += usize::from(Victim::is_alone_in(case.round));
+    }
     let mut alone: HashMap<(&str, u32, Cell, &Flow), Alone> = HashMap::new();
     for result in results.iter().filter(|result| result.test.has_victim()) {
         let case = result.case;
         if !Victim::is_alone_in(case.round) {
             continue;
         }
-        let of = Alone { case: case.id, gbps: rates(result), distrusted: None };
+        let beside = rounds.get(&(case.test.as_str(), case.round + 1));
+        let of = Alone {
+            case: case.id,
+            gbps: rates(result),
+            distrusted: None,
+            one_machine: one_machine(&case.flow, beside.into_iter().flatten().copied(), hosts),
+            looks: looks.get(case.test.as_str()).copied().unwrap_or(1),
+        };
         alone.insert((case.test.as_str(), case.round + 1, cell(case), &case.flow), of);
     }
     for result in results.iter_mut() {
@@ -59,6 +79,25 @@ pub(super) fn join(results: &mut [CaseResult<'_>]) {
             part.alone = Some(found);
         }
     }
+}
+
+/// Hosts that are one machine with an end of a flow, of those `beside` it.
+fn one_machine<'h>(
+    flow: &Flow,
+    beside: impl Iterator<Item = &'h str>,
+    hosts: &BTreeMap<String, HostUp>,
+) -> Vec<String> {
+    // Agents on one machine report the same name of it, whatever the plan calls them.
+    let machine = |host: &str| hosts.get(host).map(|up| up.facts.hostname.as_str()).filter(|name| !name.is_empty());
+    let mut shared = BTreeSet::new();
+    for host in beside {
+        for end in flow.hosts() {
+            if **end != *host && machine(end).is_some() && machine(end) == machine(host) {
+                shared.extend([end.to_string(), host.to_owned()]);
+            }
+        }
+    }
+    shared.into_iter().collect()
 }
 
 /// Whether the numbers of a case say what flows do to each other. Packets that were lost or sent again do not speak against that: where
@@ -72,7 +111,8 @@ pub fn is_telling(result: &CaseResult<'_>) -> bool {
     }
 }
 
-/// Takes numbers of flows alone back that must not be trusted.
+/// Takes numbers of flows alone back that must not be trusted. A flow alone fills no port with others: where it lost packets something
+/// is wrong with its way or somebody else was there, and it shows nothing to hold another one against.
 pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     let wanted: HashMap<u64, usize> = results
         .iter()
@@ -84,7 +124,7 @@ pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     }
     let distrusted: Vec<(usize, String)> = results
         .iter()
-        .filter(|result| !is_telling(result))
+        .filter(|result| !matches!(result.state, State::Measured | State::Short))
         .filter_map(|result| {
             let why = result.error().unwrap_or_else(|| result.state.word().to_owned());
             Some((*wanted.get(&result.case.id)?, format!("the flow alone: {why}")))
@@ -115,9 +155,10 @@ pub(super) fn of_repeat(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
 }
 
 impl Loss {
-    /// Of a flow beside an incast, with an interval that holds the truth in 95 % of cases for `looks` of them together (Bonferroni);
-    /// `None` for other cases, and where the repeats are too few.
-    pub fn of(result: &CaseResult<'_>, looks: usize) -> Option<Self> {
+    /// Of a flow beside an incast, with an interval that holds the truth in 95 % of cases for all such flows of its test together
+    /// (Bonferroni); `None` for other cases, and where the repeats are too few.
+    pub fn of(result: &CaseResult<'_>) -> Option<Self> {
+        let looks = result.part.as_ref()?.alone.as_ref()?.looks;
         let losses: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| of_repeat(result, *repeat)).collect();
         if losses.len() < FEWEST {
             return None;

@@ -215,7 +215,12 @@ fn held_against<'r>(
     }
     // Of a loss that is within the noise of the repeats nobody knows on which side of the limit it is.
     if row.metric == Metric::VictimLoss {
-        let loss = Loss::of(result, 1).ok_or(Unlimited::NoScatter { repeats: row.n })?;
+        // What the ports of one machine share is no part of the fabric.
+        let shared = result.part.as_ref().and_then(|part| part.alone.as_ref()).map(|alone| &alone.one_machine);
+        if let Some(hosts) = shared.filter(|hosts| !hosts.is_empty()) {
+            return Err(Unlimited::OneMachine { hosts: hosts.clone() });
+        }
+        let loss = Loss::of(result).ok_or(Unlimited::NoScatter { repeats: row.n })?;
         let known = if value > limit { loss.interval.0 > limit } else { loss.interval.1 <= limit };
         if !known {
             let (low, high) = loss.interval;
@@ -228,7 +233,7 @@ fn held_against<'r>(
 
 /// Whether a loss is of fewer repeats than were planned: the flow has no number in some, alone or beside the incast.
 fn lacks_repeats(result: &CaseResult<'_>, row: &Row) -> bool {
-    let measured = || Loss::of(result, 1).map_or(0, |loss| loss.repeats);
+    let measured = || Loss::of(result).map_or(0, |loss| loss.repeats);
     row.metric == Metric::VictimLoss && measured() < result.repeats as usize
 }
 

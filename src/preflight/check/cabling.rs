@@ -1,6 +1,6 @@
 //! Cables in a wrong port, told from the plan's topology before any traffic.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use railgauge_model::{
     plan::Plan,
@@ -8,16 +8,19 @@ use railgauge_model::{
         Fabric,
         attach::{guid, nic_of},
         cabling::{At, Attached, Finding, Run, judge, plugged},
-        same_host,
-        told::{Device, Plug},
+        lldp, same_host,
+        told::{Device, Plug, Told},
     },
 };
-use railgauge_wire::{facts::HostFacts, remedy};
+use railgauge_wire::{
+    facts::{HostFacts, NEIGHBOURS},
+    remedy,
+};
 
 use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "[topology] of the plan; GUIDs and names of RDMA ports",
+    reads: "[topology] of the plan; without `lldp` there, what lldpd hears on the hosts; GUIDs and names of RDMA ports",
     meaning: "flows of a rail cross switches that they should not, and share links with others",
     source: "a host is compared with its fellows: most have rail i at one leaf, and ports of one board at ports of one number",
     spoils: Spoils::Everything,
@@ -33,7 +36,13 @@ const UNJUDGED: usize = 5;
 
 /// Why nothing is known of a host's cables.
 fn unknown(plan: &Plan, host: &str, facts: &HostFacts) -> Option<String> {
-    let Some(topology) = &plan.topology else { return Some("the plan has no [topology]".into()) };
+    if !names_lldp(plan) && hears(facts) {
+        return None;
+    }
+    let Some(topology) = &plan.topology else {
+        let why = facts.unreadable.get(NEIGHBOURS).map_or("no switch is heard at its RDMA ports", String::as_str);
+        return Some(format!("the plan has no [topology], and of LLDP: {why}"));
+    };
     let address = plan.hosts.iter().find(|known| known.name == host).map_or(host, |known| &known.address);
     let guids: Vec<String> = facts.rdma.iter().flat_map(|device| &device.ports).filter_map(guid).collect();
     let is_its = |plug: &Plug| match &plug.device {
@@ -47,9 +56,33 @@ fn unknown(plan: &Plan, host: &str, facts: &HostFacts) -> Option<String> {
     (!cabled).then(|| "the topology of the plan has no cable of it".into())
 }
 
+/// Whether the plan says what LLDP tells: that may be of another time, and is then not mixed with what the hosts hear now.
+fn names_lldp(plan: &Plan) -> bool {
+    plan.topology.iter().flat_map(|topology| &topology.told).any(|told| told.source.starts_with("lldp ("))
+}
+
+/// Whether a host hears a switch at one of its RDMA ports.
+fn hears(facts: &HostFacts) -> bool {
+    let heard = facts.neighbours.iter().flatten().filter(|neighbour| neighbour.is_switch);
+    let ports = || facts.rdma.iter().flat_map(|device| &device.ports);
+    heard.into_iter().any(|heard| ports().any(|port| port.netdev.as_ref() == Some(&heard.interface)))
+}
+
+/// What the plan tells, and behind it what the hosts hear.
+fn sources<'p>(scene: &Scene<'p>) -> Cow<'p, [Told]> {
+    let planned = scene.plan.topology.as_ref().map_or(&[][..], |topology| &topology.told);
+    match lldp::heard(scene.hosts()).filter(|_| !names_lldp(scene.plan)) {
+        Some(heard) => planned.iter().cloned().chain([heard]).collect(),
+        None => Cow::Borrowed(planned),
+    }
+}
+
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let Some(topology) = &scene.plan.topology else { return Vec::new() };
-    let fabric = Fabric::join(&topology.told);
+    let sources = sources(scene);
+    if sources.is_empty() {
+        return Vec::new();
+    }
+    let fabric = Fabric::join(&sources);
     let (places, trunks) = plugged(&fabric);
     let mut rails: BTreeMap<&str, u32> = BTreeMap::new();
     let ports: Vec<Attached> = scene
@@ -61,7 +94,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         })
         .collect();
     let has_ports = places.iter().flatten().any(|(at, _)| at.port.is_some());
-    if has_ports && !ports.is_empty() && ports.iter().all(|port| port.at.is_none()) {
+    // What hosts hear at other interfaces than these is nobody's claim about them.
+    if scene.plan.topology.is_some() && has_ports && !ports.is_empty() && ports.iter().all(|port| port.at.is_none()) {
         let what = "not judged: the topology has cables, and none at a NIC of these hosts";
         return vec![Found::fabric(Severity::Notice, what, remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS)];
     }

@@ -1,3 +1,5 @@
+use railgauge_wire::facts::Neighbour;
+
 use super::*;
 
 /// Four hosts with two NICs each, by these words of `cables` in [topology].
@@ -61,4 +63,60 @@ fn a_port_without_a_cable_is_told() {
 #[test]
 fn hosts_of_which_only_the_leaf_is_known_are_not_judged() {
     assert_eq!(found(&[["gpu[1-2]", "leafA"], ["gpu[3-4]", "leafB"]]), []);
+}
+
+/// Four hosts that hear their switches, as `cables` says, below a plan that has this `[topology]`.
+fn heard(cables: &[[&str; 2]], topology: &str) -> (Vec<Finding>, Vec<Demand>) {
+    let plan = planned(&format!("transport = \"verbs\"\n[preflight]\nescalate = \"cabling\"\n{topology}"));
+    let facts = (1..=4).map(|i| {
+        let name = format!("gpu{i}");
+        let mut host = host();
+        let mut second = RdmaDevice { name: "mlx5_1".into(), ..host.rdma[0].clone() };
+        second.ports[0].netdev = Some("eth2".into());
+        host.rdma.push(second);
+        host.interfaces.push(Interface { name: "eth2".into(), mtu: Some(9000), ..Default::default() });
+        let mut own = Vec::new();
+        for [nic, at] in cables {
+            let ((who, device), (switch, port)) = (nic.split_once(' ').unwrap(), at.split_once(':').unwrap());
+            if who == name {
+                own.push(Neighbour {
+                    interface: if device == "mlx5_0" { "eth1" } else { "eth2" }.into(),
+                    chassis: switch.to_lowercase(),
+                    name: switch.into(),
+                    port: Some(port.into()),
+                    is_switch: true,
+                });
+            }
+        }
+        host.neighbours = Some(own);
+        (name, host)
+    });
+    let cluster = Cluster { facts: facts.collect(), clocks: BTreeMap::new() };
+    let found = judge(&plan, &cluster);
+    let demands = demands(&plan, &cluster, &found);
+    (found.into_iter().filter(|one| one.check == "cabling").collect(), demands)
+}
+
+#[test]
+fn swapped_rails_are_found_without_any_file() {
+    assert_eq!(heard(&RIGHT, "").0, []);
+    let mut cables = RIGHT;
+    (cables[4][1], cables[5][1]) = ("leafB:3", "leafA:3");
+    let (found, _) = heard(&cables, "");
+    assert!(
+        found.iter().any(|one| one.hosts == ["gpu3"] && one.what.contains("rails 0 and 1 are swapped")),
+        "{found:#?}"
+    );
+    // What the plan tells of a port counts before what is heard there.
+    let all = RIGHT.map(|[a, b]| format!("[\"{a}\", \"{b}\"]")).join(", ");
+    let (found, _) = heard(&cables, &format!("[topology]\ncables = [{all}]\n"));
+    assert!(!found.iter().any(|one| one.what.contains("swapped")), "{found:#?}");
+}
+
+#[test]
+fn hosts_that_hear_nothing_are_no_proof_of_good_cables() {
+    let (found, demands) = heard(&[], "");
+    assert!(found.is_empty() || found.iter().all(|one| one.unread), "{found:#?}");
+    let cabling = demands.iter().find(|demand| demand.check == "cabling").unwrap();
+    assert_eq!(cabling.held(), Held::Unread);
 }

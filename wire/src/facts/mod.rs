@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use gpu::{Gpu, GpuDistance, MemoryFaults, POWER_CAP};
 pub use machine::{Cpu, HugePages, IpcLock, Load, Surroundings, Traffic, Xid};
-pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Pause};
+pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
 pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort};
@@ -52,6 +52,8 @@ pub const MODULES: [&str; 22] = [
 pub const GPUS: &str = "gpus";
 /// Folder of the IOMMUs, and key of [`HostFacts::unreadable`] for them.
 pub const IOMMUS: &str = "sys/class/iommu";
+/// Key of [`HostFacts::unreadable`] for what the host hears of its switches.
+pub const NEIGHBOURS: &str = "neighbours (LLDP)";
 /// File of the limits that the agent runs under, and key of [`HostFacts::unreadable`] for them.
 pub const LIMITS: &str = "proc/self/limits";
 
@@ -117,6 +119,9 @@ pub struct HostFacts {
     pub xids: Option<Vec<Xid>>,
     /// Network interfaces, in the order of their names.
     pub interfaces: Vec<Interface>,
+    /// What its interfaces hear of the switches next to them (LLDP), as lldpd tells it; `None` where it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<Vec<Neighbour>>,
     /// What is written on its parts.
     #[serde(skip_serializing_if = "Parts::is_empty")]
     pub parts: Parts,

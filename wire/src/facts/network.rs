@@ -108,6 +108,23 @@ impl BondMember {
     }
 }
 
+/// What an interface hears of the device at the other end of its cable (LLDP, IEEE 802.1AB).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Neighbour {
+    /// The interface that hears it.
+    pub interface: String,
+    /// What the device is told apart by, in lower case: its chassis id, else its name or its management address.
+    pub chassis: String,
+    /// Its name; without one its management address or chassis id.
+    pub name: String,
+    /// Its port at which the cable is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// Whether it says that it bridges or routes, or does not say what it does.
+    pub is_switch: bool,
+}
+
 /// Global pause frames (IEEE 802.3x).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 
@@ -95,7 +95,50 @@ fn a_host_is_never_its_own_partner() {
     assert_valid(&shared, &same_leaf(&shared, None, 1), true);
 }
 
+/// Two leaves with 16 ends each: every round has all ends, and 16 rounds all pairs.
+#[test]
+fn rounds_of_two_leaves_are_full_until_all_have_met() {
+    let places = places(&[16, 16]);
+    let paired = cross_leaf(&places, Some(16), 7, |_, _| true);
+    assert!(paired.rounds.iter().all(|round| round.len() == 16), "{:?}", paired.rounds);
+    assert_eq!(times(&paired).len(), 256);
+    // The next rounds begin anew.
+    let paired = cross_leaf(&places, Some(17), 7, |_, _| true);
+    assert_eq!(paired.rounds.len(), 17);
+    assert!(!paired.rounds[16].is_empty());
+}
+
+/// How often two ends are a pair.
+fn times(paired: &Paired) -> HashMap<(u32, u32), u32> {
+    let mut times = HashMap::new();
+    for &(a, b) in paired.rounds.iter().flatten() {
+        *times.entry((a.min(b), a.max(b))).or_default() += 1;
+    }
+    times
+}
+
 proptest! {
+    #[test]
+    fn nobody_meets_again_before_all_have_met(
+        ends in prop::collection::vec((0..6_u32, 0..4_u32), 2..14),
+        rounds in 1..40_u32,
+        seed in any::<u64>(),
+        apart in 0..5_u32,
+    ) {
+        let places: Vec<Place> = ends.iter().map(|&(host, leaf)| Place { host, leaf: Some(leaf) }).collect();
+        let connected = |a: u32, b: u32| a != apart && b != apart;
+        let times = times(&cross_leaf(&places, Some(rounds), seed, connected));
+        let most = times.values().copied().max().unwrap_or(0);
+        for (a, one) in (0..).zip(&places) {
+            for (b, other) in (0..).zip(&places).skip(a as usize + 1) {
+                let (x, y) = (one.leaf.unwrap(), other.leaf.unwrap());
+                if x != y && one.host != other.host && connected(x, y) {
+                    prop_assert!(times.get(&(a, b)).copied().unwrap_or(0) + 1 >= most, "{a} {b}: {times:?}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_leaf_meets_every_other_and_everybody_has_a_partner(
         below in prop::collection::vec(1..9_u32, 2..9),

@@ -218,6 +218,11 @@ pub enum Unlimited {
     Baseline(Refusal),
     /// Too few operations carry the percentile.
     TooFewOperations(TooFew),
+    /// Hosts that are one machine: what their ports share is no part of the fabric.
+    OneMachine {
+        /// Their names in the plan.
+        hosts: Vec<String>,
+    },
     /// Too few repeats to tell it from noise.
     NoScatter {
         /// How many have a value.
@@ -257,6 +262,9 @@ impl fmt::Display for Unlimited {
             Self::NoBaseline => f.write_str("the plan has no baseline"),
             Self::Baseline(refusal) => refusal.fmt(f),
             Self::TooFewOperations(few) => few.fmt(f),
+            Self::OneMachine { hosts } => {
+                write!(f, "{} are one machine, whose ports share more than the fabric", hosts.join(" and "))
+            }
             Self::NoScatter { repeats } => {
                 write!(f, "{} are too few to tell it from noise", count(*repeats as usize, "repeat"))
             }

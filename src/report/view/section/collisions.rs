@@ -23,9 +23,12 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         sentence: found.words(),
         table: table(found),
         method: format!(
-            "Compared {}. A flow counts as colliding if it is low with few queue pairs, normal with many, if the \
-             flows beside it fill a path together, and if the loss of all flows vanishes with many.",
-            found.compared()
+            "Compared {}. A flow counts as colliding if it is low with few queue pairs, normal with many, if all low \
+             flows of its pass fill paths together, if so few of all passes have others ({} of {} here) that slow paths are \
+             ruled out, and if the loss of all flows vanishes with many. Each pass has new queue pairs, which take new paths.",
+            found.compared(),
+            found.odd_passes,
+            found.passes
         ),
         ..Block::default()
     }))

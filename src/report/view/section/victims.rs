@@ -38,7 +38,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let of = |answer| all.iter().filter(|victim| victim.answer == answer).count();
     let flows = count(all.len(), "flow");
     let sum = format!(
-        "Of {flows} beside an incast {} lost something, {} nothing that stands out of the noise, and of {} it is not known.",
+        "Of {flows} beside an incast {} lost something, of {} a loss does not stand out of the noise, and of {} it is not known.",
         of(Answer::Lost),
         of(Answer::NoLoss),
         of(Answer::Unknown)

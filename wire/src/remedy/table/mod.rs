@@ -7,8 +7,9 @@ mod gpu;
 mod hosts;
 mod preflight;
 mod run;
+mod topology;
 
-pub use self::{agent::*, containers::*, fabric::*, gpu::*, hosts::*, preflight::*, run::*};
+pub use self::{agent::*, containers::*, fabric::*, gpu::*, hosts::*, preflight::*, run::*, topology::*};
 use super::Entry;
 
 /// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
@@ -32,5 +33,7 @@ use remedies;
 
 /// Every remedy.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    [preflight::ALL, hosts::ALL, containers::ALL, run::ALL, agent::ALL, fabric::ALL, gpu::ALL].into_iter().flatten()
+    [preflight::ALL, hosts::ALL, containers::ALL, run::ALL, agent::ALL, fabric::ALL, gpu::ALL, topology::ALL]
+        .into_iter()
+        .flatten()
 }

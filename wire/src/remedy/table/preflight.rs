@@ -11,7 +11,8 @@ remedies! {
     CLOCK_SOURCE = "clock-source",
         "{0} says why the processor's counter is not trusted; `tsc=reliable` on the kernel's command line overrides that",
         look "dmesg | grep -i clocksource";
-    MORE_TOPOLOGY = "more-topology", "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts";
+    MORE_TOPOLOGY = "more-topology",
+        "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts; `railgauge topology` reads both from the hosts";
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
     ECC_ON = "ecc-on", "{0}, then reset the GPU", change "nvidia-smi -e 1";
     ECN_ON = "ecn-on", "{0}", change "echo 1 > /sys/class/net/{interface}/ecn/{file}/enable/{priority}";

@@ -1,0 +1,227 @@
+//! Programs of the host, run within bounds: they are not ours, may hang, and may write without end.
+
+use std::{
+    ffi::OsStr,
+    io::{self, Read},
+    os::fd::{AsFd, BorrowedFd},
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::wait::{self, READABLE};
+
+/// Where administrators' programs are; the PATH of a login over ssh often lacks these.
+const FOR_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
+/// Most bytes of its errors that are kept.
+const SAID: usize = 1024;
+/// How long a program that was killed, or has closed its output, is waited for before it is left alone.
+const REAPED: Duration = Duration::from_millis(200);
+/// Between two looks whether it has ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Why a program gave no output.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProgramFailed {
+    /// There is no such file.
+    #[error("{0} is not installed")]
+    Absent(String),
+    /// The user may not start it.
+    #[error("this user may not start {}", .0.display())]
+    Forbidden(PathBuf),
+    /// The system's words.
+    #[error("{} cannot be started: {error}", .path.display())]
+    Start {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// It ran too long.
+    #[error("{} was killed after {:.0} s", .path.display(), .limit.as_secs_f64())]
+    Late {
+        /// The file.
+        path: PathBuf,
+        /// How long it might run.
+        limit: Duration,
+    },
+    /// It wrote too much.
+    #[error("{} was killed because it wrote more than {most} bytes", .path.display())]
+    TooMuch {
+        /// The file.
+        path: PathBuf,
+        /// How much it might write.
+        most: usize,
+    },
+    /// It ended with an error.
+    #[error("{} ended with {status}{}{said}", .path.display(), if .said.is_empty() { "" } else { ": " })]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last line of its errors.
+        said: String,
+    },
+}
+
+/// The file of a program: in an absolute directory of PATH, or where administrators' programs are.
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
+    find_in(std::env::var_os("PATH").unwrap_or_default().as_os_str(), name)
+}
+
+fn find_in(path: &OsStr, name: &str) -> Option<PathBuf> {
+    // What a relative directory means depends on where the agent was started.
+    let own = std::env::split_paths(path).filter(|directory| directory.is_absolute());
+    let all = own.chain(FOR_ADMINISTRATORS.map(PathBuf::from));
+    all.map(|directory| directory.join(name)).find(|file| file.is_file())
+}
+
+/// What a program writes to its standard output, in the language C.
+///
+/// # Errors
+/// It cannot be started, runs longer than `limit`, writes more than `most` bytes, or ends with an error.
+pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize) -> Result<Vec<u8>, ProgramFailed> {
+    let until = Instant::now() + limit;
+    let mut command = Command::new(path);
+    command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => ProgramFailed::Forbidden(path.to_owned()),
+        _ => ProgramFailed::Start { path: path.to_owned(), error },
+    })?;
+    let read = read(&mut child, until, most);
+    let ended = match &read {
+        Ok(_) => reap(&mut child, until.max(Instant::now() + REAPED)),
+        Err(_) => None,
+    };
+    let Some(status) = ended else {
+        // It stays a zombie where even that does not end it: nothing here waits for a device that hangs.
+        let _ = child.kill();
+        reap(&mut child, Instant::now() + REAPED);
+        return Err(match read {
+            Err(Stop::TooMuch) => ProgramFailed::TooMuch { path: path.to_owned(), most },
+            Err(Stop::Failed(error)) => ProgramFailed::Start { path: path.to_owned(), error },
+            Err(Stop::Late) | Ok(_) => ProgramFailed::Late { path: path.to_owned(), limit },
+        });
+    };
+    let (output, errors) = read.unwrap_or_default();
+    if status.success() {
+        return Ok(output);
+    }
+    let errors = String::from_utf8_lossy(&errors).into_owned();
+    let said = errors.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned();
+    Err(ProgramFailed::Refused { path: path.to_owned(), status, said })
+}
+
+/// Why reading ended before the output did.
+enum Stop {
+    Late,
+    TooMuch,
+    Failed(io::Error),
+}
+
+/// Both outputs until both end; of the errors the last [`SAID`] bytes.
+fn read(child: &mut Child, until: Instant, most: usize) -> Result<(Vec<u8>, Vec<u8>), Stop> {
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let mut piece = vec![0; 64 << 10];
+    while stdout.is_some() || stderr.is_some() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Stop::Late);
+        }
+        let [has_output, has_errors] =
+            ready(stdout.as_ref().map(AsFd::as_fd), stderr.as_ref().map(AsFd::as_fd), left).map_err(Stop::Failed)?;
+        if has_output && let Some(pipe) = &mut stdout {
+            match pipe.read(&mut piece).map_err(Stop::Failed)? {
+                0 => stdout = None,
+                more => output.extend_from_slice(&piece[..more]),
+            }
+            if output.len() > most {
+                return Err(Stop::TooMuch);
+            }
+        }
+        if has_errors && let Some(pipe) = &mut stderr {
+            match pipe.read(&mut piece).map_err(Stop::Failed)? {
+                0 => stderr = None,
+                more => errors.extend_from_slice(&piece[..more]),
+            }
+            errors.drain(..errors.len().saturating_sub(SAID));
+        }
+    }
+    Ok((output, errors))
+}
+
+/// Which of the pipes that are still open can be read without waiting.
+fn ready(output: Option<BorrowedFd<'_>>, errors: Option<BorrowedFd<'_>>, left: Duration) -> io::Result<[bool; 2]> {
+    let limit = Some(left);
+    Ok(match (output, errors) {
+        (Some(output), Some(errors)) => wait::wait([(output, READABLE), (errors, READABLE)], limit)?.map(|on| on != 0),
+        (Some(output), None) => [wait::wait([(output, READABLE)], limit)?[0] != 0, false],
+        (None, Some(errors)) => [false, wait::wait([(errors, READABLE)], limit)?[0] != 0],
+        (None, None) => [false, false],
+    })
+}
+
+/// How it ended; `None` if it has not by then.
+fn reap(child: &mut Child, until: Instant) -> Option<ExitStatus> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < until => thread::sleep(LOOK),
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn shell(script: &str, limit: Duration, most: usize) -> Result<Vec<u8>, ProgramFailed> {
+        run(&find("sh").unwrap(), &["-c", script], limit, most)
+    }
+
+    #[test]
+    fn output_comes_whole_and_in_the_language_c() {
+        let text = shell("echo $LC_ALL; yes x | head -c 200000; echo beside >&2", SOON, 1 << 20).unwrap();
+        assert_eq!((&text[..2], text.len()), (&b"C\n"[..], 200_002));
+    }
+
+    #[test]
+    fn programs_that_hang_or_flood_are_killed() {
+        let begun = Instant::now();
+        let hung = shell("exec sleep 60", Duration::from_millis(100), 10);
+        assert!(matches!(hung, Err(ProgramFailed::Late { .. })), "{hung:?}");
+        // The child of a child holds the pipe.
+        let left = shell("sleep 60 & wait", Duration::from_millis(100), 10);
+        assert!(matches!(left, Err(ProgramFailed::Late { .. })), "{left:?}");
+        let silent = shell("exec >&- 2>&-; exec sleep 60", Duration::from_millis(100), 10);
+        assert!(matches!(silent, Err(ProgramFailed::Late { .. })), "{silent:?}");
+        let flood = shell("exec yes", SOON, 100_000);
+        assert!(matches!(flood, Err(ProgramFailed::TooMuch { .. })), "{flood:?}");
+        assert!(begun.elapsed() < SOON);
+    }
+
+    #[test]
+    fn a_refusal_has_the_programs_last_words() {
+        let Err(ProgramFailed::Refused { said, status, .. }) = shell("echo a >&2; echo why >&2; exit 3", SOON, 10)
+        else {
+            panic!("it ended well")
+        };
+        assert_eq!((said.as_str(), status.code()), ("why", Some(3)));
+    }
+
+    #[test]
+    fn only_absolute_directories_are_searched() {
+        let here = tempfile::tempdir().unwrap();
+        std::fs::write(here.path().join("tool"), "").unwrap();
+        let absolute = here.path().as_os_str();
+        assert_eq!(find_in(absolute, "tool"), Some(here.path().join("tool")));
+        assert_eq!(find_in(OsStr::new(".:relative"), "Cargo.toml"), None);
+        assert!(matches!(run(&here.path().join("tool"), &[], SOON, 1), Err(ProgramFailed::Forbidden(_))));
+    }
+}
