@@ -123,7 +123,8 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
     if direction == Direction::Within(None) {
         return Vec::new();
     }
-    let metrics = metrics_of(case.cell.metric, case.cell.op, None).into_iter().filter(|metric| !metric.is_optional());
+    let metrics =
+        metrics_of(case.cell.metric, case.cell.op, None, false).into_iter().filter(|metric| !metric.is_optional());
     let missing = metrics.filter_map(|metric| {
         let value = match case.cell.manner {
             Some(_) => value::of_group(metric, sample, &case.cell, case.flow.ranks()),

@@ -28,7 +28,7 @@ use super::{
     plausible::{self, Implausible},
     together::{self, Part, Scattered},
     truth::{self, Doubt},
-    words::count,
+    words::{count, neighbour_words},
 };
 
 /// Everything known of one planned case.
@@ -153,6 +153,9 @@ impl CaseResult<'_> {
         if test.qps.len() > 1 {
             words
                 .push(count(cell.qps as usize, if cell.transport == Transport::Tcp { "stream" } else { "queue pair" }));
+        }
+        if test.beside.is_some() {
+            words.push(neighbour_words(cell.neighbours));
         }
         if let Some((collective, manner)) = test.collective.as_ref().zip(cell.manner.as_ref()) {
             if !matches!(collective.grouping, Grouping::All | Grouping::Pairs) {

@@ -1,6 +1,9 @@
 //! Cases become rows: one per metric a case produces, also where nothing was measured.
 
-use railgauge_model::{journal::event::Sample, plan::metrics_of};
+use railgauge_model::{
+    journal::event::Sample,
+    plan::{metrics_of, model::is_loss},
+};
 use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Memory, Metric, Reads, Side};
 
@@ -38,7 +41,12 @@ fn of_case<'r>(
     ceiling: &'r Ceiling<'_>,
 ) -> impl Iterator<Item = Row> {
     let error = result.error();
-    let metrics = metrics_of(result.case.cell.metric, result.case.cell.op, result.test.flows_at_once());
+    let metrics = metrics_of(
+        result.case.cell.metric,
+        result.case.cell.op,
+        result.test.flows_at_once(),
+        result.test.beside.is_some(),
+    );
     let metrics = metrics.into_iter().filter(|metric| together::has_row(result, *metric));
     metrics.filter_map(move |metric| {
         let mut values = Vec::new();
@@ -63,7 +71,7 @@ fn of_case<'r>(
         }
         // Why the flow alone gives nothing to hold this one against.
         let no_loss = result.part.as_ref().and_then(|part| part.alone.as_ref()?.distrusted.clone());
-        let no_loss = no_loss.filter(|_| metric == Metric::VictimLoss && values.is_empty());
+        let no_loss = no_loss.filter(|_| is_loss(metric) && values.is_empty());
         let absent = (values.is_empty() && no_loss.is_none() && !result.samples.is_empty() && senseless.is_none())
             .then(|| {
                 let host = &result.case.flow.from.host;
@@ -151,6 +159,9 @@ fn env(result: &CaseResult<'_>) -> String {
     if let Some(method) = result.test.knobs.write_latency {
         let order = result.link.and_then(|link| link.write_order).map(|order| format!(" order={}", order.word()));
         return format!("write_latency={}{}", method.word(), order.unwrap_or_default());
+    }
+    if let Some((flows, beside)) = case.cell.neighbours.zip(result.test.beside.as_ref()) {
+        return format!("beside=tcp beside_flows={flows} beside_direction={}", beside.direction.word());
     }
     if let Some(only) = case.cell.only {
         return format!("queue_pair={}", only + 1);

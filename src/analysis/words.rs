@@ -25,6 +25,11 @@ pub fn size(bytes: Bytes) -> String {
     }
 }
 
+/// What TCP connections run beside a flow: `beside 4 TCP connections`; `alone` without any.
+pub fn neighbour_words(flows: Option<u32>) -> String {
+    flows.map_or_else(|| "alone".to_owned(), |flows| format!("beside {}", count(flows as usize, "TCP connection")))
+}
+
 /// A range of sizes, both ends included: `64 KiB to 8 MiB`, `64 KiB and up`, `up to 4 KiB`.
 pub fn sizes((from, to): (Bytes, Bytes)) -> String {
     match (from, to) {

@@ -24,7 +24,10 @@ use super::{
 use crate::cluster::{Agent, Asked};
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_model::{
-    plan::{Plan, model::Test},
+    plan::{
+        Plan,
+        model::{Host, Test},
+    },
     schedule::{Flow, Port},
 };
 
@@ -168,8 +171,8 @@ pub(super) fn fresh_id() -> LinkId {
 
 /// Everything needed to open one link.
 pub(super) struct Wanted<'a> {
-    /// The plan.
-    pub plan: &'a Plan,
+    /// Hosts of the plan, among them both ends.
+    pub hosts: &'a [Host],
     /// The test.
     pub test: &'a Test,
     /// The two ends.
@@ -346,7 +349,7 @@ async fn joined(agent: &Agent, asked: Asked, limit: Duration) -> Result<Opened, 
 /// The host has no such rail.
 pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFacts) -> Result<LinkSpec, Failure> {
     let (test, name) = (wanted.test, &port.host);
-    let host = wanted.plan.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
+    let host = wanted.hosts.iter().find(|host| *host.name == **name).ok_or_else(|| {
         Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(name)
     })?;
     let devices = devices(host, Some(facts), test.transport);

@@ -189,7 +189,7 @@ impl RunState<'_> {
                 cells.push(&case.cell);
             }
         }
-        let is_led = |case: &&&Case| case.cell.manner.is_none() && !self.work.plan.tests[index].at_once();
+        let is_led = |case: &&&Case| case.cell.manner.is_none() && !self.work.plan.tests[index].timed_together();
         if open.iter().all(|case| is_led(&case)) {
             return self.sweeps(index, repeat, open, &cells, hosts).await;
         }

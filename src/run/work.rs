@@ -55,11 +55,11 @@ impl Work {
     /// that the plan knows, or on paths that switches choose, where several numbers of queue pairs are compared.
     fn judged_together(&self, test: &Test) -> bool {
         let switches = self.plan.topology.is_some() && test.metric == TestMetric::Bandwidth;
-        test.at_once() || switches || test.compares_paths()
+        test.timed_together() || switches || test.compares_paths()
     }
 
     /// The cases of a round that are still to be measured. Of flows that are judged together all of a cell are, if one of them is: a
-    /// bandwidth beside other flows says nothing without them.
+    /// bandwidth beside other flows says nothing without them, and a loss nothing without the flow alone shortly before.
     pub(super) fn open<'c>(&self, test: &Test, cases: &[&'c Case], repeat: u32) -> Vec<&'c Case> {
         let cell = |case: &Case| (case.cell.size, case.cell.qps);
         let missing = |case: &Case| !self.done.contains(&(case.id, repeat));

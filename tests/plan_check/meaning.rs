@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use railgauge_model::plan::{
     Plan,
-    model::{AtOnce, Cut, HostKeys, Launcher, Limit, Pattern, Rails, RateLimit, Victim},
+    model::{AtOnce, Beside, BesideWay, Cut, HostKeys, Launcher, Limit, Pattern, Rails, RateLimit, Victim},
     parse,
 };
 use railgauge_wire::{
@@ -312,6 +312,55 @@ fn a_victim_is_read_with_its_keys() {
     assert!(refused("rails = \"each\"").contains("aligned rails"));
     let elsewhere = text("victim = [\"a1\", \"a2\"]").replace("pattern = \"victim\"", "pattern = \"incast\"");
     assert!(parse("plan.toml", &elsewhere, Path::new("")).unwrap_err().to_string().contains("does not apply"));
+}
+
+#[test]
+fn traffic_beside_flows_is_read_with_its_keys() {
+    let text = |keys: &str| {
+        format!(
+            "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a[1-6]\"] }}\n[[test]]\nop = \"write\"\n\
+             metric = \"bandwidth\"\n{keys}\n"
+        )
+    };
+    let test = |keys: &str| parse("plan.toml", &text(keys), Path::new("")).unwrap_or_else(|wrong| panic!("{wrong}")).0;
+    let beside = |keys: &str| test(&format!("beside = {{ {keys} }}")).tests.remove(0).beside.unwrap();
+    let refused = |text: &str| {
+        let mistakes = parse("plan.toml", text, Path::new("")).unwrap_err();
+        assert!(mistakes.list.iter().all(|mistake| mistake.help.is_some()), "{mistakes}");
+        mistakes.to_string()
+    };
+    assert_eq!(beside(""), Beside { flows: vec![4], direction: BesideWay::Same, rate: None });
+    assert_eq!(
+        beside("transport = \"tcp\", flows = [16, 1], direction = \"both\", rate = \"10 Gb/s\""),
+        Beside { flows: vec![1, 16], direction: BesideWay::Both, rate: Some(GigabitsPerSecond(10.0)) }
+    );
+    assert_eq!(test("").tests[0].beside, None);
+    let limit = "beside = {}\n[[test.expect]]\nmetric = \"beside_loss\"\n";
+    test(&format!("repeats = 3\n{limit}at_most = \"5%\""));
+    for (keys, words) in [
+        (&*format!("{limit}at_most = \"5%\""), "noise"),
+        (&format!("repeats = 3\n{limit}within_percent_of_peers = 5"), "`at_most` only"),
+        ("[[test.expect]]\nmetric = \"beside_loss\"\nat_most = \"5%\"", "does not measure beside_loss"),
+        ("beside = { flows = [] }", "`flows` is empty"),
+        ("beside = { flows = [1, 1] }", "twice"),
+        ("beside = { flows = 65 }", "65"),
+        ("beside = { transport = \"udp\" }", "udp"),
+        ("beside = { direction = \"up\" }", "up"),
+        ("beside = { rate = \"0 Gb/s\" }", "send nothing"),
+        ("beside = { rate = \"10\" }", "has no unit"),
+        ("beside = {}\nmeasure = \"100 iterations\"", "fixed time"),
+        ("beside = {}\nmeasure = \"100ms\"", "half a second"),
+        ("beside = {}\nbidirectional = true", "`bidirectional`"),
+        ("beside = {}\npattern = \"incast\"", "flows at once"),
+        ("beside = {}\npattern = \"victim\"", "flows at once"),
+    ] {
+        let said = refused(&text(keys));
+        assert!(said.contains(words), "{keys}: {said}");
+    }
+    let latency = text("beside = {}").replace("\"bandwidth\"", "\"latency\"");
+    assert!(refused(&latency).contains("does not apply to latency"));
+    let collective = text("beside = {}\ntransport = \"tcp\"").replace("\"write\"", "\"all_reduce\"");
+    assert!(refused(&collective).contains("does not apply to all_reduce"));
 }
 
 #[test]

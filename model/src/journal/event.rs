@@ -290,6 +290,9 @@ pub struct Sample {
     /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
+    /// Traffic that ran beside it between its two hosts, one entry for each direction; empty where the plan wanted none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub neighbours: Vec<Neighbour>,
     /// Why this sample must not be trusted although it was measured; empty if it may.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contaminated: Vec<String>,
@@ -300,6 +303,23 @@ pub struct Sample {
     /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Latency>,
+}
+
+/// Traffic of one direction beside a flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// Whether it goes against the initiator's direction: its own initiator is then the responder's host of the flow.
+    pub opposite: bool,
+    /// Connections.
+    pub flows: u32,
+    /// Interface of the sender.
+    pub from_device: String,
+    /// Interface of the receiver.
+    pub to_device: String,
+    /// The sender's account.
+    pub sender: Measurement,
+    /// The receiver's account, where it counted.
+    pub receiver: Option<Measurement>,
 }
 
 /// The planned start of flows at once, as each clock shows it.

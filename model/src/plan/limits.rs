@@ -17,6 +17,10 @@ pub const MEASUREMENTS: u64 = 10_000_000;
 pub const TESTS: usize = 1000;
 /// Queue pairs of a link.
 pub const QPS: u64 = 1024;
+/// Connections beside a flow in each direction.
+pub const NEIGHBOURS: u64 = 64;
+/// Numbers of such connections in a test.
+pub const BESIDE: usize = 16;
 /// Threads at an end, and ranks of a collective on a host.
 pub const THREADS: u64 = 64;
 /// Repeats of a test.
@@ -45,6 +49,8 @@ pub fn beyond(plan: &Plan) -> Option<String> {
             let rails = if let Rails::Only(rails) = &test.rails { rails.as_slice() } else { &[] };
             let ranks = test.collective.as_ref().map_or(0, |collective| collective.ranks_per_host);
             let environments = test.collective.as_ref().map_or(0, |collective| collective.env.len());
+            let numbers = test.beside.as_ref().map(|beside| beside.flows.as_slice()).unwrap_or_default();
+            let (beside, neighbours) = (numbers.len(), numbers.iter().copied().max().unwrap_or_default());
             let qps = test.qps.iter().copied().max().unwrap_or_default();
             let what = [
                 over(test.hosts.len() as u128, hostlist::MOST as u128, "hosts"),
@@ -55,6 +61,8 @@ pub fn beyond(plan: &Plan) -> Option<String> {
                 over(ranks.into(), THREADS.into(), "ranks on a host"),
                 over(environments as u128, ENVIRONMENTS as u128, "environments"),
                 over(test.repeats.into(), REPEATS.into(), "repeats"),
+                over(beside as u128, BESIDE as u128, "numbers of neighbours"),
+                over(neighbours.into(), NEIGHBOURS.into(), "neighbours"),
                 over(rounds.into(), ROUNDS.into(), "rounds"),
                 over(rails.len() as u128, u128::from(LAST_RAIL) + 1, "rails"),
                 over(least(plan, test), MEASUREMENTS.into(), "measurements at least"),
@@ -72,12 +80,14 @@ pub fn least(plan: &Plan, test: &Test) -> u128 {
 /// The cells of a test: what is measured on each of its flows.
 pub fn cells(test: &Test) -> u128 {
     let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
+    // Once alone, and once beside each number of neighbours.
+    let beside = test.beside.as_ref().map_or(1, |beside| beside.flows.len().saturating_add(1));
     match &test.collective {
         Some(Collective { env, datatypes, reductions, algorithms, .. }) => {
             product(&[env.len(), datatypes.len(), reductions.len().max(1), algorithms.len(), test.sizes.len()])
         }
-        None if test.op.is_atomic() => product(&[test.qps.len()]),
-        None => product(&[test.qps.len(), test.sizes.len()]),
+        None if test.op.is_atomic() => product(&[test.qps.len(), beside]),
+        None => product(&[test.qps.len(), test.sizes.len(), beside]),
     }
 }
 

@@ -6,12 +6,14 @@ use super::model::AtOnce;
 
 /// The metrics a test with this loop and operation produces: what an expectation may be about.
 ///
-/// Tests with flows `at_once` have the sums over a round beside the bandwidth of each flow, and those with a victim its loss.
-pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>) -> Vec<Metric> {
+/// Tests with flows `at_once` have the sums over a round beside the bandwidth of each flow, and those with a victim its loss. Tests
+/// with traffic `beside` their flows have the loss of each flow, and what that traffic moved.
+pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: bool) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
         (TestMetric::Bandwidth, false) => match at_once {
             Some(AtOnce::Victim(_)) => &[Family::Flow, Family::Round, Family::Victim],
             Some(_) => &[Family::Flow, Family::Round],
+            None if beside => &[Family::Flow, Family::Beside],
             None => &[Family::Flow],
         },
         (TestMetric::Latency, _) => &[Family::Latency],
@@ -41,7 +43,7 @@ mod tests {
     #[test]
     fn tests_have_their_metrics_in_one_order() {
         let words = |metric, op, at_once: Option<&AtOnce>| {
-            metrics_of(metric, op, at_once).iter().map(|metric| metric.word()).collect::<Vec<_>>().join(" ")
+            metrics_of(metric, op, at_once, false).iter().map(|metric| metric.word()).collect::<Vec<_>>().join(" ")
         };
         let flow = "bandwidth message_rate cpu_time_per_gib cpu_time_per_gib_remote";
         let sums = "ingress_bandwidth egress_bandwidth total_bandwidth";

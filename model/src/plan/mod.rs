@@ -21,6 +21,7 @@
 
 pub mod allocation;
 pub mod baseline;
+mod beside;
 mod checks;
 pub mod command;
 pub mod count;

@@ -16,6 +16,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
+pub use super::beside::{Beside, Way as BesideWay, is_loss};
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
 pub use super::soak::{RateLimit, Soak};
 pub use super::subset::{LeftOut, Subset};
@@ -302,6 +303,9 @@ pub struct Test {
     /// What changes the cluster for the test; `None` measures it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configure: Option<Configure>,
+    /// Traffic of the same two hosts beside which each flow is measured again; `None` measures flows without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
     /// Limits for the results.
     pub expect: Vec<Expectation>,
 }

@@ -106,6 +106,7 @@ fn unfit(test: &Test) -> Option<&'static str> {
     [
         (test.collective.is_some(), "is a collective"),
         (test.metric != TestMetric::Bandwidth, "measures no bandwidth"),
+        (test.beside.is_some(), "has other traffic beside its flows"),
         (test.configure.is_some(), "changes the cluster with `configure`"),
     ]
     .into_iter()

@@ -19,6 +19,12 @@ pub const OVERHEAD: Duration = Duration::from_millis(20);
 /// until the last agent has heard it.
 pub const LEAD: Duration = Duration::from_millis(250);
 
+/// How long traffic beside a flow is measured before the flow's window begins.
+pub const BEFORE: Duration = Duration::from_millis(200);
+
+/// How long it goes on behind the planned end: windows end with the last completion, which may come late on a busy link.
+pub const AFTER: Duration = Duration::from_millis(800);
+
 /// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
@@ -31,7 +37,9 @@ pub struct Time {
 impl Time {
     /// The time of one measurement of `test`.
     pub fn of_case(test: &Test) -> Self {
-        let lead = if test.at_once() { LEAD } else { Duration::ZERO };
+        // Neighbours run longer than the flow on both sides.
+        let beside = if test.beside.is_some() { BEFORE + AFTER } else { Duration::ZERO };
+        let lead = if test.timed_together() { LEAD + beside } else { Duration::ZERO };
         let fixed = OVERHEAD.saturating_add(lead).saturating_add(test.warm_up);
         let (shortest, longest) = match test.window {
             Window::Duration(time) => (time, Some(time)),
@@ -91,9 +99,15 @@ impl Volume {
             // A ping-pong sends every message back; it never fills both directions at once.
             let back = if ping_pong(cell) { 2 } else { directions };
             let verify = if test.verify { 2 } else { 0 };
+            // What runs beside it fills what the flow leaves of its direction, and where the plan wants that all of the other one.
+            let against = test.beside.as_ref().is_some_and(|beside| beside.direction.ways().1);
+            let (longer, directions) = match cell.neighbours {
+                Some(_) => ((BEFORE + AFTER).as_nanos(), if against { 2 } else { directions }),
+                None => (0, directions),
+            };
             Self {
                 counted: message.saturating_mul(iterations * back + verify),
-                flowing: (window + test.warm_up.as_nanos()).saturating_mul(directions),
+                flowing: (window + longer + test.warm_up.as_nanos()).saturating_mul(directions),
             }
         };
         let mut sum = Self::default();

@@ -60,6 +60,7 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
                     size,
                     qps: 1,
                     only: None,
+                    neighbours: None,
                     manner: Some(Box::new(CollectiveOptions {
                         datatype,
                         reduction,

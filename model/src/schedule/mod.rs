@@ -45,7 +45,7 @@ mod tests;
 use std::sync::Arc;
 
 pub use cases::CaseIndex;
-pub use effort::{LEAD, OVERHEAD, Time, Volume};
+pub use effort::{AFTER, BEFORE, LEAD, OVERHEAD, Time, Volume};
 pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;

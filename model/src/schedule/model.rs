@@ -116,6 +116,9 @@ pub struct Cell {
     /// Number of the only queue pair or stream of these that is used; all of them if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
+    /// Connections of each direction that run beside it between its two hosts; `None` where it runs without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<u32>,
     /// How a collective works on its data; `None` for pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manner: Option<Box<CollectiveOptions>>,
@@ -157,14 +160,14 @@ pub struct Schedule {
 }
 
 /// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up
-/// while the sizes pass. Atomics have one size.
+/// while the sizes pass. Atomics have one size. What runs beside other traffic follows right behind the same cell alone.
 pub(super) fn cells(test: &Test) -> Vec<Cell> {
     if let Some(collective) = &test.collective {
         return super::group::cells(test, collective);
     }
     const ATOMIC: &[Bytes] = &[Bytes(8)];
     let sizes = if test.op.is_atomic() { ATOMIC } else { &test.sizes };
-    let cell = |size, qps| Cell {
+    let cell = |size, qps, neighbours| Cell {
         op: test.op,
         metric: test.metric,
         transport: test.transport,
@@ -173,7 +176,10 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
         size,
         qps,
         only: None,
+        neighbours,
         manner: None,
     };
-    test.qps.iter().flat_map(|&qps| sizes.iter().map(move |&size| cell(size, qps))).collect()
+    let neighbours = test.neighbours();
+    let of_size = |qps, size| neighbours.iter().map(move |&beside| cell(size, qps, beside));
+    test.qps.iter().flat_map(|&qps| sizes.iter().flat_map(move |&size| of_size(qps, size))).collect()
 }

@@ -353,6 +353,7 @@ fn collectives_of_nccl_over_a_network() {
 pub(super) fn cell() -> Cell {
     Cell {
         only: None,
+        neighbours: None,
         manner: None,
         op: Op::Write,
         metric: TestMetric::Bandwidth,

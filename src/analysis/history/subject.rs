@@ -11,7 +11,7 @@ use railgauge_wire::{
 };
 
 use super::Run;
-use crate::analysis::words::{count, size, step};
+use crate::analysis::words::{count, neighbour_words, size, step};
 
 /// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
 const IMMEDIATE: &str = "with immediate data";
@@ -101,6 +101,7 @@ pub fn cell_words(cell: &Cell) -> String {
         let noun = if cell.transport == Transport::Tcp { "stream" } else { "queue pair" };
         words.push(count(cell.qps as usize, noun));
     }
+    words.extend(cell.neighbours.map(|flows| neighbour_words(Some(flows))));
     if let Some(manner) = &cell.manner {
         words.extend((manner.datatype != Datatype::F32).then(|| manner.datatype.to_string()));
         words.extend(manner.reduction.filter(|r| *r != Reduction::Sum).map(|reduction| reduction.to_string()));

@@ -18,7 +18,7 @@ use crate::analysis::{
 /// Ports named for one kind of counter.
 const NAMED: usize = 4;
 
-/// Whether a flow lost something beside an incast.
+/// Whether a flow lost something beside an incast, or beside other traffic of its hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -116,24 +116,7 @@ pub fn victims_of(results: &[&CaseResult<'_>]) -> Vec<VictimOfIncast> {
 
 /// One flow. `round` are all cases of its round and cell, itself among them.
 fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>]) -> VictimOfIncast {
-    let alone = result.part.as_ref().and_then(|part| part.alone.clone()).unwrap_or_default();
-    let trusted = is_telling(result);
-    let rates = if trusted { rates(result) } else { BTreeMap::new() };
-    let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
-    let loss = Loss::of(result).filter(|_| trusted);
-    let (alone_gbps, beside_gbps) = (middle(&alone.gbps), middle(&rates));
-    let both = alone.gbps.keys().filter(|repeat| rates.contains_key(repeat)).count();
-    let why_unknown = match (&loss, &alone.distrusted) {
-        (Some(_), _) if !alone.one_machine.is_empty() => {
-            format!("{} are one machine, whose ports share more than the fabric", alone.one_machine.join(" and "))
-        }
-        (Some(_), _) => String::new(),
-        (None, _) if !trusted => result.error().unwrap_or_else(|| result.state.word().to_owned()),
-        (None, Some(why)) => why.clone(),
-        (None, None) => {
-            format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat"))
-        }
-    };
+    let against = Against::of(result);
     let is_victim = |other: &&&CaseResult<'_>| other.part.as_ref().is_some_and(|part| part.alone.is_some());
     let incast: Vec<_> = round.iter().filter(|other| !is_victim(other)).collect();
     let hosts: BTreeSet<&str> = incast.iter().map(|other| &*ends(other.case).1.host).collect();
@@ -141,32 +124,79 @@ fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>]) -> VictimOfIncast {
     VictimOfIncast {
         test: result.case.test.clone(),
         case: result.case.id,
-        alone_case: alone.case,
+        alone_case: against.alone_case,
         flow: result.link_name(),
         into: format!("{}:{}", into.host, into.rail),
         incast: hosts.into_iter().collect::<Vec<_>>().join(", "),
         incast_flows: incast.len(),
         size_bytes: result.case.cell.size,
         qps: result.case.cell.qps,
-        alone_gbps,
-        beside_gbps,
-        loss_percent: loss.map(|loss| loss.percent),
-        interval_percent: loss.map(|loss| loss.interval),
-        answer: match loss {
+        alone_gbps: against.alone_gbps,
+        beside_gbps: against.beside_gbps,
+        loss_percent: against.loss.map(|loss| loss.percent),
+        interval_percent: against.loss.map(|loss| loss.interval),
+        answer: against.answer(),
+        why_unknown: against.why_unknown,
+        one_machine: against.one_machine,
+        counted: counted(round),
+    }
+}
+
+/// A flow beside something, held against the same flow alone.
+pub(super) struct Against {
+    /// Number of the case alone.
+    pub alone_case: u64,
+    /// Median of the repeats alone, in Gb/s.
+    pub alone_gbps: Option<f64>,
+    /// Median of the repeats beside it.
+    pub beside_gbps: Option<f64>,
+    /// What it lost.
+    pub loss: Option<Loss>,
+    /// Why that is not known; empty where it is.
+    pub why_unknown: String,
+    /// Hosts that are one machine with an end of the flow.
+    pub one_machine: Vec<String>,
+}
+
+impl Against {
+    /// Of a case.
+    pub(super) fn of(result: &CaseResult<'_>) -> Self {
+        let alone = result.part.as_ref().and_then(|part| part.alone.clone()).unwrap_or_default();
+        let trusted = is_telling(result);
+        let rates = if trusted { rates(result) } else { BTreeMap::new() };
+        let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
+        let loss = Loss::of(result).filter(|_| trusted);
+        let (alone_gbps, beside_gbps) = (middle(&alone.gbps), middle(&rates));
+        let both = alone.gbps.keys().filter(|repeat| rates.contains_key(repeat)).count();
+        let why_unknown = match (&loss, &alone.distrusted) {
+            (Some(_), _) if !alone.one_machine.is_empty() => {
+                format!("{} are one machine, whose ports share more than the fabric", alone.one_machine.join(" and "))
+            }
+            (Some(_), _) => String::new(),
+            (None, _) if !trusted => result.error().unwrap_or_else(|| result.state.word().to_owned()),
+            (None, Some(why)) => why.clone(),
+            (None, None) => {
+                format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat"))
+            }
+        };
+        let one_machine = alone.one_machine;
+        Self { alone_case: alone.case, alone_gbps, beside_gbps, loss, why_unknown, one_machine }
+    }
+
+    /// Whether that is a loss.
+    pub(super) fn answer(&self) -> Answer {
+        match self.loss {
             None => Answer::Unknown,
-            Some(_) if !alone.one_machine.is_empty() => Answer::Unknown,
+            Some(_) if !self.one_machine.is_empty() => Answer::Unknown,
             Some(loss) if loss.interval.0 > 0.0 => Answer::Lost,
             Some(_) => Answer::NoLoss,
-        },
-        why_unknown,
-        one_machine: alone.one_machine,
-        counted: counted(round),
+        }
     }
 }
 
 /// What the ports of these cases counted. The counters of a port are read once for all flows of a pass, so that of several flows on
 /// it each sample has the same numbers.
-fn counted(round: &[&CaseResult<'_>]) -> Counted {
+pub(super) fn counted(round: &[&CaseResult<'_>]) -> Counted {
     let mut ports: BTreeMap<String, BTreeMap<u32, &BTreeMap<String, u64>>> = BTreeMap::new();
     for result in round {
         let Some(link) = result.link else { continue };

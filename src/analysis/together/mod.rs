@@ -7,6 +7,7 @@
 mod account;
 mod beside;
 mod ceilings;
+mod neighbours;
 mod scattered;
 mod scope;
 mod victims;
@@ -20,6 +21,7 @@ pub use account::strays;
 use account::{Account, accounts};
 pub use beside::{Answer, Counted, OfKind, VictimOfIncast, victims, victims_of};
 pub use ceilings::Ceilings;
+pub use neighbours::{Neighboured, neighboured, neighboured_of};
 use railgauge_model::{
     journal::event::{Case, Moment, Sample},
     schedule::Port,
@@ -44,8 +46,8 @@ use super::{
 /// Share of the window in which all flows must have run.
 const ENOUGH: f64 = 0.5;
 
-/// What tells the cells of a round apart: message size and queue pairs.
-type Cell = (Bytes, u32);
+/// What tells the cells of a round apart: message size, queue pairs, and how many connections run beside.
+type Cell = (Bytes, u32, Option<u32>);
 
 /// A NIC as the schedule knows it, and the round and cell it is looked at in.
 type RoundPort<'a> = (&'a str, u32, Cell, &'a Port);
@@ -75,6 +77,10 @@ pub struct FlowShare {
     pub sink: Port,
     /// Payload of the whole step.
     pub moved: Bytes,
+    /// Payload of other traffic between its hosts that went the same way, before and after the window included.
+    pub beside: Bytes,
+    /// The same against it.
+    pub against: Bytes,
     /// Packets of the whole step, at least one per operation.
     pub packets: f64,
     /// Payload in Gb/s while all flows ran.
@@ -92,6 +98,20 @@ impl Pass {
             // What an agent claims may be anything, and must not end the report.
             load.sent = load.sent.saturating_add(if sends { flow.moved } else { Bytes::ZERO });
             load.received = load.received.saturating_add(if receives { flow.moved } else { Bytes::ZERO });
+            load.beside_sent = load.beside_sent.saturating_add(if sends {
+                flow.beside
+            } else if receives {
+                flow.against
+            } else {
+                Bytes::ZERO
+            });
+            load.beside_received = load.beside_received.saturating_add(if receives {
+                flow.beside
+            } else if sends {
+                flow.against
+            } else {
+                Bytes::ZERO
+            });
             load.packets += if sends || receives { flow.packets } else { 0.0 };
         }
         load
@@ -123,7 +143,7 @@ impl Pass {
 pub struct Part {
     /// Its passes, by repeat.
     pub passes: BTreeMap<u32, Arc<Pass>>,
-    /// The same flow alone, where this one ran beside an incast.
+    /// The same flow alone, where this one ran beside an incast or beside other traffic of its hosts.
     pub alone: Option<Alone>,
     /// Whether it is the first of its round and cell: the row of the round's sum is with it.
     first: bool,
@@ -141,7 +161,7 @@ pub fn ends(case: &Case) -> (&Port, &Port) {
 
 /// Finds the passes of all tests with flows at once, and gives every case its part. `hosts` are those of the run.
 pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
-    let at_once = |result: &&CaseResult<'_>| result.test.at_once();
+    let at_once = |result: &&CaseResult<'_>| result.test.timed_together();
     let mut flows: HashMap<(&str, u32, Cell), usize> = HashMap::new();
     let (mut out, mut into): (HashMap<RoundPort<'_>, u64>, HashMap<RoundPort<'_>, u64>) = Default::default();
     let mut passes: HashMap<PassKey<'_>, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
@@ -186,7 +206,7 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
 }
 
 fn cell(case: &Case) -> Cell {
-    (case.cell.size, case.cell.qps)
+    (case.cell.size, case.cell.qps, case.cell.neighbours)
 }
 
 fn key(case: &Case, repeat: u32, start: Nanoseconds) -> PassKey<'_> {
@@ -218,6 +238,8 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
             source: source.clone(),
             sink: sink.clone(),
             moved: truth::moved(sample),
+            beside: neighbours::carried(sample, result.case.cell.op.pulls()),
+            against: neighbours::carried(sample, !result.case.cell.op.pulls()),
             packets: result.link.map_or(1.0, |link| truth::packets(link, sample)),
             gbps: value::of(Metric::Bandwidth, sample, Direction::Within(spans)).ok().flatten(),
             slices: spans.map(|spans| slices(&sample.initiator, spans.here)).unwrap_or_default(),
@@ -325,7 +347,8 @@ pub fn has_row(result: &CaseResult<'_>, metric: Metric) -> bool {
         Metric::IngressBandwidth => part.first_in,
         Metric::EgressBandwidth => part.first_out,
         Metric::TotalBandwidth => part.first,
-        Metric::VictimLoss => part.alone.is_some(),
+        Metric::VictimLoss | Metric::BesideLoss => part.alone.is_some(),
+        Metric::BesideBandwidth => result.case.cell.neighbours.is_some(),
         _ => true,
     })
 }
@@ -349,7 +372,8 @@ pub fn sum(result: &CaseResult<'_>, repeat: u32, metric: Metric) -> Option<f64> 
         Metric::IngressBandwidth => pass.sum(|flow| flow.sink == *sink),
         Metric::EgressBandwidth => pass.sum(|flow| flow.source == *source),
         Metric::TotalBandwidth => pass.sum(|_| true),
-        Metric::VictimLoss => victims::of_repeat(result, repeat),
+        Metric::VictimLoss | Metric::BesideLoss => victims::of_repeat(result, repeat),
+        Metric::BesideBandwidth => neighbours::moved(result, repeat),
         _ => None,
     }
 }

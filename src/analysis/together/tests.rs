@@ -23,6 +23,7 @@ use crate::analysis::{
     verdict::{Kind, Status, Verdict, verdicts},
 };
 
+mod neighbours;
 mod victims;
 
 const MS: u64 = 1_000_000;

@@ -1,4 +1,5 @@
-//! A flow beside an incast that shares no NIC port with it: what it lost against the same flow alone.
+//! A flow beside an incast that shares no NIC port with it, or beside other traffic of its own hosts: what it lost against the same
+//! flow alone.
 //!
 //! A draw is two rounds that follow one another, so a repeat holds both of them shortly one after the other. The loss is taken
 //! repeat by repeat, and the scatter of the repeats is the noise.
@@ -32,11 +33,11 @@ pub struct Alone {
     /// Hosts that are one machine with an end of the flow, this end among them; empty if none is. What the ports of one machine share
     /// is no part of the fabric.
     pub one_machine: Vec<String>,
-    /// Flows of the test that were measured alone and beside an incast: each of them is looked at for a loss.
+    /// Cases of the test beside an incast or other traffic: each of them is looked at for a loss.
     pub looks: usize,
 }
 
-/// What a flow lost beside an incast, in percent of what it moved alone; below zero where it moved more.
+/// What a flow lost beside an incast or other traffic, in percent of what it moved alone; below zero where it moved more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
     /// Mean of the repeats.
@@ -47,30 +48,34 @@ pub struct Loss {
     pub repeats: usize,
 }
 
-/// Gives every flow beside an incast the same flow alone. Only tests with a victim have some. `hosts` says which are one machine.
+/// Gives every flow beside an incast or other traffic the same flow alone. Only tests with a victim or with
+/// neighbours have some. `hosts` says which are one machine.
 pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     let mut rounds: HashMap<(&str, u32), BTreeSet<&str>> = HashMap::new();
     let mut looks: HashMap<&str, usize> = HashMap::new();
+    for result in results.iter().filter(|result| result.case.cell.neighbours.is_some()) {
+        *looks.entry(&result.case.test).or_default() += 1;
+    }
     for result in results.iter().filter(|result| result.test.has_victim()) {
         let case = result.case;
         rounds.entry((&case.test, case.round)).or_default().extend(case.flow.hosts().into_iter().map(|host| &**host));
         *looks.entry(&case.test).or_default() += usize::from(Victim::is_alone_in(case.round));
     }
     let mut alone: HashMap<(&str, u32, Cell, &Flow), Alone> = HashMap::new();
-    for result in results.iter().filter(|result| result.test.has_victim()) {
+    for result in results.iter().filter(|result| result.test.has_victim() || result.test.beside.is_some()) {
         let case = result.case;
-        if !Victim::is_alone_in(case.round) {
-            continue;
+        let looks = looks.get(case.test.as_str()).copied().unwrap_or(1);
+        let of = |one_machine| Alone { case: case.id, gbps: rates(result), distrusted: None, one_machine, looks };
+        if let Some(beside) = result.test.beside.as_ref().filter(|_| case.cell.neighbours.is_none()) {
+            for flows in &beside.flows {
+                let (size, qps, _) = cell(case);
+                alone.insert((case.test.as_str(), case.round, (size, qps, Some(*flows)), &case.flow), of(Vec::new()));
+            }
+        } else if result.test.has_victim() && Victim::is_alone_in(case.round) {
+            let beside = rounds.get(&(case.test.as_str(), case.round + 1));
+            let shared = one_machine(&case.flow, beside.into_iter().flatten().copied(), hosts);
+            alone.insert((case.test.as_str(), case.round + 1, cell(case), &case.flow), of(shared));
         }
-        let beside = rounds.get(&(case.test.as_str(), case.round + 1));
-        let of = Alone {
-            case: case.id,
-            gbps: rates(result),
-            distrusted: None,
-            one_machine: one_machine(&case.flow, beside.into_iter().flatten().copied(), hosts),
-            looks: looks.get(case.test.as_str()).copied().unwrap_or(1),
-        };
-        alone.insert((case.test.as_str(), case.round + 1, cell(case), &case.flow), of);
     }
     for result in results.iter_mut() {
         let case = result.case;
@@ -114,20 +119,22 @@ pub fn is_telling(result: &CaseResult<'_>) -> bool {
 /// Takes numbers of flows alone back that must not be trusted. A flow alone fills no port with others: where it lost packets something
 /// is wrong with its way or somebody else was there, and it shows nothing to hold another one against.
 pub fn judge_victims(results: &mut [CaseResult<'_>]) {
-    let wanted: HashMap<u64, usize> = results
-        .iter()
-        .enumerate()
-        .filter_map(|(place, result)| Some((result.part.as_ref()?.alone.as_ref()?.case, place)))
-        .collect();
+    let mut wanted: HashMap<u64, Vec<usize>> = HashMap::new();
+    for (place, result) in results.iter().enumerate() {
+        if let Some(alone) = result.part.as_ref().and_then(|part| part.alone.as_ref()) {
+            wanted.entry(alone.case).or_default().push(place);
+        }
+    }
     if wanted.is_empty() {
         return;
     }
     let distrusted: Vec<(usize, String)> = results
         .iter()
         .filter(|result| !matches!(result.state, State::Measured | State::Short))
-        .filter_map(|result| {
+        .flat_map(|result| {
             let why = result.error().unwrap_or_else(|| result.state.word().to_owned());
-            Some((*wanted.get(&result.case.id)?, format!("the flow alone: {why}")))
+            let places = wanted.get(&result.case.id).into_iter().flatten();
+            places.map(move |place| (*place, format!("the flow alone: {why}")))
         })
         .collect();
     for (place, why) in distrusted {
@@ -147,7 +154,7 @@ pub(super) fn rates(result: &CaseResult<'_>) -> BTreeMap<u32, f64> {
     result.samples.iter().filter_map(rate).collect()
 }
 
-/// The loss of one repeat in percent; `None` where the flow has no number in it, alone or beside the incast.
+/// The loss of one repeat in percent; `None` where the flow has no number in it, alone or beside.
 pub(super) fn of_repeat(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
     let alone = result.part.as_ref()?.alone.as_ref()?.gbps.get(&repeat)?;
     let beside = rates(result).get(&repeat).copied()?;

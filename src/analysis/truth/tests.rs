@@ -18,6 +18,7 @@ pub(super) fn case(op: Op) -> Case {
         size: Bytes(65536),
         qps: 1,
         only: None,
+        neighbours: None,
         manner: None,
     };
     let flow = Flow::pair(Port::new("gpu01", 0), Port::new("gpu02", 0));

@@ -4,9 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use railgauge_model::plan::{
     Plan, metrics_of,
-    model::{Expectation, Limit, Test},
+    model::{Expectation, Limit, Test, is_loss},
 };
-use railgauge_wire::terms::Metric;
 
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict, members,
@@ -69,7 +68,7 @@ pub(super) fn judge<'r>(
             State::Wrong => wrong.push(*one),
             State::NoValue => missing.push(*one),
             _ if row.value.is_none() => missing.push(*one),
-            State::Contaminated if row.metric == Metric::VictimLoss && is_telling(result) => {
+            State::Contaminated if is_loss(row.metric) && is_telling(result) => {
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
                     Ok(one) => judged.push(one),
                     Err(why) => unlimited.push(why),
@@ -214,7 +213,7 @@ fn held_against<'r>(
         return Err(Unlimited::TooFewOperations(percentile::too_few(row.metric, result)));
     }
     // Of a loss that is within the noise of the repeats nobody knows on which side of the limit it is.
-    if row.metric == Metric::VictimLoss {
+    if is_loss(row.metric) {
         // What the ports of one machine share is no part of the fabric.
         let shared = result.part.as_ref().and_then(|part| part.alone.as_ref()).map(|alone| &alone.one_machine);
         if let Some(hosts) = shared.filter(|hosts| !hosts.is_empty()) {
@@ -234,7 +233,7 @@ fn held_against<'r>(
 /// Whether a loss is of fewer repeats than were planned: the flow has no number in some, alone or beside the incast.
 fn lacks_repeats(result: &CaseResult<'_>, row: &Row) -> bool {
     let measured = || Loss::of(result).map_or(0, |loss| loss.repeats);
-    row.metric == Metric::VictimLoss && measured() < result.repeats as usize
+    is_loss(row.metric) && measured() < result.repeats as usize
 }
 
 /// `bandwidth at least 90 Gb/s`.
@@ -256,7 +255,7 @@ fn demand(wanted: &Expectation) -> String {
 
 /// Why nothing is in scope.
 fn no_match(test: &Test, wanted: &Expectation) -> OfExpectation {
-    if metrics_of(test.metric, test.op, test.flows_at_once()).contains(&wanted.metric) {
+    if metrics_of(test.metric, test.op, test.flows_at_once(), test.beside.is_some()).contains(&wanted.metric) {
         OfExpectation::NothingInScope(Scope::of(wanted))
     } else {
         OfExpectation::NotYielded { metric: wanted.metric }

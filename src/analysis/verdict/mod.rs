@@ -58,7 +58,7 @@ use super::{
     row::Row,
     soak::{Soaking, soaking},
     switches::{Switches, switches},
-    together::{self, VictimOfIncast},
+    together::{self, Neighboured, VictimOfIncast},
 };
 use crate::preflight::Holding;
 
@@ -252,6 +252,9 @@ pub struct Verdicts {
     /// Flows that were measured alone and beside an incast.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub victims: Vec<VictimOfIncast>,
+    /// Flows that were measured alone and beside other traffic of their hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Neighboured>,
     /// Which low flows share a path with others, for tests with several numbers of queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collisions: Vec<Collisions>,
@@ -368,6 +371,7 @@ pub fn verdicts(
         localisation,
         switches,
         victims: together::victims(results),
+        beside: together::neighboured(results),
         nics: nics(&journal.plan.tests, results, rows),
         collisions: collisions(&journal.plan.tests, results, rows),
         soak,

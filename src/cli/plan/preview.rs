@@ -264,7 +264,7 @@ impl<'a> TestPreview<'a> {
             repeats: test.repeats,
             pattern: match collective {
                 Some(collective) => groups(collective, test.hosts.len()),
-                None => pattern(&test.pattern, test.hosts.len()),
+                None => format!("{}{}", pattern(&test.pattern, test.hosts.len()), beside(test)),
             },
             rails: collective.is_none().then(|| rails(&test.rails)),
             ranks_per_host: collective.map(|collective| collective.ranks_per_host),
@@ -370,6 +370,15 @@ fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
         Grouping::Halves => format!("two halves of {hosts} hosts"),
         Grouping::Every(size) => format!("every {size} of {hosts} hosts"),
     }
+}
+
+/// What runs beside each flow; empty where nothing does.
+fn beside(test: &Test) -> String {
+    test.beside.as_ref().map_or_else(String::new, |beside| {
+        let numbers = beside.flows.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let rate = beside.rate.map_or_else(String::new, |rate| format!(" at {} Gb/s", rate.0));
+        format!("; each flow alone, then beside {numbers} TCP connections, direction {}{rate}", beside.direction.word())
+    })
 }
 
 fn pattern(pattern: &Pattern, hosts: usize) -> String {

@@ -23,7 +23,7 @@ pub(in crate::report) fn from_zero(title: String, most: f64) -> Axis {
 }
 
 /// From `low` to `high` with some room, and about six marks at 1, 2 or 5 times a power of ten.
-pub(super) fn around(title: String, low: f64, high: f64) -> Axis {
+pub(in crate::report) fn around(title: String, low: f64, high: f64) -> Axis {
     let room = ((high - low) * 0.06).max(high.abs().max(low.abs()) * 1e-3).max(1e-9);
     let range = (low - room, high + room);
     let step = step((range.1 - range.0) / 6.0);

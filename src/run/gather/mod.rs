@@ -259,6 +259,7 @@ mod tests {
             size: Bytes(64),
             qps: 1,
             only: None,
+            neighbours: None,
             manner: None,
         };
         Case { id: 7, test: "t".into(), round: 0, flow: Flow::pair(port("a"), port("b")), cell }

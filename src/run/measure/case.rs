@@ -80,7 +80,8 @@ impl PairCase {
         let Self { plan, case, from, to, id, max_size, .. } = self;
         let (test, flow, qps) = (self.test(), &case.flow, case.cell.qps);
         let (token, rides_out) = (links::token()?, self.traffic.rides_out);
-        let wanted = Wanted { plan, test, flow, qps, max_size: *max_size, id: *id, token, rides_out };
+        let hosts = &plan.hosts;
+        let wanted = Wanted { hosts, test, flow, qps, max_size: *max_size, id: *id, token, rides_out };
         links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 

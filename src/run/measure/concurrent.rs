@@ -28,13 +28,14 @@ use super::super::{
 use super::{
     case::{PairCase, Tried},
     counters::{self, Counters},
+    neighbour::{self, Neighbours},
     steps::{self, Timed},
     traffic::Traffic,
 };
-use railgauge_model::journal::event::{Moment, Sample, Together};
+use railgauge_model::journal::event::{Moment, Neighbour, Sample, Together};
 use railgauge_model::{
     plan::Plan,
-    schedule::{Cell, LEAD},
+    schedule::{BEFORE, Cell, LEAD},
 };
 
 /// What all flows of a pass have in common.
@@ -53,6 +54,8 @@ struct Job {
 /// A flow on its way through the pass: what it has so far, or why it is out.
 struct Member {
     link: Link,
+    /// What runs beside it, where its case wants that.
+    beside: Option<Arc<Neighbours>>,
     so_far: Result<SoFar, Failure>,
 }
 
@@ -60,6 +63,7 @@ struct Member {
 struct SoFar {
     checked: Checked,
     together: Option<Together>,
+    neighbours: Vec<Neighbour>,
     measured: Option<Timed>,
 }
 
@@ -71,20 +75,20 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
         Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone(), traffic: first.traffic };
     let mut opening = JoinSet::new();
     for flow in flows {
-        opening.spawn(async move { (flow.link().await, flow) });
+        opening.spawn(async move { (flow.link().await, neighbour::open(&flow).await, flow) });
     }
     let (mut tried, mut open, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    for (link, flow) in opening.join_all().await {
+    for (link, beside, flow) in opening.join_all().await {
         match link {
             Ok(link) => {
                 open.push(flow);
-                links.push(link);
+                links.push((link, beside));
             }
             Err(failure) => tried.push(flow.tried(started_at.clone(), None, Err(failure))),
         }
     }
     // Given up on the way, both ends of every link stop.
-    let held: Vec<_> = links.iter().map(|link| Held::new(&link.from, &link.to, link.id)).collect();
+    let held: Vec<_> = links.iter().map(|(link, _)| Held::new(&link.from, &link.to, link.id)).collect();
     let mut closing = JoinSet::new();
     for ((flow, held), (link, result)) in open.into_iter().zip(held).zip(measure(&job, links).await) {
         let mut one = flow.tried(started_at.clone(), Some(link), result);
@@ -101,18 +105,28 @@ pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     tried
 }
 
+/// A flow's link, and what is ready to run beside it.
+type Opened = (Link, Result<Option<Neighbours>, Failure>);
+
 /// Measures a cell on all links at the same time; the answers are in their order. A flow that fails is left behind, and
 /// the others go on without it.
-async fn measure(job: &Job, links: Vec<Link>) -> Vec<(Link, Result<Sample, Failure>)> {
-    let mut members: Vec<Member> =
-        links.into_iter().map(|link| Member { link, so_far: Ok(SoFar::default()) }).collect();
+async fn measure(job: &Job, links: Vec<Opened>) -> Vec<(Link, Result<Sample, Failure>)> {
+    let member = |(link, beside): Opened| match beside {
+        Ok(beside) => Member { link, beside: beside.map(Arc::new), so_far: Ok(SoFar::default()) },
+        Err(failure) => Member { link, beside: None, so_far: Err(failure) },
+    };
+    let mut members: Vec<Member> = links.into_iter().map(member).collect();
     verify(job, &mut members, 1).await;
     let plan = Planned::new(job, &members).await;
     let before = counters::all(&sound(&members)).await;
     time(job, &mut members, &plan).await;
     let after = counters::all(&sound(&members)).await;
     verify(job, &mut members, 2).await;
-    let difference = match job.plan.tests[job.test].has_victim() {
+    for beside in members.iter_mut().filter_map(|member| Arc::into_inner(member.beside.take()?)) {
+        beside.close().await;
+    }
+    let test = &job.plan.tests[job.test];
+    let difference = match test.has_victim() || test.beside.is_some() {
         true => counters::of_congestion,
         false => counters::difference,
     };
@@ -148,7 +162,10 @@ impl Planned {
         clocks.extend(reading.join_all().await);
         let slowest = clocks.values().flatten().map(|clocks| clocks.half).max().unwrap_or_default();
         // Arming takes a round trip, telling the initiators another half: four halves leave room for both.
-        let wait = job.plan.tests[job.test].warm_up + LEAD + Duration::from(slowest * 4);
+        let test = &job.plan.tests[job.test];
+        // What runs beside a flow starts that much earlier. The flow alone waits as long, so that both are measured alike.
+        let before = if test.beside.is_some() { BEFORE } else { Duration::ZERO };
+        let wait = test.warm_up + LEAD + before + Duration::from(slowest * 4);
         let ahead = wait.into();
         let start = clocks::wall_clock().saturating_add(ahead);
         Self { start, moment: clocks::controller_clock().saturating_add(ahead), wait, clocks }
@@ -171,14 +188,17 @@ fn sound(members: &[Member]) -> Vec<&Link> {
 }
 
 /// Does the same for every flow that is not out, at the same time. A failure puts a flow out.
-async fn on_all<T, F>(members: &mut [Member], work: impl Fn(Link) -> F, keep: impl Fn(&mut SoFar, T))
-where
+async fn on_all<T, F>(
+    members: &mut [Member],
+    work: impl Fn(Link, Option<Arc<Neighbours>>) -> F,
+    keep: impl Fn(&mut SoFar, T),
+) where
     T: Send + 'static,
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     let mut running = JoinSet::new();
     for (place, member) in members.iter().enumerate().filter(|(_, member)| member.so_far.is_ok()) {
-        let (link, work) = (member.link.clone(), work(member.link.clone()));
+        let (link, work) = (member.link.clone(), work(member.link.clone(), member.beside.clone()));
         running.spawn(async move {
             let done = match work.await {
                 Err(failure) => Err(steps::attribute(failure, &link).await),
@@ -200,7 +220,7 @@ where
 }
 
 async fn verify(job: &Job, members: &mut [Member], iteration: u64) {
-    let work = |link: Link| {
+    let work = |link: Link, _| {
         let job = job.clone();
         async move { steps::verify(&link, &job.plan.tests[job.test], &job.cell, job.plan.seed, iteration).await }
     };
@@ -212,18 +232,24 @@ async fn verify(job: &Job, members: &mut [Member], iteration: u64) {
 async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
     let (moments, wait): (HashMap<_, _>, _) =
         (members.iter().map(|member| (member.link.id, planned.of(&member.link))).collect(), planned.wait);
-    let work = |link: Link| {
+    let work = |link: Link, beside: Option<Arc<Neighbours>>| {
         let (job, together) = (job.clone(), moments[&link.id].clone());
         async move {
             let (test, together) = (&job.plan.tests[job.test], together?);
             steps::arm(&link, test, &job.cell).await?;
-            let measured =
-                steps::timed(&link, test, &job.cell, Some((together.from.at, wait)), job.traffic.rate_limit).await?;
-            Ok((together, measured))
+            let timed = steps::timed(&link, test, &job.cell, Some((together.from.at, wait)), job.traffic.rate_limit);
+            let Some(beside) = beside else { return Ok((together, timed.await?, Vec::new())) };
+            let (measured, neighbours) = tokio::join!(timed, beside.run(together, wait));
+            let (measured, neighbours) = (measured?, neighbours?);
+            for one in &neighbours {
+                neighbour::covered(&measured.initiator, &together, one)
+                    .map_err(|failure| failure.at(link.from.host()).with(link.to.host()))?;
+            }
+            Ok((together, measured, neighbours))
         }
     };
-    on_all(members, work, |so_far, (together, measured)| {
-        (so_far.together, so_far.measured) = (Some(together), Some(measured));
+    on_all(members, work, |so_far, (together, measured, neighbours)| {
+        (so_far.together, so_far.measured, so_far.neighbours) = (Some(together), Some(measured), neighbours);
     })
     .await;
 }
@@ -231,7 +257,7 @@ async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
 type ByNic = HashMap<(String, String), Counters>;
 
 fn finish(
-    Member { link, so_far }: Member,
+    Member { link, so_far, .. }: Member,
     (before, after): (&ByNic, &ByNic),
     difference: fn(&Counters, &Counters) -> Counters,
 ) -> (Link, Result<Sample, Failure>) {
@@ -242,11 +268,12 @@ fn finish(
     };
     let (from_counters, to_counters) =
         (moved(link.from.host(), &link.record.from_device), moved(link.to.host(), &link.record.to_device));
-    let sample = so_far.and_then(|SoFar { checked, together, measured }| {
+    let sample = so_far.and_then(|SoFar { checked, together, neighbours, measured }| {
         let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass returned no measurement");
         let Timed { initiator, responder, waited } = measured.ok_or_else(nothing)?;
         let waited = Some(waited);
-        Ok(Sample { initiator, responder, checked, from_counters, to_counters, waited, together, ..Sample::default() })
+        let counters = Sample { from_counters, to_counters, ..Sample::default() };
+        Ok(Sample { initiator, responder, checked, waited, together, neighbours, ..counters })
     });
     (link, sample)
 }

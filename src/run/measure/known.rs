@@ -101,10 +101,11 @@ pub(crate) async fn move_known(
         size,
         qps,
         only: None,
+        neighbours: None,
         manner: None,
     };
     let wanted = Wanted {
-        plan,
+        hosts: &plan.hosts,
         test,
         flow,
         qps,

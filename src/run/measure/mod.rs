@@ -10,6 +10,7 @@
 //! | [`concurrent`] | flows that run at once, from a planned start |
 //! | [`collective`] | the ranks of one collective: opened, joined, measured together |
 //! | [`known`] | a known number of bytes over one link, with the counters before and after |
+//! | `neighbour` | other traffic of the same two hosts beside a flow |
 //! | [`copies`] | how fast bytes move between host and GPU, before the tests |
 
 pub(super) mod case;
@@ -18,6 +19,7 @@ pub(super) mod concurrent;
 pub(super) mod copies;
 pub(super) mod counters;
 pub(super) mod known;
+mod neighbour;
 mod steps;
 pub(super) mod sweep;
 pub(super) mod traffic;

@@ -59,6 +59,17 @@ metrics! {
         unit: "%", family: Family::Victim, reads: Reads::Round, may_be_zero: true, title: "Loss of a flow beside an incast",
         ..LATENCY
     },
+    /// How much less a flow moves beside other traffic of its own two hosts than alone, in percent of that. Below zero where it
+    /// moved more.
+    BesideLoss = "beside_loss": About {
+        unit: "%", family: Family::Beside, reads: Reads::Round, may_be_zero: true,
+        title: "Loss of a flow beside other traffic of its hosts", ..LATENCY
+    },
+    /// Payload bits per second of that other traffic in the flow's window, all directions together.
+    BesideBandwidth = "beside_bandwidth": About {
+        unit: "Gb/s", better: Better::Higher, family: Family::Beside, reads: Reads::Round,
+        title: "Bandwidth of the traffic beside", ..LATENCY
+    },
     /// Smallest latency of the window.
     LatencyMin = "latency_min": latency(|all| all.min.microseconds()),
     /// Median latency.
@@ -134,6 +145,8 @@ pub enum Family {
     Round,
     /// Of such a test with a victim: the same flow alone and beside an incast.
     Victim,
+    /// Of such a test with traffic of the same two hosts beside its flows.
+    Beside,
     /// Of every latency test.
     Latency,
     /// Of a bandwidth test of a collective.

@@ -14,7 +14,7 @@ use crate::plan::{
 };
 
 /// Shortest window: five slices of 100 ms, of which the first and the last may lie at the edge of the overlap.
-const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
+pub(super) const SHORTEST: Nanoseconds = Nanoseconds::from_millis(500);
 
 /// Reads a pattern of this kind by its name; `None` after saying what is wrong.
 pub fn read(test: &Table<'_>, name: &str, members: &Members<'_>) -> Option<AtOnce> {

@@ -2,7 +2,7 @@
 
 use railgauge_wire::terms::{Datatype, Distance, Memory, Reduction, Service, Transport};
 
-use super::{configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
+use super::{beside::BESIDE, configure::CONFIGURE, expect::EXPECT, knobs::KNOBS};
 use crate::plan::{
     format::{Key, Preset, Section, Shape, aims, key, operations},
     limits,
@@ -366,6 +366,12 @@ const KEYS: &[Key] = &[
         Shape::Table(&CONFIGURE),
         Preset::Words("the cluster is measured as it is"),
         "Commands that change the cluster for this test, and undo the change.",
+    ),
+    key(
+        "beside",
+        Shape::Table(&BESIDE),
+        Preset::Words("flows are measured without other traffic"),
+        "Traffic of the same two hosts beside which every flow is measured again.",
     ),
     key(
         "expect",

@@ -1,6 +1,7 @@
 //! `[[test]]` and `[defaults]`: what is measured.
 
 mod at_once;
+mod beside;
 pub mod collective;
 mod configure;
 mod distances;
@@ -116,8 +117,9 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let rails = if pair { rails::read(table, members.as_ref(), kind.transport) } else { None };
     let flows = if let Some(Pattern::AtOnce(pattern)) = &pattern { Some(pattern) } else { None };
     let at_once = flows.is_some();
+    let beside = beside::read(table);
     let subject = expect::Subject {
-        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, flows)),
+        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, flows, beside.is_some())),
         sizes: sizes.as_deref(),
         rails: rails.as_ref(),
         pattern: pattern.as_ref(),
@@ -151,6 +153,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         gpu_distance: None,
         collective,
         configure: configure::read(table, members.as_ref()),
+        beside,
         threads: threads::read(table, &kind, window),
         qps: kind.qps,
         bidirectional: kind.bidirectional,
@@ -169,6 +172,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     if at_once {
         at_once::judge(table, &mut test);
     }
+    beside::judge(table, &mut test);
     rails::judge(table, &test);
     if let (Some(members), Some(pattern)) = (&members, &pattern) {
         members::judge_amount(table, &test, members, pattern);

@@ -54,7 +54,7 @@ fn journal_of(keys: &str, shares: &Shares, change: impl Fn(&Case, u32, &mut Samp
 }
 
 /// A sample of [`GOOD`] whose flow moves this share.
-fn scaled(share: f64) -> Sample {
+pub(super) fn scaled(share: f64) -> Sample {
     let mut sample = sample(GOOD);
     let all = &mut sample.initiator;
     let of = |bytes: Bytes| Bytes((bytes.0 as f64 * share) as u64);

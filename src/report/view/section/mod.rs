@@ -62,6 +62,7 @@ declare! {
     tails,
     together,
     victims,
+    beside,
     collisions,
     nics,
     flapping,

@@ -3,7 +3,7 @@
 use railgauge_model::{
     border::text::command,
     plan,
-    plan::model::{AtOnce, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
+    plan::model::{AtOnce, BesideWay, Collective, Cut, Grouping, OnFabric, Pattern, Rails, Test, Victim},
 };
 use railgauge_wire::{
     group::Training,
@@ -14,7 +14,7 @@ use railgauge_wire::{
 use crate::{
     analysis::{
         results::CaseResult,
-        words::{amount, count, number, size},
+        words::{amount, count, number, short, size},
     },
     report::view::sizes,
 };
@@ -74,9 +74,23 @@ pub(super) fn how(test: &Test) -> String {
         (TestMetric::Bandwidth | TestMetric::Step, _) => "",
     };
     let repeats = count(test.repeats as usize, "repeat");
-    let configured = configured(test);
+    let configured = format!("{}{}", beside(test), configured(test));
     let memory = test.memory;
     format!("{pattern}, {rails}, {qps}{threads}, {memory} memory, {}; {repeats}{half}{configured}", sizes(&test.sizes))
+}
+
+/// What ran beside the flows of a test; empty if nothing did.
+fn beside(test: &Test) -> String {
+    test.beside.as_ref().map_or_else(String::new, |beside| {
+        let numbers = beside.flows.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let way = match beside.direction {
+            BesideWay::Same => "the same way",
+            BesideWay::Opposite => "against it",
+            BesideWay::Both => "each way",
+        };
+        let rate = beside.rate.map_or_else(String::new, |rate| format!(" at {} Gb/s", short(rate.0)));
+        format!("; each flow alone, then beside {numbers} TCP connections of its hosts {way}{rate}")
+    })
 }
 
 /// What was run to change the cluster for a test; empty if nothing was.

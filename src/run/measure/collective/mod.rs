@@ -163,7 +163,7 @@ async fn open_and_join(
     let max_size = largest(test);
     let id = group.members[0].link;
     let token = links::token()?;
-    let wanted = Wanted { plan, test, flow, qps: 1, max_size, id, token, rides_out: false };
+    let wanted = Wanted { hosts: &plan.hosts, test, flow, qps: 1, max_size, id, token, rides_out: false };
     let spec = |(rank, member): (u32, &Member)| {
         let endpoint = if member.gpu.is_some() { None } else { Some(Box::new(endpoint(&wanted, member)?)) };
         Ok(MemberSpec {
@@ -208,7 +208,7 @@ async fn open_and_join(
 /// names one.
 fn endpoint(wanted: &Wanted<'_>, member: &Member) -> Result<RankEndpoint, Failure> {
     let name = &member.port.host;
-    let host = wanted.plan.hosts.iter().find(|host| *host.name == **name);
+    let host = wanted.hosts.iter().find(|host| *host.name == **name);
     let rails = host.map_or(0, |host| devices(host, Some(&member.facts), wanted.test.transport).len());
     let rail = member.port.rail % u32::try_from(rails).unwrap_or(u32::MAX).max(1);
     let port = Port { host: name.clone(), rail };

@@ -177,7 +177,8 @@ impl Sweep {
         };
         let (flow, qps) = (&case.flow, case.cell.qps);
         let (token, rides_out) = (links::token()?, self.traffic.rides_out);
-        let wanted = Wanted { plan, test: self.test(), flow, qps, max_size: *max_size, id: *id, token, rides_out };
+        let wanted =
+            Wanted { hosts: &plan.hosts, test: self.test(), flow, qps, max_size: *max_size, id: *id, token, rides_out };
         links::begin(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 
