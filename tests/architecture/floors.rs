@@ -84,7 +84,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ),
     (
         "src/run/measure",
-        &["counters", "traffic", "steps", "case", "sweep", "known", "concurrent", "collective", "copies"],
+        &["counters", "traffic", "steps", "case", "sweep", "known", "neighbour", "concurrent", "collective", "copies"],
     ),
 ];
 

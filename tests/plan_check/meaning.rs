@@ -11,7 +11,7 @@ use railgauge_wire::{
     link::{Completion, Footprint, Joining},
     step::Window,
     terms::{GpuPath, Memory, Metric, Op, Service, TestMetric, Transport},
-    unit::{Bytes, Nanoseconds},
+    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
 };
 
 fn read(text: &str) -> Plan {

@@ -163,6 +163,8 @@ fn fairness_is_one_over_n_for_a_flow_that_has_everything() {
         source: Port::new("h0", 0),
         sink: Port::new("h1", 0),
         moved: Bytes::ZERO,
+        beside: Bytes::ZERO,
+        against: Bytes::ZERO,
         packets: 1.0,
         gbps,
         slices: Vec::new(),
