@@ -357,6 +357,8 @@ fn traffic_beside_flows_is_read_with_its_keys() {
         let said = refused(&text(keys));
         assert!(said.contains(words), "{keys}: {said}");
     }
+    let default = text("").replace("[[test]]", "[defaults]\nbeside = {}\n[[test]]");
+    assert!(refused(&default).contains("unknown key `beside` in [defaults]"));
     let latency = text("beside = {}").replace("\"bandwidth\"", "\"latency\"");
     assert!(refused(&latency).contains("does not apply to latency"));
     let collective = text("beside = {}\ntransport = \"tcp\"").replace("\"write\"", "\"all_reduce\"");

@@ -19,16 +19,16 @@ pub static TEST: Section = Section {
 /// Keys of `[defaults]`.
 pub static DEFAULTS: Section = Section {
     header: "[defaults]",
-    about: "Keys for all tests: every key of `[[test]]` but `name`, `op`, `configure` and `expect`. What a test says itself comes \
+    about: "Keys for all tests: every key of `[[test]]` but `name`, `op`, `configure`, `beside` and `expect`. What a test says itself comes \
      first; `knobs` are taken key by key. A default that does not apply to a test is left out of it (`qps` of \
      a latency test, verbs knobs of a TCP test).",
     keys: shared(KEYS),
 };
 
-/// What follows the first two keys and precedes the last two.
+/// What follows the first two keys and precedes the last three.
 const fn shared(keys: &'static [Key]) -> &'static [Key] {
     let (_, behind) = keys.split_at(2);
-    behind.split_at(behind.len() - 2).0
+    behind.split_at(behind.len() - 3).0
 }
 
 const KEYS: &[Key] = &[
