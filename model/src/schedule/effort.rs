@@ -19,8 +19,9 @@ pub const OVERHEAD: Duration = Duration::from_millis(20);
 /// until the last agent has heard it.
 pub const LEAD: Duration = Duration::from_millis(250);
 
-/// How long traffic beside a flow is measured before the flow's window begins.
-pub const BEFORE: Duration = Duration::from_millis(200);
+/// How long traffic beside a flow is measured before the flow's window begins: its own begins with the next message of every
+/// connection, which takes a while where many share a slow link.
+pub const BEFORE: Duration = Duration::from_millis(500);
 
 /// How long it goes on behind the planned end: windows end with the last completion, which may come late on a busy link.
 pub const AFTER: Duration = Duration::from_millis(800);
