@@ -143,7 +143,7 @@ fn message(rate: Option<GigabitsPerSecond>, flows: u32) -> Bytes {
 /// A host with the interface of the NIC that is this end of the flow as its only one, and that port.
 fn end(case: &PairCase, port: &Port, (_, facts): &HostAgent) -> Result<(Host, Port), Failure> {
     let host = case.plan.hosts.iter().find(|host| *host.name == *port.host).ok_or_else(|| {
-        Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(&*port.host)
+        Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have").at(&port.host)
     })?;
     if case.case.cell.transport == Transport::Tcp {
         return Ok((host.clone(), port.clone()));
@@ -156,7 +156,7 @@ fn end(case: &PairCase, port: &Port, (_, facts): &HostAgent) -> Result<(Host, Po
 fn interface(host: &Host, facts: &HostFacts, port: &Port) -> Result<String, Failure> {
     let all = devices(host, Some(facts), Transport::Verbs);
     let wrong = |cause: String| {
-        Failure::new(Stage::Open, Kind::Configuration, cause).at(&*host.name).remedy(remedy::NAME_INTERFACE)
+        Failure::new(Stage::Open, Kind::Configuration, cause).at(&host.name).remedy(remedy::NAME_INTERFACE)
     };
     let Some(name) = all.get(port.rail as usize) else {
         return Err(wrong(format!("the traffic beside it has no NIC: rail {} does not exist there", port.rail)));
