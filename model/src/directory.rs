@@ -31,8 +31,10 @@ pub const PAGE: &str = "report.html";
 pub const LOG: &str = "log.txt";
 /// File name of the space reserved for the last lines of the journal.
 pub const RESERVE: &str = ".reserve";
+/// File name of what agents told and the journal does not have yet.
+pub const UNRECORDED: &str = ".watched";
 /// Every file of a run directory.
-pub const FILES: [&str; 9] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE];
+pub const FILES: [&str; 10] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE, UNRECORDED];
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
 const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
 
@@ -192,6 +194,11 @@ impl Directory {
     /// Room kept for the last records when the disk fills up.
     pub fn reserve(&self) -> PathBuf {
         self.path.join(RESERVE)
+    }
+
+    /// What agents told and the journal does not have yet.
+    pub fn unrecorded(&self) -> PathBuf {
+        self.path.join(UNRECORDED)
     }
 }
 

@@ -1,16 +1,23 @@
 //! Stamps events and hands them to every listener: the journal first, the progress after it.
 
-use std::{collections::HashMap, fs::OpenOptions, io::Write, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::HashMap,
+    fs::OpenOptions,
+    io::Write,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use super::progress::Progress;
-use railgauge_model::files;
 use railgauge_model::journal::{
     event::{Event, Line},
     writer::Journal,
 };
+use railgauge_model::{directory::UNRECORDED, files};
 
 /// Why a run ends before its last round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +47,8 @@ struct Record {
     /// `None` once the run has ended.
     journal: Option<Journal>,
     log: std::fs::File,
+    /// The file of what is not recorded yet.
+    unrecorded: PathBuf,
     /// Bytes of the log that each host has taken.
     logged: HashMap<String, u64>,
 }
@@ -71,11 +80,13 @@ impl Spine {
     /// # Errors
     /// The log file cannot be opened.
     pub fn new(journal: Journal, log: &Path, progress: Progress) -> std::io::Result<Self> {
-        let log = files::open_with(log, OpenOptions::new().create(true).append(true)).map_err(|cause| {
+        let unrecorded = log.with_file_name(UNRECORDED);
+        let file = files::open_with(log, OpenOptions::new().create(true).append(true)).map_err(|cause| {
             let name = log.file_name().unwrap_or_default().to_string_lossy();
             std::io::Error::new(cause.kind(), format!("{name}: {cause}"))
         })?;
-        Ok(Self::over(Inner { record: Some(Record { journal: Some(journal), log, logged: HashMap::new() }), progress }))
+        let record = Record { journal: Some(journal), log: file, unrecorded, logged: HashMap::new() };
+        Ok(Self::over(Inner { record: Some(record), progress }))
     }
 
     /// A spine that only shows, for commands that measure nothing.
@@ -98,6 +109,13 @@ impl Spine {
             Err(error) => self.halt(Halt::NoSpace(format!("results cannot be written: {error}"))),
         }
         inner.progress.event(&line.event);
+    }
+
+    /// The file for what is not recorded yet, and what the lines of the run call it; `None` where nothing is recorded.
+    pub(super) fn beside(&self) -> Option<(PathBuf, String)> {
+        let inner = self.inner.lock();
+        let record = inner.record.as_ref()?;
+        Some((record.unrecorded.clone(), record.journal.as_ref()?.run().to_owned()))
     }
 
     /// Closes the journal: nothing is recorded any more, and others may write to it. The log still takes the last words of agents.

@@ -120,6 +120,42 @@ fn an_outage_hits_the_flows_of_its_port_and_fails_by_its_length() {
     }
 }
 
+/// A flow that stalls three times while its port is down has three stalls, and what is judged is the longest that is certain.
+#[test]
+fn every_stall_of_an_event_is_kept_and_the_longest_certain_one_is_judged() {
+    let made = Made::healthy();
+    let journal = made.journal();
+    let hit = flow(&journal, 0, 1, 0);
+    let stalls = vec![(hit, 100_050, 101_000, false), (hit, 101_500, 105_500, false), (hit, 106_000, 107_000, false)];
+    let made = Made { flaps: vec![(1, 0, 100_000, 107_500)], stalls, ..made };
+    let mut journal = made.journal();
+    let (found, _) = judged(&journal);
+    let [outage] = found.outages.as_slice() else { panic!("{:?}", found.outages) };
+    assert_eq!((outage.hit.flows_hit, outage.hit.stall_count), (1, 3));
+    assert_eq!(outage.hit.stalled, Nanoseconds::from_millis(5_950));
+    assert_eq!(outage.hit.flow_stalls.len(), 3);
+    // Without the port nothing explains them: three events, as they do not overlap.
+    journal.watched.retain(|seen| seen.host != "gpu002");
+    assert_eq!(judged(&journal).0.stalls.len(), 3);
+    // The longest one may be off by more than its length: a shorter one is certain.
+    for part in journal.soaked.iter_mut() {
+        for stall in part.flows.iter_mut().flat_map(|flow| &mut flow.stalls) {
+            if stall.until.saturating_sub(stall.from) > Nanoseconds::from_secs(3) {
+                stall.error = Nanoseconds::from_millis(1_900);
+            }
+        }
+    }
+    let (found, _) = judged(&journal);
+    let longest = found.stalls.iter().map(|stall| stall.hit.longest_stall.as_ref().unwrap());
+    assert!(longest.clone().any(|stall| stall.length == Nanoseconds::from_secs(1)), "{:?}", found.stalls);
+    journal.plan.soak.as_mut().unwrap().longest_outage = std::time::Duration::from_millis(900);
+    let (found, all) = judged(&journal);
+    let (status, reason) = status(&all, "longest_outage");
+    assert_eq!((status, found.stalls.len()), (Status::Fail, 1), "they overlap within their errors: {reason}");
+    assert!(reason.contains("3 stalls"), "{reason}");
+    assert!(reason.contains("0.95") || reason.contains("1.00"), "a certain one is told: {reason}");
+}
+
 #[test]
 fn an_outage_of_unknown_end_is_no_pass() {
     let made = Made { flaps: vec![(1, 0, 595_000, 900_000)], ..Made::healthy() };

@@ -19,6 +19,10 @@ pub const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 /// Largest share of a processor that watching takes.
 pub const LARGEST_SHARE: f64 = 0.01;
 
+/// A time without a look at a port that is longer than this is told by itself ([`PortSeen::gaps`]): agents look ten times a second, and
+/// twenty missed looks are no chance.
+pub const LONG_GAP: Duration = Duration::from_secs(2);
+
 /// A port to watch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WatchedPort {
@@ -56,6 +60,10 @@ pub struct PortSeen {
     /// Longest time between two looks, counted from the last look before the span to the first one after its end as far as known. A
     /// break shorter than that may have been missed, unless a counter tells of it.
     pub longest_gap: Nanoseconds,
+    /// Every time without a look that was longer than [`LONG_GAP`] and ended in the span or went on at its end, in the order of time. It may
+    /// have begun before the span, and one that goes on is there again in the next answer, whole.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
     /// Its state at the first look of the watch, and every change of it in the span, in the order of time. A break that came and went
     /// between two looks, of which the kernel's count of breaks tells, is a change and one back, both between the two. Where there were too many,
     /// the last one is the latest, and `failure` says how many are missing before it.
@@ -70,6 +78,16 @@ pub struct PortSeen {
     /// none of `looks`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+}
+
+/// A time without a look at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Gap {
+    /// The last look before it.
+    pub from: Nanoseconds,
+    /// The first look after it, or the end of the span where it goes on.
+    pub until: Nanoseconds,
 }
 
 /// The state of a port as of a look.

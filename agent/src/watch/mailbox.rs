@@ -8,7 +8,7 @@
 use parking_lot::Mutex;
 use railgauge_wire::{
     unit::Nanoseconds,
-    watch::{CounterRow, PortSeen, PortState, Watched, WatchedPort},
+    watch::{CounterRow, Gap, LONG_GAP, PortSeen, PortState, Watched, WatchedPort},
 };
 
 use super::counters::size;
@@ -17,6 +17,8 @@ use super::counters::size;
 const ROOM: usize = 512 << 10;
 /// Most changes of the states of all ports that are kept, each of some 100 bytes.
 const CHANGES: usize = 2000;
+/// Most times without a look of all ports that are kept, each of some 50 bytes.
+const GAPS: usize = 2000;
 /// A read that takes longer is told, and that it goes on.
 const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 
@@ -41,6 +43,9 @@ struct Port {
     longest_gap: Nanoseconds,
     /// Begin of the last look that counts; begin of the watch before.
     last_look: Nanoseconds,
+    gaps: Vec<Gap>,
+    /// Gaps that are not kept.
+    lost_gaps: u64,
     states: Vec<PortState>,
     /// Changes that are not kept.
     missing: u64,
@@ -69,6 +74,8 @@ impl Mailbox {
             looks: 0,
             longest_gap: Nanoseconds::ZERO,
             last_look: begin,
+            gaps: Vec::new(),
+            lost_gaps: 0,
             states: Vec::new(),
             missing: 0,
             rows: Vec::new(),
@@ -102,11 +109,13 @@ impl Mailbox {
     pub(super) fn looked(&self, port: usize, look: Look) {
         let mut kept = self.0.lock();
         let most = (CHANGES / kept.ports.len().max(1)).max(2);
+        let most_gaps = (GAPS / kept.ports.len().max(1)).max(2);
         let Some(port) = kept.ports.get_mut(port) else { return };
         match look.failure {
             None => {
                 port.looks += 1;
                 port.longest_gap = port.longest_gap.max(look.ended.saturating_sub(port.last_look));
+                port.gap(look.ended, most_gaps);
                 port.last_look = look.begun;
             }
             failed => port.failure = failed,
@@ -172,20 +181,35 @@ impl Port {
         self.size = self.rows.iter().chain(&self.statistics).map(size).sum();
     }
 
+    /// Nobody looked from the last look that counts until now: kept if that is long.
+    fn gap(&mut self, until: Nanoseconds, most: usize) {
+        let gap = Gap { from: self.last_look, until };
+        if gap.until.saturating_sub(gap.from) <= LONG_GAP.into() {
+            return;
+        }
+        if self.gaps.len() < most { self.gaps.push(gap) } else { self.lost_gaps += 1 }
+    }
+
     fn take(&mut self, now: Nanoseconds, common: &[String]) -> PortSeen {
+        // It goes on, and is told as far as it is known: nobody may ask again.
+        self.gap(now, usize::MAX);
         let mut rows: Vec<_> = self.rows.drain(..).chain(self.statistics.drain(..)).collect();
         rows.sort_by_key(|row| row.until);
         self.size = 0;
         let missing = std::mem::take(&mut self.missing);
         let missing =
             (missing > 0).then(|| format!("{missing} changes of its state before the last one were not kept"));
-        let words: Vec<String> = self.failure.take().into_iter().chain(missing).chain(common.iter().cloned()).collect();
+        let lost = std::mem::take(&mut self.lost_gaps);
+        let lost = (lost > 0).then(|| format!("{lost} more times without a look were not kept"));
+        let words: Vec<String> =
+            self.failure.take().into_iter().chain(missing).chain(lost).chain(common.iter().cloned()).collect();
         let longest_gap = std::mem::take(&mut self.longest_gap).max(now.saturating_sub(self.last_look));
         PortSeen {
             device: self.name.device.clone(),
             port: self.name.port,
             looks: std::mem::take(&mut self.looks),
             longest_gap,
+            gaps: std::mem::take(&mut self.gaps),
             states: std::mem::take(&mut self.states),
             rows,
             failure: (!words.is_empty()).then(|| words.join("; ")),

@@ -142,6 +142,11 @@ impl Journal {
         Ok(Identity::of(&self.file.metadata()?))
     }
 
+    /// What its lines call the run.
+    pub fn run(&self) -> &str {
+        &self.run
+    }
+
     /// Appends one line. `Ok(Some(Full))` means that the line is safe but the run should end.
     ///
     /// # Errors

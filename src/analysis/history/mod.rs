@@ -51,7 +51,7 @@ use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories};
 pub use read_all::read_all;
 pub use slots::{By, Fitted, PartKind, Slot, fitted};
-pub use stays::{Stay, Stays, Swap};
+pub use stays::{Shared, Stay, Stays, Swap};
 pub use subject::{Subject, cell_words};
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm

@@ -43,8 +43,10 @@ pub enum By {
     Serial,
     /// The UUID of a GPU.
     Uuid,
-    /// The GUID of an RDMA device: it stays with the card unless somebody gives it another one.
+    /// The GUID of the RDMA device of a card's first function: it stays with the card unless somebody gives it another one.
     NodeGuid,
+    /// The same of its second function. Each is compared with its like only: one may be known on a night on which the other is not.
+    SecondGuid,
 }
 
 impl By {
@@ -54,6 +56,7 @@ impl By {
             Self::Serial => "serial number",
             Self::Uuid => "UUID",
             Self::NodeGuid => "node GUID",
+            Self::SecondGuid => "node GUID of the second function",
         }
     }
 }
@@ -124,6 +127,8 @@ pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     }));
     all.retain(|fitted| !fitted.ids.is_empty());
     all.sort();
+    // An address that is there twice, as in forged facts, is one slot.
+    all.dedup_by(|one, before| one.slot == before.slot);
     all
 }
 
@@ -139,7 +144,13 @@ fn cards(facts: &HostFacts) -> BTreeMap<String, Fitted> {
         // Without an address each device is a place of its own.
         let at = device.pci.as_deref().map_or_else(|| device.name.clone(), place);
         let card = cards.remove(&at).unwrap_or_else(|| Fitted::new(PartKind::Card, &at, Vec::new()));
-        let mut card = if card.ids.is_empty() { card.known(By::NodeGuid, device.guid.as_deref()) } else { card };
+        let function =
+            device.pci.as_deref().and_then(|address| address.rsplit_once('.')).map_or("0", |(_, number)| number);
+        let mut card = match function {
+            "0" => card.known(By::NodeGuid, device.guid.as_deref()),
+            "1" => card.known(By::SecondGuid, device.guid.as_deref()),
+            _ => card,
+        };
         card.carries.push(device.name.clone());
         card.carries.extend(device.ports.iter().filter_map(|port| port.netdev.clone()));
         cards.insert(at, card);
@@ -190,7 +201,12 @@ mod tests {
         };
         let found: Fitted = card(&facts);
         assert_eq!((found.name().as_str(), found.slot.at.as_str()), ("NIC mlx5_0", "0000:18:00"));
-        assert_eq!(found.ids, [(By::NodeGuid, "0002:c903:00fe:8a11".to_owned())].into());
+        let (first, second) = ("0002:c903:00fe:8a11".to_owned(), "0002:c903:00fe:8a12".to_owned());
+        assert_eq!(found.ids, [(By::NodeGuid, first), (By::SecondGuid, second.clone())].into());
+        // A night on which only the second one can be read says nothing of the first.
+        let mut half = facts.clone();
+        half.rdma[0].guid = None;
+        assert_eq!(card(&half).ids, [(By::SecondGuid, second)].into());
         let known = Card {
             pci: "0000:18:00.0".into(),
             interfaces: vec!["eth0".into()],

@@ -2,8 +2,11 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
     sync::Arc,
 };
+
+use serde::Serialize;
 
 use super::slots::{By, Fitted, PartKind, Slot};
 
@@ -35,6 +38,36 @@ pub struct Swap {
     pub from: Option<Stay>,
     /// Where what was there before went to, if it came to another slot.
     pub to: Option<Stay>,
+}
+
+/// Places that are named of an id that is in several slots.
+const PLACES: usize = 8;
+
+/// An id that was in several slots at the same time: nothing is followed by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Shared {
+    /// What kind of part has it.
+    pub kind: PartKind,
+    /// What kind of id it is.
+    pub by: By,
+    /// The id.
+    pub id: String,
+    /// In how many slots it was.
+    pub in_slots: usize,
+    /// The first of them, in words: `NIC mlx5_0 of gpu031`.
+    pub places: Vec<String>,
+}
+
+/// `serial number MT1 is that of NIC mlx5_0 of a and of NIC mlx5_0 of b at the same time: nothing is followed by it`.
+impl fmt::Display for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, id, in_slots, places, .. } = self;
+        write!(f, "{} {id} is that of {}", by.word(), places.join(" and of "))?;
+        if let Some(more @ 1..) = in_slots.checked_sub(places.len()) {
+            write!(f, " and {more} more")?;
+        }
+        f.write_str(" at the same time: nothing is followed by it")
+    }
 }
 
 /// Follows the parts of hosts from run to run.
@@ -93,56 +126,110 @@ impl Stays {
 
     /// Everything that was replaced, in the order of time.
     ///
-    /// An id that is in two slots at once is none: nobody filled it in, or it stands on several parts, such as both ends of a cable.
+    /// An id that is in two slots at once is none: nobody filled it in, or it stands on several parts, such as both ends of a cable
+    /// ([`shared`](Self::shared)). The work grows with the number of stays and its logarithm, whatever ids there are.
     pub fn swaps(&self) -> Vec<Swap> {
-        let mut of_id: HashMap<(PartKind, By, &str), Vec<&Stay>> = HashMap::new();
-        for stay in &self.all {
-            of_id.entry(key(stay)).or_default().push(stay);
-        }
-        of_id.values_mut().for_each(|stays| stays.sort_by_key(|stay| stay.runs));
-        let doubtful: BTreeSet<(PartKind, By, &str)> =
-            of_id.iter().filter(|(_, stays)| is_twice(stays)).map(|(key, _)| *key).collect();
-        let mut slots: BTreeMap<(&str, &Slot), BTreeMap<By, Vec<&Stay>>> = BTreeMap::new();
-        for stay in self.all.iter().filter(|stay| !doubtful.contains(&key(stay))) {
-            slots.entry((&stay.host, &stay.slot)).or_default().entry(stay.id.0).or_default().push(stay);
+        let ways = Ways::of(&self.all);
+        let mut slots: BTreeMap<(&str, &Slot), BTreeMap<By, Vec<usize>>> = BTreeMap::new();
+        for (at, stay) in self.all.iter().enumerate().filter(|(at, _)| !ways.is_doubtful(*at)) {
+            slots.entry((&stay.host, &stay.slot)).or_default().entry(stay.id.0).or_default().push(at);
         }
         let mut swaps = Vec::new();
         for known in slots.values() {
             for (by, stays) in known {
-                for two in stays.windows(2).filter(|two| two[0].id != two[1].id) {
-                    let [old, new] = [two[0], two[1]];
+                for two in stays.windows(2) {
+                    let [old, new] = [&self.all[two[0]], &self.all[two[1]]];
                     // What tells more decides where it is known of both.
-                    let more = known.range(..by).any(|(_, stays)| is_told(stays, old, new));
-                    if more {
+                    if old.id == new.id || known.range(..by).any(|(_, stays)| self.is_told(stays, old, new)) {
                         continue;
                     }
-                    let others = |stay| of_id.get(&key(stay)).map(Vec::as_slice).unwrap_or_default();
-                    let elsewhere = |other: &&&Stay| (&other.host, &other.slot) != (&new.host, &new.slot);
-                    let from = others(new).iter().filter(elsewhere).rfind(|other| other.runs.1 < new.runs.0);
-                    let to = others(old).iter().filter(elsewhere).find(|other| other.runs.0 > old.runs.1);
-                    let owned = |stay: &&Stay| (*stay).clone();
-                    swaps.push(Swap { old: old.clone(), new: new.clone(), from: from.map(owned), to: to.map(owned) });
+                    let owned = |at: usize| self.all[at].clone();
+                    let from = ways.before[two[1]].map(owned);
+                    if from.as_ref().is_some_and(|from| is_renumbered(from, new)) {
+                        continue;
+                    }
+                    let to = ways.after[two[0]].map(owned);
+                    swaps.push(Swap { old: old.clone(), new: new.clone(), from, to });
                 }
             }
         }
         swaps.sort_by(|a, b| (a.new.runs.0, &a.new.host, &a.new.slot).cmp(&(b.new.runs.0, &b.new.host, &b.new.slot)));
         swaps
     }
+
+    /// Ids that were in several slots at the same time, by which nothing is followed. The two ends of a cable that have one serial number
+    /// are none of them.
+    pub fn shared(&self) -> Vec<Shared> {
+        let ways = Ways::of(&self.all);
+        let mut found: BTreeMap<(PartKind, By, &str), BTreeSet<(&str, &Slot, &str)>> = BTreeMap::new();
+        for (_, stay) in self.all.iter().enumerate().filter(|(at, _)| ways.is_doubtful(*at)) {
+            found.entry(key(stay)).or_default().insert((&stay.host, &stay.slot, &stay.name));
+        }
+        let is_cable = |kind: PartKind, places: usize| kind == PartKind::Module && places == 2;
+        let told = found.into_iter().filter(|((kind, ..), places)| !is_cable(*kind, places.len()));
+        let shared = |((kind, by, id), places): ((PartKind, By, &str), BTreeSet<(&str, &Slot, &str)>)| {
+            let named = places.iter().take(PLACES).map(|(host, _, name)| format!("{name} of {host}")).collect();
+            Shared { kind, by, id: id.to_owned(), in_slots: places.len(), places: named }
+        };
+        told.map(shared).collect()
+    }
+
+    /// Whether one of these stays of a slot was known while the old part was there, and one while the new one was.
+    fn is_told(&self, stays: &[usize], old: &Stay, new: &Stay) -> bool {
+        let during = |other: &Stay| {
+            let first = stays.partition_point(|at| self.all[*at].runs.1 < other.runs.0);
+            stays.get(first).is_some_and(|at| self.all[*at].runs.0 <= other.runs.1)
+        };
+        during(old) && during(new)
+    }
+}
+
+/// Where each id was before and after each of its stays.
+struct Ways {
+    /// By the number of a stay: the last stay of its id before it in another slot.
+    before: Vec<Option<usize>>,
+    /// The first one after it.
+    after: Vec<Option<usize>>,
+    /// Whether its id was in two slots at once.
+    doubtful: Vec<bool>,
+}
+
+impl Ways {
+    /// Goes along the stays of every id once in each direction.
+    fn of(all: &[Stay]) -> Self {
+        let mut of_id: HashMap<(PartKind, By, &str), Vec<usize>> = HashMap::new();
+        for (at, stay) in all.iter().enumerate() {
+            of_id.entry(key(stay)).or_default().push(at);
+        }
+        let mut ways =
+            Self { before: vec![None; all.len()], after: vec![None; all.len()], doubtful: vec![false; all.len()] };
+        for stays in of_id.values_mut() {
+            stays.sort_by_key(|at| all[*at].runs);
+            let twice = stays.windows(2).any(|two| all[two[1]].runs.0 <= all[two[0]].runs.1);
+            let is_elsewhere = |a: usize, b: usize| (&all[a].host, &all[a].slot) != (&all[b].host, &all[b].slot);
+            for two in stays.windows(2) {
+                ways.before[two[1]] = if is_elsewhere(two[0], two[1]) { Some(two[0]) } else { ways.before[two[0]] };
+            }
+            for two in stays.windows(2).rev() {
+                ways.after[two[0]] = if is_elsewhere(two[0], two[1]) { Some(two[1]) } else { ways.after[two[1]] };
+            }
+            stays.iter().for_each(|at| ways.doubtful[*at] = twice);
+        }
+        ways
+    }
+
+    fn is_doubtful(&self, stay: usize) -> bool {
+        self.doubtful[stay]
+    }
+}
+
+/// Whether a part is where it was, and only the address of its slot is another: the host calls it by a name that it had there.
+fn is_renumbered(from: &Stay, new: &Stay) -> bool {
+    from.host == new.host && from.carries.iter().any(|name| new.carries.contains(name))
 }
 
 fn key(stay: &Stay) -> (PartKind, By, &str) {
     (stay.slot.kind, stay.id.0, &stay.id.1)
-}
-
-/// Whether two of these stays of one id, in the order of their beginnings, were at the same time.
-fn is_twice(stays: &[&Stay]) -> bool {
-    stays.windows(2).any(|two| two[1].runs.0 <= two[0].runs.1)
-}
-
-/// Whether one of these was known while the old part was there, and one while the new one was.
-fn is_told(stays: &[&Stay], old: &Stay, new: &Stay) -> bool {
-    let during = |other: &Stay| stays.iter().any(|stay| stay.runs.0 <= other.runs.1 && other.runs.0 <= stay.runs.1);
-    during(old) && during(new)
 }
 
 #[cfg(test)]
@@ -205,6 +292,66 @@ mod tests {
             &[("a", &[(S, "12345"), (G, "g3")]), ("b", &[(S, "12345"), (G, "g2")])],
         ]);
         assert_eq!((found.len(), found[0].new.id.clone()), (1, (G, "g3".to_owned())));
+    }
+
+    #[test]
+    fn an_id_at_two_places_is_told_with_its_places() {
+        let mut stays = Stays::default();
+        for host in ["a", "b"] {
+            stays.run(0, host, &Arc::new(vec![card("0000:18:00", &[(S, "12345")])]));
+        }
+        stays.run(0, "c", &Arc::new(vec![card("0000:18:00", &[(S, "7")])]));
+        let [shared] = stays.shared().try_into().unwrap();
+        assert_eq!((shared.id.as_str(), shared.in_slots, shared.by), ("12345", 2, S));
+        assert_eq!(shared.places, ["NIC mlx5_0 of a", "NIC mlx5_0 of b"]);
+        assert!(shared.to_string().contains("12345"), "{shared}");
+        // Both ends of a cable may have one.
+        let end = |at: &str| Fitted {
+            slot: Slot { kind: PartKind::Module, at: at.into() },
+            carries: vec![at.into()],
+            ids: [(S, "C1".to_owned())].into(),
+        };
+        let mut stays = Stays::default();
+        stays.run(0, "a", &Arc::new(vec![end("eth0"), end("eth1")]));
+        assert_eq!(stays.shared(), []);
+        stays.run(0, "b", &Arc::new(vec![end("eth0")]));
+        assert_eq!(stays.shared()[0].in_slots, 3);
+    }
+
+    #[test]
+    fn slots_that_are_numbered_anew_have_the_same_parts() {
+        let at =
+            |place: &str, device: &str, id: &str| Fitted { carries: vec![device.into()], ..card(place, &[(S, id)]) };
+        let mut stays = Stays::default();
+        stays.run(0, "a", &Arc::new(vec![at("0000:18:00", "mlx5_0", "1"), at("0000:19:00", "mlx5_1", "2")]));
+        stays.run(1, "a", &Arc::new(vec![at("0000:19:00", "mlx5_0", "1"), at("0000:1a:00", "mlx5_1", "2")]));
+        assert_eq!(stays.swaps(), []);
+        // Two cards that were exchanged have their names by their slots.
+        stays.run(2, "a", &Arc::new(vec![at("0000:19:00", "mlx5_0", "2"), at("0000:1a:00", "mlx5_1", "1")]));
+        assert_eq!(stays.swaps().len(), 2);
+    }
+
+    /// Forged: a hundred thousand serial numbers in one slot after the other, and one serial number that is in another slot in every run.
+    /// Where an id was before is found with one step along its stays, so that this ends.
+    #[test]
+    fn a_hundred_thousand_serial_numbers_are_followed_in_one_pass() {
+        const RUNS: usize = 100_000;
+        let mut stays = Stays::default();
+        for run in 0..RUNS {
+            let id = run.to_string();
+            stays.run(run, "a", &Arc::new(vec![card("0000:18:00", &[(S, &id), (G, "g")])]));
+            let host = if run % 2 == 0 { "b" } else { "c" };
+            let other = format!("x{run}");
+            let ids: [(By, &str); 1] = [(S, "wanders")];
+            stays.run(run, host, &Arc::new(vec![card("0000:18:00", &ids)]));
+            let host = if run % 2 == 0 { "c" } else { "b" };
+            stays.run(run, host, &Arc::new(vec![card("0000:18:00", &[(S, &other)])]));
+        }
+        let swaps = stays.swaps();
+        assert_eq!(swaps.len(), 3 * (RUNS - 1));
+        let wanders = swaps.iter().filter(|swap| swap.new.id.1 == "wanders");
+        assert!(wanders.clone().all(|swap| swap.from.as_ref().is_some_and(|from| from.runs.1 + 1 == swap.new.runs.0)));
+        assert_eq!(wanders.count(), RUNS - 1);
     }
 
     #[test]

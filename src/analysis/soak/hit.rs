@@ -3,9 +3,12 @@
 use std::collections::BTreeSet;
 
 use railgauge_wire::unit::Nanoseconds;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::traffic::{Stalled, Traffic};
+use super::{
+    LISTED,
+    traffic::{Stalled, Traffic},
+};
 
 /// Flows named of one event.
 const NAMED: usize = 8;
@@ -17,9 +20,19 @@ pub struct Hit {
     pub flows_hit: usize,
     /// The first of them.
     pub flows: Vec<String>,
-    /// The longest time for which one of them stalled.
+    /// How often one of them stalled.
+    pub stall_count: usize,
+    /// For how long all of that was, in nanoseconds.
+    pub stalled: Nanoseconds,
+    /// The stall that was surely the longest: by its length less how far off that may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_stall: Option<FlowStall>,
+    /// Every stall, in the order of time.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "listed")]
+    pub flow_stalls: Vec<FlowStall>,
+    /// Case and begin of the stall that was added last.
+    #[serde(skip)]
+    last: Option<(u64, Nanoseconds)>,
     /// Numbers of their cases.
     #[serde(skip)]
     pub(super) cases: BTreeSet<u64>,
@@ -30,21 +43,42 @@ pub struct Hit {
 pub struct FlowStall {
     /// The flow.
     pub flow: String,
+    /// Since when, in nanoseconds since 1970.
+    pub from: Nanoseconds,
     /// How long, in nanoseconds.
     pub length: Nanoseconds,
     /// How far off that may be, in nanoseconds.
     pub length_error: Nanoseconds,
 }
 
+impl FlowStall {
+    /// How long it was at least.
+    pub fn surely(&self) -> Nanoseconds {
+        self.length.saturating_sub(self.length_error)
+    }
+}
+
+fn listed<S: Serializer>(all: &[FlowStall], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().take(LISTED))
+}
+
 impl Hit {
-    /// Adds a stall of one of the flows.
+    /// Adds a stall of one of the flows. One that meets both ends of a flow, or a port twice, is one.
     pub(super) fn add(&mut self, traffic: &Traffic<'_>, stall: &Stalled) {
-        self.cases.insert(stall.case);
-        let length = stall.span.length();
-        if self.longest_stall.as_ref().is_none_or(|known| length > known.length) {
-            let flow = traffic.name(stall.case);
-            self.longest_stall = Some(FlowStall { flow, length, length_error: stall.length_error() });
+        if self.last.replace((stall.case, stall.span.from)) == Some((stall.case, stall.span.from)) {
+            return;
         }
+        self.cases.insert(stall.case);
+        let flow = traffic.name(stall.case);
+        let (from, length) = (stall.span.from, stall.span.length());
+        let stall = FlowStall { flow, from, length, length_error: stall.length_error() };
+        self.stall_count += 1;
+        self.stalled = self.stalled.saturating_add(length);
+        let size = |stall: &FlowStall| (stall.surely(), stall.length);
+        if self.longest_stall.as_ref().is_none_or(|known| size(&stall) > size(known)) {
+            self.longest_stall = Some(stall.clone());
+        }
+        self.flow_stalls.push(stall);
     }
 
     /// Names the flows, once all are known.

@@ -22,7 +22,7 @@ use super::{
     presence::{Presence, Standing},
     unread,
 };
-use crate::analysis::history::{Stays, Subject, Swap};
+use crate::analysis::history::{Shared, Stays, Subject, Swap};
 
 /// Later runs of the same night with a value that answer one without.
 const ANSWERS: usize = 3;
@@ -80,6 +80,8 @@ pub(super) struct Everything {
     pub epochs: Vec<Epoch>,
     /// Parts that took the place of others.
     pub swaps: Vec<Swap>,
+    /// Ids that were in several slots at once.
+    pub shared: Vec<Shared>,
     /// Devices at both ends of each subject.
     pub through: HashMap<usize, [Arc<str>; 2]>,
     /// Night of each run, in the order of time.
@@ -266,7 +268,7 @@ impl History {
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
         let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
-        let swaps = swaps(&order);
+        let (swaps, shared) = swaps(&order);
         let days = order.days;
         let mut nights = days.clone();
         nights.dedup();
@@ -277,6 +279,7 @@ impl History {
             edits: epochs.2,
             epochs: epochs.0,
             swaps,
+            shared,
             through: self.through,
             days,
             nights,
@@ -398,13 +401,13 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
     (walk.finish(), of_day, edits)
 }
 
-/// Which parts took the place of others.
-fn swaps(order: &Order<'_>) -> Vec<Swap> {
+/// Which parts took the place of others, and ids by which nothing can be followed.
+fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {
     let mut stays = Stays::default();
     for place in 0..order.runs.len() {
         order.at(place).slots.iter().for_each(|(host, slots)| stays.run(place, host, slots));
     }
-    stays.swaps()
+    (stays.swaps(), stays.shared())
 }
 
 /// What the number of each thing is, turned round.

@@ -51,7 +51,7 @@ use railgauge_stats::Refusal;
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
-use super::verdict::Status;
+use super::{history::Shared, verdict::Status};
 
 pub use calendar::{NotADate, date, day};
 pub use epochs::Epoch;
@@ -350,6 +350,9 @@ pub struct Trend {
     /// Parts that took the place of others, in the order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<Replaced>,
+    /// Ids that were in several slots at once: nothing is followed by them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
     /// Series-years that were watched: false alerts are counted by them.
     pub series_years: f64,
     /// Every series, in the order in which they began.

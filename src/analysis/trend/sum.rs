@@ -100,6 +100,7 @@ pub(super) fn sum(
         changes,
         epochs: everything.epochs,
         replaced,
+        shared: everything.shared,
         series_years: nights_watched as f64 / 365.25,
         series,
     }

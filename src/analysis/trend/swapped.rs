@@ -1,7 +1,7 @@
 //! Parts that took the place of others: when, where they were before, and how they did there. A change that came or went with one
 //! names it, and a part that was slow in one slot and is in another is the same change for the worse.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_wire::terms::Memory;
 use serde::Serialize;
@@ -151,8 +151,9 @@ pub(super) fn follow(everything: &Everything, replaced: &[Replaced], series: &mu
     let passing = Passing::new(everything);
     let moved = |one: &&Replaced| one.from.as_ref().is_some_and(|before| before.slow.is_some());
     for one in replaced.iter().filter(moved) {
-        for (at, known) in series.iter_mut().enumerate() {
-            if !known.alive || !passing.passes(at, &one.stay) {
+        for at in passing.of_host(&one.stay.host) {
+            let known = &mut series[*at];
+            if !known.alive || !passing.passes(*at, &one.stay) {
                 continue;
             }
             let came = |alert: &&mut Alert| {
@@ -181,18 +182,19 @@ pub(super) fn beside(
         alerts().map(|alert| alert.day).chain(ends.filter_map(|alert| day(alert.end.as_deref()?).ok())).collect();
     let is_of = |one: &&Replaced| {
         let passing = members.iter().filter(|(at, _)| passing.passes(*at, &one.stay)).count();
-        one.is_near(&days) && 2 * passing >= members.len()
+        2 * passing >= members.len()
     };
-    let found: Vec<&Replaced> = replaced.iter().filter(is_of).collect();
+    // They are in the order of time: only those of these days are looked at.
+    let mut near: BTreeSet<usize> = BTreeSet::new();
+    for day in &days {
+        let first = replaced.partition_point(|one| one.day < day - NEARBY);
+        near.extend(first..replaced.partition_point(|one| one.day <= day + NEARBY));
+    }
+    let found: Vec<&Replaced> = near.into_iter().map(|at| &replaced[at]).filter(is_of).collect();
     // With another machine all of its parts are others.
-    let within = |one: &&Replaced| {
-        let machine = |other: &&Replaced| {
-            other.kind == PartKind::Machine
-                && (&other.host, other.day) == (&one.host, one.day)
-                && one.kind != PartKind::Machine
-        };
-        found.iter().copied().any(|other| machine(&other))
-    };
+    let machines = found.iter().filter(|one| one.kind == PartKind::Machine).map(|one| (one.host.as_str(), one.day));
+    let machines: HashSet<(&str, i64)> = machines.collect();
+    let within = |one: &&Replaced| one.kind != PartKind::Machine && machines.contains(&(one.host.as_str(), one.day));
     let told: Vec<&Replaced> = found.iter().copied().filter(|one| !within(one)).collect();
     let mut words: Vec<String> = told.iter().take(NAMED).map(|one| one.words()).collect();
     if told.len() > NAMED {
@@ -206,6 +208,8 @@ struct Passing<'a> {
     everything: &'a Everything,
     /// Devices by host and rail, where a test says them.
     of_rail: HashMap<(&'a str, u32), BTreeSet<&'a str>>,
+    /// Series that may pass a part of a host: there are many parts, and few of the series are about each host.
+    of_host: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Passing<'a> {
@@ -220,7 +224,21 @@ impl<'a> Passing<'a> {
                 }
             }
         }
-        Self { everything, of_rail }
+        let mut of_host: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, one) in everything.series.iter().enumerate() {
+            let hosts: BTreeSet<&str> = match &one.part {
+                Some(Part::Host(host) | Part::Nic(host, _)) => [host.as_str()].into(),
+                Some(_) => BTreeSet::new(),
+                None => everything.subjects[one.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
+            };
+            hosts.into_iter().for_each(|host| of_host.entry(host).or_default().push(at));
+        }
+        Self { everything, of_rail, of_host }
+    }
+
+    /// Series that may pass a part of a host.
+    fn of_host(&self, host: &str) -> &[usize] {
+        self.of_host.get(host).map_or(&[], Vec::as_slice)
     }
 
     /// Whether all of a series passes a part. What a collective uses of a host is the library's choice.
@@ -257,7 +275,7 @@ impl<'a> Passing<'a> {
             let ends = of[*at].ends();
             ends.0 <= last && ends.1 + NEARBY >= last && self.passes(*at, stay)
         };
-        let passing: Vec<usize> = (0..series.len()).filter(there).collect();
+        let passing: Vec<usize> = self.of_host(&stay.host).iter().copied().filter(there).collect();
         let since = |at: &usize| {
             let standing = |alert: &&Alert| {
                 let over = || alert.end.as_deref().and_then(|end| day(end).ok()).is_some_and(|end| end <= last);

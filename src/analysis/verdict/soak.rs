@@ -9,7 +9,15 @@ use super::{
     reason::{OfSoak, Reason, SoakEvent, What, frequency},
 };
 use crate::analysis::{
-    soak::{Soaking, outages::Outage, rates::FlowRate, span::lasting, stalls::Unexplained, tables::Limit},
+    soak::{
+        Soaking,
+        hit::{FlowStall, Hit},
+        outages::Outage,
+        rates::FlowRate,
+        span::lasting,
+        stalls::Unexplained,
+        tables::Limit,
+    },
     words::count,
 };
 
@@ -109,10 +117,16 @@ fn standing(length: Nanoseconds, error: Nanoseconds, open: bool, longest: Nanose
     }
 }
 
+/// How the stalls of an event stand to the longest that is allowed, and the one that says so: one that is surely too long fails whatever
+/// the others are, and one that may be too long is no pass.
+fn of_stalls(hit: &Hit, longest: Nanoseconds) -> Option<(Status, &FlowStall)> {
+    let all = hit.flow_stalls.iter().map(|stall| (standing(stall.length, stall.length_error, false, longest), stall));
+    all.max_by_key(|(status, stall)| (*status, stall.surely(), stall.length))
+}
+
 fn of_outage(outage: &Outage, longest: Nanoseconds) -> (Status, SoakEvent) {
-    let stall = outage.hit.longest_stall.as_ref();
+    let stall = of_stalls(&outage.hit, longest);
     let down = standing(outage.length, outage.length_error, !outage.is_whole(), longest);
-    let stalled = stall.map(|stall| standing(stall.length, stall.length_error, false, longest));
     let event = SoakEvent {
         what: What::Down,
         place: outage.name.clone(),
@@ -121,13 +135,16 @@ fn of_outage(outage: &Outage, longest: Nanoseconds) -> (Status, SoakEvent) {
         length_error: outage.length_error,
         open: !outage.is_whole(),
         flows: outage.hit.flows_hit,
-        longest_stall: stall.map(|stall| stall.length),
+        stalls: outage.hit.stall_count,
+        stalled: outage.hit.stalled,
+        longest_stall: stall.map(|(_, stall)| stall.length),
     };
-    (stalled.map_or(down, |stalled| stalled.max(down)), event)
+    (stall.map_or(down, |(stalled, _)| stalled.max(down)), event)
 }
 
 fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> (Status, SoakEvent) {
-    let (length, length_error) = stall.longest();
+    let worst = of_stalls(&stall.hit, longest);
+    let (length, length_error) = worst.map_or_else(|| stall.longest(), |(_, one)| (one.length, one.length_error));
     let first = stall.hit.flows.first().cloned().unwrap_or_default();
     let event = SoakEvent {
         what: What::Stall,
@@ -140,6 +157,8 @@ fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> (Status, SoakEvent) {
         length_error,
         open: false,
         flows: stall.hit.flows_hit,
+        stalls: stall.hit.stall_count,
+        stalled: stall.hit.stalled,
         longest_stall: None,
     };
     (standing(length, length_error, false, longest), event)
@@ -151,7 +170,7 @@ fn outages(found: &Soaking) -> Verdict {
     let mut events: Vec<(Status, SoakEvent)> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
     events.extend(found.stalls.iter().map(|stall| of_stall(stall, longest)));
     events.extend(found.breaks.iter().map(|one| {
-        let stall = one.hit.longest_stall.as_ref();
+        let stall = of_stalls(&one.hit, longest);
         let most = one.hidden.shorter_than;
         // What no look saw was shorter than the time between two; how much shorter nobody knows.
         let by_looks = if longest.is_zero() {
@@ -161,7 +180,6 @@ fn outages(found: &Soaking) -> Verdict {
         } else {
             Status::Pass
         };
-        let stalled = stall.map(|stall| standing(stall.length, stall.length_error, false, longest));
         let event = SoakEvent {
             what: What::Breaks(one.hidden.breaks),
             place: one.name.clone(),
@@ -170,9 +188,11 @@ fn outages(found: &Soaking) -> Verdict {
             length_error: Nanoseconds::ZERO,
             open: false,
             flows: one.hit.flows_hit,
-            longest_stall: stall.map(|stall| stall.length),
+            stalls: one.hit.stall_count,
+            stalled: one.hit.stalled,
+            longest_stall: stall.map(|(_, stall)| stall.length),
         };
-        (stalled.map_or(by_looks, |stalled| stalled.max(by_looks)), event)
+        (stall.map_or(by_looks, |(stalled, _)| stalled.max(by_looks)), event)
     }));
     let size = |event: &SoakEvent| event.longest_stall.unwrap_or_default().max(event.length);
     events.sort_by(|(a, one), (b, other)| b.cmp(a).then(size(other).cmp(&size(one))));

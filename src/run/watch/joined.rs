@@ -18,6 +18,12 @@ pub(super) fn bounded(mut seen: Watched, asked: &BTreeSet<WatchedPort>) -> Watch
     let (from, until) = (seen.from, seen.until);
     for port in &mut seen.ports {
         port.states.truncate(MOST);
+        port.gaps.truncate(MOST);
+        for gap in &mut port.gaps {
+            // It may have begun in the time before.
+            gap.until = gap.until.min(until);
+            gap.from = gap.from.min(gap.until);
+        }
         port.rows.truncate(MOST);
         for state in &mut port.states {
             // The look before may be of the time before.
@@ -44,6 +50,10 @@ pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     shift(&mut seen.from);
     shift(&mut seen.until);
     for port in &mut seen.ports {
+        for gap in &mut port.gaps {
+            shift(&mut gap.from);
+            shift(&mut gap.until);
+        }
         for state in &mut port.states {
             shift(&mut state.after);
             shift(&mut state.at);
@@ -79,6 +89,9 @@ fn thinned(port: PortSeen, thin: bool) -> PortSeen {
 fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool) {
     all.looks = all.looks.saturating_add(port.looks);
     all.longest_gap = all.longest_gap.max(port.longest_gap);
+    // One that went on at the end of an answer is whole in the next.
+    all.gaps.retain(|known| !port.gaps.iter().any(|gap| gap.from == known.from));
+    all.gaps.extend(port.gaps);
     all.states.extend(port.states);
     all.rows.extend(port.rows);
     if thin {
@@ -97,7 +110,7 @@ fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use railgauge_wire::watch::PortState;
+    use railgauge_wire::watch::{Gap, PortState};
 
     use super::*;
 
@@ -132,6 +145,23 @@ mod tests {
         let row = &port.rows[0];
         assert_eq!((row.from, row.until), (S, S * 4));
         assert_eq!((row.counted["symbol_error"], row.peaks["symbol_error"]), (13, 7.0));
+    }
+
+    #[test]
+    fn gaps_of_all_answers_are_kept_and_one_that_went_on_once() {
+        let with = |from, until, gaps: &[(u64, u64)]| {
+            let mut seen = span(from, until, Vec::new());
+            seen.ports[0].gaps = gaps.iter().map(|(from, until)| Gap { from: S * *from, until: S * *until }).collect();
+            seen
+        };
+        let first = join(None, with(0, 10, &[(1, 4), (7, 10)]), true);
+        let all = join(Some(first), with(10, 20, &[(7, 12), (15, 18)]), true);
+        let known: Vec<(Nanoseconds, Nanoseconds)> =
+            all.ports[0].gaps.iter().map(|gap| (gap.from, gap.until)).collect();
+        assert_eq!(known, [(S, S * 4), (S * 7, S * 12), (S * 15, S * 18)]);
+        // Also on another clock.
+        let later = moved(with(0, 10, &[(1, 4)]), NanosecondsI64(1_000_000_000));
+        assert_eq!((later.ports[0].gaps[0].from, later.ports[0].gaps[0].until), (S * 2, S * 5));
     }
 
     #[test]

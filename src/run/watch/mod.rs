@@ -1,6 +1,7 @@
 //! Asks the agents what they saw of their ports, whatever the traffic does.
 
 mod joined;
+mod kept;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +10,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_model::journal::event::{Event, LinkRecord};
+use railgauge_model::journal::{
+    event::{Event, LinkRecord},
+    unrecorded,
+};
 use railgauge_wire::{
     facts::HostFacts,
     message::{Answer, Ask},
@@ -22,7 +26,10 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
-use self::joined::{bounded, join, moved};
+use self::{
+    joined::{bounded, join, moved},
+    kept::{Kept, WRITE_EVERY},
+};
 use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
 use crate::cluster::{Agent, Asked};
 
@@ -113,6 +120,7 @@ impl Watcher {
     pub(crate) fn start(work: &Work, hosts: &Hosts, (part, thin): (Duration, bool), spine: &Spine) -> Self {
         let shared = Shared { clocks: Clocks::default(), ports: Arc::new(Mutex::new(known(work, hosts))) };
         let (stop, stopped) = watch::channel(false);
+        let kept = Kept::default();
         let host = |(name, agent): (&String, &Agent)| Watch {
             host: name.clone(),
             agent: agent.clone(),
@@ -123,16 +131,22 @@ impl Watcher {
             asked: BTreeSet::new(),
             refused: false,
             pending: None,
+            kept: kept.clone(),
             late: None,
             early: 0,
         };
         let hosts: Vec<Watch> = hosts.agents.iter().map(host).collect();
+        let writing = tokio::spawn(kept.clone().write(spine.clone(), stopped.clone(), WRITE_EVERY));
+        let place = spine.beside();
         let task = tokio::spawn(async move {
             let mut watching = JoinSet::new();
             for host in hosts {
                 watching.spawn(host.run(stopped.clone()));
             }
             watching.join_all().await;
+            // A write that is under way comes to its end, and all is recorded now.
+            let _ = writing.await;
+            let _ = place.map(|(path, _)| unrecorded::remove(&path));
         });
         Self { shared, stop, task }
     }
@@ -185,6 +199,8 @@ struct Watch {
     refused: bool,
     /// What is not recorded yet, and how far off its times may be.
     pending: Option<(Watched, Nanoseconds)>,
+    /// The same for whoever goes on with the run if this process is killed.
+    kept: Kept,
     /// A question that was not answered in time, and when it was asked: the agent has taken what it saw into that answer.
     late: Option<(Nanoseconds, Asked)>,
     /// Records that a change made come before their time.
@@ -271,12 +287,23 @@ impl Watch {
         // A port that never comes to rest does not fill the disk.
         let is_news = self.early < EARLY && seen.ports.iter().any(|port| !port.states.is_empty());
         if !is_over && !is_news {
+            // Parts of the tests' watch are short.
+            if self.thin {
+                self.pending
+                    .iter()
+                    .for_each(|(seen, error)| self.kept.set(&self.host, self.event(*error, seen.clone())));
+            }
             return;
         }
         self.early += u32::from(!is_over);
         if let Some((seen, error)) = self.pending.take() {
-            self.spine.emit(Event::Watched { host: self.host.clone(), error, soak: self.thin, seen: Box::new(seen) });
+            self.spine.emit(self.event(error, seen));
+            self.kept.recorded(&self.host);
         }
+    }
+
+    fn event(&self, error: Nanoseconds, seen: Watched) -> Event {
+        Event::Watched { host: self.host.clone(), error, soak: self.thin, seen: Box::new(seen) }
     }
 }
 

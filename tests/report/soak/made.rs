@@ -131,6 +131,7 @@ impl Made {
             port: 1,
             looks: (until - from) / 100,
             longest_gap: Nanoseconds::from_millis(self.gap),
+            gaps: Vec::new(),
             states,
             rows: (from..until).step_by(1_000).map(row).collect(),
             failure: None,

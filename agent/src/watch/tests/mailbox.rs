@@ -27,6 +27,27 @@ fn gaps_reach_over_answers() {
 }
 
 #[test]
+fn every_long_gap_of_an_answer_is_told_with_its_begin_and_end() {
+    let mailbox = mailbox(1);
+    for at in [101, 105, 106, 112] {
+        mailbox.looked(0, look(secs(at), None));
+    }
+    let gap = |from, until| Gap { from: secs(from), until: secs(until) };
+    assert_eq!(mailbox.take(secs(113)).ports[0].gaps, [gap(101, 105), gap(106, 112)]);
+    // One that goes on is told so far, and whole when it is over.
+    assert_eq!(mailbox.take(secs(116)).ports[0].gaps, [gap(112, 116)]);
+    mailbox.looked(0, look(secs(118), None));
+    assert_eq!(mailbox.take(secs(119)).ports[0].gaps, [gap(112, 118)]);
+    assert_eq!(mailbox.take(secs(120)).ports[0].gaps, []);
+    // Not without end.
+    let far = |number: u64| secs(1_000 + 10 * number);
+    (0..3_000).for_each(|number| mailbox.looked(0, look(far(number), None)));
+    let seen = mailbox.take(far(3_000) - secs(9));
+    assert_eq!(seen.ports[0].gaps.len(), GAPS);
+    assert!(seen.ports[0].failure.as_ref().unwrap().starts_with("1000 more"), "{:?}", seen.ports[0].failure);
+}
+
+#[test]
 fn looks_that_fail_do_not_count() {
     let mailbox = mailbox(1);
     mailbox.looked(0, look(secs(101), None));

@@ -19,7 +19,10 @@ use std::{
     fmt,
 };
 
-use railgauge_wire::{unit::Nanoseconds, watch::PortSeen};
+use railgauge_wire::{
+    unit::Nanoseconds,
+    watch::{LONG_GAP, PortSeen},
+};
 use serde::Serialize;
 
 pub use breaks::Hidden;
@@ -29,9 +32,8 @@ pub use state::{Down, Edge, Lower};
 use super::span::{self, Span};
 use crate::analysis::journal::{Journal, Seen};
 
-/// A time without a look that is longer than this was not watched: agents look ten times a second, and twenty missed looks are no
-/// chance.
-pub const HOLE: Nanoseconds = Nanoseconds::from_secs(2);
+/// A time without a look that is longer than this was not watched: that of [`LONG_GAP`].
+pub const HOLE: Nanoseconds = Nanoseconds(LONG_GAP.as_nanos() as u64);
 
 /// A port by the names that the plan and the agent have for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -124,6 +126,8 @@ struct Fold<'j> {
     last: Option<(Nanoseconds, Nanoseconds)>,
     first: Nanoseconds,
     holes: Vec<Span>,
+    /// Times without a look that agents told.
+    gaps: Vec<Span>,
     state: state::Watch,
     rises: breaks::Rises,
     counters: BTreeMap<String, Counted>,
@@ -141,6 +145,7 @@ impl<'j> Fold<'j> {
             last: None,
             first: seen.seen.from,
             holes: Vec::new(),
+            gaps: Vec::new(),
             state: state::Watch::default(),
             rises: breaks::Rises::default(),
             counters: BTreeMap::new(),
@@ -157,11 +162,12 @@ impl<'j> Fold<'j> {
         if let Some((until, _)) = hole {
             self.holes.push(Span::new(until, span.from));
         }
+        self.gaps.extend(port.gaps.iter().map(|gap| Span::new(gap.from, gap.until)));
         self.state.take(&state::Look { number, error: seen.error, span, hole: hole.is_some(), last: self.last }, port);
         // Spans of two processes may overlap by what their clocks are off; no time counts twice.
         let from = self.last.map_or(span.from, |(until, _)| until.max(span.from));
         let asked = span::within(times, &Span::new(from, span.until));
-        self.watched = self.watched.saturating_add(share(asked, span.length(), looked(span.length(), port)));
+        self.watched = self.watched.saturating_add(share(asked, span.length(), looked(&span, port)));
         self.longest_gap = self.longest_gap.max(port.longest_gap);
         for row in &port.rows {
             let of_row = Span::new(row.from, row.until);
@@ -182,8 +188,12 @@ impl<'j> Fold<'j> {
         if let (Some(asked), Some((until, error))) = (asked, self.last) {
             self.holes.insert(0, Span::new(asked.from, self.first));
             self.holes.push(Span::new(until, asked.until));
-            self.holes = self.holes.iter().map(|hole| hole.common(&asked)).collect();
+            let common = |holes: &[Span]| holes.iter().map(|hole| hole.common(&asked)).collect::<Vec<_>>();
+            self.holes = common(&self.holes);
             self.holes.retain(|hole| hole.length() > HOLE.saturating_add(error));
+            // Those are of one clock, whose error changes no length.
+            self.holes.extend(common(&self.gaps).into_iter().filter(|gap| !gap.length().is_zero()));
+            self.holes = span::union(std::mem::take(&mut self.holes));
         }
         let (mut outages, mut lower) = self.state.finish(self.last.unwrap_or_default());
         let breaks = self.rises.hidden(&outages);
@@ -205,11 +215,15 @@ impl<'j> Fold<'j> {
     }
 }
 
-/// For how long of a span a port was looked at. Only its longest gap is told: where that is too long it was not watched, and where
-/// there were so few looks that others must have been, each look stands for at most the longest time that counts as watched.
-fn looked(length: Nanoseconds, port: &PortSeen) -> Nanoseconds {
-    let missed = if port.longest_gap > HOLE { port.longest_gap } else { Nanoseconds::ZERO };
-    length.saturating_sub(missed).min(HOLE.saturating_mul(port.looks))
+/// For how long of a span a port was looked at: not in its long gaps. Journals of versions that did not tell these have the longest one.
+/// Where there were so few looks that others must have been, each look stands for at most the longest time that counts as watched.
+fn looked(span: &Span, port: &PortSeen) -> Nanoseconds {
+    let gaps = span::union(port.gaps.iter().map(|gap| Span::new(gap.from, gap.until)).collect());
+    let missed = match gaps.as_slice() {
+        [] if port.longest_gap > HOLE => port.longest_gap,
+        gaps => span::within(gaps, span),
+    };
+    span.length().saturating_sub(missed).min(HOLE.saturating_mul(port.looks))
 }
 
 /// A part of `time` as large as `part` is of `whole`.

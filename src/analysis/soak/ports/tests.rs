@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use railgauge_wire::{
     unit::{GigabitsPerSecond, Nanoseconds},
-    watch::{CounterRow, PortSeen, PortState, Watched},
+    watch::{CounterRow, Gap, PortSeen, PortState, Watched},
 };
 
 use super::*;
@@ -32,6 +32,7 @@ fn seen(from: u64, until: u64, states: Vec<PortState>, rows: Vec<CounterRow>) ->
         port: 1,
         looks: (until - from) / 100,
         longest_gap: ms(110),
+        gaps: Vec::new(),
         states,
         rows,
         failure: None,
@@ -51,6 +52,21 @@ fn of(watched: Vec<Seen>, from: u64, until: u64) -> Port {
     let mut ports = over_time(&journal(watched), &[Span::new(ms(from), ms(until))], &|_| false);
     assert_eq!(ports.len(), 1);
     ports.remove(0)
+}
+
+/// Several gaps in one record are several holes, each with its begin and length.
+#[test]
+fn every_long_gap_in_a_record_is_a_hole_of_its_own() {
+    let gap = |from, until| Gap { from: ms(from), until: ms(until) };
+    let mut first = seen(0, 300_000, vec![state(0, 0, true)], Vec::new());
+    first.seen.ports[0].gaps = vec![gap(50_000, 53_000), gap(200_000, 207_000), gap(298_000, 300_000)];
+    // The last one went on: the next record has it whole.
+    let mut second = seen(300_000, 600_000, Vec::new(), Vec::new());
+    second.seen.ports[0].gaps = vec![gap(298_000, 304_000)];
+    let port = of(vec![first, second], 0, 600_000);
+    let hole = |from, until| Span::new(ms(from), ms(until));
+    assert_eq!(port.holes, [hole(50_000, 53_000), hole(200_000, 207_000), hole(298_000, 304_000)]);
+    assert_eq!(port.watched, ms(600_000 - 3_000 - 7_000 - 6_000));
 }
 
 #[test]

@@ -192,7 +192,11 @@ pub struct SoakEvent {
     pub open: bool,
     /// Flows that it hit.
     pub flows: usize,
-    /// The longest stall of a flow that it hit.
+    /// How often these flows stalled.
+    pub stalls: usize,
+    /// The sum of that.
+    pub stalled: Nanoseconds,
+    /// The stall of a flow that is judged: the longest that is certain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_stall: Option<Nanoseconds>,
 }
@@ -212,7 +216,8 @@ pub enum What {
 /// `leaf12 port 7, cable to gpu031 mlx5_3 was down for 0.30 ± 0.10 s from 2026-11-22 03:04:05.3 UTC, 2 flows hit`.
 impl fmt::Display for SoakEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, place, begin, length, length_error, open, flows, longest_stall } = self;
+        let Self { what, place, begin, length, length_error, open, flows, stalls, stalled, longest_stall } = self;
+        let sum = format!("{} of {} in all", count(*stalls, "stall"), lasting(*stalled));
         let begin = moment(*begin);
         let length = match open {
             true => format!("at least {}", lasting(*length)),
@@ -225,12 +230,16 @@ impl fmt::Display for SoakEvent {
                 write!(f, "{place}: {breaks} shorter than the time between two looks, by its counter, after {begin}")?;
             }
             What::Stall => {
-                return write!(f, "{place} stalled for {length} from {begin} with all watched ports of theirs up");
+                write!(f, "{place} stalled for {length} from {begin} with all watched ports of theirs up")?;
+                return if *stalls > 1 { write!(f, ", the longest of {sum}") } else { Ok(()) };
             }
         }
         match (flows, longest_stall) {
             (0, _) => f.write_str(", no flow hit"),
             (flows, None) => write!(f, ", {} hit", count(*flows, "flow")),
+            (flows, Some(stall)) if *stalls > 1 => {
+                write!(f, ", {} hit, {sum}, the longest {}", count(*flows, "flow"), lasting(*stall))
+            }
             (flows, Some(stall)) => write!(f, ", {} hit, stalled for {}", count(*flows, "flow"), lasting(*stall)),
         }
     }

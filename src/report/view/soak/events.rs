@@ -72,7 +72,11 @@ pub(super) fn events(found: &Soaking) -> Listed {
 
 fn stall_of(hit: &Hit) -> String {
     let stall = hit.longest_stall.as_ref();
-    stall.map_or_else(String::new, |stall| lasting_about(stall.length, stall.length_error))
+    let longest = stall.map_or_else(String::new, |stall| lasting_about(stall.length, stall.length_error));
+    match hit.stall_count {
+        0 | 1 => longest,
+        stalls => format!("{longest} of {stalls}, {} in all", lasting(hit.stalled)),
+    }
 }
 
 fn outage_row(outage: &Outage) -> Vec<String> {

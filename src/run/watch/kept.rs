@@ -1,0 +1,110 @@
+//! What is not recorded yet is kept beside the journal, so that a killed controller loses seconds of the watch and not a whole part.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use railgauge_model::journal::{
+    event::{Event, Line},
+    unrecorded,
+};
+use tokio::{sync::watch, task};
+
+use crate::run::spine::{Spine, now};
+
+/// Time between two writes. With the time between two questions this is what a killed controller loses.
+pub(super) const WRITE_EVERY: Duration = Duration::from_secs(5);
+
+/// What is not recorded yet, by host.
+#[derive(Clone, Default)]
+pub(super) struct Kept(Arc<Mutex<Changing>>);
+
+#[derive(Default)]
+struct Changing {
+    of_host: BTreeMap<String, Line>,
+    changed: bool,
+}
+
+impl Kept {
+    /// What a host has seen since its last record.
+    pub(super) fn set(&self, host: &str, event: Event) {
+        let mut kept = self.0.lock();
+        kept.of_host.insert(host.to_owned(), Line { at: now(), event });
+        kept.changed = true;
+    }
+
+    /// Everything that a host has seen is recorded.
+    pub(super) fn recorded(&self, host: &str) {
+        let mut kept = self.0.lock();
+        kept.changed |= kept.of_host.remove(host).is_some();
+    }
+
+    /// Writes what changed, each time after `every`, until the watch ends.
+    pub(super) async fn write(self, spine: Spine, mut stopped: watch::Receiver<bool>, every: Duration) {
+        let Some((path, run)) = spine.beside() else { return };
+        let mut told = false;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(every) => {}
+                _ = stopped.wait_for(|stop| *stop) => return,
+            }
+            let lines: Vec<Line> = {
+                let mut kept = self.0.lock();
+                if !std::mem::take(&mut kept.changed) {
+                    continue;
+                }
+                kept.of_host.values().cloned().collect()
+            };
+            let (to, of) = (path.clone(), run.clone());
+            let written = task::spawn_blocking(move || unrecorded::write(&to, &of, &lines)).await;
+            // The run goes on without it: what it is for may never come.
+            if let Ok(Err(error)) = written
+                && !std::mem::replace(&mut told, true)
+            {
+                spine.log("controller", &format!("what ports were seen to do is not kept between records: {error}"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::progress::Progress;
+    use railgauge_model::{directory::Directory, journal::line::Tail};
+
+    /// What a controller that is killed now would leave, each time that it was written.
+    #[test]
+    fn what_is_not_recorded_yet_lies_beside_the_journal() {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
+        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
+        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
+        let path = directory.unrecorded();
+        let lines = || unrecorded::read(&path, "r").unwrap().0.len();
+        let until = |wanted: usize| async move {
+            for _ in 0..1_000 {
+                if lines() == wanted {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            panic!("{} lines, not {wanted}", lines());
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (stop, stopped) = watch::channel(false);
+            let kept = Kept::default();
+            let note = || Event::Note { host: "a".into(), text: "seen".into() };
+            let writing = tokio::spawn(kept.clone().write(spine.clone(), stopped, Duration::from_millis(5)));
+            kept.set("a", note());
+            kept.set("b", note());
+            // The next one of a host has the one before in it.
+            kept.set("a", note());
+            until(2).await;
+            kept.recorded("b");
+            until(1).await;
+            stop.send(true).unwrap();
+            writing.await.unwrap();
+        });
+    }
+}
