@@ -22,6 +22,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         gpu_distance: None,
         collective: None,
         configure: None,
+        beside: None,
         name: "write-bw".into(),
         op: Op::Write,
         metric: TestMetric::Bandwidth,

@@ -161,13 +161,13 @@ impl Stays {
     /// are none of them.
     pub fn shared(&self) -> Vec<Shared> {
         let ways = Ways::of(&self.all);
-        let mut found: BTreeMap<(PartKind, By, &str), BTreeSet<(&str, &Slot, &str)>> = BTreeMap::new();
+        let mut found: BTreeMap<Id<'_>, BTreeSet<In<'_>>> = BTreeMap::new();
         for (_, stay) in self.all.iter().enumerate().filter(|(at, _)| ways.is_doubtful(*at)) {
             found.entry(key(stay)).or_default().insert((&stay.host, &stay.slot, &stay.name));
         }
         let is_cable = |kind: PartKind, places: usize| kind == PartKind::Module && places == 2;
         let told = found.into_iter().filter(|((kind, ..), places)| !is_cable(*kind, places.len()));
-        let shared = |((kind, by, id), places): ((PartKind, By, &str), BTreeSet<(&str, &Slot, &str)>)| {
+        let shared = |((kind, by, id), places): (Id<'_>, BTreeSet<In<'_>>)| {
             let named = places.iter().take(PLACES).map(|(host, _, name)| format!("{name} of {host}")).collect();
             Shared { kind, by, id: id.to_owned(), in_slots: places.len(), places: named }
         };
@@ -184,6 +184,11 @@ impl Stays {
     }
 }
 
+/// What a part is known by.
+type Id<'s> = (PartKind, By, &'s str);
+/// Where it was: host, slot and the slot's name.
+type In<'s> = (&'s str, &'s Slot, &'s str);
+
 /// Where each id was before and after each of its stays.
 struct Ways {
     /// By the number of a stay: the last stay of its id before it in another slot.
@@ -197,7 +202,7 @@ struct Ways {
 impl Ways {
     /// Goes along the stays of every id once in each direction.
     fn of(all: &[Stay]) -> Self {
-        let mut of_id: HashMap<(PartKind, By, &str), Vec<usize>> = HashMap::new();
+        let mut of_id: HashMap<Id<'_>, Vec<usize>> = HashMap::new();
         for (at, stay) in all.iter().enumerate() {
             of_id.entry(key(stay)).or_default().push(at);
         }

@@ -58,6 +58,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
         warm_up: Duration::ZERO,
         verify: true,
         deadline: Duration::from_secs(10),
+        beside: None,
         knobs: Default::default(),
         expect: Vec::new(),
     }

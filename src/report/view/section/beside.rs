@@ -93,15 +93,15 @@ fn figures(all: &[Neighboured]) -> Result<Vec<Figure>, ChartError> {
     let pairs = |qps_of: u32| if qps { format!(", {qps_of} queue pairs or streams") } else { String::new() };
     let mut figures = Vec::new();
     for ((of, number), places) in by_number {
-        let points = places.iter().map(|(n, flows)| {
-            point(f64::from(*n).log2(), count(*n as usize, "connection"), flows)
-        });
+        let points =
+            places.iter().map(|(n, flows)| point(f64::from(*n).log2(), count(*n as usize, "connection"), flows));
         let x = numbers(places.keys().copied());
         let title = format!("Loss by the number of connections beside, {}{}", size(number), pairs(of));
         figures.extend(figure(title, &x, points.flatten().collect())?);
     }
     for ((of, number), places) in by_size {
-        let points = places.iter().map(|(bytes, flows)| point(bytes.max(&Bytes(1)).as_f64().log2(), size(*bytes), flows));
+        let points =
+            places.iter().map(|(bytes, flows)| point(bytes.max(&Bytes(1)).as_f64().log2(), size(*bytes), flows));
         let x = sizes("message size".to_owned(), &places.keys().copied().collect::<Vec<_>>());
         let title = format!("Loss by message size, beside {}{}", count(number as usize, "connection"), pairs(of));
         figures.extend(figure(title, &x, points.flatten().collect())?);
@@ -143,7 +143,11 @@ fn figure(title: String, x: &Axis, points: Vec<Point>) -> Result<Option<Figure>,
         .collect();
     let tip = |point: &Point| -> Tip {
         let (from, to) = ends(point);
-        (point.at, middle(point), format!("{}: {} %, {} to {} %", point.words, number(middle(point)), number(from), number(to)))
+        (
+            point.at,
+            middle(point),
+            format!("{}: {} %, {} to {} %", point.words, number(middle(point)), number(from), number(to)),
+        )
     };
     let tips: Vec<Tip> = points.iter().map(tip).collect();
     let most = points.iter().map(|point| point.losses.len()).max().unwrap_or_default();
