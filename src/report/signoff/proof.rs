@@ -9,8 +9,11 @@ use railgauge_model::directory::{FACTS, FRAME, JOURNAL, JUNIT, PAGE, PLAN, VERDI
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{super::write, ReportError, bytes, view::Hash};
-use crate::analysis::journal;
+use super::{bytes, view::Hash};
+use crate::{
+    analysis::journal,
+    report::{ReportError, write},
+};
 
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

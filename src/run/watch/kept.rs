@@ -9,7 +9,7 @@ use railgauge_model::journal::{
 };
 use tokio::{sync::watch, task};
 
-use crate::run::spine::{Spine, now};
+use super::super::spine::{Spine, now};
 
 /// Time between two writes. With the time between two questions this is what a killed controller loses.
 pub(super) const WRITE_EVERY: Duration = Duration::from_secs(5);
@@ -68,8 +68,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::progress::Progress;
     use super::*;
-    use crate::run::progress::Progress;
     use railgauge_model::{directory::Directory, journal::line::Tail};
 
     /// What a controller that is killed now would leave, each time that it was written.
