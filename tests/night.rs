@@ -16,7 +16,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use railgauge::{
     analysis::journal::{Journal, parse},
-    night::{Judged, Lists, Scheduler, Standing, State, metrics},
+    night::{Judged, Lists, Runs, Scheduler, Standing, State, metrics},
 };
 use skip::skipped;
 use support::{Scenario, followed::followed_up};
@@ -41,54 +41,120 @@ fn healthy() -> Scenario {
 
 const DAY: SignedDuration = SignedDuration::from_hours(26);
 
-fn standing(text: &str, host: Option<&str>, hours_later: i64) -> Standing {
+fn standing(text: &str, hours_later: i64) -> Standing {
     let run = judged(text);
     let now = run.ended + SignedDuration::from_hours(hours_later);
-    Standing::of(&run, host, DAY, now)
+    Standing::of(&run, DAY, now)
+}
+
+/// Runs of a directory, each in its own.
+fn directory(runs: &[&str]) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    for (n, text) in runs.iter().enumerate() {
+        let run = place.path().join(format!("run-{n}"));
+        std::fs::create_dir(&run).unwrap();
+        std::fs::write(run.join("records.jsonl"), text).unwrap();
+    }
+    place
+}
+
+/// How a host stands an hour after the newest of these runs.
+fn of_host(runs: &[&str], host: &str) -> Standing {
+    let place = directory(runs);
+    let runs = Runs::of(place.path().to_str().unwrap(), None).unwrap();
+    let now = runs.newest().unwrap().ended + SignedDuration::from_hours(1);
+    Standing::of_host(&runs, host, DAY, now).unwrap()
 }
 
 #[test]
 fn every_end_of_a_run_has_its_state() {
     let healthy = healthy();
     let text = healthy.jsonl();
-    assert_eq!(standing(&text, None, 1).state, State::Ok);
+    assert_eq!(standing(&text, 1).state, State::Ok);
     // Whatever it was, it says nothing of now when it is too old, or of the future.
-    assert_eq!(standing(&text, None, 27).state, State::Unknown);
-    assert_eq!(standing(&text, None, -2).state, State::Unknown);
-    assert_eq!(standing(&confirmed(), None, 1).state, State::Critical);
-    assert_eq!(standing(&confirmed(), None, 27).state, State::Unknown);
+    assert_eq!(standing(&text, 27).state, State::Unknown);
+    assert_eq!(standing(&text, -2).state, State::Unknown);
+    assert_eq!(standing(&confirmed(), 1).state, State::Critical);
+    assert_eq!(standing(&confirmed(), 27).state, State::Unknown);
     let contaminated = Scenario { contaminated: true, ..Scenario::healthy(4, 1) };
-    assert_eq!(standing(&contaminated.jsonl(), None, 1).state, State::Warning);
+    assert_eq!(standing(&contaminated.jsonl(), 1).state, State::Warning);
     let interrupted = Scenario { interrupted: true, ..healthy.clone() };
-    assert_eq!(standing(&interrupted.jsonl(), None, 1).state, State::Unknown);
+    assert_eq!(standing(&interrupted.jsonl(), 1).state, State::Unknown);
     // The end is missing: the controller was killed.
     let broken: String = text.lines().take(text.lines().count() - 1).map(|line| format!("{line}\n")).collect();
-    assert_eq!(standing(&broken, None, 1).state, State::Unknown);
+    assert_eq!(standing(&broken, 1).state, State::Unknown);
     // A line was changed after it was written.
     let damaged = text.replacen("\"repeat\":1", "\"repeat\":2", 1);
     assert_ne!(damaged, text);
-    assert_eq!(standing(&damaged, None, 1).state, State::Unknown);
+    assert_eq!(standing(&damaged, 1).state, State::Unknown);
 }
 
 #[test]
 fn a_host_is_critical_only_if_a_failed_verdict_blames_it_by_itself() {
     let text = confirmed();
-    let bad = standing(&text, Some("gpu005"), 1);
+    let bad = of_host(&[&text], "gpu005");
     assert_eq!(bad.state, State::Critical);
     assert!(bad.text.contains("gpu005"), "{}", bad.text);
-    assert_eq!(standing(&text, Some("gpu004"), 1).state, State::Warning);
-    assert_eq!(standing(&text, Some("gpu999"), 1).state, State::Unknown);
-    assert_eq!(standing(&healthy().jsonl(), Some("gpu002"), 1).state, State::Ok);
+    assert_eq!(of_host(&[&text], "gpu004").state, State::Warning);
+    assert_eq!(of_host(&[&text], "gpu999").state, State::Unknown);
+    assert_eq!(of_host(&[&healthy().jsonl()], "gpu002").state, State::Ok);
     // The same host stands out, and was not measured again: nothing is certain.
     let open = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
-    assert_ne!(standing(&open.jsonl(), Some("gpu005"), 1).state, State::Critical);
+    assert_ne!(of_host(&[&open.jsonl()], "gpu005").state, State::Critical);
+}
+
+#[test]
+fn a_bad_host_that_no_longer_answers_is_still_bad_until_a_run_measures_it() {
+    let eight = |day| Scenario { sizes: vec![1 << 20], day, ..Scenario::healthy(8, 2) };
+    let gone = Scenario { down: Some(4), ..eight(1) }.jsonl();
+    let (bad, well) = (confirmed(), eight(2).jsonl());
+    let still = of_host(&[&bad, &gone], "gpu005");
+    assert_eq!(still.state, State::Critical, "{}", still.text);
+    assert_eq!(of_host(&[&bad, &gone, &well], "gpu005").state, State::Ok);
+    // One that was well and does not answer is not known to be bad.
+    assert_eq!(of_host(&[&eight(0).jsonl(), &gone], "gpu005").state, State::Warning);
+}
+
+#[test]
+fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
+    let place = directory(&[&healthy().jsonl(), &Scenario { day: 1, ..healthy() }.jsonl()]);
+    let newest = |plan| Runs::of(place.path().to_str().unwrap(), plan).and_then(|runs| runs.newest());
+    // An old run that lost its records hides nothing. A new one does.
+    let lost = place.path().join("run-9");
+    std::fs::create_dir(&lost).unwrap();
+    std::fs::write(lost.join("plan.toml"), "").unwrap();
+    let old = std::fs::File::open(&lost).unwrap();
+    old.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000)).unwrap();
+    assert_eq!(newest(None).unwrap().began.to_string()[..10], *"2026-11-22");
+    old.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(4_000_000_000)).unwrap();
+    assert!(newest(None).is_err());
+    std::fs::remove_dir_all(&lost).unwrap();
+    // A run of a part of the plan.
+    let part = Scenario { day: 2, ..healthy() }.jsonl();
+    let (first, rest) = part.split_once('\n').unwrap();
+    let first = first.replacen("\"resolved\":{", "\"resolved\":{\"subset\":{\"hosts\":[\"gpu001\"],\"of_hosts\":4,\"of_tests\":3},", 1);
+    let body = first.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
+    let run = place.path().join("run-2");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::write(run.join("records.jsonl"), support::sealed(&body) + rest).unwrap();
+    assert_eq!(newest(None).unwrap().began.to_string()[..10], *"2026-11-22");
+    // Another plan's.
+    let other = Scenario { day: 3, ..healthy() }.jsonl();
+    let (first, rest) = other.split_once('\n').unwrap();
+    let first = first.replacen("\"plan\":\"acceptance\"", "\"plan\":\"other\"", 1);
+    let body = first.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
+    let run = place.path().join("run-3");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::write(run.join("records.jsonl"), support::sealed(&body) + rest).unwrap();
+    assert!(matches!(newest(None), Err(railgauge::night::NightError::SeveralPlans { .. })));
+    assert_eq!(newest(Some("acceptance")).unwrap().began.to_string()[..10], *"2026-11-22");
 }
 
 #[test]
 fn a_plugins_line_is_one_line_with_one_bar() {
     let odd = Scenario { odd_name: Some("gpu|1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
     for text in [healthy().jsonl(), confirmed(), odd.jsonl()] {
-        let line = standing(&text, None, 1).plugin_line();
+        let line = standing(&text, 1).plugin_line();
         assert_eq!((line.matches('|').count(), line.lines().count()), (1, 1), "{line}");
         let (words, data) = line.split_once(" | ").unwrap();
         assert!(["OK", "WARNING", "CRITICAL"].iter().any(|state| words.starts_with(&format!("RAILGAUGE {state} - "))));
@@ -98,14 +164,16 @@ fn a_plugins_line_is_one_line_with_one_bar() {
 
 #[test]
 fn lists_hold_hosts_of_certain_results_only() {
-    let lists = |text: &str, hours, scheduler| Lists::of(&standing(text, None, hours), scheduler);
+    let lists = |text: &str, hours, scheduler| Lists::of(&judged(text), &standing(text, hours), scheduler);
     let slurm = lists(&confirmed(), 1, Scheduler::Slurm);
     assert_eq!(slurm.hosts.iter().map(|one| one.host.as_str()).collect::<Vec<_>>(), ["gpu005"]);
-    assert!(slurm.drain[0].starts_with("scontrol update nodename=gpu005 state=drain reason='railgauge: "), "{slurm:?}");
-    assert!(slurm.undo[0].contains("grep -q '^railgauge:'") && slurm.undo[0].ends_with("state=resume"));
+    assert!(slurm.drain[0].contains("|| scontrol update nodename=gpu005 state=drain reason='railgauge: "), "{slurm:?}");
+    assert!(slurm.undo[0].contains("grep -q '^railgauge: .*(run ") && slurm.undo[0].ends_with("state=resume"));
+    // What takes it back is wanted days later.
+    assert_eq!(lists(&confirmed(), 1000, Scheduler::Slurm).undo, slurm.undo);
     let kubernetes = lists(&confirmed(), 1, Scheduler::Kubernetes);
     assert!(kubernetes.drain[0].starts_with("kubectl taint nodes gpu005 railgauge/unhealthy="), "{kubernetes:?}");
-    assert_eq!(kubernetes.undo, ["kubectl taint nodes gpu005 railgauge/unhealthy-"]);
+    assert!(kubernetes.undo[0].ends_with(":NoSchedule-"), "{kubernetes:?}");
     // Too old, inconclusive, of an open suspect: nobody is listed, and why is said.
     let open = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) }.jsonl();
     let contaminated = Scenario { contaminated: true, ..Scenario::healthy(4, 1) }.jsonl();
@@ -273,7 +341,13 @@ fn plugins_answer_in_their_own_way_whatever_happens() {
     // A wrong word of the command line must not look critical, and nothing that is unknown may drain a node.
     assert_eq!(program(&["status", "--nagios", "--no-such-word"], empty.path()).status.code(), Some(3));
     assert_eq!(program(&["status", "--nhc"], empty.path()).status.code(), Some(0));
-    assert_eq!(program(&["status"], empty.path()).status.code(), Some(2));
+    assert_eq!(program(&["status", "--nhc", "--no-such-word"], empty.path()).status.code(), Some(0));
+    // That there is no run is an answer: unknown.
+    let shown = program(&["status", "--json"], empty.path());
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["state"], "unknown");
+    assert_eq!(program(&["status"], empty.path()).status.code(), Some(3));
+    assert_eq!(program(&["metrics"], empty.path()).status.code(), Some(2));
     assert_eq!(program(&["status", "--max-age", "-2h"], empty.path()).status.code(), Some(2));
 }
 

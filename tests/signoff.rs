@@ -38,6 +38,10 @@ fn drawn(text: &str) -> tempfile::TempDir {
     let body = first.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
     fs::write(run.path().join("records.jsonl"), support::sealed(&body) + rest).unwrap();
     fs::write(run.path().join("plan.toml"), plan).unwrap();
+    let path = run.path().join("records.jsonl");
+    let journal = railgauge::analysis::journal::read(&path).unwrap();
+    let facts: std::collections::BTreeMap<_, _> = journal.hosts.iter().map(|(host, up)| (host, &up.facts)).collect();
+    fs::write(run.path().join("facts.json"), serde_json::to_vec(&facts).unwrap()).unwrap();
     program(&["report", "-q"], run.path());
     run
 }
@@ -67,7 +71,9 @@ fn a_sign_off_says_every_limit_and_what_was_not_tested() {
         let records = hex::encode(Sha256::digest(fs::read(run.path().join("records.jsonl")).unwrap()));
         assert_eq!(view["hashes"][0], json!({"file": "records.jsonl", "sha256": records}));
         assert!(shown.contains(&records));
-        // What made-up runs do not have is said.
+        // What is not there is said.
+        fs::remove_file(run.path().join("facts.json")).unwrap();
+        let view = json_of(&program(&["signoff", "--json", "-o", page.to_str().unwrap()], run.path()));
         assert_eq!(view["hashes"][2], json!({"file": "facts.json", "sha256": null}));
     }
 }
@@ -97,7 +103,7 @@ fn what_was_changed_after_the_run_is_found() {
     assert_eq!(code(&["verify", "--records", &noted.replace(&noted[..1], "g")], run.path()), 2);
     let other = format!("{:064x}", 7);
     assert_eq!(code(&["verify", "--records", &other], run.path()), 1);
-    for name in ["verdicts.json", "report.html", "junit.xml", "records.parquet", "plan.toml"] {
+    for name in ["verdicts.json", "report.html", "junit.xml", "records.parquet", "plan.toml", "facts.json"] {
         let whole = fs::read(at(name)).unwrap();
         let mut changed = whole.clone();
         let middle = changed.len() / 2;
@@ -130,5 +136,9 @@ fn what_was_changed_after_the_run_is_found() {
     fs::write(at("records.jsonl"), text.replacen(line, &line.replacen("\"operations\":", "\"operations\":1", 1), 1))
         .unwrap();
     assert_eq!(code(&["verify"], run.path()), 1);
+    // Nothing can be drawn from what is no journal: the hash is an answer all the same.
+    fs::write(at("records.jsonl"), "no journal\n").unwrap();
+    let output = program(&["verify", "--json", "--records", &noted], run.path());
+    assert_eq!((output.status.code(), &json_of(&output)["as_noted"]), (Some(1), &json!(false)));
     assert_eq!(code(&["verify"], &run.path().join("nothing")), 2);
 }

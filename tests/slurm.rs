@@ -347,7 +347,7 @@ fn drained_and_undone(slurm: &Slurm) {
     slurm.until("all nodes are idle", limit, || drained().is_empty());
     slurm.says(&["scontrol", "update", "nodename=n1", "state=drain", "reason=a fan"]);
     slurm.until("it is drained by somebody else", limit, || drained() == ["n1 drained"]);
-    assert!(!obey(&undo).success(), "{undo}");
+    assert!(obey(&drain).success() && !obey(&undo).success(), "{drain}{undo}");
     assert_eq!((drained(), reason().as_str()), (vec!["n1 drained".to_owned()], "a fan"));
     slurm.says(&["scontrol", "update", "nodename=n1", "state=resume"]);
     slurm.until("all nodes are idle again", limit, || drained().is_empty());

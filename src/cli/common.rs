@@ -31,7 +31,9 @@ pub(super) fn unusable(error: RunError) -> anyhow::Error {
 /// Why no run counts. A word that stands for no run is a mistake of the command line.
 pub(super) fn no_run(error: NightError) -> anyhow::Error {
     match error {
-        none @ NightError::NoRuns(_) => Misuse(none.to_string()).into(),
+        none @ (NightError::NoRuns(_) | NightError::SeveralPlans { .. } | NightError::OnlyParts { .. }) => {
+            Misuse(none.to_string()).into()
+        }
         error => error.into(),
     }
 }

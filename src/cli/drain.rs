@@ -7,17 +7,20 @@ use super::{
     common::{no_run, print, tell},
     status::length,
 };
-use crate::night::{Lists, Scheduler, Standing, newest};
+use crate::night::{Lists, Scheduler, Runs, Standing};
 
 /// Arguments of `drain`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A run directory, a directory of run directories, or a quoted pattern: the newest counts that is not still going on
     runs: String,
+    /// The plan, where the directory holds runs of several
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
     /// Whose commands
     #[arg(long, value_enum, default_value = "slurm")]
     r#for: Scheduler,
-    /// Print the commands that take it back
+    /// Print the commands that take back what this run drains, whatever its age: name the run whose hosts were drained
     #[arg(long)]
     undo: bool,
     /// Oldest result that counts
@@ -33,13 +36,17 @@ pub(super) struct Args {
 /// # Errors
 /// There is no run that can be read, or stdout cannot be written.
 pub(super) fn run(args: Args, _common: &Common) -> anyhow::Result<Exit> {
-    let run = newest(&args.runs).map_err(no_run)?;
-    let lists = Lists::of(&Standing::of(&run, None, args.max_age, Timestamp::now()), args.r#for);
+    let run = Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest()).map_err(no_run)?;
+    let standing = Standing::of(&run, args.max_age, Timestamp::now());
+    let lists = Lists::of(&run, &standing, args.r#for);
     match args.json {
         true => print(&(serde_json::to_string_pretty(&lists)? + "\n"))?,
         false => print(&lists.text(args.undo))?,
     }
-    for remark in &lists.remarks {
+    if args.undo && lists.undo.is_empty() {
+        tell(format_args!("there is nothing to undo: run {} blames no host; name the run whose hosts were drained", lists.run_id));
+    }
+    for remark in lists.remarks.iter().filter(|_| !args.undo) {
         tell(remark);
     }
     Ok(Exit::Passed)

@@ -9,13 +9,16 @@ use super::{
     Common, Exit,
     common::{no_file_of_a_run, no_run, print},
 };
-use crate::night::{metrics, newest};
+use crate::night::{Runs, metrics};
 
 /// Arguments of `metrics`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A run directory, a directory of run directories, or a quoted pattern: the newest counts that is not still going on
     runs: String,
+    /// The plan, where the directory holds runs of several
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
     /// The file to replace, whole or not at all; for the textfile collector it has to end in .prom [default: stdout]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -27,7 +30,7 @@ pub(super) struct Args {
 /// There is no run that can be read, or the file cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
-    let text = metrics(&newest(&args.runs).map_err(no_run)?).context("cannot write the metrics")?;
+    let text = metrics(&Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest()).map_err(no_run)?).context("cannot write the metrics")?;
     let Some(path) = &args.output else {
         print(&text)?;
         return Ok(Exit::Passed);

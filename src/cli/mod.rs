@@ -30,8 +30,6 @@ use std::{process::ExitCode, sync::Arc};
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::night::State;
-
 pub(crate) use common::Common;
 pub(crate) use exit::{Exit, Misuse};
 
@@ -124,9 +122,9 @@ pub fn main() -> ExitCode {
         Err(message) => {
             // Nothing is left to tell anybody if even this cannot be written.
             let _ = message.print();
-            // A monitoring system takes 2 for critical, and a mistake of its own configuration is none of the cluster.
-            if message.use_stderr() && std::env::args_os().any(|word| word == "--nagios") {
-                return Exit::Plugin(State::Unknown.code()).into();
+            // A monitoring system takes 2 for critical, and a health check drains a node for it.
+            if let Some(exit) = status::misunderstood(std::env::args_os()).filter(|_| message.use_stderr()) {
+                return exit.into();
             }
             return if message.use_stderr() { Exit::Wrong } else { Exit::Passed }.into();
         }

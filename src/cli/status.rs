@@ -1,14 +1,11 @@
 //! `railgauge status RUNS`: how the newest run stands, for a monitoring system, a health check or a message.
 
-use std::fs;
+use std::{ffi::OsString, fs};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{
-    Common, Exit,
-    common::{no_run, print},
-};
-use crate::night::{NightError, Standing, State, newest};
+use super::{Common, Exit, common::print};
+use crate::night::{Runs, Standing, State};
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
@@ -27,6 +24,9 @@ pub(super) struct Args {
     /// Oldest result that counts; an older one is unknown, whatever it was
     #[arg(long, value_name = "TIME", default_value = "26h", value_parser = length)]
     max_age: SignedDuration,
+    /// The plan, where the directory holds runs of several
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
     /// Print the state as JSON on stdout; its `text` serves as a message
     #[arg(long)]
     json: bool,
@@ -42,56 +42,56 @@ pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
     if length.is_positive() { Ok(length) } else { Err(format!("`{text}` has to be more than 0")) }
 }
 
-/// Tells how the newest run stands.
+/// Tells how the newest run stands. That nothing can be read is an answer too: unknown.
 ///
 /// # Errors
-/// There is no run that can be read, but for a monitoring plugin or a health check, which are told so in their own way.
+/// stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let host = args.host.or_else(|| args.nhc.then(this_machine).flatten());
-    let standing = newest(&args.runs).map(|run| Standing::of(&run, host.as_deref(), args.max_age, Timestamp::now()));
-    match (args.nagios, args.nhc) {
-        (true, _) => plugin(standing),
-        (_, true) => Ok(health_check(standing)),
-        _ => shown(&standing.map_err(no_run)?, args.json, common),
+    let (host, now) = (host.as_deref(), Timestamp::now());
+    let standing = Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| match host {
+        Some(host) => Standing::of_host(&runs, host, args.max_age, now),
+        None => Ok(Standing::of(&runs.newest()?, args.max_age, now)),
+    });
+    let standing = standing.unwrap_or_else(|error| Standing::of_nothing(&error, host, args.max_age));
+    if args.nagios || args.nhc {
+        // A plugin whose line nobody can read still has its code.
+        let _ = print(&(standing.plugin_line() + "\n"));
+        return Ok(Exit::Plugin(if args.nagios { standing.state.code() } else { health_code(&standing) }));
     }
+    shown(&standing, args.json, common)
 }
 
-/// A plugin's line is always printed, and its code says nothing else.
-fn plugin(standing: Result<Standing, NightError>) -> anyhow::Result<Exit> {
-    let (state, line) = match standing {
-        Ok(standing) => (standing.state, standing.plugin_line()),
-        Err(error) => {
-            let words = error.to_string().replace(['|', '\n'], " ");
-            (State::Unknown, format!("RAILGAUGE {} - {words}", State::Unknown.word()))
-        }
-    };
-    // A plugin whose line nobody can read still has its code.
-    let _ = print(&(line + "\n"));
-    Ok(Exit::Plugin(state.code()))
+/// Anything but a certain fault of this host leaves the node in service.
+fn health_code(standing: &Standing) -> u8 {
+    u8::from(standing.state == State::Critical && standing.host.is_some())
 }
 
-/// Anything but a certain fault of this host leaves the node in service, and is said.
-fn health_check(standing: Result<Standing, NightError>) -> Exit {
-    let (code, line) = match standing {
-        Ok(standing) => {
-            let code = u8::from(standing.state == State::Critical && standing.host.is_some());
-            (code, standing.plugin_line())
-        }
-        Err(error) => (0, format!("RAILGAUGE {} - {error}", State::Unknown.word())),
-    };
-    let _ = print(&(line + "\n"));
-    Exit::Plugin(code)
+/// How a command line ends that could not be understood, where its codes are those of a plugin: in a way that is no alarm and drains no
+/// node.
+pub(super) fn misunderstood(mut words: impl Iterator<Item = OsString>) -> Option<Exit> {
+    words.find_map(|word| match word.to_str() {
+        Some("--nagios") => Some(Exit::Plugin(State::Unknown.code())),
+        Some("--nhc") => Some(Exit::Plugin(0)),
+        _ => None,
+    })
 }
 
 fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exit> {
-    let well = standing.state == State::Ok;
+    let well = standing.state == State::Ok && standing.remarks.is_empty();
     common.answer(json, standing, well, |_| {
         let of = standing.host.as_ref().map_or_else(String::new, |host| format!("{host} in "));
-        let mut text = format!("{:<9} {of}{} ({})\n", standing.state.word(), standing.plan, standing.run_id);
-        text += &format!("          {}\n          ended {}\n", standing.text, standing.ended);
+        let run = standing.ended.as_ref().map(|_| format!("{of}{} ({})", standing.plan, standing.run_id));
+        let mut text = format!("{:<9} {}\n", standing.state.word(), run.as_ref().unwrap_or(&standing.text));
+        if let (Some(ended), Some(_)) = (&standing.ended, run) {
+            text += &format!("          {}\n          ended {ended}\n", standing.text);
+        }
         for blamed in &standing.blamed {
             let place = blamed.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
             text += &format!("          {}{place}: {}\n", blamed.host, blamed.why.join("; "));
+        }
+        for remark in &standing.remarks {
+            text += &format!("          {remark}\n");
         }
         text
     })?;

@@ -18,7 +18,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Draws everything again, elsewhere, and compares. Ends with 1 if something was changed, and with 3 if something is missing.
+/// Draws everything again, elsewhere, and compares. Ends with 1 if something was changed, and with 3 if something is missing or cannot
+/// be compared.
 ///
 /// # Errors
 /// The directory is not a run directory, its records cannot be read, or nothing can be drawn here.
@@ -44,6 +45,7 @@ fn text(proof: &Proof) -> String {
         let state = match checked.state {
             Sameness::Same => "same",
             Sameness::Differs => "DIFFERS",
+            Sameness::OtherVersion => "UNKNOWN",
             Sameness::Missing => "MISSING",
         };
         text += &format!("{state:<8} {}, compared with {}\n", checked.file, checked.with);
@@ -57,10 +59,8 @@ fn text(proof: &Proof) -> String {
         text += &format!("DAMAGED  records.jsonl, {trouble}\n");
     }
     let [measured, own] = &proof.versions;
-    if proof.is_refuted() && measured != own {
-        text += &format!(
-            "The run was measured by railgauge {measured}, and this is {own}: other versions draw other pages.\n"
-        );
+    if proof.files.iter().any(|checked| checked.state == Sameness::OtherVersion) {
+        text += &format!("The run was measured by railgauge {measured}, and this is {own}, which draws other files.\n");
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Which hosts a failed verdict blames by themselves: a host, or one of its NICs, that was measured again and shown to be bad; and a
-//! host that is not set up as the plan wants. A path between two hosts blames neither, and what may be another part's fault blames
-//! nobody.
+//! host that is not set up as the plan wants. A path between two hosts blames neither, and what may be another part's fault, or that
+//! of the plan, blames nobody.
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,11 @@ use crate::{
 
 /// Kinds of parts that are a host's own.
 const OWN: [&str; 2] = ["host", "nic"];
+/// Keys of checks that a plan escalates begin so. What they find may be the fault of a cable, of a clock somewhere else, or of a job that
+/// is gone in an hour.
+const ESCALATED: &str = "escalate.";
+/// Where more of the hosts than one in so many are not as a key wants, the plan is the likelier fault.
+const ONE_IN: usize = 10;
 
 /// A host that is blamed, and why.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -28,19 +33,29 @@ pub struct Blamed {
     pub why: Vec<String>,
 }
 
-/// The hosts that failed verdicts of a run blame, in the order of their names. Nobody is blamed by records that are damaged or
-/// contradict themselves.
-pub fn blamed(run: &Judged) -> Vec<Blamed> {
-    let mut why: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+/// What failed verdicts say of hosts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Blame {
+    /// Hosts that are blamed, in the order of their names.
+    pub hosts: Vec<Blamed>,
+    /// What speaks against so many hosts that it blames none.
+    pub remarks: Vec<String>,
+}
+
+/// The blame of a run. Nobody is blamed by records that are damaged or contradict themselves.
+pub fn blame(run: &Judged) -> Blame {
     if !run.is_whole() {
-        return Vec::new();
+        return Blame::default();
     }
+    let mut why: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut remarks = Vec::new();
     for verdict in failed(run) {
-        for (host, reason) in match verdict.kind {
+        let found = match verdict.kind {
             Kind::Parts => parts(run, &verdict.test),
-            Kind::Preflight => set_up(verdict),
+            Kind::Preflight => set_up(run, verdict, &mut remarks),
             _ => Vec::new(),
-        } {
+        };
+        for (host, reason) in found {
             let known = why.entry(host).or_default();
             if !known.contains(&reason) {
                 known.push(reason);
@@ -52,7 +67,7 @@ pub fn blamed(run: &Judged) -> Vec<Blamed> {
         place: run.verdicts.places.get(host).cloned(),
         why,
     };
-    why.into_iter().map(blamed).collect()
+    Blame { hosts: why.into_iter().map(blamed).collect(), remarks }
 }
 
 /// The failed verdicts that count.
@@ -77,13 +92,24 @@ fn is_own_and_certain(named: &Named) -> bool {
     shown && !named.waived && named.alternatives.is_empty() && OWN.contains(&named.kind)
 }
 
-fn set_up(verdict: &Verdict) -> Vec<(&str, String)> {
+fn set_up<'r>(run: &Judged, verdict: &'r Verdict, remarks: &mut Vec<String>) -> Vec<(&'r str, String)> {
     let key = verdict.key.as_deref().unwrap_or_default();
-    let unmet = verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
-    unmet
-        .map(|held| {
-            let device = held.device.as_deref().map(|device| format!(" of {device}")).unwrap_or_default();
-            (held.host.as_str(), format!("{key}{device} is {}, {}", held.seen, verdict.demand))
-        })
-        .collect()
+    if key.starts_with(ESCALATED) {
+        return Vec::new();
+    }
+    let unmet = || verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
+    let mut hosts: Vec<&str> = unmet().map(|held| held.host.as_str()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let all = run.hosts().count();
+    if hosts.len() > (all / ONE_IN).max(1) {
+        let many = hosts.len();
+        remarks.push(format!("{many} of {all} hosts are not as {key} in the plan wants; that blames none of them"));
+        return Vec::new();
+    }
+    let one = |held: &'r crate::preflight::Holding| {
+        let device = held.device.as_deref().map(|device| format!(" of {device}")).unwrap_or_default();
+        (held.host.as_str(), format!("{key}{device} is {}, {}", held.seen, verdict.demand))
+    };
+    unmet().map(one).collect()
 }

@@ -1,10 +1,12 @@
 //! A run, read and judged from its records alone. What an earlier report left beside them is not looked at: it may be of another
 //! time.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use jiff::Timestamp;
 use railgauge_model::directory::JOURNAL;
+
+use super::newest::named;
 
 use crate::analysis::{
     compare::interleaved,
@@ -22,13 +24,19 @@ pub enum NightError {
     /// There is no run.
     #[error("{0}")]
     NoRuns(NoRuns),
-    /// A file cannot be read.
-    #[error("{path}: cannot be read: {cause}")]
-    File {
-        /// The file.
-        path: String,
-        /// The system's words.
-        cause: io::Error,
+    /// Runs of several plans, and none is named.
+    #[error("`{word}` holds runs of several plans ({}): say which with --plan", plans.join(", "))]
+    SeveralPlans {
+        /// What was asked for.
+        word: String,
+        /// Their names.
+        plans: Vec<String>,
+    },
+    /// All runs are of a part of their plan.
+    #[error("`{word}` holds no run of a whole plan, only runs of a part of it")]
+    OnlyParts {
+        /// What was asked for.
+        word: String,
     },
     /// The records cannot be read.
     #[error(transparent)]
@@ -81,7 +89,7 @@ impl Judged {
     /// Its records cannot be read, or contradict themselves.
     pub fn read(run: &Path) -> Result<Self, NightError> {
         let path = run.join(JOURNAL);
-        Self::of(journal::read(&path)?, &railgauge_model::border::text::path_text(&path))
+        Self::of(journal::read(&path)?, &named(run))
     }
 
     /// Judges a journal; `path` is what errors name.
@@ -121,6 +129,18 @@ impl Judged {
     /// How many hosts answered, and how many were lost.
     pub fn answered(&self) -> (usize, usize) {
         (self.journal.hosts.len(), self.journal.lost.len())
+    }
+
+    /// Whether this run says whether a host is bad: it came to its end, its records are whole, the host was not lost, and a case with it
+    /// has a value that may be trusted.
+    pub fn has_judged(&self, host: &str) -> bool {
+        let measured = |row: &Row| {
+            row.value.is_some() && row.error.is_none() && (row.src_host == host || row.dst_host == host)
+        };
+        self.end() == &JournalEnd::Finished
+            && self.is_whole()
+            && !self.journal.lost.contains_key(host)
+            && self.rows.iter().any(measured)
     }
 
     /// The version of railgauge that measured.

@@ -7,7 +7,8 @@ use railgauge_wire::shell::quoted;
 use serde::Serialize;
 
 use super::{
-    blame::Blamed,
+    blame::{Blamed, blame},
+    judged::Judged,
     state::{Standing, State},
 };
 
@@ -41,32 +42,28 @@ pub struct Lists {
     pub hosts: Vec<Blamed>,
     /// A command for each.
     pub drain: Vec<String>,
-    /// A command for each that takes it back, where nobody else has changed it meanwhile.
+    /// Commands that take back what this run drains: for every host that it blames, whatever its age.
     pub undo: Vec<String>,
-    /// Why the list is empty or may be too short, in words; empty where there is nothing to say.
+    /// Why there is nothing to drain or less than there may seem, in words; empty where there is nothing to say.
     pub remarks: Vec<String>,
 }
 
 impl Lists {
-    /// The lists for a run. There is no host in them unless the run's result is certain and new enough.
-    pub fn of(standing: &Standing, scheduler: Scheduler) -> Self {
-        let mut remarks = Vec::new();
-        let hosts = match standing.state {
-            State::Critical => standing.blamed.clone(),
-            State::Unknown => {
-                remarks.push(format!("no host is listed, since the result is unknown: {}", standing.text));
-                Vec::new()
-            }
-            State::Warning => {
-                remarks.push(format!("no host is listed, since the result is inconclusive: {}", standing.text));
-                Vec::new()
-            }
-            State::Ok => Vec::new(),
+    /// The lists for a run. There is no host to drain unless the run's result is certain and new enough; what takes it back is listed
+    /// whatever happened since.
+    pub fn of(run: &Judged, standing: &Standing, scheduler: Scheduler) -> Self {
+        let mut remarks = standing.remarks.clone();
+        let why = match standing.state {
+            State::Unknown => Some("the result is unknown"),
+            State::Warning => Some("the result is inconclusive"),
+            State::Critical if standing.blamed.is_empty() => Some("no failed verdict blames one by itself"),
+            State::Critical | State::Ok => None,
         };
-        if standing.state == State::Critical && hosts.is_empty() {
-            remarks.push(format!("no host is listed, since no failed verdict blames one by itself: {}", standing.text));
-        }
-        let (drain, undo) = hosts.iter().map(|host| commands(scheduler, host, standing)).unzip();
+        remarks.extend(why.map(|why| format!("no host is listed, since {why}: {}", standing.text)));
+        let commands = |hosts: &[Blamed]| hosts.iter().map(|host| commands(scheduler, host, standing)).collect::<Vec<_>>();
+        let drain = commands(&standing.blamed).into_iter().map(|(drain, _)| drain).collect();
+        let undo = commands(&blame(run).hosts).into_iter().map(|(_, undo)| undo).collect();
+        let hosts = standing.blamed.clone();
         Self { version: 1, run_id: standing.run_id.clone(), scheduler, hosts, drain, undo, remarks }
     }
 
@@ -87,18 +84,26 @@ fn commands(scheduler: Scheduler, blamed: &Blamed, standing: &Standing) -> (Stri
         Scheduler::Slurm => {
             let name = quoted(host);
             let reason = reason(blamed, standing);
-            let drain = format!("scontrol update nodename={name} state=drain reason={}", quoted(&reason));
-            // Only what this tool drained: somebody else's reason stays.
-            let undo =
-                format!("sinfo -h -n {name} -o %E | grep -q '^{OURS}' && scontrol update nodename={name} state=resume");
+            // A node that somebody else drained, or that is down, keeps its reason.
+            let drain = format!(
+                "sinfo -h -n {name} -o %T | grep -qE 'drain|down|fail|maint' || scontrol update nodename={name} state=drain \
+                 reason={}",
+                quoted(&reason)
+            );
+            // Only what this run drained: another reason stays.
+            let undo = format!(
+                "sinfo -h -n {name} -o %E | grep -q '^{OURS} .*(run {})' && scontrol update nodename={name} state=resume",
+                label(&standing.run_id)
+            );
             (drain, undo)
         }
         Scheduler::Kubernetes => {
             let name = quoted(host);
             // The value of a taint is a label's: letters, digits, `-`, `_` and `.`, 63 characters at most, none at its ends.
             let value = label(&standing.run_id);
-            let drain = format!("kubectl taint nodes {name} {TAINT}={value}:NoSchedule --overwrite");
-            (drain, format!("kubectl taint nodes {name} {TAINT}-"))
+            // Without `--overwrite` a taint of another run stays.
+            let drain = format!("kubectl taint nodes {name} {TAINT}={value}:NoSchedule");
+            (drain, format!("kubectl taint nodes {name} {TAINT}={value}:NoSchedule-"))
         }
     }
 }

@@ -9,7 +9,7 @@ use prometheus_client::{
 };
 use railgauge_wire::terms::Metric;
 
-use super::{blame::blamed, judged::Judged};
+use super::{blame::blame, judged::Judged};
 use crate::analysis::{
     journal::JournalEnd,
     row::Row,
@@ -211,7 +211,9 @@ fn of_hosts(all: &mut All, run: &Judged) {
     }
     let bad = all
         .family("host_blamed", "1 for each host that a failed verdict blames by itself; no series where there is none");
-    for found in blamed(run) {
+    // A run that did not come to its end is certain of nobody.
+    let certain = run.end() == &JournalEnd::Finished;
+    for found in blame(run).hosts.into_iter().filter(|_| certain) {
         let place = found.place.unwrap_or_default();
         bad.get_or_create(&all.labels(&[("host", &found.host), ("place", &place)])).set(1.0);
     }

@@ -3,7 +3,7 @@
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `newest` | which run of a directory counts |
+//! | `newest` | which runs of a directory count |
 //! | `judged` | reads and judges it, from its records alone |
 //! | `blame` | which hosts a failed verdict blames by themselves |
 //! | `state` | OK, warning, critical or unknown, and the line of a monitoring plugin |
@@ -19,9 +19,9 @@ mod metrics;
 mod newest;
 mod state;
 
-pub use blame::{Blamed, blamed};
+pub use blame::{Blame, Blamed, blame};
 pub use judged::{Judged, NightError};
 pub use lists::{Lists, Scheduler};
 pub use metrics::metrics;
-pub use newest::newest;
+pub use newest::Runs;
 pub use state::{Standing, State};

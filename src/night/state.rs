@@ -9,14 +9,17 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{
-    blame::{Blamed, blamed, failed},
-    judged::Judged,
+    blame::{Blame, Blamed, blame, failed},
+    judged::{Judged, NightError},
+    newest::Runs,
 };
 use crate::analysis::{
     journal::JournalEnd,
     verdict::{Cases, Status},
 };
 
+/// How many runs are looked at for one that measured a host.
+const LOOKED_BACK: usize = 60;
 /// By how much the clock of the machine that asks may be behind the one that measured.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 
@@ -72,8 +75,9 @@ pub struct Standing {
     pub state: State,
     /// Why, in one sentence; made for a message as well.
     pub text: String,
-    /// When the run's last record was written, UTC, RFC 3339.
-    pub ended: String,
+    /// When the run's last record was written, UTC, RFC 3339; absent where there is no run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
     /// How long ago that was, in seconds.
     pub age_seconds: i64,
     /// The oldest result that counts, in seconds.
@@ -84,44 +88,115 @@ pub struct Standing {
     pub inconclusive: usize,
     /// Cases by what became of them.
     pub cases: Cases,
-    /// Hosts that failed verdicts blame by themselves.
+    /// Hosts that failed verdicts blame by themselves; empty unless the state is critical.
     pub blamed: Vec<Blamed>,
+    /// What speaks against so many hosts that it blames none, and what else is worth knowing.
+    pub remarks: Vec<String>,
 }
 
 impl Standing {
-    /// How a run stands at the time `now`, or one host of its plan.
-    pub fn of(run: &Judged, host: Option<&str>, max_age: SignedDuration, now: Timestamp) -> Self {
-        let verdicts = &run.verdicts;
-        let age = now.duration_since(run.ended);
-        let blamed = blamed(run);
-        let (state, text) = match unknown(run, host, age, max_age) {
+    /// How a run stands at the time `now`.
+    pub fn of(run: &Judged, max_age: SignedDuration, now: Timestamp) -> Self {
+        let Blame { hosts, remarks } = blame(run);
+        let (state, text) = match unknown(run, max_age, now) {
             Some(why) => (State::Unknown, why),
-            None => match host {
-                Some(host) => of_host(run, host, &blamed),
-                None => (of_status(verdicts.status), verdicts.sentence.clone()),
-            },
+            None => (of_status(run.verdicts.status), run.verdicts.sentence.clone()),
         };
+        // What is not certain names nobody.
+        let blamed = if state == State::Critical { hosts } else { Vec::new() };
+        Self { blamed, remarks, ..Self::bare(run, state, text, max_age, now) }
+    }
+
+    /// How one host of the newest run's plan stands. The newest run that has judged the host decides: a host that was bad and then did
+    /// not answer is still bad.
+    ///
+    /// # Errors
+    /// The newest run cannot be read.
+    pub fn of_host(runs: &Runs, host: &str, max_age: SignedDuration, now: Timestamp) -> Result<Self, NightError> {
+        let newest = runs.newest()?;
+        let bare = |state, text| Self { host: Some(host.to_owned()), ..Self::bare(&newest, state, text, max_age, now) };
+        if !newest.hosts().any(|known| known == host) {
+            return Ok(bare(State::Unknown, "the plan has no host of this name".to_owned()));
+        }
+        // A night that did not run says nothing of any host.
+        if let Some(why) = unknown(&newest, max_age, now) {
+            return Ok(bare(State::Unknown, why));
+        }
+        let blames = |run: &Judged| blame(run).hosts.into_iter().find(|blamed| blamed.host == host);
+        let says = |run: &Judged| run.has_judged(host) || (run.end() == &JournalEnd::Finished && blames(run).is_some());
+        let Some(run) = runs.readable().take(LOOKED_BACK).find(says) else {
+            return Ok(bare(State::Warning, "no run measured it".to_owned()));
+        };
+        let verdicts = &run.verdicts;
+        if let Some(found) = blames(&run) {
+            let since = match verdicts.run_id == newest.verdicts.run_id {
+                true => String::new(),
+                false => format!(" (in {}; no later run measured it)", verdicts.run_id),
+            };
+            let text = found.why.join("; ") + &since;
+            return Ok(Self { blamed: vec![found], ..bare(State::Critical, text) });
+        }
+        if verdicts.run_id != newest.verdicts.run_id && !newest.has_judged(host) && verdicts.subset.is_none() {
+            return Ok(bare(State::Warning, "the newest run did not measure it".to_owned()));
+        }
+        Ok(match verdicts.status {
+            Status::Pass => bare(State::Ok, "nothing speaks against it".to_owned()),
+            Status::Fail => bare(
+                State::Warning,
+                format!("the run failed, and no failed verdict blames this host by itself. {}", verdicts.sentence),
+            ),
+            Status::Inconclusive | Status::NotRun => bare(State::Warning, verdicts.sentence.clone()),
+        })
+    }
+
+    /// What is told where there is no run that can be read.
+    pub fn of_nothing(error: &NightError, host: Option<&str>, max_age: SignedDuration) -> Self {
+        Self {
+            version: 1,
+            run_id: String::new(),
+            plan: String::new(),
+            host: host.map(str::to_owned),
+            state: State::Unknown,
+            text: error.to_string(),
+            ended: None,
+            age_seconds: 0,
+            max_age_seconds: max_age.as_secs(),
+            failed: 0,
+            inconclusive: 0,
+            cases: Cases::default(),
+            blamed: Vec::new(),
+            remarks: Vec::new(),
+        }
+    }
+
+    fn bare(run: &Judged, state: State, text: String, max_age: SignedDuration, now: Timestamp) -> Self {
+        let verdicts = &run.verdicts;
         Self {
             version: 1,
             run_id: verdicts.run_id.clone(),
             plan: verdicts.plan.clone(),
-            host: host.map(str::to_owned),
+            host: None,
             state,
             text,
-            ended: run.ended.to_string(),
-            age_seconds: age.as_secs(),
+            ended: Some(run.ended.to_string()),
+            age_seconds: now.duration_since(run.ended).as_secs(),
             max_age_seconds: max_age.as_secs(),
             failed: failed(run).count(),
             inconclusive: verdicts.with(Status::Inconclusive) + verdicts.with(Status::NotRun),
             cases: verdicts.cases,
-            blamed,
+            blamed: Vec::new(),
+            remarks: Vec::new(),
         }
     }
 
     /// The line of a monitoring plugin. It is one line, and only the bar before the performance data is one.
     pub fn plugin_line(&self) -> String {
         let of = self.host.as_ref().map_or_else(|| self.plan.clone(), |host| format!("{host} in {}", self.plan));
-        let mut line = plain(&format!("RAILGAUGE {} - {of}: {}", self.state.word(), self.text));
+        let of = if of.is_empty() { of } else { of + ": " };
+        let mut line = plain(&format!("RAILGAUGE {} - {of}{}", self.state.word(), self.text));
+        if self.ended.is_none() {
+            return line;
+        }
         let Cases { planned, measured, .. } = self.cases;
         let (age, most) = (self.age_seconds.max(0), self.max_age_seconds);
         let (failed, inconclusive) = (self.failed, self.inconclusive);
@@ -148,10 +223,8 @@ const fn of_status(status: Status) -> State {
 }
 
 /// Why a result says nothing of now.
-fn unknown(run: &Judged, host: Option<&str>, age: SignedDuration, max_age: SignedDuration) -> Option<String> {
-    if host.is_some_and(|host| !run.hosts().any(|known| known == host)) {
-        return Some("the plan has no host of this name".to_owned());
-    }
+fn unknown(run: &Judged, max_age: SignedDuration, now: Timestamp) -> Option<String> {
+    let age = now.duration_since(run.ended);
     let broken = match run.end() {
         JournalEnd::Finished => None,
         JournalEnd::Interrupted => Some("the run was interrupted"),
@@ -178,20 +251,5 @@ fn spoken(length: SignedDuration) -> String {
         s if s % 3600 == 0 => format!("{} h", s / 3600),
         s if s % 60 == 0 => format!("{} min", s / 60),
         s => format!("{s} s"),
-    }
-}
-
-/// One host by itself: critical if a failed verdict blames it. Where the run could not judge something, that is of every host.
-fn of_host(run: &Judged, host: &str, blamed: &[Blamed]) -> (State, String) {
-    if let Some(found) = blamed.iter().find(|blamed| blamed.host == host) {
-        return (State::Critical, found.why.join("; "));
-    }
-    match run.verdicts.status {
-        Status::Pass => (State::Ok, "nothing speaks against it".to_owned()),
-        Status::Fail => (
-            State::Warning,
-            format!("the run failed, and no failed verdict blames this host by itself. {}", run.verdicts.sentence),
-        ),
-        Status::Inconclusive | Status::NotRun => (State::Warning, run.verdicts.sentence.clone()),
     }
 }

@@ -3,15 +3,16 @@
 //! Every line of the journal has a check sum, and its lines are numbered: that finds damage, and no forgery. A forgery is found by the
 //! SHA-256 of the records, if it was noted where the forger could not change it: on the sign-off.
 
-use std::{fs, io, path::Path};
+use std::{collections::BTreeMap, fs, io, path::Path};
 
 use railgauge_model::directory::{FACTS, FRAME, JOURNAL, JUNIT, PAGE, PLAN, VERDICTS};
+use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::{bytes, view::Hash};
 use crate::{
-    analysis::journal,
+    analysis::journal::{self, Journal},
     report::{ReportError, write},
 };
 
@@ -21,8 +22,10 @@ use crate::{
 pub enum Sameness {
     /// Byte for byte what it has to be.
     Same,
-    /// Something else. A file that another version of railgauge drew differs as well.
+    /// Something else.
     Differs,
+    /// It is not what this version of railgauge draws, and another version measured: nobody can tell.
+    OtherVersion,
     /// It is not there.
     Missing,
 }
@@ -91,42 +94,69 @@ pub(super) fn hashes(run: &Path) -> Result<Vec<Hash>, ReportError> {
 /// Draws the files of a run directory again, elsewhere, and compares them. `noted` is the SHA-256 that the records have to have.
 ///
 /// # Errors
-/// The records cannot be read or contradict themselves, or there is no space to draw in.
+/// A file cannot be read, or there is no space to draw in. Records from which nothing can be drawn are no error: that is told.
 pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
     let path = run.join(JOURNAL);
     let file = |cause: io::Error| ReportError::File { path: path.clone(), cause };
     let records = bytes(&path)?.ok_or_else(|| file(io::ErrorKind::NotFound.into()))?;
+    let records_sha256 = sha256(&records);
+    let as_noted = noted.map(|noted| noted.eq_ignore_ascii_case(&records_sha256));
     let elsewhere = tempfile::tempdir().map_err(file)?;
     fs::write(elsewhere.path().join(JOURNAL), &records).map_err(file)?;
-    let journal = journal::read(&elsewhere.path().join(JOURNAL))?;
-    write(elsewhere.path())?;
-    let mut files = vec![Checked {
-        file: PLAN.to_owned(),
-        state: match bytes(&run.join(PLAN))? {
-            None => Sameness::Missing,
-            Some(plan) if sha256(&plan) == journal.plan_hash => Sameness::Same,
-            Some(_) => Sameness::Differs,
+    let drawn = journal::read(&elsewhere.path().join(JOURNAL)).map_err(ReportError::from);
+    let drawn = drawn.and_then(|journal| write(elsewhere.path()).map(|_| journal));
+    let own = env!("CARGO_PKG_VERSION");
+    let journal = match drawn {
+        Ok(journal) => journal,
+        // Nothing can be drawn from them: that is an answer, and the hash is one, too.
+        Err(error) => {
+            let inner = elsewhere.path().display().to_string();
+            let trouble = error.to_string().replace(&format!("{inner}/"), "");
+            let versions = [String::new(), own.to_owned()];
+            let (run_id, files) = (String::new(), Vec::new());
+            return Ok(Proof { version: 1, run_id, records_sha256, as_noted, troubles: vec![trouble], files, versions });
+        }
+    };
+    let same = |is_same: bool| if is_same { Sameness::Same } else { Sameness::Differs };
+    let state_of = |name: &str, judge: &dyn Fn(&[u8]) -> Sameness| -> Result<Sameness, ReportError> {
+        Ok(bytes(&run.join(name))?.map_or(Sameness::Missing, |found| judge(&found)))
+    };
+    let mut files = vec![
+        Checked {
+            file: PLAN.to_owned(),
+            state: state_of(PLAN, &|found| same(sha256(found) == journal.plan_hash))?,
+            with: "the hash in the records",
         },
-        with: "the hash in the records",
-    }];
+        Checked {
+            file: FACTS.to_owned(),
+            state: state_of(FACTS, &|found| same(are_facts_of(found, &journal)))?,
+            with: "the facts in the records",
+        },
+    ];
     for name in [FRAME, VERDICTS, JUNIT, PAGE] {
-        let state = match bytes(&run.join(name))? {
-            None => Sameness::Missing,
-            found if found == bytes(&elsewhere.path().join(name))? => Sameness::Same,
-            Some(_) => Sameness::Differs,
+        let made = bytes(&elsewhere.path().join(name))?;
+        let judge = |found: &[u8]| match same(made.as_deref() == Some(found)) {
+            Sameness::Differs if journal.version != own => Sameness::OtherVersion,
+            state => state,
         };
-        files.push(Checked { file: name.to_owned(), state, with: "what the records make" });
+        files.push(Checked { file: name.to_owned(), state: state_of(name, &judge)?, with: "what the records make" });
     }
     let damaged = journal.unhealed().map(|damage| format!("line {}: {}", damage.line, damage.what));
     let contradictions = journal.contradictions.iter().map(|found| format!("line {}: {}", found.line, found.what));
-    let records_sha256 = sha256(&records);
     Ok(Proof {
         version: 1,
-        as_noted: noted.map(|noted| noted.eq_ignore_ascii_case(&records_sha256)),
+        as_noted,
         records_sha256,
         troubles: damaged.chain(contradictions).collect(),
         files,
-        versions: [journal.version.clone(), env!("CARGO_PKG_VERSION").to_owned()],
+        versions: [journal.version.clone(), own.to_owned()],
         run_id: journal.run_id,
     })
+}
+
+/// Whether a file has the facts of the hosts that the records have. A run that was taken up again writes those that answered it last.
+fn are_facts_of(found: &[u8], journal: &Journal) -> bool {
+    let Ok(facts) = serde_json::from_slice::<BTreeMap<String, HostFacts>>(found) else { return false };
+    let known = |(host, facts): (&String, &HostFacts)| journal.hosts.get(host).is_some_and(|up| up.facts == *facts);
+    (journal.resumed > 0 || facts.len() == journal.hosts.len()) && facts.iter().all(known)
 }
