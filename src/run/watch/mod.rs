@@ -10,10 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_model::journal::{
-    event::{Event, LinkRecord},
-    unrecorded,
-};
+use railgauge_model::journal::event::{Event, LinkRecord};
 use railgauge_wire::{
     facts::HostFacts,
     message::{Answer, Ask},
@@ -137,16 +134,18 @@ impl Watcher {
         };
         let hosts: Vec<Watch> = hosts.agents.iter().map(host).collect();
         let writing = tokio::spawn(kept.clone().write(spine.clone(), stopped.clone(), WRITE_EVERY));
-        let place = spine.beside();
+        let (place, spine) = (spine.beside(), spine.clone());
         let task = tokio::spawn(async move {
             let mut watching = JoinSet::new();
             for host in hosts {
                 watching.spawn(host.run(stopped.clone()));
             }
             watching.join_all().await;
-            // A write that is under way comes to its end, and all is recorded now.
+            // A write that is under way comes to its end.
             let _ = writing.await;
-            let _ = place.map(|(path, _)| unrecorded::remove(&path));
+            if let Some((path, run)) = place {
+                kept.end(&spine, &path, &run);
+            }
         });
         Self { shared, stop, task }
     }
@@ -297,8 +296,14 @@ impl Watch {
         }
         self.early += u32::from(!is_over);
         if let Some((seen, error)) = self.pending.take() {
-            self.spine.emit(self.event(error, seen));
-            self.kept.recorded(&self.host);
+            let event = self.event(error, seen.clone());
+            if self.spine.record(event.clone()) {
+                self.kept.recorded(&self.host);
+            } else {
+                // The next record has it, or whoever goes on with the run.
+                self.kept.set(&self.host, event);
+                self.pending = Some((seen, error));
+            }
         }
     }
 
