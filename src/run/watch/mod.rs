@@ -128,6 +128,7 @@ impl Watcher {
             asked: BTreeSet::new(),
             refused: false,
             pending: None,
+            moved_by: NanosecondsI64(0),
             kept: kept.clone(),
             late: None,
             early: 0,
@@ -198,6 +199,8 @@ struct Watch {
     refused: bool,
     /// What is not recorded yet, and how far off its times may be.
     pending: Option<(Watched, Nanoseconds)>,
+    /// By how much the times of the last answer were moved.
+    moved_by: NanosecondsI64,
     /// The same for whoever goes on with the run if this process is killed.
     kept: Kept,
     /// A question that was not answered in time, and when it was asked: the agent has taken what it saw into that answer.
@@ -276,7 +279,8 @@ impl Watch {
         self.shared.clocks.0.lock().insert(self.host.clone(), Clock { offset, error });
         let seen = moved(bounded(seen, &self.asked), offset);
         let (before, worst) = self.pending.take().unzip();
-        self.pending = Some((join(before, seen, self.thin), worst.map_or(error, |worst| worst.max(error))));
+        let slip = NanosecondsI64(offset.0.saturating_sub(std::mem::replace(&mut self.moved_by, offset).0));
+        self.pending = Some((join(before, seen, self.thin, slip), worst.map_or(error, |worst| worst.max(error))));
     }
 
     /// Records what is pending if a state changed or it is long enough, or if nothing follows.
