@@ -3,14 +3,20 @@
 use std::{
     ffi::OsStr,
     io::{self, Read},
-    os::fd::{AsFd, BorrowedFd},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::process::CommandExt,
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use super::wait::{self, READABLE};
+use super::{
+    process::Group,
+    wait::{self, READABLE},
+};
 
 /// Where administrators' programs are; the PATH of a login over ssh often lacks these.
 const FOR_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
@@ -86,10 +92,13 @@ pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize)
     let until = Instant::now() + limit;
     let mut command = Command::new(path);
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A script that is killed leaves its own programs behind: all of them are in one group.
+    command.process_group(0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => ProgramFailed::Forbidden(path.to_owned()),
         _ => ProgramFailed::Start { path: path.to_owned(), error },
     })?;
+    let group = Group::of(&child);
     let read = read(&mut child, until, most);
     let ended = match &read {
         Ok(_) => reap(&mut child, until.max(Instant::now() + REAPED)),
@@ -97,7 +106,7 @@ pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize)
     };
     let Some(status) = ended else {
         // It stays a zombie where even that does not end it: nothing here waits for a device that hangs.
-        let _ = child.kill();
+        group.kill();
         reap(&mut child, Instant::now() + REAPED);
         return Err(match read {
             Err(Stop::TooMuch) => ProgramFailed::TooMuch { path: path.to_owned(), most },
@@ -204,6 +213,17 @@ mod tests {
         let flood = shell("exec yes", SOON, 100_000);
         assert!(matches!(flood, Err(ProgramFailed::TooMuch { .. })), "{flood:?}");
         assert!(begun.elapsed() < SOON);
+    }
+
+    #[test]
+    fn programs_of_a_program_are_killed_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("late");
+        let script = format!("(sleep 1; echo > '{}') & wait", file.display());
+        let late = shell(&script, Duration::from_millis(200), 10);
+        assert!(matches!(late, Err(ProgramFailed::Late { .. })), "{late:?}");
+        thread::sleep(Duration::from_secs(2));
+        assert!(!file.exists());
     }
 
     #[test]
