@@ -5,7 +5,7 @@ use std::{
     io::{self, Read},
     os::{
         fd::{AsFd, BorrowedFd},
-        unix::process::CommandExt,
+        unix::{fs::PermissionsExt, process::CommandExt},
     },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
@@ -81,7 +81,12 @@ fn find_in(path: &OsStr, name: &str) -> Option<PathBuf> {
     // What a relative directory means depends on where the agent was started.
     let own = std::env::split_paths(path).filter(|directory| directory.is_absolute());
     let all = own.chain(FOR_ADMINISTRATORS.map(PathBuf::from));
-    all.map(|directory| directory.join(name)).find(|file| file.is_file())
+    all.map(|directory| directory.join(name)).find(|file| is_program(file))
+}
+
+/// Whether a file may be started by anybody: a shell passes over others, too. Whether this user may is told when it is started.
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 /// What a program writes to its standard output, in the language C.
@@ -238,10 +243,22 @@ mod tests {
     #[test]
     fn only_absolute_directories_are_searched() {
         let here = tempfile::tempdir().unwrap();
-        std::fs::write(here.path().join("tool"), "").unwrap();
+        let program = |folder: &Path, mode: u32| {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("tool"), "").unwrap();
+            std::fs::set_permissions(folder.join("tool"), std::fs::Permissions::from_mode(mode)).unwrap();
+            folder.join("tool")
+        };
+        let tool = program(here.path(), 0o755);
         let absolute = here.path().as_os_str();
-        assert_eq!(find_in(absolute, "tool"), Some(here.path().join("tool")));
+        assert_eq!(find_in(absolute, "tool"), Some(tool.clone()));
+        // A file that nobody may start hides no program.
+        let first = here.path().join("first");
+        let text = program(&first, 0o644);
+        let both = std::env::join_paths([first.as_path(), here.path()]).unwrap();
+        assert_eq!(find_in(&both, "tool"), Some(tool));
+        assert_eq!(find_in(first.as_os_str(), "tool"), None);
         assert_eq!(find_in(OsStr::new(".:relative"), "Cargo.toml"), None);
-        assert!(matches!(run(&here.path().join("tool"), &[], SOON, 1), Err(ProgramFailed::Forbidden(_))));
+        assert!(matches!(run(&text, &[], SOON, 1), Err(ProgramFailed::Forbidden(_))));
     }
 }
