@@ -7,7 +7,7 @@
 
 use railgauge_model::{journal::event::Sample, schedule::Cell};
 use railgauge_wire::{
-    measure::{Latency, Measurement, SLICE},
+    measure::{Latency, Measurement},
     terms::{Collective, Metric, Reads, Side},
     unit::{Bytes, Nanoseconds, NanosecondsI64},
 };
@@ -138,25 +138,8 @@ fn rate(
 
 /// Amount per nanosecond of one end between two moments on its clock.
 fn within(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds), amount: fn(&Measurement) -> f64) -> f64 {
-    let share = bytes_within(end, from, until) / end.bytes.max(Bytes(1)).as_f64();
+    let share = end.bytes_within(from, until) / end.bytes.max(Bytes(1)).as_f64();
     amount(end) * share / until.saturating_sub(from).max(Nanoseconds(1)).as_f64()
-}
-
-/// Payload bytes that an end counted between two moments on its clock. Inside a slice of 100 ms, and inside what follows
-/// the last whole one, bytes are taken to be spread evenly.
-pub(super) fn bytes_within(end: &Measurement, from: Nanoseconds, until: Nanoseconds) -> f64 {
-    let stop = end.started + end.elapsed;
-    let edge = |slice: usize| (end.started + SLICE * slice as u64).min(stop);
-    let whole = end.slices.len();
-    let rest = end.slices.iter().fold(end.bytes, |rest, bytes| rest.saturating_sub(*bytes));
-    let slices = end.slices.iter().enumerate().map(|(slice, bytes)| (edge(slice), edge(slice + 1), *bytes));
-    let pieces = slices.chain([(edge(whole), stop, rest)]);
-    pieces
-        .map(|(begin, end, bytes)| {
-            let common = end.min(until).saturating_sub(begin.max(from));
-            if end > begin { bytes.as_f64() * common.as_f64() / (end - begin).as_f64() } else { 0.0 }
-        })
-        .sum()
 }
 
 #[cfg(test)]

@@ -117,9 +117,12 @@ fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
             async move { spine.halt(Halt::Revoked(cluster::revoked().await)) }
         });
         spine.emit(first);
-        unrecorded.into_iter().for_each(|event| spine.emit(event));
-        spine.sync();
-        if let Err(error) = unrecorded::remove(&directory.unrecorded()) {
+        let recorded = unrecorded.into_iter().fold(true, |all, event| spine.record(event) && all);
+        // What the journal could not take stays in the file for the next try.
+        if spine.sync()
+            && recorded
+            && let Err(error) = unrecorded::remove(&directory.unrecorded())
+        {
             spine.log("controller", &format!("{}: {error}", path_text(directory.unrecorded())));
         }
         let path = directory.journal();

@@ -100,15 +100,31 @@ impl Spine {
 
     /// Records and shows one event.
     pub fn emit(&self, event: Event) {
+        self.record(event);
+    }
+
+    /// Records and shows one event. False if the journal does not have it: it could not be written, or the journal is closed. Where
+    /// nothing is recorded at all, nothing is lost.
+    pub fn record(&self, event: Event) -> bool {
         let line = Line { at: now(), event };
         let mut inner = self.inner.lock();
-        let journal = inner.record.as_mut().and_then(|record| record.journal.as_mut());
-        match journal.map_or(Ok(None), |journal| journal.append(&line)) {
-            Ok(None) => {}
-            Ok(Some(_)) => self.halt(Halt::NoSpace("no space left for results".into())),
-            Err(error) => self.halt(Halt::NoSpace(format!("results cannot be written: {error}"))),
-        }
+        let recorded = match inner.record.as_mut().map(|record| record.journal.as_mut()) {
+            None => true,
+            Some(None) => false,
+            Some(Some(journal)) => match journal.append(&line) {
+                Ok(None) => true,
+                Ok(Some(_)) => {
+                    self.halt(Halt::NoSpace("no space left for results".into()));
+                    true
+                }
+                Err(error) => {
+                    self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
+                    false
+                }
+            },
+        };
         inner.progress.event(&line.event);
+        recorded
     }
 
     /// The file for what is not recorded yet, and what the lines of the run call it; `None` where nothing is recorded.
@@ -139,13 +155,14 @@ impl Spine {
         inner.progress.log(host, text);
     }
 
-    /// Makes everything recorded so far safe against a power cut.
-    pub fn sync(&self) {
+    /// Makes everything recorded so far safe against a power cut. False if the disk did not take it; what [`Spine::record`] could not
+    /// write is not counted.
+    pub fn sync(&self) -> bool {
         let inner = self.inner.lock();
         let journal = inner.record.as_ref().and_then(|record| record.journal.as_ref());
-        if let Some(Err(error)) = journal.map(Journal::sync) {
-            self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
-        }
+        let Some(Err(error)) = journal.map(Journal::sync) else { return true };
+        self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
+        false
     }
 
     /// Asks the run to end. The first reason stays.
@@ -190,6 +207,20 @@ pub(super) fn ago(time: Duration) -> String {
 mod tests {
     use super::*;
     use railgauge_model::{directory::Directory, journal::line::Tail};
+
+    #[test]
+    fn what_the_journal_does_not_have_is_not_recorded() {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
+        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
+        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
+        let note = || Event::Note { host: "a".into(), text: "seen".into() };
+        assert!(spine.record(note()) && spine.sync());
+        spine.close();
+        assert!(!spine.record(note()));
+        // Where nothing is recorded, nothing is lost.
+        assert!(Spine::unrecorded(true, false).record(note()));
+    }
 
     #[test]
     fn a_host_that_says_very_much_is_cut_and_others_are_not() {

@@ -57,6 +57,25 @@ pub enum SourcePort {
 /// Length of one entry of [`Measurement::slices`].
 pub const SLICE: Nanoseconds = Nanoseconds::from_millis(100);
 
+impl Measurement {
+    /// Payload bytes that this end counted between two moments on its clock. Inside a slice of 100 ms, and inside what follows
+    /// the last whole one, bytes are taken to be spread evenly.
+    pub fn bytes_within(&self, from: Nanoseconds, until: Nanoseconds) -> f64 {
+        let stop = self.started + self.elapsed;
+        let edge = |slice: usize| (self.started + SLICE * slice as u64).min(stop);
+        let whole = self.slices.len();
+        let rest = self.slices.iter().fold(self.bytes, |rest, bytes| rest.saturating_sub(*bytes));
+        let slices = self.slices.iter().enumerate().map(|(slice, bytes)| (edge(slice), edge(slice + 1), *bytes));
+        let pieces = slices.chain([(edge(whole), stop, rest)]);
+        pieces
+            .map(|(begin, end, bytes)| {
+                let common = end.min(until).saturating_sub(begin.max(from));
+                if end > begin { bytes.as_f64() * common.as_f64() / (end - begin).as_f64() } else { 0.0 }
+            })
+            .sum()
+    }
+}
+
 /// Distribution of per-operation times: every sample counts, none is dropped.
 ///
 /// For ping-pong operations the samples are half round trips, for reads and atomics full round trips.

@@ -1,9 +1,11 @@
 //! Process groups, the end of the process, its standard streams.
 
 use std::{
+    collections::BTreeSet,
     io,
     os::fd::{AsRawFd, BorrowedFd},
     process,
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// Makes this process the leader of its own group, and the parent of whatever its children leave behind.
@@ -16,8 +18,47 @@ pub(crate) fn own_group() {
     }
 }
 
-/// Kills the own process group, this process with it, if there is any child left to kill and the group is our own.
+/// Groups of programs that run now. The number of a group belongs to nobody else until its first process was waited for.
+static GROUPS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+/// The process group of a program. It is dropped once the program was waited for.
+pub(crate) struct Group(i32);
+
+impl Group {
+    /// The group of a child. It must have been started with a group of its own.
+    pub(crate) fn of(child: &process::Child) -> Self {
+        let leader = child.id().cast_signed();
+        groups().insert(leader);
+        Self(leader)
+    }
+
+    /// Kills all its processes. The first of them must not have been waited for.
+    pub(crate) fn kill(&self) {
+        kill_group(self.0);
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        groups().remove(&self.0);
+    }
+}
+
+fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
+    // Nothing that holds it can leave the set half changed.
+    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn kill_group(leader: i32) {
+    // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
+    unsafe {
+        libc::kill(-leader, libc::SIGKILL);
+    }
+}
+
+/// Kills the programs that run, and the own process group, this process with it, if there is any child left to kill and the group is our own.
 pub(crate) fn kill_children() {
+    groups().iter().copied().for_each(kill_group);
     // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one.
     let any = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();

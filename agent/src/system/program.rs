@@ -3,14 +3,20 @@
 use std::{
     ffi::OsStr,
     io::{self, Read},
-    os::fd::{AsFd, BorrowedFd},
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::{fs::PermissionsExt, process::CommandExt},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
-use super::wait::{self, READABLE};
+use super::{
+    process::Group,
+    wait::{self, READABLE},
+};
 
 /// Where administrators' programs are; the PATH of a login over ssh often lacks these.
 const FOR_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
@@ -75,7 +81,12 @@ fn find_in(path: &OsStr, name: &str) -> Option<PathBuf> {
     // What a relative directory means depends on where the agent was started.
     let own = std::env::split_paths(path).filter(|directory| directory.is_absolute());
     let all = own.chain(FOR_ADMINISTRATORS.map(PathBuf::from));
-    all.map(|directory| directory.join(name)).find(|file| file.is_file())
+    all.map(|directory| directory.join(name)).find(|file| is_program(file))
+}
+
+/// Whether a file may be started by anybody: a shell passes over others, too. Whether this user may is told when it is started.
+fn is_program(file: &Path) -> bool {
+    file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 /// What a program writes to its standard output, in the language C.
@@ -86,10 +97,13 @@ pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize)
     let until = Instant::now() + limit;
     let mut command = Command::new(path);
     command.args(arguments).env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // A script that is killed leaves its own programs behind: all of them are in one group.
+    command.process_group(0);
     let mut child = command.spawn().map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => ProgramFailed::Forbidden(path.to_owned()),
         _ => ProgramFailed::Start { path: path.to_owned(), error },
     })?;
+    let group = Group::of(&child);
     let read = read(&mut child, until, most);
     let ended = match &read {
         Ok(_) => reap(&mut child, until.max(Instant::now() + REAPED)),
@@ -97,7 +111,7 @@ pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize)
     };
     let Some(status) = ended else {
         // It stays a zombie where even that does not end it: nothing here waits for a device that hangs.
-        let _ = child.kill();
+        group.kill();
         reap(&mut child, Instant::now() + REAPED);
         return Err(match read {
             Err(Stop::TooMuch) => ProgramFailed::TooMuch { path: path.to_owned(), most },
@@ -207,6 +221,17 @@ mod tests {
     }
 
     #[test]
+    fn programs_of_a_program_are_killed_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("late");
+        let script = format!("(sleep 1; echo > '{}') & wait", file.display());
+        let late = shell(&script, Duration::from_millis(200), 10);
+        assert!(matches!(late, Err(ProgramFailed::Late { .. })), "{late:?}");
+        thread::sleep(Duration::from_secs(2));
+        assert!(!file.exists());
+    }
+
+    #[test]
     fn a_refusal_has_the_programs_last_words() {
         let Err(ProgramFailed::Refused { said, status, .. }) = shell("echo a >&2; echo why >&2; exit 3", SOON, 10)
         else {
@@ -218,10 +243,22 @@ mod tests {
     #[test]
     fn only_absolute_directories_are_searched() {
         let here = tempfile::tempdir().unwrap();
-        std::fs::write(here.path().join("tool"), "").unwrap();
+        let program = |folder: &Path, mode: u32| {
+            std::fs::create_dir_all(folder).unwrap();
+            std::fs::write(folder.join("tool"), "").unwrap();
+            std::fs::set_permissions(folder.join("tool"), std::fs::Permissions::from_mode(mode)).unwrap();
+            folder.join("tool")
+        };
+        let tool = program(here.path(), 0o755);
         let absolute = here.path().as_os_str();
-        assert_eq!(find_in(absolute, "tool"), Some(here.path().join("tool")));
+        assert_eq!(find_in(absolute, "tool"), Some(tool.clone()));
+        // A file that nobody may start hides no program.
+        let first = here.path().join("first");
+        let text = program(&first, 0o644);
+        let both = std::env::join_paths([first.as_path(), here.path()]).unwrap();
+        assert_eq!(find_in(&both, "tool"), Some(tool));
+        assert_eq!(find_in(first.as_os_str(), "tool"), None);
         assert_eq!(find_in(OsStr::new(".:relative"), "Cargo.toml"), None);
-        assert!(matches!(run(&here.path().join("tool"), &[], SOON, 1), Err(ProgramFailed::Forbidden(_))));
+        assert!(matches!(run(&text, &[], SOON, 1), Err(ProgramFailed::Forbidden(_))));
     }
 }

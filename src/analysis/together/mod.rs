@@ -252,7 +252,7 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
 fn slices(end: &Measurement, (from, until): (Nanoseconds, Nanoseconds)) -> Vec<f64> {
     let begin = |slice: u64| from + SLICE * slice;
     let whole = until.saturating_sub(from) / SLICE;
-    (0..whole).map(|slice| value::bytes_within(end, begin(slice), begin(slice + 1)) * 8.0 / SLICE.as_f64()).collect()
+    (0..whole).map(|slice| end.bytes_within(begin(slice), begin(slice + 1)) * 8.0 / SLICE.as_f64()).collect()
 }
 
 /// A stretch of time after the planned start, on the clock that showed the start as `start`.

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::analysis::{
     results::CaseResult,
-    value,
     words::{count, neighbour_words, short, size},
 };
 
@@ -109,7 +108,7 @@ pub(super) fn moved(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
     let together = sample.together?;
     let of_one = |one: &Neighbour| {
         let (from, until) = on(if one.opposite { together.from } else { together.to }, overlap);
-        let bytes = value::bytes_within(one.receiver.as_ref()?, from, until);
+        let bytes = one.receiver.as_ref()?.bytes_within(from, until);
         Some(bytes * 8.0 / until.saturating_sub(from).as_f64())
     };
     let rate: f64 = sample.neighbours.iter().map(of_one).sum::<Option<f64>>()?;

@@ -242,7 +242,8 @@ async fn time(job: &Job, members: &mut [Member], planned: &Planned) {
             let (measured, neighbours) = tokio::join!(timed, beside.run(together, wait));
             let (measured, neighbours) = (measured?, neighbours?);
             for one in &neighbours {
-                neighbour::covered(&measured.initiator, &together, one)
+                beside
+                    .covered(&measured.initiator, &together, one)
                     .map_err(|failure| failure.at(link.from.host()).with(link.to.host()))?;
             }
             Ok((together, measured, neighbours))

@@ -219,6 +219,14 @@ impl Neighbours {
         }
     }
 
+    /// Whether one of the directions ran beside the flow as the plan wants it.
+    ///
+    /// # Errors
+    /// As [`covered`].
+    pub(super) fn covered(&self, flow: &Measurement, together: &Together, beside: &Neighbour) -> Result<(), Failure> {
+        covered(flow, together, beside, self.rate)
+    }
+
     /// Closes all connections, and waits for that: the next cell must not meet them.
     pub(super) async fn close(self) {
         for direction in self.directions {
@@ -227,41 +235,77 @@ impl Neighbours {
     }
 }
 
-/// Whether traffic ran beside a flow in all of its window, by the clocks of its sender and receiver.
+/// Part of the wanted rate below which traffic was not what the plan asked for.
+const ENOUGH: f64 = 0.8;
+
+/// Whether traffic of one direction ran beside a flow in all of its window, by the clocks of its sender and receiver.
+///
+/// Traffic that is held back to a `rate` is judged by what it moved in the whole window: its messages may leave slices empty. Greedy
+/// traffic has carried something in every full slice of the window.
 ///
 /// # Errors
-/// It began late, stopped early, or carried nothing then: the flow was not measured beside it.
-pub(super) fn covered(flow: &Measurement, together: &Together, beside: &Neighbour) -> Result<(), Failure> {
+/// It began late, stopped early, or moved too little then: the flow was not measured beside it.
+fn covered(
+    flow: &Measurement,
+    together: &Together,
+    beside: &Neighbour,
+    rate: Option<GigabitsPerSecond>,
+) -> Result<(), Failure> {
     let (sender, receiver) = if beside.opposite { (together.to, together.from) } else { (together.from, together.to) };
     let begin = flow.started.saturating_since(together.from.at);
     let on = |at: Nanoseconds, offset: NanosecondsI64| at.saturating_add_signed(offset);
     let (from, until) = (on(sender.at, begin), on(sender.at, begin.later(flow.elapsed)));
     let ended = beside.sender.started.saturating_add(beside.sender.elapsed);
-    let wrong = |what: String| {
-        let cause = format!("the traffic beside it {what}, so it was not measured beside that traffic");
-        Err(Failure::new(Stage::Measure, Kind::Internal, cause).remedy(remedy::MEASURE_LONGER))
+    let way = if beside.opposite { " against it" } else { "" };
+    let wrong = |what: String, remedy| {
+        let cause = format!("the traffic beside it{way} {what}, so it was not measured beside that traffic");
+        Err(Failure::new(Stage::Measure, Kind::Internal, cause).remedy(remedy))
     };
     if beside.sender.started > from {
-        return wrong(format!("began {} ms after its window", (beside.sender.started - from).milliseconds()));
+        let late = (beside.sender.started - from).milliseconds();
+        return wrong(format!("began {late} ms after its window"), remedy::MEASURE_LONGER);
     }
     if ended < until {
-        return wrong(format!("ended {} ms before its window did", (until - ended).milliseconds()));
+        let early = (until - ended).milliseconds();
+        return wrong(format!("ended {early} ms before its window did"), remedy::MEASURE_LONGER);
     }
-    let counted = match &beside.receiver {
-        Some(end) => carried(end, on(receiver.at, begin), on(receiver.at, begin.later(flow.elapsed))),
-        None => false,
-    };
-    if counted { Ok(()) } else { wrong("carried nothing in its window".to_owned()) }
+    let (from, until) = (on(receiver.at, begin), on(receiver.at, begin.later(flow.elapsed)));
+    let moved = beside.receiver.as_ref().map_or(0.0, |end| end.bytes_within(from, until));
+    if moved <= 0.0 {
+        return wrong("carried nothing in its window".to_owned(), remedy::LOWER_BESIDE);
+    }
+    if let Some(GigabitsPerSecond(wanted)) = rate {
+        // Bits per nanosecond are Gb/s.
+        let gbps = moved * 8.0 / until.saturating_sub(from).max(Nanoseconds(1)).as_f64();
+        // Three digits of the wanted rate.
+        let digits = (2.0 - wanted.log10().floor()).clamp(0.0, 9.0) as usize;
+        return match gbps < wanted * ENOUGH {
+            true => wrong(format!("moved {gbps:.digits$} of {wanted} Gb/s"), remedy::LOWER_BESIDE),
+            false => Ok(()),
+        };
+    }
+    let (empty, all) = beside.receiver.as_ref().map_or((0, 0), |end| empty_slices(end, from, until));
+    match empty {
+        0 => Ok(()),
+        _ => wrong(
+            format!("carried nothing in {empty} of {all} slices of {} ms of its window", SLICE.milliseconds()),
+            remedy::LOWER_BESIDE,
+        ),
+    }
 }
 
-/// Whether an end counted anything between two moments on its clock.
-fn carried(end: &Measurement, from: Nanoseconds, until: Nanoseconds) -> bool {
-    let slices = end.slices.iter().zip(0_u64..);
-    let within = |place: u64| {
-        let begin = end.started + SLICE * place;
-        begin < until && begin + SLICE > from
+/// How many of the slices that lie whole between two moments on an end's clock had nothing, and how many there are. What lies before
+/// its first byte or after its last slice had nothing.
+fn empty_slices(end: &Measurement, from: Nanoseconds, until: Nanoseconds) -> (u64, u64) {
+    let before = end.started.min(until).saturating_sub(from).0 / SLICE.0;
+    let places = from.saturating_sub(end.started).0.div_ceil(SLICE.0)..until.saturating_sub(end.started).0 / SLICE.0;
+    let carried = |place: &u64| {
+        let bytes = usize::try_from(*place).ok().and_then(|place| end.slices.get(place));
+        bytes.is_some_and(|bytes| !bytes.is_zero())
     };
-    slices.into_iter().any(|(bytes, place)| within(place) && !bytes.is_zero())
+    let all = before + places.end.saturating_sub(places.start);
+    let carrying = places.filter(carried).count() as u64;
+    (all - carrying, all)
 }
 
 #[cfg(test)]
@@ -283,37 +327,92 @@ mod tests {
         }
     }
 
-    fn cause(sender: Measurement, receiver: Option<Measurement>) -> Option<String> {
+    /// Why a flow of one second was not measured beside the traffic of one direction.
+    fn cause(opposite: bool, rate: Option<f64>, sender: Measurement, receiver: Option<Measurement>) -> Option<String> {
         let moment = |at| Moment { at: Nanoseconds(at), error: Nanoseconds(1000) };
-        // The receiver's clock is 100 s ahead.
+        // The sink's clock is 100 s ahead.
         let together = Together { start: Nanoseconds(0), from: moment(10 * SECOND), to: moment(110 * SECOND) };
-        let beside = Neighbour {
-            opposite: false,
-            flows: 4,
-            from_device: "eth0".into(),
-            to_device: "eth0".into(),
-            sender,
-            receiver,
-        };
+        let (from_device, to_device) = ("eth0".to_owned(), "eth0".to_owned());
+        let beside = Neighbour { opposite, flows: 4, from_device, to_device, sender, receiver };
         let flow = end(10 * SECOND, SECOND, &[1; 10]);
-        covered(&flow, &together, &beside).err().map(|failure| failure.cause)
+        covered(&flow, &together, &beside, rate.map(GigabitsPerSecond)).err().map(|failure| failure.cause)
+    }
+
+    fn sent() -> Measurement {
+        end(10 * SECOND - SECOND / 5, 2 * SECOND, &[5; 20])
+    }
+
+    fn got(slices: &[u64]) -> Option<Measurement> {
+        Some(end(110 * SECOND - SECOND / 5, 2 * SECOND, slices))
     }
 
     #[test]
     fn traffic_that_did_not_run_all_the_time_is_no_neighbour() {
-        let sent = || end(10 * SECOND - SECOND / 5, 2 * SECOND, &[5; 20]);
-        let got = || Some(end(110 * SECOND - SECOND / 5, 2 * SECOND, &[5; 20]));
-        assert_eq!(cause(sent(), got()), None);
-        let late = cause(end(10 * SECOND + SECOND / 10, 2 * SECOND, &[5; 20]), got()).unwrap();
+        let all = || got(&[5; 20]);
+        assert_eq!(cause(false, None, sent(), all()), None);
+        let late = cause(false, None, end(10 * SECOND + SECOND / 10, 2 * SECOND, &[5; 20]), all()).unwrap();
         assert!(late.contains("began 100 ms after"), "{late}");
-        let short = cause(end(10 * SECOND - SECOND / 5, SECOND, &[5; 10]), got()).unwrap();
+        let short = cause(false, None, end(10 * SECOND - SECOND / 5, SECOND, &[5; 10]), all()).unwrap();
         assert!(short.contains("ended 200 ms before"), "{short}");
         // Nothing arrived in the window, or nobody counted it.
         let mut slices = [0; 20];
         slices[0] = 5;
-        let still = cause(sent(), Some(end(110 * SECOND - SECOND / 5, 2 * SECOND, &slices))).unwrap();
+        let still = cause(false, None, sent(), got(&slices)).unwrap();
         assert!(still.contains("carried nothing"), "{still}");
-        assert!(cause(sent(), None).unwrap().contains("carried nothing"));
+        assert!(cause(false, None, sent(), None).unwrap().contains("carried nothing"));
+    }
+
+    #[test]
+    fn greedy_traffic_carries_something_in_every_slice_of_the_window() {
+        // The window has slices 2 to 11.
+        let without = |place: usize| {
+            let mut slices = [5; 20];
+            slices[place] = 0;
+            cause(false, None, sent(), got(&slices))
+        };
+        assert_eq!((without(1), without(12)), (None, None));
+        for place in [2, 7, 11] {
+            assert!(without(place).unwrap().contains("in 1 of 10 slices"), "{place}");
+        }
+        // One byte is not traffic all the time, nor is what came late or ended early.
+        let mut one = [0; 20];
+        one[5] = 1;
+        assert!(cause(false, None, sent(), got(&one)).unwrap().contains("in 9 of 10 slices"));
+        let late = cause(false, None, sent(), Some(end(110 * SECOND + SECOND / 2, SECOND, &[5; 10]))).unwrap();
+        assert!(late.contains("in 5 of 10 slices"), "{late}");
+        assert!(cause(false, None, sent(), got(&[5; 6])).unwrap().contains("in 6 of 10 slices"));
+        // Slices that the window's edges cut are judged by nobody.
+        let between = Some(end(110 * SECOND - SECOND / 20, 2 * SECOND, &{
+            let mut slices = [5; 20];
+            slices[0] = 0;
+            slices[10] = 0;
+            slices
+        }));
+        assert_eq!(cause(false, None, sent(), between), None);
+        // Against the flow, the sink is the sender.
+        let (sent, got) =
+            (end(110 * SECOND - SECOND / 5, 2 * SECOND, &[5; 20]), |slices| end(98 * SECOND / 10, 2 * SECOND, slices));
+        assert_eq!(cause(true, None, sent.clone(), Some(got(&[5; 20]))), None);
+        let against = cause(true, None, sent, Some(got(&one))).unwrap();
+        assert!(against.contains("against it") && against.contains("in 9 of 10 slices"), "{against}");
+    }
+
+    #[test]
+    fn traffic_with_a_rate_moves_four_fifths_of_it_at_least() {
+        // 25 MB in each slice of 100 ms are 2 Gb/s.
+        let with = |slices: &[u64]| cause(false, Some(2.0), sent(), got(slices));
+        assert_eq!(with(&[25_000_000; 20]), None);
+        assert_eq!(with(&[20_000_000; 20]), None);
+        let slow = with(&[15_000_000; 20]).unwrap();
+        assert!(slow.contains("moved 1.20 of 2 Gb/s"), "{slow}");
+        // Outside the window much, inside little.
+        let mut outside = [250_000_000; 20];
+        outside[2..12].fill(1);
+        assert!(with(&outside).unwrap().contains("moved 0.00 of 2 Gb/s"));
+        // Large messages leave slices empty.
+        let mut every_other = [0; 20];
+        every_other.iter_mut().step_by(2).for_each(|bytes| *bytes = 50_000_000);
+        assert_eq!(with(&every_other), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsI64},
-    watch::{CounterRow, PortSeen, Watched, WatchedPort},
+    watch::{CounterRow, Gap, PortSeen, Watched, WatchedPort},
 };
 
 /// Most changes, rows, and names in a row that an answer may have of a port: more than an agent of ours ever sends.
@@ -66,8 +66,9 @@ pub(super) fn moved(mut seen: Watched, offset: NanosecondsI64) -> Watched {
     seen
 }
 
-/// The spans so far with the next one; the rows of a port become one if `thin`.
-pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool) -> Watched {
+/// The spans so far with the next one; the rows of a port become one if `thin`. `slip` is how much more the clock of the next one was
+/// moved than that of the last one before: it is estimated anew for every answer.
+pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool, slip: NanosecondsI64) -> Watched {
     let Some(mut all) = before else {
         return Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen };
     };
@@ -75,7 +76,7 @@ pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool) -> Watche
     all.cpu = all.cpu.saturating_add(seen.cpu);
     for port in seen.ports {
         match all.ports.iter_mut().find(|known| (&known.device, known.port) == (&port.device, port.port)) {
-            Some(known) => join_port(known, port, thin),
+            Some(known) => join_port(known, port, thin, slip),
             None => all.ports.push(thinned(port, thin)),
         }
     }
@@ -86,11 +87,12 @@ fn thinned(port: PortSeen, thin: bool) -> PortSeen {
     if thin { PortSeen { rows: one_row(port.rows), ..port } } else { port }
 }
 
-fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool) {
+fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool, slip: NanosecondsI64) {
     all.looks = all.looks.saturating_add(port.looks);
     all.longest_gap = all.longest_gap.max(port.longest_gap);
-    // One that went on at the end of an answer is whole in the next.
-    all.gaps.retain(|known| !port.gaps.iter().any(|gap| gap.from == known.from));
+    // One that went on at the end of an answer is whole in the next. On the agent's clock both begin at the same moment.
+    let began = |known: &Gap| known.from.saturating_add_signed(slip);
+    all.gaps.retain(|known| !port.gaps.iter().any(|gap| gap.from == began(known)));
     all.gaps.extend(port.gaps);
     all.states.extend(port.states);
     all.rows.extend(port.rows);
@@ -110,7 +112,7 @@ fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use railgauge_wire::watch::{Gap, PortState};
+    use railgauge_wire::watch::PortState;
 
     use super::*;
 
@@ -137,8 +139,8 @@ mod tests {
 
     #[test]
     fn spans_add_up_and_keep_their_peaks_and_states() {
-        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true);
-        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), true);
+        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), true, NanosecondsI64(0));
+        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), true, NanosecondsI64(0));
         assert_eq!((all.from, all.until, all.cpu), (S, S * 4, S * 2));
         let port = &all.ports[0];
         assert_eq!((port.looks, port.longest_gap, port.states.len(), port.rows.len()), (20, S * 3, 2, 1));
@@ -154,11 +156,19 @@ mod tests {
             seen.ports[0].gaps = gaps.iter().map(|(from, until)| Gap { from: S * *from, until: S * *until }).collect();
             seen
         };
-        let first = join(None, with(0, 10, &[(1, 4), (7, 10)]), true);
-        let all = join(Some(first), with(10, 20, &[(7, 12), (15, 18)]), true);
+        let first = join(None, with(0, 10, &[(1, 4), (7, 10)]), true, NanosecondsI64(0));
+        let all = join(Some(first), with(10, 20, &[(7, 12), (15, 18)]), true, NanosecondsI64(0));
         let known: Vec<(Nanoseconds, Nanoseconds)> =
             all.ports[0].gaps.iter().map(|gap| (gap.from, gap.until)).collect();
         assert_eq!(known, [(S, S * 4), (S * 7, S * 12), (S * 15, S * 18)]);
+        // The offset of the clock was estimated anew, twice: the gap is one all the same.
+        let moved_by = |seen, offset| moved(seen, NanosecondsI64(offset));
+        let first = join(None, moved_by(with(0, 10, &[(7, 10)]), 1_000), true, NanosecondsI64(0));
+        let second = join(Some(first), moved_by(with(10, 20, &[(7, 20)]), 1_700), true, NanosecondsI64(700));
+        let all = join(Some(second), moved_by(with(20, 30, &[(7, 24), (26, 30)]), 900), true, NanosecondsI64(-800));
+        let gaps = &all.ports[0].gaps;
+        assert_eq!(gaps.len(), 2, "{gaps:?}");
+        assert_eq!((gaps[0].from, gaps[0].until), (S * 7 + Nanoseconds(900), S * 24 + Nanoseconds(900)));
         // Also on another clock.
         let later = moved(with(0, 10, &[(1, 4)]), NanosecondsI64(1_000_000_000));
         assert_eq!((later.ports[0].gaps[0].from, later.ports[0].gaps[0].until), (S * 2, S * 5));
@@ -166,8 +176,8 @@ mod tests {
 
     #[test]
     fn rows_that_are_wanted_one_by_one_stay() {
-        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false);
-        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), false);
+        let first = join(None, span(1, 3, vec![row(1, 2, 5), row(2, 3, 1)]), false, NanosecondsI64(0));
+        let all = join(Some(first), span(3, 4, vec![row(3, 4, 7)]), false, NanosecondsI64(0));
         let rises: Vec<u64> = all.ports[0].rows.iter().map(|row| row.counted["symbol_error"]).collect();
         assert_eq!(rises, [5, 1, 7]);
     }

@@ -1,11 +1,14 @@
 //! What is not recorded yet is kept beside the journal, so that a killed controller loses seconds of the watch and not a whole part.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use railgauge_model::journal::{
-    event::{Event, Line},
-    unrecorded,
+use railgauge_model::{
+    border::text::path_text,
+    journal::{
+        event::{Event, Line},
+        unrecorded,
+    },
 };
 use tokio::{sync::watch, task};
 
@@ -36,6 +39,20 @@ impl Kept {
     pub(super) fn recorded(&self, host: &str) {
         let mut kept = self.0.lock();
         kept.changed |= kept.of_host.remove(host).is_some();
+    }
+
+    /// Ends what is beside the journal after the last record: the file goes if the journal has everything, and has the last of what
+    /// it lacks otherwise.
+    pub(super) fn end(&self, spine: &Spine, path: &Path, run: &str) {
+        let lines: Vec<Line> = self.0.lock().of_host.values().cloned().collect();
+        let ended = match lines.is_empty() {
+            true if spine.sync() => unrecorded::remove(path),
+            true => Ok(()),
+            false => unrecorded::write(path, run, &lines),
+        };
+        if let Err(error) = ended {
+            spine.log("controller", &format!("{}: {error}", path_text(path)));
+        }
     }
 
     /// Writes what changed, each time after `every`, until the watch ends.
@@ -71,6 +88,26 @@ mod tests {
     use super::super::super::progress::Progress;
     use super::*;
     use railgauge_model::{directory::Directory, journal::line::Tail};
+
+    #[test]
+    fn the_file_goes_only_if_the_journal_has_what_is_in_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
+        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
+        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
+        let path = directory.unrecorded();
+        let kept = Kept::default();
+        let note = |text: &str| Event::Note { host: "a".into(), text: text.into() };
+        kept.set("a", note("early"));
+        kept.set("a", note("late"));
+        kept.end(&spine, &path, "r");
+        let (lines, wrong) = unrecorded::read(&path, "r").unwrap();
+        let events: Vec<&Event> = lines.iter().map(|line| &line.event).collect();
+        assert_eq!((events, wrong.len()), (vec![&note("late")], 0));
+        kept.recorded("a");
+        kept.end(&spine, &path, "r");
+        assert!(!path.exists());
+    }
 
     /// What a controller that is killed now would leave, each time that it was written.
     #[test]

@@ -10,10 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_model::journal::{
-    event::{Event, LinkRecord},
-    unrecorded,
-};
+use railgauge_model::journal::event::{Event, LinkRecord};
 use railgauge_wire::{
     facts::HostFacts,
     message::{Answer, Ask},
@@ -131,22 +128,25 @@ impl Watcher {
             asked: BTreeSet::new(),
             refused: false,
             pending: None,
+            moved_by: NanosecondsI64(0),
             kept: kept.clone(),
             late: None,
             early: 0,
         };
         let hosts: Vec<Watch> = hosts.agents.iter().map(host).collect();
         let writing = tokio::spawn(kept.clone().write(spine.clone(), stopped.clone(), WRITE_EVERY));
-        let place = spine.beside();
+        let (place, spine) = (spine.beside(), spine.clone());
         let task = tokio::spawn(async move {
             let mut watching = JoinSet::new();
             for host in hosts {
                 watching.spawn(host.run(stopped.clone()));
             }
             watching.join_all().await;
-            // A write that is under way comes to its end, and all is recorded now.
+            // A write that is under way comes to its end.
             let _ = writing.await;
-            let _ = place.map(|(path, _)| unrecorded::remove(&path));
+            if let Some((path, run)) = place {
+                kept.end(&spine, &path, &run);
+            }
         });
         Self { shared, stop, task }
     }
@@ -199,6 +199,8 @@ struct Watch {
     refused: bool,
     /// What is not recorded yet, and how far off its times may be.
     pending: Option<(Watched, Nanoseconds)>,
+    /// By how much the times of the last answer were moved.
+    moved_by: NanosecondsI64,
     /// The same for whoever goes on with the run if this process is killed.
     kept: Kept,
     /// A question that was not answered in time, and when it was asked: the agent has taken what it saw into that answer.
@@ -277,7 +279,8 @@ impl Watch {
         self.shared.clocks.0.lock().insert(self.host.clone(), Clock { offset, error });
         let seen = moved(bounded(seen, &self.asked), offset);
         let (before, worst) = self.pending.take().unzip();
-        self.pending = Some((join(before, seen, self.thin), worst.map_or(error, |worst| worst.max(error))));
+        let slip = NanosecondsI64(offset.0.saturating_sub(std::mem::replace(&mut self.moved_by, offset).0));
+        self.pending = Some((join(before, seen, self.thin, slip), worst.map_or(error, |worst| worst.max(error))));
     }
 
     /// Records what is pending if a state changed or it is long enough, or if nothing follows.
@@ -297,8 +300,14 @@ impl Watch {
         }
         self.early += u32::from(!is_over);
         if let Some((seen, error)) = self.pending.take() {
-            self.spine.emit(self.event(error, seen));
-            self.kept.recorded(&self.host);
+            let event = self.event(error, seen.clone());
+            if self.spine.record(event.clone()) {
+                self.kept.recorded(&self.host);
+            } else {
+                // The next record has it, or whoever goes on with the run.
+                self.kept.set(&self.host, event);
+                self.pending = Some((seen, error));
+            }
         }
     }
 

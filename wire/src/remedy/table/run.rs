@@ -29,6 +29,8 @@ remedies! {
     GPU_OF_RANK = "gpu-of-rank", "use a smaller `ranks_per_host`, or list other GPUs in `gpus`; GPUs are counted from 0";
     LEAVE_HOST_OUT = "leave-host-out",
         "measure again without that host: its agent, the host itself or a driver is broken";
+    LOWER_BESIDE = "lower-beside",
+        "send less beside the flow (`rate`, `flows` in `[test.beside]`), or look why the hosts or the network do not carry it";
     MEASURE_LONGER = "measure-longer", "measure longer, or use a smaller size";
     NCCL_CHOICE = "nccl-choice",
         "set NCCL_DEBUG=INFO: NCCL's log says what it chose and why; check NCCL_IB_HCA and NCCL_NET";
