@@ -14,10 +14,15 @@ use crate::border::{hostlist::expand, text::printable};
 /// # Errors
 /// A line is no list of `Key=Value`, a list of hosts or switches cannot be read, or the file describes no switch and no block.
 pub fn read(text: &str) -> Result<Told, Unread> {
+    collect(lines(text).into_iter().map(|(number, line)| Record::read(number, &line)))
+}
+
+/// What records of switches and blocks say together.
+pub(super) fn collect(records: impl Iterator<Item = Result<Record, Unread>>) -> Result<Told, Unread> {
     let mut told = Told { source: "topology.conf".into(), ..Told::default() };
     let (mut remarks, mut below) = (Remarks::default(), Vec::new());
-    for (number, line) in lines(text) {
-        let record = Record::read(number, &line)?;
+    for record in records {
+        let record = record?;
         match record.value("SwitchName").or_else(|| record.value("Switch")) {
             Some(name) => switch(&mut told, &mut below, &record, name)?,
             None => other(&mut told, &mut remarks, &record)?,
@@ -125,9 +130,11 @@ fn bare(a: Plug, b: Plug) -> Cable {
 }
 
 /// A line as its keys and values.
-struct Record {
-    line: usize,
-    pairs: Vec<(String, String)>,
+pub(super) struct Record {
+    /// Counted from 1.
+    pub line: usize,
+    /// In their order.
+    pub pairs: Vec<(String, String)>,
 }
 
 impl Record {
