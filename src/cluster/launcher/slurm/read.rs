@@ -12,7 +12,7 @@ use std::{
 use railgauge_model::{
     border::text,
     plan::{allocation::Allocation, hostlist},
-    topology::{slurm, told::Told},
+    topology::{Unread, slurm, told::Told},
 };
 
 use super::scontrol::{self, field};
@@ -49,7 +49,7 @@ pub fn allocation() -> Option<Allocation> {
     let switches = answer.as_ref().map(|answer| switches(&answer.output)).unwrap_or_default();
     let (topology, unread) = match topology(answer) {
         Ok(topology) => (topology, None),
-        Err(why) => (None, Some(why)),
+        Err(why) => (None, Some(why.to_string())),
     };
     Some(Allocation { job, nodes, switches, topology, unread, pods: None })
 }
@@ -95,7 +95,7 @@ struct Answer {
     errors: String,
 }
 
-/// Why there is none.
+/// Why there is none, or none that can be used.
 #[derive(Debug, thiserror::Error)]
 enum Unanswered {
     #[error("scontrol cannot be started: {0}")]
@@ -104,6 +104,10 @@ enum Unanswered {
     Late(Duration),
     #[error("scontrol printed more than {} MiB", LARGEST >> 20)]
     TooLong,
+    #[error("{0}")]
+    Complaint(String),
+    #[error("scontrol show topology: {0}")]
+    Unread(#[from] Unread),
 }
 
 /// scontrol with one line for each record, in the language that is read here.
@@ -148,15 +152,15 @@ fn read_aside(from: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> 
 /// The topology of an answer; `None` where Slurm has none.
 ///
 /// # Errors
-/// Why it is not known, in words.
-fn topology(answer: Result<Answer, Unanswered>) -> Result<Option<Told>, String> {
-    let Answer { output, errors } = answer.map_err(|why| why.to_string())?;
+/// Why it is not known.
+fn topology(answer: Result<Answer, Unanswered>) -> Result<Option<Told>, Unanswered> {
+    let Answer { output, errors } = answer?;
     if !output.trim().is_empty() {
-        return slurm::running(&output).map_err(|why| format!("scontrol show topology: {why}"));
+        return Ok(slurm::running(&output)?);
     }
     // The words of Slurm 22.05 without a topology plugin; its exit code is 0 with and without a slurmctld.
     match errors.lines().find(|line| !line.trim().is_empty()) {
-        Some(line) if !errors.contains("No topology information") => Err(text::printable(line)),
+        Some(line) if !errors.contains("No topology information") => Err(Unanswered::Complaint(text::printable(line))),
         _ => Ok(None),
     }
 }
@@ -204,7 +208,7 @@ mod tests {
     #[test]
     fn a_topology_is_known_or_there_is_none_or_it_is_said_why_not() {
         let told = |output: &str, errors: &str| {
-            topology(Ok(Answer { output: output.to_owned(), errors: errors.to_owned() }))
+            topology(Ok(Answer { output: output.to_owned(), errors: errors.to_owned() })).map_err(|why| why.to_string())
         };
         let tree = "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n1,n2\nSwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=leaf1\n";
         assert_eq!(told(tree, "scontrol: a warning\n").unwrap().unwrap().cables.len(), 3);
@@ -214,7 +218,7 @@ mod tests {
         let down = "slurm_load_topo error: Unable to contact slurm controller (connect failure)";
         assert_eq!(told("", down), Err(down.to_owned()));
         assert!(told("nonsense\n", "").is_err());
-        assert!(topology(Err(Unanswered::Late(LIMIT))).unwrap_err().contains("5 s"));
+        assert!(topology(Err(Unanswered::Late(LIMIT))).unwrap_err().to_string().contains("5 s"));
     }
 
     #[test]
