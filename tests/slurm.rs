@@ -54,6 +54,7 @@ fn on_a_real_slurm() {
     type Case = (&'static str, fn(&Slurm));
     let cases: &[Case] = &[
         ("inside an allocation", inside_an_allocation),
+        ("switches above the nodes", switches_above_the_nodes),
         ("GPUs asked for in all", gpus_asked_for_in_all),
         ("slurmctld is asked little", slurmctld_is_asked_little),
         ("command lines of the documentation", a_command_line_of_srun),
@@ -109,6 +110,26 @@ fn inside_an_allocation(slurm: &Slurm) {
         assert_eq!(facts[name]["processors_allowed"], threads, "{name}");
     }
     assert_eq!(scene.results().measured().len(), scene.results().planned().len());
+}
+
+/// A plan without [topology] has the one that slurmctld knows: pairs of hosts are chosen by it.
+fn switches_above_the_nodes(slurm: &Slurm) {
+    for (pattern, is_one_leaf) in [("same-leaf", true), ("cross-leaf", false)] {
+        let scene = Scene::new();
+        let text = plan("{}", "{}", 1).replace("\"ring\"", &format!("\"{pattern}\""));
+        scene.spawn(allocated(slurm, &scene, &["--nodes=4"], &text), "run").end().expect(0);
+        let journal = scene.results().journal();
+        let told = &journal[0]["event"]["Started"]["resolved"]["topology"]["told"];
+        assert_eq!(told.as_array().unwrap().len(), 1, "{told}");
+        assert_eq!(told[0]["cables"].as_array().unwrap().len(), 6, "{told}");
+        let switches: Vec<&String> = told[0]["switches"].as_object().unwrap().keys().collect();
+        assert_eq!(switches, ["leaf1", "leaf2", "spine"]);
+        let rows = scene.results().rows();
+        assert!(!rows.is_empty());
+        // Two nodes are below each leaf.
+        let leaf = |host: &str| if ["n1", "n2"].contains(&host) { 1 } else { 2 };
+        assert!(rows.iter().all(|row| (leaf(&row.src) == leaf(&row.dst)) == is_one_leaf), "{pattern}");
+    }
 }
 
 /// A job that asked for a number of GPUs may have fewer on one of its nodes: each agent has those of its node.

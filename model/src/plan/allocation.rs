@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::topology::told::Told;
+
 /// What nodes are called in a plan that is read outside the allocation it will run in: `slurm-node-1`, `slurm-node-2`, …
 pub const PLACEHOLDER: &str = "slurm-node-";
 
@@ -9,7 +11,7 @@ pub const PLACEHOLDER: &str = "slurm-node-";
 pub const POD_PLACEHOLDER: &str = "pod-";
 
 /// An allocation of a scheduler, and pods that were asked for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Allocation {
     /// The job's number, in the scheduler's words.
     pub job: String,
@@ -17,6 +19,10 @@ pub struct Allocation {
     pub nodes: Vec<String>,
     /// Switches of the network's topology by name, each with the nodes below it. They may be others' nodes too.
     pub switches: BTreeMap<String, Vec<String>>,
+    /// The same as a topology, with the links between the switches; `None` where the scheduler knows none.
+    pub topology: Option<Told>,
+    /// Why the scheduler's topology is not known, where it could not be asked or what it said could not be read.
+    pub unread: Option<String>,
     /// The pods that the plan's selector finds; `None` where nobody asked.
     pub pods: Option<PodList>,
 }

@@ -114,8 +114,8 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
     let launch = launch::read(&launch_table, top.raw("launch").is_some());
     let mut hosts = hosts::read(&top.table("hosts"), top.raw("hosts").is_some(), &launch);
     // Of all hosts, also of those that do not take part: no host becomes a switch because it is left out.
-    hosts.topology = topology::read(&top, &hosts.everyone());
-    topology::leaves(&mut hosts);
+    hosts.topology = topology::read(&top, &hosts.everyone()).or_else(|| hosts::of_slurm(&top, &launch, &hosts));
+    topology::groups(&mut hosts);
     if let Some(chosen) = chosen {
         hosts.only(&chosen.hosts);
     }

@@ -1,7 +1,7 @@
 //! `[topology]`: what is known of switches and cables.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
@@ -22,7 +22,7 @@ use crate::{
         ibnetdiscover::{self, read_routes},
         lldp, same_host, slurm,
         told::{Cable, Device, Nic, Plug, Switch, Told},
-        topograph,
+        topograph, yaml,
     },
 };
 
@@ -56,7 +56,7 @@ pub static TOPOLOGY: Section = Section {
             "slurm",
             Shape::Path,
             Preset::Words("none"),
-            "Slurm's topology.conf: which hosts are below which switches, without ports.",
+            "Slurm's topology.conf, or its topology.yaml by that ending: which hosts are below which switches, without ports.",
         ),
         key(
             "lldp",
@@ -99,6 +99,7 @@ pub fn read(top: &Table<'_>, hosts: &[String]) -> Option<Topology> {
     let mut told = Vec::new();
     for (name, reader) in READERS {
         if let Some(path) = table.path(name) {
+            let reader = if *name == "slurm" && is_yaml(&path.value) { &(yaml::read as Reader) } else { reader };
             told.extend(from_file(&table, name, &path, *reader));
         }
     }
@@ -132,6 +133,11 @@ const READERS: &[(&str, Reader)] = &[
     ("slurm", slurm::read),
     ("topograph", topograph::read),
 ];
+
+/// Whether a file is YAML by its ending, as Slurm tells topology.yaml from topology.conf.
+fn is_yaml(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("yaml") || ending.eq_ignore_ascii_case("yml"))
+}
 
 fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) -> Option<Told> {
     let wrong = |what: String, help: &str| {
@@ -291,21 +297,108 @@ fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     names.into_iter().map(plug).collect()
 }
 
-/// Adds a group for each leaf switch that has some of the hosts below it, and not all, where every host is below one. What the plan
-/// calls a group stays.
-pub fn leaves(hosts: &mut Hosts) {
+/// Adds groups by the topology: leaf switches, or NVLink domains where no leaf became one. What the plan calls a group stays.
+pub fn groups(hosts: &mut Hosts) {
+    if !leaves(hosts) {
+        domains(hosts);
+    }
+}
+
+/// Adds a group for each NVLink domain (a block of Slurm's) that has some of the hosts, and not all.
+fn domains(hosts: &mut Hosts) {
     let Some(topology) = &hosts.topology else { return };
+    let mut members: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    for (name, nodes) in topology.told.iter().flat_map(|told| &told.domains) {
+        // One host has one first label in all its names: thousands of nodes are not compared with thousands of hosts.
+        let label = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+        let mut by_label: HashMap<String, Vec<&String>> = HashMap::new();
+        nodes.iter().for_each(|node| by_label.entry(label(node)).or_default().push(node));
+        let is_in = |own: &str| by_label.get(&label(own)).into_iter().flatten().any(|node| same_host(node, own));
+        let those = hosts.list.iter().enumerate().filter(|(_, host)| is_in(&host.name) || is_in(&host.address));
+        members.entry(name.clone()).or_default().extend(those.map(|(at, _)| at));
+    }
+    for (name, members) in members {
+        let names = members.iter().map(|at| hosts.list[*at].name.clone()).collect();
+        add(hosts, name, names);
+    }
+}
+
+/// Adds a group that tells hosts apart. Whether it is there now.
+fn add(hosts: &mut Hosts, name: String, members: Vec<String>) -> bool {
+    let tells = !members.is_empty() && members.len() < hosts.list.len();
+    let is_new = tells && !hosts.position.contains_key(&name) && !hosts.groups.contains_key(&name);
+    if is_new {
+        hosts.groups.insert(name, members);
+    }
+    is_new
+}
+
+/// Adds a group for each leaf switch that has some of the hosts below it, and not all, where every host is below one.
+/// Whether there is such a group now.
+fn leaves(hosts: &mut Hosts) -> bool {
+    let Some(topology) = &hosts.topology else { return false };
     let fabric = Fabric::join(&topology.told);
     let mut members: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for host in &hosts.list {
         let leaves = fabric.leaves_of(&[&host.name, &host.address]);
-        let [leaf] = leaves.as_slice() else { return };
+        let [leaf] = leaves.as_slice() else { return false };
         members.entry(fabric.switches[*leaf as usize].name.clone()).or_default().push(host.name.clone());
     }
+    let mut is_any = false;
     for (name, members) in members {
-        let tells = members.len() < hosts.list.len();
-        if tells && !hosts.position.contains_key(&name) && !hosts.groups.contains_key(&name) {
-            hosts.groups.insert(name, members);
+        is_any |= add(hosts, name, members);
+    }
+    is_any
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::plan::{Plan, parse};
+
+    /// A plan of four hosts with a file that `slurm` names.
+    fn read(file: &str, text: &str, hosts: &str) -> Result<Plan, String> {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(file), text).unwrap();
+        let plan = format!(
+            "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = \"n[1-4]\"{hosts} }}\ntopology.slurm = \"{file}\"\n\
+             [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n"
+        );
+        parse("p.toml", &plan, folder.path()).map(|(plan, _)| plan).map_err(|mistakes| mistakes.render(false))
+    }
+
+    fn groups(plan: &Plan) -> Vec<(&str, &[String])> {
+        plan.groups.iter().map(|(name, members)| (name.as_str(), members.as_slice())).collect()
+    }
+
+    #[test]
+    fn domains_are_groups_as_leaves_are() {
+        let blocks = "BlockName=b1 Nodes=n[1-2].cluster\nBlockName=b2 Nodes=n[3-9].cluster\nBlockName=far Nodes=m1\n";
+        let plan = read("topology.conf", blocks, "").unwrap();
+        let both = |one: &str, other: &str| [one.to_owned(), other.to_owned()];
+        assert_eq!(groups(&plan), [("b1", &both("n1", "n2")[..]), ("b2", &both("n3", "n4")[..])]);
+        // A group of the plan keeps its name, and one domain of all tells nothing apart.
+        let plan = read("topology.conf", blocks, ", groups = { b1 = \"n4\" }").unwrap();
+        assert_eq!(plan.groups["b1"], ["n4"]);
+        assert!(read("topology.conf", "BlockName=b1 Nodes=n[1-4]\n", "").unwrap().groups.is_empty());
+        // Leaves come before domains.
+        let tree = format!("{blocks}SwitchName=leaf1 Nodes=n[1-3]\nSwitchName=leaf2 Nodes=n4\n");
+        let plan = read("topology.conf", &tree, "").unwrap();
+        assert_eq!(plan.groups.keys().collect::<Vec<_>>(), ["leaf1", "leaf2"]);
+    }
+
+    #[test]
+    fn the_ending_of_the_file_says_that_it_is_yaml() {
+        let yaml = "- topology: t\n  tree:\n    switches:\n      - {switch: a, nodes: \"n[1-2]\"}\n      - {switch: b, nodes: \"n[3-4]\"}\n";
+        for file in ["topology.yaml", "racks.YML"] {
+            let plan = read(file, yaml, "").unwrap();
+            assert_eq!(plan.groups.keys().collect::<Vec<_>>(), ["a", "b"]);
+            let told = &plan.topology.unwrap().told[0];
+            assert!(told.source.starts_with("slurm (") && told.source.contains(file), "{}", told.source);
         }
+        assert!(read("topology.conf", yaml, "").is_err());
+        let wrong = read("topology.yaml", &yaml.replace("switch: b", "swich: b"), "").unwrap_err();
+        assert!(wrong.contains("topology.yaml: line 5"), "{wrong}");
     }
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`told`] | what one source says |
 //! | [`unread`] | why a source cannot be used |
-//! | [`slurm`], [`ibnetdiscover`], [`lldp`], [`topograph`] | the sources, from text to [`told::Told`] |
+//! | [`slurm`], [`yaml`], [`ibnetdiscover`], [`lldp`], [`topograph`] | the sources, from text to [`told::Told`] |
 //! | `join` | of what several say, what counts |
 //! | [`cabling`] | what is miscabled, before any traffic |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
@@ -20,6 +20,7 @@ pub mod slurm;
 pub mod told;
 pub mod topograph;
 pub mod unread;
+pub mod yaml;
 
 pub use fabric::Fabric;
 pub use unread::Unread;

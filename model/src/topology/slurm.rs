@@ -1,6 +1,7 @@
-//! Slurm's `topology.conf`: a tree of switches with the nodes below them, or blocks of nodes (topology.conf(5)).
+//! Slurm's `topology.conf`: a tree of switches with the nodes below them, or blocks of nodes (topology.conf(5)); and what
+//! `scontrol show topology` prints, which has the same names.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     told::{Cable, Device, Nic, Plug, Switch, Told},
@@ -8,18 +9,20 @@ use super::{
 };
 use crate::border::{hostlist::expand, text::printable};
 
-/// Switches of one level above a node: an address is at most a few hundred bytes, and a list in it may stand for far more.
-const MOST_OF_A_LEVEL: usize = 256;
-
 /// Reads the file. Blocks are taken for NVLink domains: that is what the block plugin was made for.
 ///
 /// # Errors
 /// A line is no list of `Key=Value`, a list of hosts or switches cannot be read, or the file describes no switch and no block.
 pub fn read(text: &str) -> Result<Told, Unread> {
+    collect(lines(text).into_iter().map(|(number, line)| Record::read(number, &line)))
+}
+
+/// What records of switches and blocks say together.
+pub(super) fn collect(records: impl Iterator<Item = Result<Record, Unread>>) -> Result<Told, Unread> {
     let mut told = Told { source: "topology.conf".into(), ..Told::default() };
     let (mut remarks, mut below) = (Remarks::default(), Vec::new());
-    for (number, line) in lines(text) {
-        let record = Record::read(number, &line)?;
+    for record in records {
+        let record = record?;
         match record.value("SwitchName").or_else(|| record.value("Switch")) {
             Some(name) => switch(&mut told, &mut below, &record, name)?,
             None => other(&mut told, &mut remarks, &record)?,
@@ -42,7 +45,9 @@ fn switch(told: &mut Told, below: &mut Vec<(usize, String)>, record: &Record, na
     let name = printable(name);
     let end = |device| Plug { device, port: None };
     let here = || end(Device::Switch(name.clone()));
-    let hosts = record.list("Nodes")?;
+    // scontrol lists all nodes below a switch, at whatever level; those of a higher one are below its lower ones.
+    let is_higher = record.value("Level").is_some_and(|level| level != "0");
+    let hosts = if is_higher { Vec::new() } else { record.list("Nodes")? };
     let switches = record.list("Switches")?;
     if told.cables.len() + hosts.len() + switches.len() > MOST_CABLES {
         return Err(Unread::line(record.line, format!("more than {MOST_CABLES} nodes below switches")));
@@ -71,35 +76,52 @@ fn other(told: &mut Told, remarks: &mut Remarks, record: &Record) -> Result<(), 
             return Err(Unread::line(record.line, format!("more than {MOST_CABLES} nodes in blocks")));
         }
         told.domains.entry(printable(name)).or_default().extend(hosts);
-    } else if record.value("BlockSizes").is_none() {
+    } else if record.value("BlockSizes").or_else(|| record.value("AggregatedBlock")).is_none() {
         let first = record.pairs.first().map(|(key, _)| printable(key)).unwrap_or_default();
         remarks.add(format!("line {}: {first}=… is not used", record.line));
     }
     Ok(())
 }
 
-/// What a task says of its own node: `SLURM_TOPOLOGY_ADDR` (`spine.leaf1.n1`) and `SLURM_TOPOLOGY_ADDR_PATTERN`
-/// (`switch.switch.node`), the root first (srun(1)). `None` where there are no switches in it, as without a topology plugin.
-pub fn of_address(address: &str, pattern: &str, host: &str) -> Option<Told> {
-    let (names, kinds): (Vec<&str>, Vec<&str>) = (address.split('.').collect(), pattern.split('.').collect());
-    // A node's name may have dots itself; the switches stand before it.
-    let switches = kinds.iter().take_while(|kind| **kind == "switch").count();
-    if switches == 0 || names.len() <= switches || kinds.get(switches) != Some(&"node") {
-        return None;
+/// Reads what slurmctld says of the cluster it runs: the output of `scontrol --oneliner show topology` (Slurm 22.05 to 25.05).
+/// `None` where it says nothing, as without a topology plugin.
+///
+/// # Errors
+/// As [`read`].
+pub fn running(text: &str) -> Result<Option<Told>, Unread> {
+    if text.trim().is_empty() {
+        return Ok(None);
     }
-    let mut told = Told { source: "SLURM_TOPOLOGY_ADDR".into(), ..Told::default() };
-    let end = |device| Plug { device, port: None };
-    let mut below = vec![Device::Nic(Nic { host: Some(host.to_owned()), ..Nic::default() })];
-    for level in names[..switches].iter().rev() {
-        // Several switches of one level are written as a list: `spine[1-2]`.
-        let level = expand(level).ok().filter(|level| level.len() <= MOST_OF_A_LEVEL)?;
-        let above: Vec<Device> = level.iter().cloned().map(Device::Switch).collect();
-        let pairs = below.iter().flat_map(|lower| above.iter().map(move |upper| (lower.clone(), upper.clone())));
-        told.cables.extend(pairs.map(|(lower, upper)| bare(end(lower), end(upper))));
-        told.switches.extend(level.into_iter().map(|name| (name.clone(), Switch { name, ..Switch::default() })));
-        below = above;
+    read(text).map(|told| Some(Told { source: "scontrol show topology".into(), ..told }))
+}
+
+/// Of a tree, the part above some hosts: they, and the switches between them and the root. `None` where they are below no switch.
+pub fn above(told: &Told, is_wanted: impl Fn(&str) -> bool) -> Option<Told> {
+    let is_kept = |device: &Device| match device {
+        Device::Nic(nic) => nic.host.as_deref().is_some_and(&is_wanted),
+        Device::Switch(_) => false,
+    };
+    // What is above each device; `a` is the lower end of every cable that is read here.
+    let mut higher: BTreeMap<&Device, Vec<&Cable>> = BTreeMap::new();
+    for cable in &told.cables {
+        higher.entry(&cable.a.device).or_default().push(cable);
     }
-    Some(told)
+    let mut open: Vec<&Device> = higher.keys().copied().filter(|device| is_kept(device)).collect();
+    let mut seen: BTreeSet<&Device> = open.iter().copied().collect();
+    let mut part = Told { source: told.source.clone(), remarks: told.remarks.clone(), ..Told::default() };
+    while let Some(device) = open.pop() {
+        for cable in higher.get(device).into_iter().flatten() {
+            part.cables.push((*cable).clone());
+            if seen.insert(&cable.b.device) {
+                open.push(&cable.b.device);
+            }
+        }
+    }
+    part.cables.sort_by(|one, other| (&one.a, &one.b).cmp(&(&other.a, &other.b)));
+    let is_seen = |key: &str| seen.contains(&Device::Switch(key.to_owned()));
+    part.switches
+        .extend(told.switches.iter().filter(|(key, _)| is_seen(key)).map(|(key, one)| (key.clone(), one.clone())));
+    (!part.cables.is_empty()).then_some(part)
 }
 
 /// A cable of which only the ends are known.
@@ -108,9 +130,11 @@ fn bare(a: Plug, b: Plug) -> Cable {
 }
 
 /// A line as its keys and values.
-struct Record {
-    line: usize,
-    pairs: Vec<(String, String)>,
+pub(super) struct Record {
+    /// Counted from 1.
+    pub line: usize,
+    /// In their order.
+    pub pairs: Vec<(String, String)>,
 }
 
 impl Record {
@@ -211,17 +235,39 @@ mod tests {
         assert_eq!((told.switches.len(), told.cables.len(), told.remarks.len()), (3, 7, 0));
     }
 
+    /// As Slurm 22.05 prints it, of a real one.
+    const RUNNING: &str = "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n1,n2\nSwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n3,n4\n\
+        SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf1,leaf2\n";
+
     #[test]
-    fn a_node_knows_its_switches() {
-        let told = of_address("spine.leaf1.n1.example", "switch.switch.node", "n1").unwrap();
-        assert_eq!(pairs(&told), ["n1 leaf1", "leaf1 spine"]);
-        let told = of_address("spine[1-2].leaf1.n1", "switch.switch.node", "n1").unwrap();
-        assert_eq!(pairs(&told), ["n1 leaf1", "leaf1 spine1", "leaf1 spine2"]);
-        for (address, pattern) in
-            [("n1", "node"), ("", ""), ("a.n1", "block.node"), ("leaf1", "switch.node"), ("s[.n1", "switch.node")]
-        {
-            assert_eq!(of_address(address, pattern, "n1"), None, "{address}");
-        }
+    fn nodes_of_a_running_cluster_are_below_their_leaves_only() {
+        let told = running(RUNNING).unwrap().unwrap();
+        let expected = ["n1 leaf1", "n2 leaf1", "n3 leaf2", "n4 leaf2", "leaf1 spine", "leaf2 spine"];
+        assert_eq!((pairs(&told), told.remarks.len()), (expected.map(str::to_owned).to_vec(), 0));
+        assert_eq!((running("").unwrap(), running("\n").unwrap()), (None, None));
+        assert!(running("scontrol: odd\n").is_err());
+    }
+
+    #[test]
+    fn blocks_of_blocks_are_no_domains() {
+        // As Slurm 25.05 prints the block plugin's.
+        let text = "BlockName=b0 BlockIndex=0 Nodes=n1,n2 BlockSize=2\nBlockName=b1 BlockIndex=1 Nodes=n3,n4 BlockSize=2\n\
+            AggregatedBlock=b[0-1] BlockIndex=2 Nodes=n1,n2,n3,n4 BlockSize=4\n";
+        let told = running(text).unwrap().unwrap();
+        assert_eq!((told.domains.len(), told.domains["b1"].len(), told.remarks.len()), (2, 2, 0));
+        assert_eq!(above(&told, |_| true), None);
+    }
+
+    #[test]
+    fn the_part_above_some_hosts_has_their_switches_only() {
+        let told = running(RUNNING).unwrap().unwrap();
+        let part = above(&told, |host| host == "n3").unwrap();
+        assert_eq!(pairs(&part), ["leaf2 spine", "n3 leaf2"]);
+        assert_eq!(part.switches.keys().collect::<Vec<_>>(), ["leaf2", "spine"]);
+        assert_eq!(above(&told, |host| host == "n5"), None);
+        // Switches above each other are no endless way.
+        let round = read("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Switches=a\n").unwrap();
+        assert_eq!(above(&round, |_| true).unwrap().cables.len(), 3);
     }
 
     #[test]
@@ -254,7 +300,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_panics(text: String, cut in 0..TREE.len(), put in "\\PC{0,3}|[\\[\\]\\\\#=\"\n]") {
-            let _ = (read(&text), of_address(&text, &put, "h"));
+            let _ = (read(&text), running(&text).map(|told| told.map(|told| above(&told, |_| true))));
             let _ = read(&format!("{}{put}{}", &TREE[..cut], &TREE[cut..]));
             let _ = read(&format!("{}{put}", &TREE[..cut]));
         }

@@ -25,6 +25,7 @@ use super::{
 pub use again::{Unlike, again};
 pub use keys::HOSTS;
 pub use kubectl::wanted as wanted_pods;
+pub use slurm::topology as of_slurm;
 
 /// The parsed `[hosts]` table.
 #[derive(Debug, Default)]

@@ -1,15 +1,16 @@
 //! Hosts from an allocation of Slurm, and groups from its topology.
 
-use std::ops::Range;
+use std::{collections::HashSet, ops::Range};
 
 use super::Hosts;
 use crate::plan::{
     allocation::PLACEHOLDER,
     count::count,
     mistakes::Mistake,
-    model::{Launch, Launcher},
+    model::{Launch, Launcher, Topology},
     read::Table,
 };
+use crate::topology::slurm;
 
 /// The hosts of a plan that names none: nodes of the allocation, or placeholders for as many as it wants.
 pub fn nodes(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) -> Vec<(String, usize, Range<usize>)> {
@@ -78,11 +79,26 @@ pub fn switches(table: &Table<'_>, launch: &Launch, hosts: &mut Hosts) {
     }
 }
 
+/// The topology of a plan without one: what Slurm knows of the switches above the plan's hosts. Where it cannot be known, a note says why.
+pub fn topology(top: &Table<'_>, launch: &Launch, hosts: &Hosts) -> Option<Topology> {
+    let there = top.book.allocation.filter(|_| matches!(launch.via, Launcher::Slurm(_)))?;
+    if let Some(why) = &there.unread {
+        let note = Mistake::at(top.written("launch").unwrap_or(0..0), format!("Slurm's topology is not known: {why}"));
+        top.book
+            .note(note.help("see `scontrol show topology`, or add [topology]; without it nothing is said of switches"));
+    }
+    // Both are names of nodes: what runs there is started by them.
+    let names: HashSet<&str> = hosts.list.iter().flat_map(|host| [host.name.as_str(), host.address.as_str()]).collect();
+    let told = slurm::above(there.topology.as_ref()?, |node| names.contains(node))?;
+    Some(Topology { told: vec![told] })
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use crate::plan::{Plan, allocation::Allocation, parse_in};
+    use super::slurm;
+    use crate::plan::{Mistakes, Plan, allocation::Allocation, parse_in};
 
     fn read(hosts: &str, allocation: Option<&Allocation>) -> Result<Plan, String> {
         let text = format!(
@@ -110,7 +126,7 @@ mod tests {
             job: "7".into(),
             nodes: list(&["n1", "n2", "n3"]),
             switches: switches.map(|(name, nodes)| (name.to_owned(), nodes)).into(),
-            pods: None,
+            ..Allocation::default()
         }
     }
 
@@ -125,6 +141,45 @@ mod tests {
         // A group of the plan keeps its name.
         let plan = read("{ groups = { leaf1 = \"n3\" } }", Some(&there)).unwrap();
         assert_eq!(plan.groups["leaf1"], ["n3"]);
+    }
+
+    /// A test whose pairs follow from the switches.
+    fn on_switches(pattern: &str, extra: &str, allocation: &Allocation) -> Result<(Plan, Mistakes), String> {
+        let text = format!(
+            "name = \"p\"\nlaunch = {{ via = \"slurm\" }}\nhosts = {{}}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n\
+             transport = \"tcp\"\nsizes = \"1KiB\"\npattern = \"{pattern}\"\n{extra}"
+        );
+        parse_in("p.toml", &text, Path::new(""), Some(allocation)).map_err(|mistakes| mistakes.render(false))
+    }
+
+    #[test]
+    fn what_slurm_knows_of_switches_is_the_topology_of_a_plan_without_one() {
+        let text = "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=n3,other\n\
+                    SwitchName=leaf3 Level=0 LinkSpeed=1 Nodes=another\nSwitchName=spine Level=1 LinkSpeed=1 \
+                    Nodes=n[1-3],other,another Switches=leaf[1-3]\n";
+        let there = Allocation { topology: slurm::running(text).unwrap(), ..allocation() };
+        let (plan, notes) = on_switches("cross-leaf", "", &there).unwrap();
+        assert!(notes.list.is_empty(), "{}", notes.render(false));
+        let told = &plan.topology.as_ref().unwrap().told;
+        // Of others' nodes and the switches above them alone nothing is kept.
+        assert_eq!((told.len(), told[0].cables.len()), (1, 5));
+        assert_eq!(told[0].switches.keys().collect::<Vec<_>>(), ["leaf1", "leaf2", "spine"]);
+        assert!(on_switches("same-leaf", "", &there).is_ok());
+        // The plan's own counts alone.
+        let own = "[topology]\ncables = [[\"n[1-2]\", \"a\"], [\"n3\", \"b\"]]\n";
+        let (plan, _) = on_switches("same-leaf", own, &there).unwrap();
+        assert_eq!(plan.topology.unwrap().told[0].switches.keys().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_topology_that_slurm_does_not_tell_is_a_note_and_one_it_has_not_is_none() {
+        let there = Allocation { unread: Some("no answer within 5 s".into()), ..allocation() };
+        let (plan, notes) = on_switches("ring", "", &there).unwrap();
+        assert_eq!((plan.topology, notes.list.len()), (None, 1));
+        assert!(notes.render(false).contains("no answer within 5 s"));
+        assert!(on_switches("cross-leaf", "", &there).is_err());
+        let (plan, notes) = on_switches("ring", "", &allocation()).unwrap();
+        assert_eq!((plan.topology, notes.list.len()), (None, 0));
     }
 
     #[test]

@@ -141,7 +141,8 @@ fn on_fabric(test: &Table<'_>, pattern: &At<&'static str>, members: &Members<'_>
     if members.hosts.topology.is_none() {
         let message =
             format!("the pattern {} needs to know the switches, and the plan has no [topology]", pattern.value);
-        let help = "add for example [topology] with slurm = \"/etc/slurm/topology.conf\"";
+        let help = "add for example [topology] with slurm = \"/etc/slurm/topology.conf\"; in an allocation of Slurm with a topology plugin \
+                    via = \"slurm\" needs none";
         test.book.add(Mistake::at(pattern.span.clone(), message).help(help));
         return None;
     }

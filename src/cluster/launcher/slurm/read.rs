@@ -4,12 +4,16 @@ use std::{
     collections::BTreeMap,
     io::Read,
     process::{Command, Stdio},
-    sync::mpsc,
+    sync::mpsc::{self, Receiver},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use railgauge_model::plan::{allocation::Allocation, hostlist};
+use railgauge_model::{
+    border::text,
+    plan::{allocation::Allocation, hostlist},
+    topology::{Unread, slurm, told::Told},
+};
 
 use super::scontrol::{self, field};
 
@@ -40,9 +44,14 @@ pub(super) fn nodes() -> Result<Option<(String, Vec<String>)>, Strange> {
 /// The Slurm allocation that this process runs in, for plans that take their hosts from it; `None` where there is none.
 pub fn allocation() -> Option<Allocation> {
     let (job, nodes) = nodes().ok().flatten()?;
-    // The same names as in SLURM_TOPOLOGY_ADDR, which only tasks of steps have, each that of its own node.
-    let switches = shown(&["show", "topology"]).map(|text| switches(&text)).unwrap_or_default();
-    Some(Allocation { job, nodes, switches, pods: None })
+    // All nodes at once, by the names of SLURM_TOPOLOGY_ADDR: that only tasks of steps have, each that of its own node.
+    let answer = ask(scontrol(&["show", "topology"]), LIMIT);
+    let switches = answer.as_ref().map(|answer| switches(&answer.output)).unwrap_or_default();
+    let (topology, unread) = match topology(answer) {
+        Ok(topology) => (topology, None),
+        Err(why) => (None, Some(why.to_string())),
+    };
+    Some(Allocation { job, nodes, switches, topology, unread, pods: None })
 }
 
 /// GPUs of the job on each of its nodes, where the job asked for so many in all (`--gpus`): a step that does not say how many it wants
@@ -51,7 +60,8 @@ pub(super) fn gpus(job: &str) -> BTreeMap<String, u32> {
     if std::env::var_os("SLURM_GPUS").is_none() {
         return BTreeMap::new();
     }
-    shown(&["--details", "show", "job", job]).map(|text| gpus_of(&text, job)).unwrap_or_default()
+    let answer = ask(scontrol(&["--details", "show", "job", job]), LIMIT);
+    answer.map(|answer| gpus_of(&answer.output, job)).unwrap_or_default()
 }
 
 /// The GPUs in a job's record with details: `Nodes=n[1-2] CPU_IDs=0-7 Mem=0 GRES=gpu:h100:2(IDX:0,3)` for nodes that have the same.
@@ -74,28 +84,85 @@ fn gpus_of(text: &str, job: &str) -> BTreeMap<String, u32> {
 /// Time for slurmctld to answer: a plan must be read where it is down, too.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// What slurmctld says of this; `None` where it does not answer in time.
-fn shown(what: &[&str]) -> Option<String> {
-    let mut asked = Command::new("scontrol")
-        .arg("--oneliner")
-        .args(what)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    let mut stdout = asked.stdout.take()?;
+/// Largest answer that is read: the records of some 100,000 switches, each with 500 bytes of nodes.
+const LARGEST: u64 = 64 << 20;
+/// Of what scontrol complains about, as much as anybody reads.
+const COMPLAINT: u64 = 64 << 10;
+
+/// What scontrol printed.
+struct Answer {
+    output: String,
+    errors: String,
+}
+
+/// Why there is none, or none that can be used.
+#[derive(Debug, thiserror::Error)]
+enum Unanswered {
+    #[error("scontrol cannot be started: {0}")]
+    NotStarted(#[from] std::io::Error),
+    #[error("scontrol did not answer within {} s", .0.as_secs_f64())]
+    Late(Duration),
+    #[error("scontrol printed more than {} MiB", LARGEST >> 20)]
+    TooLong,
+    #[error("{0}")]
+    Complaint(String),
+    #[error("scontrol show topology: {0}")]
+    Unread(#[from] Unread),
+}
+
+/// scontrol with one line for each record, in the language that is read here.
+fn scontrol(what: &[&str]) -> Command {
+    let mut command = Command::new("scontrol");
+    command.arg("--oneliner").args(what).env("LC_ALL", "C");
+    command
+}
+
+/// What a program prints, within a time.
+fn ask(mut command: Command, limit: Duration) -> Result<Answer, Unanswered> {
+    let until = Instant::now() + limit;
+    let mut asked = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let output = asked.stdout.take().map(|from| read_aside(from, LARGEST + 1));
+    let errors = asked.stderr.take().map(|from| read_aside(from, COMPLAINT));
+    let told = |read: Option<Receiver<Vec<u8>>>| {
+        read.and_then(|read| read.recv_timeout(until.saturating_duration_since(Instant::now())).ok())
+    };
+    let (output, errors) = (told(output), told(errors));
+    // It has ended by itself, or is ended now.
+    let _ = asked.kill();
+    let _ = asked.wait();
+    let output = output.ok_or(Unanswered::Late(limit))?;
+    if output.len() as u64 > LARGEST {
+        return Err(Unanswered::TooLong);
+    }
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Answer { output: text(output), errors: text(errors.unwrap_or_default()) })
+}
+
+/// Reads a stream up to so many bytes, in a thread: who asked may have waited long enough before.
+fn read_aside(from: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
     let (read, told) = mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
         // Nobody waits any more for what comes too late.
-        let _ = stdout.read_to_end(&mut bytes).map(|_| read.send(bytes));
+        let _ = from.take(most).read_to_end(&mut bytes).map(|_| read.send(bytes));
     });
-    let told = told.recv_timeout(LIMIT);
-    // It has ended by itself, or is ended now.
-    let _ = asked.kill();
-    let _ = asked.wait();
-    told.ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    told
+}
+
+/// The topology of an answer; `None` where Slurm has none.
+///
+/// # Errors
+/// Why it is not known.
+fn topology(answer: Result<Answer, Unanswered>) -> Result<Option<Told>, Unanswered> {
+    let Answer { output, errors } = answer?;
+    if !output.trim().is_empty() {
+        return Ok(slurm::running(&output)?);
+    }
+    // The words of Slurm 22.05 without a topology plugin; its exit code is 0 with and without a slurmctld.
+    match errors.lines().find(|line| !line.trim().is_empty()) {
+        Some(line) if !errors.contains("No topology information") => Err(Unanswered::Complaint(text::printable(line))),
+        _ => Ok(None),
+    }
 }
 
 /// Switches and blocks with all nodes below them, of lines like `SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]`.
@@ -119,6 +186,39 @@ mod tests {
         let counts = ["n1", "n2", "n3", "n4"].map(str::to_owned).into_iter().zip([2, 4, 4, 0]).collect();
         assert_eq!(gpus_of(text, "2"), counts);
         assert!(gpus_of(text, "3").is_empty());
+    }
+
+    fn shell(script: &str, limit: Duration) -> Result<Answer, Unanswered> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        ask(command, limit)
+    }
+
+    #[test]
+    fn a_program_is_asked_for_a_time_and_up_to_a_size() {
+        let both = shell("echo out; echo wrong >&2", LIMIT).unwrap();
+        assert_eq!((both.output.as_str(), both.errors.as_str()), ("out\n", "wrong\n"));
+        let began = Instant::now();
+        assert!(matches!(shell("exec sleep 60", Duration::from_millis(200)), Err(Unanswered::Late(_))));
+        assert!(began.elapsed() < Duration::from_secs(30));
+        assert!(matches!(shell("exec head -c 68000000 /dev/zero", 6 * LIMIT), Err(Unanswered::TooLong)));
+        assert!(matches!(ask(Command::new("/nowhere/scontrol"), LIMIT), Err(Unanswered::NotStarted(_))));
+    }
+
+    #[test]
+    fn a_topology_is_known_or_there_is_none_or_it_is_said_why_not() {
+        let told = |output: &str, errors: &str| {
+            topology(Ok(Answer { output: output.to_owned(), errors: errors.to_owned() })).map_err(|why| why.to_string())
+        };
+        let tree = "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n1,n2\nSwitchName=spine Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=leaf1\n";
+        assert_eq!(told(tree, "scontrol: a warning\n").unwrap().unwrap().cables.len(), 3);
+        // As Slurm 22.05 writes it with topology/none.
+        assert_eq!(told("", "scontrol: error: No topology information available\n"), Ok(None));
+        assert_eq!(told("", ""), Ok(None));
+        let down = "slurm_load_topo error: Unable to contact slurm controller (connect failure)";
+        assert_eq!(told("", down), Err(down.to_owned()));
+        assert!(told("nonsense\n", "").is_err());
+        assert!(topology(Err(Unanswered::Late(LIMIT))).unwrap_err().to_string().contains("5 s"));
     }
 
     #[test]
