@@ -24,7 +24,7 @@ pub const LEAD: Duration = Duration::from_millis(250);
 pub const BEFORE: Duration = Duration::from_millis(500);
 
 /// How long it goes on behind the planned end: windows end with the last completion, which may come late on a busy link.
-pub const AFTER: Duration = Duration::from_millis(800);
+pub const AFTER: Duration = Duration::from_secs(2);
 
 /// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
