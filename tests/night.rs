@@ -132,7 +132,11 @@ fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
     // A run of a part of the plan.
     let part = Scenario { day: 2, ..healthy() }.jsonl();
     let (first, rest) = part.split_once('\n').unwrap();
-    let first = first.replacen("\"resolved\":{", "\"resolved\":{\"subset\":{\"hosts\":[\"gpu001\"],\"of_hosts\":4,\"of_tests\":3},", 1);
+    let first = first.replacen(
+        "\"resolved\":{",
+        "\"resolved\":{\"subset\":{\"hosts\":[\"gpu001\"],\"of_hosts\":4,\"of_tests\":3},",
+        1,
+    );
     let body = first.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
     let run = place.path().join("run-2");
     std::fs::create_dir(&run).unwrap();

@@ -7,7 +7,7 @@ use super::{
     common::{no_run, print, tell},
     status::length,
 };
-use crate::night::{Lists, Scheduler, Runs, Standing};
+use crate::night::{Lists, Runs, Scheduler, Standing};
 
 /// Arguments of `drain`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,10 @@ pub(super) fn run(args: Args, _common: &Common) -> anyhow::Result<Exit> {
         false => print(&lists.text(args.undo))?,
     }
     if args.undo && lists.undo.is_empty() {
-        tell(format_args!("there is nothing to undo: run {} blames no host; name the run whose hosts were drained", lists.run_id));
+        tell(format_args!(
+            "there is nothing to undo: run {} blames no host; name the run whose hosts were drained",
+            lists.run_id
+        ));
     }
     for remark in lists.remarks.iter().filter(|_| !args.undo) {
         tell(remark);

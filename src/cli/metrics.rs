@@ -30,7 +30,8 @@ pub(super) struct Args {
 /// There is no run that can be read, or the file cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
-    let text = metrics(&Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest()).map_err(no_run)?).context("cannot write the metrics")?;
+    let text = metrics(&Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest()).map_err(no_run)?)
+        .context("cannot write the metrics")?;
     let Some(path) = &args.output else {
         print(&text)?;
         return Ok(Exit::Passed);

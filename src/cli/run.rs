@@ -117,7 +117,10 @@ fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
             async move { spine.halt(Halt::Revoked(cluster::revoked().await)) }
         });
         spine.emit(first);
-        let recorded = unrecorded.into_iter().fold(true, |all, event| spine.record(event) && all);
+        let mut recorded = true;
+        for event in unrecorded {
+            recorded &= spine.record(event);
+        }
         // What the journal could not take stays in the file for the next try.
         if spine.sync()
             && recorded

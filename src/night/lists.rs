@@ -60,7 +60,8 @@ impl Lists {
             State::Critical | State::Ok => None,
         };
         remarks.extend(why.map(|why| format!("no host is listed, since {why}: {}", standing.text)));
-        let commands = |hosts: &[Blamed]| hosts.iter().map(|host| commands(scheduler, host, standing)).collect::<Vec<_>>();
+        let commands =
+            |hosts: &[Blamed]| hosts.iter().map(|host| commands(scheduler, host, standing)).collect::<Vec<_>>();
         let drain = commands(&standing.blamed).into_iter().map(|(drain, _)| drain).collect();
         let undo = commands(&blame(run).hosts).into_iter().map(|(_, undo)| undo).collect();
         let hosts = standing.blamed.clone();

@@ -128,5 +128,5 @@ fn changed(directory: &Path) -> Timestamp {
 
 /// The path of a run in a message.
 pub(super) fn named(directory: &Path) -> String {
-    path_text(&directory.join(JOURNAL)).to_string()
+    path_text(directory.join(JOURNAL)).to_string()
 }

@@ -114,7 +114,15 @@ pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
             let trouble = error.to_string().replace(&format!("{inner}/"), "");
             let versions = [String::new(), own.to_owned()];
             let (run_id, files) = (String::new(), Vec::new());
-            return Ok(Proof { version: 1, run_id, records_sha256, as_noted, troubles: vec![trouble], files, versions });
+            return Ok(Proof {
+                version: 1,
+                run_id,
+                records_sha256,
+                as_noted,
+                troubles: vec![trouble],
+                files,
+                versions,
+            });
         }
     };
     let same = |is_same: bool| if is_same { Sameness::Same } else { Sameness::Differs };
