@@ -128,6 +128,26 @@ fn what_could_not_be_read_is_told_with_its_remedy_and_is_no_success() {
     assert_eq!((output.status.code(), trouble(&document(&output)).1), (Some(3), "switches-tell"));
 }
 
+#[test]
+fn ports_in_another_subnet_are_no_success() {
+    let scene = Scene::new();
+    let path = programs(&scene, &[("lldpcli", cat(LLDP)), ("ibnetdiscover", cat(FABRIC)), ("dump_fts", cat(LFTS))]);
+    let root = with_infiniband(&scene);
+    let gids = root.join("sys/class/infiniband/mlx5_0/ports/1/gids");
+    fs::create_dir_all(&gids).unwrap();
+    for (guid, code) in [("0200:0000:0001:00b1", 0), ("0200:0000:00ff:00b1", 3)] {
+        fs::write(gids.join("0"), format!("fe80:0000:0000:0000:{guid}\n")).unwrap();
+        let output = topology(&scene, &path, Some(&root));
+        let told = document(&output);
+        assert_eq!(output.status.code(), Some(code), "{told:#}");
+        let other: Vec<&Value> =
+            told["not_read"].as_array().unwrap().iter().filter(|one| one["key"] == "ibnetdiscover").collect();
+        let hosts: Vec<&str> = other.iter().map(|one| one["why"]["host"].as_str().unwrap()).collect();
+        assert_eq!(hosts, if code == 0 { vec![] } else { vec!["gpu001", "gpu002"] });
+        fs::remove_dir_all(scene.path("topology")).unwrap();
+    }
+}
+
 fn skipped(reason: &str) {
     println!("SKIPPED: {reason}");
     if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {

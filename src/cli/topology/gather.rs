@@ -1,13 +1,21 @@
 //! Asks the agents, and keeps what can be read.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use railgauge_model::{
     plan::{Plan, count::count},
-    topology::{Unread, ibnetdiscover, lldp, told::Told},
+    topology::{
+        Unread,
+        attach::guid,
+        ibnetdiscover, lldp,
+        told::{Device, Told},
+    },
 };
 use railgauge_wire::{
-    facts::HostFacts,
+    facts::{HostFacts, RdmaPort},
     failure::{Failure, Kind, Stage},
     remedy,
     tool::Tool,
@@ -102,23 +110,35 @@ async fn subnet(plan: &Plan, met: &Hosts, gathered: &mut Gathered) {
         gathered.not_read.push(NotRead { key: "ibnetdiscover", why, wanted: false });
         return;
     }
-    for (key, tool, file) in [("ibnetdiscover", Tool::Fabric, "fabric.txt"), ("lfts", Tool::Tables, "lfts.txt")] {
-        let mut failed = Vec::new();
-        for host in hosts.iter().take(ASKED_FOR_SUBNET) {
-            let Some(agent) = met.agents.get(*host) else { continue };
-            match subnet_of(agent, key, tool, file).await {
-                Ok(read) => {
-                    failed.clear();
-                    gathered.take(key, host, true, Ok(read));
-                    break;
-                }
-                Err(why) => failed.push((host, why)),
+    let fabric = first(&hosts, met, ("ibnetdiscover", Tool::Fabric, "fabric.txt"), gathered).await;
+    let Some((reader, told)) = fabric else { return };
+    // The numbers of another subnet would be taken for those of this one.
+    first(&[reader], met, ("lfts", Tool::Tables, "lfts.txt"), gathered).await;
+    gathered.compare(&plan.hosts.iter().map(|host| &*host.name).collect::<Vec<_>>(), &met.facts, reader, &told);
+}
+
+/// Takes what the first host tells that can: the host, and what it told. If none can, all are told of.
+async fn first<'h>(
+    hosts: &[&'h String],
+    met: &Hosts,
+    (key, tool, file): (&'static str, Tool, &str),
+    gathered: &mut Gathered,
+) -> Option<(&'h String, Told)> {
+    let mut failed = Vec::new();
+    for &host in hosts.iter().take(ASKED_FOR_SUBNET) {
+        let Some(agent) = met.agents.get(host) else { continue };
+        match subnet_of(agent, key, tool, file).await {
+            Ok((source, told)) => {
+                gathered.take(key, host, true, Ok((source, told.clone())));
+                return Some((host, told));
             }
-        }
-        for (host, why) in failed {
-            gathered.take(key, host, true, Err(why));
+            Err(why) => failed.push((host, why)),
         }
     }
+    for (host, why) in failed {
+        gathered.take(key, host, true, Err(why));
+    }
+    None
 }
 
 async fn subnet_of(agent: &Agent, key: &'static str, tool: Tool, file: &str) -> Result<(Source, Told), Failure> {
@@ -155,6 +175,31 @@ fn switches(told: &Told) -> String {
 }
 
 impl Gathered {
+    /// Tells of the InfiniBand ports that are not in the subnet that `reader` told: there are others.
+    fn compare(&mut self, hosts: &[&str], facts: &BTreeMap<String, HostFacts>, reader: &str, told: &Told) {
+        let plugs = told.cables.iter().flat_map(|cable| [&cable.a, &cable.b]);
+        let read: BTreeSet<&str> = plugs
+            .filter_map(|plug| match &plug.device {
+                Device::Nic(nic) => nic.guid.as_deref(),
+                Device::Switch(_) => None,
+            })
+            .collect();
+        for &host in hosts {
+            let Some(facts) = facts.get(host) else { continue };
+            let (other, unknown) = elsewhere(facts, &read);
+            if !other.is_empty() {
+                let cause = format!("another subnet: what {reader} told has not {}", other.join(", "));
+                let why = Failure::new(Stage::Facts, Kind::Unsupported, cause).at(host).remedy(remedy::READ_SUBNETS);
+                self.not_read.push(NotRead { key: "ibnetdiscover", why, wanted: true });
+            }
+            if !unknown.is_empty() {
+                let names = unknown.join(", ");
+                self.remarks
+                    .push(format!("{host}: whether the subnet that was read has {names} is not known: no GUID"));
+            }
+        }
+    }
+
     fn take(&mut self, key: &'static str, host: &str, wanted: bool, told: Result<(Source, Told), Failure>) {
         match told {
             Ok((source, told)) => {
@@ -173,6 +218,31 @@ impl Gathered {
     }
 }
 
+/// Ports of a host that may be in a subnet and are not in the one that was read, and those of which no GUID is known.
+fn elsewhere(facts: &HostFacts, read: &BTreeSet<&str>) -> (Vec<String>, Vec<String>) {
+    let (mut other, mut unknown) = (Vec::new(), Vec::new());
+    for device in &facts.rdma {
+        // A port without a cable is in no subnet.
+        let is_on = |port: &&RdmaPort| {
+            port.link_layer.as_deref() == Some("InfiniBand") && port.state.as_deref() != Some("DOWN")
+        };
+        for port in device.ports.iter().filter(is_on) {
+            let name = match device.ports.len() {
+                0 | 1 => device.name.clone(),
+                _ => format!("{}:{}", device.name, port.number),
+            };
+            // The GUID of a node is that of its first port as a rule. sysfs has colons in it.
+            let of_node = || device.guid.as_ref().filter(|_| port.number == 1).map(|guid| guid.replace(':', ""));
+            match guid(port).or_else(of_node) {
+                None => unknown.push(name),
+                Some(guid) if !read.contains(guid.as_str()) => other.push(name),
+                Some(_) => {}
+            }
+        }
+    }
+    (other, unknown)
+}
+
 /// Whether LLDP may tell something of a host: its RDMA ports are Ethernet, or it has none.
 fn has_ethernet(facts: &HostFacts) -> bool {
     facts.rdma.is_empty() || has_layer(facts, "Ethernet")
@@ -180,4 +250,56 @@ fn has_ethernet(facts: &HostFacts) -> bool {
 
 fn has_layer(facts: &HostFacts, layer: &str) -> bool {
     facts.rdma.iter().flat_map(|device| &device.ports).any(|port| port.link_layer.as_deref() == Some(layer))
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_model::topology::told::{Cable, Nic, Plug};
+    use railgauge_wire::facts::{Gid, RdmaDevice};
+
+    use super::*;
+
+    fn device(name: &str, guid: Option<u64>, state: &str) -> RdmaDevice {
+        let gid = |guid: u64| Gid {
+            index: 0,
+            gid: std::net::Ipv6Addr::from(0xfe80_u128 << 112 | u128::from(guid)).to_string(),
+            ..Gid::default()
+        };
+        let port = RdmaPort {
+            number: 1,
+            state: Some(state.into()),
+            link_layer: Some("InfiniBand".into()),
+            gids: guid.map(gid).into_iter().collect(),
+            ..RdmaPort::default()
+        };
+        RdmaDevice { name: name.into(), ports: vec![port], ..RdmaDevice::default() }
+    }
+
+    #[test]
+    fn ports_of_another_subnet_are_told_by_host_and_device() {
+        let plug = |device| Plug { device, port: None };
+        let nic = Device::Nic(Nic { guid: Some("0000000000000a01".into()), ..Nic::default() });
+        let cable =
+            Cable { a: plug(nic), b: plug(Device::Switch("s".into())), rate_gbps: None, width: None, speed: None };
+        let told = Told { cables: vec![cable], ..Told::default() };
+        let host = |rdma| HostFacts { rdma, ..HostFacts::default() };
+        let by_node = RdmaDevice { guid: Some("0000:0000:0000:0a01".into()), ..device("node", None, "ACTIVE") };
+        let facts = BTreeMap::from([
+            ("in".to_owned(), host(vec![device("mlx5_0", Some(0xa01), "ACTIVE"), by_node])),
+            (
+                "out".to_owned(),
+                host(vec![device("mlx5_0", Some(0xa01), "ACTIVE"), device("mlx5_1", Some(0xb01), "ACTIVE")]),
+            ),
+            ("down".to_owned(), host(vec![device("mlx5_0", Some(0xc01), "DOWN")])),
+            ("unknown".to_owned(), host(vec![device("mlx5_0", None, "ACTIVE")])),
+        ]);
+        let mut gathered = Gathered::default();
+        gathered.compare(&["in", "out", "down", "unknown", "lost"], &facts, "in", &told);
+        let told: Vec<(Option<&str>, bool)> =
+            gathered.not_read.iter().map(|one| (one.why.host.as_deref(), one.wanted)).collect();
+        assert_eq!(told, [(Some("out"), true)]);
+        let cause = &gathered.not_read[0].why.cause;
+        assert!(cause.contains("another subnet") && cause.contains("mlx5_1") && !cause.contains("mlx5_0"), "{cause}");
+        assert!(gathered.remarks.len() == 1 && gathered.remarks[0].starts_with("unknown: "), "{:?}", gathered.remarks);
+    }
 }

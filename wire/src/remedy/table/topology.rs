@@ -19,6 +19,8 @@ remedies! {
         "check that a subnet manager runs ({0}), that the module ib_umad is loaded, and that the agent's user may open {1}: usually only \
          root may",
         look "sminfo", look "ls -l /dev/infiniband";
+    READ_SUBNETS = "read-subnets",
+        "railgauge reads one InfiniBand subnet: leave the hosts or NICs of the others out of the plan, or describe all cables in [topology]";
     SWITCHES_TELL = "switches-tell",
         "check that LLDP is on at the switches and that the cables are up; lldpd hears a switch within its interval, 30 s as a rule";
     RUN_TOOL_BY_HAND = "run-tool-by-hand",
