@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
-use railgauge_model::directory::{FACTS, FRAME, JOURNAL, JUNIT, PAGE, PLAN, VERDICTS};
+use railgauge_model::{
+    border::text::path_text,
+    directory::{FACTS, FRAME, JOURNAL, JUNIT, PAGE, PLAN, VERDICTS},
+};
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -110,7 +113,7 @@ pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
         Ok(journal) => journal,
         // Nothing can be drawn from them: that is an answer, and the hash is one, too.
         Err(error) => {
-            let inner = elsewhere.path().display().to_string();
+            let inner = path_text(elsewhere.path()).to_string();
             let trouble = error.to_string().replace(&format!("{inner}/"), "");
             let versions = [String::new(), own.to_owned()];
             let (run_id, files) = (String::new(), Vec::new());

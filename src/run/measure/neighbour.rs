@@ -237,11 +237,14 @@ impl Neighbours {
 
 /// Part of the wanted rate below which traffic was not what the plan asked for.
 const ENOUGH: f64 = 0.8;
+/// Greedy traffic may leave one slice in so many empty. A stream that lost its last segments sends again after 200 ms at the earliest
+/// (Linux, TCP_RTO_MIN): it is there meanwhile, and two or three slices are empty.
+const EMPTY_ONE_IN: u64 = 3;
 
 /// Whether traffic of one direction ran beside a flow in all of its window, by the clocks of its sender and receiver.
 ///
 /// Traffic that is held back to a `rate` is judged by what it moved in the whole window: its messages may leave slices empty. Greedy
-/// traffic has carried something in every full slice of the window.
+/// traffic has carried something in two of three full slices of the window at least.
 ///
 /// # Errors
 /// It began late, stopped early, or moved too little then: the flow was not measured beside it.
@@ -285,13 +288,13 @@ fn covered(
         };
     }
     let (empty, all) = beside.receiver.as_ref().map_or((0, 0), |end| empty_slices(end, from, until));
-    match empty {
-        0 => Ok(()),
-        _ => wrong(
-            format!("carried nothing in {empty} of {all} slices of {} ms of its window", SLICE.milliseconds()),
-            remedy::LOWER_BESIDE,
-        ),
+    if empty * EMPTY_ONE_IN <= all {
+        return Ok(());
     }
+    wrong(
+        format!("carried nothing in {empty} of {all} slices of {} ms of its window", SLICE.milliseconds()),
+        remedy::LOWER_BESIDE,
+    )
 }
 
 /// How many of the slices that lie whole between two moments on an end's clock had nothing, and how many there are. What lies before
@@ -363,16 +366,19 @@ mod tests {
     }
 
     #[test]
-    fn greedy_traffic_carries_something_in_every_slice_of_the_window() {
+    fn greedy_traffic_carries_something_in_most_slices_of_the_window() {
         // The window has slices 2 to 11.
-        let without = |place: usize| {
+        let without = |places: std::ops::Range<usize>| {
             let mut slices = [5; 20];
-            slices[place] = 0;
+            slices[places].fill(0);
             cause(false, None, sent(), got(&slices))
         };
-        assert_eq!((without(1), without(12)), (None, None));
-        for place in [2, 7, 11] {
-            assert!(without(place).unwrap().contains("in 1 of 10 slices"), "{place}");
+        assert_eq!((without(0..2), without(12..20)), (None, None));
+        for places in [2..5, 7..10, 9..15] {
+            assert_eq!(without(places.clone()), None, "{places:?}");
+        }
+        for places in [0..6, 5..9, 8..20] {
+            assert!(without(places.clone()).unwrap().contains("in 4 of 10 slices"), "{places:?}");
         }
         // One byte is not traffic all the time, nor is what came late or ended early.
         let mut one = [0; 20];
