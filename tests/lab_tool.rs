@@ -135,7 +135,7 @@ fn a_crash_of_the_guests_own_programs_is_a_failure_of_the_lab_and_one_of_the_age
     lab::sound(|| {
         let Some(lab) = two_hosts() else { return };
         // What the kernel says at this level when a program is killed for a memory it may not touch. The console keeps the order.
-        for program in ["railgauge-agent", "sshd"] {
+        for program in ["railgauge-agent", "ib_write_bw", "sshd"] {
             lab.ssh(2, &format!("echo '<6>{program}[77]: segfault at 8 ip 0 sp 0 error 4' >/dev/kmsg"));
         }
         let mut status = lab.run(&["status"]);
@@ -148,7 +148,8 @@ fn a_crash_of_the_guests_own_programs_is_a_failure_of_the_lab_and_one_of_the_age
         }
         assert_eq!(status.status.code(), Some(70));
         let said = text(&status.stderr);
-        assert!(said.contains("sshd[77]") && !said.contains("railgauge-agent"), "{said}");
+        assert!(["sshd[77]", "ib_write_bw[77]"].iter().all(|named| said.contains(named)), "{said}");
+        assert!(!said.contains("railgauge-agent"), "{said}");
         lab.expect(&["kill", "2"]);
         lab.expect(&["start", "2"]);
         assert!(lab.run(&["status"]).status.success());

@@ -16,9 +16,10 @@ from .errors import LabError
 from .settings import SSH_PORT
 
 # What a guest's console says when the guest, and not what runs on it, is at fault.
-# Programs of the guest's own crash under an interpreter of processors too; one of railgauge's is its own fault.
+# Programs of the guest's own crash under an interpreter of processors too, perftest in Soft-RoCE's provider (rdma-core 44);
+# one of railgauge's is its own fault.
 TROUBLE = re.compile(r"Kernel panic|BUG: |Oops: |NETDEV WATCHDOG|Out of memory: |lab: .*"
-                     r"|\b(?:sshd(?:-\w+)?|bash|busybox)\[\d+\]:? (?:segfault|general protection|unhandled exception)")
+                     r"|\b(?:sshd(?:-\w+)?|bash|busybox|ib_\w+)\[\d+\]:? (?:segfault|general protection|unhandled exception)")
 NO_TROUBLE = re.compile(r"lab: booted")
 
 
