@@ -3,11 +3,14 @@
 
 #[path = "support/railgauge.rs"]
 mod railgauge;
+#[path = "support/skip.rs"]
+mod skip;
 
-use std::{io::Write, process::Command};
+use std::process::Command;
 
 use railgauge::{Row, Scene};
 use serde_json::Value;
+use skip::skipped;
 
 /// Mb/s of the link, each way.
 const RATE: u32 = 100;
@@ -78,12 +81,7 @@ fn values<'r>(rows: &'r [Row], test: &str, metric: &str) -> Vec<&'r Row> {
 #[test]
 fn greedy_neighbours_cost_and_those_that_are_held_back_cost_little() {
     let Some(hosts) = Hosts::build() else {
-        let reason = "a link between network namespaces: it cannot be made here (root, iproute2, sch_tbf?)";
-        println!("SKIPPED: {reason}");
-        if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
-            let mut notes = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-            writeln!(notes, "{reason}").unwrap();
-        }
+        skipped("a link between network namespaces: it cannot be made here (root, iproute2, sch_tbf?)");
         return;
     };
     let scene = Scene::new();

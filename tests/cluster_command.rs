@@ -44,7 +44,7 @@ async fn a_command_that_does_not_share_our_files_gets_the_agent() {
     let hide = format!("mount -t tmpfs none '{hidden}' && exec \"$@\"");
     let can = Command::new("unshare").args(["-m", "sh", "-c", &hide, "x", "true"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: no mount namespace can be made here (root?)");
+        sshd::skipped("no mount namespace can be made here (root?)");
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -66,7 +66,7 @@ async fn a_network_namespace_is_a_host() {
     let name = format!("rg-test-{}", std::process::id());
     let ip = |words: &[&str]| Command::new("ip").args(words).output().is_ok_and(|output| output.status.success());
     if !ip(&["netns", "add", &name]) {
-        println!("SKIPPED: no network namespace can be made here (root, iproute2?)");
+        sshd::skipped("no network namespace can be made here (root, iproute2?)");
         return;
     }
     let result = one(launch(command(&["ip", "netns", "exec", "{host}"])), host("gpu1", &name), &Log::default()).await;

@@ -258,7 +258,7 @@ async fn every_login_shell_will_do() {
     for shell in ["/bin/dash", "/bin/bash", "/bin/busybox sh", "/bin/zsh", "/bin/ksh", "/bin/tcsh", "/usr/bin/fish"] {
         let program = shell.split(' ').next().unwrap();
         if !std::path::Path::new(program).exists() {
-            println!("SKIPPED: {program} is not installed");
+            sshd::skipped(&format!("{program} is not installed"));
             continue;
         }
         let sshd = sshd!(&format!("ForceCommand exec {shell} -c \"$SSH_ORIGINAL_COMMAND\""));
@@ -312,7 +312,7 @@ async fn a_full_disk_is_told_and_left_clean() {
         .output()
         .is_ok_and(|output| output.status.success());
     if !mounted {
-        println!("SKIPPED: a small file system cannot be mounted here (root?)");
+        sshd::skipped("a small file system cannot be mounted here (root?)");
         return;
     }
     let mut launch = launch(sshd.launcher());

@@ -1,10 +1,15 @@
 //! What `./dist` refuses and where it stops; `./dist --quick`, which ./test runs, makes a release and tries it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/skip.rs"]
+mod skip;
+
 use std::{
     path::Path,
     process::{Command, Output},
 };
+
+use skip::skipped;
 
 fn check_glibc(file: &Path, version: &str) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -48,7 +53,7 @@ fn fetching(folder: &Path, tools: &str) -> String {
 #[test]
 fn what_cannot_be_fetched_is_told_apart_from_what_is_wrong() {
     if !Command::new("python3").args(["-m", "pip", "--version"]).output().is_ok_and(|output| output.status.success()) {
-        println!("SKIPPED: there is no pip here");
+        skipped("there is no pip here");
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -3,11 +3,14 @@
 
 #[path = "support/railgauge.rs"]
 mod railgauge;
+#[path = "support/skip.rs"]
+mod skip;
 
-use std::{io::Write, process::Command};
+use std::process::Command;
 
 use railgauge::Scene;
 use serde_json::Value;
+use skip::skipped;
 
 /// Hosts behind each of the two routers, and paths between these.
 const EACH: usize = 4;
@@ -138,13 +141,9 @@ fn plan(network: &Network) -> String {
 /// What `verdicts.json` says of the collisions; `None` after a note that there is no such network here.
 fn measured(name: &str, slow: u32) -> Option<Value> {
     let Some(network) = Network::build(name, slow) else {
-        let reason =
-            "paths between network namespaces: they cannot be made here (root, iproute2, sch_tbf, multipath routes?)";
-        println!("SKIPPED: {reason}");
-        if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
-            let mut notes = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-            writeln!(notes, "{reason}").unwrap();
-        }
+        skipped(
+            "paths between network namespaces: they cannot be made here (root, iproute2, sch_tbf, multipath routes?)",
+        );
         return None;
     };
     let scene = Scene::new();

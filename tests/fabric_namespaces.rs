@@ -3,10 +3,13 @@
 
 #[path = "support/railgauge.rs"]
 mod railgauge;
+#[path = "support/skip.rs"]
+mod skip;
 
-use std::{io::Write, process::Command};
+use std::process::Command;
 
 use railgauge::Scene;
+use skip::skipped;
 
 /// Leaves, and hosts below each.
 const LEAVES: usize = 3;
@@ -116,12 +119,7 @@ warm_up = "100ms"
 #[test]
 fn a_slow_cable_between_switches_is_named_with_its_ports() {
     let Some(network) = Network::build() else {
-        let reason = "a fabric of network namespaces: it cannot be made here (root, iproute2, sch_tbf?)";
-        println!("SKIPPED: {reason}");
-        if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
-            let mut notes = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-            writeln!(notes, "{reason}").unwrap();
-        }
+        skipped("a fabric of network namespaces: it cannot be made here (root, iproute2, sch_tbf?)");
         return;
     };
     let scene = Scene::new();

@@ -4,10 +4,11 @@
 
 #[path = "support/railgauge.rs"]
 mod railgauge;
+#[path = "support/skip.rs"]
+mod skip;
 
 use std::{
     fs,
-    io::Write,
     os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Output},
@@ -15,6 +16,7 @@ use std::{
 
 use railgauge::{Scene, program};
 use serde_json::Value;
+use skip::skipped;
 
 const HOSTS: usize = 4;
 /// Exit code of a program that lacks what it needs.
@@ -57,14 +59,6 @@ fn hosts(place: &Path) {
                 fs::write(port.join(file), text + "\n").unwrap();
             }
         }
-    }
-}
-
-fn skipped(reason: &str) {
-    println!("SKIPPED: {reason}");
-    if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
-        let mut notes = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-        writeln!(notes, "{reason}").unwrap();
     }
 }
 

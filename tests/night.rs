@@ -142,6 +142,10 @@ fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
     std::fs::create_dir(&run).unwrap();
     std::fs::write(run.join("records.jsonl"), support::sealed(&body) + rest).unwrap();
     assert_eq!(newest(None).unwrap().began.to_string()[..10], *"2026-11-22");
+    // Where it is the only one, it passed and is no pass of the whole.
+    let alone = Runs::of(run.to_str().unwrap(), None).unwrap().newest().unwrap();
+    let standing = Standing::of(&alone, DAY, alone.ended);
+    assert_eq!((alone.verdicts.status.word(), standing.state), ("pass", State::Warning));
     // Another plan's.
     let other = Scenario { day: 3, ..healthy() }.jsonl();
     let (first, rest) = other.split_once('\n').unwrap();

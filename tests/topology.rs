@@ -3,10 +3,11 @@
 
 #[path = "support/railgauge.rs"]
 mod railgauge;
+#[path = "support/skip.rs"]
+mod skip;
 
 use std::{
     fs,
-    io::Write,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -14,6 +15,7 @@ use std::{
 
 use railgauge::{Scene, program};
 use serde_json::Value;
+use skip::skipped;
 
 const PLAN: &str = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"gpu001\", \"gpu002\"] }\n\
                     [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n";
@@ -145,14 +147,6 @@ fn ports_in_another_subnet_are_no_success() {
         let hosts: Vec<&str> = other.iter().map(|one| one["why"]["host"].as_str().unwrap()).collect();
         assert_eq!(hosts, if code == 0 { vec![] } else { vec!["gpu001", "gpu002"] });
         fs::remove_dir_all(scene.path("topology")).unwrap();
-    }
-}
-
-fn skipped(reason: &str) {
-    println!("SKIPPED: {reason}");
-    if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
-        let mut notes = fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-        writeln!(notes, "{reason}").unwrap();
     }
 }
 

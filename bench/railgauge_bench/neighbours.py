@@ -69,10 +69,11 @@ class Hosts:
         return subprocess.run(command, env={**os.environ, "PATH": PATH}, capture_output=True, text=True, timeout=10, check=False)
 
     def _configured(self, name):
-        end = time.monotonic() + PATIENCE
-        while self._lldpcli(name, "configure", "system", "hostname", name).returncode != 0:
+        end, log = time.monotonic() + PATIENCE, self.place / f"{name}.log"
+        # It begins paused, until an lldpcli of its own has configured it. What is changed before that may leave it deaf.
+        while "resume operations" not in log.read_text() or self._lldpcli(name, "configure", "system", "hostname", name).returncode != 0:
             if time.monotonic() > end:
-                raise RuntimeError(f"lldpd of {name} does not answer: {(self.place / f'{name}.log').read_text()[-1000:]}")
+                raise RuntimeError(f"lldpd of {name} does not answer: {log.read_text()[-1000:]}")
             time.sleep(0.1)
         if name.startswith("leaf"):
             self._lldpcli(name, "configure", "system", "capabilities", "enabled", "bridge")

@@ -28,6 +28,17 @@ pub(super) fn unusable(error: RunError) -> anyhow::Error {
     }
 }
 
+/// Refuses what is no run directory.
+///
+/// # Errors
+/// It has no records.
+pub(super) fn run_directory(run: &Path) -> Result<(), Misuse> {
+    match run.join(JOURNAL).symlink_metadata() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Misuse(format!("{} is not a run directory: it has no records.jsonl", path_text(run)))),
+    }
+}
+
 /// Why no run counts. A word that stands for no run is a mistake of the command line.
 pub(super) fn no_run(error: NightError) -> anyhow::Error {
     match error {

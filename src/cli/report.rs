@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use railgauge_model::border::text::path_text;
-use railgauge_model::directory::{JOURNAL, JUNIT, PAGE, VERDICTS};
+use railgauge_model::directory::{JUNIT, PAGE, VERDICTS};
 
 use crate::{
     analysis::verdict::Status,
-    cli::{Common, Exit, Misuse},
+    cli::{Common, Exit, common::run_directory},
     report::{self, Written, text},
 };
 
@@ -26,10 +25,7 @@ pub(crate) struct Args {
 /// # Errors
 /// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
 pub(crate) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    if args.run.join(JOURNAL).symlink_metadata().is_err() {
-        let run = path_text(&args.run);
-        return Err(Misuse(format!("{run} is not a run directory: it has no records.jsonl")).into());
-    }
+    run_directory(&args.run)?;
     let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;
     written_out(&written, args.json, common)
 }

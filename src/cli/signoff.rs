@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use railgauge_model::{border::text::path_text, directory::JOURNAL};
+use railgauge_model::border::text::path_text;
 
 use super::{
-    Common, Exit, Misuse,
-    common::{no_foreign_file, page_path},
+    Common, Exit,
+    common::{no_foreign_file, page_path, run_directory},
     report::exit_of,
 };
 use crate::report::signoff;
@@ -39,12 +39,4 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         format!("{word:<12} {}\nsign-off: {}\n", view.sentence, path_text(&page))
     })?;
     Ok(exit)
-}
-
-/// Refuses what is no run directory.
-pub(super) fn run_directory(run: &std::path::Path) -> Result<(), Misuse> {
-    match run.join(JOURNAL).symlink_metadata() {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Misuse(format!("{} is not a run directory: it has no records.jsonl", path_text(run)))),
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Common, Exit, Misuse, signoff::run_directory};
+use super::{Common, Exit, Misuse, common::run_directory};
 use crate::report::signoff::{Proof, Sameness, proof};
 
 /// Arguments of `verify`.

@@ -7,7 +7,7 @@ use railgauge_model::plan::{
     model::{Preflight, Wanted},
 };
 use railgauge_wire::{
-    facts::{HostFacts, Interface, RdmaDevice, RdmaPort},
+    facts::{HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
     unit::GigabitsPerSecond,
 };
 
@@ -142,9 +142,9 @@ fn usual(cluster: &Cluster, seen: &Seen) -> Wanted {
 fn rdma(facts: &[&HostFacts], seen: &Seen, wanted: &mut Wanted) {
     let named: Vec<&String> = seen.devices.iter().chain(seen.other_devices.keys().flatten()).collect();
     let is_rail = |device: &RdmaDevice, port: &RdmaPort| {
-        named.iter().any(|name| match name.rsplit_once(':') {
-            Some((card, number)) => card == device.name && number == port.number.to_string(),
-            None => **name == device.name && port.number == 1,
+        named.iter().any(|name| {
+            let (card, number) = port_name(name);
+            card == device.name && number.unwrap_or(1) == port.number
         })
     };
     let mut ports: Vec<(&HostFacts, &RdmaDevice, &RdmaPort)> = Vec::new();

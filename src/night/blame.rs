@@ -92,6 +92,11 @@ fn is_own_and_certain(named: &Named) -> bool {
     shown && !named.waived && named.alternatives.is_empty() && OWN.contains(&named.kind)
 }
 
+/// Whether so many of all hosts are not as the plan wants that the plan is the likelier fault.
+fn are_too_many(hosts: usize, all: usize) -> bool {
+    hosts > (all / ONE_IN).max(1)
+}
+
 fn set_up<'r>(run: &Judged, verdict: &'r Verdict, remarks: &mut Vec<String>) -> Vec<(&'r str, String)> {
     let key = verdict.key.as_deref().unwrap_or_default();
     if key.starts_with(ESCALATED) {
@@ -102,7 +107,7 @@ fn set_up<'r>(run: &Judged, verdict: &'r Verdict, remarks: &mut Vec<String>) -> 
     hosts.sort_unstable();
     hosts.dedup();
     let all = run.hosts().count();
-    if hosts.len() > (all / ONE_IN).max(1) {
+    if are_too_many(hosts.len(), all) {
         let many = hosts.len();
         remarks.push(format!("{many} of {all} hosts are not as {key} in the plan wants; that blames none of them"));
         return Vec::new();
@@ -112,4 +117,19 @@ fn set_up<'r>(run: &Judged, verdict: &'r Verdict, remarks: &mut Vec<String>) -> 
         (held.host.as_str(), format!("{key}{device} is {}, {}", held.seen, verdict.demand))
     };
     unmet().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_too_many;
+
+    #[test]
+    fn a_tenth_of_the_hosts_may_be_blamed_and_one_in_any_case() {
+        for (hosts, all) in [(1, 1), (1, 2), (1, 19), (2, 20), (102, 1024)] {
+            assert!(!are_too_many(hosts, all), "{hosts} of {all}");
+        }
+        for (hosts, all) in [(2, 2), (2, 19), (3, 20), (103, 1024), (1024, 1024)] {
+            assert!(are_too_many(hosts, all), "{hosts} of {all}");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::analysis::{
     journal::JournalEnd,
-    verdict::{Cases, Status},
+    verdict::{Cases, Kind, Status},
 };
 
 /// How many runs are looked at for one that measured a host.
@@ -29,7 +29,7 @@ const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 pub enum State {
     /// Everything passed.
     Ok,
-    /// Something could not be judged, and nothing failed.
+    /// Something could not be judged, or was left out, and nothing failed.
     Warning,
     /// Something failed.
     Critical,
@@ -100,7 +100,13 @@ impl Standing {
         let Blame { hosts, remarks } = blame(run);
         let (state, text) = match unknown(run, max_age, now) {
             Some(why) => (State::Unknown, why),
-            None => (of_status(run.verdicts.status), run.verdicts.sentence.clone()),
+            // A part that passed says nothing of the rest.
+            None => match &run.verdicts.subset {
+                Some(subset) if run.verdicts.status == Status::Pass => {
+                    (State::Warning, format!("only a part of the plan was run: {}", subset.words()))
+                }
+                _ => (of_status(run.verdicts.status), run.verdicts.sentence.clone()),
+            },
         };
         // What is not certain names nobody.
         let blamed = if state == State::Critical { hosts } else { Vec::new() };
@@ -225,18 +231,10 @@ const fn of_status(status: Status) -> State {
 /// Why a result says nothing of now.
 fn unknown(run: &Judged, max_age: SignedDuration, now: Timestamp) -> Option<String> {
     let age = now.duration_since(run.ended);
-    let broken = match run.end() {
-        JournalEnd::Finished => None,
-        JournalEnd::Interrupted => Some("the run was interrupted"),
-        JournalEnd::Prevented(_) => Some("the run could not go on"),
-        JournalEnd::Broken => Some("the run broke off"),
-        JournalEnd::Running => Some("the run is still going on, and no earlier one is here"),
-    };
-    if let Some(broken) = broken {
-        return Some(broken.to_owned());
-    }
-    if !run.is_whole() {
-        return Some("its records are damaged, or contradict each other".to_owned());
+    // What would make any of its verdicts another one.
+    let mut whole = run.verdicts.verdicts.iter().filter(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
+    if let Some(verdict) = whole.next() {
+        return Some(verdict.reason.to_string());
     }
     if age < -AHEAD {
         return Some(format!("the run ended at {}, which is in the future: set the clocks", run.ended));

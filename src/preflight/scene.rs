@@ -7,7 +7,7 @@ use railgauge_model::plan::{
     model::{Launcher, Test, Wanted},
 };
 use railgauge_wire::{
-    facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort},
+    facts::{Gpu, HostFacts, Interface, RdmaDevice, RdmaPort, port_name},
     remedy::Remedy,
     terms::{Carrier, GpuPath, Memory, Transport},
 };
@@ -249,9 +249,9 @@ fn ports_of<'a>(host: &'a str, facts: &'a HostFacts) -> impl Iterator<Item = Por
 
 /// Whether the plan names a port, or none at all. `mlx5_0` and `mlx5_0:1` are the same.
 fn is_named(port: &Port<'_>, names: &[String]) -> bool {
-    let name = |text: &String| match text.rsplit_once(':') {
-        Some((name, number)) => name == port.device.name && number == port.port.number.to_string(),
-        None => *text == port.device.name && port.port.number == 1,
+    let name = |text: &String| {
+        let (name, number) = port_name(text);
+        name == port.device.name && number.unwrap_or(1) == port.port.number
     };
     names.is_empty() || names.iter().any(name)
 }

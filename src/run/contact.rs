@@ -11,7 +11,7 @@ use railgauge_model::{
     schedule::{Flow, Port},
 };
 use railgauge_wire::{
-    facts::{Gid, HostFacts, RdmaPort},
+    facts::{Gid, HostFacts, RdmaPort, port_name},
     failure::Failure,
     raw::RawScope,
     terms::Transport,
@@ -228,9 +228,9 @@ fn words(program: &str, device: &str, gid_index: Option<u32>, arguments: &[&str]
 
 /// The port of a device as plans name it.
 fn port_of<'f>(facts: &'f HostFacts, device: &str) -> Option<&'f RdmaPort> {
-    let (name, number) = device.rsplit_once(':').unwrap_or((device, "1"));
+    let (name, number) = port_name(device);
     let device = facts.rdma.iter().find(|device| device.name == name)?;
-    device.ports.iter().find(|port| Some(port.number) == number.parse().ok())
+    device.ports.iter().find(|port| port.number == number.unwrap_or(1))
 }
 
 /// Index of the GID of the far port that belongs to one of the near port: of the same kind and family. Tables of two devices

@@ -7,7 +7,7 @@ use railgauge_model::{
     schedule::Port,
 };
 use railgauge_wire::{
-    facts::{GpuDistance, HostFacts},
+    facts::{GpuDistance, HostFacts, port_name},
     failure::{Failure, Kind, Stage},
     link::Opened,
     remedy,
@@ -18,7 +18,7 @@ use super::rails::devices;
 
 /// The RDMA device of a port: `mlx5_0` of `mlx5_0:2`.
 fn card(device: &str) -> &str {
-    device.rsplit_once(':').map_or(device, |(card, _)| card)
+    port_name(device).0
 }
 
 /// How far the GPUs of a host are from the RDMA device of each of its rails; nothing where it has no rails.

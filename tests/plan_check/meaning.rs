@@ -357,6 +357,9 @@ fn traffic_beside_flows_is_read_with_its_keys() {
         let said = refused(&text(keys));
         assert!(said.contains(words), "{keys}: {said}");
     }
+    // Each of its keys is read, whatever is wrong with the others.
+    let all = text("beside = { transport = \"udp\", flows = 0, direction = \"up\", rate = \"10\" }");
+    assert_eq!(parse("plan.toml", &all, Path::new("")).unwrap_err().list.len(), 4);
     let default = text("").replace("[[test]]", "[defaults]\nbeside = {}\n[[test]]");
     assert!(refused(&default).contains("unknown key `beside` in [defaults]"));
     let latency = text("beside = {}").replace("\"bandwidth\"", "\"latency\"");

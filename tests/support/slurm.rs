@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
+#[path = "skip.rs"]
+mod skip;
+
 use std::{
     cell::RefCell,
     io::{BufRead, BufReader, Read},
@@ -9,6 +12,8 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
     time::{Duration, Instant},
 };
+
+pub use skip::skipped;
 
 /// A running Slurm. It ends when its standard input does, so also with a test that is killed.
 pub struct Slurm {
@@ -37,7 +42,7 @@ impl Slurm {
             holder.stderr.take().unwrap().read_to_string(&mut why).unwrap();
             // 77: what is needed is not installed, or this is not root. All else is a fault of the test bed.
             assert_eq!(holder.wait().unwrap().code(), Some(77), "{why}");
-            println!("SKIPPED: {}", why.trim());
+            skipped(why.trim());
             return None;
         }
         let told: serde_json::Value = serde_json::from_str(&line).unwrap();

@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
+#[path = "skip.rs"]
+mod skip;
+
 use std::{
     fs,
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -12,6 +15,8 @@ use std::{
 
 use railgauge_model::plan::model::{HostKeys, Launcher, Ssh};
 use tempfile::TempDir;
+
+pub use skip::skipped;
 
 const SSHD: &str = "/usr/sbin/sshd";
 
@@ -34,7 +39,7 @@ impl Sshd {
     /// Starts an sshd with further lines of configuration; `None`, with the reason printed, where that cannot be.
     pub fn start(more: &str) -> Option<Self> {
         if !Path::new(SSHD).exists() || Command::new("ssh").arg("-V").output().is_err() {
-            println!("SKIPPED: {SSHD} or ssh is not installed (Debian: openssh-server, openssh-client)");
+            skipped(&format!("{SSHD} or ssh is not installed (Debian: openssh-server, openssh-client)"));
             return None;
         }
         let directory = tempfile::Builder::new().prefix("rg").tempdir().unwrap();
@@ -67,7 +72,7 @@ impl Sshd {
         let end = Instant::now() + Duration::from_secs(10);
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             if Instant::now() > end || process.try_wait().unwrap().is_some() {
-                println!("SKIPPED: sshd does not start: {}", fs::read_to_string(path.join("sshd.log")).unwrap());
+                skipped(&format!("sshd does not start: {}", fs::read_to_string(path.join("sshd.log")).unwrap()));
                 let _ = process.kill();
                 let _ = process.wait();
                 return None;

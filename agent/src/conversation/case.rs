@@ -9,6 +9,7 @@ use std::{
 
 use railgauge_wire::{
     case::{COUNTERS_LIMIT, CaseAccount, CaseSpec},
+    facts::port_name,
     failure::Failure,
     link::{LinkSpec, Role},
     step::{Pattern, Step, Stepped, Timing, responder_takes_part},
@@ -202,8 +203,7 @@ impl Part<'_> {
 /// The counters of a NIC, read on a thread of their own: a driver that hangs must not hold the link.
 fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
     // `mlx5_0:2` is how a port other than the first is named; they are read by device and port.
-    let device =
-        device.rsplit_once(':').filter(|(_, number)| number.parse::<u8>().is_ok()).map_or(device, |(name, _)| name);
+    let (device, _) = port_name(device);
     let (device, (answer, read)) = (device.to_owned(), channel());
     let work = move || {
         // Nobody waits any more where it took too long.

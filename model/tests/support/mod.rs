@@ -1,7 +1,11 @@
 //! Files that a program of bench/railgauge_bench makes of what is installed here.
 
-use std::{fs::OpenOptions, io::Write, path::Path, process::Command};
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 
+use std::{path::Path, process::Command};
+
+use skip::skipped;
 use tempfile::TempDir;
 
 /// Exit code of a program that lacks what it needs.
@@ -25,15 +29,4 @@ pub fn made_by(program: &str, arguments: &[&str]) -> Option<TempDir> {
     }
     assert!(run.status.success(), "{said}");
     Some(place)
-}
-
-/// Says that the running test is skipped, and notes it in the file that `./test` prints at the end.
-fn skipped(reason: &str) {
-    let thread = std::thread::current();
-    let line = format!("{}: {reason}\n", thread.name().unwrap_or("a test"));
-    eprint!("skipped: {line}");
-    if let Some(path) = std::env::var_os("RAILGAUGE_SKIPPED") {
-        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        file.write_all(line.as_bytes()).unwrap();
-    }
 }

@@ -3,7 +3,7 @@
 use railgauge_model::{journal::event::LinkRecord, schedule::Cell};
 use railgauge_wire::{
     drivers::{RateOrigin, known},
-    facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort},
+    facts::{Bond, HostFacts, Interface, RateSource, RdmaDevice, RdmaPort, port_name},
     terms::{Algorithm, Carrier, LinkLayer, Op, TestMetric},
     unit::{Bytes, GigabitsPerSecond},
 };
@@ -166,12 +166,9 @@ impl<'a> LinkEnd<'a> {
     pub(crate) fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
         let Some(facts) = facts else { return Self::default() };
         let interface = |wanted: &str| facts.interfaces.iter().find(|interface| interface.name == wanted);
-        let (base, number) = match name.rsplit_once(':') {
-            Some((base, number)) => (base, number.parse().unwrap_or(1)),
-            None => (name, 1),
-        };
+        let (base, number) = port_name(name);
         if let Some(device) = facts.rdma.iter().find(|device| device.name == base) {
-            let port = device.ports.iter().find(|port| port.number == number);
+            let port = device.ports.iter().find(|port| port.number == number.unwrap_or(1));
             let below = port.and_then(|port| port.netdev.as_deref()).and_then(interface);
             return Self { device: Some(device), port, interface: below, facts: Some(facts) };
         }

@@ -6,7 +6,10 @@ use railgauge_model::{
     journal::event::{Case, Soaked},
     plan::model::{Soak, Test},
 };
-use railgauge_wire::{facts::HostFacts, unit::Nanoseconds};
+use railgauge_wire::{
+    facts::{HostFacts, port_name},
+    unit::Nanoseconds,
+};
 
 use super::{
     ports::{Port, PortName},
@@ -143,7 +146,8 @@ fn end(journal: &Journal, places: &HashMap<&PortName, usize>, host: &str, device
 /// the interface and the RDMA device before it.
 fn names(host: &str, device: &str, facts: Option<&HostFacts>) -> Vec<PortName> {
     let name = |device: &str, port: u8| PortName { host: host.to_owned(), device: device.to_owned(), port };
-    let numbered = device.rsplit_once(':').and_then(|(device, number)| Some((device, number.parse::<u8>().ok()?)));
+    let (before, number) = port_name(device);
+    let numbered = number.map(|number| (before, number));
     let is_rdma = |wanted: &str| facts.is_some_and(|facts| facts.rdma.iter().any(|rdma| rdma.name == wanted));
     let (rdma, port) = numbered.filter(|(device, _)| is_rdma(device)).unwrap_or((device, 1));
     let mut found = vec![name(rdma, port)];

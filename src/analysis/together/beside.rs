@@ -1,6 +1,9 @@
 //! What became of flows beside incasts: the figures alone and beside, whether that is a loss, and what the ports counted meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use railgauge_stats::robust::median;
 use railgauge_wire::{
@@ -28,6 +31,19 @@ pub enum Answer {
     NoLoss,
     /// Too little is known.
     Unknown,
+}
+
+impl Answer {
+    /// The order in which flows are told, each by its answer and its loss in percent: what lost most comes first, and what nobody knows
+    /// before what lost nothing.
+    pub fn order((a, lost_a): (Self, Option<f64>), (b, lost_b): (Self, Option<f64>)) -> Ordering {
+        let rank = |answer| match answer {
+            Self::Lost => 0,
+            Self::Unknown => 1,
+            Self::NoLoss => 2,
+        };
+        rank(a).cmp(&rank(b)).then(lost_b.unwrap_or_default().total_cmp(&lost_a.unwrap_or_default()))
+    }
 }
 
 /// A flow that was measured alone and beside an incast.

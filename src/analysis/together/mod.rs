@@ -98,20 +98,14 @@ impl Pass {
             // What an agent claims may be anything, and must not end the report.
             load.sent = load.sent.saturating_add(if sends { flow.moved } else { Bytes::ZERO });
             load.received = load.received.saturating_add(if receives { flow.moved } else { Bytes::ZERO });
-            load.beside_sent = load.beside_sent.saturating_add(if sends {
-                flow.beside
-            } else if receives {
-                flow.against
-            } else {
-                Bytes::ZERO
-            });
-            load.beside_received = load.beside_received.saturating_add(if receives {
-                flow.beside
-            } else if sends {
-                flow.against
-            } else {
-                Bytes::ZERO
-            });
+            let (out, into) = match (sends, receives) {
+                (true, true) => (flow.beside, flow.beside),
+                (true, false) => (flow.beside, flow.against),
+                (false, true) => (flow.against, flow.beside),
+                (false, false) => (Bytes::ZERO, Bytes::ZERO),
+            };
+            load.beside_sent = load.beside_sent.saturating_add(out);
+            load.beside_received = load.beside_received.saturating_add(into);
             load.packets += if sends || receives { flow.packets } else { 0.0 };
         }
         load

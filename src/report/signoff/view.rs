@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::{
     analysis::{
         history::{By, PartKind, fitted},
-        journal::{Journal, JournalEnd},
+        journal::Journal,
         verdict::{Kind, Status, Verdict, Verdicts},
         words::{count, number},
     },
@@ -164,13 +164,8 @@ impl Covered<'_> {
 /// What a reader must not take for tested.
 fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     let mut said = Vec::new();
-    match &journal.end {
-        JournalEnd::Finished => {}
-        JournalEnd::Interrupted => said.push("The run was interrupted.".to_owned()),
-        JournalEnd::Prevented(why) => said.push(format!("The run could not go on: {why}.")),
-        JournalEnd::Broken => said.push("The run broke off.".to_owned()),
-        JournalEnd::Running => said.push("The run is still going on.".to_owned()),
-    }
+    let whole = verdicts.verdicts.iter().filter(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
+    said.extend(whole.map(|verdict| format!("{}.", verdict.reason)));
     if let Some(subset) = &verdicts.subset {
         said.push(format!("Only a part of the plan was run: {}.", subset.words()));
         said.extend(subset.left_out().map(|text| format!("{text}.")));
@@ -234,15 +229,15 @@ fn inventory(journal: &Journal) -> (Table, Vec<String>) {
             continue;
         };
         let place = journal.plan.places.get(&host.name).cloned().unwrap_or_default();
-        let before = rows.len();
-        for part in fitted(&up.facts) {
+        let parts = fitted(&up.facts);
+        let has_serial = parts.iter().any(|part| part.ids.contains_key(&By::Serial));
+        for part in parts {
             let ids: Vec<String> = part.ids.iter().map(|(by, id)| format!("{} {id}", by.word())).collect();
             let at = if part.carries.is_empty() { part.slot.at.clone() } else { carried(&part.carries, &part.slot.at) };
             let label = label(&up.facts, part.slot.kind, &part.slot.at);
             rows.push(vec![host.name.clone(), place.clone(), part.name(), at, ids.join(", "), label]);
         }
-        let serials = fitted(&up.facts).iter().any(|part| part.ids.contains_key(&By::Serial));
-        if rows.len() == before || !serials {
+        if !has_serial {
             unlabelled.push(host.name.clone());
         }
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use railgauge_wire::{
     case::COUNTERS_LIMIT,
     drivers::{Congestion, congestion, counts_bytes, of_member},
+    facts::port_name,
     message::{Answer, Ask},
     terms::LinkLayer,
     watch::of_one_queue,
@@ -41,10 +42,8 @@ pub(crate) async fn all(links: &[&Link]) -> HashMap<(String, String), Counters> 
 
 async fn one(agent: &Agent, device: &str, port: u8) -> Counters {
     // `mlx5_0:2` is how plans name a port; the agent takes the two apart.
-    let (device, port) = match device.rsplit_once(':') {
-        Some((name, number)) if number.parse::<u8>().is_ok() => (name, number.parse().unwrap_or(port)),
-        _ => (device, port),
-    };
+    let (device, named) = port_name(device);
+    let port = named.unwrap_or(port);
     match agent.ask(Ask::Counters { device: device.to_owned(), port }, COUNTERS_LIMIT).await {
         Ok(Answer::Counters(counters)) => counters,
         // A device without counters is no failure: what cannot be checked is left unchecked, and the report says so.

@@ -11,7 +11,7 @@ use railgauge_model::{
     schedule::{Cell, Flow},
 };
 use railgauge_wire::{
-    facts::HostFacts,
+    facts::{HostFacts, port_name},
     failure::{Failure, Stage},
     message::{Answer, Ask},
     raw::{RawContent, RawScope},
@@ -150,10 +150,8 @@ pub(crate) async fn move_known(
 }
 
 async fn reading(agent: &Agent, device: &str, port: u8) -> Result<Reading, Failure> {
-    let (device, port) = match device.rsplit_once(':') {
-        Some((name, number)) => (name, number.parse().unwrap_or(port)),
-        None => (device, port),
-    };
+    let (device, named) = port_name(device);
+    let port = named.unwrap_or(port);
     let values = match agent.ask(Ask::Counters { device: device.to_owned(), port }, LIMIT).await? {
         Answer::Counters(values) => values,
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),

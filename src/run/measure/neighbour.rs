@@ -9,7 +9,7 @@ use railgauge_model::{
     schedule::{AFTER, BEFORE, Cell, Flow, Port},
 };
 use railgauge_wire::{
-    facts::HostFacts,
+    facts::{HostFacts, port_name},
     failure::{Failure, Kind, Stage},
     link::Knobs,
     measure::{Measurement, SLICE},
@@ -161,12 +161,9 @@ fn interface(host: &Host, facts: &HostFacts, port: &Port) -> Result<String, Fail
     let Some(name) = all.get(port.rail as usize) else {
         return Err(wrong(format!("the traffic beside it has no NIC: rail {} does not exist there", port.rail)));
     };
-    let (device, number) = match name.rsplit_once(':') {
-        Some((device, number)) => (device, number.parse().unwrap_or(1)),
-        None => (name.as_str(), 1),
-    };
+    let (device, number) = port_name(name);
     let found = facts.rdma.iter().find(|known| known.name == device);
-    let found = found.and_then(|known| known.ports.iter().find(|port| port.number == number));
+    let found = found.and_then(|known| known.ports.iter().find(|port| port.number == number.unwrap_or(1)));
     found
         .and_then(|port| port.netdev.clone())
         .ok_or_else(|| wrong(format!("the traffic beside it cannot use TCP: no network interface of {name} is known")))

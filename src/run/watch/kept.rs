@@ -88,14 +88,20 @@ mod tests {
     use super::super::super::progress::Progress;
     use super::*;
     use railgauge_model::{directory::Directory, journal::line::Tail};
+    use std::path::PathBuf;
+
+    /// A run, and where what it has not recorded is kept.
+    fn run(place: &Path) -> (Spine, PathBuf) {
+        let (directory, claim) = Directory::create(&place.join("run")).unwrap();
+        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
+        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
+        (spine, directory.unrecorded())
+    }
 
     #[test]
     fn the_file_goes_only_if_the_journal_has_what_is_in_it() {
         let place = tempfile::tempdir().unwrap();
-        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
-        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
-        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
-        let path = directory.unrecorded();
+        let (spine, path) = run(place.path());
         let kept = Kept::default();
         let note = |text: &str| Event::Note { host: "a".into(), text: text.into() };
         kept.set("a", note("early"));
@@ -113,10 +119,7 @@ mod tests {
     #[test]
     fn what_is_not_recorded_yet_lies_beside_the_journal() {
         let place = tempfile::tempdir().unwrap();
-        let (directory, claim) = Directory::create(&place.path().join("run")).unwrap();
-        let journal = claim.go_on(Tail::before("r".into()), &directory.reserve()).unwrap();
-        let spine = Spine::new(journal, &directory.log(), Progress::new(true, false)).unwrap();
-        let path = directory.unrecorded();
+        let (spine, path) = run(place.path());
         let lines = || unrecorded::read(&path, "r").unwrap().0.len();
         let until = |wanted: usize| async move {
             for _ in 0..1_000 {

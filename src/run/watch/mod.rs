@@ -12,7 +12,7 @@ use std::{
 use parking_lot::Mutex;
 use railgauge_model::journal::event::{Event, LinkRecord};
 use railgauge_wire::{
-    facts::HostFacts,
+    facts::{HostFacts, port_name},
     message::{Answer, Ask},
     terms::Transport,
     unit::{Nanoseconds, NanosecondsI64},
@@ -99,9 +99,8 @@ impl Shared {
 
 /// A port by the name that plans give it: `mlx5_0:2` is the second of a device.
 fn port_of(name: &str) -> WatchedPort {
-    let split = name.rsplit_once(':').and_then(|(device, port)| Some((device, port.parse().ok()?)));
-    let (device, port) = split.unwrap_or((name, 1));
-    WatchedPort { device: device.to_owned(), port }
+    let (device, port) = port_name(name);
+    WatchedPort { device: device.to_owned(), port: port.unwrap_or(1) }
 }
 
 /// The task that asks.

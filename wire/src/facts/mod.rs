@@ -18,7 +18,7 @@ pub use machine::{Cpu, HugePages, IpcLock, Load, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};
-pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort};
+pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort, port_name};
 
 use crate::unit::{Bytes, GigabitsPerSecond};
 

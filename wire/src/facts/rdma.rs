@@ -42,6 +42,13 @@ pub struct RdmaDevice {
     pub ports: Vec<RdmaPort>,
 }
 
+/// A device and the number of its port by the name that plans give a port: `mlx5_0:2` is the second, and `mlx5_0` tells no number,
+/// which is the first.
+pub fn port_name(name: &str) -> (&str, Option<u8>) {
+    let split = name.rsplit_once(':').and_then(|(device, number)| Some((device, number.parse().ok()?)));
+    split.map_or((name, None), |(device, number)| (device, Some(number)))
+}
+
 /// The file `/dev/infiniband/uverbs*` of a device. Containers see every device in sysfs, but have the files that they were given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -53,11 +53,25 @@ pub static BESIDE: Section = Section {
 /// Slowest rate of one connection: a message of 1 KiB in ten milliseconds.
 const SLOWEST_EACH: f64 = 1024.0 * 8.0 / 0.01 / 1e9;
 
-/// Reads the table; `None` where it is not there, or after saying what is wrong.
+/// Reads the table; `None` where it is not there, or after saying all that is wrong.
 pub(super) fn read(test: &Table<'_>) -> Option<Beside> {
     test.written("beside")?;
     let table = test.table("beside");
-    table.word("transport")?;
+    // All are read before one of them ends it, so that every mistake is said.
+    let (transport, flows, direction) = (table.word("transport"), flows(&table), table.word("direction"));
+    let most = flows.as_ref().and_then(|flows| flows.last().copied()).unwrap_or(1);
+    let rate = match table.written("rate") {
+        None => Some(None),
+        Some(_) => rate(&table, most).map(Some),
+    };
+    transport?;
+    let direction = direction?.value;
+    let direction = BesideWay::WORDS.iter().find(|(word, _)| *word == direction).map(|(_, way)| *way)?;
+    Some(Beside { flows: flows?, direction, rate: rate? })
+}
+
+/// Numbers of connections, in their order.
+fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     let numbers = table.wholes::<u32>("flows")?;
     let mut flows: Vec<u32> = Vec::new();
     for number in &numbers.value {
@@ -71,9 +85,7 @@ pub(super) fn read(test: &Table<'_>) -> Option<Beside> {
     flows.sort_unstable();
     if flows.is_empty() {
         // A number out of bounds has been said.
-        if numbers.value.is_empty()
-            && table.raw("flows").is_some_and(|raw| raw.value.as_array().is_some_and(|all| all.is_empty()))
-        {
+        if table.raw("flows").is_some_and(|raw| raw.value.as_array().is_some_and(|all| all.is_empty())) {
             table.book.add(Mistake::at(numbers.span, "`flows` is empty").help("for example flows = [1, 4, 16]"));
         }
         return None;
@@ -83,23 +95,18 @@ pub(super) fn read(test: &Table<'_>) -> Option<Beside> {
         table.book.add(Mistake::at(numbers.span, message).help(format!("list at most {}", limits::BESIDE)));
         return None;
     }
-    let direction = table.word("direction")?.value;
-    let direction = BesideWay::WORDS.iter().find(|(word, _)| *word == direction).map(|(_, way)| *way)?;
-    let rate = match table.written("rate") {
-        None => None,
-        Some(_) => {
-            let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))?;
-            let most = flows.last().copied().unwrap_or(1);
-            if rate.value < SLOWEST_EACH * f64::from(most) {
-                let message =
-                    format!("{} at this rate would send nothing in most windows", count(most as usize, "connection"));
-                table.book.add(Mistake::at(rate.span, message).help("give each connection 1 Mb/s or more"));
-                return None;
-            }
-            Some(GigabitsPerSecond(rate.value))
-        }
-    };
-    Some(Beside { flows, direction, rate })
+    Some(flows)
+}
+
+/// The rate, if so many connections can share it.
+fn rate(table: &Table<'_>, most: u32) -> Option<GigabitsPerSecond> {
+    let rate = table.parsed("rate", |text| quantity::limit(text, Metric::Bandwidth).map(|(rate, _)| rate))?;
+    if rate.value < SLOWEST_EACH * f64::from(most) {
+        let message = format!("{} at this rate would send nothing in most windows", count(most as usize, "connection"));
+        table.book.add(Mistake::at(rate.span, message).help("give each connection 1 Mb/s or more"));
+        return None;
+    }
+    Some(GigabitsPerSecond(rate.value))
 }
 
 /// Says what a test with traffic beside its flows cannot be. What cannot have it loses it.

@@ -7,7 +7,7 @@ use railgauge_wire::unit::Bytes;
 
 use super::{
     Block, Data, Figure,
-    table::{Table, number_column, text_column},
+    table::{Table, interval, number_column, text_column, told},
 };
 use crate::{
     analysis::{
@@ -47,14 +47,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         return Ok(None);
     }
     let figures = figures(&all)?;
-    // What lost most comes first, and what nobody knows before what lost nothing.
-    let rank = |one: &Neighboured| match one.answer {
-        Answer::Lost => 0,
-        Answer::Unknown => 1,
-        Answer::NoLoss => 2,
-    };
-    let loss = |one: &Neighboured| one.loss_percent.unwrap_or_default();
-    all.sort_by(|a, b| rank(a).cmp(&rank(b)).then(loss(b).total_cmp(&loss(a))));
+    all.sort_by(|a, b| Answer::order((a.answer, a.loss_percent), (b.answer, b.loss_percent)));
     let of = |answer| all.iter().filter(|one| one.answer == answer).count();
     let sum = format!(
         "Of {} of a flow beside other traffic of its hosts {} lost something, {} nothing that stands out of the noise, and of {} it is \
@@ -169,7 +162,6 @@ fn figure(title: String, x: &Axis, points: Vec<Point>) -> Result<Option<Figure>,
 }
 
 fn table(all: &[Neighboured]) -> Table {
-    let told = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
     let row = |one: &Neighboured| {
         vec![
             one.flow.clone(),
@@ -180,8 +172,7 @@ fn table(all: &[Neighboured]) -> Table {
             told(one.beside_gbps),
             told(one.neighbours_gbps),
             told(one.loss_percent),
-            one.interval_percent
-                .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high))),
+            interval(one.interval_percent),
         ]
     };
     let columns = vec![

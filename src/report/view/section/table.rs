@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Data, headline};
 use crate::analysis::{
     percentile,
-    words::{percent_of, size, spread},
+    words::{number, percent_of, size, spread},
 };
 
 /// A table of texts.
@@ -45,6 +45,16 @@ pub(in crate::report) fn number_column(name: &str, unit: &str) -> Column {
 /// A column of texts.
 pub(in crate::report) fn text_column(name: &str) -> Column {
     Column { name: name.to_owned(), unit: String::new(), number: false }
+}
+
+/// A number of a cell, or that there is none.
+pub(super) fn told(value: Option<f64>) -> String {
+    value.map_or_else(|| "–".to_owned(), number)
+}
+
+/// An interval of a cell, or that there is none.
+pub(super) fn interval(ends: Option<(f64, f64)>) -> String {
+    ends.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high)))
 }
 
 /// Values over the links, size by size.

@@ -2,12 +2,12 @@
 
 use super::{
     Block, Data,
-    table::{Table, number_column, text_column},
+    table::{Table, interval, number_column, text_column, told},
 };
 use crate::{
     analysis::{
         together::{Answer, VictimOfIncast, victims_of},
-        words::{count, number, size},
+        words::{count, size},
     },
     report::chart::ChartError,
 };
@@ -27,14 +27,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if all.is_empty() {
         return Ok(None);
     }
-    // What lost most comes first, and what nobody knows before what lost nothing.
-    let rank = |victim: &VictimOfIncast| match victim.answer {
-        Answer::Lost => 0,
-        Answer::Unknown => 1,
-        Answer::NoLoss => 2,
-    };
-    let loss = |victim: &VictimOfIncast| victim.loss_percent.unwrap_or_default();
-    all.sort_by(|a, b| rank(a).cmp(&rank(b)).then(loss(b).total_cmp(&loss(a))));
+    all.sort_by(|a, b| Answer::order((a.answer, a.loss_percent), (b.answer, b.loss_percent)));
     let of = |answer| all.iter().filter(|victim| victim.answer == answer).count();
     let flows = count(all.len(), "flow");
     let sum = format!(
@@ -58,7 +51,6 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 }
 
 fn table(all: &[VictimOfIncast]) -> Table {
-    let told = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), number);
     let rose = |kind: &crate::analysis::together::OfKind| match (kind.counting, kind.rose.len()) {
         (0, _) => "not counted".to_owned(),
         (_, ports) => count(ports, "port"),
@@ -73,9 +65,7 @@ fn table(all: &[VictimOfIncast]) -> Table {
             told(victim.alone_gbps),
             told(victim.beside_gbps),
             told(victim.loss_percent),
-            victim
-                .interval_percent
-                .map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high))),
+            interval(victim.interval_percent),
             rose(&victim.counted.pauses),
             rose(&victim.counted.cnp),
         ]
