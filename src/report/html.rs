@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 use crate::analysis::words::count;
 
 /// What pages are made of: their templates, and the parts they share.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("report.html", include_str!("../../templates/report.html")),
+    ("preflight.html", include_str!("../../templates/preflight.html")),
     ("compare.html", include_str!("../../templates/compare.html")),
     ("signoff.html", include_str!("../../templates/signoff.html")),
     ("trend.html", include_str!("../../templates/trend.html")),

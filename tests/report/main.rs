@@ -39,6 +39,7 @@ mod numbers;
 mod one_way;
 mod outliers;
 mod pages;
+mod preflight;
 mod rates;
 mod rewording;
 mod scale;
