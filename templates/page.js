@@ -1,5 +1,5 @@
 "use strict";
-// Tables that sort and filter. The page is whole without this.
+// Tables that sort and filter, and matrices that tell their cells. The page is whole without this.
 (() => {
   const FILTER_FROM = 13;
   const text = (cell) => (cell ? cell.textContent.trim() : "");
@@ -81,6 +81,196 @@
     sortable(table);
     filterable(table);
   }
+
+  // Letters of looks, as src/report/view/section/cells.rs has them, and their classes.
+  const LOOKS = {
+    M: "m-missing", D: "m-doubtful", F: "m-far", W: "m-much", C: "m-clear", L: "m-little", N: "m-named", U: "m-usual", B: "m-better",
+  };
+  // The gravest first.
+  const GRAVE = "DFWCLNMUB";
+  const NS = "http://www.w3.org/2000/svg";
+  const element = (name, attributes, words) => {
+    const made = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (words !== undefined) made.textContent = words;
+    return made;
+  };
+  const note = document.createElement("div");
+  note.className = "js note";
+  note.hidden = true;
+  document.body.append(note);
+
+  // A grid under pointer, finger and keys: `tell` gives the words of a cell, `choose` opens it.
+  const alive = (svg, grid, tell, choose) => {
+    const { margin, side, rows, columns } = grid;
+    const cursor = element("rect", { class: "cursor", width: side, height: side, visibility: "hidden" });
+    svg.append(cursor);
+    svg.querySelectorAll("title").forEach((title) => title.remove());
+    svg.setAttribute("tabindex", "0");
+    svg.setAttribute("role", "application");
+    svg.setAttribute("aria-roledescription", "matrix, arrow keys move, Enter opens");
+    const live = svg.closest("figure").querySelector("output");
+    let at = null;
+    const go = (row, column, x, y) => {
+      at = [row, column];
+      cursor.setAttribute("x", margin + column * side);
+      cursor.setAttribute("y", margin + row * side);
+      cursor.setAttribute("visibility", "visible");
+      note.textContent = tell(row, column);
+      note.hidden = false;
+      const box = note.getBoundingClientRect();
+      note.style.left = Math.max(4, Math.min(x + 14, document.documentElement.clientWidth - box.width - 4)) + "px";
+      note.style.top = (y + 18 + box.height > innerHeight ? y - box.height - 10 : y + 18) + "px";
+    };
+    const leave = () => {
+      note.hidden = true;
+      cursor.setAttribute("visibility", "hidden");
+    };
+    const under = (event) => {
+      const box = svg.getBoundingClientRect(), scale = svg.viewBox.baseVal.width / box.width;
+      const column = Math.floor(((event.clientX - box.left) * scale - margin) / side);
+      const row = Math.floor(((event.clientY - box.top) * scale - margin) / side);
+      return row >= 0 && row < rows && column >= 0 && column < columns ? [row, column] : null;
+    };
+    svg.addEventListener("pointermove", (event) => {
+      const place = under(event);
+      if (place) go(...place, event.clientX, event.clientY);
+      else leave();
+    });
+    svg.addEventListener("pointerleave", leave);
+    svg.addEventListener("blur", leave);
+    svg.addEventListener("click", (event) => {
+      const place = under(event);
+      if (!place) return;
+      go(...place, event.clientX, event.clientY);
+      choose(...place);
+    });
+    const show = (row, column) => {
+      const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
+      const [x, y] = [(margin + (column + 0.5) * side) * scale, (margin + (row + 0.5) * side) * scale];
+      go(row, column, box.left + x, box.top + y);
+      live.textContent = note.textContent;
+    };
+    svg.addEventListener("focus", () => svg.matches(":focus-visible") && show(...(at || [0, 0])));
+    svg.addEventListener("keydown", (event) => {
+      const [row, column] = at || [0, 0];
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (step) {
+        show(Math.min(rows - 1, Math.max(0, row + step[0])), Math.min(columns - 1, Math.max(0, column + step[1])));
+      } else if (event.key === "Enter" && at) choose(row, column);
+      else if (event.key === "Escape") leave();
+      else return;
+      event.preventDefault();
+    });
+  };
+
+  const matrix = (holder) => {
+    const rows = holder.dataset.rows.split("\n");
+    const columns = holder.dataset.columns ? holder.dataset.columns.split("\n") : rows;
+    const legend = holder.nextElementSibling, meanings = {};
+    legend.querySelectorAll("i").forEach((key) => (meanings[key.className] = text(key.parentElement)));
+    for (const svg of holder.querySelectorAll("svg[data-cells]")) {
+      const [margin, side] = svg.dataset.grid.split(" ").map(Number), rail = svg.dataset.rail;
+      const cells = svg.dataset.cells.split(";").map((row) => {
+        const found = new Map();
+        for (const cell of row ? row.split(",") : []) {
+          const [, column, look, value] = /^([0-9a-z]+)([A-Z])(.*)$/.exec(cell);
+          found.set(parseInt(column, 36), { look, value });
+        }
+        return found;
+      });
+      const end = (name) => (rail === undefined ? name : name + ":" + rail);
+      const link = (row, column) => end(rows[row]) + " \u2192 " + end(columns[column]);
+      const worth = ({ look, value }) =>
+        (value === "" ? "" : value + " " + holder.dataset.unit + ", ") + (meanings[LOOKS[look]] || "");
+      const tell = (row, column) => {
+        const cell = cells[row].get(column);
+        if (cell) return link(row, column) + ": " + worth(cell);
+        // A pair is often measured one way only.
+        const back = rows === columns && cells[column].get(row);
+        const other = back ? "; measured as " + link(column, row) + ": " + worth(back) : "";
+        return link(row, column) + ": not in the plan of this run" + other;
+      };
+      const pane = document.createElement("div"), live = document.createElement("output");
+      pane.className = "js pane";
+      live.className = "unseen";
+      svg.closest("figure").append(live, pane);
+      const detail = (row, column, into) => {
+        const words = document.createElement("p"), name = link(row, column);
+        words.append(tell(row, column) + ". ");
+        // Wherever else the page has this link: the list of those that stand out, the card of its failure.
+        for (const body of document.querySelectorAll("#" + svg.closest("section").id + " tbody, #troubles tbody")) {
+          const found = [...body.rows].find((one) => [...one.cells].some((cell) => text(cell) === name));
+          if (!found) continue;
+          found.id = found.id || "row-" + (made += 1);
+          const to = document.createElement("a");
+          to.href = "#" + found.id;
+          to.textContent = found.closest("#troubles") ? "its failure" : "its row";
+          words.append(to, " ");
+        }
+        into.replaceChildren(words);
+        live.textContent = words.textContent;
+      };
+      if (!svg.dataset.blocks) {
+        const grid = { margin, side, rows: rows.length, columns: columns.length };
+        alive(svg, grid, tell, (row, column) => detail(row, column, pane));
+        continue;
+      }
+      const [starts, tops] = svg.dataset.blocks.split(";").map((list) => list.split(" ").map(Number));
+      const range = (list, at, count) => [list[at], at + 1 < list.length ? list[at + 1] : count];
+      const block = (row, column) => {
+        const [from, to] = range(starts, row, rows.length), [left, right] = range(tops, column, columns.length), found = [];
+        for (let one = from; one < to; one += 1) {
+          for (const [other, cell] of cells[one]) if (other >= left && other < right) found.push([one, other, cell]);
+        }
+        found.sort((a, b) => GRAVE.indexOf(a[2].look) - GRAVE.indexOf(b[2].look));
+        return { from, to, left, right, found };
+      };
+      const named = (list, from, to) => (to - from > 1 ? list[from] + " \u2026 " + list[to - 1] : list[from]);
+      const open = (row, column) => {
+        const { from, to, left, right, found } = block(row, column);
+        const names = [...rows.slice(from, to), ...columns.slice(left, right)];
+        const edge = Math.max(...names.map((name) => name.length)) * 6.5 + 14;
+        const size = Math.max(14, Math.min(28, Math.floor((holder.clientWidth - edge) / (right - left))));
+        const [width, height] = [edge + (right - left) * size + 2, edge + (to - from) * size + 2];
+        const title = named(rows, from, to) + " \u2192 " + named(columns, left, right);
+        const inner = element("svg", { class: "matrix", viewBox: "0 0 " + width + " " + height, "aria-label": title });
+        inner.style.width = width + "px";
+        const area = { class: "m-none", x: edge, y: edge, width: (right - left) * size, height: (to - from) * size };
+        inner.append(element("rect", area));
+        for (let one = from; one < to; one += 1) {
+          const y = edge + (one - from + 0.5) * size + 4;
+          inner.append(element("text", { class: "f-ink", x: edge - 6, y, "text-anchor": "end" }, rows[one]));
+        }
+        for (let one = left; one < right; one += 1) {
+          const at = "translate(" + (edge + (one - left + 0.5) * size + 4) + " " + (edge - 6) + ") rotate(-90)";
+          inner.append(element("text", { class: "f-ink", transform: at }, columns[one]));
+        }
+        for (const [one, other, { look }] of found) {
+          const [x, y] = [edge + (other - left) * size, edge + (one - from) * size];
+          inner.append(element("rect", { class: LOOKS[look], x, y, width: size - 1, height: size - 1 }));
+        }
+        const heading = document.createElement("h4"), scroll = document.createElement("div"), words = document.createElement("div");
+        heading.textContent = title;
+        scroll.className = "wide";
+        scroll.append(inner);
+        pane.replaceChildren(heading, scroll, words);
+        const grid = { margin: edge, side: size, rows: to - from, columns: right - left };
+        alive(inner, grid, (a, b) => tell(from + a, left + b), (a, b) => detail(from + a, left + b, words));
+        inner.focus({ preventScroll: true });
+        pane.scrollIntoView({ block: "nearest" });
+      };
+      const sum = (row, column) => {
+        const { from, to, left, right, found } = block(row, column);
+        const title = named(rows, from, to) + " \u2192 " + named(columns, left, right) + ": ";
+        if (!found.length) return title + "no link in the plan of this run";
+        const [one, other] = found[0];
+        return title + found.length + (found.length === 1 ? " link" : " links, the worst look: ") + (found.length === 1 ? ", " : "") + tell(one, other);
+      };
+      alive(svg, { margin, side, rows: starts.length, columns: tops.length }, sum, open);
+    }
+  };
+  document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
 
   // A link to what lies inside closed details opens them.
   const reveal = () => {

@@ -41,19 +41,28 @@ fn spoiled(hosts: usize, told: impl Fn(u64, &str) -> Option<Failure>) -> Vec<Lin
 fn refused(case: u64, host: &str) -> Failure {
     let cause =
         format!("{host}:{} cannot reach 10.0.0.{}: connection refused after {case} ms", 18515 + case, case % 250);
-    Failure::new(Stage::Join, Kind::Configuration, cause).at(host)
+    Failure::new(Stage::Join, Kind::Configuration, cause).at(host).remedy(remedy::CHECK_FIREWALL)
+}
+
+/// A run of which so many cases fail for one cause.
+pub fn failing(hosts: usize, cases: u64) -> Vec<Line> {
+    spoiled(hosts, |case, host| (case < cases).then(|| refused(case, host)))
 }
 
 #[test]
 fn failures_of_one_cause_are_one_card_with_its_hosts_folded() {
-    let lines = spoiled(64, |case, host| (case < 302).then(|| refused(case, host)));
-    let view = view(&lines);
+    let view = view(&failing(64, 302));
     let [group] = view.troubles.as_slice() else { panic!("{} cards", view.troubles.len()) };
     assert_eq!((group.cases, group.named, group.example), (302, true, true));
     assert!(group.hosts.starts_with("gpu[0") && group.hosts.len() < 200, "{}", group.hosts);
     // One of them stands there word for word.
     let words: BTreeSet<String> = (0..302)
-        .flat_map(|case| (1..=64).map(move |host| refused(case, &format!("gpu{host:03}")).to_string()))
+        .flat_map(|case| {
+            (1..=64).map(move |host| {
+                // The remedy is told by itself.
+                Failure { remedy: None, ..refused(case, &format!("gpu{host:03}")) }.to_string()
+            })
+        })
         .collect();
     assert!(words.contains(&group.error), "{}", group.error);
     assert_eq!(group.links.len() + group.links_more, group.links.len());

@@ -1,9 +1,10 @@
 //! Pages in a real browser: sorted, filtered and tabbed through, on a desk and on a phone, light and dark, with scripts and
 //! without. No request leaves a page.
 
-use std::{fs, path::Path};
+use std::{collections::HashMap, fs, path::Path};
 
 use railgauge::report::write;
+use railgauge_model::{journal::event::Event, plan::model::Pattern};
 use serde_json::json;
 
 use crate::{browser, driver::Driver, skip::skipped, support::Scenario};
@@ -133,14 +134,18 @@ fn without_scripts_the_page_is_whole() {
     let page = write(dir.path()).unwrap().page;
     driver.window(1440, 900, false);
     let words = "(() => { document.querySelectorAll('details').forEach(d => d.open = true); const c = \
-                 document.querySelector('main').cloneNode(true); c.querySelectorAll('.filter, .js').forEach(e => e.remove()); \
+                 document.querySelector('main').cloneNode(true); c.querySelectorAll('.filter, .js, .unseen, svg title').forEach(e => e.remove()); \
                  return c.textContent.replace(/\\s+/g, ' '); })()";
     driver.open(&page);
     let with = driver.ask(words);
     driver.scripts(false);
     driver.open(&page);
     assert_eq!(driver.ask("document.querySelectorAll('th button').length"), 0);
-    assert_eq!(driver.ask(words), with);
+    let without = driver.ask(words);
+    let (with, without) = (with.as_str().unwrap(), without.as_str().unwrap());
+    let same = with.bytes().zip(without.bytes()).take_while(|(a, b)| a == b).count();
+    let there = |text: &str| text.get(text.floor_char_boundary(same)..).unwrap().chars().take(60).collect::<String>();
+    assert!(with == without, "{:?} | {:?}", there(with), there(without));
 }
 
 /// What the policy does not name does not run, even where it became markup.
@@ -157,4 +162,158 @@ fn another_script_does_not_run() {
     assert_eq!(driver.ask("typeof window.foreign"), "undefined");
     assert!(driver.ask("document.querySelectorAll('th button').length").as_u64().unwrap() > 0, "ours runs");
     assert!(!driver.complaints.is_empty());
+}
+
+/// A run of many hosts in leaves of so many, six random rounds, one size. One leaf has a slow uplink.
+pub fn many_hosts(hosts: usize, rails: u32, leaf: usize, slow_leaf: Option<usize>) -> String {
+    let scenario = Scenario {
+        sizes: vec![1 << 20],
+        repeats: 1,
+        pattern: Some(Pattern::Random(6)),
+        ..Scenario::healthy(hosts, rails)
+    };
+    let name = |at: usize| format!("gpu{:03}", at + 1);
+    let leaf_of: HashMap<String, usize> = (0..hosts).map(|at| (name(at), at / leaf)).collect();
+    let mut lines = scenario.lines();
+    let mut cases = HashMap::new();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Started { resolved, .. } => {
+                resolved.tests.truncate(1);
+                resolved.tests[0].expect.clear();
+                let members = |at: usize| (at * leaf..((at + 1) * leaf).min(hosts)).map(name).collect();
+                resolved.groups =
+                    (0..hosts.div_ceil(leaf)).map(|at| (format!("leaf{:02}", at + 1), members(at))).collect();
+            }
+            Event::Planned { cases: planned } => {
+                planned.retain(|case| case.test == "write-bw");
+                cases = planned.iter().map(|case| (case.id, case.clone())).collect();
+            }
+            _ => {}
+        }
+    }
+    lines.retain_mut(|line| {
+        let Event::Outcome(outcome) = &mut line.event else { return true };
+        let Some(case) = cases.get(&outcome.case) else { return false };
+        let ends = [leaf_of[&*case.flow.from.host], leaf_of[&*case.flow.to.host]];
+        if let (Some(slow), Ok(sample)) = (slow_leaf, &mut outcome.result)
+            && ends[0] != ends[1]
+            && ends.contains(&slow)
+        {
+            sample.initiator.elapsed = sample.initiator.elapsed * 2;
+            sample.initiator.slices.iter_mut().for_each(|slice| *slice = *slice / 2);
+        }
+        true
+    });
+    crate::support::text(&lines)
+}
+
+/// Where the first cell of a look is in the window.
+fn first_cell(driver: &mut Driver, path: &str) -> (f64, f64) {
+    let place = driver.ask(&format!(
+        "(() => {{ const s = document.querySelector('#test-1 svg.matrix'), p = s.querySelector('{path}'); \
+         s.scrollIntoView({{ block: 'center' }}); const [, x, y] = /^M(\\d+) (\\d+)/.exec(p.getAttribute('d')); const r = \
+         s.getBoundingClientRect(), k = r.width / s.viewBox.baseVal.width; return [r.x + k * x + 5, r.y + k * y + 5]; }})()"
+    ));
+    (place[0].as_f64().unwrap(), place[1].as_f64().unwrap())
+}
+
+fn drawn(dir: &Path, journal: &str) -> std::path::PathBuf {
+    fs::create_dir_all(dir).unwrap();
+    fs::write(dir.join("records.jsonl"), journal).unwrap();
+    write(dir).unwrap().page
+}
+
+#[test]
+fn a_cell_tells_its_link_and_value_and_leads_to_its_row() {
+    let Some(mut driver) = driver() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::troubled(16, 2) }.write(dir.path());
+    let page = write(dir.path()).unwrap().page;
+    driver.window(1440, 900, false);
+    driver.open(&page);
+    // The slow host's rows are listed; a cell of it is outlined.
+    driver.point("#test-1 svg.matrix .outlined");
+    let note = driver.ask("document.querySelector('.note').textContent");
+    let note = note.as_str().unwrap().to_owned();
+    assert!(note.contains(" → ") && note.contains("Gb/s"), "{note}");
+    let value = note.split(": ").nth(1).unwrap().split(' ').next().unwrap();
+    assert!(value.parse::<f64>().is_ok(), "{note}");
+    driver.click("#test-1 svg.matrix .outlined");
+    let pane = driver.ask("document.querySelector('#test-1 .pane').textContent");
+    assert!(pane.as_str().unwrap().contains(note.split(": ").next().unwrap()), "{pane}");
+    // A link that is missing leads to its failure, by keys as well.
+    let (x, y) = first_cell(&mut driver, "path.m-missing");
+    driver.click_at(x, y);
+    let pane = "document.querySelector('#test-1 .pane').textContent";
+    let missing = driver.ask(pane);
+    let link = missing.as_str().unwrap().split(": ").next().unwrap().to_owned();
+    assert!(link.contains("gpu016:0") && missing.as_str().unwrap().contains("its failure"), "{missing}");
+    driver.ask("document.querySelector('#test-1 svg.matrix').focus()");
+    driver.press("ArrowLeft");
+    driver.press("Enter");
+    assert_ne!(driver.ask(pane), missing);
+    driver.press("ArrowRight");
+    driver.press("Enter");
+    assert_eq!(driver.ask(pane), missing);
+    driver.click("#test-1 .pane a");
+    let target = driver.ask("[location.hash, document.getElementById(location.hash.slice(1)).textContent]");
+    assert!(target[1].as_str().unwrap().contains(&link), "{target}");
+    let open = "document.getElementById(location.hash.slice(1)).closest('details').open";
+    assert_eq!(driver.ask(open), true);
+    assert!(driver.complaints.is_empty(), "{:?}", driver.complaints);
+}
+
+#[test]
+fn many_hosts_are_blocks_then_hosts() {
+    let Some(mut driver) = driver() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let page = drawn(dir.path(), &many_hosts(192, 2, 16, Some(3)));
+    driver.window(1440, 900, false);
+    driver.open(&page);
+    let names = driver.ask(
+        "[...document.querySelectorAll('#test-1 svg.matrix')[0].querySelectorAll('text')].map(t => t.textContent)",
+    );
+    assert!(names.as_array().unwrap().contains(&json!("leaf04")), "{names}");
+    let figures = driver.ask("document.querySelectorAll('#test-1 svg.matrix').length");
+    assert_eq!(figures, 2);
+    // A block with links: the first cell that is drawn.
+    let (x, y) = first_cell(&mut driver, "path.m-usual");
+    driver.click_at(x, y);
+    let inner = "#test-1 .pane svg.matrix";
+    let hosts = driver.ask(&format!("[...document.querySelectorAll('{inner} text')].map(t => t.textContent)"));
+    assert_eq!(hosts.as_array().unwrap().len(), 32, "{hosts}");
+    driver.ask(&format!("document.querySelector('{inner} rect[class]:not(.m-none):not(.cursor)').id = 'one'"));
+    driver.click("#one");
+    let pane = driver.ask("document.querySelector('#test-1 .pane').textContent");
+    assert!(pane.as_str().unwrap().contains("Gb/s"), "{pane}");
+    assert!(driver.complaints.is_empty() && driver.requests.is_empty(), "{:?}", driver.complaints);
+}
+
+/// `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored --nocapture pictures`: pages and pictures for the eye.
+#[test]
+#[ignore = "draws pages for the eye"]
+fn pictures() {
+    let Some(mut driver) = driver() else { return };
+    let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
+    let only = std::env::var("RAILGAUGE_SAMPLE").ok();
+    let healthy = || Scenario::healthy(4, 2).jsonl();
+    let failing = || crate::support::text(&crate::causes::failing(64, 302));
+    let many = || many_hosts(1024, 8, 32, Some(5));
+    let pages: [(&str, &dyn Fn() -> String); 3] =
+        [("healthy-4", &healthy), ("failing-64", &failing), ("leaf-1024", &many)];
+    for (name, journal) in pages.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
+        let text = journal();
+        let start = std::time::Instant::now();
+        let page = drawn(&dir.join(name), &text);
+        println!("{name}: {:.2?}, {} bytes", start.elapsed(), fs::metadata(&page).unwrap().len());
+        for (width, dark) in [(1440, false), (1440, true), (390, false), (390, true)] {
+            driver.window(width, 900, dark);
+            let start = std::time::Instant::now();
+            driver.open(&page);
+            println!("  {width} {}: loaded in {:.2?}", if dark { "dark" } else { "light" }, start.elapsed());
+            let picture = dir.join(format!("{name}-{width}-{}.png", if dark { "dark" } else { "light" }));
+            driver.picture(&picture, true);
+        }
+    }
 }

@@ -158,6 +158,11 @@ impl Driver {
     #[track_caller]
     pub fn click(&mut self, selector: &str) {
         let (x, y) = self.point(selector);
+        self.click_at(x, y);
+    }
+
+    /// Clicks a place of the window.
+    pub fn click_at(&mut self, x: f64, y: f64) {
         for kind in ["mousePressed", "mouseReleased"] {
             let click = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
             self.order("Input.dispatchMouseEvent", click);

@@ -33,6 +33,8 @@ pub(in crate::report) struct Cell {
     pub at: (usize, usize),
     /// How it looks.
     pub look: Look,
+    /// The value; `None` without one.
+    pub value: Option<f64>,
     /// Short text inside, where there is room.
     pub text: String,
     /// What appears over it.
@@ -48,31 +50,78 @@ pub(in crate::report) struct Matrix {
     pub names: (Vec<String>, Vec<String>),
     /// Rows and columns that are a part which stands out.
     pub bad: (BTreeSet<usize>, BTreeSet<usize>),
+    /// Groups of neighbouring rows and of columns; empty where there is none or only one.
+    pub groups: (Vec<Group>, Vec<Group>),
     /// The cells that were planned.
     pub cells: Vec<Cell>,
+}
+
+/// Rows or columns that belong together, such as the hosts of a leaf switch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::report) struct Group {
+    /// Its name; empty for those that belong to no group.
+    pub name: String,
+    /// The first row or column.
+    pub from: usize,
 }
 
 /// Up to this many rows and columns, cells hold their text.
 const WITH_TEXT: usize = 9;
 /// Up to this many rows and columns, every cell tells its value; over it only the outlined ones do.
 const WITH_TIPS: usize = 24;
-/// Up to this many rows and columns, every row and column is named.
-const WITH_NAMES: usize = 48;
+/// Units that a name needs across.
+const NAME: usize = 12;
+/// Width that matrices of a test share, in units: the page's column.
+const WIDTH: usize = 1128;
+/// Units between two matrices side by side.
+const GAP: usize = 36;
+/// Smallest and largest side of a cell, in units.
+const SIDES: (usize, usize) = (5, 52);
+
+/// Where blocks of an axis begin: its groups where these are few enough, or else as many neighbours as make at most `most` blocks,
+/// never across two groups unless there are more groups than that.
+pub(in crate::report) fn blocks(count: usize, groups: &[Group], most: usize) -> Vec<usize> {
+    let starts: Vec<usize> = groups.iter().map(|group| group.from).collect();
+    if groups.len() > most || groups.len() < 2 {
+        let block = count.div_ceil(most).max(1);
+        return (0..count).step_by(block).collect();
+    }
+    // Groups are the blocks that a reader knows; two or three large ones would show too little.
+    let least = if groups.len() * 4 >= most { count } else { count.div_ceil(most).max(1) };
+    let ends = || starts.iter().copied().skip(1).chain([count]);
+    let with = |block: usize| -> Vec<usize> {
+        starts.iter().zip(ends()).flat_map(|(from, to)| (*from..to).step_by(block)).collect()
+    };
+    (least..=count.max(least)).map(with).find(|blocks| blocks.len() <= most).unwrap_or(starts)
+}
 
 /// At most `most` rows and columns: more are put together into blocks that look as their worst cell does.
 pub(in crate::report) fn condense(matrix: Matrix, most: usize) -> Matrix {
-    let block = matrix.names.0.len().max(matrix.names.1.len()).div_ceil(most).max(1);
-    if block == 1 {
+    let counts = (matrix.names.0.len(), matrix.names.1.len());
+    if counts.0.max(counts.1) <= most {
         return matrix;
     }
-    let name = |names: &[String]| match names {
-        [first, .., last] => format!("{first} … {last}"),
-        names => names.join(""),
+    let starts = (blocks(counts.0, &matrix.groups.0, most), blocks(counts.1, &matrix.groups.1, most));
+    let names = |names: &[String], starts: &[usize], groups: &[Group]| -> Vec<String> {
+        let ends = starts.iter().copied().skip(1).chain([names.len()]);
+        let name = |(from, to): (&usize, usize)| {
+            // A block that is a whole group has its name.
+            let at = groups.iter().position(|group| group.from == *from);
+            let next = at.map(|at| groups.get(at + 1).map_or(names.len(), |next| next.from));
+            match (at.and_then(|at| groups.get(at)), &names[*from..to]) {
+                (Some(group), _) if next == Some(to) && !group.name.is_empty() => group.name.clone(),
+                (_, [first, .., last]) => format!("{first} … {last}"),
+                (_, names) => names.join(""),
+            }
+        };
+        starts.iter().zip(ends).map(name).collect()
     };
-    let names = |names: &[String]| names.chunks(block).map(name).collect();
+    let place = |starts: &[usize], at: usize| starts.partition_point(|start| *start <= at).saturating_sub(1);
+    let names =
+        (names(&matrix.names.0, &starts.0, &matrix.groups.0), names(&matrix.names.1, &starts.1, &matrix.groups.1));
     let mut blocks: BTreeMap<(usize, usize), Cell> = BTreeMap::new();
     for mut cell in matrix.cells {
-        let at = (cell.at.0 / block, cell.at.1 / block);
+        let at = (place(&starts.0, cell.at.0), place(&starts.1, cell.at.1));
         cell.at = at;
         match blocks.entry(at) {
             Entry::Vacant(empty) => {
@@ -84,10 +133,18 @@ pub(in crate::report) fn condense(matrix: Matrix, most: usize) -> Matrix {
             Entry::Occupied(_) => {}
         }
     }
-    let blocked = |places: &BTreeSet<usize>| places.iter().map(|place| place / block).collect();
+    let blocked = |places: &BTreeSet<usize>, starts: &[usize]| places.iter().map(|at| place(starts, *at)).collect();
+    let grouped = |groups: &[Group], starts: &[usize]| -> Vec<Group> {
+        let mut all: Vec<Group> =
+            groups.iter().map(|group| Group { from: place(starts, group.from), ..group.clone() }).collect();
+        all.dedup_by_key(|group| group.from);
+        // A line around every block tells nothing.
+        if all.len() == starts.len() { Vec::new() } else { all }
+    };
     Matrix {
-        names: (names(&matrix.names.0), names(&matrix.names.1)),
-        bad: (blocked(&matrix.bad.0), blocked(&matrix.bad.1)),
+        names,
+        bad: (blocked(&matrix.bad.0, &starts.0), blocked(&matrix.bad.1, &starts.1)),
+        groups: (grouped(&matrix.groups.0, &starts.0), grouped(&matrix.groups.1, &starts.1)),
         cells: blocks.into_values().collect(),
     }
 }
@@ -102,32 +159,39 @@ pub(in crate::report) fn thumbnail(matrix: &Matrix, label: &str) -> String {
     )
 }
 
-/// Large, with names on both sides, outlines, and texts where there is room.
-pub(in crate::report) fn large(matrix: &Matrix, label: &str) -> String {
-    let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
-    let most = rows.max(columns);
-    let cell = match most {
-        0..=WITH_TEXT => 52,
-        10..=16 => 30,
-        17..=32 => 17,
-        33..=WITH_NAMES => 12,
-        49..=160 => 5,
-        _ => 2,
-    };
+/// Units for the names on the left and on top.
+fn margin(matrix: &Matrix) -> usize {
     let longest = matrix.names.0.iter().chain(&matrix.names.1).map(|name| name.chars().count()).max().unwrap_or(0);
     // A character of 11 pixels is about 6.5 wide.
-    let margin = longest * 13 / 2 + 14;
+    longest * 13 / 2 + 14
+}
+
+/// The side of a cell where `panels` matrices stand side by side, as long as they are not too small for that.
+fn side(matrix: &Matrix, panels: usize) -> usize {
+    let columns = matrix.names.0.len().max(matrix.names.1.len()).max(1);
+    let beside = |n: usize| ((WIDTH + GAP) / n).saturating_sub(GAP + margin(matrix) + 2) / columns;
+    let (least, most) = SIDES;
+    let named = (1..=panels.clamp(1, 3)).rev().map(beside).find(|side| *side >= NAME);
+    named.unwrap_or_else(|| beside(1)).clamp(least, most)
+}
+
+/// Large, with names on both sides, lines between groups, outlines, and texts where there is room. `panels` matrices of this
+/// size share the width of the page. `data` are further attributes of the drawing, escaped.
+pub(in crate::report) fn large(matrix: &Matrix, label: &str, panels: usize, data: &str) -> String {
+    let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
+    let most = rows.max(columns);
+    let (cell, margin) = (side(matrix, panels), margin(matrix));
     let gap = usize::from(cell > 8);
     let (width, height) = (margin + columns * cell + 2, margin + rows * cell + 2);
     let mut svg = format!(
-        "<svg class=\"matrix\" viewBox=\"0 0 {width} {height}\" style=\"width:{width}px\" role=\"img\" aria-label=\"{}\">",
+        "<svg class=\"matrix\" viewBox=\"0 0 {width} {height}\" style=\"width:{width}px\" role=\"img\" aria-label=\"{}\" data-grid=\"{margin} {cell}\"{data}>",
         escape(label)
     );
     let (w, h) = (columns * cell, rows * cell);
     let _ = write!(svg, "<rect class=\"m-none\" x=\"{margin}\" y=\"{margin}\" width=\"{w}\" height=\"{h}\"/>");
-    names(&mut svg, matrix, margin, cell, most);
+    names(&mut svg, matrix, margin, cell);
     svg += &paths(matrix, cell, (margin, margin), gap);
-    for Cell { at: (row, column), text, tip, outlined, look } in &matrix.cells {
+    for Cell { at: (row, column), text, tip, outlined, look, .. } in &matrix.cells {
         let (x, y) = (margin + column * cell, margin + row * cell);
         if most <= WITH_TEXT && !text.is_empty() {
             let (x, y, text) = (x + cell / 2, y + cell / 2 + 4, escape(text));
@@ -143,8 +207,25 @@ pub(in crate::report) fn large(matrix: &Matrix, label: &str) -> String {
             );
         }
     }
+    lines(&mut svg, matrix, margin, cell);
     bands(&mut svg, matrix, margin, cell);
     svg + "</svg>"
+}
+
+/// Lines between groups of rows and of columns.
+fn lines(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
+    let (rows, columns) = (matrix.names.0.len() * cell, matrix.names.1.len() * cell);
+    let at = |group: &Group| margin + group.from * cell;
+    let mut path = String::new();
+    for y in matrix.groups.0.iter().skip(1).map(at) {
+        let _ = write!(path, "M{margin} {y}h{columns}");
+    }
+    for x in matrix.groups.1.iter().skip(1).map(at) {
+        let _ = write!(path, "M{x} {margin}v{rows}");
+    }
+    if !path.is_empty() {
+        let _ = write!(svg, "<path class=\"between\" d=\"{path}\"/>");
+    }
 }
 
 /// Frames around rows and columns that are a part which stands out.
@@ -160,8 +241,8 @@ fn bands(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
 }
 
 /// Names on the left and on top; of many hosts only as many as there is room for.
-fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize, most: usize) {
-    let every = if most <= WITH_NAMES { 1 } else { 14_usize.div_ceil(cell) };
+fn names(svg: &mut String, matrix: &Matrix, margin: usize, cell: usize) {
+    let every = NAME.div_ceil(cell);
     let shown = |bad: &BTreeSet<usize>, place: usize| place.is_multiple_of(every) || bad.contains(&place);
     let class = |bad: &BTreeSet<usize>, place: usize| if bad.contains(&place) { "f-bad" } else { "f-ink" };
     for (row, name) in matrix.names.0.iter().enumerate().filter(|(row, _)| shown(&matrix.bad.0, *row)) {
@@ -205,7 +286,7 @@ mod tests {
     use super::*;
 
     fn cell(at: (usize, usize), look: Look) -> Cell {
-        Cell { at, look, text: String::new(), tip: "<a>".into(), outlined: false }
+        Cell { at, look, value: None, text: String::new(), tip: "<a>".into(), outlined: false }
     }
 
     #[test]
@@ -228,11 +309,49 @@ mod tests {
     }
 
     #[test]
+    fn blocks_are_groups_or_lie_within_them() {
+        let groups = |sizes: &[usize]| -> Vec<Group> {
+            let starts = sizes.iter().scan(0, |at, size| Some(std::mem::replace(at, *at + size)));
+            starts.enumerate().map(|(at, from)| Group { name: format!("leaf{at}"), from }).collect()
+        };
+        let leaves = groups(&[32; 32]);
+        assert_eq!(blocks(1024, &leaves, 40), (0..32).map(|leaf| 32 * leaf).collect::<Vec<_>>());
+        // Two halves are no blocks: within them there are more, and none lies in both.
+        let halves = blocks(500, &groups(&[301, 199]), 40);
+        assert!(halves.contains(&301) && halves.len() > 30 && halves.len() <= 40, "{halves:?}");
+        assert_eq!(blocks(1000, &[], 40).len(), 40);
+        assert!(blocks(200, &groups(&[2; 100]), 40).len() <= 40);
+        let names: Vec<String> = (0..1024).map(|n| format!("h{n}")).collect();
+        let matrix = Matrix {
+            names: (names.clone(), names),
+            groups: (leaves.clone(), leaves),
+            cells: vec![cell((33, 1023), Look::Worse(Grade::Far))],
+            ..Matrix::default()
+        };
+        let small = condense(matrix, 40);
+        assert_eq!((small.names.0[1].as_str(), small.cells[0].at), ("leaf1", (1, 31)));
+    }
+
+    #[test]
+    fn groups_have_lines_between_them() {
+        let names = || (0..4).map(|n| format!("h{n}")).collect::<Vec<_>>();
+        let groups = || vec![Group { name: "a".into(), from: 0 }, Group { name: "b".into(), from: 1 }];
+        let matrix = Matrix { names: (names(), names()), groups: (groups(), groups()), ..Matrix::default() };
+        let svg = large(&matrix, "x", 1, "");
+        let (margin, side) = (margin(&matrix), side(&matrix, 1));
+        let at = margin + side;
+        let path = format!("M{margin} {at}h{0}M{at} {margin}v{0}", 4 * side);
+        assert!(svg.contains(&path), "{path}: {svg}");
+    }
+
+    #[test]
     fn names_and_tips_are_escaped() {
         let names = || vec!["<b>".to_owned()];
         let svg = large(
             &Matrix { names: (names(), names()), cells: vec![cell((0, 0), Look::Usual)], ..Matrix::default() },
             "\"",
+            1,
+            "",
         );
         assert!(!svg.contains("<b>") && !svg.contains("<a>") && svg.contains("aria-label=\"&quot;\""), "{svg}");
     }

@@ -8,7 +8,7 @@ use railgauge_wire::{terms::Better, unit::Bytes};
 use serde::Serialize;
 
 use super::{
-    Block, Data, Figure,
+    Block, Data, Figure, cells,
     listed::{HOSTS, LISTED, by, by_rail, hosts, standing_out, value_words},
     table::Table,
 };
@@ -19,7 +19,7 @@ use crate::{
     },
     report::chart::{
         ChartError,
-        matrix::{Cell, Matrix, class, condense, large, thumbnail},
+        matrix::{Cell, Group, Matrix, class, condense, large, thumbnail},
     },
 };
 
@@ -30,6 +30,11 @@ pub struct Map {
     pub thumbnails: Vec<(String, String)>,
     /// The size that tells most, one large matrix per rail.
     pub large: Vec<Figure>,
+    /// Names of rows and of columns for the page's script, a line each; `None` where it is given no values of cells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<(String, String)>,
+    /// Unit of the values.
+    pub unit: String,
     /// Class and meaning of every colour, which all matrices share.
     pub legend: Vec<(String, String)>,
     /// What can be said in a sentence.
@@ -62,8 +67,13 @@ pub struct MapCell {
 
 /// Links under which a matrix says nothing that a table does not.
 const AT_LEAST: usize = 3;
-/// Rows and columns of a small matrix, and of a large one; more are drawn as blocks that show their worst link.
-const BLOCKS: (usize, usize) = (40, 160);
+/// Rows and columns of a small matrix, and of a large one of more than [`SINGLE`]: blocks show their worst link.
+const BLOCKS: usize = 40;
+/// Rows and columns up to which a large matrix shows every link.
+const SINGLE: usize = 160;
+
+/// Links whose values the page has for its matrices; of more it has those of the tables only.
+const TOLD: usize = 60_000;
 
 /// Links by variant and size, then by rail.
 type Cells<'l, 'a> = BTreeMap<(u32, Bytes), BTreeMap<u32, Vec<&'l Link<'a>>>>;
@@ -103,20 +113,29 @@ fn map(data: &Data<'_>) -> Option<Map> {
         for (cell, panels) in &cells {
             for (rail, links) in panels {
                 let label = label(*cell, *rail);
-                let drawing = thumbnail(&condense(drawn(links), BLOCKS.0), &label);
+                let drawing = thumbnail(&condense(drawn(links), BLOCKS), &label);
                 let from = threshold(data, links).map_or_else(String::new, |from| format!("; from {from}"));
                 thumbnails.push((label + &from, drawing));
             }
         }
     }
     let panels = cells.get(&focus)?;
+    // The page's script tells what cells are; groups have no ends of their own.
+    let told = !groups && panels.values().map(Vec::len).sum::<usize>() <= TOLD;
     let large = panels
         .iter()
         .map(|(rail, links)| {
             let title = label(focus, *rail);
-            Figure { svg: large(&condense(drawn(links), BLOCKS.1), &title), title, legend: Vec::new() }
+            let matrix = drawn(links);
+            let told = told.then(|| cells::cells(&matrix, if crossed { None } else { Some(*rail) }));
+            let single = matrix.names.0.len().max(matrix.names.1.len()) <= SINGLE;
+            let blocks = if single { String::new() } else { cells::blocks(&matrix, BLOCKS) };
+            let matrix = if single { matrix } else { condense(matrix, BLOCKS) };
+            let svg = large(&matrix, &title, panels.len(), &(told.unwrap_or_default() + &blocks));
+            Figure { svg, title, legend: Vec::new() }
         })
         .collect();
+    let names = panels.values().next().filter(|_| told).map(|links| drawn(links).names);
     let here: Vec<&Link<'_>> = panels.values().flatten().copied().collect();
     let cell = |link: &Link<'_>| MapCell {
         case: link.result.case.id,
@@ -126,6 +145,8 @@ fn map(data: &Data<'_>) -> Option<Map> {
     Some(Map {
         thumbnails,
         large,
+        names: names.map(cells::names),
+        unit: data.out.metric.unit().to_owned(),
         legend: legend(data, &here),
         sentence: sentence(data, &here, focus),
         links: standing_out(data),
@@ -153,21 +174,43 @@ fn bad<'d>(data: &'d Data<'_>) -> impl Iterator<Item = &'d Part<'d>> {
     data.outliers.parts.iter().filter(|part| part.is_bad())
 }
 
-/// Rows and columns: ports of initiators and of responders, in the plan's order of hosts.
-fn axes(data: &Data<'_>, links: &[Link<'_>], crossed: bool) -> [HashMap<Port, usize>; 2] {
-    let order: HashMap<&str, usize> =
-        data.test.hosts.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-    let ports = |pick: fn(&Flow) -> &Port| -> BTreeSet<(usize, Port)> {
+/// The rows and the columns of a map.
+struct Axes {
+    /// Places of ports.
+    places: [HashMap<Port, usize>; 2],
+    /// Groups of neighbours.
+    groups: [Vec<Group>; 2],
+}
+
+/// Rows and columns: ports of initiators and of responders, by groups of hosts and then in the plan's order.
+fn axes(data: &Data<'_>, links: &[Link<'_>], crossed: bool) -> Axes {
+    let groups = cells::groups_of(data.groups, &data.test.hosts);
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    let keys = data.test.hosts.iter().enumerate().map(|(at, name)| {
+        let group = groups.get(name.as_str()).copied().unwrap_or("");
+        (name.as_str(), (*first.entry(group).or_insert(at), at))
+    });
+    let order: HashMap<&str, (usize, usize)> = keys.collect();
+    let last = (usize::MAX, usize::MAX);
+    let ports = |pick: fn(&Flow) -> &Port| -> BTreeSet<((usize, usize), Port)> {
         let ports = links.iter().map(|link| place(pick(&link.result.case.flow).clone(), crossed));
-        ports.map(|port| (order.get(&*port.host).copied().unwrap_or(usize::MAX), port)).collect()
+        ports.map(|port| (order.get(&*port.host).copied().unwrap_or(last), port)).collect()
     };
     let mut sides = [ports(|flow| &flow.from), ports(|flow| &flow.to)];
     // Two groups have a side each; one group has the same hosts on both, also those that only ever respond.
     if !sides[0].is_disjoint(&sides[1]) {
-        let all: BTreeSet<(usize, Port)> = sides[0].union(&sides[1]).cloned().collect();
+        let all: BTreeSet<_> = sides[0].union(&sides[1]).cloned().collect();
         sides = [all.clone(), all];
     }
-    sides.map(|side| side.into_iter().enumerate().map(|(at, (_, port))| (port, at)).collect())
+    let grouped = |side: &BTreeSet<((usize, usize), Port)>| -> Vec<Group> {
+        let name = |port: &Port| groups.get(&*port.host).copied().unwrap_or("").to_owned();
+        let mut all: Vec<Group> =
+            side.iter().enumerate().map(|(from, (_, port))| Group { name: name(port), from }).collect();
+        all.dedup_by(|next, group| next.name == group.name);
+        if all.len() < 2 { Vec::new() } else { all }
+    };
+    let groups = [grouped(&sides[0]), grouped(&sides[1])];
+    Axes { groups, places: sides.map(|side| side.into_iter().enumerate().map(|(at, (_, port))| (port, at)).collect()) }
 }
 
 /// The row or column of a port: hosts where every rail has its own matrix, ports where rails are crossed.
@@ -178,7 +221,7 @@ fn place(port: Port, crossed: bool) -> Port {
 fn matrix(
     data: &Data<'_>,
     links: &[&Link<'_>],
-    axes: &[HashMap<Port, usize>; 2],
+    axes: &Axes,
     crossed: bool,
     outlined: &BTreeSet<u64>,
 ) -> Matrix {
@@ -191,12 +234,13 @@ fn matrix(
     };
     let cells = links.iter().filter_map(|link| {
         let flow = &link.result.case.flow;
-        let row = axes[0].get(&place(flow.from.clone(), crossed))?;
-        let column = axes[1].get(&place(flow.to.clone(), crossed))?;
+        let row = axes.places[0].get(&place(flow.from.clone(), crossed))?;
+        let column = axes.places[1].get(&place(flow.to.clone(), crossed))?;
         let raw = link.row.and_then(|row| row.value);
         Some(Cell {
             at: (*row, *column),
             look: link.look,
+            value: raw,
             text: raw.map_or_else(|| "–".to_owned(), short),
             tip: tip(data, link, raw),
             outlined: outlined.contains(&link.result.case.id),
@@ -211,8 +255,8 @@ fn matrix(
         };
         axis.iter().filter(|(port, _)| is_bad(port)).map(|(_, at)| *at).collect()
     };
-    let bad = (named(&axes[0]), named(&axes[1]));
-    Matrix { cells: cells.collect(), names: (names(&axes[0]), names(&axes[1])), bad }
+    let bad = (named(&axes.places[0]), named(&axes.places[1]));
+    Matrix { cells: cells.collect(), names: (names(&axes.places[0]), names(&axes.places[1])), bad, groups: (axes.groups[0].clone(), axes.groups[1].clone()) }
 }
 
 fn tip(data: &Data<'_>, link: &Link<'_>, value: Option<f64>) -> String {

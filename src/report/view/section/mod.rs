@@ -4,14 +4,16 @@
 //! | --- | --- |
 //! | `words` | what it is and how it was measured |
 //! | `table` | values by size |
+//! | `cells` | what the page's script is told of a matrix |
 //! | `listed` | the links and hosts that stand out, in numbers |
 //! | all others | a block of the page each; the list of [`blocks`] has them in the order of the page |
 
+mod cells;
 mod listed;
 mod table;
 mod words;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use railgauge_model::plan::{self, model::Test};
 use railgauge_wire::{terms::Metric, unit::Bytes};
@@ -152,6 +154,8 @@ struct Data<'a> {
     nics: Vec<&'a AllNics>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
+    /// Groups of the plan's hosts.
+    groups: &'a BTreeMap<String, Vec<String>>,
     /// What stands out in this test.
     out: &'a OfTest<'a>,
     /// What stands out in the run.
@@ -253,6 +257,7 @@ pub(super) fn tests(
             nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
+            groups: &journal.plan.groups,
             out,
             outliers,
         };
