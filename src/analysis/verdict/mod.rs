@@ -12,6 +12,7 @@
 //! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged. A soak has several:
 //! that it lasted and was watched, and what happened meanwhile.
 
+mod degraded;
 mod demand;
 mod every_case;
 mod flows;
@@ -32,8 +33,8 @@ pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use reason::{
-    Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPreflight, OfRun,
-    OfSoak, Place, Reason, Scope, SoakEvent, Unlimited, What, frequency,
+    Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts,
+    OfPreflight, OfRun, OfSoak, Place, Reason, Scope, SoakEvent, Unlimited, What, frequency,
 };
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};

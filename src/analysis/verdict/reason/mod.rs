@@ -11,6 +11,7 @@
 //! | `place` | the case that a ground is about |
 
 mod cases;
+mod degraded;
 mod expectation;
 mod links;
 mod parts;
@@ -24,6 +25,7 @@ use std::fmt;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 pub use cases::{Among, OfCases};
+pub use degraded::Degraded;
 pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
 pub use links::OfLinks;
 pub use parts::{Apart, OfParts};
