@@ -59,14 +59,7 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
         Nanoseconds::ZERO => "no port runs at less than its best rate and width".to_owned(),
         longest => format!("no port runs at less than its best rate and width for more than {}", lasting(longest)),
     };
-    let tally = Tally {
-        in_scope: ports,
-        judged: ports - unknown,
-        violating: bad,
-        doubtful: open,
-        missing: unknown,
-        ..Tally::default()
-    };
+    let tally = Tally { in_scope: ports, judged: ports - unknown, violating: bad, doubtful: open, missing: unknown };
     Some(verdict("longest_degraded", demand, &count(ports, "port"), status, reason, tally))
 }
 
