@@ -33,6 +33,14 @@ impl PartKind {
             Self::Module => "cable or optics of",
         }
     }
+
+    /// In words, with the id of the part behind it.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Module => "cable or optics",
+            other => other.word(),
+        }
+    }
 }
 
 /// By what a part is known, the most telling first.
@@ -130,6 +138,12 @@ pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     // An address that is there twice, as in forged facts, is one slot.
     all.dedup_by(|one, before| one.slot == before.slot);
     all
+}
+
+/// Whether a serial number is known of anything in these slots. Without one, parts of the host cannot be followed, but for those that
+/// have a GUID or a UUID.
+pub fn has_serials(slots: &[Fitted]) -> bool {
+    slots.iter().any(|fitted| fitted.ids.contains_key(&By::Serial))
 }
 
 /// Network cards by their place. The functions of one card are one part.
