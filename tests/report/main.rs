@@ -12,6 +12,7 @@ mod baseline;
 mod bisect;
 mod compare;
 mod compare_doubt;
+mod compare_parts;
 mod contradictions;
 mod crossing;
 mod drivers;
