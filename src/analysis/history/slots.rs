@@ -3,45 +3,9 @@
 
 use std::collections::BTreeMap;
 
+pub use railgauge_model::plan::baseline::PartKind;
 use railgauge_wire::facts::{HostFacts, Sriov, serial_number};
 use serde::Serialize;
-
-/// What kind of part a slot is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartKind {
-    /// The machine as a whole: a host's name was given to another one.
-    Machine,
-    /// Its main board.
-    Board,
-    /// A network card.
-    Card,
-    /// A GPU.
-    Gpu,
-    /// Optics, or the end of a cable.
-    Module,
-}
-
-impl PartKind {
-    /// In words, with the name of the slot behind it.
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Board => "main board",
-            Self::Card => "NIC",
-            Self::Gpu => "GPU",
-            Self::Module => "cable or optics of",
-        }
-    }
-
-    /// In words, with the id of the part behind it.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            Self::Module => "cable or optics",
-            other => other.word(),
-        }
-    }
-}
 
 /// By what a part is known, the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
