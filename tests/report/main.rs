@@ -30,6 +30,7 @@ mod numbers;
 mod one_way;
 mod outliers;
 mod pages;
+mod places;
 mod rates;
 mod rewording;
 mod scale;
