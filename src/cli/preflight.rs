@@ -3,13 +3,18 @@
 use std::{collections::BTreeMap, fmt::Write, path::PathBuf, time::Instant};
 
 use anyhow::Context;
-use railgauge_model::plan::{self, count::count};
+use railgauge_model::{
+    border::text::path_text,
+    plan::{self, count::count},
+};
 use railgauge_wire::natural;
 
-use super::{Common, Exit, selection::Selection};
+use super::{Common, Exit, common::page_path, selection::Selection};
 use crate::{
+    analysis::verdict::Status,
     cluster::AgentBinary,
     preflight::{self, Cluster, Demand, Drift, Finding, Held, Severity},
+    report::{self, preflight::Looked},
     run::{
         hosts::{self, Hosts},
         spine::{self, Spine},
@@ -23,6 +28,9 @@ pub(super) struct Args {
     plan: PathBuf,
     #[command(flatten)]
     selection: Selection,
+    /// The page to write; without it none is written
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Print findings, drift and lost hosts as JSON on stdout
     #[arg(long)]
     json: bool,
@@ -31,8 +39,10 @@ pub(super) struct Args {
 /// Checks the hosts of a plan.
 ///
 /// # Errors
-/// There is no agent to send, or stdout cannot be written.
+/// There is no agent to send, or the page or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    // Before hosts are reached: a page that cannot be written is no reason to wait.
+    let page = args.output.map(|asked| page_path(Some(asked), "preflight")).transpose()?;
     let Some(loaded) = args.selection.load_of_hosts(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime =
@@ -61,16 +71,27 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         "demands": demands, "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
         "told_within_s": met.told_within.as_secs_f64(),
     });
-    let held = demands.iter().filter(|demand| !demand.waived).map(Demand::held).max().unwrap_or(Held::Met);
-    let well =
-        met.lost.is_empty() && held == Held::Met && findings.iter().all(|finding| finding.severity <= Severity::Notice);
+    let looked = Looked {
+        plan: &loaded.plan,
+        cluster: &cluster,
+        demands: &demands,
+        findings: &findings,
+        drift: &drift,
+        lost: &met.lost,
+    };
+    let status = report::preflight::status(&looked);
+    if let Some(page) = &page {
+        let time = jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
+        report::preflight::write(&report::preflight::view(&looked, time), page)?;
+        common.say(format_args!("page: {}", path_text(page)));
+    }
+    let well = status == Status::Pass && findings.iter().all(|finding| finding.severity <= Severity::Notice);
     common.answer(args.json, &document, well, |_| text(&demands, &findings, &drift, &met))?;
-    Ok(match findings.iter().map(|finding| finding.severity).max() {
-        _ if met.facts.is_empty() => Exit::Unable,
-        Some(Severity::Failure) => Exit::Failed,
-        _ if held == Held::Unmet => Exit::Failed,
-        _ if held == Held::Unread || !met.lost.is_empty() => Exit::Inconclusive,
-        _ => Exit::Passed,
+    Ok(match status {
+        Status::Pass => Exit::Passed,
+        Status::Fail => Exit::Failed,
+        Status::Inconclusive => Exit::Inconclusive,
+        Status::NotRun => Exit::Unable,
     })
 }
 

@@ -1,19 +1,30 @@
 //! Pages: a view through its template, everything escaped, one file that needs no network.
+//!
+//! A page has one script of ours, inline: it makes tables sort and filter. The page's policy names it by its hash, so that a
+//! browser runs it and nothing else, whatever the data says. Without scripts the page is whole.
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context, value::Serde};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use crate::analysis::words::count;
 
 /// What pages are made of: their templates, and the parts they share.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("report.html", include_str!("../../templates/report.html")),
+    ("preflight.html", include_str!("../../templates/preflight.html")),
     ("compare.html", include_str!("../../templates/compare.html")),
     ("signoff.html", include_str!("../../templates/signoff.html")),
     ("trend.html", include_str!("../../templates/trend.html")),
 ];
+
+/// The style sheet of all pages.
+const STYLE: &str = include_str!("../../templates/report.css");
+
+/// The script of all pages.
+const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// Why a page could not be made. Every one is a mistake of ours.
 #[derive(Debug, thiserror::Error)]
@@ -29,9 +40,102 @@ pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, Page
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
+    environment.add_filter("worth", |text: &str| worth(text).map_or_else(String::new, |value| value.to_string()));
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
     let template = environment.get_template(template)?;
-    Ok(template.render(context! { v => Serde(view), css => include_str!("../../templates/report.css") })?)
+    let hash = base64(&Sha256::digest(SCRIPT));
+    Ok(template.render(context! { v => Serde(view), css => STYLE, script => SCRIPT, script_hash => hash })?)
+}
+
+/// What a cell of a column of numbers sorts by, where its text is more than a number: `64 KiB` are 65536. `None` where the text
+/// says it all or has no number.
+fn worth(text: &str) -> Option<f64> {
+    let text = text.trim().replace('−', "-");
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-.e".contains(c))).unwrap_or(text.len());
+    if digits == text.len() {
+        return None;
+    }
+    let value: f64 = text[..digits].trim_end_matches(['e', '-', '+']).parse().ok()?;
+    let unit = text[digits..].split_whitespace().next().unwrap_or_default();
+    let times = match unit {
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "ns" => 1e-9,
+        "µs" => 1e-6,
+        "ms" => 1e-3,
+        "min" => 60.0,
+        "h" => 3600.0,
+        _ => 1.0,
+    };
+    Some(value * times)
+}
+
+/// Base64 with padding (RFC 4648, section 4), as policies of pages want a hash.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: [char; 64] = {
+        let mut digits = ['+'; 64];
+        let mut at = 0;
+        while at < 26 {
+            digits[at] = (b'A' + at as u8) as char;
+            digits[at + 26] = (b'a' + at as u8) as char;
+            at += 1;
+        }
+        at = 0;
+        while at < 10 {
+            digits[at + 52] = (b'0' + at as u8) as char;
+            at += 1;
+        }
+        digits[63] = '/';
+        digits
+    };
+    let mut out = String::new();
+    for three in bytes.chunks(3) {
+        let bits = three.iter().enumerate().fold(0_u32, |bits, (at, byte)| bits | u32::from(*byte) << (16 - 8 * at));
+        out.extend((0..=three.len()).map(|at| DIGITS[(bits >> (18 - 6 * at) & 63) as usize]));
+        out.extend((three.len()..3).map(|_| '='));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_sort_by_what_they_are_worth() {
+        for (text, value) in [
+            ("64 KiB", Some(65536.0)),
+            ("1 B", Some(1.0)),
+            ("−31.2 %", Some(-31.2)),
+            ("3 of 40", Some(3.0)),
+            ("1.5 ms", Some(0.0015)),
+            ("195.4 ± 0.2", Some(195.4)),
+            ("195.4", None),
+            ("–", None),
+            ("", None),
+            ("failed", None),
+        ] {
+            assert_eq!(worth(text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn base64_is_that_of_the_rfc() {
+        // RFC 4648, section 10.
+        for (text, code) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(text.as_bytes()), code);
+        }
+        assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
+    }
+
+    #[test]
+    fn the_script_cannot_end_before_its_end() {
+        assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
+    }
 }

@@ -14,6 +14,7 @@ pub mod compare;
 mod error;
 mod html;
 mod junit;
+pub mod preflight;
 pub mod signoff;
 pub mod text;
 pub mod trend;

@@ -4,12 +4,22 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/browser.rs"]
+mod browser;
+
+#[path = "../support/driver.rs"]
+mod driver;
+
+#[path = "../support/skip.rs"]
+mod skip;
+
 #[path = "../support/reworded.rs"]
 mod reworded;
 
 mod agreement;
 mod baseline;
 mod bisect;
+mod causes;
 mod compare;
 mod compare_doubt;
 mod compare_parts;
@@ -31,9 +41,11 @@ mod one_way;
 mod outliers;
 mod pages;
 mod places;
+mod preflight;
 mod rates;
 mod rewording;
 mod scale;
+mod seen;
 mod soak;
 mod sums;
 mod switches;

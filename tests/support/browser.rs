@@ -8,6 +8,7 @@ use std::{
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
 /// What a browser made of a page.
+#[allow(dead_code, reason = "tests that only drive a browser do not need it")]
 pub struct Seen {
     /// The document after all scripts ran.
     pub dom: String,
@@ -29,6 +30,7 @@ pub fn browser() -> Result<&'static str, String> {
 }
 
 /// Opens a file, with no network to be had, and saves a picture of it.
+#[allow(dead_code, reason = "tests that only drive a browser do not need it")]
 pub fn look(browser: &str, page: &Path, width: u32, picture: &Path) -> Seen {
     let profile = tempfile::tempdir().unwrap();
     let start = |more: &[&str]| {

@@ -136,15 +136,18 @@ fn marked(out: &mut String, status: Status, colour: bool, text: &str) -> Result 
 /// What did not get measured, by cause.
 fn troubles(out: &mut String, groups: &[TroubleGroup]) -> Result {
     for group in groups.iter().take(TROUBLES) {
-        wrap(out, "", "    ", &format!("{} ({}): {}", group.state.word(), count(group.cases, "case"), group.error))?;
+        let place = if group.named { "at" } else { "between" };
+        let hosts = if group.example { format!(", {place} {}", group.hosts) } else { String::new() };
+        let cases = count(group.cases, "case");
+        wrap(out, "", "    ", &format!("{} ({cases}{hosts}): {}", group.state.word(), group.error))?;
         if !group.help.is_empty() {
             wrap(out, "    ", "    ", &format!("help: {}", group.help))?;
         }
         for link in group.links.iter().take(TROUBLE_LINKS) {
             wrap(out, "    ", "      ", &format!("{} {} {}", link.test, link.link, link.sizes))?;
         }
-        if group.links.len() > TROUBLE_LINKS {
-            writeln!(out, "    and {}: see the report", count(group.links.len() - TROUBLE_LINKS, "more link"))?;
+        if let Some(more @ 1..) = (group.links.len() + group.links_more).checked_sub(TROUBLE_LINKS) {
+            writeln!(out, "    and {}: see the report", count(more, "more link"))?;
         }
     }
     if groups.len() > TROUBLES {

@@ -240,7 +240,7 @@ fn common<'d>(values: impl Iterator<Item = (&'d str, Option<String>)>) -> Option
 }
 
 /// What to do, and the id by which docs/remedies.md and programs know it.
-pub(super) fn help(remedy: &Remedy) -> String {
+pub(in crate::report) fn help(remedy: &Remedy) -> String {
     format!("{remedy} [{}]", remedy.id)
 }
 
@@ -266,10 +266,10 @@ fn view(journal: &Journal, name: &str) -> HostView {
     let copied = copies::words(journal).into_iter().filter(|copied| copied.host == name).map(|copied| copied.text);
     let Some(HostUp { facts, clock, wall }) = journal.hosts.get(name) else { return blank };
     HostView {
-        system: join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())]),
-        machine: machine(facts),
+        system: system_of(facts),
+        machine: machine_of(facts),
         serial: facts.parts.machine.serial.clone().unwrap_or_default(),
-        devices: facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).chain(copied).collect(),
+        devices: devices_of(facts).into_iter().chain(copied).collect(),
         clock: wall.map_or_else(String::new, |offset| {
             // What is not known is rounded up: no clock is known to ± 0.0 ms.
             let tenths = |half: Nanoseconds| half.0.div_ceil(100_000) as f64 / 10.0;
@@ -282,7 +282,18 @@ fn view(journal: &Journal, name: &str) -> HostView {
     }
 }
 
-fn machine(facts: &HostFacts) -> String {
+/// Operating system, kernel and architecture.
+pub(in crate::report) fn system_of(facts: &HostFacts) -> String {
+    join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())])
+}
+
+/// RDMA devices, one text per port, and GPUs.
+pub(in crate::report) fn devices_of(facts: &HostFacts) -> Vec<String> {
+    facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).collect()
+}
+
+/// Processor and memory.
+pub(in crate::report) fn machine_of(facts: &HostFacts) -> String {
     let cpu = &facts.cpu;
     join([
         cpu.model.clone(),

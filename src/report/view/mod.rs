@@ -1,7 +1,9 @@
 //! Everything the page and the terminal show, as plain data: text that is ready to print, in the order it is read.
 
+mod banner;
 mod carriers;
-mod hosts;
+pub(in crate::report) mod hosts;
+pub(in crate::report) mod names;
 mod parts;
 mod section;
 mod soak;
@@ -32,11 +34,13 @@ use crate::analysis::{
     proven::NeverRun,
     results::CaseResult,
     row::Row,
-    verdict::{Cases, Status, Verdict, Verdicts},
+    verdict::{Cases, Kind, Status, Verdict, Verdicts},
     words::{self, held_against, number, share_of, size},
 };
 
+pub use banner::{Banner, Pointer};
 pub use carriers::CarrierGroup;
+pub(super) use hosts::help;
 pub use hosts::{Difference, Distances, Explains, FindingView, HostView, Hosts};
 pub use parts::{PartView, Parts};
 pub use section::{Block, Column, Figure, Map, MapCell, Table, TestView};
@@ -58,6 +62,8 @@ pub struct View {
     pub status: Status,
     /// The verdict in a sentence.
     pub sentence: String,
+    /// Which part is bad, and the first thing to do.
+    pub banner: Banner,
     /// How many verdicts have which status, worst first, without zeros.
     pub counts: Vec<(String, usize)>,
     /// Cases by what became of them.
@@ -120,6 +126,8 @@ pub struct ExpectationView {
     pub waived: bool,
     /// Name of the test, or `preflight`.
     pub test: String,
+    /// Where the page tells more of it; empty for nowhere.
+    pub anchor: String,
     /// What is demanded.
     pub demand: String,
     /// Of what.
@@ -170,7 +178,12 @@ pub fn view(
         *counts.entry(verdict.status).or_default() += 1;
     }
     let hosts = hosts::hosts(journal, outliers, verdicts.status);
-    Ok(View {
+    let parts = parts::parts(outliers, &verdicts.localisation);
+    let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
+    let tests = section::tests(journal, results, rows, frame, outliers, verdicts)?;
+    let is_waived = |name: &str| outliers.parts.iter().any(|part| part.name == name && part.waived);
+    let mut view = View {
+        banner: banner::banner(verdicts.status, parts.as_ref(), is_waived, &troubles, &hosts),
         run: run(journal),
         carriers: carriers::carriers(results),
         never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).chain(overrides::told(journal)).collect(),
@@ -179,20 +192,45 @@ pub fn view(
         counts: counts.into_iter().rev().map(|(status, n)| (status.word().to_owned(), n)).collect(),
         cases: verdicts.cases,
         expectations: verdicts.verdicts.iter().map(|verdict| expectation(journal, verdict)).collect(),
-        parts: parts::parts(outliers, &verdicts.localisation),
+        parts,
         interleaved: verdicts.interleaved.iter().map(turns).collect::<Result<_, _>>()?,
-        troubles: troubles::groups(&verdicts.troubles),
+        troubles,
         notes: notes(journal, &hosts.findings),
         hosts,
         switches: verdicts.switches.as_ref().map(switches::switches),
-        tests: section::tests(journal, results, rows, frame, outliers, verdicts)?,
+        tests,
         soak: verdicts
             .soak
             .as_ref()
             .map(soak::soak)
             .transpose()
             .map_err(ReportError::drawing("the charts of the soak"))?,
-    })
+    };
+    let anchors: Vec<String> = verdicts.verdicts.iter().map(|verdict| anchor(&view, verdict)).collect();
+    view.expectations.iter_mut().zip(anchors).for_each(|(row, anchor)| row.anchor = anchor);
+    Ok(view)
+}
+
+/// Where the page tells more of a verdict; empty where it tells no more.
+fn anchor(view: &View, verdict: &Verdict) -> String {
+    let test = || view.tests.iter().find(|test| test.name == verdict.test).map(|test| test.anchor.clone());
+    let trouble = || {
+        let of_test = |group: &&TroubleGroup| group.links.iter().any(|link| link.test == verdict.test);
+        view.troubles.iter().find(of_test).map(|group| group.anchor.clone())
+    };
+    let section = |there: bool, name: &str| there.then(|| name.to_owned());
+    let place = match verdict.kind {
+        Kind::Run | Kind::Records => None,
+        Kind::Configure => section(!view.notes.is_empty(), "notes"),
+        Kind::Hosts => section(true, "where"),
+        Kind::Preflight => section(true, if view.hosts.findings.is_empty() { "where" } else { "configuration" }),
+        Kind::Parts => section(view.parts.is_some(), "parts"),
+        Kind::Links => section(view.switches.is_some(), "switches"),
+        Kind::Soak => section(view.soak.is_some(), "soak"),
+        Kind::EveryCase => trouble().or_else(test),
+        Kind::Expectation => test(),
+    };
+    place.unwrap_or_default()
 }
 
 /// Two tests that were measured in turn.
@@ -318,6 +356,7 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         status: verdict.status,
         waived: verdict.waived,
         test: verdict.test.clone(),
+        anchor: String::new(),
         demand: verdict.demand.clone(),
         scope: verdict.scope.clone(),
         line: verdict.line,

@@ -1,28 +1,48 @@
 //! Cases that were not simply measured, grouped by what became of them and why, every one by name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use railgauge_wire::unit::Bytes;
+use railgauge_model::plan::hostlist;
+use railgauge_wire::{
+    failure::{Kind, Stage},
+    natural,
+    unit::Bytes,
+};
 use serde::Serialize;
 
-use super::{section::telling, sizes};
-use crate::analysis::{results::State, verdict::Trouble};
+use super::{names::Names, section::telling, sizes};
+use crate::analysis::{
+    results::{NotRun, Objection, State},
+    verdict::Trouble,
+};
 
 /// Cases with the same fate and cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleGroup {
+    /// Place on the page.
+    pub anchor: String,
     /// What became of them.
     pub state: State,
     /// Whether bytes arrived wrong.
     pub wrong: bool,
-    /// Which host, stage and cause.
+    /// Which host, stage and cause, word for word, of the first of them.
     pub error: String,
+    /// Whether the words of others name other hosts, addresses or numbers.
+    pub example: bool,
+    /// The hosts that it is about, folded: those that the failures name, or else both ends.
+    pub hosts: String,
+    /// Whether these are the hosts that the failures name.
+    pub named: bool,
     /// The next thing to look at or do; empty where none is known.
     pub help: String,
+    /// Whether the help of others has other values.
+    pub help_example: bool,
     /// How many.
     pub cases: usize,
     /// The links, with what was not measured on each.
     pub links: Vec<TroubleLink>,
+    /// Links that are not listed.
+    pub links_more: usize,
 }
 
 /// One link of a group.
@@ -38,38 +58,105 @@ pub struct TroubleLink {
     pub sizes: String,
     /// Counters that speak of errors or congestion and moved; empty where none did.
     pub counters: String,
+    /// What stands against it, where the words are not those of the group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub error: String,
 }
 
-/// Groups troubles: wrong bytes first, then by the number of cases.
-pub(super) fn groups(troubles: &[Trouble]) -> Vec<TroubleGroup> {
-    let mut order: Vec<(State, String, Vec<&Trouble>)> = Vec::new();
-    let mut known: HashMap<(State, String), usize> = HashMap::new();
+/// Links of a group that are listed. More only repeat their cause; verdicts.json has every case.
+const LISTED: usize = 400;
+
+/// What one thing that stands against a case has in common with others of its cause: its kind, its stage and kind of failure, and
+/// the shape of its words.
+type Against = (std::mem::Discriminant<Objection>, Option<(Stage, Kind)>, String);
+
+/// What cases with one cause have in common: their state, the id of their remedy, and what stands against them.
+#[derive(PartialEq, Eq, Hash)]
+struct Cause<'t> {
+    state: State,
+    remedy: Option<&'t str>,
+    against: Vec<Against>,
+}
+
+impl<'t> Cause<'t> {
+    fn of(trouble: &'t Trouble, names: &Names<'_>) -> Self {
+        let against = |one: &Objection| {
+            let failure = match one {
+                Objection::Failed { failure, .. } | Objection::NotRun(NotRun::HostLost { failure, .. }) => {
+                    Some(failure)
+                }
+                _ => None,
+            };
+            let words = failure.map_or_else(|| one.to_string(), |failure| failure.cause.clone());
+            (std::mem::discriminant(one), failure.map(|failure| (failure.stage, failure.kind)), names.shape(&words))
+        };
+        Self {
+            state: trouble.state,
+            remedy: trouble.remedy.as_ref().map(|remedy| remedy.id.as_ref()),
+            against: trouble.against.0.iter().map(against).collect(),
+        }
+    }
+}
+
+/// Groups troubles by cause: wrong bytes first, then by the number of cases.
+pub(super) fn groups(troubles: &[Trouble], names: &Names<'_>) -> Vec<TroubleGroup> {
+    let mut order: Vec<Vec<&Trouble>> = Vec::new();
+    let mut known: HashMap<Cause<'_>, usize> = HashMap::new();
     for trouble in troubles {
-        let (state, error) = (trouble.state, trouble.against.to_string());
-        let place = *known.entry((state, error.clone())).or_insert_with(|| {
-            order.push((state, error, Vec::new()));
+        let place = *known.entry(Cause::of(trouble, names)).or_insert_with(|| {
+            order.push(Vec::new());
             order.len() - 1
         });
-        order[place].2.push(trouble);
+        order[place].push(trouble);
     }
-    order.sort_by_key(|(state, _, cases)| (*state != State::Wrong, std::cmp::Reverse(cases.len())));
-    order
-        .into_iter()
-        .map(|(state, error, cases)| TroubleGroup {
-            state,
-            wrong: state == State::Wrong,
-            error,
-            help: cases.first().and_then(|case| case.remedy.as_ref()).map_or_else(String::new, super::hosts::help),
-            cases: cases.len(),
-            links: links(&cases),
-        })
-        .collect()
+    let is_wrong = |cases: &[&Trouble]| cases.first().is_some_and(|first| first.state == State::Wrong);
+    order.sort_by_key(|cases| (!is_wrong(cases), std::cmp::Reverse(cases.len())));
+    order.iter().enumerate().filter_map(|(at, cases)| group(at, cases)).collect()
+}
+
+fn group(at: usize, cases: &[&Trouble]) -> Option<TroubleGroup> {
+    let first = cases.first()?;
+    let error = first.against.to_string();
+    let (hosts, named) = hosts(cases);
+    let mut links = links(cases, &error);
+    let links_more = links.len().saturating_sub(LISTED);
+    links.truncate(LISTED);
+    Some(TroubleGroup {
+        anchor: format!("trouble-{}", at + 1),
+        state: first.state,
+        wrong: first.state == State::Wrong,
+        example: cases.iter().any(|case| case.against != first.against && case.against.to_string() != error),
+        error,
+        hosts,
+        named,
+        help: first.remedy.as_ref().map_or_else(String::new, super::hosts::help),
+        help_example: cases.iter().any(|case| case.remedy != first.remedy),
+        cases: cases.len(),
+        links,
+        links_more,
+    })
+}
+
+/// The hosts of cases, folded, and whether all are named by failures.
+fn hosts(cases: &[&Trouble]) -> (String, bool) {
+    let lost = |one: &Objection| match one {
+        Objection::NotRun(NotRun::HostLost { host, .. }) => Some(host.clone()),
+        Objection::Failed { failure, .. } => failure.host.clone(),
+        _ => None,
+    };
+    let of = |case: &Trouble| case.against.0.iter().find_map(lost);
+    let blamed: Option<BTreeSet<String>> = cases.iter().map(|case| of(case)).collect();
+    let named = blamed.is_some();
+    let ends = || cases.iter().flat_map(|case| [case.src_host.clone(), case.dst_host.clone()]).collect();
+    let mut hosts: Vec<String> = blamed.unwrap_or_else(ends).into_iter().collect();
+    natural::sort(&mut hosts);
+    (hostlist::fold(hosts.iter().map(String::as_str)), named)
 }
 
 /// A first case of a link, the sizes of all, and the counters that moved by host and name.
 type Collected<'t> = (&'t Trouble, Vec<Bytes>, BTreeMap<(&'t str, &'t str), u64>);
 
-fn links(cases: &[&Trouble]) -> Vec<TroubleLink> {
+fn links(cases: &[&Trouble], of_group: &str) -> Vec<TroubleLink> {
     let mut links: Vec<Collected<'_>> = Vec::new();
     let mut known = HashMap::new();
     for case in cases {
@@ -96,6 +183,7 @@ fn links(cases: &[&Trouble]) -> Vec<TroubleLink> {
                 .map(|((host, name), change)| format!("{name} of {host} +{change}"))
                 .collect::<Vec<_>>()
                 .join(", "),
+            error: Some(case.against.to_string()).filter(|error| error != of_group).unwrap_or_default(),
         })
         .collect()
 }

@@ -1,0 +1,18 @@
+//! The page of a preflight: what was found on the hosts, what the plan demands of them, and what was not read.
+
+mod view;
+
+use std::path::Path;
+
+use super::{ReportError, html, write::text_file};
+
+pub use view::{Card, Looked, Lost, PreflightView, Unread, status, view};
+
+/// Writes the page.
+///
+/// # Errors
+/// The page cannot be drawn or written.
+pub fn write(view: &PreflightView, page: &Path) -> Result<(), ReportError> {
+    let text = html::page("preflight.html", view).map_err(ReportError::drawing("the page of the preflight"))?;
+    text_file(page, &text)
+}

@@ -1,0 +1,327 @@
+//! What the page of a preflight shows.
+
+use std::collections::BTreeMap;
+
+use railgauge_model::plan::{
+    Plan,
+    count::{are, count},
+    hostlist,
+};
+use railgauge_wire::{facts::HostFacts, failure::Failure, natural};
+use serde::Serialize;
+
+use crate::{
+    analysis::verdict::Status,
+    preflight::{Cluster, Demand, Drift, Finding, Held, Severity},
+    report::view::{
+        Table, help,
+        hosts::{devices_of, machine_of, system_of},
+        names::Names,
+        number_column, text_column,
+    },
+};
+
+/// What a preflight came to.
+#[derive(Debug, Clone, Copy)]
+pub struct Looked<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What is known of the hosts that answered.
+    pub cluster: &'a Cluster,
+    /// What the plan demands of them.
+    pub demands: &'a [Demand],
+    /// What was found.
+    pub findings: &'a [Finding],
+    /// Facts that are not the same everywhere.
+    pub drift: &'a [Drift],
+    /// Hosts that did not answer, with the reason.
+    pub lost: &'a BTreeMap<String, Failure>,
+}
+
+/// The page of a preflight.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PreflightView {
+    /// Name of the plan.
+    pub plan: String,
+    /// When the hosts were looked at, UTC, to the second.
+    pub time: String,
+    /// Version of railgauge.
+    pub version: &'static str,
+    /// The verdict in a word.
+    pub status: Status,
+    /// The verdict in a sentence.
+    pub sentence: String,
+    /// The first thing to do, with what it is for; empty where nothing is to be done.
+    pub first: String,
+    /// What the plan demands, the worst first.
+    pub demands: Table,
+    /// Findings by cause, the gravest first.
+    pub cards: Vec<Card>,
+    /// Hosts that did not answer.
+    pub lost: Vec<Lost>,
+    /// What could not be read, once for all hosts that say the same.
+    pub unread: Vec<Unread>,
+    /// Facts that are not the same everywhere.
+    pub drift: Table,
+    /// Every host that answered.
+    pub inventory: Table,
+}
+
+/// Findings of one check with one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Card {
+    /// Name of the check.
+    pub check: String,
+    /// How serious it is.
+    pub severity: &'static str,
+    /// The class that colours it.
+    pub class: &'static str,
+    /// Whether the plan waives the check.
+    pub waived: bool,
+    /// The hosts, folded; empty where it is about switches.
+    pub hosts: String,
+    /// How many hosts.
+    pub of_hosts: usize,
+    /// What was found, word for word, of the first of them.
+    pub what: String,
+    /// Every one of them, with its hosts; empty where all say the same.
+    pub each: Vec<(String, String)>,
+    /// What it means for the numbers.
+    pub meaning: String,
+    /// What to do.
+    pub help: String,
+    /// Whether the help of others has other values.
+    pub help_example: bool,
+}
+
+/// Hosts that did not answer for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// The hosts, folded.
+    pub hosts: String,
+    /// Why, of the first of them.
+    pub why: String,
+    /// What to do; empty where nothing is known.
+    pub help: String,
+}
+
+/// Something that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// The hosts, folded.
+    pub hosts: String,
+    /// What.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What a preflight comes to: fail for a failure or an unmet demand, inconclusive where something that counts is not known.
+pub fn status(looked: &Looked<'_>) -> Status {
+    let held = looked.demands.iter().filter(|demand| !demand.waived).map(Demand::held).max().unwrap_or(Held::Met);
+    let gravest = looked.findings.iter().map(|finding| finding.severity).max();
+    match (gravest, held) {
+        _ if looked.cluster.facts.is_empty() => Status::NotRun,
+        (Some(Severity::Failure), _) | (_, Held::Unmet) => Status::Fail,
+        (_, Held::Unread) => Status::Inconclusive,
+        _ if !looked.lost.is_empty() => Status::Inconclusive,
+        _ => Status::Pass,
+    }
+}
+
+/// Makes the view.
+pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
+    let Looked { plan, cluster, demands, findings, drift, lost } = *looked;
+    let names = Names::of_hosts(plan, cluster.facts.values());
+    let cards = cards(findings, &names);
+    let lost = lost_hosts(lost, &names);
+    let status = status(looked);
+    PreflightView {
+        plan: plan.name.clone(),
+        time,
+        version: env!("CARGO_PKG_VERSION"),
+        status,
+        sentence: sentence(looked, &cards),
+        first: first(&cards, &lost),
+        demands: demanded(demands),
+        unread: unread(looked),
+        cards,
+        lost,
+        drift: drifted(drift),
+        inventory: inventory(plan, cluster),
+    }
+}
+
+fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
+    let Looked { plan, cluster, demands, lost, .. } = *looked;
+    let mut said = vec![format!("{} of {} answered.", cluster.facts.len(), count(plan.hosts.len(), "host"))];
+    let counted: Vec<&Demand> = demands.iter().filter(|demand| !demand.waived).collect();
+    for (state, words) in [(Held::Unmet, "not met"), (Held::Unread, "not read on every host")] {
+        let n = counted.iter().filter(|demand| demand.held() == state).count();
+        if n > 0 {
+            said.push(format!("{} of {} of the plan {words}.", n, count(counted.len(), "demand")));
+        }
+    }
+    if !counted.is_empty() && counted.iter().all(|demand| demand.held() == Held::Met) {
+        said.push(format!("{} of the plan met.", are(counted.len(), "demand")));
+    }
+    for severity in [Severity::Failure, Severity::Warning, Severity::Notice] {
+        let n = cards.iter().filter(|card| card.severity == severity.word()).count();
+        if n > 0 {
+            said.push(format!("{}.", count(n, severity.word())));
+        }
+    }
+    if cards.is_empty() && !cluster.facts.is_empty() {
+        let where_ = if lost.is_empty() { "" } else { " on the hosts that answered" };
+        said.push(format!("The checks found nothing{where_}."));
+    }
+    said.join(" ")
+}
+
+fn first(cards: &[Card], lost: &[Lost]) -> String {
+    let grave = cards.iter().find(|card| card.severity != Severity::Notice.word());
+    match (grave, lost.iter().find(|lost| !lost.help.is_empty())) {
+        (Some(card), _) if card.severity == Severity::Failure.word() => told(card),
+        (_, Some(lost)) => format!("{} did not answer: {}", lost.hosts, lost.help),
+        (Some(card), None) => told(card),
+        (None, None) => String::new(),
+    }
+}
+
+fn told(card: &Card) -> String {
+    let hosts = if card.hosts.is_empty() { String::new() } else { format!(" ({})", card.hosts) };
+    format!("{}{hosts}: {}", card.check, card.help)
+}
+
+fn cards(findings: &[Finding], names: &Names<'_>) -> Vec<Card> {
+    let mut groups: Vec<Vec<&Finding>> = Vec::new();
+    let key = |one: &Finding| {
+        let fields = (one.check.clone(), one.severity, one.waived, one.unread, one.meaning.clone());
+        (fields, one.remedy.id.clone(), names.shape(&one.what))
+    };
+    for finding in findings {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| key(first) == key(finding))) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups.sort_by_key(|group| std::cmp::Reverse(group.first().map(|first| first.severity)));
+    groups.iter().filter_map(|group| card(group)).collect()
+}
+
+fn card(group: &[&Finding]) -> Option<Card> {
+    let first = group.first()?;
+    let mut hosts: Vec<&str> = group.iter().flat_map(|one| &one.hosts).map(String::as_str).collect();
+    natural::sort(&mut hosts);
+    hosts.dedup();
+    let fold = |hosts: &[String]| hostlist::fold(hosts.iter().map(String::as_str));
+    let each = group.iter().map(|one| (fold(&one.hosts), one.what.clone())).collect();
+    Some(Card {
+        check: first.check.clone(),
+        severity: first.severity.word(),
+        class: match first.severity {
+            Severity::Failure => "fail",
+            Severity::Warning => "inconclusive",
+            Severity::Notice => "not-run",
+        },
+        waived: first.waived,
+        of_hosts: hosts.len(),
+        hosts: hostlist::fold(hosts),
+        what: first.what.clone(),
+        each: if group.len() > 1 { each } else { Vec::new() },
+        meaning: first.meaning.clone(),
+        help: help(&first.remedy),
+        help_example: group.iter().any(|one| one.remedy != first.remedy),
+    })
+}
+
+fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> {
+    let mut groups: BTreeMap<(String, Option<String>), Vec<(&str, &Failure)>> = BTreeMap::new();
+    for (host, failure) in lost {
+        let remedy = failure.remedy.as_ref().map(|remedy| remedy.id.to_string());
+        let shape = names.shape(&format!("{}: {}", failure.stage, failure.cause));
+        groups.entry((shape, remedy)).or_default().push((host, failure));
+    }
+    let one = |group: Vec<(&str, &Failure)>| {
+        let (_, failure) = group.first()?;
+        let mut hosts: Vec<&str> = group.iter().map(|(host, _)| *host).collect();
+        natural::sort(&mut hosts);
+        let bare = Failure { remedy: None, ..(*failure).clone() };
+        let help = failure.remedy.as_deref().map_or_else(String::new, help);
+        Some(Lost { hosts: hostlist::fold(hosts), why: bare.to_string(), help })
+    };
+    groups.into_values().filter_map(one).collect()
+}
+
+fn demanded(demands: &[Demand]) -> Table {
+    let mut order: Vec<&Demand> = demands.iter().collect();
+    order.sort_by_key(|demand| (demand.waived, std::cmp::Reverse(demand.held())));
+    let row = |demand: &&Demand| {
+        let word = match demand.held() {
+            Held::Met => "met",
+            Held::Unread => "unread",
+            Held::Unmet => "unmet",
+        };
+        let waived = if demand.waived { ", waived" } else { "" };
+        let part = |state, words: &str| {
+            let found = demand.departures(state);
+            (!found.is_empty()).then(|| format!("{words}: {found}"))
+        };
+        let parts = [part(Held::Unmet, "not met"), part(Held::Unread, "not read")];
+        let told = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let wanted = format!("{} = {}", demand.key, demand.wanted);
+        vec![format!("{word}{waived}"), wanted, demand.check.clone(), demand.hosts().to_string(), told]
+    };
+    let columns = vec![
+        text_column("answer"),
+        text_column("the plan wants"),
+        text_column("check"),
+        number_column("hosts", ""),
+        text_column("where not"),
+    ];
+    Table { rows: order.iter().map(row).collect(), columns }
+}
+
+/// What could not be read, by what and why, with the hosts.
+fn unread(looked: &Looked<'_>) -> Vec<Unread> {
+    let mut found: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+    for (host, facts) in &looked.cluster.facts {
+        for (what, why) in &facts.unreadable {
+            found.entry((what.clone(), why.clone())).or_default().push(host);
+        }
+    }
+    let one = |((what, why), mut hosts): ((String, String), Vec<&str>)| {
+        natural::sort(&mut hosts);
+        Unread { hosts: hostlist::fold(hosts), what, why }
+    };
+    found.into_iter().map(one).collect()
+}
+
+fn drifted(drift: &[Drift]) -> Table {
+    let row = |row: &Drift| {
+        let others = row.by_value().into_iter().map(|(value, hosts)| format!("{value} on {}", hostlist::fold(hosts)));
+        let most = if row.decided { "most hosts" } else { "the largest group" };
+        let most = format!("{} ({most}, {})", row.majority, row.holders);
+        vec![row.fact.clone(), most, others.collect::<Vec<_>>().join("; ")]
+    };
+    Table { columns: ["fact", "most", "others"].map(text_column).to_vec(), rows: drift.iter().map(row).collect() }
+}
+
+fn inventory(plan: &Plan, cluster: &Cluster) -> Table {
+    let row = |(host, facts): (&str, &HostFacts)| {
+        let place = plan.places.get(host).cloned().unwrap_or_default();
+        let serial = facts.parts.machine.serial.clone().unwrap_or_default();
+        vec![host.to_owned(), place, serial, system_of(facts), machine_of(facts), devices_of(facts).join("; ")]
+    };
+    let hosts = plan.hosts.iter().filter_map(|host| Some((host.name.as_str(), cluster.facts.get(&host.name)?)));
+    let mut rows: Vec<Vec<String>> = hosts.map(row).collect();
+    let mut heads = vec!["host", "place", "serial number", "system", "machine", "devices"];
+    // A column that nobody fills says nothing.
+    for column in [2, 1] {
+        if rows.iter().all(|row| row[column].is_empty()) {
+            rows.iter_mut().for_each(|row| drop(row.remove(column)));
+            heads.remove(column);
+        }
+    }
+    Table { columns: heads.into_iter().map(text_column).collect(), rows }
+}

@@ -1,0 +1,181 @@
+//! The shape of an error's words: what is left when the names of this cluster, addresses and numbers are taken out. Two errors
+//! with the same fields and the same shape have one cause and share a card of the page.
+//!
+//! Only what certainly names a place or counts something is taken out. `mlx5_0` goes because a host of the run has a device of
+//! that name, and `IPv6`, `RoCE v2` and `errno 12` stay: they tell one cause from another.
+
+use std::{
+    collections::HashSet,
+    net::{IpAddr, SocketAddr},
+};
+
+use railgauge_model::plan::Plan;
+use railgauge_wire::facts::HostFacts;
+
+use crate::analysis::journal::Journal;
+
+/// Names that stand for a place in a run: its hosts and their addresses, RDMA devices and network interfaces.
+#[derive(Debug, Default)]
+pub(in crate::report) struct Names<'j> {
+    hosts: HashSet<&'j str>,
+    devices: HashSet<&'j str>,
+}
+
+impl<'j> Names<'j> {
+    /// The names of a run, from its plan and the facts of the hosts that answered.
+    pub(in crate::report) fn of(journal: &'j Journal) -> Self {
+        Self::of_hosts(&journal.plan, journal.hosts.values().map(|up| &up.facts))
+    }
+
+    /// The names of a plan's hosts and of what they told.
+    pub(in crate::report) fn of_hosts(plan: &'j Plan, facts: impl Iterator<Item = &'j HostFacts>) -> Self {
+        let mut names = Self::default();
+        for host in &plan.hosts {
+            names.hosts.extend([host.name.as_str(), host.address.as_str()]);
+            names.devices.extend(host.devices.iter().chain(&host.tcp).map(String::as_str));
+        }
+        for facts in facts {
+            names.hosts.insert(facts.hostname.as_str());
+            names.devices.extend(facts.rdma.iter().map(|device| device.name.as_str()));
+            names.devices.extend(facts.interfaces.iter().map(|interface| interface.name.as_str()));
+        }
+        // An empty name would be found everywhere.
+        names.hosts.remove("");
+        names.devices.remove("");
+        names
+    }
+
+    /// The shape of a text.
+    pub(in crate::report) fn shape(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut before = String::new();
+        for piece in text.split_inclusive(is_border) {
+            let (token, border) = match piece.char_indices().next_back() {
+                Some((at, last)) if is_border(last) => piece.split_at(at),
+                _ => (piece, ""),
+            };
+            let word = token.trim_end_matches(['.', ':', '!', '?']);
+            out.push_str(&self.word(word, &before, false));
+            out.push_str(&token[word.len()..]);
+            out.push_str(border);
+            if !word.is_empty() {
+                before = word.to_lowercase();
+            }
+        }
+        out
+    }
+
+    /// A word without what names a place or counts something. `before` is the word before it.
+    fn word(&self, word: &str, before: &str, in_path: bool) -> String {
+        if self.hosts.contains(word) {
+            return "HOST".to_owned();
+        }
+        if self.devices.contains(word) {
+            return "DEVICE".to_owned();
+        }
+        if is_address(word) {
+            return "ADDRESS".to_owned();
+        }
+        for border in ['@', '/', ':'] {
+            if let Some((left, right)) = word.rsplit_once(border) {
+                let path = border == '/';
+                let (first, last) = (self.word(left, before, path), self.word(right, &left.to_lowercase(), path));
+                return format!("{first}{border}{last}");
+            }
+        }
+        if let Some(unit) = unit_of(word) {
+            return if names_a_code(before) { word.to_owned() } else { format!("#{unit}") };
+        }
+        // `uverbs3` of a path counts devices.
+        match word.trim_end_matches(|c: char| c.is_ascii_digit()) {
+            stem if in_path && !stem.is_empty() && stem.len() < word.len() => format!("{stem}#"),
+            _ => word.to_owned(),
+        }
+    }
+}
+
+fn is_border(c: char) -> bool {
+    c.is_whitespace() || "()[]{}<>\"'`,;=|".contains(c)
+}
+
+/// IPv4 and IPv6 with or without port, GIDs, MAC and PCI addresses.
+fn is_address(word: &str) -> bool {
+    let bare = word.split_once('%').map_or(word, |(bare, _)| bare);
+    if bare.parse::<IpAddr>().is_ok() || word.parse::<SocketAddr>().is_ok() {
+        return true;
+    }
+    let groups: Vec<&str> = word.split([':', '.']).collect();
+    let hex = |group: &&str| (1..=4).contains(&group.len()) && group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    word.contains(':') && groups.len() >= 3 && groups.iter().all(hex)
+}
+
+/// What follows the digits of a number, such as `ms` or `%`; `None` for a word that is no number.
+fn unit_of(word: &str) -> Option<&str> {
+    let signless = word.trim_start_matches(['-', '+', '−', '#']);
+    if let Some(hex) = signless.strip_prefix("0x") {
+        return (!hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some("");
+    }
+    let unit = signless.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let counted = signless.starts_with(|c: char| c.is_ascii_digit());
+    (counted && unit.len() <= 4 && !unit.contains(|c: char| c.is_ascii_digit())).then_some(unit)
+}
+
+/// Whether a number behind this word is the name of an error or a version, which tells causes apart.
+fn names_a_code(word: &str) -> bool {
+    let codes =
+        ["error", "errno", "err", "code", "status", "signal", "syndrome", "version", "http", "exit", "rc", "type"];
+    codes.iter().any(|code| word.ends_with(code))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names<'static> {
+        Names { hosts: ["gpu01", "gpu02", "10-7.example"].into(), devices: ["mlx5_0", "mlx5_1", "eth0"].into() }
+    }
+
+    #[test]
+    fn one_cause_on_many_places_has_one_shape() {
+        for (one, other) in [
+            ("gpu01: cannot reach gpu02:18515", "gpu02: cannot reach gpu01:18516"),
+            ("no route to 10.0.0.1:22", "no route to 10.0.0.77:2222"),
+            ("no route to fe80::1%eth0 from mlx5_0", "no route to fe80::2:abcd%eth0 from mlx5_1"),
+            ("timed out after 30 s", "timed out after 31.5 s"),
+            ("timed out after 30s", "timed out after 5s"),
+            ("cannot open /dev/infiniband/uverbs0", "cannot open /dev/infiniband/uverbs7"),
+            ("0000:17:00.0 fell off the bus", "0000:b1:00.1 fell off the bus"),
+            ("root@gpu01 (port 22): denied", "root@10-7.example (port 23): denied"),
+            ("line 12: 3 of 40 missing", "line 9: 4 of 41 missing"),
+            ("lkey 0x1b2c is stale", "lkey 0x99 is stale"),
+        ] {
+            assert_eq!(names().shape(one), names().shape(other), "{one}");
+        }
+    }
+
+    #[test]
+    fn two_causes_never_have_one_shape() {
+        for (one, other) in [
+            ("connection refused", "connection reset"),
+            ("open failed (os error 110)", "open failed (os error 111)"),
+            ("exit status: 1", "exit status: 127"),
+            ("wc status 12", "wc status 13"),
+            ("no IPv4 address", "no IPv6 address"),
+            ("no RoCE v1 GID", "no RoCE v2 GID"),
+            ("an H100 is wanted", "an H200 is wanted"),
+            ("gpu01: gone", "switch7: gone"),
+            ("after 30 s", "after 30 ms"),
+            ("cannot open /dev/infiniband/uverbs0", "cannot open /dev/nvidia0"),
+        ] {
+            assert_ne!(names().shape(one), names().shape(other), "{one}");
+        }
+    }
+
+    #[test]
+    fn a_text_keeps_its_words_and_odd_ones_do_no_harm() {
+        assert_eq!(names().shape("gpu01: open: no device, err=5"), "HOST: open: no device, err=5");
+        for odd in ["", ":", "::", "/", "@", "é:é", "[", "0x", "…", "1:2", "%"] {
+            names().shape(odd);
+        }
+    }
+}
