@@ -90,6 +90,7 @@ mod tests {
             waived: false,
             key: None,
             holdings: Vec::new(),
+            place: std::collections::BTreeMap::new(),
             not_checked: Vec::new(),
             parts: Vec::new(),
             test: "t".into(),

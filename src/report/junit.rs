@@ -11,7 +11,7 @@ use crate::analysis::{
     journal::Journal,
     localise::{Localisation, Named},
     results::State,
-    verdict::{Kind, PREFLIGHT, RUN, SOAK, Status, Trouble, Verdict, Verdicts},
+    verdict::{Kind, PREFLIGHT, Placed, RUN, SOAK, Status, Trouble, Verdict, Verdicts},
     words::size,
 };
 
@@ -77,6 +77,10 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
     for (key, value) in [("demand", &verdict.demand), ("scope", &verdict.scope)] {
         case.add_property((key, value.as_str()));
     }
+    for (host, place) in verdict.place.iter().take(PLACES) {
+        let placed = Placed { host: host.clone(), place: place.clone() };
+        case.add_property(("place", placed.to_string().as_str()));
+    }
     // A pass has no message, and this is told with one too.
     for end in verdict.not_checked.iter().take(NOT_CHECKED) {
         case.add_property(("not checked", end.to_string().as_str()));
@@ -86,6 +90,9 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
     }
     case
 }
+
+/// Properties `place` of one test case.
+const PLACES: usize = 16;
 
 /// Properties `not checked` of one test case.
 const NOT_CHECKED: usize = 16;

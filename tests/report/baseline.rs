@@ -3,18 +3,22 @@
 use std::path::Path;
 
 use railgauge::analysis::{
-    baseline::learn,
-    history::{self, Run},
+    baseline::{OtherParts, learn},
+    history::{self, By, Run},
     journal::{Journal, parse},
     results::results,
     rows::rows,
-    verdict::{Status, Verdict, verdicts},
+    verdict::{Ground, OfExpectation, Status, Verdict, verdicts},
 };
 use railgauge_model::plan::{
     baseline::{Baseline, BaselineError, wanted},
     model::{Expectation, Limit},
 };
-use railgauge_wire::{terms::Metric, unit::Bytes};
+use railgauge_wire::{
+    facts::{Card, HostFacts, Label},
+    terms::Metric,
+    unit::Bytes,
+};
 
 use crate::support::Scenario;
 
@@ -45,7 +49,7 @@ fn held(journal: &mut Journal, test: usize, metric: Metric, percent: f64, baseli
     let limit = Limit::WithinPercentOfBaseline(percent);
     journal.plan.tests[test].expect =
         vec![Expectation { metric, limit, written: None, sizes: None, rails: Vec::new(), group: None, line: 1 }];
-    journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests));
+    journal.plan.baseline = Some(wanted(baseline.clone(), &journal.plan.tests, &journal.plan.hosts));
     let results = results(journal).unwrap();
     let rows = rows(journal, &results);
     let name = &journal.plan.tests[test].name;
@@ -124,6 +128,74 @@ fn another_configuration_is_judged_and_told() {
         "{}",
         verdict.reason
     );
+}
+
+/// A run of which every host has a card with this serial number.
+fn run_with(serial: impl Fn(&str) -> Option<String>) -> Run {
+    let mut run = run(&small());
+    run.hosts.iter_mut().for_each(|(host, facts)| fit(facts, serial(host)));
+    run
+}
+
+fn fit(facts: &mut HostFacts, serial: Option<String>) {
+    let devices = facts.rdma.iter().map(|device| device.name.clone()).collect();
+    let label = Label { serial, ..Label::default() };
+    facts.parts.cards = vec![Card { pci: "0000:18:00.0".into(), devices, label, ..Card::default() }];
+}
+
+/// The parts that the verdict on the bandwidth speaks of, where hosts have cards with these serial numbers now.
+fn parts_now(baseline: &Baseline, serial: impl Fn(&str) -> Option<String>) -> (Verdict, Option<OtherParts>) {
+    let mut now = journal(&small());
+    now.hosts.iter_mut().for_each(|(host, up)| fit(&mut up.facts, serial(host)));
+    let verdict = held(&mut now, 0, Metric::Bandwidth, 5.0, baseline);
+    let parts = verdict.reason.grounds().iter().find_map(|ground| match ground {
+        Ground::Expectation(OfExpectation::OtherParts(parts)) => Some(parts.clone()),
+        _ => None,
+    });
+    (verdict, parts)
+}
+
+#[test]
+fn a_part_that_was_replaced_since_the_baseline_is_told_beside_the_verdict() {
+    let own = |host: &str| Some(format!("MT-{host}"));
+    let other = |host: &str| if host == "gpu003" { Some("MT-new".to_owned()) } else { own(host) };
+    // Of two runs the last one tells what the baseline belongs to.
+    let baseline = learn(vec![run_with(own), run_with(own)]).unwrap();
+    let text = serde_json::to_string(&baseline).unwrap();
+    let baseline = Baseline::parse(&text).unwrap();
+    let (verdict, parts) = parts_now(&baseline, other);
+    assert_eq!(verdict.status, Status::Pass, "it is judged all the same: {}", verdict.reason);
+    let parts = parts.expect("it is told");
+    let [one] = parts.replaced.as_slice() else { panic!("{parts:?}") };
+    assert_eq!(
+        (one.host.as_str(), one.old.as_str(), one.new.as_str(), one.by),
+        ("gpu003", "MT-gpu003", "MT-new", By::Serial)
+    );
+    assert!(verdict.reason.to_string().contains("MT-gpu003 → MT-new"), "{}", verdict.reason);
+    assert!(parts.shared.is_empty() && parts.unfollowed.is_empty());
+    // The same parts are nothing to tell.
+    assert_eq!(parts_now(&baseline, own).1, None);
+    // Two hosts with one number are no part that moved.
+    let (_, parts) =
+        parts_now(&baseline, |host| if host < "gpu003" { Some("MT-gpu001".to_owned()) } else { own(host) });
+    let parts = parts.expect("the number of two hosts is told");
+    assert_eq!((parts.replaced.len(), parts.shared.len()), (0, 1), "{parts:?}");
+}
+
+#[test]
+fn a_baseline_or_hosts_without_serial_numbers_are_told_once() {
+    let own = |host: &str| Some(format!("MT-{host}"));
+    let baseline = learn(vec![run_with(own)]).unwrap();
+    let (_, parts) = parts_now(&baseline, |host| own(host).filter(|_| host != "gpu002"));
+    assert_eq!(parts.expect("it is told").unfollowed, ["gpu002"]);
+    // One that was written before parts were noted.
+    let mut old = serde_json::to_value(&baseline).unwrap();
+    old.as_object_mut().unwrap().remove("parts");
+    let old = Baseline::parse(&old.to_string()).unwrap();
+    let (verdict, parts) = parts_now(&old, own);
+    let parts = parts.expect("it is told");
+    assert_eq!((parts.unfollowed.len(), parts.replaced.len()), (6, 0));
+    assert_eq!(verdict.reason.to_string().matches("gpu[001-006]").count(), 1, "{}", verdict.reason);
 }
 
 #[test]

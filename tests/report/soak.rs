@@ -1,5 +1,6 @@
 //! Soaks of made-up runs: what is judged, what is said.
 
+mod degraded;
 mod made;
 
 use std::{fs, path::Path, time::Duration};
@@ -24,7 +25,7 @@ use made::{ANSWER, Made, at, flow, flows, judged, lines, nic, status, switch, to
 #[test]
 fn a_healthy_soak_passes_and_says_for_how_long() {
     let (found, all) = Made::healthy().found();
-    for key in ["for", "watched", "longest_outage", "bytes"] {
+    for key in ["for", "watched", "longest_outage", "longest_degraded", "bytes"] {
         assert_eq!(status(&all, key).0, Status::Pass, "{key}: {}", status(&all, key).1);
     }
     assert_eq!((found.lasted, found.demanded), (Nanoseconds::from_secs(600), Nanoseconds::from_secs(600)));
@@ -421,7 +422,7 @@ fn a_soak_goes_through_journal_page_verdicts_and_junit() {
     assert_eq!(document["soak"]["outages"][0]["scope"], "port");
     let kinds: Vec<&str> =
         document["verdicts"].as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds.iter().filter(|kind| **kind == "soak").count(), 5);
+    assert_eq!(kinds.iter().filter(|kind| **kind == "soak").count(), 6);
     assert!(read("report.html").contains("id=\"soak\"") && read("report.html").contains("class=\"t-down\""));
     assert!(
         read("junit.xml").contains("<testsuite name=\"soak\"") && read("junit.xml").contains("limits.symbol_error")

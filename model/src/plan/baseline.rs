@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     format::{Preset, Section, Shape, key},
     mistakes::Mistake,
-    model::{Limit, Test},
+    model::{Host, Limit, Test},
     read::{Table, file},
 };
 
@@ -48,6 +48,75 @@ pub struct Baseline {
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     /// The values.
     pub entries: Vec<Entry>,
+    /// Parts of the hosts as they were in the last of the runs that each host was in: a value may be demanded of what took the
+    /// place of another. None in baselines of versions that did not note them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<HostPart>,
+}
+
+/// A part in a slot of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostPart {
+    /// The host.
+    pub host: String,
+    /// What kind of part it is.
+    pub kind: PartKind,
+    /// Where: a PCI address without the function, or a network interface; empty where a host has one only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
+    /// Devices and interfaces that it carries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carries: Vec<String>,
+    /// Its serial number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    /// The UUID of a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// The GUID of the RDMA device of a card's first function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_guid: Option<String>,
+    /// The same of its second function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_guid: Option<String>,
+}
+
+/// What kind of part a slot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartKind {
+    /// The machine as a whole: a host's name was given to another one.
+    Machine,
+    /// Its main board.
+    Board,
+    /// A network card.
+    Card,
+    /// A GPU.
+    Gpu,
+    /// Optics, or the end of a cable.
+    Module,
+}
+
+impl PartKind {
+    /// In words, with the name of the slot behind it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Machine => "machine",
+            Self::Board => "main board",
+            Self::Card => "NIC",
+            Self::Gpu => "GPU",
+            Self::Module => "cable or optics of",
+        }
+    }
+
+    /// In words, with the id of the part behind it.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Module => "cable or optics",
+            other => other.word(),
+        }
+    }
 }
 
 /// A run that a baseline was learned from.
@@ -182,8 +251,8 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
     }
 }
 
-/// The part of a baseline that the expectations of these tests use: a run's journal stores only this part.
-pub fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
+/// The part of a baseline that the expectations of these tests and the plan's hosts use: a run's journal stores only this part.
+pub fn wanted(mut baseline: Baseline, tests: &[Test], hosts: &[Host]) -> Baseline {
     let wanted: BTreeSet<(&str, Metric)> = tests
         .iter()
         .flat_map(|test| test.expect.iter().map(move |expect| (test, expect)))
@@ -194,5 +263,9 @@ pub fn wanted(mut baseline: Baseline, tests: &[Test]) -> Baseline {
     baseline.settings.retain(|test, _| wanted.iter().any(|(name, _)| name == test));
     let used: BTreeSet<&String> = baseline.entries.iter().flat_map(|entry| &entry.ends).collect();
     baseline.ends.retain(|end, _| used.contains(end));
+    let named: BTreeSet<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
+    let has_entries = !baseline.entries.is_empty();
+    // A part may have come from a host that the plan has not; that is not worth the room in every journal.
+    baseline.parts.retain(|part| has_entries && named.contains(part.host.as_str()));
     baseline
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::baseline::Baseline;
 pub use super::beside::{Beside, Way as BesideWay, is_loss};
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
-pub use super::soak::{RateLimit, Soak};
+pub use super::soak::{Degraded, RateLimit, Soak};
 pub use super::subset::{LeftOut, Subset};
 use crate::topology::told::Told;
 

@@ -146,7 +146,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         // Without its test there is none.
         Some(_) => book.attempt(|| soak::read(&top, &tests)).unwrap_or(None),
     };
-    let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests));
+    let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests, &hosts.list));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),

@@ -30,9 +30,22 @@ pub struct Soak {
     pub window: Duration,
     /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
     pub longest_outage: Duration,
+    /// Longest time that a port may run at less than its best rate or with fewer lanes; longer ones fail the run. `None` in
+    /// journals of versions that did not judge it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_degraded: Option<Degraded>,
     /// Most rises of a counter in a second, by the counter's name, or the last part of it: `symbol_error`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, f64>,
+}
+
+/// For how long a port may be slower than it can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Degraded {
+    /// Longest time.
+    pub longest: Duration,
+    /// Whether the plan says so itself: then a port whose rate nobody knows is no pass.
+    pub written: bool,
 }
 
 /// How fast a flow sends.
@@ -79,6 +92,13 @@ pub static SOAK: Section = Section {
              NCCL survive what is shorter than their time limit for a retry (`NCCL_IB_TIMEOUT`).",
         ),
         key(
+            "longest_degraded",
+            Shape::Time("0s", "1h"),
+            Preset::Value("\"0s\""),
+            "Longest time that a port may run at a lower rate, or with fewer lanes, than at its best in this soak. Longer ones fail the \
+             run, shorter ones are told. Ports that tell neither are judged only if this key is written: then the run is inconclusive.",
+        ),
+        key(
             "limits",
             Shape::Frequencies,
             Preset::Words("none: rises are told"),
@@ -97,8 +117,10 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let rate_limit = rate_limit(&table, test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name)));
     let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
+    let written = table.time("longest_degraded").map(|at| at.value.into());
+    let longest_degraded = Some(Degraded { longest: written.unwrap_or_default(), written: written.is_some() });
     let limits = limits(&table);
-    Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, limits })
+    Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, longest_degraded, limits })
 }
 
 /// Why the flows of a test cannot carry the traffic; `None` if they can.

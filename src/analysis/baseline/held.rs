@@ -14,6 +14,7 @@ use railgauge_wire::{facts::HostFacts, terms::Better};
 use super::{
     class::class,
     ends::{Ends, differences},
+    parts::{End, OtherParts, Parts},
     refusal::{OnHosts, Refusal, SetUp},
 };
 use crate::analysis::{
@@ -39,6 +40,9 @@ pub struct Held<'a> {
     refusal: Option<Refusal>,
     /// What is set up differently, and on which hosts, as far as rows were held against it.
     differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
+    parts: Parts<'a>,
+    /// Ends of rows that were held against it.
+    held: RefCell<BTreeSet<End>>,
 }
 
 impl<'a> Held<'a> {
@@ -55,7 +59,15 @@ impl<'a> Held<'a> {
                 .map(|difference| Refusal::OtherSettings { difference }),
         };
         let facts: Facts<'a> = Box::new(|host: &str| journal.hosts.get(host).map(|up| &up.facts));
-        Some(Self { baseline, entries, ends: RefCell::new(Ends::new(facts)), refusal, differences: RefCell::default() })
+        Some(Self {
+            baseline,
+            entries,
+            ends: RefCell::new(Ends::new(facts)),
+            refusal,
+            differences: RefCell::default(),
+            parts: Parts::new(baseline, journal),
+            held: RefCell::default(),
+        })
     }
 
     /// The limit for a row: `percent` worse than the centre.
@@ -92,6 +104,11 @@ impl<'a> Held<'a> {
         (!differences.is_empty()).then_some(SetUp { differences })
     }
 
+    /// What is to be said of parts that are not those of the baseline; `None` if nothing is.
+    pub fn other_parts(&self) -> Option<OtherParts> {
+        self.parts.of(&self.held.borrow())
+    }
+
     fn entry(&self, result: &CaseResult<'_>, row: &Row) -> Result<&'a Entry, Refusal> {
         let reading = Reading::from(row);
         let class = class(result.case, &reading).ok_or(Refusal::NothingCarried)?;
@@ -109,6 +126,7 @@ impl<'a> Held<'a> {
         let cuda = result.case.cell.memory == railgauge_wire::terms::Memory::Cuda;
         for (host, device) in [(&flow.from.host, &reading.devices[0]), (&flow.to.host, &reading.devices[1])] {
             let device = if flow.members.is_empty() { device } else { "" };
+            self.held.borrow_mut().insert((host.to_string(), device.to_string(), cuda));
             let Some((name, now)) = ends.end(host, device, cuda) else { continue };
             let then = self.baseline.ends.get(name).map(|end| &end.configuration);
             for difference in then.into_iter().flat_map(|then| differences(then, &now.configuration)) {

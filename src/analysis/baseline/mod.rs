@@ -5,17 +5,20 @@
 //! | `class` | what links have in common of which one value is expected |
 //! | `ends` | what the ends of a link are: hardware, and how it is set up |
 //! | `held` | holds a value against a baseline, or says why that cannot be done |
+//! | `parts` | parts that were replaced since |
 //! | `refusal` | why that cannot be done, and what is set up differently |
 
 mod class;
 mod ends;
 mod held;
+mod parts;
 mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::plan::baseline::{Baseline, Class, EndFacts, Entry, Source, VERSION};
 use railgauge_stats::robust::Level;
+use railgauge_wire::facts::HostFacts;
 
 use super::{
     history::Run,
@@ -25,6 +28,7 @@ use class::class;
 use ends::Ends;
 
 pub use held::{Held, LEAST_VALUES};
+pub use parts::{OtherParts, SinceReplaced};
 pub use refusal::{OnHosts, Refusal, SetUp};
 
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
@@ -57,7 +61,9 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
     };
     let mut values: BTreeMap<(Class, Vec<String>), Values> = BTreeMap::new();
     let mut configurations: HashMap<String, Vec<BTreeMap<String, String>>> = HashMap::new();
+    let mut parts: BTreeMap<&String, &HostFacts> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
+        parts.extend(&run.hosts);
         for test in &run.plan.tests {
             let settings = settings::bearing(test);
             let known = baseline.settings.entry(test.name.clone()).or_insert_with(|| settings.clone());
@@ -86,6 +92,7 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
     for (name, end) in &mut baseline.ends {
         end.configuration = usual(configurations.get(name).map_or(&[][..], Vec::as_slice));
     }
+    baseline.parts = parts.into_iter().flat_map(|(host, facts)| parts::of_host(host, facts)).collect();
     baseline.entries = values.into_iter().filter_map(|((class, ends), values)| entry(class, ends, &values)).collect();
     Ok(baseline)
 }

@@ -1,14 +1,15 @@
 //! What else is not the same on both sides: the hosts' configuration, and what the plans say of the tests.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
+use super::parts::Looks;
 use crate::{
     analysis::{
-        history::{Run, Stay, Stays, Swap, fitted},
+        history::{Run, Shared, Stay, Swap},
         settings,
     },
     preflight::{self, Change},
@@ -24,6 +25,13 @@ pub struct Configuration {
     /// Facts that changed between the first and the last run of one side, which then are no repeats of each other: of
     /// the runs before, and of those after.
     pub within: [Vec<Change>; 2],
+    /// Ids that several slots had at once: no part is followed by them, whatever they say of the other side.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
+    /// Hosts of both sides of which one side has no serial number: whether their parts are the same is not known, but for those
+    /// with a GUID or a UUID.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfollowed: Vec<String>,
 }
 
 /// A setting of a test that is not the same.
@@ -55,35 +63,39 @@ impl Seen {
     }
 }
 
-/// Differences between two sides, from the first and the last run of each.
-pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> Configuration {
+/// Differences between two sides, from the first and the last run of each, and the parts that are others.
+pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> (Configuration, Vec<Swap>) {
     let [Some((before_first, before_last)), Some((after_first, after_last))] = sides else {
-        return Configuration::default();
+        return (Configuration::default(), Vec::new());
     };
     let tests = before_last.tests.iter().filter_map(|(test, before)| Some((test, before, after_last.tests.get(test)?)));
-    Configuration {
-        hosts: between(&before_last.hosts, &after_last.hosts),
+    let looks = Looks::new(&before_last.hosts, &after_last.hosts);
+    let found = Configuration {
+        hosts: changes(&looks.swaps, &before_last.hosts, &after_last.hosts),
         tests: tests.flat_map(|(test, before, after)| different(test, before, after)).collect(),
         within: [between(&before_first.hosts, &before_last.hosts), between(&after_first.hosts, &after_last.hosts)],
-    }
+        shared: looks.shared,
+        unfollowed: looks.unfollowed,
+    };
+    (found, looks.swaps)
 }
 
 /// What changed between two looks at a cluster: parts that were replaced first, then facts.
 fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
-    let mut stays = Stays::default();
-    for (place, look) in [before, after].into_iter().enumerate() {
-        look.iter().for_each(|(host, facts)| stays.run(place, host, &Arc::new(fitted(facts))));
-    }
-    let replaced = stays.swaps().into_iter().map(|Swap { old, new, from, to }| {
-        let elsewhere = |id: String, stay: Option<Stay>, when: &str| match stay {
+    changes(&Looks::new(before, after).swaps, before, after)
+}
+
+fn changes(swaps: &[Swap], before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
+    let replaced = swaps.iter().map(|Swap { old, new, from, to }| {
+        let elsewhere = |id: &str, stay: Option<&Stay>, when: &str| match stay {
             Some(stay) => format!("{id}, {when}: {} of {}", stay.name, stay.host),
-            None => id,
+            None => id.to_owned(),
         };
         Change {
             fact: format!("{} {}", new.name, new.id.0.word()),
-            before: Some(elsewhere(old.id.1, to, "after")),
-            after: Some(elsewhere(new.id.1, from, "before")),
-            hosts: vec![new.host],
+            before: Some(elsewhere(&old.id.1, to.as_ref(), "after")),
+            after: Some(elsewhere(&new.id.1, from.as_ref(), "before")),
+            hosts: vec![new.host.clone()],
         }
     });
     replaced.chain(preflight::between(before, after)).collect()

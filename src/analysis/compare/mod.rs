@@ -8,6 +8,7 @@
 //! | `table` | collects the values of both sides, cell by cell, and what stands in the place of a value |
 //! | `judge` | noise floor, margin, effect and verdict |
 //! | `order` | what the order of the runs costs, and how to measure instead |
+//! | `parts` | links whose ends have other parts on the two sides |
 //! | `reason` | verdicts of cells in sentences |
 //! | `sentence` | the whole in a sentence |
 //! | `digits` | changes with as many digits as they deserve |
@@ -21,6 +22,7 @@ mod configuration;
 pub mod digits;
 mod judge;
 mod order;
+mod parts;
 mod reason;
 mod sentence;
 mod table;
@@ -35,6 +37,7 @@ pub use blocks::{Interleaved, interleaved};
 pub use causes::{Cause, Part};
 pub use configuration::{Configuration, Setting};
 pub use order::{Correlation, Order, Turns};
+pub use parts::OtherPart;
 use table::Collected;
 pub use table::{Table, When};
 
@@ -286,8 +289,19 @@ pub struct Cell {
     pub need: Option<usize>,
     /// How it was judged.
     pub method: &'static str,
+    /// Parts of its ends that are others after than before: the values of the two sides are not those of the same parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<OtherPart>,
+    /// How many more there are that are not listed.
+    #[serde(skip_serializing_if = "is_none")]
+    pub parts_more: usize,
     /// Why, in a sentence.
     pub reason: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+const fn is_none(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A run that lies far from the others of its side in one cell: so far that normal noise of the others' spread does it in

@@ -1,6 +1,9 @@
 //! The values of both sides, cell by cell, and what stands in the place of a value.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 use railgauge_model::border::text::path_text;
@@ -13,7 +16,7 @@ use super::{
     configuration::{Configuration, Seen, configuration},
 };
 use crate::analysis::{
-    history::{Run, Subject},
+    history::{Run, Subject, Swap},
     row::Reading,
 };
 
@@ -72,6 +75,8 @@ pub struct Table {
     reasons: HashMap<String, usize>,
     carriers: BTreeMap<String, [BTreeSet<String>; 2]>,
     groups: BTreeMap<String, Vec<String>>,
+    /// Devices at both ends of each subject, as one of its runs had them.
+    through: HashMap<usize, [Arc<str>; 2]>,
     /// The first and the last run of each side.
     seen: [Option<(Seen, Seen)>; 2],
 }
@@ -106,9 +111,10 @@ impl Table {
             strays: 0,
         };
         let mut carried: BTreeSet<(usize, &str)> = BTreeSet::new();
-        for Reading { case, metric, value, transport, .. } in &run.readings {
+        for Reading { case, metric, value, transport, devices, .. } in &run.readings {
             // The reader of a run leaves out what was not planned.
             let Some(&subject) = usize::try_from(*case).ok().and_then(|case| subjects.get(case)) else { continue };
+            self.through.entry(subject).or_insert_with(|| devices.clone());
             let has = &mut self.cells.entry((subject, *metric)).or_default()[side];
             match value {
                 Ok(value) => {
@@ -223,12 +229,15 @@ impl Table {
         });
         let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
         let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
+        let (configuration, swaps) = configuration(&self.seen);
         Collected {
             design: Design::Runs,
             alternating: alternating(&times),
             places,
             order,
-            configuration: configuration(&self.seen),
+            configuration,
+            swaps,
+            through: self.through,
             carriers: carriers.map(|(test, [a, b])| (test, words(a), words(b))).collect(),
             groups: self.groups,
             subjects,
@@ -274,6 +283,10 @@ pub(super) struct Collected {
     /// Where in that order the runs of each side lie, by their numbers.
     pub places: [Vec<usize>; 2],
     pub configuration: Configuration,
+    /// Parts that are others on the two sides.
+    pub swaps: Vec<Swap>,
+    /// Devices at both ends of each subject.
+    pub through: HashMap<usize, [Arc<str>; 2]>,
     pub carriers: Vec<(String, String, String)>,
     /// Named groups of the plans.
     pub groups: BTreeMap<String, Vec<String>>,

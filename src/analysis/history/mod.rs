@@ -50,7 +50,7 @@ pub use names::{numbers, shape};
 use originals::Originals;
 pub use places::{NoRuns, each_once, real, run_directories};
 pub use read_all::read_all;
-pub use slots::{By, Fitted, PartKind, Slot, fitted};
+pub use slots::{By, Fitted, PartKind, Slot, fitted, has_serials};
 pub use stays::{Shared, Stay, Stays, Swap};
 pub use subject::{Subject, cell_words};
 

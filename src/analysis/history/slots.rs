@@ -3,37 +3,9 @@
 
 use std::collections::BTreeMap;
 
+pub use railgauge_model::plan::baseline::PartKind;
 use railgauge_wire::facts::{HostFacts, Sriov, serial_number};
 use serde::Serialize;
-
-/// What kind of part a slot is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartKind {
-    /// The machine as a whole: a host's name was given to another one.
-    Machine,
-    /// Its main board.
-    Board,
-    /// A network card.
-    Card,
-    /// A GPU.
-    Gpu,
-    /// Optics, or the end of a cable.
-    Module,
-}
-
-impl PartKind {
-    /// In words, with the name of the slot behind it.
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::Board => "main board",
-            Self::Card => "NIC",
-            Self::Gpu => "GPU",
-            Self::Module => "cable or optics of",
-        }
-    }
-}
 
 /// By what a part is known, the most telling first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -130,6 +102,12 @@ pub fn fitted(facts: &HostFacts) -> Vec<Fitted> {
     // An address that is there twice, as in forged facts, is one slot.
     all.dedup_by(|one, before| one.slot == before.slot);
     all
+}
+
+/// Whether a serial number is known of anything in these slots. Without one, parts of the host cannot be followed, but for those that
+/// have a GUID or a UUID.
+pub fn has_serials(slots: &[Fitted]) -> bool {
+    slots.iter().any(|fitted| fitted.ids.contains_key(&By::Serial))
 }
 
 /// Network cards by their place. The functions of one card are one part.

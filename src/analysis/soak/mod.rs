@@ -54,6 +54,9 @@ pub struct Soaking {
     pub span: Option<Span>,
     /// Longest time that a port may be down or a flow may stall, in nanoseconds.
     pub longest_outage: Nanoseconds,
+    /// Longest time that a port may run at less than its best, in nanoseconds; `None` where that is not judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub longest_degraded: Option<Nanoseconds>,
     /// How many entries the lists have.
     pub counts: Counts,
     /// Times between its parts in which there was no traffic, in the order of time.
@@ -128,6 +131,8 @@ pub struct Counts {
     pub stalls: usize,
     /// Times at a lower rate.
     pub lower: usize,
+    /// Watched ports that tell neither rate nor lanes.
+    pub without_speed: usize,
     /// Counters of ports that rose.
     pub counters: usize,
     /// Readings of optics by port.
@@ -207,6 +212,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         breaks: breaks.len(),
         stalls: stalls.len(),
         lower: lower.len(),
+        without_speed: ports.iter().filter(|port| !port.has_speed).count(),
         counters: counters.len(),
         port_gauges: port_gauges.len(),
     };
@@ -216,6 +222,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         lasted,
         span: span::hull(&traffic.times),
         longest_outage: soak.longest_outage.into(),
+        longest_degraded: soak.longest_degraded.map(|degraded| degraded.longest.into()),
         counts,
         pauses,
         holes,

@@ -11,9 +11,10 @@ use railgauge_wire::terms::Metric;
 use super::{
     Options,
     absent::Absent,
+    breaks,
     calendar::nights,
     dates,
-    epochs::{Epoch, Walk},
+    epochs::{Epoch, Slots, Walk},
     history::{History, Key, Past, Watch},
     last::Reported,
     lines::Lines,
@@ -22,7 +23,7 @@ use super::{
     presence::{Presence, Standing},
     unread,
 };
-use crate::analysis::history::{Shared, Stays, Subject, Swap};
+use crate::analysis::history::{Shared, Stays, Subject, Swap, has_serials};
 
 /// Later runs of the same night with a value that answer one without.
 const ANSWERS: usize = 3;
@@ -82,6 +83,8 @@ pub(super) struct Everything {
     pub swaps: Vec<Swap>,
     /// Ids that were in several slots at once.
     pub shared: Vec<Shared>,
+    /// Hosts of which no serial number was read in their last run.
+    pub unfollowed: Vec<String>,
     /// Devices at both ends of each subject.
     pub through: HashMap<usize, [Arc<str>; 2]>,
     /// Night of each run, in the order of time.
@@ -112,10 +115,10 @@ pub(super) struct Everything {
 }
 
 /// A series of all versions of a plan: values by their places in time.
-struct Joined {
-    key: Key,
-    about: usize,
-    points: Vec<(usize, f64)>,
+pub(super) struct Joined {
+    pub key: Key,
+    pub about: usize,
+    pub points: Vec<(usize, f64)>,
 }
 
 /// The runs in the order of time.
@@ -153,7 +156,7 @@ impl History {
     /// Nights, epochs and series.
     pub(super) fn finish(self, options: &Options) -> Everything {
         let (subjects, settings): (Vec<Subject>, Vec<usize>) = sorted(self.subjects).into_iter().unzip();
-        let words = sorted(self.words);
+        let mut words = sorted(self.words);
         let order = Order::new(&self.past);
         let lines = Lines::new(&self.past, &order.runs, &self.said);
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
@@ -169,6 +172,8 @@ impl History {
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
         }
         let joined = joined(self.series, self.about, self.points, &order, &lines);
+        let (swaps, shared, unfollowed) = swaps(&order);
+        let joined = breaks::broken(joined, &swaps, (&subjects, &self.through), &mut words);
         let mut lost: HashMap<(Watch, usize), HashSet<usize>> = HashMap::new();
         for ((watch, plan), runs) in self.lost {
             lost.entry((watch, lines.of(plan))).or_default().extend(runs.into_iter().map(|run| order.of(run)));
@@ -268,7 +273,6 @@ impl History {
         let read: Vec<i64> =
             (0..order.days.len()).filter(|&at| order.at(at).planned.is_some()).map(|at| order.days[at]).collect();
         let runs = (read.len(), read.iter().collect::<BTreeSet<_>>().len());
-        let (swaps, shared) = swaps(&order);
         let days = order.days;
         let mut nights = days.clone();
         nights.dedup();
@@ -280,6 +284,7 @@ impl History {
             epochs: epochs.0,
             swaps,
             shared,
+            unfollowed,
             through: self.through,
             days,
             nights,
@@ -401,13 +406,18 @@ fn epochs(order: &Order<'_>, lines: &Lines, options: &Options) -> (Vec<Epoch>, B
     (walk.finish(), of_day, edits)
 }
 
-/// Which parts took the place of others, and ids by which nothing can be followed.
-fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>) {
+/// Which parts took the place of others, ids by which nothing can be followed, and hosts of which no serial number was read last.
+fn swaps(order: &Order<'_>) -> (Vec<Swap>, Vec<Shared>, Vec<String>) {
     let mut stays = Stays::default();
+    let mut last: BTreeMap<&str, &Slots> = BTreeMap::new();
     for place in 0..order.runs.len() {
-        order.at(place).slots.iter().for_each(|(host, slots)| stays.run(place, host, slots));
+        for (host, slots) in &order.at(place).slots {
+            stays.run(place, host, slots);
+            last.insert(host, slots);
+        }
     }
-    (stays.swaps(), stays.shared())
+    let unfollowed = last.into_iter().filter(|(_, slots)| !has_serials(slots)).map(|(host, _)| host.to_owned());
+    (stays.swaps(), stays.shared(), unfollowed.collect())
 }
 
 /// What the number of each thing is, turned round.

@@ -27,7 +27,7 @@ use crate::analysis::history::{Cause, EVERY, Labels, Moved};
 /// Days around a change in which what was changed on purpose is named beside it.
 pub(super) const NEARBY: i64 = 3;
 /// Difference of logarithms that stands for no value at all.
-const FARTHEST: f64 = 7.0;
+pub(super) const FARTHEST: f64 = 7.0;
 
 /// Every series with its alerts, in the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `history` | collects runs, in any order |
 //! | `assemble` | makes series of nights of them |
+//! | `breaks` | ends the series of a link where one of its parts was replaced |
 //! | `lines` | which plans are versions of one another: an edited plan goes on |
 //! | `absent` | runs in which a series should have a value and has none |
 //! | `dates` | dates that cannot be right |
@@ -19,6 +20,7 @@
 //! | `joint` | nights on which several series are low at once |
 //! | `replaced` | what became of changes whose series ended |
 //! | `swapped` | parts that took the place of others, and where they were before |
+//! | `travelled` | whether slow values went with a part that moved, or stayed with its slot |
 //! | `totals` | what several changes of one series come to |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
@@ -28,6 +30,7 @@
 mod absent;
 mod assemble;
 mod behind;
+mod breaks;
 mod calendar;
 mod dates;
 mod epochs;
@@ -45,6 +48,7 @@ mod replaced;
 mod sum;
 mod swapped;
 mod totals;
+mod travelled;
 mod unread;
 
 use railgauge_stats::Refusal;
@@ -60,6 +64,7 @@ pub use last::Reported;
 pub use replaced::{How, Taken};
 pub use swapped::{Before, Replaced, Since, Slow};
 pub use totals::Total;
+pub use travelled::Travelled;
 
 /// Version of the document.
 const VERSION: u32 = 3;
@@ -353,6 +358,10 @@ pub struct Trend {
     /// Ids that were in several slots at once: nothing is followed by them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared: Vec<Shared>,
+    /// Hosts of which no serial number was read in their last run: their parts cannot be followed, but for those with a GUID or
+    /// a UUID.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfollowed: Vec<String>,
     /// Series-years that were watched: false alerts are counted by them.
     pub series_years: f64,
     /// Every series, in the order in which they began.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use railgauge_stats::robust::median;
 use railgauge_wire::terms::Memory;
 use serde::Serialize;
 
@@ -10,8 +11,9 @@ use super::{
     Alert, How, Series, State, Way,
     assemble::Everything,
     calendar::{date, day},
-    judge::NEARBY,
+    judge::{FARTHEST, NEARBY},
     parts::Part,
+    travelled::{Move, Travelled, travelled},
 };
 use crate::analysis::{
     history::{By, PartKind, Stay, Swap},
@@ -78,6 +80,11 @@ pub struct Slow {
     pub since: String,
     /// Series that were worse, and all that passed the part.
     pub series: (usize, usize),
+    /// With what the slow values went when the part was moved.
+    pub travelled: Travelled,
+    /// By how much they were slow, as a difference of logarithms.
+    #[serde(skip)]
+    size: f64,
 }
 
 /// Where a part went to.
@@ -98,8 +105,30 @@ impl Replaced {
         let mut text = format!("{part} of {host} was replaced on {date} ({} {old} → {new})", by.word());
         if let Some(Before { host, part, until, slow }) = &self.from {
             text += &format!(", and {new} was {part} of {host} until {until}");
-            if let Some(Slow { since, series: (slow, all) }) = slow {
+            if let Some(Slow { since, series: (slow, all), travelled, .. }) = slow {
                 text += &format!(", where {slow} of {all} series were worse since {since}");
+                let place = |host: &str, slot: &str| match slot.rsplit_once(' ') {
+                    Some((_, name)) if !matches!(self.kind, PartKind::Machine | PartKind::Board) => {
+                        format!("{host} {name}")
+                    }
+                    _ => host.to_owned(),
+                };
+                let noun = self.kind.noun();
+                let was = place(host, part);
+                text += &match travelled {
+                    Travelled::WithPart => {
+                        let is = place(&self.host, &self.part);
+                        format!("; the slow values moved with the {noun} {new} from {was} to {is}")
+                    }
+                    Travelled::WithSlot => {
+                        format!("; the slow values stayed at {was} and did not move with the {noun} {new}")
+                    }
+                    Travelled::Unknown => {
+                        format!(
+                            "; whether the slow values moved with the {noun} {new} or stayed at {was} cannot be told"
+                        )
+                    }
+                };
             }
         }
         if let Some(Since { host, part, since }) = &self.to {
@@ -116,14 +145,22 @@ impl Replaced {
 
 /// Everything that was replaced, in the order of time.
 pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replaced> {
+    if everything.swaps.is_empty() {
+        return Vec::new();
+    }
     let passing = Passing::new(everything);
+    let place_of = places_of(everything);
     let night = |run: usize| everything.days.get(run).copied().unwrap_or_default();
+    let nights = |stay: &Stay| (night(stay.runs.0), night(stay.runs.1));
     let one = |swap: &Swap| {
-        let before = |stay: &Stay| Before {
-            host: stay.host.clone(),
-            part: stay.name.clone(),
-            until: date(night(stay.runs.1)),
-            slow: passing.slow(series, stay, (night(stay.runs.0), night(stay.runs.1))),
+        let before = |stay: &Stay| {
+            let mut slow = passing.slow(series, stay, nights(stay));
+            if let Some(slow) = &mut slow {
+                let moved = Move { old: nights(stay), new: nights(&swap.new) };
+                let (old, new) = passing.apart(stay, &swap.new, &place_of);
+                slow.travelled = travelled(everything, (&old, &new), &moved, slow.size);
+            }
+            Before { host: stay.host.clone(), part: stay.name.clone(), until: date(night(stay.runs.1)), slow }
         };
         let since =
             |stay: &Stay| Since { host: stay.host.clone(), part: stay.name.clone(), since: date(night(stay.runs.0)) };
@@ -144,6 +181,15 @@ pub(super) fn replaced(everything: &Everything, series: &[Series]) -> Vec<Replac
         }
     };
     everything.swaps.iter().map(one).collect()
+}
+
+/// The place of every series.
+fn places_of(everything: &Everything) -> Vec<usize> {
+    let mut of = vec![0; everything.series.len()];
+    for (number, place) in everything.places.iter().enumerate() {
+        place.members.iter().for_each(|&at| of[at] = number);
+    }
+    of
 }
 
 /// A part that was bad where it was before and is bad where it is now: the change is still so, whatever took the place of what.
@@ -268,6 +314,16 @@ impl<'a> Passing<'a> {
         }
     }
 
+    /// Places that pass one slot and not the other, of each. A link between the two passes the part wherever it is.
+    fn apart(&self, old: &Stay, new: &Stay, place_of: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let of = |stay: &Stay| -> BTreeSet<usize> {
+            let passing = self.of_host(&stay.host).iter().filter(|at| self.passes(**at, stay));
+            passing.map(|at| place_of[*at]).collect()
+        };
+        let (old, new) = (of(old), of(new));
+        (old.difference(&new).copied().collect(), new.difference(&old).copied().collect())
+    }
+
     /// What stood against a part on its last night in a slot, if it is more than chance.
     fn slow(&self, series: &[Series], stay: &Stay, (first, last): (i64, i64)) -> Option<Slow> {
         let of = &self.everything.series;
@@ -285,20 +341,24 @@ impl<'a> Passing<'a> {
                 };
                 alert.way == Way::Worse && (first..=last).contains(&alert.day) && stood
             };
-            series[*at].alerts.iter().filter(standing).map(|alert| alert.day).min()
+            let first = series[*at].alerts.iter().filter(standing).min_by_key(|alert| alert.day)?;
+            Some((first.day, (first.percent / 100.0).ln_1p().abs().min(FARTHEST)))
         };
-        let slow: Vec<i64> = passing.iter().filter_map(since).collect();
-        let first = slow.iter().min()?;
+        let slow: Vec<(i64, f64)> = passing.iter().filter_map(since).collect();
+        let first = slow.iter().map(|(day, _)| *day).min()?;
+        let size = median(&slow.iter().map(|(_, size)| *size).collect::<Vec<f64>>()).ok()?;
         let enough = slow.len() * SHARE > passing.len();
-        enough.then(|| Slow { since: date(*first), series: (slow.len(), passing.len()) })
+        let series = (slow.len(), passing.len());
+        enough.then(|| Slow { since: date(first), series, travelled: Travelled::Unknown, size })
     }
 }
 
 /// A device without the number of its port.
-fn bare(device: &str) -> &str {
+pub(super) fn bare(device: &str) -> &str {
     device.split(':').next().unwrap_or(device)
 }
 
-fn carries(stay: &Stay, device: &str) -> bool {
+/// Whether a device is one that a part carries.
+pub(super) fn carries(stay: &Stay, device: &str) -> bool {
     stay.carries.iter().any(|name| name == device)
 }

@@ -128,7 +128,8 @@ pub(super) fn judge<'r>(
         reason.push(OfExpectation::Kept { of, nearest: judged.first().map(|one| compared(wanted, one)) });
         Status::Pass
     };
-    reason.extend(held.and_then(|held| held.set_up()).map(OfExpectation::SetUpDifferently));
+    reason.extend(held.as_ref().and_then(Held::set_up).map(OfExpectation::SetUpDifferently));
+    reason.extend(held.as_ref().and_then(Held::other_parts).map(OfExpectation::OtherParts));
     if let Limit::PercentOfCeiling(_) = wanted.limit {
         reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }

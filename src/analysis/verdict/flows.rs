@@ -3,7 +3,10 @@
 //! Suspects are not sought among flows at once, because what one of them reaches says as much of the others. A flow that stands
 //! out all the same is told here: nobody may take it for a pass.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use railgauge_model::plan::{Plan, model::Test};
 
@@ -32,7 +35,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
     let parts: Vec<Part> = [(&own, false), (&waived, true)]
         .into_iter()
         .filter(|(links, _)| !links.is_empty())
-        .map(|(_, waived)| Part { name: parts::LINKS.to_owned(), status: Status::Inconclusive, waived })
+        .map(|(_, waived)| Part { name: parts::LINKS.to_owned(), status: Status::Inconclusive, waived, place: None })
         .collect();
     let mut reason = Reason::default();
     reason.extend(parts::standing_out(&own, in_common(&own)));
@@ -64,6 +67,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
+        place: BTreeMap::new(),
         not_checked: Vec::new(),
         tally: Tally {
             in_scope: of.links.len(),

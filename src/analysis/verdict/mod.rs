@@ -12,6 +12,7 @@
 //! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged. A soak has several:
 //! that it lasted and was watched, and what happened meanwhile.
 
+mod degraded;
 mod demand;
 mod every_case;
 mod flows;
@@ -21,6 +22,7 @@ mod not_checked;
 mod offender;
 mod parts;
 mod peers;
+mod places;
 mod preflight;
 mod reason;
 mod soak;
@@ -32,8 +34,8 @@ pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::NAME as PREFLIGHT;
 pub use reason::{
-    Among, Apart, Blamed, Compared, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPreflight, OfRun,
-    OfSoak, Place, Reason, Scope, SoakEvent, Unlimited, What, frequency,
+    Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPlaces,
+    OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Unlimited, What, frequency,
 };
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
@@ -164,6 +166,10 @@ pub struct Verdict {
     pub parts: Vec<Part>,
     /// Counts of what was in scope.
     pub tally: Tally,
+    /// Where the hosts stand that its reason names, by their names, where the plan says it and it is no pass: rack, or rack and slot
+    /// with `/` between them; at most [`OFFENDERS`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub place: BTreeMap<String, String>,
     /// What could not be checked of the measurements that it is about; it changes no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
@@ -189,6 +195,7 @@ impl Verdict {
             holdings: Vec::new(),
             parts: Vec::new(),
             tally: Tally::default(),
+            place: BTreeMap::new(),
             not_checked: Vec::new(),
         }
     }
@@ -352,6 +359,7 @@ pub fn verdicts(
     if let (Some(wanted), Some(found)) = (&journal.plan.soak, &soak) {
         verdicts.extend(soak::judge(wanted, found));
     }
+    verdicts.iter_mut().for_each(|verdict| places::say(verdict, &journal.plan.places, &localisation));
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();

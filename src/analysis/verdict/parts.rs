@@ -1,5 +1,7 @@
 //! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
 
+use std::collections::BTreeMap;
+
 use railgauge_model::plan::{Plan, model::Waiver};
 
 use super::{
@@ -35,6 +37,9 @@ pub struct Part {
     pub status: Status,
     /// Whether the plan waives it, so that it does not count.
     pub waived: bool,
+    /// Where its host stands, if it is of one host and the plan says it: rack, or rack and slot with `/` between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
 }
 
 /// The verdict on what was found in one test; `None` where nothing could be compared, which the localisation's remarks say.
@@ -46,12 +51,13 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         return None;
     }
     let waivers = &plan.localise.waive;
-    let one =
-        |named: &Named| Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived });
+    let one = |named: &Named| {
+        Some(Part { name: named.name.clone(), status: status(named.standing)?, waived: named.waived, place: None })
+    };
     let mut parts: Vec<Part> = found.suspects.iter().filter_map(one).collect();
     // What is of no part is waived with all of them only.
     let waived = waivers.contains(&Waiver::All);
-    let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived };
+    let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived, place: None };
     if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
         parts.push(apart(TWO_CLUSTERS));
     }
@@ -65,7 +71,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         beside.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
         if !links.is_empty() {
-            parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived });
+            parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived, place: None });
             in_order(&mut parts);
         }
     }
@@ -74,7 +80,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     if !found.lesser.is_empty() {
         reason.extend(found.carry_less().map(OfParts::CarryLess));
         let waived = found.lesser.iter().all(|end| end.waived);
-        parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived });
+        parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived, place: None });
         in_order(&mut parts);
     }
     if let Some(words) = &found.unexplained {
@@ -128,6 +134,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         worst: None,
         offenders: Vec::new(),
         holdings: Vec::new(),
+        place: BTreeMap::new(),
         not_checked: Vec::new(),
         tally: Tally {
             in_scope: found.pairs + found.missing,
@@ -155,8 +162,18 @@ fn names(parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<Vec<String>> {
 /// without any.
 pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> Option<OfParts> {
     let worst = links.first()?;
-    let worst =
-        Apart { link: worst.result.link_name(), size_bytes: worst.cell.1, change_percent: worst.change_percent() };
+    let flow = &worst.result.case.flow;
+    let worst = Apart {
+        link: worst.result.link_name(),
+        size_bytes: worst.cell.1,
+        change_percent: worst.change_percent(),
+        // The hosts of a group are not named one by one.
+        hosts: if flow.members.is_empty() {
+            flow.hosts().iter().map(ToString::to_string).collect()
+        } else {
+            Vec::new()
+        },
+    };
     Some(OfParts::LinksStandOut { links: links.len(), worst, shared_host })
 }
 

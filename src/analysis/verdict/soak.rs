@@ -5,7 +5,7 @@ use railgauge_model::plan::model::Soak;
 use railgauge_wire::unit::{Bytes, Nanoseconds};
 
 use super::{
-    Kind, Status, Tally, Verdict,
+    Kind, Status, Tally, Verdict, degraded,
     reason::{OfSoak, Reason, SoakEvent, What, frequency},
 };
 use crate::analysis::{
@@ -27,7 +27,7 @@ pub const NAME: &str = "soak";
 /// For how much of the soak each port must be watched, in percent.
 const WATCHED_PERCENT: f64 = 99.0;
 /// Events named in a verdict.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 /// The verdicts on a soak.
 pub(super) fn judge(soak: &Soak, found: &Soaking) -> Vec<Verdict> {
@@ -43,6 +43,7 @@ pub(super) fn judge(soak: &Soak, found: &Soaking) -> Vec<Verdict> {
         )];
     }
     let mut verdicts = vec![length(soak, found), watched(found), outages(found)];
+    verdicts.extend(soak.longest_degraded.and_then(|limit| degraded::judge(limit, found)));
     verdicts.extend(found.limits.iter().map(of_limit));
     verdicts.push(bytes(found));
     verdicts
@@ -103,8 +104,13 @@ fn watched(found: &Soaking) -> Verdict {
     verdict("watched", demand, &count(all, "port"), status, reason, tally)
 }
 
+/// Whether some port was watched too little for its silence to say anything.
+pub(super) fn watched_too_little(found: &Soaking) -> bool {
+    found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT)
+}
+
 /// How a length stands to the longest that is allowed.
-fn standing(length: Nanoseconds, error: Nanoseconds, open: bool, longest: Nanoseconds) -> Status {
+pub(super) fn standing(length: Nanoseconds, error: Nanoseconds, open: bool, longest: Nanoseconds) -> Status {
     if longest.is_zero() {
         // Whatever was seen is longer than nothing.
         return Status::Fail;
@@ -214,7 +220,7 @@ fn outages(found: &Soaking) -> Verdict {
     if events.is_empty() {
         reason.push(OfSoak::SoakNoOutage { ports: found.counts.watched_ports, flows: found.counts.flows });
     }
-    let too_little = found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT);
+    let too_little = watched_too_little(found);
     let nothing_seen = found.counts.watched_ports == 0 || found.counts.flows == 0;
     let status = match (bad, open) {
         (0, 0) if nothing_seen || too_little => Status::Inconclusive,
@@ -313,7 +319,7 @@ fn bytes(found: &Soaking) -> Verdict {
     verdict("bytes", demand, &count(flows.len(), "flow"), status, reason, tally)
 }
 
-fn verdict(key: &str, demand: String, scope: &str, status: Status, reason: Reason, tally: Tally) -> Verdict {
+pub(super) fn verdict(key: &str, demand: String, scope: &str, status: Status, reason: Reason, tally: Tally) -> Verdict {
     Verdict {
         key: Some(key.to_owned()),
         scope: scope.to_owned(),

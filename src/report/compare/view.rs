@@ -1,13 +1,19 @@
 //! A comparison as plain data that is ready to print, in the order it is read.
 
-use std::{cmp::Ordering, collections::BTreeMap};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet},
+};
 
+use railgauge_model::plan::hostlist;
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
 use crate::{
     analysis::{
-        compare::{Cause, Cell, Change, Comparison, Design, Group, LeftOut, OneSided, Side, When, Word, digits},
+        compare::{
+            Cause, Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits,
+        },
         verdict::Status,
         words::{count, number},
     },
@@ -283,10 +289,48 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         let (groups, have) = (count(raised, "row"), if raised == 1 { "has its" } else { "have their" });
         remarks.push(format!("The margin asked for is below the noise floor in {groups}, which {have} floor instead."));
     }
+    remarks.extend(other_parts(comparison));
     let plans =
         |side: &Side| side.runs.iter().map(|run| run.plan_hash.clone()).collect::<std::collections::BTreeSet<_>>();
     if plans(&comparison.before) != plans(&comparison.after) {
         remarks.push("The plans are not the same file; settings that differ stand under configuration.".to_owned());
+    }
+    remarks
+}
+
+/// Links with other parts, ids by which nothing is followed, and hosts of whose parts too little is known.
+fn other_parts(comparison: &Comparison) -> Vec<String> {
+    let mut remarks = Vec::new();
+    let mut parts: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for cell in &comparison.cells {
+        for part in &cell.parts {
+            parts.entry(part.to_string()).or_default().insert(&cell.link);
+        }
+    }
+    for (part, links) in parts.iter().take(NAMED) {
+        remarks.push(format!(
+            "{part}: {} by it.",
+            count(links.len(), "link") + if links.len() == 1 { " passes" } else { " pass" }
+        ));
+    }
+    if let Some(more @ 1..) = parts.len().checked_sub(NAMED) {
+        remarks.push(format!(
+            "{} more are others; see the configuration and the reasons of the links.",
+            count(more, "part")
+        ));
+    }
+    let Configuration { shared, unfollowed, .. } = &comparison.configuration;
+    remarks.extend(shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
+    if let Some(more @ 1..) = shared.len().checked_sub(NAMED) {
+        remarks.push(format!("{} more are in several slots at once.", count(more, "id")));
+    }
+    if !unfollowed.is_empty() {
+        remarks.push(format!(
+            "No serial number could be read on {} on one side at least: whether parts of {} are the same is not known, but for \
+             those with a GUID or a UUID.",
+            hostlist::fold(unfollowed.iter().map(String::as_str)),
+            count(unfollowed.len(), "host"),
+        ));
     }
     remarks
 }

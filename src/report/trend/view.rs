@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::plan::hostlist;
 use serde::Serialize;
 
 use crate::{
@@ -194,6 +195,14 @@ fn remarks(trend: &Trend) -> Vec<String> {
     remarks.extend(trend.shared.iter().take(NAMED).map(|shared| format!("{shared}.")));
     if trend.shared.len() > NAMED {
         remarks.push(format!("{} more are in several slots at once.", count(trend.shared.len() - NAMED, "id")));
+    }
+    if !trend.unfollowed.is_empty() {
+        remarks.push(format!(
+            "No serial number could be read on {}: parts of {} that were replaced or moved are not followed, but for those with a \
+             GUID or a UUID.",
+            hostlist::fold(trend.unfollowed.iter().map(String::as_str)),
+            count(trend.unfollowed.len(), "host"),
+        ));
     }
     let ended = trend.series.iter().filter(|series| !series.alive).count();
     if ended > 0 {

@@ -11,7 +11,7 @@ use railgauge::analysis::{
 };
 use railgauge_model::{
     journal::event::{Event, Line, Soaked, SoakedFlow, Stall},
-    plan::model::{Soak, Topology},
+    plan::model::{Degraded, Soak, Topology},
     topology::told::{Cable, Device, Nic, Plug, Switch, Told},
 };
 use railgauge_wire::{
@@ -46,6 +46,8 @@ pub struct Made {
     pub stalls: Vec<(usize, u64, u64, bool)>,
     /// Host, rail, when, counter, rises.
     pub rises: Vec<(usize, u32, u64, &'static str, u64)>,
+    /// Times in which a port has half its lanes: host, rail, begin and end in milliseconds.
+    pub narrow: Vec<Flap>,
     /// Longest time between two looks.
     pub gap: u64,
     pub soak: Soak,
@@ -60,11 +62,12 @@ impl Made {
             rate_limit: None,
             window: Duration::from_secs(10),
             longest_outage: Duration::ZERO,
+            longest_degraded: Some(Degraded { longest: Duration::ZERO, written: true }),
             limits: BTreeMap::new(),
         };
         let spans = vec![(0, 600_000)];
-        let (flaps, stalls, rises) = Default::default();
-        Self { scenario, spans, flaps, stalls, rises, gap: 110, soak }
+        let (flaps, stalls, rises, narrow) = Default::default();
+        Self { scenario, spans, flaps, stalls, rises, narrow, gap: 110, soak }
     }
 
     pub fn longest(self, milliseconds: u64) -> Self {
@@ -97,12 +100,14 @@ impl Made {
 
     pub fn port(&self, (host, rail): (usize, u32), from: u64, until: u64, first: bool) -> PortSeen {
         let flaps = || self.flaps.iter().filter(|(of, on, ..)| (*of, *on) == (host, rail));
+        let narrow = || self.narrow.iter().filter(|(of, on, ..)| (*of, *on) == (host, rail));
+        let share = |now: u64| if narrow().any(|(.., begin, end)| (*begin..*end).contains(&now)) { 2 } else { 4 };
         let state = |after: u64, now: u64, up: bool| PortState {
             after: at(after),
             at: at(now),
             up,
-            rate_gbps: up.then_some(GigabitsPerSecond(200.0)),
-            lanes: up.then_some(4),
+            rate_gbps: up.then(|| GigabitsPerSecond(50.0 * f64::from(share(now)))),
+            lanes: up.then(|| share(now)),
             words: if up { "state 4: ACTIVE, carrier 1" } else { "state 1: DOWN, carrier 0" }.into(),
         };
         let is_down = flaps().any(|(.., begin, end)| (*begin..*end).contains(&from));
@@ -111,6 +116,8 @@ impl Made {
         let changes = flaps().flat_map(|(.., begin, end)| [(*begin, false), (*end, true)]);
         let mut changes: Vec<(u64, bool)> =
             changes.filter(|(when, _)| (from + u64::from(first)..until).contains(when)).collect();
+        let retrained = narrow().flat_map(|(.., begin, end)| [(*begin, true), (*end, true)]);
+        changes.extend(retrained.filter(|(when, _)| (from + u64::from(first)..until).contains(when)));
         changes.sort_unstable();
         states.extend(changes.iter().map(|(when, up)| state(when - self.gap / 2, when + self.gap / 2, *up)));
         let row = |begin: u64| {

@@ -3,14 +3,14 @@
 use railgauge::{
     analysis::{
         history::Run,
-        trend::{Options, Replaced, State, Trend, Way},
+        trend::{Options, Replaced, State, Travelled, Trend, Way},
         verdict::Status,
     },
     report::trend::{text, view},
 };
 use railgauge_model::schedule::Flow;
 use railgauge_wire::{
-    facts::{Card, HostFacts, Label},
+    facts::{Card, HostFacts, Label, Module},
     terms::Transport,
 };
 
@@ -53,6 +53,16 @@ fn renewed(night: u32, host: &str) -> &'static str {
 
 /// Nights in which what passes a slow card carries half, as soon as it is slow; `tell` puts what is known of a card into facts.
 fn nights(seed: u64, card: CardOf, tell: impl Fn(&mut HostFacts, &str)) -> Vec<Run> {
+    nights_with(seed, card, |number, host| card(number, host) == "MT0003", tell)
+}
+
+/// The same where `is_slow` says of which host everything is slow, from the night on which anything is.
+fn nights_with(
+    seed: u64,
+    card: CardOf,
+    is_slow: impl Fn(u32, &str) -> bool,
+    tell: impl Fn(&mut HostFacts, &str),
+) -> Vec<Run> {
     let (mut of, mut dice) = (cluster(6), Dice(seed));
     let cases = &of.cases;
     of.readings.retain(|reading| {
@@ -62,7 +72,7 @@ fn nights(seed: u64, card: CardOf, tell: impl Fn(&mut HostFacts, &str)) -> Vec<R
     let flows: Vec<Flow> =
         of.readings.iter().map(|reading| of.cases[usize::try_from(reading.case).unwrap()].flow.clone()).collect();
     let one = |number: u32| {
-        let slow = |host: &str| number >= SLOW && card(number, host) == "MT0003";
+        let slow = |host: &str| number >= SLOW && is_slow(number, host);
         let level = |at: usize| Some(if flows[at].hosts().iter().any(|host| slow(host)) { 195.0 } else { 390.0 });
         let mut run = run(&of, number, 0, &mut dice, level);
         for (host, facts) in &mut run.hosts {
@@ -93,6 +103,19 @@ fn by_guid(facts: &mut HostFacts, serial: &str) {
     facts.rdma.iter_mut().for_each(|device| device.guid = Some(format!("guid of {serial}")));
 }
 
+/// The cable in every network interface of the devices.
+fn by_cable(facts: &mut HostFacts, serial: &str) {
+    let label = || Label { serial: Some(serial.into()), ..Label::default() };
+    let ports = facts.rdma.iter().flat_map(|device| &device.ports);
+    let interfaces: Vec<String> = ports.filter_map(|port| port.netdev.clone()).collect();
+    assert!(!interfaces.is_empty(), "these hosts have network interfaces");
+    let end = |(at, interface): (usize, String)| {
+        let serial = label().serial.map(|serial| format!("{serial}-{at}"));
+        Module { interface, label: Label { serial, ..label() }, ..Module::default() }
+    };
+    facts.parts.modules = interfaces.into_iter().enumerate().map(end).collect();
+}
+
 /// Both.
 fn by_both(facts: &mut HostFacts, serial: &str) {
     by_guid(facts, serial);
@@ -118,6 +141,9 @@ fn a_slow_card_is_followed_to_the_host_that_it_was_moved_to() {
         let slow = before.slow.as_ref().expect("it was slow there");
         assert_eq!(slow.since, night(i64::from(SLOW)));
         assert_eq!(slow.series.0, slow.series.1, "all of what passed it was slow: {slow:?}");
+        assert_eq!(slow.travelled, Travelled::WithPart, "{slow:?}");
+        let words = there.words();
+        assert!(words.contains("moved with the NIC MT0003 from gpu003 "), "{words}");
         // The good card has no history of being slow.
         let good = in_slot(&found, "gpu003");
         assert_eq!((good.new.as_str(), good.from.as_ref().map(|before| before.slow.is_none())), ("MT0002", Some(true)));
@@ -176,21 +202,104 @@ fn another_machine_is_told_as_one_and_not_by_its_parts() {
 }
 
 #[test]
-fn without_serial_numbers_nothing_is_said_and_nothing_is_other() {
+fn values_that_stay_with_the_slot_are_not_said_to_move_with_the_card() {
+    // Everything of the host is slow, whatever card it has: the cards change places, and nothing else changes.
+    for tell in [by_serial, by_both] {
+        let found = watch(nights_with(8, exchanged, |_, host| host == "gpu003", tell), &Options::default());
+        let slow = in_slot(&found, "gpu002").from.as_ref().unwrap().slow.as_ref().expect("it was slow there");
+        assert_eq!(slow.travelled, Travelled::WithSlot, "{slow:?}");
+        let words = in_slot(&found, "gpu002").words();
+        assert!(words.contains("stayed at gpu003 ") && !words.contains("moved with"), "{words}");
+        // It is still slow, and a card of which nothing bad is known came into the slot.
+        assert_ne!(found.exit_code, 0, "{}", found.sentence);
+    }
+}
+
+#[test]
+fn with_two_nights_since_the_move_nothing_is_said_to_have_moved() {
+    let runs: Vec<Run> =
+        nights(9, exchanged, by_serial).into_iter().take(usize::try_from(MOVED).unwrap() + 2).collect();
+    let found = watch(runs, &Options::default());
+    let slow = in_slot(&found, "gpu002").from.as_ref().unwrap().slow.as_ref().expect("it was slow there");
+    assert_eq!(slow.travelled, Travelled::Unknown);
+    assert!(in_slot(&found, "gpu002").words().contains("cannot be told"), "{}", in_slot(&found, "gpu002").words());
+}
+
+#[test]
+fn a_slot_whose_part_was_replaced_begins_a_new_series_and_says_why() {
+    // Neither a serial number of a card nor that of a cable is in the GUIDs of the devices.
+    for tell in [by_serial, by_cable] {
+        let found = watch(nights(10, renewed, tell), &Options::default());
+        assert!(found.replaced.iter().all(|one| one.host == "gpu003" && one.date == night(i64::from(MOVED))));
+        let of = |host: &str| found.series.iter().filter(move |series| series.link.contains(host)).collect::<Vec<_>>();
+        let (before, since): (Vec<_>, Vec<_>) = of("gpu003").into_iter().partition(|series| series.span.0 == night(0));
+        assert_eq!(before.len(), since.len(), "each link of it is divided once");
+        assert!(!since.is_empty());
+        for series in &before {
+            assert_eq!((series.span.1.clone(), series.nights, series.alive), (night(i64::from(MOVED) - 1), 45, false));
+        }
+        for series in &since {
+            assert_eq!((series.span.0.clone(), series.nights, series.alive), (night(i64::from(MOVED)), 15, true));
+            assert!(series.hardware.iter().any(|word| word.contains("MT0099")), "{:?}", series.hardware);
+        }
+        // Links that pass no such part go on.
+        let others = found.series.iter().filter(|series| !series.link.contains("gpu003"));
+        assert!(others.clone().count() > 0 && others.into_iter().all(|series| series.nights == 60));
+        let change = found.changes.iter().find(|change| change.way == Way::Worse).unwrap();
+        assert!(change.sentence.contains("MT0099") && change.sentence.contains(&night(i64::from(MOVED))));
+    }
+}
+
+#[test]
+fn a_worse_part_is_no_regression_of_its_slot_without_its_serial_numbers() {
+    /// The new card of a host is slow from its first night on.
+    fn worse(night: u32, host: &str) -> bool {
+        host == "gpu003" && night >= MOVED
+    }
+    let found = watch(nights_with(11, renewed, worse, by_serial), &Options::default());
+    let change = found.changes.iter().find(|change| change.way == Way::Worse).expect("it is told");
+    // What is worse are the series of the new card, held against their like; those of the old one ended well.
+    for (at, _) in &change.members {
+        assert_eq!(found.series[*at].span.0, night(i64::from(MOVED)), "{}", change.sentence);
+    }
+    let told = ["MT0003 → MT0099", &night(i64::from(MOVED)), "gpu003"];
+    assert!(told.iter().all(|word| change.sentence.contains(word)), "{}", change.sentence);
+    assert_eq!((change.state, found.exit_code), (State::Open, 1), "{}", found.sentence);
+}
+
+#[test]
+fn a_part_that_came_back_goes_on_with_its_series() {
+    /// For ten nights a host has another card.
+    fn lent(night: u32, host: &str) -> &'static str {
+        if host == "gpu003" && (30..40).contains(&night) { "MT0099" } else { own(0, host) }
+    }
+    let found = watch(nights_with(12, lent, |_, _| false, by_serial), &Options::default());
+    let mut nights: Vec<usize> =
+        found.series.iter().filter(|series| series.link.contains("gpu003")).map(|series| series.nights).collect();
+    nights.sort_unstable();
+    nights.dedup();
+    assert_eq!(nights, [10, 50]);
+}
+
+#[test]
+fn without_serial_numbers_no_part_is_followed_and_that_is_said() {
     let bare = watch(nights(3, exchanged, |_, _| ()), &Options::default());
     assert!(bare.replaced.is_empty() && bare.changes.iter().all(|change| change.parts.is_empty()));
-    // The same numbers with serial numbers: the same changes on the same nights, with the same state.
-    let known = watch(nights(3, exchanged, by_serial), &Options::default());
-    let told = |found: &Trend| {
-        found
-            .changes
-            .iter()
-            .map(|change| (change.name.clone(), change.since.clone(), change.state, change.series))
-            .collect::<Vec<_>>()
-    };
-    assert_eq!((told(&bare), bare.exit_code, &bare.sentence), (told(&known), known.exit_code, &known.sentence));
+    assert!(bare.series.iter().all(|series| series.nights == 60), "nothing ends a series");
+    assert_eq!(bare.unfollowed.len(), 6);
+    let shown = view(&bare).unwrap();
+    let said = shown.remarks.iter().filter(|remark| remark.contains("gpu[001-006]")).count();
+    assert_eq!(said, 1, "once, folded: {:?}", shown.remarks);
     let document = serde_json::to_value(&bare).unwrap();
     assert!(document.get("replaced").is_none() && document["changes"][0].get("parts").is_none());
+    // With serial numbers the same hosts became worse on the same nights.
+    let known = watch(nights(3, exchanged, by_serial), &Options::default());
+    assert!(known.unfollowed.is_empty());
+    let told = |found: &Trend| {
+        let worse = found.changes.iter().filter(|change| change.way == Way::Worse);
+        worse.map(|change| (change.name.clone(), change.since.clone())).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(told(&bare).is_subset(&told(&known)), "{:?} {:?}", told(&bare), told(&known));
 }
 
 #[test]
@@ -206,6 +315,7 @@ fn equal_serial_numbers_on_two_hosts_are_none() {
     for tell in [by_serial, by_both] {
         let found = watch(nights(4, placeholder, tell), &Options::default());
         assert!(found.replaced.is_empty(), "{:?}", found.replaced);
+        assert!(found.shared.iter().any(|shared| shared.id.ends_with("MT-UNSET-1")), "{:?}", found.shared);
     }
     // One that the list has.
     let found = watch(

@@ -80,6 +80,8 @@ pub struct Port {
     pub breaks: Vec<Hidden>,
     /// When it ran at less than its usual rate or width, in the order of time.
     pub lower: Vec<Lower>,
+    /// Whether its rate or its lanes are known of any time.
+    pub has_speed: bool,
     /// What it counted, by the counter's name.
     pub counters: BTreeMap<String, Counted>,
     /// Readings that are no counts, by name.
@@ -195,6 +197,7 @@ impl<'j> Fold<'j> {
             self.holes.extend(common(&self.gaps).into_iter().filter(|gap| !gap.length().is_zero()));
             self.holes = span::union(std::mem::take(&mut self.holes));
         }
+        let has_speed = self.state.has_speed();
         let (mut outages, mut lower) = self.state.finish(self.last.unwrap_or_default());
         let breaks = self.rises.hidden(&outages);
         let is_asked = |span: &Span| span::meeting(times, span).next().is_some();
@@ -208,6 +211,7 @@ impl<'j> Fold<'j> {
             outages,
             breaks,
             lower,
+            has_speed,
             counters: self.counters,
             gauges: self.gauges,
             failure: self.failure,

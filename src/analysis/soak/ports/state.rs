@@ -1,12 +1,17 @@
 //! When a port was down, or ran at less than its usual rate, from looks at its state.
 
+use std::fmt;
+
 use railgauge_wire::{
     unit::{GigabitsPerSecond, Nanoseconds},
     watch::{PortSeen, PortState},
 };
 use serde::Serialize;
 
-use crate::analysis::soak::span::Span;
+use crate::analysis::{
+    soak::span::Span,
+    words::{count, number},
+};
 
 /// The begin or end of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -75,6 +80,27 @@ pub struct Lower {
     pub best_gbps: Option<GigabitsPerSecond>,
     /// Its lanes at best.
     pub best_lanes: Option<u8>,
+}
+
+impl Lower {
+    /// Whether its rate is lower than that of `other`, or, at the same rate, its lanes are fewer.
+    pub fn is_worse_than(&self, other: &Self) -> bool {
+        let rate = |of: &Self| of.rate_gbps.map_or(f64::INFINITY, |rate| rate.0);
+        let lanes = |of: &Self| of.lanes.unwrap_or(u8::MAX);
+        rate(self).total_cmp(&rate(other)).then(lanes(self).cmp(&lanes(other))).is_lt()
+    }
+}
+
+/// `100 Gb/s, 2 lanes in place of 200 Gb/s, 4 lanes`.
+impl fmt::Display for Lower {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let speed = |rate: Option<GigabitsPerSecond>, lanes: Option<u8>| {
+            let rate = rate.map(|rate| format!("{} Gb/s", number(rate.0)));
+            let lanes = lanes.map(|lanes| count(usize::from(lanes), "lane"));
+            rate.into_iter().chain(lanes).collect::<Vec<_>>().join(", ")
+        };
+        write!(f, "{} in place of {}", speed(self.rate_gbps, self.lanes), speed(self.best_gbps, self.best_lanes))
+    }
 }
 
 /// A span in which a port was looked at.
@@ -179,6 +205,11 @@ impl Watch {
             }
         }
         self.speed = speed.map(|speed| (at, speed));
+    }
+
+    /// Whether any look told the rate or the lanes.
+    pub(super) fn has_speed(&self) -> bool {
+        self.speed.is_some() || !self.speeds.is_empty()
     }
 
     /// Outages, and times of lower speed, where nobody looked any more after `last`.

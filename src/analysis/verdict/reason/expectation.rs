@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Blamed, Place};
 use crate::analysis::{
-    baseline::{Refusal, SetUp},
+    baseline::{OtherParts, Refusal, SetUp},
     percentile::TooFew,
     words::{self, count, number, sizes},
 };
@@ -90,6 +90,8 @@ pub enum OfExpectation {
     },
     /// Hosts are set up differently from what the baseline was measured with.
     SetUpDifferently(SetUp),
+    /// Parts were replaced since the baseline was made, or it is not known whether they were.
+    OtherParts(OtherParts),
     /// Members of a bond carry nothing, and the ceiling is that of the others.
     FewerMembers(FewerMembers),
 }
@@ -312,6 +314,7 @@ impl fmt::Display for OfExpectation {
                 nearest.as_ref().map_or(Ok(()), |nearest| write!(f, "; nearest to it: {nearest}"))
             }
             Self::SetUpDifferently(differences) => differences.fmt(f),
+            Self::OtherParts(parts) => parts.fmt(f),
             Self::FewerMembers(bond) => bond.fmt(f),
         }
     }

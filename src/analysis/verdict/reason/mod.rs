@@ -9,12 +9,15 @@
 //! | `parts` | the verdict on parts, and that on flows at once |
 //! | `soak` | the verdicts on the soak |
 //! | `place` | the case that a ground is about |
+//! | `place_of_host` | where the hosts stand that a verdict names |
 
 mod cases;
+mod degraded;
 mod expectation;
 mod links;
 mod parts;
 mod place;
+mod place_of_host;
 mod preflight;
 mod run;
 mod soak;
@@ -24,10 +27,12 @@ use std::fmt;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 pub use cases::{Among, OfCases};
+pub use degraded::Degraded;
 pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
 pub use links::OfLinks;
 pub use parts::{Apart, OfParts};
 pub use place::{Blamed, Place};
+pub use place_of_host::{OfPlaces, Placed};
 pub use preflight::OfPreflight;
 pub use run::OfRun;
 pub use soak::{OfSoak, SoakEvent, What, frequency};
@@ -56,6 +61,8 @@ pub enum Ground {
     Links(OfLinks),
     /// Of a verdict on the soak.
     Soak(OfSoak),
+    /// Where the hosts stand that it names.
+    Where(OfPlaces),
 }
 
 impl Reason {
@@ -116,6 +123,7 @@ impl fmt::Display for Ground {
             Self::Parts(ground) => ground.fmt(f),
             Self::Links(ground) => ground.fmt(f),
             Self::Soak(ground) => ground.fmt(f),
+            Self::Where(ground) => ground.fmt(f),
         }
     }
 }
@@ -168,5 +176,11 @@ impl From<OfExpectation> for Ground {
 impl From<OfParts> for Ground {
     fn from(ground: OfParts) -> Self {
         Self::Parts(ground)
+    }
+}
+
+impl From<OfPlaces> for Ground {
+    fn from(ground: OfPlaces) -> Self {
+        Self::Where(ground)
     }
 }

@@ -86,6 +86,9 @@ pub struct Apart {
     pub size_bytes: Bytes,
     /// By how much its value differs from the centre of its peers, in percent of that.
     pub change_percent: Option<f64>,
+    /// Hosts of its ends, or of its group.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
 }
 
 /// `gpu01:0 → gpu02:0 (64 KiB, −50.3 %)`.

@@ -9,6 +9,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
+use super::Degraded;
 use crate::analysis::{
     soak::span::{lasting, lasting_about, moment},
     words::{amount, count, number},
@@ -100,6 +101,34 @@ pub enum OfSoak {
         ports: usize,
         /// Flows that had traffic.
         flows: usize,
+    },
+    /// A port ran at less than its best for longer than is allowed.
+    SoakDegraded(Degraded),
+    /// It is not known whether that was longer than is allowed.
+    SoakPerhapsDegraded(Degraded),
+    /// More of such times.
+    SoakMoreDegraded {
+        /// How many.
+        times: usize,
+    },
+    /// Times at less than the best that are not longer than is allowed.
+    SoakDegradedShorter {
+        /// How many.
+        times: usize,
+        /// The longest of them.
+        longest: Degraded,
+    },
+    /// Ports that never ran at less than their best.
+    SoakFullRate {
+        /// How many.
+        ports: usize,
+    },
+    /// Ports that tell neither rate nor lanes.
+    SoakUnknownRate {
+        /// How many.
+        ports: usize,
+        /// Of so many.
+        of: usize,
     },
     /// A counter rose faster than its limit allows.
     SoakOverLimit {
@@ -320,6 +349,18 @@ impl fmt::Display for OfSoak {
             }
             Self::SoakNoOutage { ports, flows } => {
                 write!(f, "{} stayed up and {} never stalled", count(*ports, "watched port"), count(*flows, "flow"))
+            }
+            Self::SoakDegraded(time) => time.fmt(f),
+            Self::SoakPerhapsDegraded(time) => write!(f, "perhaps too long: {time}"),
+            Self::SoakMoreDegraded { times } => write!(f, "and {}", count(*times, "more time")),
+            Self::SoakDegradedShorter { times, longest } => {
+                write!(f, "{} not longer than allowed, the longest: {longest}", count(*times, "time"))
+            }
+            Self::SoakFullRate { ports } => {
+                write!(f, "{} kept their rate and lanes", count(*ports, "watched port"))
+            }
+            Self::SoakUnknownRate { ports, of } => {
+                write!(f, "{ports} of {} tell neither rate nor lanes", count(*of, "watched port"))
             }
             Self::SoakOverLimit { ports, counter, port, per_second, at } => {
                 write!(f, "{counter} of {port}: {} at {}", frequency(*per_second), moment(*at))?;

@@ -1,6 +1,6 @@
 //! Events of a soak as a table.
 
-use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
+use railgauge_wire::unit::Nanoseconds;
 
 use super::{Listed, listed};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
             span::{lasting, lasting_about, moment},
             stalls::Unexplained,
         },
-        words::{count, number},
+        words::count,
     },
     report::view::section::{Table, number_column, text_column},
 };
@@ -153,11 +153,6 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
 
 fn lower_row(of: &PortLower) -> Vec<String> {
     let lower = &of.lower;
-    let speed = |rate: Option<GigabitsPerSecond>, lanes: Option<u8>| {
-        let rate = rate.map(|rate| format!("{} Gb/s", number(rate.0)));
-        let lanes = lanes.map(|lanes| count(usize::from(lanes), "lane"));
-        rate.into_iter().chain(lanes).collect::<Vec<_>>().join(", ")
-    };
     vec![
         "lower rate".to_owned(),
         of.name.clone(),
@@ -165,6 +160,6 @@ fn lower_row(of: &PortLower) -> Vec<String> {
         lasting(lower.span.length()),
         String::new(),
         String::new(),
-        format!("{} in place of {}", speed(lower.rate_gbps, lower.lanes), speed(lower.best_gbps, lower.best_lanes)),
+        lower.to_string(),
     ]
 }

@@ -1,0 +1,211 @@
+//! Parts that were replaced since a baseline was made: what it demands belongs to another part.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use railgauge_model::plan::{
+    baseline::{Baseline, HostPart, PartKind},
+    hostlist,
+};
+use railgauge_wire::facts::HostFacts;
+use serde::Serialize;
+
+use crate::analysis::{
+    history::{By, Fitted, Shared, Slot, Stays, Swap, fitted, has_serials},
+    journal::Journal,
+    words::count,
+};
+
+/// Parts that are named one by one in words.
+const NAMED: usize = 3;
+
+/// A part that took the place of the one that the baseline was measured with.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SinceReplaced {
+    /// The host.
+    pub host: String,
+    /// The slot in words: `NIC mlx5_0`.
+    pub part: String,
+    /// By what parts are told from each other here.
+    pub by: By,
+    /// The part of the baseline.
+    pub old: String,
+    /// The part now.
+    pub new: String,
+}
+
+/// What is to be said of parts beside a verdict that rests on a baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct OtherParts {
+    /// Parts that were replaced since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<SinceReplaced>,
+    /// Ids that were in several slots at once, then or now: nothing is followed by them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared: Vec<Shared>,
+    /// Hosts without a serial number in the baseline or now: of their parts only those with a GUID or a UUID are followed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unfollowed: Vec<String>,
+}
+
+/// `replaced since the baseline, which belongs to the part before: NIC mlx5_0 of gpu003 (serial number MT3 → MT9)`.
+impl fmt::Display for OtherParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = Vec::new();
+        if !self.replaced.is_empty() {
+            let one = |one: &SinceReplaced| {
+                format!("{} of {} ({} {} → {})", one.part, one.host, one.by.word(), one.old, one.new)
+            };
+            let named: Vec<String> = self.replaced.iter().take(NAMED).map(one).collect();
+            let more = match self.replaced.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            let named = named.join(", ");
+            all.push(format!("replaced since the baseline, which belongs to the part before: {named}{more}"));
+        }
+        if let Some(first) = self.shared.first() {
+            let more = match self.shared.len() - 1 {
+                0 => String::new(),
+                more => format!(" ({more} more like it)"),
+            };
+            all.push(format!("{first}{more}"));
+        }
+        if !self.unfollowed.is_empty() {
+            let hosts = hostlist::fold(self.unfollowed.iter().map(String::as_str));
+            let of = if self.unfollowed.len() == 1 {
+                String::new()
+            } else {
+                format!(" ({})", count(self.unfollowed.len(), "host"))
+            };
+            all.push(format!("no serial numbers tell whether {hosts}{of} has the parts of the baseline"));
+        }
+        f.write_str(&all.join("; "))
+    }
+}
+
+/// The slots of a host with what is known of the parts in them, for a baseline. Main boards are left out: no value is of one alone.
+pub(super) fn of_host(host: &str, facts: &HostFacts) -> Vec<HostPart> {
+    let part = |Fitted { slot, carries, mut ids }: Fitted| HostPart {
+        host: host.to_owned(),
+        kind: slot.kind,
+        at: slot.at,
+        carries,
+        serial: ids.remove(&By::Serial),
+        uuid: ids.remove(&By::Uuid),
+        node_guid: ids.remove(&By::NodeGuid),
+        second_guid: ids.remove(&By::SecondGuid),
+    };
+    fitted(facts).into_iter().filter(|fitted| fitted.slot.kind != PartKind::Board).map(part).collect()
+}
+
+fn slot_of(part: &HostPart) -> Fitted {
+    let ids = [
+        (By::Serial, &part.serial),
+        (By::Uuid, &part.uuid),
+        (By::NodeGuid, &part.node_guid),
+        (By::SecondGuid, &part.second_guid),
+    ];
+    Fitted {
+        slot: Slot { kind: part.kind, at: part.at.clone() },
+        carries: part.carries.clone(),
+        ids: ids.into_iter().filter_map(|(by, id)| Some((by, id.clone()?))).collect(),
+    }
+}
+
+/// One end of a row that was held against a baseline: host, device (empty for a rank of a collective), and whether GPU memory
+/// was used.
+pub(super) type End = (String, String, bool);
+
+/// The parts of a baseline beside those of a run.
+pub(super) struct Parts<'a> {
+    baseline: &'a Baseline,
+    journal: &'a Journal,
+    known: OnceCell<Known>,
+}
+
+struct Known {
+    swaps: BTreeMap<String, Vec<Swap>>,
+    shared: Vec<Shared>,
+    unfollowed: BTreeSet<String>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) const fn new(baseline: &'a Baseline, journal: &'a Journal) -> Self {
+        Self { baseline, journal, known: OnceCell::new() }
+    }
+
+    fn known(&self) -> &Known {
+        self.known.get_or_init(|| {
+            let mut then: BTreeMap<&str, Vec<Fitted>> = BTreeMap::new();
+            for part in &self.baseline.parts {
+                then.entry(&part.host).or_default().push(slot_of(part));
+            }
+            let mut stays = Stays::default();
+            let mut unfollowed = BTreeSet::new();
+            for host in self.journal.hosts.keys() {
+                if !then.get(host.as_str()).is_some_and(|slots| has_serials(slots)) {
+                    unfollowed.insert(host.clone());
+                }
+            }
+            then.into_iter().for_each(|(host, slots)| stays.run(0, host, &Arc::new(slots)));
+            for (host, up) in &self.journal.hosts {
+                let mut slots = fitted(&up.facts);
+                slots.retain(|fitted| fitted.slot.kind != PartKind::Board);
+                if !has_serials(&slots) {
+                    unfollowed.insert(host.clone());
+                }
+                stays.run(1, host, &Arc::new(slots));
+            }
+            let mut swaps: BTreeMap<String, Vec<Swap>> = BTreeMap::new();
+            for swap in stays.swaps() {
+                swaps.entry(swap.new.host.clone()).or_default().push(swap);
+            }
+            Known { swaps, shared: stays.shared(), unfollowed }
+        })
+    }
+
+    /// What is to be said of the parts of these ends; `None` if all of them are those of the baseline.
+    pub(super) fn of(&self, ends: &BTreeSet<End>) -> Option<OtherParts> {
+        if ends.is_empty() {
+            return None;
+        }
+        let known = self.known();
+        let mut replaced = BTreeSet::new();
+        for (host, device, cuda) in ends {
+            let device = device.split(':').next().unwrap_or_default();
+            let swaps = known.swaps.get(host).map_or(&[][..], Vec::as_slice);
+            let machine = swaps.iter().any(|swap| swap.new.slot.kind == PartKind::Machine);
+            let passes = |swap: &&Swap| match swap.new.slot.kind {
+                PartKind::Machine | PartKind::Board => true,
+                // With another machine all of its parts are others.
+                _ if machine => false,
+                PartKind::Gpu => *cuda,
+                PartKind::Card | PartKind::Module => {
+                    // Which NICs a collective uses is the library's choice.
+                    let carries = |names: &[String]| names.iter().any(|name| name == device);
+                    !device.is_empty() && (carries(&swap.old.carries) || carries(&swap.new.carries))
+                }
+            };
+            replaced.extend(swaps.iter().filter(passes).map(|swap| SinceReplaced {
+                host: host.clone(),
+                part: swap.new.name.clone(),
+                by: swap.new.id.0,
+                old: swap.old.id.1.clone(),
+                new: swap.new.id.1.clone(),
+            }));
+        }
+        let hosts: BTreeSet<&String> = ends.iter().map(|(host, ..)| host).collect();
+        let unfollowed = hosts.into_iter().filter(|host| known.unfollowed.contains(*host)).cloned();
+        let found = OtherParts {
+            replaced: replaced.into_iter().collect(),
+            shared: known.shared.clone(),
+            unfollowed: unfollowed.collect(),
+        };
+        (found != OtherParts::default()).then_some(found)
+    }
+}

@@ -1,0 +1,205 @@
+//! Links whose ends have other parts on the two sides, by serial number or another id that stays with a part.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+    sync::Arc,
+};
+
+use railgauge_model::schedule::Flow;
+use railgauge_wire::facts::HostFacts;
+use serde::Serialize;
+
+use crate::analysis::history::{By, Fitted, PartKind, Shared, Stay, Stays, Swap, fitted, has_serials};
+
+/// Parts that are named of one cell; a collective may have thousands.
+const NAMED: usize = 4;
+
+/// A part that is another one after than before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherPart {
+    /// The host.
+    pub host: String,
+    /// The slot in words: `NIC mlx5_0`.
+    pub part: String,
+    /// By what parts are told from each other here.
+    pub by: By,
+    /// The part before.
+    pub before: String,
+    /// The part after.
+    pub after: String,
+    /// Where the part after was before, if it was in another slot: host and slot in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<(String, String)>,
+}
+
+/// `NIC mlx5_0 of gpu003 is another part (serial number MT3 → MT9, before: NIC mlx5_0 of gpu007)`.
+impl fmt::Display for OtherPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, part, by, before, after, was } = self;
+        write!(f, "{part} of {host} is another part ({} {before} → {after}", by.word())?;
+        if let Some((host, part)) = was {
+            write!(f, ", before: {part} of {host}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+/// What is known of the parts of two looks at a cluster.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    pub swaps: Vec<Swap>,
+    /// Ids that several slots had at once: nothing is followed by them.
+    pub shared: Vec<Shared>,
+    /// Hosts of both looks of which one look has no serial number.
+    pub unfollowed: Vec<String>,
+}
+
+impl Looks {
+    pub(super) fn new(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Self {
+        let mut stays = Stays::default();
+        let mut unread: BTreeMap<String, usize> = BTreeMap::new();
+        for (place, look) in [before, after].into_iter().enumerate() {
+            for (host, facts) in look {
+                let slots: Arc<Vec<Fitted>> = Arc::new(fitted(facts));
+                if !has_serials(&slots) && before.contains_key(host) && after.contains_key(host) {
+                    *unread.entry(host.clone()).or_default() += 1;
+                }
+                stays.run(place, host, &slots);
+            }
+        }
+        Self { swaps: stays.swaps(), shared: stays.shared(), unfollowed: unread.into_keys().collect() }
+    }
+}
+
+/// Parts that are others, by their hosts.
+pub(super) struct Others<'s> {
+    of: HashMap<&'s str, Vec<&'s Swap>>,
+}
+
+impl<'s> Others<'s> {
+    pub(super) fn new(swaps: &'s [Swap]) -> Self {
+        let mut of: HashMap<&str, Vec<&Swap>> = HashMap::new();
+        let machines: HashSet<&str> =
+            swaps.iter().filter(|swap| swap.new.slot.kind == PartKind::Machine).map(|swap| &*swap.new.host).collect();
+        for swap in swaps {
+            // With another machine all of its parts are others.
+            if swap.new.slot.kind == PartKind::Machine || !machines.contains(&*swap.new.host) {
+                of.entry(&swap.new.host).or_default().push(swap);
+            }
+        }
+        Self { of }
+    }
+
+    /// Other parts that a link passes: the first of them, and how many more there are. Of a collective it is not known which NICs it
+    /// passes, and of no link which GPU.
+    pub(super) fn of(&self, flow: &Flow, devices: Option<&[Arc<str>; 2]>) -> (Vec<OtherPart>, usize) {
+        let (mut found, mut more) = (Vec::new(), 0);
+        if self.of.is_empty() {
+            return (found, more);
+        }
+        for (end, host) in ends(flow) {
+            for swap in self.of.get(host).into_iter().flatten() {
+                let passes = match swap.new.slot.kind {
+                    PartKind::Machine | PartKind::Board => true,
+                    PartKind::Gpu => false,
+                    PartKind::Card | PartKind::Module => end.zip(devices).is_some_and(|(end, devices)| {
+                        let device = devices[end].split(':').next().unwrap_or_default();
+                        [&swap.old, &swap.new].into_iter().any(|stay| stay.carries.iter().any(|name| name == device))
+                    }),
+                };
+                match passes {
+                    true if found.len() < NAMED => found.push(other(swap)),
+                    true => more += 1,
+                    false => {}
+                }
+            }
+        }
+        (found, more)
+    }
+}
+
+/// The hosts of a flow, with the number of the end where it is a pair.
+fn ends(flow: &Flow) -> Vec<(Option<usize>, &str)> {
+    if flow.members.is_empty() {
+        vec![(Some(0), &*flow.from.host), (Some(1), &*flow.to.host)]
+    } else {
+        flow.hosts().into_iter().map(|host| (None, &**host)).collect()
+    }
+}
+
+fn other(swap: &Swap) -> OtherPart {
+    let was = |stay: &Stay| (stay.host.clone(), stay.name.clone());
+    OtherPart {
+        host: swap.new.host.clone(),
+        part: swap.new.name.clone(),
+        by: swap.new.id.0,
+        before: swap.old.id.1.clone(),
+        after: swap.new.id.1.clone(),
+        was: swap.from.as_ref().map(was),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_model::schedule::Port;
+    use railgauge_wire::facts::{Card, Label};
+
+    use super::*;
+
+    /// Hosts with the serial numbers of their first and second card.
+    fn look(hosts: &[(&str, [&str; 2])]) -> BTreeMap<String, HostFacts> {
+        let of = |(host, serials): &(&str, [&str; 2])| {
+            let card = |(number, serial): (usize, &&str)| Card {
+                pci: format!("0000:1{number}:00.0"),
+                devices: vec![format!("mlx5_{number}")],
+                label: Label { serial: Some((*serial).to_owned()), ..Label::default() },
+                ..Card::default()
+            };
+            let mut facts = HostFacts::default();
+            facts.parts.cards = serials.iter().enumerate().map(card).collect();
+            ((*host).to_owned(), facts)
+        };
+        hosts.iter().map(of).collect()
+    }
+
+    fn passing(looks: &Looks, from: (&str, &str), to: (&str, &str)) -> Vec<String> {
+        let port = |host: &str| Port { host: host.into(), rail: 0 };
+        let flow = Flow::pair(port(from.0), port(to.0));
+        let (parts, more) = Others::new(&looks.swaps).of(&flow, Some(&[from.1.into(), to.1.into()]));
+        assert_eq!(more, 0);
+        parts.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_link_has_another_part_only_where_it_passes_one() {
+        let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"])]);
+        let after = look(&[("a", ["MT1", "MT4"]), ("b", ["MT3", "MT2"])]);
+        let looks = Looks::new(&before, &after);
+        assert_eq!(passing(&looks, ("a", "mlx5_0"), ("b", "mlx5_0")), [""; 0]);
+        let found = passing(&looks, ("a", "mlx5_1:2"), ("b", "mlx5_0"));
+        assert_eq!(
+            found,
+            ["NIC mlx5_1 of a is another part (serial number MT2 → MT4, before: NIC mlx5_1 of b)"],
+            "a port of the device is the device's"
+        );
+        assert_eq!(passing(&looks, ("a", "mlx5_1"), ("b", "mlx5_1")).len(), 2);
+    }
+
+    #[test]
+    fn an_id_of_two_hosts_of_one_side_is_no_part_that_moved() {
+        let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT1", "MT4"])]);
+        let after = look(&[("a", ["MT7", "MT2"]), ("b", ["MT1", "MT4"])]);
+        let looks = Looks::new(&before, &after);
+        assert_eq!(passing(&looks, ("a", "mlx5_0"), ("b", "mlx5_0")), [""; 0]);
+        assert_eq!(looks.shared.iter().map(|one| (one.id.as_str(), one.in_slots)).collect::<Vec<_>>(), [("MT1", 2)]);
+    }
+
+    #[test]
+    fn hosts_without_serial_numbers_on_a_side_are_told() {
+        let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"]), ("gone", ["", ""])]);
+        let after = look(&[("a", ["", ""]), ("b", ["MT3", "MT4"])]);
+        let looks = Looks::new(&before, &after);
+        assert_eq!((looks.swaps.len(), looks.unfollowed), (0, vec!["a".to_owned()]));
+    }
+}

@@ -1,0 +1,132 @@
+//! Ends the series of a link where a part that it passes was replaced. A card with a GUID of its own begins a new series by that; this
+//! is for what only a serial number tells: a cable, a network interface, a machine that got the name of another.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use super::{
+    assemble::Joined,
+    history::Watch,
+    swapped::{bare, carries},
+};
+use crate::analysis::history::{By, PartKind, Slot, Subject, Swap};
+
+/// Divides series at the runs in which a part of theirs is another one for the first time. Values with the same parts are one series,
+/// also where a part came back.
+///
+/// A collective is not divided: which parts it passes is not known, and in a large one something is replaced every week. Nor is
+/// anything divided for a GPU: records do not say which GPU of a host an end used.
+pub(super) fn broken(
+    all: Vec<Joined>,
+    swaps: &[Swap],
+    (subjects, through): (&[Subject], &HashMap<usize, [Arc<str>; 2]>),
+    words: &mut Vec<Arc<str>>,
+) -> Vec<Joined> {
+    let mut of_host: HashMap<&str, Vec<&Swap>> = HashMap::new();
+    let tells = |swap: &&Swap| {
+        swap.new.id.0 == By::Serial
+            && matches!(swap.new.slot.kind, PartKind::Machine | PartKind::Card | PartKind::Module)
+    };
+    // They are in the order of time.
+    swaps.iter().filter(tells).for_each(|swap| of_host.entry(&swap.new.host).or_default().push(swap));
+    if of_host.is_empty() {
+        return all;
+    }
+    let mut numbers = Numbers { of: HashMap::new(), words };
+    let mut divided = Vec::with_capacity(all.len());
+    for one in all {
+        let Watch::Subject { subject, .. } = one.key.watch else {
+            divided.push(one);
+            continue;
+        };
+        let flow = &subjects[subject].flow;
+        let devices = through.get(&subject).filter(|_| flow.members.is_empty());
+        let at = |end: usize| {
+            let host = if end == 0 { &flow.from.host } else { &flow.to.host };
+            let passes = |swap: &&Swap| {
+                let whole = swap.new.slot.kind == PartKind::Machine;
+                whole || devices.is_some_and(|devices| carries(&swap.new, bare(&devices[end])))
+            };
+            let known = devices.and_then(|_| of_host.get(&**host)).into_iter().flatten();
+            known.copied().filter(passes).collect::<Vec<&Swap>>()
+        };
+        divide(one, [at(0), at(1)], &mut numbers, &mut divided);
+    }
+    divided
+}
+
+/// Numbers of the words that name hardware.
+struct Numbers<'w> {
+    of: HashMap<(usize, String), usize>,
+    words: &'w mut Vec<Arc<str>>,
+}
+
+impl Numbers<'_> {
+    /// The number of a device with parts that are not those of before; its own without any.
+    fn of(&mut self, device: usize, parts: String) -> usize {
+        if parts.is_empty() {
+            return device;
+        }
+        let (known, words) = (&mut self.of, &mut *self.words);
+        *known.entry((device, parts)).or_insert_with_key(|(device, parts)| {
+            let name = match &*words[*device] {
+                "" => parts.clone(),
+                device => format!("{device}, {parts}"),
+            };
+            words.push(name.into());
+            words.len() - 1
+        })
+    }
+}
+
+/// What is in the slots of one end, where it is not what was there first: by slot, first and present id.
+type Others<'s> = BTreeMap<&'s Slot, (&'s str, &'s str)>;
+
+/// Adds the series of one link, divided where a part of an end is another one.
+fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divided: &mut Vec<Joined>) {
+    let Joined { key, about, points } = one;
+    let mut next = [0, 0];
+    let mut others = [Others::new(), Others::new()];
+    let mut hardware = key.hardware;
+    // What each value was measured with.
+    let with: Vec<[usize; 2]> = points
+        .iter()
+        .map(|(place, _)| {
+            for end in [0, 1] {
+                let due = swaps[end][next[end]..].iter().take_while(|swap| swap.new.runs.0 <= *place).count();
+                for swap in &swaps[end][next[end]..next[end] + due] {
+                    others[end].entry(&swap.new.slot).or_insert((&swap.old.id.1, "")).1 = &swap.new.id.1;
+                }
+                next[end] += due;
+                if due > 0 {
+                    hardware[end] = numbers.of(key.hardware[end], words_of(&others[end]));
+                }
+            }
+            hardware
+        })
+        .collect();
+    let same = with.first().is_none_or(|first| with.iter().all(|one| one == first));
+    if same {
+        // A GUID already tells what was there before and what since.
+        divided.push(Joined { key, about, points });
+        return;
+    }
+    let first = divided.len();
+    for (point, hardware) in points.into_iter().zip(with) {
+        match divided[first..].iter_mut().find(|known| known.key.hardware == hardware) {
+            Some(known) => known.points.push(point),
+            None => {
+                let key = super::history::Key { hardware, ..key.clone() };
+                divided.push(Joined { key, about, points: vec![point] });
+            }
+        }
+    }
+}
+
+/// `NIC MT0099, machine S2`; empty where every part is the first one.
+fn words_of(others: &Others<'_>) -> String {
+    let other = others.iter().filter(|(_, (first, now))| first != now);
+    other.map(|(slot, (_, now))| format!("{} {now}", slot.kind.noun())).collect::<Vec<_>>().join(", ")
+}
