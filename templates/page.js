@@ -272,6 +272,20 @@
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
 
+  // What scrolls sideways and holds nothing to focus must be reached by keys itself.
+  const reachable = () => {
+    for (const box of document.querySelectorAll(".wide, .forest, .matrices figure")) {
+      const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input, summary, svg[tabindex]");
+      if (!scrolls) continue;
+      box.tabIndex = 0;
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", "scrolls sideways");
+    }
+  };
+  addEventListener("resize", reachable);
+  document.addEventListener("toggle", reachable, true);
+  reachable();
+
   // A link to what lies inside closed details opens them.
   const reveal = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));

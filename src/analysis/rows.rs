@@ -52,15 +52,7 @@ fn of_case<'r>(
         let mut values = Vec::new();
         let mut senseless = None;
         for (repeat, sample) in &result.samples {
-            let cell = &result.case.cell;
-            let value = match cell.manner {
-                Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
-                None if result.part.is_some() && matches!(metric.reads(), Reads::Round) => {
-                    Ok(together::sum(result, *repeat, metric))
-                }
-                None => value::of(metric, sample, direction(result, *repeat, sample)),
-            };
-            match value {
+            match of_repeat(result, metric, *repeat, sample) {
                 Ok(value) => values.extend(value),
                 Err(why) => senseless = Some(format!("{} (repeat {repeat}): {why}", result.case.flow.from.host)),
             }
@@ -93,6 +85,29 @@ fn of_case<'r>(
             ..row
         })
     })
+}
+
+/// The value of a metric in one repeat of a case.
+fn of_repeat(
+    result: &CaseResult<'_>,
+    metric: Metric,
+    repeat: u32,
+    sample: &Sample,
+) -> Result<Option<f64>, value::Senseless> {
+    let cell = &result.case.cell;
+    match cell.manner {
+        Some(_) => value::of_group(metric, sample, cell, result.case.flow.ranks()),
+        None if result.part.is_some() && matches!(metric.reads(), Reads::Round) => {
+            Ok(together::sum(result, repeat, metric))
+        }
+        None => value::of(metric, sample, direction(result, repeat, sample)),
+    }
+}
+
+/// The values of a metric in all repeats of a case, as far as they make sense; the row has their median.
+pub(crate) fn repeats(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
+    let all = result.samples.iter();
+    all.filter_map(|(repeat, sample)| of_repeat(result, metric, *repeat, sample).ok().flatten()).collect()
 }
 
 /// Everything of a row that does not depend on what was measured.

@@ -4,6 +4,7 @@
 //! browser runs it and nothing else, whatever the data says. Without scripts the page is whole.
 
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, context, value::Serde};
+use railgauge_model::plan::hostlist;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -40,6 +41,7 @@ pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, Page
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
+    environment.add_filter("fold", |names: Vec<String>| hostlist::fold(names.iter().map(String::as_str)));
     environment.add_filter("worth", |text: &str| worth(text).map_or_else(String::new, |value| value.to_string()));
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;

@@ -55,6 +55,11 @@ fn failures_of_one_cause_are_one_card_with_its_hosts_folded() {
     let [group] = view.troubles.as_slice() else { panic!("{} cards", view.troubles.len()) };
     assert_eq!((group.cases, group.named, group.example), (302, true, true));
     assert!(group.hosts.starts_with("gpu[0") && group.hosts.len() < 200, "{}", group.hosts);
+    let part = &view.banner.part.text;
+    assert!(
+        part.contains("302") && !part.ends_with("No part stands out."),
+        "what was not measured is not good: {part}"
+    );
     // One of them stands there word for word.
     let words: BTreeSet<String> = (0..302)
         .flat_map(|case| {

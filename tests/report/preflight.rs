@@ -115,3 +115,16 @@ fn what_could_not_be_read_is_listed_once_for_all_hosts() {
     assert_eq!(view.unread[0].hosts, "n[1-8]");
     assert!(page.contains("Permission &lt;denied&gt;"));
 }
+
+/// A page with something in every section, to be seen in a browser.
+pub fn page(dir: &Path) -> Option<std::path::PathBuf> {
+    let mut hosts = vec![host("roce8"); 6];
+    hosts[1].rdma[3].ports[0].state = Some("DOWN".into());
+    hosts[2].kernel = "6.1.0".into();
+    hosts[3].unreadable = [("serial numbers".to_owned(), "Permission denied".to_owned())].into();
+    let lost = [("n7".to_owned(), gone().at("n7"))].into();
+    let (_, page) = seen(&planned(7, "[preflight]\nkernel = \"6.1.0\"\n"), hosts, &lost);
+    let path = dir.join("preflight.html");
+    fs::write(&path, page).unwrap();
+    Some(path)
+}

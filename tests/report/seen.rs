@@ -317,3 +317,53 @@ fn pictures() {
         }
     }
 }
+
+/// Where axe-core is, as `./setup --tests` puts it there; `RAILGAUGE_AXE` names another file.
+fn axe() -> Option<String> {
+    let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/axe-core/package/axe.min.js");
+    let path = std::env::var_os("RAILGAUGE_AXE").map_or(usual, Into::into);
+    match fs::read_to_string(&path) {
+        Ok(script) => Some(script),
+        Err(error) => {
+            skipped(&format!("axe-core looked at no page: {}: {error}", path.display()));
+            None
+        }
+    }
+}
+
+/// Breaches of WCAG 2.2 A and AA that axe-core finds in the page that is open, each with its first element.
+fn breaches(driver: &mut Driver, axe: &str) -> Vec<String> {
+    driver.ask(&format!("{axe}; 0"));
+    let run = "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(r => \
+               r.violations.map(v => v.id + ': ' + v.nodes.length + ' x ' + v.nodes[0].html.slice(0, 200) + ' ' + \
+               v.nodes[0].failureSummary))";
+    serde_json::from_value(driver.ask(run)).unwrap()
+}
+
+#[test]
+fn axe_finds_no_breach() {
+    let (Some(mut driver), Some(axe)) = (driver(), axe()) else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let troubled = Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(16, 2) };
+    let healthy = Scenario { sizes: vec![65536, 1 << 20], ..Scenario::healthy(4, 1) };
+    let mut pages = vec![
+        drawn(&dir.path().join("troubled"), &troubled.jsonl()),
+        drawn(&dir.path().join("healthy"), &healthy.jsonl()),
+        drawn(&dir.path().join("many"), &many_hosts(192, 2, 16, Some(3))),
+    ];
+    let signed = dir.path().join("signoff.html");
+    railgauge::report::signoff::write(&dir.path().join("troubled"), &signed).unwrap();
+    pages.push(signed);
+    pages.extend(crate::preflight::page(dir.path()));
+    let mut all = Vec::new();
+    for page in pages {
+        for (width, dark) in [(1440, false), (390, true)] {
+            driver.window(width, 900, dark);
+            driver.open(&page);
+            driver.ask("document.querySelectorAll('details').forEach(d => d.open = true)");
+            let found = breaches(&mut driver, &axe);
+            all.extend(found.into_iter().map(|one| format!("{} at {width}, dark {dark}: {one}", page.display())));
+        }
+    }
+    assert!(all.is_empty(), "{all:#?}");
+}

@@ -28,6 +28,8 @@ pub(in crate::report) enum Layer {
     Dashes(Role, Places),
     /// A dot at each place.
     Dots(Role, Places),
+    /// A small dot at each place.
+    Specks(Role, Places),
 }
 
 /// Draws layers, the first at the back, with axes below and `tips` on top. `label` is what a screen reader says.
@@ -53,6 +55,10 @@ pub(in crate::report) fn layers(
                 Layer::Dashes(role, places) => {
                     let dashes = DashedLineSeries::new(places, 6 * SCALE, 4 * SCALE, role.stroke_width(2 * SCALE));
                     chart.draw_series(dashes).map(|_| ())
+                }
+                Layer::Specks(role, places) => {
+                    let dots = places.into_iter().map(|place| Circle::new(place, 3 * SCALE / 2, role.filled()));
+                    chart.draw_series(dots).map(|_| ())
                 }
                 Layer::Dots(role, places) => {
                     let dots = places.into_iter().map(|place| Circle::new(place, 3 * SCALE, role.filled()));

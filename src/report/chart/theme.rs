@@ -34,6 +34,8 @@ roles! {
     LIMIT = 8 "limit";
     /// What stands out well.
     GOOD = 9 "good";
+    /// A limit that the plan sets.
+    DEMAND = 10 "demand";
 }
 
 /// The drawing with classes in place of the numbers: `f-main` where it fills, `s-main` where it draws a line.

@@ -69,7 +69,10 @@ fn part(parts: &Parts, is_waived: impl Fn(&str) -> bool) -> String {
         return format!("The plan waives every part that is named: {}.", list(&waived));
     }
     match parts {
-        Parts { nothing: true, .. } => "No part stands out.".to_owned(),
+        Parts { nothing: true, missing: 0, .. } => "No part stands out.".to_owned(),
+        Parts { nothing: true, missing, .. } => format!(
+            "No part stands out among what was measured. Not compared, without a value that may be trusted: {missing}."
+        ),
         Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
         Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
         Parts { noisy: true, .. } => "No part is named: the values scatter too much to tell.".to_owned(),
@@ -95,8 +98,13 @@ fn remedy(troubles: &[TroubleGroup], hosts: &Hosts) -> Pointer {
         return Pointer { about: format!("{} was lost", host.name), text: host.help.clone(), anchor: "where" };
     }
     if let Some(view) = gravest() {
-        let how = if hosts.unexplained.is_empty() { "" } else { "is not known to explain what was seen" };
-        return of_finding(view, how);
+        let found = of_finding(view, "");
+        if hosts.unexplained.is_empty() {
+            return found;
+        }
+        let about =
+            format!("no remedy is known for what was seen. The gravest finding of the configuration, {}", found.about);
+        return Pointer { about, ..found };
     }
     let text = "No remedy is known for anything that this page names.".to_owned();
     Pointer { about: String::new(), text, anchor: "" }

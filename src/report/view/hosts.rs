@@ -36,8 +36,22 @@ pub struct Hosts {
     pub unexplained: String,
     /// How far GPUs are from NICs, once for all hosts that are alike.
     pub distances: Vec<Distances>,
+    /// The devices of most hosts, where there are many hosts; empty where there are few or no such devices.
+    pub usual: Vec<String>,
     /// Every host of the plan, in its order.
     pub all: Vec<HostView>,
+}
+
+/// Hosts over which devices that most of them have are told once.
+const ONCE: usize = 16;
+
+/// What more than half of the hosts have as their devices; empty where nothing is, or hosts are few.
+fn usual(all: &[HostView]) -> Vec<String> {
+    let mut known: BTreeMap<&[String], usize> = BTreeMap::new();
+    all.iter().for_each(|host| *known.entry(&host.devices).or_default() += 1);
+    let most = known.into_iter().max_by_key(|(_, hosts)| *hosts);
+    let found = most.filter(|(_, hosts)| all.len() > ONCE && 2 * hosts > all.len());
+    found.map_or_else(Vec::new, |(devices, _)| devices.to_vec())
 }
 
 /// A finding, and what it probably explains.
@@ -118,6 +132,7 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
     let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
     let cluster = Cluster { facts, clocks };
     let findings = findings(journal, &cluster, outliers);
+    let all: Vec<HostView> = journal.plan.hosts.iter().map(|host| view(journal, &host.name)).collect();
     let mut lists = cluster.facts.values().map(facts_of);
     let first = lists.next().unwrap_or_default();
     let same = lists.fold(first, |same, other| same.into_iter().filter(|fact| other.contains(fact)).collect());
@@ -127,7 +142,8 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
         unexplained: unexplained(&findings, outliers, status),
         findings,
         distances: distances(journal),
-        all: journal.plan.hosts.iter().map(|host| view(journal, &host.name)).collect(),
+        usual: usual(&all),
+        all,
     }
 }
 

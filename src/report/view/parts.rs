@@ -22,6 +22,8 @@ pub struct Parts {
     /// Whether nothing stands out, although it was searched and would have been seen: no part that is bad or may be, no link, no
     /// second cluster.
     pub nothing: bool,
+    /// Pairs and groups, of all tests, without a value that may be trusted: they were not compared.
+    pub missing: usize,
     /// Whether a test's values scatter so much that a bad part may not stand out.
     pub noisy: bool,
     /// What was looked at and what could not be told, a sentence for each test.
@@ -62,6 +64,7 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
             && outliers.noisy.is_empty()
             && unmeasured(found).is_none()
             && found.iter().all(|test| test.unexplained.is_none() && test.carry_less().is_none()),
+        missing: found.iter().map(|test| test.missing).sum(),
         noisy: !outliers.noisy.is_empty(),
         tests: found.iter().map(looked_at).collect(),
     })

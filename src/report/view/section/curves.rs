@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use railgauge_model::plan::model::{Expectation, Limit, Test};
 use railgauge_stats::robust::median;
 use railgauge_wire::{
     terms::{Metric, TestMetric},
@@ -14,12 +15,14 @@ use crate::{
         frame::Spread,
         outliers::Link,
         percentile,
-        words::{count, number, size},
+        results::{CaseResult, State},
+        rows,
+        words::{self, count, number, size},
     },
     report::chart::{
         ChartError, Tip,
         layers::{Layer, Places, layers},
-        theme::{INNER, LIMIT, MAIN, OUTER, WORST},
+        theme::{DEMAND, INK, INNER, LIMIT, MAIN, OUTER, WORST},
         ticks::{decades, from_zero, sizes},
     },
 };
@@ -39,7 +42,20 @@ struct Point {
     ceiling: Option<f64>,
     /// Value of the worst link.
     worst: Option<f64>,
+    /// Every repeat of every link, where there are few.
+    repeats: Vec<f64>,
 }
+
+/// A limit of the plan on the metric of a figure.
+struct Demanded {
+    /// In words.
+    words: String,
+    /// Its value at each size that it is about.
+    places: Vec<(Bytes, f64)>,
+}
+
+/// Links up to which every repeat is a point of its own: of more the areas say as much.
+const FEW: u32 = 6;
 
 /// The figures of a test; `None` where it has only one size.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
@@ -76,7 +92,13 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
             let ceiling = spread.ceiling.filter(|_| metric == Metric::Bandwidth || metric.is_sum()).map(|(low, _)| low);
             let worst = value(spread.size_bytes);
             let quantiles = spread.quantiles?;
-            Some(Point { size: spread.size_bytes, quantiles, inner: most_carry, ceiling, worst })
+            let here = |result: &&&CaseResult<'_>| {
+                (data.variant(result), result.case.cell.size) == (variant, spread.size_bytes) && matches!(result.state, State::Measured | State::Short)
+            };
+            let cases = data.results.iter().filter(here);
+            let all = cases.map(|result| rows::repeats(result, metric)).filter(|values| values.len() > 1).flatten();
+            let repeats = if most <= FEW { all.collect() } else { Vec::new() };
+            Some(Point { size: spread.size_bytes, quantiles, inner: most_carry, ceiling, worst, repeats })
         })
         .collect();
     points.sort_by_key(|point| point.size);
@@ -105,23 +127,56 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
         let unlike = data.spreads.iter().filter(here).any(unlike);
         legend.push(("k-limit".to_owned(), if unlike { "lowest ceiling" } else { "ceiling" }.to_owned()));
     }
+    let demanded = demanded(data.test, metric, &points);
+    legend.extend(demanded.iter().map(|demand| ("k-demand".to_owned(), demand.words.clone())));
+    if points.iter().any(|point| !point.repeats.is_empty()) {
+        legend.push(("k-speck".to_owned(), "every repeat".to_owned()));
+    }
     let name = metric.title();
     let title = match data.variant_words(variant) {
         "" => format!("{name} by message size"),
         words => format!("{name} by message size, {words}"),
     };
-    Ok(Some(Figure { title, svg: curve(metric, &points)?, legend }))
+    Ok(Some(Figure { title, svg: curve(metric, &points, &demanded)?, legend }))
+}
+
+/// The limits of the plan on a metric of all links, at the sizes that are shown. Those on some rails or a group are not drawn: the
+/// curve has all links.
+fn demanded(test: &Test, metric: Metric, points: &[Point]) -> Vec<Demanded> {
+    let of_all = |wanted: &&Expectation| wanted.metric == metric && wanted.rails.is_empty() && wanted.group.is_none();
+    let one = |wanted: &Expectation| {
+        let about = |size: Bytes| wanted.sizes.is_none_or(|(from, to)| from <= size && size <= to);
+        let at = |point: &Point| match wanted.limit {
+            Limit::AtLeast(value) | Limit::AtMost(value) => Some(value),
+            Limit::PercentOfCeiling(percent) => point.ceiling.map(|ceiling| ceiling * percent / 100.0),
+            Limit::WithinPercentOfPeers(_) | Limit::WithinPercentOfBaseline(_) => None,
+        };
+        let here = points.iter().filter(|point| about(point.size));
+        let places: Vec<(Bytes, f64)> = here.filter_map(|point| Some((point.size, at(point)?))).collect();
+        let value = words::limit(wanted);
+        let words = match wanted.limit {
+            Limit::AtMost(limit) => format!("the plan's limit: at most {}", value.unwrap_or_else(|| number(limit))),
+            Limit::PercentOfCeiling(percent) => format!("the plan's limit: {percent} % of the ceiling"),
+            Limit::AtLeast(limit) => format!("the plan's limit: at least {}", value.unwrap_or_else(|| number(limit))),
+            Limit::WithinPercentOfPeers(_) | Limit::WithinPercentOfBaseline(_) => String::new(),
+        };
+        (!places.is_empty()).then_some(Demanded { words, places })
+    };
+    test.expect.iter().filter(of_all).filter_map(one).collect()
 }
 
 /// Draws the curve. Where the values span more than a factor of thirty on an axis of times, it is logarithmic.
 ///
 /// # Errors
 /// plotters refuses what it is given.
-fn curve(metric: Metric, points: &[Point]) -> Result<String, ChartError> {
+fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<String, ChartError> {
     let unit = metric.unit();
     let ends = |pick: fn(&Point) -> f64| points.iter().map(pick);
-    let most = ends(|p| p.quantiles[4].max(p.ceiling.unwrap_or(0.0))).fold(0.0, f64::max);
-    let least = ends(|p| p.quantiles[0]).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
+    let limits = || demanded.iter().flat_map(|demand| &demand.places).map(|(_, value)| *value);
+    let repeats = || points.iter().flat_map(|point| point.repeats.iter().copied());
+    let values = || repeats().chain(limits());
+    let most = ends(|p| p.quantiles[4].max(p.ceiling.unwrap_or(0.0))).chain(values()).fold(0.0, f64::max);
+    let least = ends(|p| p.quantiles[0]).chain(values()).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let title = format!("{}, {unit}", metric.word().replace('_', " "));
     let logarithmic = unit == "µs" && most > 30.0 * least;
     let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
@@ -156,6 +211,13 @@ fn curve(metric: Metric, points: &[Point]) -> Result<String, ChartError> {
         Layer::Line(MAIN, median.clone()),
         Layer::Dots(MAIN, median),
     ]);
+    for demand in demanded {
+        let places: Places = demand.places.iter().map(|(size, value)| (across(*size), up(*value))).collect();
+        // One size has no line.
+        drawn.push(if places.len() > 1 { Layer::Dashes(DEMAND, places) } else { Layer::Dots(DEMAND, places) });
+    }
+    let each = |point: &Point| point.repeats.iter().map(|value| (across(point.size), up(*value))).collect::<Vec<_>>();
+    drawn.push(Layer::Specks(INK, points.iter().flat_map(each).collect()));
     layers(&format!("{metric} by message size"), [&x, &y], &tips, drawn)
 }
 
