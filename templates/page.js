@@ -88,7 +88,8 @@
   };
   // The gravest first.
   const GRAVE = "DFWCLNMUB";
-  const NS = "http://www.w3.org/2000/svg";
+  // The drawings of the page say which namespace they are of.
+  const NS = document.querySelector("svg")?.namespaceURI;
   const element = (name, attributes, words) => {
     const made = document.createElementNS(NS, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
