@@ -236,7 +236,8 @@ fn card(group: &[&Finding]) -> Option<Card> {
 }
 
 fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> {
-    let mut groups: BTreeMap<(String, Option<String>), Vec<(&str, &Failure)>> = BTreeMap::new();
+    type Cause = (String, Option<String>);
+    let mut groups: BTreeMap<Cause, Vec<(&str, &Failure)>> = BTreeMap::new();
     for (host, failure) in lost {
         let remedy = failure.remedy.as_ref().map(|remedy| remedy.id.to_string());
         let shape = names.shape(&format!("{}: {}", failure.stage, failure.cause));
