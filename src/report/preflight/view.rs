@@ -235,11 +235,9 @@ fn card(group: &[&Finding]) -> Option<Card> {
     })
 }
 
-/// Failures with their hosts, by the shape of their words and the id of their remedy.
-type ByCause<'f> = BTreeMap<(String, Option<String>), Vec<(&'f str, &'f Failure)>>;
-
 fn lost_hosts(lost: &BTreeMap<String, Failure>, names: &Names<'_>) -> Vec<Lost> {
-    let mut groups: ByCause<'_> = BTreeMap::new();
+    type Cause = (String, Option<String>);
+    let mut groups: BTreeMap<Cause, Vec<(&str, &Failure)>> = BTreeMap::new();
     for (host, failure) in lost {
         let remedy = failure.remedy.as_ref().map(|remedy| remedy.id.to_string());
         let shape = names.shape(&format!("{}: {}", failure.stage, failure.cause));
