@@ -439,13 +439,14 @@ fn the_document_the_text_and_the_page() {
     insta::assert_snapshot!(report::compare::text::summary(&view, Path::new("compare.html"), false));
     let page = fs::read_to_string(&path).unwrap();
     for foreign in ["http:", "https:", "<link", "@import"] {
-        // The name of SVG's namespace is no address that anybody fetches.
-        assert!(!page.replace("http://www.w3.org/2000/svg", "").contains(foreign), "{foreign}");
+        assert!(!page.contains(foreign), "{foreign}");
     }
     // The one script is ours: the page's policy allows it by its hash, and no other.
     assert!(page.matches("<script").count() == 1 && page.contains("script-src 'sha256-"));
     assert!(page.contains("host gpu003") && page.contains("<svg"));
     let body = page.split_once("</head>").unwrap().1;
+    // The script is the same in all pages.
+    let body = body.split_once("<script>").unwrap().0;
     insta::assert_snapshot!(without_drawings(body));
 }
 

@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use railgauge_model::{journal::event::Case, plan::baseline::EndFacts};
-use railgauge_wire::{facts::HostFacts, terms::Memory};
+use railgauge_wire::{
+    facts::{HostFacts, port_name},
+    terms::Memory,
+};
 use sha2::{Digest, Sha256};
 
 use crate::{
@@ -76,7 +79,7 @@ fn named(end: EndFacts) -> (String, EndFacts) {
 
 fn end(facts: &HostFacts, device: &str, cuda: bool) -> EndFacts {
     // A link's record names a port only where it is not the first.
-    let device = device.split(':').next().unwrap_or_default();
+    let (device, _) = port_name(device);
     let mut end = EndFacts::default();
     for known in comparable(facts) {
         let (name, hardware) = match known.of {

@@ -177,7 +177,6 @@ impl<'a> Parts<'a> {
         let known = self.known();
         let mut replaced = BTreeSet::new();
         for (host, device, cuda) in ends {
-            let device = device.split(':').next().unwrap_or_default();
             let swaps = known.swaps.get(host).map_or(&[][..], Vec::as_slice);
             let machine = swaps.iter().any(|swap| swap.new.slot.kind == PartKind::Machine);
             let passes = |swap: &&Swap| match swap.new.slot.kind {
@@ -185,11 +184,8 @@ impl<'a> Parts<'a> {
                 // With another machine all of its parts are others.
                 _ if machine => false,
                 PartKind::Gpu => *cuda,
-                PartKind::Card | PartKind::Module => {
-                    // Which NICs a collective uses is the library's choice.
-                    let carries = |names: &[String]| names.iter().any(|name| name == device);
-                    !device.is_empty() && (carries(&swap.old.carries) || carries(&swap.new.carries))
-                }
+                // Which NICs a collective uses is the library's choice: its ends have no device, and no part carries that.
+                PartKind::Card | PartKind::Module => swap.old.has_device(device) || swap.new.has_device(device),
             };
             replaced.extend(swaps.iter().filter(passes).map(|swap| SinceReplaced {
                 host: host.clone(),

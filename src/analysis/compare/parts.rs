@@ -104,8 +104,7 @@ impl<'s> Others<'s> {
                     PartKind::Machine | PartKind::Board => true,
                     PartKind::Gpu => false,
                     PartKind::Card | PartKind::Module => end.zip(devices).is_some_and(|(end, devices)| {
-                        let device = devices[end].split(':').next().unwrap_or_default();
-                        [&swap.old, &swap.new].into_iter().any(|stay| stay.carries.iter().any(|name| name == device))
+                        [&swap.old, &swap.new].into_iter().any(|stay| stay.has_device(&devices[end]))
                     }),
                 };
                 match passes {

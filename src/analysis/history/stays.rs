@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use railgauge_wire::facts::port_name;
 use serde::Serialize;
 
 use super::slots::{By, Fitted, PartKind, Slot};
@@ -25,6 +26,14 @@ pub struct Stay {
     pub id: (By, String),
     /// Places of the first and the last run in which it was there.
     pub runs: (usize, usize),
+}
+
+impl Stay {
+    /// Whether the part carries a device, which may be named with its port: `mlx5_0:2`.
+    pub fn has_device(&self, device: &str) -> bool {
+        let (device, _) = port_name(device);
+        self.carries.iter().any(|name| name == device)
+    }
 }
 
 /// A slot that has another part.

@@ -6,11 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    assemble::Joined,
-    history::Watch,
-    swapped::{bare, carries},
-};
+use super::{assemble::Joined, history::Watch};
 use crate::analysis::history::{By, PartKind, Slot, Subject, Swap};
 
 /// Divides series at the runs in which a part of theirs is another one for the first time. Values with the same parts are one series,
@@ -47,7 +43,7 @@ pub(super) fn broken(
             let host = if end == 0 { &flow.from.host } else { &flow.to.host };
             let passes = |swap: &&Swap| {
                 let whole = swap.new.slot.kind == PartKind::Machine;
-                whole || devices.is_some_and(|devices| carries(&swap.new, bare(&devices[end])))
+                whole || devices.is_some_and(|devices| swap.new.has_device(&devices[end]))
             };
             let known = devices.and_then(|_| of_host.get(&**host)).into_iter().flatten();
             known.copied().filter(passes).collect::<Vec<&Swap>>()

@@ -8,7 +8,10 @@ use std::{
 
 use jiff::Timestamp;
 use railgauge_model::{border::text::path_text, plan::model::Plan, schedule::Flow};
-use railgauge_wire::{facts::HostFacts, terms::Metric};
+use railgauge_wire::{
+    facts::{HostFacts, port_name},
+    terms::Metric,
+};
 use sha2::{Digest, Sha256};
 
 use super::{
@@ -311,7 +314,7 @@ fn identity_of_plan(run: &Run) -> String {
 /// What tells a device from the one that took its place: its GUID or, where that is not known, its board; empty for a
 /// network interface, of which no such thing is recorded.
 fn identity(host: Option<&HostFacts>, device: &str) -> String {
-    let name = device.split(':').next().unwrap_or(device);
+    let (name, _) = port_name(device);
     let found = host.and_then(|host| host.rdma.iter().find(|known| known.name == name));
     found.and_then(|device| device.guid.clone().or_else(|| device.board.clone())).unwrap_or_default()
 }

@@ -266,7 +266,7 @@ impl<'a> Passing<'a> {
             for (subject, devices) in &everything.through {
                 let flow = &everything.subjects[*subject].flow;
                 for (port, device) in [&flow.from, &flow.to].into_iter().zip(devices) {
-                    of_rail.entry((&port.host, port.rail)).or_default().insert(bare(device));
+                    of_rail.entry((&port.host, port.rail)).or_default().insert(device);
                 }
             }
         }
@@ -300,7 +300,7 @@ impl<'a> Passing<'a> {
             Some(Part::Host(host)) => *host == stay.host,
             Some(Part::Nic(host, rail)) => {
                 let devices = self.of_rail.get(&(host.as_str(), *rail));
-                *host == stay.host && (whole || devices.is_some_and(|all| all.iter().any(|one| carries(stay, one))))
+                *host == stay.host && (whole || devices.is_some_and(|all| all.iter().any(|one| stay.has_device(one))))
             }
             Some(_) => false,
             None if whole => subject.flow.hosts().iter().any(|host| ***host == *stay.host),
@@ -308,7 +308,7 @@ impl<'a> Passing<'a> {
                 let ends = [&subject.flow.from, &subject.flow.to].into_iter();
                 let devices = self.everything.through.get(&one.subject);
                 let mut ends = ends.zip(devices.into_iter().flatten());
-                ends.any(|(port, device)| *port.host == *stay.host && carries(stay, bare(device)))
+                ends.any(|(port, device)| *port.host == *stay.host && stay.has_device(device))
             }
             None => false,
         }
@@ -351,14 +351,4 @@ impl<'a> Passing<'a> {
         let series = (slow.len(), passing.len());
         enough.then(|| Slow { since: date(first), series, travelled: Travelled::Unknown, size })
     }
-}
-
-/// A device without the number of its port.
-pub(super) fn bare(device: &str) -> &str {
-    device.split(':').next().unwrap_or(device)
-}
-
-/// Whether a device is one that a part carries.
-pub(super) fn carries(stay: &Stay, device: &str) -> bool {
-    stay.carries.iter().any(|name| name == device)
 }

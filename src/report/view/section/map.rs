@@ -121,7 +121,8 @@ fn map(data: &Data<'_>) -> Option<Map> {
     }
     let panels = cells.get(&focus)?;
     // The page's script tells what cells are; groups have no ends of their own.
-    let told = !groups && panels.values().map(Vec::len).sum::<usize>() <= TOLD;
+    let planned = panels.values().map(Vec::len).sum::<usize>();
+    let told = !groups && planned <= TOLD;
     let large = panels
         .iter()
         .map(|(rail, links)| {
@@ -148,7 +149,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
         names: names.map(cells::names),
         unit: data.out.metric.unit().to_owned(),
         legend: legend(data, &here),
-        sentence: sentence(data, &here, focus),
+        sentence: sentence(data, &here, focus) + &untold(planned),
         links: standing_out(data),
         links_more: data.out.flows().len().saturating_sub(LISTED),
         hosts: hosts(data),
@@ -314,6 +315,16 @@ fn legend(data: &Data<'_>, here: &[&Link<'_>]) -> Vec<(String, String)> {
         .collect()
 }
 
+/// What is said where the page has no values of the cells; empty where it has them.
+fn untold(planned: usize) -> String {
+    if planned <= TOLD {
+        return String::new();
+    }
+    format!(
+        " The cells tell no values: the page has those of up to {TOLD} links, and here are {planned}. records.parquet has all of them."
+    )
+}
+
 fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String {
     let shown = data.cell_words(focus);
     let flows = data.out.flows();
@@ -340,4 +351,15 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
         words.push(format!("Framed: {}.", names.join("; ")));
     }
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_without_values_say_so() {
+        assert!(untold(TOLD).is_empty());
+        assert!(untold(TOLD + 1).contains(&(TOLD + 1).to_string()));
+    }
 }
