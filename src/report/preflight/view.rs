@@ -312,7 +312,11 @@ fn inventory(plan: &Plan, cluster: &Cluster) -> Table {
     let row = |(host, facts): (&str, &HostFacts)| {
         let place = plan.places.get(host).cloned().unwrap_or_default();
         let serial = facts.parts.machine.serial.clone().unwrap_or_default();
-        vec![host.to_owned(), place, serial, system_of(facts), machine_of(facts), devices_of(facts).join("; ")]
+        let devices = match devices_of(facts) {
+            none if none.is_empty() => "none found".to_owned(),
+            devices => devices.join("; "),
+        };
+        vec![host.to_owned(), place, serial, system_of(facts), machine_of(facts), devices]
     };
     let hosts = plan.hosts.iter().filter_map(|host| Some((host.name.as_str(), cluster.facts.get(&host.name)?)));
     let mut rows: Vec<Vec<String>> = hosts.map(row).collect();

@@ -93,7 +93,8 @@ fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure
             let worst = value(spread.size_bytes);
             let quantiles = spread.quantiles?;
             let here = |result: &&&CaseResult<'_>| {
-                (data.variant(result), result.case.cell.size) == (variant, spread.size_bytes) && matches!(result.state, State::Measured | State::Short)
+                (data.variant(result), result.case.cell.size) == (variant, spread.size_bytes)
+                    && matches!(result.state, State::Measured | State::Short)
             };
             let cases = data.results.iter().filter(here);
             let all = cases.map(|result| rows::repeats(result, metric)).filter(|values| values.len() > 1).flatten();

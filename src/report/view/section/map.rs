@@ -219,13 +219,7 @@ fn place(port: Port, crossed: bool) -> Port {
     if crossed { port } else { Port { rail: 0, ..port } }
 }
 
-fn matrix(
-    data: &Data<'_>,
-    links: &[&Link<'_>],
-    axes: &Axes,
-    crossed: bool,
-    outlined: &BTreeSet<u64>,
-) -> Matrix {
+fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes, crossed: bool, outlined: &BTreeSet<u64>) -> Matrix {
     let names = |axis: &HashMap<Port, usize>| {
         let mut names = vec![String::new(); axis.len()];
         for (port, at) in axis {
@@ -257,7 +251,12 @@ fn matrix(
         axis.iter().filter(|(port, _)| is_bad(port)).map(|(_, at)| *at).collect()
     };
     let bad = (named(&axes.places[0]), named(&axes.places[1]));
-    Matrix { cells: cells.collect(), names: (names(&axes.places[0]), names(&axes.places[1])), bad, groups: (axes.groups[0].clone(), axes.groups[1].clone()) }
+    Matrix {
+        cells: cells.collect(),
+        names: (names(&axes.places[0]), names(&axes.places[1])),
+        bad,
+        groups: (axes.groups[0].clone(), axes.groups[1].clone()),
+    }
 }
 
 fn tip(data: &Data<'_>, link: &Link<'_>, value: Option<f64>) -> String {
