@@ -3,18 +3,28 @@
 //!
 //! ```text
 //! analysis make DIR      DIR/before, DIR/after: 10 runs each of 20,000 cells; DIR/nights: 365 nights of 2,000 series
+//! analysis page DIR HOSTS RAILS ROUNDS
+//!                        DIR: one run of random pairs, or of all pairs where ROUNDS is `all`; the hosts below one of 32 leaves are slow
 //! analysis localise      seconds that naming the bad parts among 12,288 pairs takes, worst of five, as JSON
 //! ```
 //!
 //! Runs are made by the real plan reader, scheduler, event types, journal and frame writer, with the sums by which readers
 //! of many runs know that frame and journal are as they were written; only the values are drawn.
 
-use std::{collections::BTreeMap, error::Error, fs, path::Path, time::Instant};
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    time::Instant,
+};
 
 use railgauge_model::{
     journal::{
         event::{Case, Event, Line, LinkRecord, Outcome, Sample},
-        line,
+        line::Tail,
+        writer::Claim,
     },
     plan::{self, Plan},
     schedule::{Inventory, schedule},
@@ -37,8 +47,9 @@ fn main() -> Outcomes {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["make", place] => make(Path::new(place)),
+        ["page", place, hosts, rails, rounds] => page(Path::new(place), hosts.parse()?, rails.parse()?, rounds),
         ["localise"] => time_localisation(),
-        _ => Err("usage: analysis make DIR | analysis localise".into()),
+        _ => Err("usage: analysis make DIR | analysis page DIR HOSTS RAILS ROUNDS | analysis localise".into()),
     }
 }
 
@@ -52,7 +63,9 @@ impl Cluster {
     fn new(hosts: u32, rails: u32, tests: &str) -> Result<Self, Box<dyn Error>> {
         let place = tempfile::tempdir()?;
         let path = place.path().join("plan.toml");
-        let head = format!("name = \"made\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"gpu[001-{hosts:03}]\"]\n");
+        let digits = hosts.to_string().len().max(3);
+        let names = format!("gpu[{:0digits$}-{hosts:0digits$}]", 1);
+        let head = format!("name = \"made\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"{names}\"]\n");
         fs::write(&path, head + tests)?;
         let plan = plan::load(&path).map_err(|mistakes| mistakes.render(false))?.plan;
         let mut inventory = Inventory::of_plan(&plan);
@@ -67,10 +80,10 @@ impl Cluster {
         Ok(Self { plan, cases })
     }
 
-    /// The head of a journal.
-    fn head(&self, run_id: &str, at: &str, rails: u32, firmware: &str) -> Vec<Line> {
+    /// The first events of a journal.
+    fn head(&self, run: &Made<'_>) -> impl Iterator<Item = Event> {
         let started = Event::Started {
-            run_id: run_id.to_owned(),
+            run_id: run.id.to_owned(),
             plan: self.plan.name.clone(),
             plan_hash: "5e884898da28047151d0e56f8dc6292773603d0d6aabbdd62a11ef721d1542d8".to_owned(),
             resolved: Box::new(self.plan.clone()),
@@ -80,26 +93,30 @@ impl Cluster {
         };
         let up = |host: &plan::model::Host| Event::HostUp {
             host: host.name.clone(),
-            facts: Box::new(facts(&host.name, rails, firmware)),
+            facts: Box::new(facts(&host.name, run.rails, run.firmware)),
             clock: Some((NanosecondsI64(0), Nanoseconds(20_000))),
             wall: Some(NanosecondsI64(0)),
         };
         let events = [started].into_iter().chain(self.plan.hosts.iter().map(up));
-        let events = events.chain([Event::Planned { cases: self.cases.clone() }]);
-        events.map(|event| Line { at: at.to_owned(), event }).collect()
+        events.chain([Event::Planned { cases: self.cases.clone() }])
     }
 
-    /// The whole journal of one run, every case measured once; `factor` makes each better or worse.
-    fn journal(&self, run: &Made<'_>, mut factor: impl FnMut(&Case) -> f64) -> Result<String, Box<dyn Error>> {
+    /// Writes the whole journal of one run, every case measured once, as a run does; `factor` makes each better or worse.
+    fn record(&self, path: &Path, run: &Made<'_>, mut factor: impl FnMut(&Case) -> f64) -> Outcomes {
         let at = || run.at.to_owned();
-        let mut lines = self.head(run.id, run.at, run.rails, run.firmware);
+        let mut journal = Claim::create(path)?.go_on(Tail::of_new_run()?, &path.with_extension("reserve"))?;
+        let mut append = |event| journal.append(&Line { at: at(), event });
+        for event in self.head(run) {
+            append(event)?;
+        }
         for case in &self.cases {
             let result = Ok(sample(case, factor(case)));
-            let outcome = Outcome { case: case.id, repeat: 0, started_at: at(), link: Some(link(case)), result };
-            lines.push(Line { at: at(), event: Event::Outcome(Box::new(outcome)) });
+            let link = Some(link(case));
+            let outcome = Outcome { case: case.id, repeat: 0, started_at: at(), link, link_line: None, result };
+            append(Event::Outcome(Box::new(outcome)))?;
         }
-        lines.push(Line { at: at(), event: Event::Finished });
-        text(&lines)
+        append(Event::Finished)?;
+        Ok(())
     }
 }
 
@@ -109,14 +126,6 @@ struct Made<'a> {
     at: &'a str,
     rails: u32,
     firmware: &'a str,
-}
-
-fn text(lines: &[Line]) -> Result<String, Box<dyn Error>> {
-    let Some(Event::Started { run_id, .. }) = lines.first().map(|line| &line.event) else {
-        return Err("no run begins".into());
-    };
-    let of = |(n, line): (u64, &Line)| Ok(String::from_utf8(line::encode(run_id, n, &line.at, &line.event)?)?);
-    (1..).zip(lines).map(of).collect()
 }
 
 /// Writes all run directories.
@@ -138,6 +147,39 @@ fn make(place: &Path) -> Outcomes {
         write(&nightly, &directory, night, (3, firmware), slow)?;
     }
     println!("made");
+    Ok(())
+}
+
+/// Where the journal of a run belongs; one that is there is taken away.
+fn fresh(directory: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    fs::create_dir_all(directory)?;
+    let path = directory.join("records.jsonl");
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(path),
+    }
+}
+
+/// Writes one large run for `bench/pages`.
+fn page(place: &Path, hosts: u32, rails: u32, rounds: &str) -> Outcomes {
+    let pattern = match rounds {
+        "all" => "pattern = \"tournament\"\n".to_owned(),
+        rounds => format!("pattern = \"random\"\nrounds = {}\n", rounds.parse::<u32>()?),
+    };
+    let test = "[[test]]\nname = \"write-bw\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"verbs\"\nsizes = \"1MiB\"\n";
+    let cluster = Cluster::new(hosts, rails, &format!("{test}{pattern}"))?;
+    let mut dice = Dice::new(5);
+    let leaf = (hosts / 32).max(1);
+    let low = |host: &str| host.trim_start_matches("gpu").parse::<u32>().is_ok_and(|number| number.div_ceil(leaf) == 3);
+    let factor = |case: &Case| {
+        let share = if case.flow.hosts().into_iter().any(|host| low(host)) { 0.7 } else { 1.0 };
+        share * (0.01 * dice.normal()).exp()
+    };
+    let made = Made { id: "made", at: "2026-01-01T02:00:00.000Z", rails, firmware: "28.43" };
+    let records = fresh(place)?;
+    cluster.record(&records, &made, factor)?;
+    let length = fs::metadata(&records)?.len();
+    println!("{}", serde_json::json!({ "cases": cluster.cases.len(), "journal_bytes": length }));
     Ok(())
 }
 
@@ -171,7 +213,6 @@ fn write(
     (rails, firmware): (u32, &str),
     slow: Option<&str>,
 ) -> Outcomes {
-    fs::create_dir_all(directory)?;
     let date = jiff::civil::date(2025, 11, 1) + jiff::Span::new().days(day);
     let (id, at) = (format!("made-{date}"), format!("{date}T02:00:00.000Z"));
     let mut dice = Dice::new(u64::from(day) + 77);
@@ -180,13 +221,14 @@ fn write(
         let share = if low { 0.9 } else { 1.0 };
         share * (0.01 * dice.normal()).exp()
     };
-    let records = cluster.journal(&Made { id: &id, at: &at, rails, firmware }, factor)?;
-    fs::write(directory.join("records.jsonl"), &records)?;
-    let journal = journal::parse(records.as_bytes(), Path::new("records.jsonl"))?;
+    let path = fresh(directory)?;
+    cluster.record(&path, &Made { id: &id, at: &at, rails, firmware }, factor)?;
+    let records = fs::read(&path)?;
+    let journal = journal::parse(records.as_slice(), Path::new("records.jsonl"))?;
     let all = rows(&journal, &results(&journal)?);
     let parquet = directory.join("records.parquet");
     frame::write_parquet(&mut frame::frame(&all)?, &fs::File::create(&parquet)?, &parquet)?;
-    let sums = Sums { journal: Sums::of(records.as_bytes()), frame: Sums::of(&fs::read(&parquet)?), whole: true };
+    let sums = Sums { journal: Sums::of(&records), frame: Sums::of(&fs::read(&parquet)?), whole: true };
     Ok(fs::write(directory.join("verdicts.json"), serde_json::json!({ "sums": sums }).to_string())?)
 }
 
@@ -200,7 +242,10 @@ fn time_localisation() -> Outcomes {
         share * (0.02 * dice.normal()).exp()
     };
     let run = Made { id: "made", at: "2026-01-01T02:00:00.000Z", rails: 8, firmware: "28.43" };
-    let journal = journal::parse(cluster.journal(&run, factor)?.as_bytes(), Path::new("made"))?;
+    let place = tempfile::tempdir()?;
+    let path = fresh(place.path())?;
+    cluster.record(&path, &run, factor)?;
+    let journal = journal::read(&path)?;
     let results = results(&journal)?;
     let rows = rows(&journal, &results);
     let mut times: Vec<f64> = Vec::new();

@@ -12,13 +12,16 @@
 //! | [`draft`] | host names, what hosts are | the text of a first plan |
 //! | [`cluster`] | a launcher and host names | conversations with agents |
 //! | [`run`] | rounds and conversations | events, journalled as they happen |
+//! | [`import`] | outputs of other tools | the journal of an imported run |
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
 //! | [`report`] | those | HTML, text, JUnit, JSON |
+//! | [`live`] | a journal that is being written | pages for a browser |
+//! | [`query`] | frames of many runs | rows as text, CSV, JSON, Parquet |
 //! | [`night`] | the newest run | a state, metrics, lists of hosts to drain |
 //! | [`kit`] | hosts and a short run | one file that becomes a test |
 //! | [`cli`] | a command line | calls of the above and an exit code |
 //!
-//! Only `cluster` and `run` are asynchronous; only `cli` may import everything, and nothing imports `cli`.
+//! Only `cluster`, `run` and `live` are asynchronous, the last on a thread of its own; only `cli` may import everything, and nothing imports `cli`.
 #![forbid(unsafe_code)]
 // What the tests do not need is not `pub`, so that the compiler sees what nobody uses.
 #![warn(unreachable_pub)]
@@ -27,9 +30,12 @@ pub mod analysis;
 mod cli;
 pub mod cluster;
 pub mod draft;
+pub mod import;
 pub mod kit;
+pub mod live;
 pub mod night;
 pub mod preflight;
+pub mod query;
 pub mod report;
 pub mod run;
 

@@ -12,12 +12,42 @@
   };
   const collator = new Intl.Collator("en", { numeric: true });
   let made = 0;
+  const later = (what) => (window.requestIdleCallback ? requestIdleCallback(what) : setTimeout(what, 50));
 
-  const sortable = (table) => {
-    const head = table.tHead && table.tHead.rows[0], body = table.tBodies[0];
-    if (!head || !body || body.rows.length < 2) return;
-    const rows = [...body.rows];
+  // Rows of a table in an order, those that a filter wants, and of them the first: to lay out thousands takes a browser long.
+  const MOST = 100;
+  const listing = (table) => {
+    const body = table.tBodies[0], rows = [...body.rows];
+    const list = { rows, order: rows, has: () => true, most: MOST, told: () => {} };
+    let shown = rows, moved = false;
+    list.draw = () => {
+      const found = list.order.filter(list.has), next = found.slice(0, list.most), stays = new Set(next);
+      for (const row of shown) if (!stays.has(row)) row.hidden = true;
+      for (const row of next) row.hidden = false;
+      if (moved) body.prepend(...next);
+      shown = next;
+      list.told(found.length, next.length);
+    };
+    list.arrange = (order) => {
+      list.order = order;
+      moved = true;
+      list.draw();
+    };
+    // Paper has all rows.
+    addEventListener("beforeprint", () => moved && body.append(...list.order));
+    return list;
+  };
+
+  const sortable = (table, list) => {
+    const head = table.tHead && table.tHead.rows[0];
+    if (!head || list.rows.length < 2) return;
+    const rows = list.rows;
     if (rows.some((row) => row.cells.length !== head.cells.length)) return;
+    // Texts that are numbers with their units, such as 54.10 Gb/s, sort as numbers: each that begins with a digit says its worth.
+    const measured = (column) => {
+      const cells = rows.map((row) => row.cells[column]).filter((cell) => /^[-+\u2212]?\d/.test(text(cell)));
+      return cells.length > 0 && cells.every((cell) => cell.hasAttribute("data-value"));
+    };
     [...head.cells].forEach((cell, column) => {
       if (!text(cell)) return;
       const button = document.createElement("button");
@@ -25,61 +55,81 @@
       button.append(...cell.childNodes);
       cell.append(button);
       cell.setAttribute("aria-sort", "none");
+      // What rows sort by is read once, when somebody sorts.
+      let number, keys;
       button.addEventListener("click", () => {
+        if (!keys) {
+          number = cell.classList.contains("n") || measured(column);
+          keys = new Map(rows.map((row) => [row, number ? worth(row.cells[column]) : text(row.cells[column])]));
+        }
         // Numbers begin with the largest, words with the first; the third click gives the order of the page back.
-        const number = cell.classList.contains("n");
         const ways = number ? ["descending", "ascending", "none"] : ["ascending", "descending", "none"];
         const way = ways[(ways.indexOf(cell.getAttribute("aria-sort")) + 1) % 3];
         for (const other of head.cells) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
         cell.setAttribute("aria-sort", way);
         const sign = way === "descending" ? -1 : 1;
-        const order = rows.map((row, at) => ({ row, at, cell: row.cells[column] }));
-        if (way !== "none") {
-          order.sort((a, b) => {
-            if (number) {
-              const [x, y] = [worth(a.cell), worth(b.cell)];
-              // What has no value stands last, whichever way.
-              if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y) || a.at - b.at;
-              return sign * (x - y) || a.at - b.at;
-            }
-            return sign * collator.compare(text(a.cell), text(b.cell)) || a.at - b.at;
-          });
-        }
-        body.append(...order.map((one) => one.row));
+        // The sort is stable: what is equal stays in the order of the page.
+        const by = (a, b) => {
+          const [x, y] = [keys.get(a), keys.get(b)];
+          if (!number) return sign * collator.compare(x, y);
+          // What has no value stands last, whichever way.
+          return isNaN(x) || isNaN(y) ? isNaN(x) - isNaN(y) : sign * (x - y);
+        };
+        list.arrange(way === "none" ? rows : [...rows].sort(by));
       });
     });
   };
 
-  const filterable = (table) => {
-    const body = table.tBodies[0];
-    if (!body || body.rows.length < FILTER_FROM) return;
+  const filterable = (table, list) => {
+    if (list.rows.length < FILTER_FROM) return;
     const box = document.createElement("div"), label = document.createElement("label");
-    const input = document.createElement("input"), shown = document.createElement("output");
+    const input = document.createElement("input"), shown = document.createElement("output"), all = document.createElement("button");
     box.className = "filter";
     input.type = "search";
     input.id = "filter-" + (made += 1);
     label.htmlFor = input.id;
     label.textContent = "Show rows with";
     shown.htmlFor = input.id;
-    box.append(label, input, shown);
+    all.type = "button";
+    all.hidden = true;
+    box.append(label, input, shown, all);
     const place = table.parentElement.classList.contains("wide") ? table.parentElement : table;
     place.before(box);
-    const rows = [...body.rows];
-    const words = rows.map((row) => row.textContent.toLowerCase());
+    const words = new Map();
+    const wordsOf = (row) => {
+      if (!words.has(row)) words.set(row, row.textContent.toLowerCase());
+      return words.get(row);
+    };
+    // Read before somebody types, a piece at a time.
+    const read = (from) => {
+      list.rows.slice(from, from + 500).forEach(wordsOf);
+      if (from + 500 < list.rows.length) later(() => read(from + 500));
+    };
+    later(() => read(0));
+    list.told = (found, seen) => {
+      const less = found < list.rows.length ? found + " of " + list.rows.length + " rows" : "";
+      shown.textContent = seen < found ? "the first " + seen + " of " + found + " rows" : less;
+      all.hidden = seen === found;
+      all.textContent = "Show all " + found;
+    };
     input.addEventListener("input", () => {
       const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      let left = 0;
-      rows.forEach((row, at) => {
-        row.hidden = !wanted.every((word) => words[at].includes(word));
-        if (!row.hidden) left += 1;
-      });
-      shown.textContent = wanted.length ? left + " of " + rows.length + " rows" : "";
+      list.has = (row) => wanted.every((word) => wordsOf(row).includes(word));
+      list.draw();
     });
+    all.addEventListener("click", () => {
+      list.most = Infinity;
+      list.draw();
+      input.focus();
+    });
+    if (list.rows.length > list.most) list.draw();
   };
 
   for (const table of document.querySelectorAll("table:not(.sign)")) {
-    sortable(table);
-    filterable(table);
+    if (!table.tBodies[0]) continue;
+    const list = listing(table);
+    sortable(table, list);
+    filterable(table, list);
   }
 
   // Letters of looks, as src/report/view/section/cells.rs has them, and their classes.
@@ -170,43 +220,69 @@
     const columns = holder.dataset.columns ? holder.dataset.columns.split("\n") : rows;
     const legend = holder.nextElementSibling, meanings = {};
     legend.querySelectorAll("i").forEach((key) => (meanings[key.className] = text(key.parentElement)));
+    // Words of the legend that are true of a cell by itself. Those of the other looks tell from where on a class begins.
+    const state = { M: meanings["m-missing"], D: meanings["m-doubtful"], N: meanings["m-named"] };
+    const apart = (difference) => {
+      if (!difference) return "";
+      if (difference === "0") return "at the centre";
+      if (difference.endsWith("x")) return difference.slice(0, -1) + " times the centre";
+      return difference.replace("-", "") + (difference[0] === "-" ? " % lower" : " % higher") + " than the centre";
+    };
     for (const svg of holder.querySelectorAll("svg[data-cells]")) {
       const [margin, side] = svg.dataset.grid.split(" ").map(Number), rail = svg.dataset.rail;
       const cells = svg.dataset.cells.split(";").map((row) => {
         const found = new Map();
         for (const cell of row ? row.split(",") : []) {
-          const [, column, look, value] = /^([0-9a-z]+)([A-Z])(.*)$/.exec(cell);
-          found.set(parseInt(column, 36), { look, value });
+          const [, column, look, value, difference] = /^([0-9a-z]+)([A-Z])([^/]*)\/?(.*)$/.exec(cell);
+          found.set(parseInt(column, 36), { look, value, difference });
         }
         return found;
       });
       const end = (name) => (rail === undefined ? name : name + ":" + rail);
       const link = (row, column) => end(rows[row]) + " \u2192 " + end(columns[column]);
-      const worth = ({ look, value }) =>
-        (value === "" ? "" : value + " " + holder.dataset.unit + ", ") + (meanings[LOOKS[look]] || "");
+      const worth = ({ look, value, difference }) => {
+        const told = value === "" ? "" : value + " " + holder.dataset.unit;
+        return [told, apart(difference), "CWF".includes(look) ? "stands out" : state[look]].filter(Boolean).join(", ");
+      };
       const tell = (row, column) => {
         const cell = cells[row].get(column);
         if (cell) return link(row, column) + ": " + worth(cell);
         // A pair is often measured one way only.
         const back = rows === columns && cells[column].get(row);
-        const other = back ? "; measured as " + link(column, row) + ": " + worth(back) : "";
+        const other = back ? "; the other direction, " + link(column, row) + ": " + worth(back) : "";
         return link(row, column) + ": not in the plan of this run" + other;
       };
       const pane = document.createElement("div"), live = document.createElement("output");
       pane.className = "js pane";
       live.className = "unseen";
       svg.closest("figure").append(live, pane);
+      // Wherever else the page has a link of this test: lists of its section, and cards of its failures with sizes and cause.
+      const places = (name) => {
+        const section = svg.closest("section"), found = [];
+        for (const body of section.querySelectorAll("tbody")) {
+          const row = [...body.rows].find((one) => [...one.cells].some((cell) => text(cell) === name));
+          if (!row) continue;
+          const before = (one) => one.compareDocumentPosition(body) & Node.DOCUMENT_POSITION_FOLLOWING;
+          const heading = [...section.querySelectorAll("h2, h3, h4")].filter(before).pop();
+          found.push([row, "its row of \u201c" + text(heading) + "\u201d"]);
+        }
+        for (const card of document.querySelectorAll("#troubles .trouble")) {
+          const cause = text(card.querySelector("p")), short = cause.length > 60 ? cause.slice(0, 59) + "\u2026" : cause;
+          for (const row of card.querySelectorAll("tbody tr")) {
+            if (text(row.cells[0]) !== holder.dataset.test || text(row.cells[1]) !== name) continue;
+            found.push([row, text(card.querySelector(".status")) + " at " + text(row.cells[2]) + ": " + short]);
+          }
+        }
+        return found;
+      };
       const detail = (row, column, into) => {
         const words = document.createElement("p"), name = link(row, column);
         words.append(tell(row, column) + ". ");
-        // Wherever else the page has this link: the list of those that stand out, the card of its failure.
-        for (const body of document.querySelectorAll("#" + svg.closest("section").id + " tbody, #troubles tbody")) {
-          const found = [...body.rows].find((one) => [...one.cells].some((cell) => text(cell) === name));
-          if (!found) continue;
-          found.id = found.id || "row-" + (made += 1);
+        for (const [row, label] of places(name)) {
+          row.id = row.id || "row-" + (made += 1);
           const to = document.createElement("a");
-          to.href = "#" + found.id;
-          to.textContent = found.closest("#troubles") ? "its failure" : "its row";
+          to.href = "#" + row.id;
+          to.textContent = label;
           words.append(to, " ");
         }
         into.replaceChildren(words);
@@ -275,10 +351,12 @@
 
   // What scrolls sideways and holds nothing to focus must be reached by keys itself.
   const reachable = () => {
-    for (const box of document.querySelectorAll(".wide, .forest, .matrices figure")) {
+    for (const box of document.querySelectorAll(".wide, .forest, .matrices figure, .figures figure")) {
       const scrolls = box.scrollWidth > box.clientWidth && !box.querySelector("a, button, input, summary, svg[tabindex]");
       if (!scrolls) continue;
       box.tabIndex = 0;
+      // A figure is a group with the name of its caption.
+      if (box.tagName === "FIGURE") continue;
       box.setAttribute("role", "group");
       box.setAttribute("aria-label", "scrolls sideways");
     }
@@ -293,6 +371,7 @@
     if (!target) return;
     for (let at = target.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
     if (target.tagName === "DETAILS") target.open = true;
+    if (target.tagName === "TR") target.hidden = false;
     target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);

@@ -32,7 +32,8 @@ const PLACES: &[(&str, &[&str])] = &[
     ("indicatif", &["src/run/progress.rs"]),
     ("openssh", &["src/cluster/launcher/ssh"]),
     ("annotate_snippets", &["model/src/plan/render.rs"]),
-    ("tokio", &["src/cluster", "src/run", "src/cli"]),
+    ("tokio", &["src/cluster", "src/run", "src/live", "src/cli"]),
+    ("hyper", &["src/live"]),
     ("rdma_sys", &["agent/src/verbs"]),
     ("nvml_wrapper", &["agent/src/facts", "agent/src/gpu"]),
 ];
@@ -167,6 +168,13 @@ fn templates_hold_one_script_and_forbid_all_others() {
     for word in ["fetch(", "XMLHttpRequest", "import(", "eval(", "innerHTML", "document.write", "localStorage", "://"] {
         assert!(!script.contains(word), "page.js: {word}");
     }
+    // The page of a run that goes on asks for itself and for nothing else.
+    let live = fs::read_to_string(templates.join("live.js")).unwrap();
+    for word in ["XMLHttpRequest", "import(", "eval(", "innerHTML", "document.write", "localStorage", "://"] {
+        assert!(!live.contains(word), "live.js: {word}");
+    }
+    assert_eq!(live.matches("fetch(").count(), 1);
+    assert!(live.contains("fetch(location.pathname,"));
     for entry in fs::read_dir(templates).unwrap().flatten() {
         let text = fs::read_to_string(entry.path()).unwrap().replace("<script>{{ script|safe }}</script>", "");
         for word in ["<script", "javascript:", "<iframe", "<object", "onclick", "onload"] {

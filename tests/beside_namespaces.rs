@@ -1,13 +1,14 @@
 //! A flow beside TCP of its own hosts, over a link with a known rate: network namespaces as hosts.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/namespaces.rs"]
+mod namespaces;
 #[path = "support/railgauge.rs"]
 mod railgauge;
 #[path = "support/skip.rs"]
 mod skip;
 
-use std::process::Command;
-
+use namespaces::{Spaces, run};
 use railgauge::{Row, Scene};
 use serde_json::Value;
 use skip::skipped;
@@ -18,12 +19,14 @@ const RATE: u32 = 100;
 /// Two hosts with a link between them; they go away with it.
 struct Hosts {
     names: [String; 2],
+    _spaces: Spaces,
 }
 
 impl Hosts {
     /// `None` where no such link can be made.
     fn build() -> Option<Self> {
-        let hosts = Self { names: ["a", "b"].map(|side| format!("rgb{}-{side}", std::process::id())) };
+        let spaces = Spaces::new("b");
+        let hosts = Self { names: ["a", "b"].map(|side| spaces.name(side)), _spaces: spaces };
         let [a, b] = &hosts.names;
         let mut good = run(&["ip", "netns", "add", a])
             && run(&["ip", "netns", "add", b])
@@ -41,18 +44,6 @@ impl Hosts {
         }
         good.then_some(hosts)
     }
-}
-
-impl Drop for Hosts {
-    fn drop(&mut self) {
-        for space in &self.names {
-            let _ = Command::new("ip").args(["netns", "del", space]).output();
-        }
-    }
-}
-
-fn run(words: &[&str]) -> bool {
-    Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
 }
 
 /// Greedy neighbours, neighbours that are held back, and greedy ones that go the other way.

@@ -1,13 +1,14 @@
 //! Collision or damage on real paths: network namespaces as hosts and routers, four equal paths with the kernel's hash of ports.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/namespaces.rs"]
+mod namespaces;
 #[path = "support/railgauge.rs"]
 mod railgauge;
 #[path = "support/skip.rs"]
 mod skip;
 
-use std::process::Command;
-
+use namespaces::{Spaces, run};
 use railgauge::Scene;
 use serde_json::Value;
 use skip::skipped;
@@ -17,21 +18,21 @@ const EACH: usize = 4;
 const PATHS: usize = 4;
 
 /// Every repeat is a draw of the kernel's hash: fewer tell nothing.
-const REPEATS: u32 = 16;
+const REPEATS: u32 = 24;
 
 /// Mb/s of a host and of a good path.
 const RATE: u32 = 80;
 
 /// Namespaces that go away with it: two routers, and the hosts of either.
 struct Network {
-    prefix: String,
+    spaces: Spaces,
 }
 
 impl Network {
     /// Two routers with four paths between them, the first of which is held to `slow` Mb/s in both directions. `None` where no such
     /// network can be made.
     fn build(name: &str, slow: u32) -> Option<Self> {
-        let network = Self { prefix: format!("rge{name}{}", std::process::id()) };
+        let network = Self { spaces: Spaces::new(&format!("e{name}")) };
         let [left, right] = ["l", "r"].map(|side| network.space(side));
         let mut good = run(&["ip", "netns", "add", &left]) && run(&["ip", "netns", "add", &right]);
         for router in [&left, &right] {
@@ -52,7 +53,7 @@ impl Network {
                 good = good
                     && run(&["ip", "-n", router, "addr", "add", &format!("10.81.{path}.{side}/24"), "dev", &device])
                     && run(&["ip", "-n", router, "link", "set", &device, "up"])
-                    && limit(router, &device, rate);
+                    && shared(router, &device, rate, side);
             }
         }
         for (side, router) in [(1, &left), (2, &right)] {
@@ -62,6 +63,8 @@ impl Network {
                 good = good
                     && run(&["ip", "netns", "add", &space])
                     && run(&["ip", "netns", "exec", &space, "sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"])
+                    // What is under way fits into the queues: nothing is lost, as in a network with flow control.
+                    && run(&["ip", "netns", "exec", &space, "sysctl", "-qw", "net.ipv4.tcp_wmem=4096 16384 32768"])
                     && run(&[
                         "ip", "-n", &space, "link", "add", "eth0", "type", "veth", "peer", "name", &port, "netns",
                         router,
@@ -93,7 +96,7 @@ impl Network {
     }
 
     fn space(&self, name: &str) -> String {
-        format!("{}-{name}", self.prefix)
+        self.spaces.name(name)
     }
 
     fn host(&self, side: usize, number: usize) -> String {
@@ -105,25 +108,38 @@ impl Network {
     }
 }
 
-impl Drop for Network {
-    fn drop(&mut self) {
-        let routers = ["l", "r"].map(|side| self.space(side));
-        for space in self.hosts(1).into_iter().chain(self.hosts(2)).chain(routers) {
-            let _ = Command::new("ip").args(["netns", "del", &space]).output();
-        }
-    }
-}
-
 fn limit(space: &str, device: &str, rate: u32) -> bool {
     let rate = format!("{rate}mbit");
     let inside = ["ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", device];
-    let shaped = ["root", "tbf", "rate", &rate, "burst", "10kb", "latency", "20ms"];
-    // Single packets and a short queue: streams that share it come to about equal parts within a second.
+    let shaped = ["root", "tbf", "rate", &rate, "burst", "10kb", "latency", "1s"];
+    // Single packets: a queue serves all that wait alike.
     run(&["ip", "-n", space, "link", "set", device, "gso_max_segs", "1"]) && run(&[&inside[..], &shaped].concat())
 }
 
-fn run(words: &[&str]) -> bool {
-    Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
+/// A path that serves the hosts of its side alike, as congestion control of RDMA networks does over seconds. TCP flows in one queue do
+/// not come to equal parts: a fifth and three quarters of a path were seen over two seconds.
+fn shared(router: &str, device: &str, rate: u32, side: usize) -> bool {
+    let tc = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        run(&[&["ip", "netns", "exec", router, "tc"], &words[..]].concat())
+    };
+    let kbit = 1000 * rate;
+    let mut good = run(&["ip", "-n", router, "link", "set", device, "gso_max_segs", "1"])
+        && tc(&format!("qdisc add dev {device} root handle 1: htb default 10"))
+        && tc(&format!("class add dev {device} parent 1: classid 1:1 htb rate {kbit}kbit burst 10kb cburst 10kb"))
+        // Acknowledgements first: behind data they would make flows unlike.
+        && tc(&format!("class add dev {device} parent 1:1 classid 1:9 htb rate {}kbit ceil {kbit}kbit prio 0", kbit / 10))
+        && tc(&format!("filter add dev {device} parent 1: protocol ip prio 1 u32 match u16 0 0xff80 at 2 flowid 1:9"));
+    for number in 0..EACH {
+        let (class, host, part) = (10 + number, 10 * side + number, (9 * kbit / 10) as usize / EACH);
+        let limits = format!("rate {part}kbit ceil {kbit}kbit burst 5kb cburst 5kb quantum 1514 prio 1");
+        let of_host = format!("u32 match ip src 10.82.{host}.2/32 flowid 1:{class}");
+        good = good
+            && tc(&format!("class add dev {device} parent 1:1 classid 1:{class} htb {limits}"))
+            && tc(&format!("qdisc add dev {device} parent 1:{class} handle {class}: pfifo limit 4000"))
+            && tc(&format!("filter add dev {device} parent 1: protocol ip prio 2 {of_host}"));
+    }
+    good
 }
 
 fn plan(network: &Network) -> String {
@@ -132,9 +148,9 @@ fn plan(network: &Network) -> String {
     format!(
         "name = \"paths\"\nlaunch = {{ via = \"command\", command = [\"ip\", \"netns\", \"exec\", \"{{host}}\"] }}\n\
          hosts = {{ names = {all:?}, groups = {{ left = {left:?}, right = {right:?} }} }}\nlocalise = {{ confirm = false }}\n\
-         defaults = {{ transport = \"tcp\", sizes = \"64KiB\", measure = \"2s\", warm_up = \"1500ms\" }}\n\
+         defaults = {{ transport = \"tcp\", sizes = \"8KiB\", measure = \"2s\", warm_up = \"1s\" }}\n\
          [[test]]\nname = \"paths\"\nop = \"write\"\nmetric = \"bandwidth\"\npattern = \"bisection\"\n\
-         between = [\"left\", \"right\"]\nqps = [1, 8]\nrepeats = {REPEATS}\n"
+         between = [\"left\", \"right\"]\nqps = [1, 32]\nrepeats = {REPEATS}\n"
     )
 }
 
@@ -166,14 +182,14 @@ fn sum(told: &Value) -> u64 {
 fn flows_that_collide_on_equal_paths_are_told_from_a_slow_one() {
     let Some(told) = measured("a", RATE) else { return };
     let number = |told: &Value, key: &str| told[key].as_u64().unwrap();
-    // Four flows on four equal paths in either direction: chance puts some together nearly always, and eight streams spread them.
+    // Four flows on four equal paths in either direction: chance puts some together nearly always, and 32 streams spread them.
     assert_eq!(number(&told, "passes"), u64::from(REPEATS));
     assert!(told["suspects"].as_array().unwrap().is_empty(), "{told:#}");
-    assert!(number(&told, "colliding") + sum(&told) > 0, "{told:#}");
+    assert!(number(&told, "colliding") > 0, "{told:#}");
 
-    // A path at a sixth: with one stream the flows on it are low, with eight all of them lose a fifth. Sixteen draws show it, and nobody
+    // A path at half: with one stream the flows on it are low, with 32 all of them lose an eighth. The draws show it, and nobody
     // is told to collide.
-    let Some(told) = measured("b", RATE / 6) else { return };
+    let Some(told) = measured("b", RATE / 2) else { return };
     assert_eq!(number(&told, "colliding"), 0, "a slow path was cleared: {told:#}");
     assert!(sum(&told) > 0, "a slow path was cleared: {told:#}");
 }

@@ -1,13 +1,14 @@
 //! A slow cable between two switches, found on real ones: network namespaces as hosts, bridges as switches, TCP over them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/namespaces.rs"]
+mod namespaces;
 #[path = "support/railgauge.rs"]
 mod railgauge;
 #[path = "support/skip.rs"]
 mod skip;
 
-use std::process::Command;
-
+use namespaces::{Spaces, run};
 use railgauge::Scene;
 use skip::skipped;
 
@@ -17,14 +18,14 @@ const EACH: usize = 3;
 
 /// Namespaces that go away with it: one for the switches, one for each host.
 struct Network {
-    prefix: String,
+    spaces: Spaces,
 }
 
 impl Network {
     /// Three leaves below a spine. NICs send at most 200 Mb/s; what leaf 2 sends to the spine is held to half of that. `None` where
     /// no such network can be made.
     fn build() -> Option<Self> {
-        let network = Self { prefix: format!("rgf{}", std::process::id()) };
+        let network = Self { spaces: Spaces::new("f") };
         let switches = network.space("sw");
         let limit = |space: &str, device: &str, rate: &str| {
             let words =
@@ -65,24 +66,12 @@ impl Network {
     }
 
     fn space(&self, name: &str) -> String {
-        format!("{}-{name}", self.prefix)
+        self.spaces.name(name)
     }
 
     fn hosts(&self) -> Vec<String> {
         (0..LEAVES * EACH).map(|host| self.space(&host.to_string())).collect()
     }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        for space in self.hosts().into_iter().chain([self.space("sw")]) {
-            let _ = Command::new("ip").args(["netns", "del", &space]).output();
-        }
-    }
-}
-
-fn run(words: &[&str]) -> bool {
-    Command::new(words[0]).args(&words[1..]).output().is_ok_and(|output| output.status.success())
 }
 
 fn plan(network: &Network) -> String {

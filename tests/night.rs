@@ -8,7 +8,7 @@ mod skip;
 mod support;
 
 use std::{
-    io::{Read, Write},
+    io::Write,
     path::Path,
     process::{Command, Output, Stdio},
 };
@@ -146,6 +146,10 @@ fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
     let alone = Runs::of(run.to_str().unwrap(), None).unwrap().newest().unwrap();
     let standing = Standing::of(&alone, DAY, alone.ended);
     assert_eq!((alone.verdicts.status.word(), standing.state), ("pass", State::Warning));
+    // Of a host the part decides, and the answer says that it does.
+    let runs = Runs::of(place.path().to_str().unwrap(), None).unwrap();
+    let host = Standing::of_host(&runs, "gpu001", DAY, alone.ended).unwrap();
+    assert!(host.state == State::Ok && host.text.contains(&alone.verdicts.run_id), "{host:?}");
     // Another plan's.
     let other = Scenario { day: 3, ..healthy() }.jsonl();
     let (first, rest) = other.split_once('\n').unwrap();
@@ -193,6 +197,28 @@ fn lists_hold_hosts_of_certain_results_only() {
     assert!(well.hosts.is_empty() && well.remarks.is_empty());
 }
 
+/// `scontrol` takes `ALL` and `a[1-9]` for many nodes, `kubectl` takes `--all` for an option, and a line that is read line by line is two where a
+/// name has a line break in it.
+#[test]
+fn a_host_whose_name_a_command_would_take_for_something_else_is_told_and_not_listed() {
+    let names = ["ALL", "--all"];
+    for name in names {
+        let slow =
+            Scenario { odd_name: Some(name.into()), slow: Some(0), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+        let run = judged(&followed_up(&slow, &slow).0);
+        let standing = Standing::of(&run, DAY, run.ended);
+        assert_eq!(standing.blamed.iter().map(|one| one.host.as_str()).collect::<Vec<_>>(), [name]);
+        for scheduler in [Scheduler::Slurm, Scheduler::Kubernetes] {
+            let lists = Lists::of(&run, &standing, scheduler);
+            assert!(lists.drain.is_empty() && lists.undo.is_empty(), "{name:?}: {lists:?}");
+            assert_eq!(lists.hosts.len(), 1, "the JSON has it: {name:?}");
+            let told =
+                lists.remarks.iter().find(|remark| remark.contains("by hand")).unwrap_or_else(|| panic!("{name:?}"));
+            assert!(told.lines().count() == 1 && told.chars().all(|c| !c.is_control()), "{told:?}");
+        }
+    }
+}
+
 #[test]
 fn values_are_told_in_base_units() {
     let text = metrics(&judged(&healthy().jsonl())).unwrap();
@@ -219,7 +245,7 @@ fn promtool_accepts_the_metrics() {
         skipped("promtool is not installed");
         return;
     }
-    let odd = Scenario { odd_name: Some("g\"p\\u 1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
+    let odd = Scenario { odd_name: Some("g\"p\\u\n1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
     for text in [healthy().jsonl(), confirmed(), odd.jsonl()] {
         let mut promtool = Command::new("promtool")
             .args(["check", "metrics"])
@@ -233,82 +259,6 @@ fn promtool_accepts_the_metrics() {
         let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success() && said.trim().is_empty(), "{said}");
     }
-}
-
-/// A process that ends with the test.
-struct Ends(std::process::Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A port of the loopback that nobody listens on.
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// The body of `http://127.0.0.1:PORT/PATH`, as soon as it holds all of `words`.
-fn fetched(port: u16, path: &str, words: &[&str]) -> String {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(120);
-    loop {
-        let mut answer = String::new();
-        if let Ok(mut stream) = std::net::TcpStream::connect(("127.0.0.1", port)) {
-            let asked = write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n");
-            let _ = asked.and_then(|()| stream.read_to_string(&mut answer));
-        }
-        if words.iter().all(|word| answer.contains(word)) {
-            return answer;
-        }
-        assert!(std::time::Instant::now() < deadline, "{path} never holds {words:?}: {answer}");
-        std::thread::sleep(std::time::Duration::from_millis(200));
-    }
-}
-
-/// The way of the metrics in a cluster: the textfile collector of the node exporter, and Prometheus that scrapes it.
-#[test]
-fn prometheus_scrapes_the_metrics_from_a_node_exporter() {
-    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if !there("prometheus") || !there("prometheus-node-exporter") {
-        skipped("prometheus and prometheus-node-exporter are not installed");
-        return;
-    }
-    let place = tempfile::tempdir().unwrap();
-    let at = |name: &str| place.path().join(name).display().to_string();
-    std::fs::create_dir(at("run")).unwrap();
-    std::fs::create_dir(at("textfiles")).unwrap();
-    std::fs::write(place.path().join("run/records.jsonl"), confirmed()).unwrap();
-    let written = program(&["metrics", "-o", &at("textfiles/railgauge.prom")], &place.path().join("run"));
-    assert!(written.status.success(), "{written:?}");
-    let (exporter, server) = (free_port(), free_port());
-    let quiet = |command: &mut Command| Ends(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    let _exporter = quiet(Command::new("prometheus-node-exporter").args([
-        "--collector.disable-defaults",
-        "--collector.textfile",
-        &format!("--collector.textfile.directory={}", at("textfiles")),
-        &format!("--web.listen-address=127.0.0.1:{exporter}"),
-    ]));
-    fetched(exporter, "/metrics", &["railgauge_run_status{", "node_textfile_scrape_error 0"]);
-    std::fs::write(
-        at("prometheus.yml"),
-        format!(
-            "scrape_configs:\n- job_name: nodes\n  scrape_interval: 1s\n  static_configs:\n  - targets: ['127.0.0.1:{exporter}']\n"
-        ),
-    )
-    .unwrap();
-    let _server = quiet(Command::new("prometheus").args([
-        format!("--config.file={}", at("prometheus.yml")),
-        format!("--storage.tsdb.path={}", at("data")),
-        format!("--web.listen-address=127.0.0.1:{server}"),
-    ]));
-    fetched(server, "/api/v1/query?query=railgauge_host_blamed", &["\"host\":\"gpu005\"", "\"1\""]);
-    fetched(
-        server,
-        "/api/v1/query?query=railgauge_run_status%7Bstatus%3D%22fail%22%7D",
-        &["\"status\":\"fail\"", "\"1\""],
-    );
 }
 
 /// Runs the program on a directory with runs.
@@ -348,7 +298,10 @@ fn plugins_answer_in_their_own_way_whatever_happens() {
     assert!(String::from_utf8_lossy(&nagios.stdout).starts_with("RAILGAUGE UNKNOWN - "));
     // A wrong word of the command line must not look critical, and nothing that is unknown may drain a node.
     assert_eq!(program(&["status", "--nagios", "--no-such-word"], empty.path()).status.code(), Some(3));
-    assert_eq!(program(&["status", "--nhc"], empty.path()).status.code(), Some(0));
+    let nhc = program(&["status", "--nhc", "--host", "gpu001"], empty.path());
+    assert_eq!(nhc.status.code(), Some(0));
+    // No plan is known, so none is named.
+    assert!(String::from_utf8_lossy(&nhc.stdout).starts_with("RAILGAUGE UNKNOWN - gpu001: "), "{nhc:?}");
     assert_eq!(program(&["status", "--nhc", "--no-such-word"], empty.path()).status.code(), Some(0));
     // That there is no run is an answer: unknown.
     let shown = program(&["status", "--json"], empty.path());

@@ -19,7 +19,7 @@ use railgauge_model::{
     plan::{self, Plan},
 };
 use railgauge_wire::{
-    facts::HostFacts,
+    facts::{GpuFabric, HostFacts},
     unit::{Bytes, Nanoseconds, NanosecondsI64},
 };
 
@@ -218,6 +218,7 @@ fn every_fault_of_a_broken_host_is_found_and_named() {
         "gpu-busy",
         "gpu-clocks",
         "gpu-count",
+        "gpu-fabric",
         "gpu-memory",
         "gpu-nvlink",
         "gpu-pcie",
@@ -310,6 +311,38 @@ fn nics_that_cannot_reach_gpu_memory() {
             "GPU 0: the nearest NIC of the plan is mlx5_1 (NODE)",
         ]
     );
+}
+
+#[test]
+fn gpus_that_are_not_well_in_their_nvlink_fabric() {
+    let mut hosts = vec![host("roce8"); 4];
+    let mut change = |host: usize, gpu: usize, change: fn(&mut GpuFabric)| {
+        change(hosts[host].gpus[gpu].fabric.as_mut().unwrap());
+    };
+    change(1, 2, |fabric| fabric.error = Some(999));
+    change(2, 0, |fabric| fabric.troubles = vec!["degraded bandwidth".into()]);
+    // Two parts of one cluster: no NVLink between them.
+    for gpu in 0..8 {
+        change(3, gpu, |fabric| fabric.cluster = Some("50f12b3c-0000-4000-8000-00000000ab01".into()));
+    }
+    change(3, 5, |fabric| fabric.clique = 1);
+    let found = judge(&planned(4, NCCL), &cluster(hosts));
+    let found = serious(&found);
+    assert!(found.iter().all(|finding| finding.check == "gpu-fabric"), "{found:#?}");
+    let of = |host: &str| {
+        let mut of = found.iter().filter(|finding| finding.hosts == [host]);
+        let only = of.next().unwrap();
+        assert!(of.next().is_none(), "{found:#?}");
+        only.what.as_str()
+    };
+    let has = |host, words: [&str; 2]| assert!(words.iter().all(|word| of(host).contains(word)), "{}", of(host));
+    has("n2", ["GPU 2", "NVML error 999"]);
+    has("n3", ["GPU 0", "degraded bandwidth"]);
+    has("n4", ["-00000000ab01.0", "-00000000ab01.1"]);
+    // A host whose driver tells nothing of it is no trouble, and is said where the check is escalated.
+    let mut silent = vec![host("roce8"); 4];
+    silent[0].gpus.iter_mut().for_each(|gpu| gpu.fabric = None);
+    assert!(serious(&judge(&planned(4, NCCL), &cluster(silent))).is_empty());
 }
 
 /// docs/preflight.md lists every check as the code has it; with `UPDATE_DOCS=1` its table is written.

@@ -127,3 +127,102 @@ fn what_a_killed_run_left_is_taken_back_first() {
     scene.resume().end().expect(0);
     assert_eq!(done(&scene), ["apply", "undo", "apply", "undo"]);
 }
+
+/// A plan of one test at three values, whose commands write into the scene's file `done`.
+fn series(scene: &Scene, apply: &str, repeats: u32) -> std::path::PathBuf {
+    let done = scene.path("done").display().to_string();
+    let command = |what: &str| format!("[\"sh\", \"-c\", \"{}\", \"sh\", \"{{value}}\"]", what.replace("DONE", &done));
+    scene.write(
+        "plan.toml",
+        &format!(
+            "name = \"series\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"] }}\n\
+             localise = {{ confirm = false }}\n[[test]]\nname = \"series\"\nop = \"write\"\ntransport = \"tcp\"\n\
+             metric = \"bandwidth\"\nsizes = [\"4KiB\", \"64KiB\"]\nmeasure = \"200ms\"\nwarm_up = \"10ms\"\nrepeats = {repeats}\n\
+             [test.configure]\napply = {}\nundo = {}\nvalues = [\"0%\", \"a b; $(c)\", \"1%\"]\n",
+            command(apply),
+            // What a shell is given as an argument it does not read as a command.
+            command("printf 'undo %s\\\\n' \\\"$1\\\" >> DONE"),
+        ),
+    )
+}
+
+const APPLY: &str = "printf 'apply %s\\\\n' \\\"$1\\\" >> DONE";
+
+#[test]
+fn every_repeat_measures_all_values_in_turn() {
+    let scene = Scene::new();
+    scene.start(&series(&scene, APPLY, 4)).end().expect(0);
+    let journal = scene.results().journal();
+    let planned = journal.iter().find_map(|line| line["event"].get("Planned")).unwrap()["cases"].clone();
+    assert_eq!(planned.as_array().unwrap().len(), 6, "two sizes at three values");
+    // As the journal has it: every case is measured while its own value stands.
+    let (mut standing, mut orders) = (serde_json::Value::Null, vec![Vec::new(); 4]);
+    for line in &journal {
+        if let Some(configured) = line["event"].get("Configured") {
+            assert!(configured["failure"].is_null(), "{configured}");
+            standing = if configured["undo"] == false { configured["value"].clone() } else { serde_json::Value::Null };
+        }
+        if let Some(outcome) = line["event"].get("Outcome") {
+            let value = &planned[outcome["case"].as_u64().unwrap() as usize]["cell"]["applied"];
+            assert_eq!(*value, standing);
+            let order: &mut Vec<String> = &mut orders[outcome["repeat"].as_u64().unwrap() as usize];
+            let value = value.as_str().unwrap();
+            if order.last().is_none_or(|last| last != value) {
+                order.push(value.to_owned());
+            }
+        }
+    }
+    assert!(standing.is_null(), "the last value was not taken back");
+    assert!(orders.iter().all(|order| order.len() == 3), "{orders:?}");
+    for two in orders.chunks(2) {
+        assert!(two[0].iter().eq(two[1].iter().rev()), "an even drift would look like an effect: {orders:?}");
+    }
+    // The value came as one word, and no shell read it. What stands twice in a row was not made twice.
+    let done = done(&scene);
+    for words in done.chunks(2) {
+        let (apply, undo) = (words[0].strip_prefix("apply ").unwrap(), words[1].strip_prefix("undo ").unwrap());
+        assert!(apply == undo && ["0%", "a b; $(c)", "1%"].contains(&apply), "{done:?}");
+    }
+    assert!((10..=12).contains(&(done.len() / 2)), "{done:?}");
+    let results = scene.results();
+    let envs: std::collections::BTreeSet<String> = results.rows().iter().map(|row| row.env.clone()).collect();
+    assert_eq!(envs.into_iter().collect::<Vec<_>>(), ["value=0%", "value=1%", "value=a b; $(c)"]);
+    let costs = results.verdicts()["costs"].as_array().unwrap().clone();
+    let bandwidth = costs.iter().filter(|cost| cost["metric"] == "bandwidth");
+    assert_eq!(bandwidth.clone().count(), 6);
+    assert!(bandwidth.clone().all(|cost| cost["answer"] != "unknown"), "{costs:#?}");
+    assert!(results.report().contains("What each value costs"));
+}
+
+#[test]
+fn a_value_that_cannot_be_applied_has_failures_and_no_values() {
+    let scene = Scene::new();
+    let apply = "test \\\"$1\\\" != 1% || { echo no such qdisc >&2; exit 2; }";
+    scene.start(&series(&scene, apply, 3)).end().expect(3);
+    let rows = scene.results().rows();
+    for row in rows.iter().filter(|row| row.metric == "bandwidth") {
+        let error = row.error.as_deref().unwrap_or_default();
+        match row.env.as_str() {
+            "value=1%" => {
+                assert!(row.value.is_none() && error.contains("at `1%`") && error.contains("no such qdisc"), "{error}");
+            }
+            _ => assert!(row.value.is_some(), "{}: {error}", row.env),
+        }
+    }
+    // A change that may be half done is taken back, for each of the three repeats.
+    assert_eq!(done(&scene).iter().filter(|line| *line == "undo 1%").count(), 3);
+}
+
+#[test]
+fn the_value_that_a_killed_run_left_is_taken_back_first() {
+    let scene = Scene::new();
+    let mut run = scene.start(&series(&scene, APPLY, 3));
+    run.wait_for_outcomes(3);
+    run.kill();
+    let before = done(&scene);
+    let left = before.last().unwrap().strip_prefix("apply ").unwrap_or_else(|| panic!("{before:?}")).to_owned();
+    scene.resume().end().expect(0);
+    let after = done(&scene);
+    assert_eq!(after[before.len()], format!("undo {left}"), "{after:?}");
+    assert_eq!(after.iter().filter(|line| line.starts_with("undo ")).count(), after.len() / 2, "{after:?}");
+}

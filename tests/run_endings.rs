@@ -78,12 +78,6 @@ fn every_signal_that_ends_a_run_leaves_a_report_and_a_run_to_go_on_with() {
     }
 }
 
-/// The numbers of a process's children.
-fn children(parent: u32) -> Vec<u32> {
-    let listed = Command::new("pgrep").args(["-P", &parent.to_string()]).output().unwrap().stdout;
-    String::from_utf8(listed).unwrap().lines().map(|pid| pid.parse().unwrap()).collect()
-}
-
 /// Whether a process is there and not only waits to be collected.
 fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -96,7 +90,7 @@ fn a_second_interrupt_ends_a_run_at_once_and_its_agents_with_it() {
     let scene = Scene::new();
     let mut run = scene.start(&scene.write("plan.toml", PLAN));
     run.wait_for_outcomes(2);
-    let agents = children(run.pid());
+    let agents = run.children();
     assert_eq!(agents.len(), 2, "{agents:?}");
     agents.iter().for_each(|agent| send("-STOP", *agent));
     let before = scene.results().measured();
@@ -123,7 +117,7 @@ fn an_agent_that_hangs_is_named_and_the_other_pair_is_measured() {
     let plan = PLAN.replace("\"b\"]", "\"b\", \"c\"]").replace("32KiB", "4KiB") + "deadline = \"3s\"\n";
     let mut run = scene.start(&scene.write("plan.toml", &plan));
     run.wait_for_outcomes(1);
-    let agents = children(run.pid());
+    let agents = run.children();
     assert_eq!(agents.len(), 3, "{agents:?}");
     send("-STOP", agents[1]);
     let ended = run.end();
@@ -221,7 +215,7 @@ fn a_directory_that_holds_no_run_is_begun_and_one_that_is_not_ours_is_left_alone
     std::fs::create_dir(&directory).unwrap();
     // As a controller leaves it that was killed before its first record was whole.
     // Nothing was written yet, or a part of the first record.
-    for torn in ["", "{\"v\":3,\"n\":1,\"run\":\"9f3a"] {
+    for torn in ["", "{\"v\":4,\"n\":1,\"run\":\"9f3a"] {
         begun_again(&scene, &plan, torn);
         std::fs::remove_dir_all(&directory).unwrap();
         std::fs::create_dir(&directory).unwrap();

@@ -151,6 +151,22 @@ driver! {
     cuStreamDestroy_v2(_stream: Handle) { SUCCESS }
     cuStreamQuery(_stream: Handle) { SUCCESS }
     cuStreamSynchronize(_stream: Handle) { SUCCESS }
+    cuEventCreate(to: *mut Handle, _flags: c_uint) {
+        answer(to, Box::into_raw(Box::new(Mutex::new(std::time::Instant::now()))).cast())
+    }
+    cuEventDestroy_v2(event: Handle) {
+        drop(Box::from_raw(event.cast::<Mutex<std::time::Instant>>()));
+        SUCCESS
+    }
+    cuEventRecord(event: Handle, _stream: Handle) {
+        *(*event.cast::<Mutex<std::time::Instant>>()).lock() = std::time::Instant::now();
+        SUCCESS
+    }
+    cuEventSynchronize(_event: Handle) { SUCCESS }
+    cuEventElapsedTime(to: *mut f32, from: Handle, until: Handle) {
+        let when = |event: Handle| *(*event.cast::<Mutex<std::time::Instant>>()).lock();
+        answer(to, (when(until) - when(from)).as_secs_f32() * 1e3)
+    }
     cuModuleLoadDataEx(to: *mut Handle, source: *const c_void, _n: c_uint, _names: *mut c_int, _values: *mut Handle) {
         let source = CStr::from_ptr(source.cast()).to_bytes();
         let has = |name: &CStr| source.windows(name.count_bytes()).any(|window| window == name.to_bytes());

@@ -15,9 +15,11 @@
 //! | [`gpu`] | CUDA's driver API at run time, kernels, NVML's facts |
 //! | [`collective`] | collectives over host memory, and what all collectives share |
 //! | [`nccl`] | collectives between GPUs, a process for each rank |
+//! | [`node`] | tests within this host: memory of its processors and GPUs |
 //! | [`facts`] | what this host is |
 //! | [`counters`] | what its devices have counted |
 //! | [`watch`] | ports watched while traffic runs |
+//! | [`errand`] | a command of the plan beside a measurement |
 //! | [`tools`] | programs of the host that tell of switches and cables |
 //! | [`raw`] | the files that facts and counters are made of, as they are read |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
@@ -32,12 +34,14 @@ mod collective;
 mod conversation;
 mod counters;
 mod endpoint;
+mod errand;
 mod fabric;
 mod facts;
 mod fault;
 mod gpu;
 mod memory;
 mod nccl;
+mod node;
 mod raw;
 mod system;
 mod tools;
@@ -45,6 +49,7 @@ mod verbs;
 mod watch;
 
 pub use conversation::run;
+pub use errand::tender::{ARGUMENT as TEND, run as tend};
 pub use nccl::worker::run as run_rank;
 
 /// What the tests, examples and fuzz targets of this repository drive directly. Not an interface for anyone else.

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
         None => railgauge_agent::run(),
+        Some(railgauge_agent::TEND) => railgauge_agent::tend(std::env::args_os().skip(2)),
         Some("--rank") => railgauge_agent::run_rank(),
         Some("--version") => {
             println!("railgauge-agent {} (protocol {})", env!("CARGO_PKG_VERSION"), railgauge_wire::PROTOCOL);

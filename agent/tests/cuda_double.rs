@@ -14,10 +14,11 @@ use controller::{
 use railgauge_wire::{
     failure::{Failure, Kind},
     link::{LinkSpec, Opened, Role},
-    message::Ask,
+    message::{Answer, Ask},
+    node::{NodeAccount, NodeFlow, NodeSpec, Part},
     step::{Checked, Window},
-    terms::{GpuPath, Memory, Op, TestMetric},
-    unit::Bytes,
+    terms::{GpuPath, LinkLayer, Memory, Op, TestMetric},
+    unit::{Bytes, Nanoseconds},
 };
 
 /// The folder that holds the double as `libcuda.so.1`.
@@ -95,4 +96,65 @@ fn what_cannot_be_is_refused_in_words() {
     assert!(failure.cause.contains("managed memory") && failure.cause.contains("moves"), "{failure}");
     let failure = refused(&[], &|spec| spec.gpu_path = Some(GpuPath::GdrPeermem));
     assert!(failure.cause.contains("a socket cannot reach GPU memory"), "{failure}");
+}
+
+/// What copies between the GPUs of these numbers come to, all at the same time.
+fn copied(settings: &[(&str, &str)], op: Op, flows: &[(u32, u32)]) -> Vec<NodeAccount> {
+    let gpu = |number: u32| Part::Gpu(format!("0000:{:02x}:00.0", 0xd0 + number));
+    let spec = NodeSpec {
+        op,
+        size: Bytes(100_003),
+        window: Window::Iterations(20),
+        warm_up: Nanoseconds::ZERO,
+        verify: Some(7),
+        deadline_ms: 10_000,
+        cached: false,
+        flows: flows.iter().map(|(from, to)| NodeFlow { from: gpu(*from), to: gpu(*to) }).collect(),
+    };
+    match agent(settings).ask(Ask::Node(Box::new(spec))) {
+        Ok(Answer::Node(accounts)) => accounts,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn copies_of_a_host_are_counted_and_verified_before_and_after() {
+    let right = Checked { verified: Bytes(200_006), wrong: Bytes::ZERO, first_wrong: None };
+    for (op, flows, layer, gpus) in [
+        (Op::HostToGpu, [(0, 0), (1, 1)], LinkLayer::Pcie, [None, Some("0")]),
+        (Op::GpuToHost, [(0, 0), (1, 1)], LinkLayer::Pcie, [Some("0"), None]),
+        (Op::GpuCopy, [(0, 0), (1, 1)], LinkLayer::Memory, [Some("0"), Some("0")]),
+        (Op::GpuToGpu, [(0, 1), (1, 0)], LinkLayer::Unknown, [Some("0"), Some("1")]),
+    ] {
+        let accounts = copied(&[], op, &flows);
+        for account in &accounts {
+            assert_eq!(account.account.failure, None, "{op}");
+            let measured = account.account.measured.as_ref().unwrap();
+            assert_eq!((measured.operations, measured.bytes), (20, Bytes(20 * 100_003)), "{op}");
+            assert!(measured.elapsed > Nanoseconds::ZERO && account.account.checked == right, "{op}");
+            assert_eq!(account.link_layer, Some(layer), "{op}");
+        }
+        let told = ["gpu", "gpu_remote"].map(|name| accounts[0].settings.get(name).map(String::as_str));
+        assert_eq!(told, gpus, "{op}");
+    }
+}
+
+#[test]
+fn a_gpu_that_cuda_does_not_see_fails_alone() {
+    let accounts = copied(&[], Op::GpuCopy, &[(0, 0), (7, 7)]);
+    assert_eq!(accounts[0].account.failure, None);
+    let failure = accounts[1].account.failure.as_ref().unwrap();
+    assert_eq!(failure.kind, Kind::Configuration);
+    assert!(failure.cause.contains("0000:d7:00.0") && failure.cause.contains("0000:d0:00.0"), "{failure}");
+    let full = copied(&[("CUDA_DOUBLE_FREE", "1000")], Op::HostToGpu, &[(0, 0)]);
+    assert_eq!(full[0].account.failure.as_ref().unwrap().kind, Kind::Configuration);
+}
+
+#[test]
+fn a_wrong_byte_of_a_copy_is_found() {
+    for op in [Op::HostToGpu, Op::GpuToHost, Op::GpuToGpu] {
+        let flow = if op == Op::GpuToGpu { (0, 1) } else { (0, 0) };
+        let accounts = copied(&[("RAILGAUGE_FAULT", "flip-bit")], op, &[flow]);
+        assert_eq!(accounts[0].account.checked.wrong, Bytes(2), "{op}");
+    }
 }

@@ -195,6 +195,7 @@ fn events_end_the_case_at_once_by_their_name() {
     for (hostile, name) in [
         ("port-down-after=300", "IBV_EVENT_PORT_ERR"),
         ("event=qp-fatal@300", "IBV_EVENT_QP_FATAL"),
+        ("event=qp-fatal@300,late-events", "IBV_EVENT_QP_FATAL"),
         ("event=device-fatal@300", "IBV_EVENT_DEVICE_FATAL"),
     ] {
         for (op, metric) in [(Op::Write, TestMetric::Latency), (Op::Read, TestMetric::Bandwidth)] {

@@ -1,25 +1,18 @@
 """What the benchmarks of NCCL share: nccl-tests' figures, railgauge's own, and the processes of ranks."""
-import json
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-
-def events(run):
-    """The events of a run's journal, by kind: pairs of its name and what it holds."""
-    for line in (Path(run) / "records.jsonl").read_text().splitlines():
-        event = json.loads(line)["event"]
-        if isinstance(event, dict):
-            yield from event.items()
+from railgauge_bench import journal
 
 
 def outcomes(run):
     """Pairs of a case's size and its outcome."""
     sizes = {}
-    for kind, event in events(run):
+    for kind, event in journal.events(Path(run) / "records.jsonl"):
         if kind == "Planned":
-            sizes = {case["id"]: case["cell"]["size"] for case in event["cases"]}
+            sizes = {case["id"]: case["cell"]["size"] for case in journal.cases(event)}
         elif kind == "Outcome":
             yield sizes[event["case"]], event
 

@@ -73,7 +73,7 @@ fn ports(fabric: &Fabric, at: Vec<Option<(At, Run)>>) -> Vec<Attached> {
     let port = |(nic, at): (&Nic, Option<(At, Run)>)| {
         let ((at, run), device) = (at.unwrap(), nic.device.clone().unwrap());
         let rail = device.trim_start_matches("mlx5_").parse().unwrap();
-        Attached { host: nic.host.clone().unwrap(), device, rail, at: Some(at), run, board: None }
+        Attached { host: nic.host.clone().unwrap(), device, rail, at: Some(at), run, board: None, is_up: None }
     };
     fabric.nics.iter().zip(at).map(port).collect()
 }
@@ -95,7 +95,7 @@ fn a_swap_and_a_narrow_link_are_found_in_what_the_tools_say() {
     assert_eq!((host.as_str(), rails[0].0, rails[1].0), ("gpu0005", 1, 3));
     assert_eq!(*nic, ["gpu0004 mlx5_1".to_owned(), "leaf2 port 4".to_owned()]);
     assert!(trunk.contains(&"leaf6 port 9".to_owned()), "{trunk:?}");
-    assert_eq!(cabling.unjudged, Vec::<String>::new());
+    assert_eq!(cabling.unjudged, []);
 }
 
 /// A thousand hosts are read, joined and judged within the patience of somebody who checks a plan.

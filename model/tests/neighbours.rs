@@ -34,7 +34,7 @@ fn found(told: &[Told]) -> Vec<Finding> {
             let device = nic.device.clone().unwrap();
             let rail = device.trim_start_matches("ens").trim_end_matches("np0").parse().unwrap();
             let (at, run) = plugged.unwrap();
-            Attached { host: nic.host.clone().unwrap(), device, rail, board: None, at: Some(at), run }
+            Attached { host: nic.host.clone().unwrap(), device, rail, board: None, at: Some(at), run, is_up: None }
         })
         .collect();
     assert_eq!(ports.len(), 2 * HOSTS);

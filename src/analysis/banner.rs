@@ -2,7 +2,7 @@
 
 use super::{
     results::State,
-    verdict::{Cases, Status, Trouble, Verdict},
+    verdict::{Cases, Ground, Kind, OfLinks, Status, Trouble, Verdict},
     words::count,
 };
 
@@ -12,7 +12,11 @@ pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble
     let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
     let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
     let first = |status| match of(status).next() {
-        Some(Verdict { test, demand, reason, .. }) => format!("{test}: {demand}: {reason}."),
+        Some(first) => {
+            let by_link = of(status).find(|verdict| first.kind == Kind::Parts && explains(verdict, &first.test));
+            let Verdict { test, demand, reason, .. } = by_link.unwrap_or(first);
+            format!("{test}: {demand}: {reason}.")
+        }
         None => String::new(),
     };
     let all = count(verdicts.len(), "verdict");
@@ -44,6 +48,15 @@ pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble
         Status::NotRun => vec!["Nothing was run.".to_owned(), first(Status::NotRun)],
     };
     said.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a verdict names a link between switches that explains every low flow of a test: boundaries and paths behind it have that cause.
+fn explains(verdict: &Verdict, test: &str) -> bool {
+    let grounds = || verdict.reason.grounds().iter();
+    verdict.kind == Kind::Links
+        && verdict.test == test
+        && grounds().any(|ground| matches!(ground, Ground::Links(OfLinks::StandsOut { .. })))
+        && !grounds().any(|ground| matches!(ground, Ground::Links(OfLinks::Unexplained { .. })))
 }
 
 /// `No case was measured: 6 of 6 failed. The first: gpu01: connect: …`; empty where no case failed.
@@ -89,6 +102,7 @@ mod tests {
             kind: crate::analysis::verdict::Kind::EveryCase,
             waived: false,
             key: None,
+            wanted: None,
             holdings: Vec::new(),
             place: std::collections::BTreeMap::new(),
             not_checked: Vec::new(),

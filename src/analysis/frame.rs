@@ -4,9 +4,11 @@
 
 use std::{fs::File, io, path::Path};
 
+use jiff::Timestamp;
 use polars::prelude::{
-    Column, DataFrame, DataType, IntoLazy, NULL, NamedFrom, ParquetCompression, ParquetReader, ParquetWriter,
-    PolarsError, QuantileMethod, SerReader, Series, col, lit, when,
+    Column, DataFrame, DataType, Int64Chunked, IntoLazy, IntoSeries, KeyValueMetadata, NULL, NamedFrom,
+    NewChunkedArray, ParquetCompression, ParquetReader, ParquetWriter, PolarsError, QuantileMethod, SerReader, Series,
+    TimeUnit, TimeZone, col, lit, when,
 };
 use railgauge_model::{border::text::path_text, files};
 use railgauge_wire::{
@@ -16,22 +18,37 @@ use railgauge_wire::{
 
 use super::row::{Phase, Row};
 
+mod cells;
 mod readings;
+mod stored;
 
+pub use cells::{Cells, Kind, below, cells, empty, head, keep, kind, place, select, sorted};
 pub use readings::readings;
+pub use stored::{Stored, stored};
+
+/// Version of the columns: 1 had `case` for `case_id`, `started_at` as text, and neither `value_min` nor `value_max`. It stands in the
+/// metadata of the Parquet file under [`VERSION_KEY`], which version 1 lacks.
+pub const VERSION: u32 = 2;
+/// Where the version stands in the metadata of the file.
+pub const VERSION_KEY: &str = "railgauge.frame";
+
+/// Points in time: microseconds since 1970, UTC.
+const TIME: DataType = DataType::Datetime(TimeUnit::Microseconds, Some(TimeZone::UTC));
 
 /// Name and type of every column, in order.
-pub const COLUMNS: [(&str, DataType); 32] = [
+pub const COLUMNS: [(&str, DataType); 35] = [
     ("run_id", DataType::String),
     ("plan", DataType::String),
     ("test", DataType::String),
-    ("case", DataType::UInt64),
+    ("case_id", DataType::UInt64),
     ("round", DataType::UInt32),
-    ("started_at", DataType::String),
+    ("started_at", TIME),
     ("op", DataType::String),
     ("metric", DataType::String),
     ("unit", DataType::String),
     ("value", DataType::Float64),
+    ("value_min", DataType::Float64),
+    ("value_max", DataType::Float64),
     ("better", DataType::String),
     ("n", DataType::UInt32),
     ("size_bytes", DataType::UInt64),
@@ -54,6 +71,7 @@ pub const COLUMNS: [(&str, DataType); 32] = [
     ("env", DataType::String),
     ("error", DataType::String),
     ("phase", DataType::String),
+    ("tool", DataType::String),
 ];
 
 /// The frame: polars' own, so that everything polars offers is there.
@@ -107,13 +125,15 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         column!("run_id", |row| row.run_id.as_str()),
         column!("plan", |row| row.plan.as_str()),
         column!("test", |row| row.test.as_str()),
-        column!("case", |row| row.case),
+        column!("case_id", |row| row.case),
         column!("round", |row| row.round),
-        column!("started_at", |row| row.started_at.as_deref()),
+        times("started_at", rows.iter().map(|row| row.started_at)),
         column!("op", |row| row.op.as_str()),
         column!("metric", |row| row.metric.word()),
         column!("unit", |row| row.unit.as_str()),
         column!("value", |row| row.value),
+        column!("value_min", |row| row.value_min),
+        column!("value_max", |row| row.value_max),
         column!("better", |row| row.better.word()),
         column!("n", |row| row.n),
         column!("size_bytes", |row| row.size_bytes.0),
@@ -136,8 +156,16 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         column!("env", |row| row.env.as_str()),
         column!("error", |row| row.error.as_deref()),
         column!("phase", |row| row.phase.word()),
+        column!("tool", |row| row.tool.as_str()),
     ];
     DataFrame::new(rows.len(), columns).map_err(polars("building the frame"))
+}
+
+/// A column of points in time.
+fn times(name: &str, all: impl Iterator<Item = Option<Timestamp>>) -> Column {
+    let all = all.map(|time| time.map(Timestamp::as_microsecond));
+    let whole = Int64Chunked::from_iter_options(name.into(), all);
+    whole.into_datetime(TimeUnit::Microseconds, Some(TimeZone::UTC)).into_series().into()
 }
 
 /// Writes the frame as Parquet, compressed by zstd, to a file; `path` is what errors name.
@@ -145,11 +173,13 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
 /// # Errors
 /// The file cannot be written.
 pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<(), FrameError> {
+    let version = KeyValueMetadata::from_static(vec![(VERSION_KEY.to_owned(), VERSION.to_string())]);
     let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
+    let writer = writer.with_key_value_metadata(Some(version));
     writer.finish(frame).map(drop).map_err(polars(path_text(path)))
 }
 
-/// Reads a frame back and checks that it has every column of [`COLUMNS`] with its type.
+/// Reads a frame of this version back and checks that it has every column of [`COLUMNS`] with its type.
 ///
 /// # Errors
 /// The file cannot be read, or is not a frame of ours.
@@ -184,13 +214,16 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
     let mut run_id = values!("run_id", str);
     let mut plan = values!("plan", str);
     let mut test = values!("test", str);
-    let mut case = values!("case", u64);
+    let mut case_id = values!("case_id", u64);
     let mut round = values!("round", u32);
-    let mut started_at = values!("started_at", str);
+    let started_at = frame.column("started_at").and_then(|column| column.as_materialized_series().datetime());
+    let mut started_at = started_at.map_err(polars(file))?.physical().iter();
     let mut op = values!("op", str);
     let mut metric = values!("metric", str);
     let mut unit = values!("unit", str);
     let mut value = values!("value", f64);
+    let mut value_min = values!("value_min", f64);
+    let mut value_max = values!("value_max", f64);
     let mut better = values!("better", str);
     let mut n = values!("n", u32);
     let mut size_bytes = values!("size_bytes", u64);
@@ -213,6 +246,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
     let mut env = values!("env", str);
     let mut error = values!("error", str);
     let mut phase = values!("phase", str);
+    let mut tool = values!("tool", str);
     let null =
         |name: &str| FrameError::Foreign { file: file.to_owned(), cause: format!("column `{name}` holds a null") };
     let mut rows = Vec::with_capacity(frame.height());
@@ -234,13 +268,15 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             run_id: next!(run_id?).to_owned(),
             plan: next!(plan?).to_owned(),
             test: next!(test?).to_owned(),
-            case: next!(case?),
+            case: next!(case_id?),
             round: next!(round?),
-            started_at: next!(started_at).map(str::to_owned),
+            started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),
             op: next!(op?).to_owned(),
             metric: Metric::from_word(metric).ok_or_else(|| word("metric", metric))?,
             unit: next!(unit?).to_owned(),
             value: next!(value),
+            value_min: next!(value_min),
+            value_max: next!(value_max),
             better: Better::from_word(better).ok_or_else(|| word("better", better))?,
             n: next!(n?),
             size_bytes: Bytes(next!(size_bytes?)),
@@ -263,6 +299,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             env: next!(env?).to_owned(),
             error: next!(error).map(str::to_owned),
             phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
+            tool: next!(tool?).to_owned(),
         });
     }
     Ok(rows)
@@ -307,7 +344,7 @@ pub struct Mark {
 /// The frame is not one of ours.
 pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameError> {
     let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
-    let cases = frame.column("case").and_then(|c| c.as_materialized_series().u64()).map_err(polars("the frame"))?;
+    let cases = frame.column("case_id").and_then(|c| c.as_materialized_series().u64()).map_err(polars("the frame"))?;
     let mark = |case: Option<u64>| case.and_then(|case| marks.get(usize::try_from(case).ok()?)).copied();
     let marks: Vec<Option<Mark>> = cases.iter().map(mark).collect();
     let trusted: Vec<bool> = marks.iter().map(|mark| mark.is_some_and(|mark| mark.trusted)).collect();
@@ -320,7 +357,7 @@ pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameEr
         .filter(col("phase").eq(lit(Phase::Test.word())))
         .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("variant")])
         .agg([
-            col("case").count().alias("links"),
+            col("case_id").count().alias("links"),
             col("value").count().alias("measured"),
             col("value").min().alias("q0"),
             quantile(0.05).alias("q5"),

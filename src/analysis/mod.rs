@@ -6,16 +6,19 @@
 //!                                    results, rows, parts of localise ─ outliers ─▶ what stands out: all that is drawn or said
 //! ```
 
+pub mod axis;
 mod banner;
 pub mod baseline;
 mod ceiling;
 pub mod collisions;
 pub mod compare;
 pub mod copies;
+pub mod costs;
 pub mod environments;
 pub mod explain;
 pub mod frame;
 pub mod history;
+pub mod imported;
 pub mod journal;
 pub mod localise;
 #[cfg(test)]
@@ -36,6 +39,7 @@ pub mod switches;
 pub mod together;
 pub mod trend;
 mod truth;
+pub mod underway;
 mod value;
 pub mod verdict;
 pub mod words;

@@ -124,7 +124,7 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
         return Vec::new();
     }
     let metrics =
-        metrics_of(case.cell.metric, case.cell.op, None, false).into_iter().filter(|metric| !metric.is_optional());
+        metrics_of(case.cell.metric, case.cell.op, None, None).into_iter().filter(|metric| !metric.is_optional());
     let missing = metrics.filter_map(|metric| {
         let value = match case.cell.manner {
             Some(_) => value::of_group(metric, sample, &case.cell, case.flow.ranks()),
@@ -148,7 +148,7 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
     let takes_part = match cell.transport {
         Transport::Tcp => true,
         Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm),
-        Transport::Nccl => false,
+        Transport::Nccl | Transport::Cpu | Transport::Gpu => false,
     };
     takes_part && cell.metric == TestMetric::Bandwidth && result.case.flow.members.is_empty()
 }

@@ -3,8 +3,9 @@
 //! A driver is in the table once a kit of hosts with it (`docs/kit.md`) is a fixture of this repository, or tests run on it. Until
 //! then, what was read in kernel and library sources may be wrong on the device, and the report says so in its first lines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use railgauge_model::plan::model::Host;
 use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
 
@@ -57,9 +58,16 @@ impl NeverRun {
 /// counts as well: that the driver is not known to us may be why.
 pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun> {
     let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
-    for (host, device) in results.iter().filter(|result| !result.tries.is_empty()).flat_map(|one| used(journal, one)) {
+    let planned: HashMap<&str, &Host> = journal.plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
+    let mut seen = HashSet::new();
+    let measured = results.iter().filter(|result| !result.tries.is_empty());
+    for (host, device) in measured.flat_map(|one| used(journal, &planned, one)) {
+        // Thousands of cases use the same devices.
+        if !seen.insert((host, device.clone())) {
+            continue;
+        }
         // Of hosts that the plan does not have nothing was measured.
-        let is_planned = journal.plan.hosts.iter().any(|planned| planned.name == host);
+        let is_planned = planned.contains_key(host);
         let Some(up) = journal.hosts.get(host).filter(|_| is_planned) else { continue };
         // A device in words may be no RDMA device: then the facts have none.
         let Some(known) = LinkEnd::find(Some(&up.facts), &device).device else { continue };
@@ -76,7 +84,11 @@ pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun>
 }
 
 /// Hosts and their devices that a case used for RDMA, as far as its records tell: each device at its own host.
-fn used<'r>(journal: &'r Journal, result: &'r CaseResult<'_>) -> Vec<(&'r str, String)> {
+fn used<'r>(
+    journal: &'r Journal,
+    planned: &HashMap<&str, &Host>,
+    result: &'r CaseResult<'_>,
+) -> Vec<(&'r str, String)> {
     let flow = &result.case.flow;
     let (from, to) = (&*flow.from.host, &*flow.to.host);
     let ranks = || result.samples.iter().flat_map(|(_, sample)| &sample.ranks);
@@ -98,7 +110,7 @@ fn used<'r>(journal: &'r Journal, result: &'r CaseResult<'_>) -> Vec<(&'r str, S
         }
         // It failed before there was a link: those that it would have used.
         None if result.case.cell.transport == Transport::Verbs => {
-            let rail = |host, rail| Some((host, wanted(journal, host, rail)?));
+            let rail = |host, rail| Some((host, wanted(journal, planned, host, rail)?));
             [rail(from, flow.from.rail), rail(to, flow.to.rail)].into_iter().flatten().collect()
         }
         None => Vec::new(),
@@ -107,8 +119,8 @@ fn used<'r>(journal: &'r Journal, result: &'r CaseResult<'_>) -> Vec<(&'r str, S
 
 /// The device that a rail of a host is: of those that the plan names, else of the host's active ports, as far as there are so
 /// many; a host whose ports are all down has its first device.
-fn wanted(journal: &Journal, host: &str, rail: u32) -> Option<String> {
-    let named = journal.plan.hosts.iter().find(|planned| planned.name == host).map(|planned| &planned.devices)?;
+fn wanted(journal: &Journal, planned: &HashMap<&str, &Host>, host: &str, rail: u32) -> Option<String> {
+    let named = planned.get(host).map(|planned| &planned.devices)?;
     let facts = &journal.hosts.get(host)?.facts;
     let ports = facts.rdma.iter().flat_map(|device| device.ports.iter().map(move |port| (device, port)));
     let mut active = ports.filter(|(_, port)| is_active(port));

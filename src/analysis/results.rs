@@ -1,7 +1,9 @@
 //! What came of every planned case: its samples, and why it must not be trusted where it must not.
 
+mod excused;
 mod mismatch;
 mod objection;
+mod of_test;
 mod wrong;
 
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use railgauge_model::{
 use railgauge_wire::{
     failure::{Failure, Kind},
     remedy::Remedy,
-    terms::{Algorithm, Carrier, Transport},
+    terms::Algorithm,
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub use super::truth::Uncounted;
 pub use mismatch::Mismatch;
 pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
+pub(in crate::analysis) use of_test::{measures, measures_on_any};
 pub use wrong::{WrongBytes, WrongRank};
 
 use super::{
@@ -28,7 +31,7 @@ use super::{
     plausible::{self, Implausible},
     together::{self, Part, Scattered},
     truth::{self, Doubt},
-    words::{count, neighbour_words},
+    words::{count, lane, neighbour_words, part_words, value_words},
 };
 
 /// Everything known of one planned case.
@@ -58,6 +61,8 @@ pub struct CaseResult<'a> {
     pub part: Option<Part>,
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<Doubt>,
+    /// What would speak against them, had the plan not asked for it: what one of its values made of the packets.
+    pub excused: Vec<Doubt>,
     /// Ends whose bytes on the wire were not compared with the payload, each reason once.
     pub uncounted: Vec<Uncounted>,
     /// What its samples lack, or say and cannot be true.
@@ -140,19 +145,29 @@ impl CaseResult<'_> {
         self.tries.iter().copied().find(|attempt| attempt.result.as_ref().is_ok_and(|own| std::ptr::eq(own, sample)))
     }
 
-    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
+    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group; `gpu01 GPU 0 → GPU 1` within a host.
     pub fn link_name(&self) -> String {
-        self.case.flow.name()
+        let flow = &self.case.flow;
+        match (part_words(self.case.cell.transport), flow.from == flow.to) {
+            (None, _) => flow.name(),
+            (Some(part), true) => format!("{} {part} {}", flow.from.host, flow.from.rail),
+            (Some(part), false) => format!("{} {part} {} → {part} {}", flow.from.host, flow.from.rail, flow.to.rail),
+        }
     }
 
     /// What sets this case apart from others of the same test, size and link: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`;
     /// only what the test has several of, so empty for most.
     pub fn variant(&self) -> String {
+        let words = [Some(self.variant_at_any_value()), self.case.cell.applied.as_deref().map(value_words)];
+        words.into_iter().flatten().filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The same without the value of the test.
+    pub fn variant_at_any_value(&self) -> String {
         let (test, cell) = (self.test, &self.case.cell);
         let mut words = Vec::new();
         if test.qps.len() > 1 {
-            words
-                .push(count(cell.qps as usize, if cell.transport == Transport::Tcp { "stream" } else { "queue pair" }));
+            words.push(count(cell.qps as usize, lane(cell.transport)));
         }
         if test.beside.is_some() {
             words.push(neighbour_words(cell.neighbours));
@@ -222,8 +237,8 @@ impl CaseResult<'_> {
     }
 
     /// The next thing to look at or do, where the failure that counts knows one.
-    pub fn remedy(&self) -> Option<&Remedy> {
-        self.failure.and_then(|failure| failure.remedy.as_deref())
+    pub fn remedy(&self) -> Option<Remedy> {
+        self.failure.and_then(Failure::told_remedy)
     }
 
     /// What carried the bytes is not what the plan asked for.
@@ -236,14 +251,7 @@ impl CaseResult<'_> {
     fn contradicts(&self, link: &LinkRecord) -> Option<OtherLink> {
         let host = self.case.flow.from.host.to_string();
         let carrier = link.transport;
-        let carried = match link.transport {
-            Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd => Transport::Verbs,
-            Carrier::Tcp => Transport::Tcp,
-            Carrier::NcclIb | Carrier::NcclPlugin | Carrier::NcclSocket | Carrier::NcclP2p | Carrier::NcclShm => {
-                Transport::Nccl
-            }
-        };
-        if carried != self.case.cell.transport {
+        if carrier.transport() != self.case.cell.transport {
             let wanted = self.case.cell.transport;
             return Some(OtherLink { host, what: OtherThan::Transport { wanted, carrier } });
         }
@@ -299,20 +307,6 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, Mismatch
     Ok(joined(journal, &journal.cases, |test| test.repeats))
 }
 
-/// Whether a case measures what its test wants.
-pub(super) fn measures(case: &Case, test: &Test) -> bool {
-    let qps = if test.collective.is_some() { case.cell.qps == 1 } else { test.qps.contains(&case.cell.qps) };
-    qps && measures_on_any(case, test)
-}
-
-/// Whether a case measures what its test wants, on however many queue pairs.
-pub(super) fn measures_on_any(case: &Case, test: &Test) -> bool {
-    let cell = &case.cell;
-    let wants = (test.op, test.metric, test.transport, test.service, test.memory);
-    let size = if test.op.is_atomic() { cell.size == Bytes(8) } else { test.sizes.contains(&cell.size) };
-    wants == (cell.op, cell.metric, cell.transport, cell.service, cell.memory) && size
-}
-
 /// A try of a repeat that nobody asked for: further cases are measured once, others as often as their test says.
 fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<Mismatch> {
     let repeats = |case: u64| {
@@ -354,6 +348,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     together::join(&mut results, &journal.hosts);
     for result in &mut results {
         (result.doubts, result.uncounted) = doubts(journal, result);
+        excused::excuse(result);
         result.lacks = plausible::lacks(result, &journal.hosts);
         result.state = state(result);
     }
@@ -415,6 +410,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         not_run,
         part: None,
         doubts: Vec::new(),
+        excused: Vec::new(),
         uncounted: Vec::new(),
         lacks: Implausible::default(),
         state: State::Measured,
@@ -488,7 +484,7 @@ fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (NotRun, Option<&'a Fai
         return (NotRun::HostLost { host: host.to_owned(), failure: told }, Some(failure));
     }
     let why = match &journal.end {
-        JournalEnd::Prevented(cause) => return (NotRun::Prevented { cause: cause.clone() }, None),
+        JournalEnd::Prevented { why, .. } => return (NotRun::Prevented { cause: why.clone() }, None),
         JournalEnd::Interrupted => NotRun::Interrupted,
         JournalEnd::Broken => NotRun::BrokeOff,
         JournalEnd::Running => NotRun::StillRunning,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use railgauge_wire::{
     terms::{Better, Metric},
     unit::Bytes,
@@ -16,25 +17,31 @@ pub enum Phase {
     Test,
     /// The settling of a suspect, after the tests. Such a row has no part in a test's values or expectations.
     Confirmation,
+    /// What another tool measured.
+    Imported,
 }
 
 impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Test, Self::Confirmation, Self::Imported];
+
     /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Test => "test",
             Self::Confirmation => "confirmation",
+            Self::Imported => "imported",
         }
     }
 
     /// The phase of a word.
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Test, Self::Confirmation].into_iter().find(|phase| phase.word() == word)
+        Self::ALL.into_iter().find(|phase| phase.word() == word)
     }
 }
 
 /// One row of the frame. Optional columns are null in the frame.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Identity of the run.
     pub run_id: String,
@@ -46,8 +53,8 @@ pub struct Row {
     pub case: u64,
     /// Round of the test.
     pub round: u32,
-    /// Start of the first sample, UTC, RFC 3339.
-    pub started_at: Option<String>,
+    /// Start of the first sample; null if nothing was started, or at no time of day.
+    pub started_at: Option<Timestamp>,
     /// Operation.
     pub op: String,
     /// Metric.
@@ -56,6 +63,10 @@ pub struct Row {
     pub unit: String,
     /// Median over the samples; null if nothing was measured.
     pub value: Option<f64>,
+    /// Smallest of the samples behind the value.
+    pub value_min: Option<f64>,
+    /// Largest of the samples behind the value.
+    pub value_max: Option<f64>,
     /// Which direction is better.
     pub better: Better,
     /// Samples behind the value.
@@ -100,6 +111,8 @@ pub struct Row {
     pub error: Option<String>,
     /// What it is part of.
     pub phase: Phase,
+    /// What measured: `railgauge` and its version, or the tool whose output was imported.
+    pub tool: String,
 }
 
 /// Why a value must not be used.

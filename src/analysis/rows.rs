@@ -45,7 +45,7 @@ fn of_case<'r>(
         result.case.cell.metric,
         result.case.cell.op,
         result.test.flows_at_once(),
-        result.test.beside.is_some(),
+        result.test.beside.as_ref(),
     );
     let metrics = metrics.into_iter().filter(|metric| together::has_row(result, *metric));
     metrics.filter_map(move |metric| {
@@ -80,6 +80,8 @@ fn of_case<'r>(
         Some(Row {
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),
             value: median(&values).ok(),
+            value_min: values.iter().copied().reduce(f64::min),
+            value_max: values.iter().copied().reduce(f64::max),
             ceiling: ceiling(result, metric),
             error: (!words.is_empty()).then(|| words.join("; ")),
             ..row
@@ -106,8 +108,15 @@ fn of_repeat(
 
 /// The values of a metric in all repeats of a case, as far as they make sense; the row has their median.
 pub(crate) fn repeats(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
-    let all = result.samples.iter();
-    all.filter_map(|(repeat, sample)| of_repeat(result, metric, *repeat, sample).ok().flatten()).collect()
+    by_repeat(result, metric).map(|(_, value)| value).collect()
+}
+
+/// The same with the number of each repeat.
+pub(crate) fn by_repeat(result: &CaseResult<'_>, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
+    let of = move |(repeat, sample): &(u32, &Sample)| {
+        Some((*repeat, of_repeat(result, metric, *repeat, sample).ok().flatten()?))
+    };
+    result.samples.iter().filter_map(of)
 }
 
 /// Everything of a row that does not depend on what was measured.
@@ -122,11 +131,14 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         test: case.test.clone(),
         case: case.id,
         round: case.round,
-        started_at: result.started_at.map(str::to_owned),
+        // That it is a time of day is looked at where the sample is judged.
+        started_at: result.started_at.and_then(|at| at.parse().ok()),
         op: case.cell.op.word().to_owned(),
         metric,
         unit: metric.unit().to_owned(),
         value: None,
+        value_min: None,
+        value_max: None,
         better: metric.better(),
         n: 0,
         size_bytes: case.cell.size,
@@ -152,6 +164,7 @@ fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
         env: env(result),
         error: None,
         phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
+        tool: format!("railgauge {}", journal.version),
     }
 }
 
@@ -168,14 +181,24 @@ fn gpu(result: &CaseResult<'_>, first: bool) -> Option<u32> {
 
 /// How a collective works on its data, as far as no column of its own says it, and its cell of the matrix of
 /// environments; which of several queue pairs was used alone, counted from 1; how the latency of writes was taken, and what
-/// the devices said of the order of bytes.
+/// the devices said of the order of bytes; the value of the test, last, since it may have spaces.
 fn env(result: &CaseResult<'_>) -> String {
+    let applied = result.case.cell.applied.as_ref().map(|value| format!("value={value}"));
+    let words = [Some(manner_of(result)).filter(|words| !words.is_empty()), applied];
+    words.into_iter().flatten().collect::<Vec<_>>().join(" ")
+}
+
+/// All of it but the value.
+fn manner_of(result: &CaseResult<'_>) -> String {
     let case = result.case;
     if let Some(method) = result.test.knobs.write_latency {
         let order = result.link.and_then(|link| link.write_order).map(|order| format!(" order={}", order.word()));
         return format!("write_latency={}{}", method.word(), order.unwrap_or_default());
     }
     if let Some((flows, beside)) = case.cell.neighbours.zip(result.test.beside.as_ref()) {
+        if let Some(command) = &beside.command {
+            return format!("beside=command beside_on={}", command.on.word());
+        }
         return format!("beside=tcp beside_flows={flows} beside_direction={}", beside.direction.word());
     }
     if let Some(only) = case.cell.only {

@@ -9,6 +9,9 @@ use serde_json::Value;
 /// Keys that say how much is measured, of whom and how often, and not how.
 const AMOUNT: [&str; 8] = ["name", "hosts", "sizes", "qps", "repeats", "deadline", "verify", "pattern"];
 
+/// Where the resolved plan has the values of a test.
+const VALUES: [&str; 2] = ["configure", "values"];
+
 /// Every setting of a test, by its key in the resolved plan (`knobs.depth`); what is demanded of its values is none.
 pub(super) fn all(test: &Test) -> BTreeMap<String, String> {
     let mut flat = BTreeMap::new();
@@ -20,11 +23,24 @@ pub(super) fn all(test: &Test) -> BTreeMap<String, String> {
     flat
 }
 
+/// Keys that the output of another tool, or who imports it, tells of a test. The rest of an imported test is made up.
+const TOLD: [&str; 10] =
+    ["op", "metric", "transport", "service", "memory", "bidirectional", "sizes", "qps", "hosts", "knobs.write_latency"];
+
+/// The settings of an imported test that somebody told.
+pub(super) fn told(test: &Test) -> BTreeMap<String, String> {
+    let mut settings = all(test);
+    settings.retain(|key, _| TOLD.contains(&key.as_str()));
+    settings
+}
+
 /// The settings that bear on each single value: other hosts, sizes, repeats and rounds of pairs do not. The pattern does
 /// where its flows run at once and share NICs.
 pub(super) fn bearing(test: &Test) -> BTreeMap<String, String> {
     let mut settings = all(test);
     settings.retain(|key, _| !AMOUNT.contains(&key.split('.').next().unwrap_or_default()));
+    // A case is of one value, and says so itself.
+    settings.retain(|key, _| !key.split('.').take(2).eq(VALUES));
     if test.at_once() {
         let pattern = serde_json::to_string(&test.pattern).unwrap_or_default();
         settings.insert("pattern".to_owned(), pattern);

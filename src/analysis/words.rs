@@ -3,7 +3,7 @@
 mod limit;
 mod number;
 
-use railgauge_wire::{group::Training, unit::Bytes};
+use railgauge_wire::{group::Training, terms::Transport, unit::Bytes};
 
 pub use limit::{held_against, limit};
 pub use number::{
@@ -25,9 +25,35 @@ pub fn size(bytes: Bytes) -> String {
     }
 }
 
-/// What TCP connections run beside a flow: `beside 4 TCP connections`; `alone` without any.
+/// What a flow has one or several of: `queue pair`, or `stream` over TCP.
+pub const fn lane(transport: Transport) -> &'static str {
+    match transport {
+        Transport::Tcp => "stream",
+        _ => "queue pair",
+    }
+}
+
+/// What a rail is within a host; `None` for tests of networks.
+pub const fn part_words(transport: Transport) -> Option<&'static str> {
+    match transport {
+        Transport::Gpu => Some("GPU"),
+        Transport::Cpu => Some("NUMA node"),
+        Transport::Verbs | Transport::Tcp | Transport::Nccl => None,
+    }
+}
+
+/// What runs beside a flow: `beside 4 TCP connections`, `beside a command` for zero; `alone` without any.
 pub fn neighbour_words(flows: Option<u32>) -> String {
-    flows.map_or_else(|| "alone".to_owned(), |flows| format!("beside {}", count(flows as usize, "TCP connection")))
+    match flows {
+        None => "alone".to_owned(),
+        Some(0) => "beside a command".to_owned(),
+        Some(flows) => format!("beside {}", count(flows as usize, "TCP connection")),
+    }
+}
+
+/// Which value of its test a case is measured at: `at 0.1%`.
+pub fn value_words(value: &str) -> String {
+    format!("at {value}")
 }
 
 /// A range of sizes, both ends included: `64 KiB to 8 MiB`, `64 KiB and up`, `up to 4 KiB`.

@@ -206,7 +206,23 @@ pub(super) fn no_file_of_a_run(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
 pub(super) fn no_foreign_file(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "page of railgauge", is_page)
+    only_ours(path, "page of railgauge that can be made again", |head| is_page(head) && !has_title(head, "sign-off: "))
+}
+
+/// Refuses to replace a file that is no sign-off: no other page may be lost for it.
+///
+/// # Errors
+/// There is something else in this place, or it cannot be looked at.
+pub(super) fn only_signoffs(path: &Path) -> anyhow::Result<()> {
+    only_ours(path, "sign-off", |head| is_page(head) && has_title(head, "sign-off: "))
+}
+
+/// Refuses to replace a file that is no index.
+///
+/// # Errors
+/// There is something else in this place, or it cannot be looked at.
+pub(super) fn only_indexes(path: &Path) -> anyhow::Result<()> {
+    only_ours(path, "page of `railgauge index`", |head| is_page(head) && has_title(head, "runs of "))
 }
 
 /// Refuses to replace a file that is not a baseline.
@@ -218,7 +234,10 @@ pub(super) fn only_baselines(path: &Path) -> anyhow::Result<()> {
 }
 
 /// Refuses to replace anything but an empty file or one of ours, by how it begins.
-fn only_ours(path: &Path, name: &str, ours: fn(&[u8]) -> bool) -> anyhow::Result<()> {
+///
+/// # Errors
+/// There is something else in this place, or it cannot be looked at.
+pub(super) fn only_ours(path: &Path, name: &str, ours: fn(&[u8]) -> bool) -> anyhow::Result<()> {
     no_file_of_a_run(path)?;
     let what = match fs::symlink_metadata(path) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
@@ -244,6 +263,11 @@ fn is_page(head: &[u8]) -> bool {
     head.starts_with("<!doctype html>") && head.contains("default-src 'none'; style-src 'unsafe-inline'")
 }
 
+/// Whether the title of a page begins so.
+fn has_title(head: &[u8], begin: &str) -> bool {
+    String::from_utf8_lossy(head).contains(&format!("<title>{begin}"))
+}
+
 /// Whether a file begins as baselines do.
 fn is_baseline(head: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
@@ -255,8 +279,12 @@ fn is_baseline(head: &[u8]) -> bool {
 ///
 /// # Errors
 /// The directory cannot be made, or the page would lie in the place of a file that is no page.
-pub(super) fn page_path(asked: Option<PathBuf>, what: &str) -> anyhow::Result<PathBuf> {
-    asked.as_deref().map_or(Ok(()), no_foreign_file)?;
+pub(super) fn page_path(
+    asked: Option<PathBuf>,
+    what: &str,
+    may_replace: fn(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<PathBuf> {
+    asked.as_deref().map_or(Ok(()), may_replace)?;
     let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     let path = asked.unwrap_or_else(|| PathBuf::from("reports").join(format!("{what}-{now}.html")));
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -287,6 +315,22 @@ mod tests {
     }
 
     #[test]
+    fn a_signoff_is_replaced_by_a_signoff_only_and_an_index_replaces_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let page = |name: &str, title: &str| {
+            let head = include_str!("../../templates/page.html").replace("{% block title %}", title);
+            fs::write(place.path().join(name), head).unwrap();
+            place.path().join(name)
+        };
+        let (signed, index, report) =
+            (page("s.html", "sign-off: a"), page("i.html", "runs of nights"), page("r.html", "a"));
+        let may = |look: fn(&Path) -> anyhow::Result<()>| [&signed, &index, &report].map(|path| look(path).is_ok());
+        assert_eq!(may(no_foreign_file), [false, true, true]);
+        assert_eq!(may(only_signoffs), [true, false, false]);
+        assert_eq!(may(only_indexes), [false, true, false]);
+    }
+
+    #[test]
     fn only_baselines_are_replaced_by_baselines() {
         let place = tempfile::tempdir().unwrap();
         let at = |name: &str| place.path().join(name);
@@ -311,6 +355,6 @@ mod tests {
         fs::write(run.path().join("records.jsonl"), "").unwrap();
         assert!(FILES.iter().all(|name| refused(name)));
         assert!(!refused("compare.html"));
-        assert!(page_path(Some(run.path().join("plan.toml")), "trend").is_err());
+        assert!(page_path(Some(run.path().join("plan.toml")), "trend", no_foreign_file).is_err());
     }
 }

@@ -7,13 +7,13 @@ use railgauge_wire::terms::Metric;
 
 use super::{
     Common, Exit, Misuse,
-    common::{metric, no_file_of_a_run, page_path, unusable},
+    common::{metric, no_file_of_a_run, no_foreign_file, page_path, unusable},
     report::exit_of,
 };
 use crate::{
     analysis::{
         compare::{Options, Table, When, compare},
-        history,
+        history::{self, RunError},
     },
     report::compare as page,
 };
@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// Largest change in percent that does not count as a change [default: the larger of 1 and twice the noise floor]
     #[arg(long, value_name = "PERCENT")]
     margin: Option<f64>,
-    /// Judge this metric; repeat for more [default: bandwidth, busbw, latency_p50, latency_p99]
+    /// Judge this metric; repeat for more [default: bandwidth, memory_bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
     /// The page to write [default: reports/compare-<UTC time>.html]
@@ -74,6 +74,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         number += 1;
         match run {
             Ok(run) => table.add(when, run),
+            Err(RunError::Imported { run, .. }) => table.add(when, *run),
             Err(error) => failed = failed.take().or(Some(error)),
         }
     });
@@ -82,7 +83,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let comparison = compare(table, &Options { margin_percent: args.margin })
         .map_err(|cause| anyhow::anyhow!("cannot compare the runs: {cause}"))?;
-    let path = page_path(args.output, "compare")?;
+    let path = page_path(args.output, "compare", no_foreign_file)?;
     let view = page::write(&comparison, &path)?;
     let exit = exit_of(comparison.status);
     common.answer(args.json, &comparison, exit == Exit::Passed, |colour| page::text::summary(&view, &path, colour))?;

@@ -49,6 +49,9 @@ pub(super) fn run(args: Args, _common: &Common) -> anyhow::Result<Exit> {
             lists.run_id
         ));
     }
+    if !args.undo && lists.drain.is_empty() && lists.remarks.is_empty() {
+        tell(format_args!("there is nothing to drain: run {} blames no host", lists.run_id));
+    }
     for remark in lists.remarks.iter().filter(|_| !args.undo) {
         tell(remark);
     }

@@ -41,6 +41,9 @@ use crate::{
     },
 };
 
+/// Version of the JSON document.
+const VERSION: u32 = 1;
+
 /// Arguments of `kit`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -139,6 +142,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let is_elsewhere = kept != output;
     let (table, output) = (table_path(&kept), kept);
     let document = json!({
+        "version": VERSION,
         "kit": path_text(&output), "bytes": bytes.len(), "files": packed.items.len(), "anonymized": packed.table.is_some(),
         "table": packed.table.as_ref().map(|_| path_text(&table)), "hosts": packed.manifest.hosts.len(), "run": end_words,
         "left_out": packed.manifest.left_out, "lost": met.lost,

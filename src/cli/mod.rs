@@ -6,13 +6,19 @@ mod baseline;
 mod check;
 mod common;
 mod compare;
+#[cfg(test)]
+mod docs;
 mod drain;
 pub(crate) mod exit;
+mod import;
+mod index;
 mod init;
 mod kit;
 mod metrics;
 mod plan;
 mod preflight;
+mod prune;
+mod query;
 pub(crate) mod report;
 mod run;
 mod schema;
@@ -62,10 +68,18 @@ enum Command {
     Verify(verify::Args),
     /// Compare two sets of runs: improved, regressed, equivalent, or not enough data
     Compare(compare::Args),
+    /// Take outputs of perftest, nccl-tests, OSU micro-benchmarks and iperf3 as a run that is marked as not ours, for `compare`
+    Import(import::Args),
+    /// Rows of the frames of many runs: filtered, in an order, as a table, CSV, JSON or Parquet
+    Query(query::Args),
     /// Find changes over nightly runs: when they happened, which belong together, and which remain
     Trend(trend::Args),
     /// Tell how the newest run stands, also for Nagios and Slurm's node health check
     Status(status::Args),
+    /// List the runs of a directory, the newest first: what each came to, and its first bad part
+    Index(index::Args),
+    /// List old runs of a directory, and delete them with --yes
+    Prune(prune::Args),
     /// Write the newest run as metrics for Prometheus
     Metrics(metrics::Args),
     /// Print commands that take the hosts a failed verdict blames out of service, and undo it; executes none
@@ -99,8 +113,12 @@ fn dispatch(line: CommandLine) -> anyhow::Result<Exit> {
         Command::Signoff(args) => signoff::run(args, &common),
         Command::Verify(args) => verify::run(args, &common),
         Command::Compare(args) => compare::run(args, &common),
+        Command::Import(args) => import::run(args, &common),
+        Command::Query(args) => query::run(args, &common),
         Command::Trend(args) => trend::run(args, &common),
         Command::Status(args) => status::run(args, &common),
+        Command::Index(args) => index::run(args, &common),
+        Command::Prune(args) => prune::run(args, &common),
         Command::Metrics(args) => metrics::run(args, &common),
         Command::Drain(args) => drain::run(args, &common),
         Command::Preflight(args) => preflight::run(args, &common),

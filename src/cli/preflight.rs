@@ -9,7 +9,11 @@ use railgauge_model::{
 };
 use railgauge_wire::natural;
 
-use super::{Common, Exit, common::page_path, selection::Selection};
+use super::{
+    Common, Exit,
+    common::{no_foreign_file, page_path},
+    selection::Selection,
+};
 use crate::{
     analysis::verdict::Status,
     cluster::AgentBinary,
@@ -20,6 +24,9 @@ use crate::{
         spine::{self, Spine},
     },
 };
+
+/// Version of the JSON document.
+const VERSION: u32 = 1;
 
 /// Arguments of `preflight`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +49,7 @@ pub(super) struct Args {
 /// There is no agent to send, or the page or stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     // Before hosts are reached: a page that cannot be written is no reason to wait.
-    let page = args.output.map(|asked| page_path(Some(asked), "preflight")).transpose()?;
+    let page = args.output.map(|asked| page_path(Some(asked), "preflight", no_foreign_file)).transpose()?;
     let Some(loaded) = args.selection.load_of_hosts(&args.plan, common)? else { return Ok(Exit::Wrong) };
     let binary = AgentBinary::find()?;
     let runtime =
@@ -68,7 +75,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         started.elapsed().as_secs_f64(),
     ));
     let document = serde_json::json!({
-        "demands": demands, "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
+        "version": VERSION, "demands": demands, "findings": findings, "drift": drift, "lost": met.lost, "facts": cluster.facts,
         "told_within_s": met.told_within.as_secs_f64(),
     });
     let looked = Looked {
@@ -172,6 +179,7 @@ mod tests {
             devices: Vec::new(),
             hosts: vec!["gpu01".into(), "gpu02".into()],
             observed: None,
+            key: None,
             what: "MTU is 1500, others 9000".into(),
             meaning: "smaller packets".into(),
             remedy: remedy::MTU.with([("interface", "eth1"), ("mtu", "9000")]),

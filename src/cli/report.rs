@@ -7,7 +7,7 @@ use railgauge_model::directory::{JUNIT, PAGE, VERDICTS};
 use crate::{
     analysis::verdict::Status,
     cli::{Common, Exit, common::run_directory},
-    report::{self, Written, text},
+    report::{self, Written, imported, text},
 };
 
 /// Arguments of `report`.
@@ -26,6 +26,10 @@ pub(crate) struct Args {
 /// The directory is not a run directory, its journal cannot be read, or a file cannot be written.
 pub(crate) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     run_directory(&args.run)?;
+    if let Some(view) = imported::write(&args.run)? {
+        common.answer(args.json, &view, false, |_| view.text())?;
+        return Ok(Exit::Inconclusive);
+    }
     let written = report::write(&args.run).map_err(|error| stale(error, &args.run))?;
     written_out(&written, args.json, common)
 }

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    net::SocketAddr,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     path::{Path, PathBuf},
     sync::Arc,
@@ -37,6 +38,7 @@ use super::{
 use crate::{
     analysis::{journal, localise, results::results, rows::rows, switches},
     cluster::{self, AgentBinary},
+    live::{self, Listening, LiveError, Serving},
     report,
     run::{
         aside::aside,
@@ -59,6 +61,9 @@ pub(super) struct Args {
     /// Resume an earlier run: measure only what is missing or failed
     #[arg(long, value_name = "DIR", conflicts_with_all = ["hosts", "tests", "repeats"])]
     resume: Option<PathBuf>,
+    /// Serve a page of the run while it runs, on this address [default: 127.0.0.1 and a free port]; its URL is printed
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1", value_parser = live::address)]
+    live: Option<SocketAddr>,
     #[command(flatten)]
     selection: Selection,
     /// Print the verdicts as JSON on stdout
@@ -71,12 +76,17 @@ pub(super) struct Args {
 /// # Errors
 /// What keeps a run from starting at all: the run directory, the agent binary, the journal.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    // Before anything is made or touched.
+    let listening = args.live.map(Listening::at).transpose()?;
     let start = match &args.resume {
         Some(path) => Some(resume(path, args.plan.as_deref())?),
         None => fresh(&args, common)?,
     };
     match start {
-        Some(start) => drive(start, Shown::of(args.json), common),
+        Some(start) => {
+            let _serving = listening.map(|page| served(page, &start.directory)).transpose()?;
+            drive(start, Shown::of(args.json), common)
+        }
         None => Ok(Exit::Wrong),
     }
 }
@@ -87,6 +97,19 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 /// As [`run`].
 pub(super) fn run_in(place: &Path, loaded: Loaded, binary: AgentBinary, common: &Common) -> anyhow::Result<Exit> {
     drive(begin(place, loaded, binary)?, Shown::Nothing, common)
+}
+
+/// Serves the page of a run and says where, whatever else is to be said.
+fn served(page: Listening, directory: &Directory) -> Result<Serving, LiveError> {
+    let (url, is_local) = (page.url(), page.is_local());
+    let serving = page.serve(directory.journal())?;
+    tell(format_args!("live: {url}"));
+    if !is_local {
+        tell(
+            "warning: whoever has this URL, or sees the traffic to it, can read hosts, devices, settings and results of this run: it is not encrypted",
+        );
+    }
+    Ok(serving)
 }
 
 /// What of a finished run goes to stdout.
@@ -247,9 +270,12 @@ async fn finish(
             tell(format_args!("interrupted: {why}; continue in a new allocation with: {resume}"));
             Exit::Interrupted
         }
-        RunEnd::Prevented(why) => {
+        RunEnd::Prevented(why, remedy) => {
             tell(format_args!("error: {why}"));
-            tell(format_args!("help: continue with: {resume}"));
+            match remedy {
+                Some(remedy) => tell(format_args!("help: {remedy}, and run the plan anew")),
+                None => tell(format_args!("help: continue with: {resume}")),
+            }
             Exit::Unable
         }
     })
@@ -431,7 +457,7 @@ mod tests {
                     \"write\"\nmetric = \"bandwidth\"\n";
         let (plan, _) = railgauge_model::plan::parse("t.toml", plan, Path::new(".")).unwrap();
         let seen = |until| Watched { until: Nanoseconds::from_secs(until), ..Watched::default() };
-        let recorded = Seen { host: "gpu2".into(), error: Nanoseconds::ZERO, soak: true, seen: seen(105) };
+        let recorded = Seen { host: "gpu2".into(), error: Nanoseconds::ZERO, clock: None, soak: true, seen: seen(105) };
         let mut earlier = journal::Journal { watched: vec![recorded], ..journal::Journal::of(plan) };
         earlier.tail = Tail::before("r".into());
         assert_eq!(lost_in_part(&directory, &earlier), [], "nothing was left");
@@ -440,6 +466,7 @@ mod tests {
             event: Event::Watched {
                 host: host.into(),
                 error: Nanoseconds::ZERO,
+                clock: None,
                 soak: true,
                 seen: Box::new(seen(100)),
             },

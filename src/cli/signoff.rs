@@ -6,7 +6,7 @@ use railgauge_model::border::text::path_text;
 
 use super::{
     Common, Exit,
-    common::{no_foreign_file, page_path, run_directory},
+    common::{only_signoffs, page_path, run_directory},
     report::exit_of,
 };
 use crate::report::signoff;
@@ -30,8 +30,7 @@ pub(super) struct Args {
 /// The directory is not a run directory, its records cannot be read, or the page cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     run_directory(&args.run)?;
-    args.output.as_deref().map_or(Ok(()), no_foreign_file)?;
-    let page = page_path(args.output, "signoff")?;
+    let page = page_path(args.output, "signoff", only_signoffs)?;
     let view = signoff::write(&args.run, &page)?;
     let exit = exit_of(view.status);
     common.answer(args.json, &view, exit == Exit::Passed, |_| {

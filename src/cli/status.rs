@@ -5,7 +5,7 @@ use std::{ffi::OsString, fs};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Common, Exit, common::print};
-use crate::night::{Runs, Standing, State};
+use crate::night::{Message, Runs, Standing, State};
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
@@ -18,6 +18,12 @@ pub(super) struct Args {
     /// For Slurm's node health check: exit code 1 only if a failed verdict blames this host by itself, else 0
     #[arg(long, conflicts_with = "json")]
     nhc: bool,
+    /// One line for a chat or mail, or with --json an object for a web service: state, bad part, first step, and the report
+    #[arg(long, conflicts_with_all = ["nagios", "nhc", "host"])]
+    message: bool,
+    /// URL under which the directory with the runs can be read: the message's link begins with it
+    #[arg(long, value_name = "URL", requires = "message", value_parser = url)]
+    link: Option<String>,
     /// This host of the plan only [default with --nhc: the name of this machine]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
@@ -30,6 +36,18 @@ pub(super) struct Args {
     /// Print the state as JSON on stdout; its `text` serves as a message
     #[arg(long)]
     json: bool,
+}
+
+/// The beginning of a link: what a chat or a mail shows as one.
+fn url(text: &str) -> Result<String, String> {
+    let rest = ["https://", "http://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
+    let is_one = rest.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+        && text.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '<' | '>' | '"' | '@' | '`' | '\\'));
+    if is_one {
+        Ok(text.to_owned())
+    } else {
+        Err("write it as https://host/path, without spaces and passwords".to_owned())
+    }
 }
 
 /// A length of time as `26h`, `90min` or `2 days`.
@@ -47,6 +65,9 @@ pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
 /// # Errors
 /// stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    if args.message {
+        return told(&args, common);
+    }
     let host = args.host.or_else(|| args.nhc.then(this_machine).flatten());
     let (host, now) = (host.as_deref(), Timestamp::now());
     let standing = Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| match host {
@@ -60,6 +81,25 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         return Ok(Exit::Plugin(if args.nagios { standing.state.code() } else { health_code(&standing) }));
     }
     shown(&standing, args.json, common)
+}
+
+/// The message of the newest run.
+fn told(args: &Args, common: &Common) -> anyhow::Result<Exit> {
+    let newest = Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest());
+    let message = match &newest {
+        Ok(run) => Message::of(run, &Standing::of(run, args.max_age, Timestamp::now()), args.link.as_deref()),
+        Err(error) => Message::of_nothing(&Standing::of_nothing(error, None, args.max_age)),
+    };
+    common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
+    Ok(exit(message.state))
+}
+
+const fn exit(state: State) -> Exit {
+    match state {
+        State::Ok => Exit::Passed,
+        State::Critical => Exit::Failed,
+        State::Warning | State::Unknown => Exit::Inconclusive,
+    }
 }
 
 /// Anything but a certain fault of this host leaves the node in service.
@@ -84,7 +124,7 @@ fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exi
         let run = standing.ended.as_ref().map(|_| format!("{of}{} ({})", standing.plan, standing.run_id));
         let mut text = format!("{:<9} {}\n", standing.state.word(), run.as_ref().unwrap_or(&standing.text));
         if let (Some(ended), Some(_)) = (&standing.ended, run) {
-            text += &format!("          {}\n          ended {ended}\n", standing.text);
+            text += &format!("          {}\n          last record {ended}\n", standing.text);
         }
         for blamed in &standing.blamed {
             let place = blamed.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
@@ -95,11 +135,7 @@ fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exi
         }
         text
     })?;
-    Ok(match standing.state {
-        State::Ok => Exit::Passed,
-        State::Critical => Exit::Failed,
-        State::Warning | State::Unknown => Exit::Inconclusive,
-    })
+    Ok(exit(standing.state))
 }
 
 /// The name of this machine as Slurm's nodes have it: without its domain.

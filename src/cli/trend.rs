@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Smallest change in percent worth an alert
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     least: f64,
-    /// Follow this metric; repeat for more [default: bandwidth, busbw, latency_p50, latency_p99]
+    /// Follow this metric; repeat for more [default: bandwidth, memory_bandwidth, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
     /// Accept the values from this day on as normal, with an optional reason: 2026-11-21 or "2026-11-21 new switches"
@@ -77,7 +77,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     collected.report_last();
     let options = Options { least_percent: args.least, epochs: args.epoch };
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
-    let path = page_path(args.output, "trend")?;
+    let path = page_path(args.output, "trend", no_foreign_file)?;
     let view = page::write(&trend, &path)?;
     let exit = exit_of(trend.status);
     common.answer(args.json, &trend, exit == Exit::Passed, |colour| page::text::summary(&view, &path, colour))?;

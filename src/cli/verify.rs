@@ -2,8 +2,13 @@
 
 use std::path::PathBuf;
 
+use railgauge_model::directory::JOURNAL;
+
 use super::{Common, Exit, Misuse, common::run_directory};
-use crate::report::signoff::{Proof, Sameness, proof};
+use crate::{
+    analysis::{imported, journal::JournalError},
+    report::signoff::{Proof, Sameness, proof},
+};
 
 /// Arguments of `verify`.
 #[derive(Debug, clap::Args)]
@@ -29,6 +34,10 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         && (noted.len() != 64 || !noted.chars().all(|c| c.is_ascii_hexdigit()))
     {
         return Err(Misuse("--records takes the SHA-256 of records.jsonl: 64 hexadecimal digits".to_owned()).into());
+    }
+    let journal = args.run.join(JOURNAL);
+    if let Ok(Some(imported)) = imported::read(&journal) {
+        return Err(JournalError::Imported { path: journal, tools: imported.tools() }.into());
     }
     let proof = proof(&args.run, args.records.as_deref())?;
     common.answer(args.json, &proof, proof.holds(), |_| text(&proof))?;

@@ -54,4 +54,4 @@ pub use launcher::{allocation, ending, pods, pods_again};
 pub use log::LogSink;
 pub(crate) use once::{Said, run_once};
 pub use revoked::revoked;
-pub(crate) use template::filled;
+pub(crate) use template::filled_at;

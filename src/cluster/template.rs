@@ -8,28 +8,40 @@ use railgauge_wire::{
 
 use super::trouble::Trouble;
 
+/// What stands for a value of a test's `configure`.
+const VALUE: &str = "{value}";
+
 /// A command's words for one host: `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of it.
 pub(crate) fn filled(template: &[String], host: &Host) -> Result<Vec<String>, Trouble> {
-    template.iter().map(|word| fill(word, host)).collect()
+    filled_at(template, Some(host), None)
 }
 
-/// Puts `{host}`, `{name}`, `{user}` and `{port}` into one word, once and from left to right: what is put in is not
-/// looked at again.
-fn fill(word: &str, host: &Host) -> Result<String, Trouble> {
+/// The same with `{value}`, where there is one; without a host, what is said of a host stays as it is.
+pub(crate) fn filled_at(template: &[String], host: Option<&Host>, value: Option<&str>) -> Result<Vec<String>, Trouble> {
+    template.iter().map(|word| fill(word, host, value)).collect()
+}
+
+/// Puts `{host}`, `{name}`, `{user}`, `{port}` and `{value}` into one word, once and from left to right: what is put in is not
+/// looked at again, and stays within the word.
+fn fill(word: &str, host: Option<&Host>, value: Option<&str>) -> Result<String, Trouble> {
     let mut filled = String::new();
     let mut rest = word;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        filled += before;
-        let value = [
+    let of_host = host.map(|host| {
+        [
             ("{host}", Some(host.address.clone())),
             ("{name}", Some(host.name.clone())),
             ("{user}", host.user.clone()),
             ("{port}", host.port.map(|port| port.to_string())),
-        ];
-        match value.into_iter().find(|(place, _)| from.starts_with(place)) {
+        ]
+    });
+    let places: Vec<(&str, Option<String>)> =
+        of_host.into_iter().flatten().chain(value.map(|value| (VALUE, Some(value.to_owned())))).collect();
+    while let Some(at) = rest.find('{') {
+        let (before, from) = rest.split_at(at);
+        filled += before;
+        match places.iter().find(|(place, _)| from.starts_with(place)) {
             Some((place, Some(value))) => {
-                filled += &value;
+                filled += value;
                 rest = &from[place.len()..];
             }
             Some((place, None)) => {
@@ -63,11 +75,15 @@ mod tests {
 
     #[test]
     fn places_are_filled_once() {
-        assert_eq!(fill("a{host}b{port}{name}{other}{", &host()).unwrap(), "a{port} $(x)b7gpu1{other}{");
+        let host = host();
+        assert_eq!(fill("a{host}b{port}{name}{other}{", Some(&host), None).unwrap(), "a{port} $(x)b7gpu1{other}{");
+        assert_eq!(fill("{value}{host}", Some(&host), Some("{host} 1%")).unwrap(), "{host} 1%{port} $(x)");
+        assert_eq!(fill("{value}", Some(&host), None).unwrap(), "{value}");
+        assert_eq!(fill("{host} {value}", None, Some("a b")).unwrap(), "{host} a b");
     }
 
     #[test]
     fn a_place_without_a_value_is_told() {
-        assert!(fill("{user}", &host()).unwrap_err().failure.cause.contains("wants {user}"));
+        assert!(fill("{user}", Some(&host()), None).unwrap_err().failure.cause.contains("wants {user}"));
     }
 }

@@ -229,3 +229,19 @@ fn without_facts_nothing_is_required() {
     assert!(draft.plan.tests.iter().all(|test| test.expect.is_empty()), "{}", draft.text);
     insta::assert_snapshot!("offline-acceptance", draft.text);
 }
+
+/// A round of pairs leaves one of three hosts out; of a host that was not measured nobody knows whether the setting helps it.
+#[test]
+fn tuning_measures_every_host_of_an_odd_number() {
+    use railgauge_model::schedule::{Inventory, schedule};
+    for list in ["gpu[1-3]", "gpu[1-4]", "gpu[1-7]"] {
+        let draft = drafted(Purpose::Tuning, &cluster(&[(list, "roce8")]));
+        let scheduled = schedule(&draft.plan, &Inventory::of_plan(&draft.plan)).unwrap();
+        let cases = railgauge_model::journal::event::Case::planned(&draft.plan, &scheduled);
+        let mut measured: Vec<String> =
+            cases.iter().flat_map(|case| case.flow.hosts().into_iter().map(|host| host.to_string())).collect();
+        measured.sort_unstable();
+        measured.dedup();
+        assert_eq!(measured, expand(list).unwrap(), "{}", draft.text);
+    }
+}

@@ -18,7 +18,7 @@ use super::{
 use crate::preflight::{Cluster, Demand, Held, Severity, demands, judge};
 
 /// Checks whose finding is a defect of a part that was paid for, whatever it does to the results.
-const DEFECTS: [&str; 4] = ["gpu-memory", "gpu-nvlink", "gpu-pcie", "pcie-link"];
+const DEFECTS: [&str; 5] = ["gpu-fabric", "gpu-memory", "gpu-nvlink", "gpu-pcie", "pcie-link"];
 
 /// What the table of a plan can say.
 pub(super) struct Agreed {

@@ -112,11 +112,7 @@ fn set_up<'r>(run: &Judged, verdict: &'r Verdict, remarks: &mut Vec<String>) -> 
         remarks.push(format!("{many} of {all} hosts are not as {key} in the plan wants; that blames none of them"));
         return Vec::new();
     }
-    let one = |held: &'r crate::preflight::Holding| {
-        let device = held.device.as_deref().map(|device| format!(" of {device}")).unwrap_or_default();
-        (held.host.as_str(), format!("{key}{device} is {}, {}", held.seen, verdict.demand))
-    };
-    unmet().map(one).collect()
+    unmet().map(|held| (held.host.as_str(), verdict.departure(held))).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A run, read and judged from its records alone. What an earlier report left beside them is not looked at: it may be of another
 //! time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use railgauge_model::directory::JOURNAL;
@@ -17,6 +17,7 @@ use crate::analysis::{
     rows::rows,
     verdict::{Verdicts, verdicts},
 };
+use crate::report::{self, view::Banner};
 
 /// Why nothing can be said of a run.
 #[derive(Debug, thiserror::Error)]
@@ -70,6 +71,8 @@ pub enum NightError {
 /// A run and what it came to.
 #[derive(Debug, Clone)]
 pub struct Judged {
+    /// Its directory; empty where it was not read from one.
+    pub directory: PathBuf,
     /// Its records.
     journal: Journal,
     /// The values of its tests.
@@ -89,7 +92,7 @@ impl Judged {
     /// Its records cannot be read, or contradict themselves.
     pub fn read(run: &Path) -> Result<Self, NightError> {
         let path = run.join(JOURNAL);
-        Self::of(journal::read(&path)?, &named(run))
+        Ok(Self { directory: run.to_owned(), ..Self::of(journal::read(&path)?, &named(run))? })
     }
 
     /// Judges a journal; `path` is what errors name.
@@ -108,7 +111,12 @@ impl Judged {
         };
         let (began, ended) = (time(&journal.time.0)?, time(&journal.time.1)?);
         drop(results);
-        Ok(Self { journal, rows, verdicts, began, ended })
+        Ok(Self { directory: PathBuf::new(), journal, rows, verdicts, began, ended })
+    }
+
+    /// What the report's banner says: which part is bad, and the first thing to do; `None` where no report can be drawn.
+    pub fn banner(&self) -> Option<Banner> {
+        Some(report::draw(&self.journal, Path::new(JOURNAL)).ok()?.view.banner)
     }
 
     /// How it ended.

@@ -1,8 +1,9 @@
 //! Commands that take the hosts that failed verdicts blame out of service, and those that undo it, for Slurm and Kubernetes. They are
 //! text: railgauge executes none of them.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
+use railgauge_model::border::text::printable;
 use railgauge_wire::shell::quoted;
 use serde::Serialize;
 
@@ -60,10 +61,19 @@ impl Lists {
             State::Critical | State::Ok => None,
         };
         remarks.extend(why.map(|why| format!("no host is listed, since {why}: {}", standing.text)));
-        let commands =
-            |hosts: &[Blamed]| hosts.iter().map(|host| commands(scheduler, host, standing)).collect::<Vec<_>>();
+        let ever = blame(run).hosts;
+        let strange = standing.blamed.iter().chain(&ever).map(|one| one.host.as_str()).filter(|host| !is_node(host));
+        let strange: BTreeSet<&str> = strange.collect();
+        remarks.extend(strange.into_iter().map(|host| {
+            let host = printable(host);
+            format!("no command is listed for `{host}`, which could be taken for another word or for more than one node: do it by hand")
+        }));
+        let commands = |hosts: &[Blamed]| {
+            let nodes = hosts.iter().filter(|one| is_node(&one.host));
+            nodes.map(|one| commands(scheduler, one, standing)).collect::<Vec<_>>()
+        };
         let drain = commands(&standing.blamed).into_iter().map(|(drain, _)| drain).collect();
-        let undo = commands(&blame(run).hosts).into_iter().map(|(_, undo)| undo).collect();
+        let undo = commands(&ever).into_iter().map(|(_, undo)| undo).collect();
         let hosts = standing.blamed.clone();
         Self { version: 1, run_id: standing.run_id.clone(), scheduler, hosts, drain, undo, remarks }
     }
@@ -77,6 +87,13 @@ impl Lists {
         }
         text
     }
+}
+
+/// Whether both schedulers take a name for one node and for nothing else: `scontrol` takes `ALL`, a comma and brackets for many, `kubectl`
+/// a dash in front for an option, and whoever reads a list line by line takes a line break for its end.
+fn is_node(name: &str) -> bool {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    is_plain && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && !name.eq_ignore_ascii_case("all")
 }
 
 fn commands(scheduler: Scheduler, blamed: &Blamed, standing: &Standing) -> (String, String) {
@@ -129,4 +146,22 @@ fn label(text: &str) -> String {
     let kept: String = text.chars().take(63).map(allowed).collect();
     let kept = kept.trim_matches(|c: char| !c.is_ascii_alphanumeric());
     if kept.is_empty() { "run".to_owned() } else { kept.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_node;
+
+    #[test]
+    fn only_a_plain_name_is_a_node() {
+        for name in ["gpu001", "GPU-1.rack_2.example.org", "10.0.0.7", "all1"] {
+            assert!(is_node(name), "{name}");
+        }
+        let several = ["ALL", "all", "a,b", "gpu[001-064]", "gpu*", "a b", "a\nscontrol reboot"];
+        let words = ["--all", "-l", "~root", ".", "a=b", "a/b", "", "gp\u{fc}1", "a\u{202e}b"];
+        let shell = ["$(touch x)", "`x`", "a;b", "a'b", "a\"b", "a|b"];
+        for name in several.into_iter().chain(words).chain(shell) {
+            assert!(!is_node(name), "{name:?}");
+        }
+    }
 }

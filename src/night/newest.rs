@@ -35,6 +35,7 @@ struct Found {
     /// `None` where the line cannot be read.
     plan: Option<String>,
     is_subset: bool,
+    is_imported: bool,
 }
 
 impl Runs {
@@ -46,6 +47,10 @@ impl Runs {
     pub fn of(word: &str, plan: Option<&str>) -> Result<Self, NightError> {
         let directories = history::run_directories(word).map_err(NightError::NoRuns)?;
         let mut found: Vec<Found> = directories.into_iter().map(look).collect();
+        // What another tool measured is no run of ours. Where there is nothing else, reading it says so.
+        if found.iter().any(|run| !run.is_imported) {
+            found.retain(|run| !run.is_imported);
+        }
         match plan {
             Some(plan) => found.retain(|run| run.plan.as_deref().is_none_or(|of| of == plan)),
             None => {
@@ -93,34 +98,63 @@ impl Runs {
 
 /// What the first line says; where it cannot be read, when the file or its directory was changed last.
 fn look(directory: PathBuf) -> Found {
-    let first = first_line(&directory);
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let at = first.as_ref().and_then(|first| first.at.parse().ok());
-    let started = first.as_ref().and_then(|first| first.event.get("Started"));
-    let plan = text(started.and_then(|started| started.get("plan")));
-    let subset = started.and_then(|started| started.get("resolved")?.get("subset"));
+    let first = first_line(&directory).and_then(|line| first_of(&line));
+    let began = first.as_ref().and_then(|first| first.began);
     Found {
-        began: at.unwrap_or_else(|| changed(&directory)),
-        plan,
-        is_subset: subset.is_some_and(|subset| !subset.is_null()),
+        began: began.unwrap_or_else(|| changed(&directory)),
+        is_subset: first.as_ref().is_some_and(|first| first.is_subset),
+        is_imported: first.as_ref().is_some_and(|first| first.is_imported),
+        plan: first.and_then(|first| first.plan),
         directory,
     }
 }
 
-#[derive(Deserialize)]
-struct First {
-    at: String,
-    event: Value,
+/// What a line of a journal says of its time and, if it is the first, of its run.
+#[derive(Debug)]
+pub(super) struct First {
+    /// When it was written.
+    pub(super) began: Option<Timestamp>,
+    /// Name of the plan.
+    pub(super) plan: Option<String>,
+    /// Identity of the run; empty where the line does not say it.
+    pub(super) run_id: String,
+    /// Whether only a part of the plan was run.
+    is_subset: bool,
+    /// Whether it is what another tool measured.
+    pub(super) is_imported: bool,
 }
 
-fn first_line(directory: &Path) -> Option<First> {
+/// Reads a line without its sum: it is no evidence, only the order in which runs stand.
+pub(super) fn first_of(line: &[u8]) -> Option<First> {
+    #[derive(Deserialize)]
+    struct Line {
+        at: String,
+        event: Value,
+    }
+    let line: Line = serde_json::from_slice(line).ok()?;
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let started = line.event.get("Started");
+    let of = |key: &str| started.and_then(|started| started.get(key));
+    let subset = of("resolved").and_then(|plan| plan.get("subset"));
+    Some(First {
+        began: line.at.parse().ok(),
+        plan: text(of("plan")),
+        run_id: text(of("run_id")).unwrap_or_default(),
+        is_subset: subset.is_some_and(|subset| !subset.is_null()),
+        is_imported: line.event.get("Imported").is_some(),
+    })
+}
+
+/// The first line of a run's records.
+pub(super) fn first_line(directory: &Path) -> Option<Vec<u8>> {
     let file = files::open(&directory.join(JOURNAL)).ok()?;
     let mut line = Vec::new();
     BufReader::new(file).take(LONGEST).read_until(b'\n', &mut line).ok()?;
-    serde_json::from_slice(&line).ok()
+    Some(line)
 }
 
-fn changed(directory: &Path) -> Timestamp {
+/// When the journal or its directory was changed last.
+pub(super) fn changed(directory: &Path) -> Timestamp {
     let of = |path: &Path| fs::symlink_metadata(path).and_then(|about| about.modified()).ok();
     let time = of(&directory.join(JOURNAL)).or_else(|| of(directory));
     time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::MIN)

@@ -134,25 +134,29 @@ impl Standing {
             return Ok(bare(State::Warning, "no run measured it".to_owned()));
         };
         let verdicts = &run.verdicts;
+        let is_newest = verdicts.run_id == newest.verdicts.run_id;
         if let Some(found) = blames(&run) {
-            let since = match verdicts.run_id == newest.verdicts.run_id {
+            let since = match is_newest {
                 true => String::new(),
                 false => format!(" (in {}; no later run measured it)", verdicts.run_id),
             };
             let text = found.why.join("; ") + &since;
             return Ok(Self { blamed: vec![found], ..bare(State::Critical, text) });
         }
-        if verdicts.run_id != newest.verdicts.run_id && !newest.has_judged(host) && verdicts.subset.is_none() {
+        if !is_newest && !newest.has_judged(host) && verdicts.subset.is_none() {
             return Ok(bare(State::Warning, "the newest run did not measure it".to_owned()));
         }
-        Ok(match verdicts.status {
-            Status::Pass => bare(State::Ok, "nothing speaks against it".to_owned()),
-            Status::Fail => bare(
+        let (state, text) = match verdicts.status {
+            Status::Pass => (State::Ok, "nothing speaks against it".to_owned()),
+            Status::Fail => (
                 State::Warning,
                 format!("the run failed, and no failed verdict blames this host by itself. {}", verdicts.sentence),
             ),
-            Status::Inconclusive | Status::NotRun => bare(State::Warning, verdicts.sentence.clone()),
-        })
+            Status::Inconclusive | Status::NotRun => (State::Warning, verdicts.sentence.clone()),
+        };
+        // What decides may be a run of a part of the plan, and newer than the newest of the whole.
+        let of = if is_newest { String::new() } else { format!(" (in {})", verdicts.run_id) };
+        Ok(bare(state, text + &of))
     }
 
     /// What is told where there is no run that can be read.
@@ -197,7 +201,12 @@ impl Standing {
 
     /// The line of a monitoring plugin. It is one line, and only the bar before the performance data is one.
     pub fn plugin_line(&self) -> String {
-        let of = self.host.as_ref().map_or_else(|| self.plan.clone(), |host| format!("{host} in {}", self.plan));
+        let of = match &self.host {
+            None => self.plan.clone(),
+            // Where no run can be read its plan is not known.
+            Some(host) if self.plan.is_empty() => host.clone(),
+            Some(host) => format!("{host} in {}", self.plan),
+        };
         let of = if of.is_empty() { of } else { of + ": " };
         let mut line = plain(&format!("RAILGAUGE {} - {of}{}", self.state.word(), self.text));
         if self.ended.is_none() {

@@ -52,6 +52,10 @@ pub struct Finding {
     /// The value it is about, as seen and as wanted; `None` where it is not about one value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observation>,
+    /// The key of `[preflight]` that is departed from, `mtu` or `firmware.mlx5_core`, where the plan's demand alone says so. `None` for
+    /// what a check says: `observed` has its fact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// What it means for the numbers.
     pub meaning: String,
     /// What to do, with the commands where there are some.
@@ -69,6 +73,7 @@ pub struct Found {
     pub(super) device: Option<String>,
     pub(super) what: String,
     pub(super) observed: Option<Observation>,
+    pub(super) key: Option<String>,
     pub(super) meaning: Option<&'static str>,
     pub(super) remedy: Remedy,
 }
@@ -84,6 +89,7 @@ impl Found {
             device: None,
             what,
             observed: None,
+            key: None,
             meaning: None,
             remedy,
         }
@@ -105,6 +111,13 @@ impl Found {
     #[must_use]
     pub fn observed(mut self, observed: Observation) -> Self {
         self.observed = Some(observed);
+        self
+    }
+
+    /// Says which key of `[preflight]` it departs from.
+    #[must_use]
+    pub fn departs(mut self, key: &str) -> Self {
+        self.key = Some(key.to_owned());
         self
     }
 

@@ -34,20 +34,20 @@ pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
 }
 
 /// What makes two findings one.
-type FindingKey = (Severity, bool, String, Option<Observation>, String, Remedy);
+type FindingKey = (Severity, bool, String, Option<Observation>, String, Remedy, Option<String>);
 
 /// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.
 fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding> {
     let mut hosts: BTreeMap<(FindingKey, Option<String>), BTreeSet<String>> = BTreeMap::new();
-    for Found { severity, unread, host, device, what, observed, meaning, remedy } in found {
-        let said = (severity, unread, what, observed, meaning.unwrap_or(check.rule.meaning).to_owned(), remedy);
+    for Found { severity, unread, host, device, what, observed, key, meaning, remedy } in found {
+        let said = (severity, unread, what, observed, meaning.unwrap_or(check.rule.meaning).to_owned(), remedy, key);
         hosts.entry((said, device)).or_default().extend(host);
     }
     let mut devices: BTreeMap<(FindingKey, BTreeSet<String>), Vec<String>> = BTreeMap::new();
     for ((said, device), hosts) in hosts {
         devices.entry((said, hosts)).or_default().extend(device);
     }
-    let finding = |(((severity, unread, what, observed, meaning, remedy), hosts), mut devices): (
+    let finding = |(((severity, unread, what, observed, meaning, remedy, key), hosts), mut devices): (
         (FindingKey, BTreeSet<String>),
         Vec<String>,
     )| {
@@ -70,6 +70,7 @@ fn fold(check: &Check, found: Vec<Found>, overruled: &Preflight) -> Vec<Finding>
             what: if devices.is_empty() { what } else { format!("{place}: {what}") },
             devices,
             observed,
+            key,
             meaning,
             remedy,
             source: check.rule.source.to_owned(),

@@ -223,7 +223,8 @@ fn names<'p>(plan: &'p Plan, host: &str) -> &'p [String] {
 /// Whether a run of the plan uses a port. Where the plan names none it takes the active ones. One that is down was meant to be
 /// used if this port is not down on most hosts.
 fn is_used(plan: &Plan, cluster: &Cluster, port: &Port<'_>) -> bool {
-    if !names(plan, port.host).is_empty() || !is_down(port.port) {
+    // The port first: a large plan takes long to look for a host in.
+    if !is_down(port.port) || !names(plan, port.host).is_empty() {
         return true;
     }
     let fellow = |facts: &HostFacts| {

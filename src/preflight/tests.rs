@@ -11,6 +11,7 @@ use super::*;
 
 mod cabling;
 mod containers;
+mod gpus;
 
 /// A RoCE host as it should be.
 fn host() -> HostFacts {

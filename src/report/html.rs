@@ -4,20 +4,24 @@
 //! browser runs it and nothing else, whatever the data says. Without scripts the page is whole.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context, value::Serde};
+use minijinja::{AutoEscape, Environment, ErrorKind, UndefinedBehavior, context, value::Serde};
 use railgauge_model::plan::hostlist;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use super::worth::{Worth, worth};
 use crate::analysis::words::count;
 
 /// What pages are made of: their templates, and the parts they share.
-const TEMPLATES: [(&str, &str); 7] = [
+const TEMPLATES: [(&str, &str); 10] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("report.html", include_str!("../../templates/report.html")),
     ("preflight.html", include_str!("../../templates/preflight.html")),
+    ("index.html", include_str!("../../templates/index.html")),
+    ("live.html", include_str!("../../templates/live.html")),
     ("compare.html", include_str!("../../templates/compare.html")),
+    ("imported.html", include_str!("../../templates/imported.html")),
     ("signoff.html", include_str!("../../templates/signoff.html")),
     ("trend.html", include_str!("../../templates/trend.html")),
 ];
@@ -27,6 +31,9 @@ const STYLE: &str = include_str!("../../templates/report.css");
 
 /// The script of all pages.
 const SCRIPT: &str = include_str!("../../templates/page.js");
+
+/// The script of the page that asks for itself again.
+const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
 
 /// Why a page could not be made. Every one is a mistake of ours.
 #[derive(Debug, thiserror::Error)]
@@ -38,43 +45,67 @@ pub struct PageError(#[from] minijinja::Error);
 /// # Errors
 /// The template asks for something the view does not have.
 pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, PageError> {
+    render(template, view, SCRIPT, false)
+}
+
+/// The page of a run that goes on: the only one that asks for anything, which is itself.
+///
+/// # Errors
+/// As [`page`].
+pub(super) fn live_page(view: &impl Serialize) -> Result<String, PageError> {
+    render("live.html", view, LIVE_SCRIPT, true)
+}
+
+/// The policy of [`live_page`], as the page itself states it.
+pub(super) fn live_policy() -> String {
+    let hash = hash(LIVE_SCRIPT);
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+}
+
+fn hash(script: &str) -> String {
+    BASE64_STANDARD.encode(Sha256::digest(script))
+}
+
+fn render(template: &str, view: &impl Serialize, script: &str, live: bool) -> Result<String, PageError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_filter("count", |n: usize, noun: &str| count(n, noun));
     environment.add_filter("fold", |names: Vec<String>| hostlist::fold(names.iter().map(String::as_str)));
-    environment.add_filter("worth", |text: &str| worth(text).map_or_else(String::new, |value| value.to_string()));
+    environment.add_filter("worth", worth_of_number);
+    environment.add_filter("worth_of_text", worth_of_text);
     for (name, text) in TEMPLATES {
         environment.add_template(name, text)?;
     }
     let template = environment.get_template(template)?;
-    let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
-    Ok(template.render(context! { v => Serde(view), css => STYLE, script => SCRIPT, script_hash => hash })?)
+    let script_hash = hash(script);
+    Ok(template.render(context! { v => Serde(view), css => STYLE, script, script_hash, live })?)
 }
 
-/// What a cell of a column of numbers sorts by, where its text is more than a number: `64 KiB` are 65536. `None` where the text
-/// says it all or has no number.
-fn worth(text: &str) -> Option<f64> {
-    let text = text.trim().replace('−', "-");
-    let digits = text.find(|c: char| !(c.is_ascii_digit() || "+-.e".contains(c))).unwrap_or(text.len());
-    if digits == text.len() {
-        return None;
+/// What a cell of a column of numbers sorts by, where its text alone does not say it. A number with an unknown unit would stand
+/// where it does not belong: while we develop it makes no page, and a released program leaves it without a worth.
+fn worth_of_number(text: &str) -> Result<String, minijinja::Error> {
+    // What the script reads itself.
+    let plain = text.trim().replace('−', "-").parse::<f64>().is_ok();
+    match worth(text) {
+        Worth::Number { value, .. } if !plain => Ok(value.to_string()),
+        Worth::Number { .. } | Worth::Words => Ok(String::new()),
+        Worth::Unknown(unit) if cfg!(debug_assertions) => {
+            let told = format!("report::worth does not know the unit `{unit}` of `{text}`");
+            Err(minijinja::Error::new(ErrorKind::InvalidOperation, told))
+        }
+        Worth::Unknown(_) => Ok(String::new()),
     }
-    let value: f64 = text[..digits].trim_end_matches(['e', '-', '+']).parse().ok()?;
-    let unit = text[digits..].split_whitespace().next().unwrap_or_default();
-    let times = match unit {
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "ns" => 1e-9,
-        "µs" => 1e-6,
-        "ms" => 1e-3,
-        "min" => 60.0,
-        "h" => 3600.0,
-        _ => 1.0,
-    };
-    Some(value * times)
+}
+
+/// What a cell of a column of texts sorts by, where it is a number with its unit and nothing else: `54.10 Gb/s`.
+fn worth_of_text(text: &str) -> String {
+    match worth(text) {
+        Worth::Number { value, unit: true, whole: true } => value.to_string(),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -82,25 +113,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_sort_by_what_they_are_worth() {
-        for (text, value) in [
-            ("64 KiB", Some(65536.0)),
-            ("1 B", Some(1.0)),
-            ("−31.2 %", Some(-31.2)),
-            ("3 of 40", Some(3.0)),
-            ("1.5 ms", Some(0.0015)),
-            ("195.4 ± 0.2", Some(195.4)),
-            ("195.4", None),
-            ("–", None),
-            ("", None),
-            ("failed", None),
+    fn only_what_needs_it_has_a_worth_beside_its_text() {
+        for (text, number, words) in [
+            ("195.4", "", ""),
+            ("−3", "", ""),
+            ("±2.00", "2", ""),
+            ("3 of 40", "3", ""),
+            ("64 KiB", "65536", "65536"),
+            ("−4.0 ms ± 4.4 ms", "-0.004", ""),
+            ("54.10 Gb/s", "54100000000", "54100000000"),
+            ("6.1.0", "", ""),
+            ("–", "", ""),
         ] {
-            assert_eq!(worth(text), value, "{text}");
+            assert_eq!(worth_of_number(text).ok().as_deref(), Some(number), "{text}");
+            assert_eq!(worth_of_text(text), words, "{text}");
         }
     }
 
     #[test]
+    fn a_number_of_an_unknown_unit_makes_no_page() {
+        assert!(worth_of_number("3 furlongs").unwrap_err().to_string().contains("furlongs"));
+    }
+
+    #[test]
     fn the_script_cannot_end_before_its_end() {
-        assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
+        for script in [SCRIPT, LIVE_SCRIPT] {
+            assert!(!script.to_lowercase().contains("</script") && !script.contains("<!--"));
+        }
     }
 }

@@ -1,6 +1,9 @@
 //! The verdicts as JUnit XML: one test case per verdict, and one per case that was not simply measured.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
@@ -52,6 +55,9 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         let mut suite = suite_of(&test.name, &own);
         for trouble in verdicts.troubles.iter().filter(|trouble| trouble.test == test.name) {
             suite.add_test_case(of_trouble(verdicts, trouble));
+        }
+        if let Some(time) = lasted(journal, &test.name) {
+            suite.set_time(time);
         }
         if let Some(found) = verdicts.localisation.iter().find(|found| found.test == test.name) {
             suite.set_system_out(parts(found, view));
@@ -179,6 +185,20 @@ fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
         case.add_property(("help", remedy.text().as_str()));
     }
     case
+}
+
+/// From the first start of a case of a test to the last end of one: what its verdicts took together. Of one verdict there is no time,
+/// because all are about the same cases.
+fn lasted(journal: &Journal, test: &str) -> Option<Duration> {
+    let of_test: HashSet<u64> = journal.cases.iter().filter(|case| case.test == test).map(|case| case.id).collect();
+    let times = journal.tries.iter().filter(|attempt| of_test.contains(&attempt.case)).filter_map(|attempt| {
+        let start = attempt.started_at.parse::<Timestamp>().ok()?;
+        // A try that failed has a start alone.
+        let lasted = attempt.result.as_ref().map_or(0, |sample| sample.initiator.elapsed.0);
+        Some((start, start.checked_add(Duration::from_nanos(lasted)).ok()?))
+    });
+    let (start, end) = times.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))?;
+    Duration::try_from(end.duration_since(start)).ok()
 }
 
 fn duration(journal: &Journal) -> Option<Duration> {

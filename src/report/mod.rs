@@ -13,12 +13,16 @@ mod chart;
 pub mod compare;
 mod error;
 mod html;
+pub mod imported;
+pub mod index;
 mod junit;
+pub mod live;
 pub mod preflight;
 pub mod signoff;
 pub mod text;
 pub mod trend;
 pub mod view;
+mod worth;
 mod write;
 
 pub use error::{DrawError, ReportError};

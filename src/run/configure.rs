@@ -1,6 +1,6 @@
 //! Commands of the plan that change the cluster for a test, and take that back.
 //!
-//! At most one test's change stands at a time. It is taken back before another test is measured and at the end of the run,
+//! At most one change of one test stands at a time. It is taken back before another test or another of its values is measured and at the end of the run,
 //! interrupted or not; a change that was begun counts as one. Every command is an event before it starts and when it has
 //! ended, so that a later process knows what an earlier one left behind.
 
@@ -26,7 +26,7 @@ use tokio::{
 
 use super::{hosts::Hosts, spine::Spine};
 use crate::cluster;
-use railgauge_model::journal::event::Event;
+use railgauge_model::journal::event::{Change, Event};
 use railgauge_model::{
     border::text,
     plan::{Plan, command, model::Host},
@@ -78,6 +78,8 @@ pub(super) struct Configuration {
 struct AppliedChange {
     /// Position of the test in the plan.
     test: usize,
+    /// Which of its values, where it has several.
+    value: Option<Box<str>>,
     /// Whether all of it is in place.
     whole: bool,
     /// Hosts where it was begun.
@@ -85,26 +87,33 @@ struct AppliedChange {
 }
 
 impl Configuration {
-    /// What an earlier process left: the change of this test, which may be half done, or none.
-    pub(super) fn left(plan: &Plan, test: Option<&str>) -> Self {
-        let standing = plan.tests.iter().enumerate().find(|(_, known)| Some(known.name.as_str()) == test);
-        let standing = standing.map(|(index, test)| AppliedChange {
+    /// What an earlier process left: this change, which may be half done, or none.
+    pub(super) fn left(plan: &Plan, change: Option<&Change>) -> Self {
+        let of_test = |change: &Change| plan.tests.iter().enumerate().find(|(_, known)| known.name == change.test);
+        let standing = change.and_then(|change| Some((of_test(change)?, change)));
+        let standing = standing.map(|((index, test), change)| AppliedChange {
             test: index,
+            // Nothing but a value of the plan is put into a command of the plan.
+            value: change
+                .value
+                .as_ref()
+                .filter(|value| test.values().contains(value))
+                .map(|value| value.as_str().into()),
             whole: false,
             hosts: plan.hosts.iter().filter(|host| test.hosts.contains(&host.name)).cloned().collect(),
         });
         Self { standing }
     }
 
-    /// Whether the cluster is not what a test wants.
-    pub(super) fn differs(&self, plan: &Plan, test: usize) -> bool {
+    /// Whether the cluster is not what a test wants, at this of its values if it has some.
+    pub(super) fn differs(&self, plan: &Plan, test: usize, value: Option<&str>) -> bool {
         match &self.standing {
-            Some(standing) => standing.test != test || !standing.whole,
+            Some(standing) => standing.test != test || standing.value.as_deref() != value || !standing.whole,
             None => plan.tests[test].configure.is_some(),
         }
     }
 
-    /// Makes the cluster what a test wants: takes back what stands, then applies the test's own change.
+    /// Makes the cluster what a test wants, at this of its values if it has some: takes back what stands, then applies the test's own change.
     ///
     /// # Errors
     /// A command failed. What had been begun was taken back where that worked; nothing may be measured.
@@ -112,6 +121,7 @@ impl Configuration {
         &mut self,
         plan: &Plan,
         test: usize,
+        value: Option<&str>,
         hosts: &Hosts,
         spine: &Spine,
     ) -> Result<(), Failure> {
@@ -121,7 +131,8 @@ impl Configuration {
         }
         let up = |host: &&Host| plan.tests[test].hosts.contains(&host.name) && hosts.agents.contains_key(&host.name);
         let hosts_up = plan.hosts.iter().filter(up).cloned().collect();
-        let standing = self.standing.insert(AppliedChange { test, whole: false, hosts: hosts_up });
+        let standing =
+            self.standing.insert(AppliedChange { test, value: value.map(Into::into), whole: false, hosts: hosts_up });
         let Err(failure) = change(plan, standing, false, hosts, spine).await else {
             standing.whole = true;
             return Ok(());
@@ -155,27 +166,33 @@ async fn change(
     let test = &plan.tests[standing.test];
     let Some(configure) = &test.configure else { return Ok(()) };
     let words = if undo { &configure.undo } else { &configure.apply };
-    spine.emit(Event::Configuring { test: test.name.clone(), undo });
+    let value = standing.value.as_deref();
+    let change = Change { test: test.name.clone(), value: value.map(str::to_owned) };
+    let Change { test, value: named } = change.clone();
+    spine.emit(Event::Configuring { test, value: named, undo });
     let failed = if command::is_of_a_host(words) {
-        everywhere(words, &standing.hosts, configure.timeout, plan.launch.in_flight).await
+        everywhere((words, value), &standing.hosts, configure.timeout, plan.launch.in_flight).await
     } else {
-        let failed = run(words, configure.timeout).await.err();
+        let failed = match cluster::filled_at(words, None, value) {
+            Ok(words) => run(&words, configure.timeout).await.err(),
+            Err(trouble) => Some(CommandError::Template(Box::new(trouble.failure))),
+        };
         failed.map(|cause| (String::new(), cause)).into_iter().collect()
     };
     let (gone, failed): (Vec<_>, Vec<_>) =
         failed.into_iter().partition(|(host, _)| undo && !host.is_empty() && !hosts.agents.contains_key(host));
     for (host, cause) in gone {
         // A host that was lost is measured no more; what it was configured for is no reason to stop.
-        let text = format!("was lost while configured for `{}`, which could not be undone: {cause}", test.name);
+        let text = format!("was lost while configured for {change}, which could not be undone: {cause}");
         spine.emit(Event::Note { host, text });
     }
-    let failure = failed.split_first().map(|(first, others)| told(first, others, undo));
-    spine.emit(Event::Configured { test: test.name.clone(), undo, failure: failure.clone() });
+    let failure = failed.split_first().map(|(first, others)| told(first, others, undo, value));
+    spine.emit(Event::Configured { test: change.test, value: change.value, undo, failure: failure.clone() });
     spine.sync();
     failure.map_or(Ok(()), Err)
 }
 
-fn told((host, cause): &Failed, others: &[Failed], undo: bool) -> Failure {
+fn told((host, cause): &Failed, others: &[Failed], undo: bool, value: Option<&str>) -> Failure {
     let key = if undo { "undo" } else { "apply" };
     let others = match others {
         [] => String::new(),
@@ -183,18 +200,25 @@ fn told((host, cause): &Failed, others: &[Failed], undo: bool) -> Failure {
             format!("; it also failed on {}", others.iter().map(|(host, _)| &**host).collect::<Vec<_>>().join(", "))
         }
     };
-    let cause = format!("`{key}` of the test failed: {cause}{others}");
+    let at = value.map_or_else(String::new, |value| format!(" at `{value}`"));
+    let cause = format!("`{key}` of the test failed{at}: {cause}{others}");
     let failure = Failure::new(Stage::Configure, Kind::Configuration, cause).remedy(remedy::CONFIGURE_BY_HAND);
     if host.is_empty() { failure } else { failure.at(host) }
 }
 
 /// Runs a command for every host, so many at the same time. Returns the hosts where it failed and why, in their order.
-async fn everywhere(words: &[String], hosts: &[Host], limit: Duration, in_flight: usize) -> Vec<Failed> {
+async fn everywhere(
+    (words, value): (&[String], Option<&str>),
+    hosts: &[Host],
+    limit: Duration,
+    in_flight: usize,
+) -> Vec<Failed> {
     let turns = Arc::new(Semaphore::new(in_flight.max(1)));
     let mut running = JoinSet::new();
     for (place, host) in hosts.iter().enumerate() {
         let (turns, name) = (turns.clone(), host.name.clone());
-        let filled = cluster::filled(words, host).map_err(|trouble| CommandError::Template(Box::new(trouble.failure)));
+        let filled = cluster::filled_at(words, Some(host), value)
+            .map_err(|trouble| CommandError::Template(Box::new(trouble.failure)));
         running.spawn(async move {
             // The semaphore is never closed; without a turn the command runs all the same.
             let _turn = turns.acquire().await;

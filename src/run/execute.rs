@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge_wire::facts::HostFacts;
+use railgauge_wire::{facts::HostFacts, remedy::Remedy};
 use tokio::task::JoinHandle;
 
 use super::{
@@ -32,7 +32,7 @@ use railgauge_model::{
 use railgauge_model::{
     directory::Directory,
     journal::{
-        event::{Case, Event},
+        event::{Case, Change, Event},
         stages::Stages,
     },
 };
@@ -48,8 +48,8 @@ pub struct Past {
     pub done: HashSet<(u64, u32)>,
     /// How long the soak has lasted so far.
     pub soaked: Duration,
-    /// The test for which the cluster is still configured.
-    pub configured: Option<String>,
+    /// What was made of the cluster and is not taken back.
+    pub configured: Option<Change>,
 }
 
 /// How a run ended.
@@ -61,8 +61,9 @@ pub enum RunEnd {
     Interrupted,
     /// The allocation has ended; in words.
     Revoked(String),
-    /// The cluster or the disk did not let it happen; in words.
-    Prevented(String),
+    /// The cluster or the disk did not let it happen; in words, and what to do before the plan is run again where `--resume` would end
+    /// in the same way.
+    Prevented(String, Option<Remedy>),
 }
 
 /// Runs a plan. The first event (`Started` or `Resumed`) is the caller's; `follow_up` is asked after the tests if the plan
@@ -84,7 +85,7 @@ pub async fn execute(
     match &end {
         RunEnd::Complete => spine.emit(Event::Finished),
         RunEnd::Interrupted | RunEnd::Revoked(_) => spine.emit(Event::Interrupted),
-        RunEnd::Prevented(why) => spine.emit(Event::Prevented { why: why.clone() }),
+        RunEnd::Prevented(why, remedy) => spine.emit(Event::Prevented { why: why.clone(), remedy: remedy.clone() }),
     }
     spine.sync();
     (end, farewell)
@@ -112,7 +113,7 @@ async fn measure(
 ) -> RunEnd {
     let planning = Instant::now();
     if let Err(error) = write_facts(directory, &hosts.facts) {
-        spine.halt(Halt::NoSpace(format!("cannot write {}: {error}", path_text(directory.facts()))));
+        spine.halt(Halt::Prevented(format!("cannot write {}: {error}", path_text(directory.facts()))));
     }
     remark(&plan, hosts, spine);
     let cases = match past.cases {
@@ -124,9 +125,9 @@ async fn measure(
             };
             let cases = match aside(spine, Duration::ZERO, planning).await {
                 Ok(Some(Ok(cases))) => cases,
-                Ok(Some(Err(error))) => return RunEnd::Prevented(error.to_string()),
+                Ok(Some(Err(error))) => return RunEnd::Prevented(error.to_string(), None),
                 Ok(None) => return halted(spine).unwrap_or(RunEnd::Interrupted),
-                Err(error) => return RunEnd::Prevented(format!("the cases cannot be planned: {error}")),
+                Err(error) => return RunEnd::Prevented(format!("the cases cannot be planned: {error}"), None),
             };
             spine.emit(Event::Planned { cases: cases.clone() });
             cases
@@ -136,7 +137,7 @@ async fn measure(
         return end;
     }
     if hosts.agents.is_empty() {
-        return RunEnd::Prevented("no host could be used; the report has the reason for each".into());
+        return RunEnd::Prevented("no host could be used; the report has the reason for each".into(), None);
     }
     let work = Work { plan, cases, done: past.done };
     spine.expect(work.outstanding());
@@ -145,7 +146,7 @@ async fn measure(
     let soaking = soak::work(&work);
     let watcher = soak::watch_tests(&work, hosts, spine);
     let watched = watcher.as_ref().map(|watcher| watcher.shared());
-    let mut floor = rounds::run(&work, past.configured.as_deref(), hosts, watched, spine).await;
+    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, watched, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
     }
@@ -167,7 +168,8 @@ fn halted(spine: &Spine) -> Option<RunEnd> {
     spine.halted().map(|halt| match halt {
         Halt::Interrupted => RunEnd::Interrupted,
         Halt::Revoked(why) => RunEnd::Revoked(why),
-        Halt::NoSpace(why) => RunEnd::Prevented(why),
+        Halt::Prevented(why) => RunEnd::Prevented(why, None),
+        Halt::Unfit(why, remedy) => RunEnd::Prevented(why, Some(remedy)),
     })
 }
 

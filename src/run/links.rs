@@ -9,7 +9,7 @@ use std::{
 use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
-    link::{LinkId, LinkSpec, Opened, Role},
+    link::{Endpoint, LinkId, LinkSpec, Opened, Role},
     message::{Answer, Ask},
     remedy,
     terms::{LinkLayer, Transport},
@@ -201,7 +201,8 @@ pub(super) async fn open(
     begin(wanted, from, to).await?.finish().await
 }
 
-/// Opens both ends, and asks them to join. What is asked of the link next reaches them behind that.
+/// Opens both ends, and asks them to join. What is asked of the link next reaches them behind that, unless they join
+/// [by rdma_cm](Joining::by_manager).
 ///
 /// # Errors
 /// Either end's failure, with its host's name.
@@ -225,6 +226,7 @@ pub(super) async fn begin(
     match ends {
         Ok((rate, from_end, to_end)) => Ok(Joining {
             rate,
+            by_manager: is_by_manager(&from_end) || is_by_manager(&to_end),
             asked: (from.0.send(Ask::Join { link, peer: to_end }), to.0.send(Ask::Join { link, peer: from_end })),
             from: from.0.clone(),
             to: to.0.clone(),
@@ -252,6 +254,18 @@ pub(super) struct Joining {
     limit: Duration,
     /// Smaller rate of both ports; `None` where neither is known.
     pub rate: Option<GigabitsPerSecond>,
+    /// Whether rdma_cm joins them. Then nothing may be asked of the link before both have joined: the initiator is connected before the
+    /// responder is, and what it sends in between siw leaves unread until it sends again (`siw_accept` answers first, and listens then).
+    pub by_manager: bool,
+}
+
+/// Whether rdma_cm joins an end with its peer.
+fn is_by_manager(endpoint: &Endpoint) -> bool {
+    match endpoint {
+        Endpoint::Verbs(endpoint) => endpoint.cm_port.is_some(),
+        Endpoint::Tcp(_) => false,
+        Endpoint::Several(ends) => ends.iter().any(is_by_manager),
+    }
 }
 
 impl Joining {
@@ -376,7 +390,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
             }
         }
         (Transport::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
-        (Transport::Tcp | Transport::Nccl, _) => {}
+        (Transport::Tcp | Transport::Nccl | Transport::Cpu | Transport::Gpu, _) => {}
     }
     let gpu = gpus::of_end(test, port, chosen.map(String::as_str), facts)?;
     Ok(LinkSpec {

@@ -1,6 +1,9 @@
 //! In which order tests, repeats and rounds are run.
 
-use railgauge_model::plan::{Plan, model::Interleave};
+use railgauge_model::{
+    plan::{Plan, model::Interleave},
+    schedule::turns,
+};
 use railgauge_stats::compare::{Variant, block_orders};
 
 /// One round, once.
@@ -12,12 +15,15 @@ pub(super) struct Step {
     pub round: u32,
     /// Repeat, counted from 0.
     pub repeat: u32,
+    /// Place of the only value of the test that is measured; all cases of the round if `None`.
+    pub value: Option<usize>,
 }
 
 /// All rounds of a plan in the order in which they are run; `rounds` are the numbers of each test's rounds.
 ///
 /// Tests follow one another in the plan's order, repeat by repeat. Two interleaved tests stand at the place of the first
-/// of them: in every block, round after round is run in the block's order.
+/// of them: in every block, round after round is run in the block's order. A test with values runs all of its rounds at one value, then
+/// at the next, in every repeat.
 pub(super) fn steps(plan: &Plan, rounds: &[Vec<u32>]) -> Vec<Step> {
     let mut steps = Vec::new();
     let position = |name: &str| plan.tests.iter().position(|test| test.name == name);
@@ -25,8 +31,13 @@ pub(super) fn steps(plan: &Plan, rounds: &[Vec<u32>]) -> Vec<Step> {
         let (index, test) = test;
         let pair = plan.interleave.iter().zip(0_u64..).find(|(pair, _)| pair.a == test.name || pair.b == test.name);
         let Some((pair, number)) = pair else {
-            let repeats = (0..test.repeats).flat_map(|repeat| of_test.iter().map(move |&round| (round, repeat)));
-            steps.extend(repeats.map(|(round, repeat)| Step { test: index, round, repeat }));
+            for repeat in 0..test.repeats {
+                let all = |value| of_test.iter().map(move |&round| Step { test: index, round, repeat, value });
+                match test.values().len() {
+                    0 => steps.extend(all(None)),
+                    n => steps.extend(turns(n, repeat, plan.seed).into_iter().flat_map(|value| all(Some(value)))),
+                }
+            }
             continue;
         };
         if let (Some(a), Some(b)) = (position(&pair.a), position(&pair.b))
@@ -45,7 +56,7 @@ fn in_turn(pair: &Interleave, tests: [usize; 2], rounds: &[u32], seed: u64) -> V
             let mut repeats = [2 * block; 2];
             for variant in order {
                 let side = usize::from(variant == Variant::B);
-                steps.push(Step { test: tests[side], round, repeat: repeats[side] });
+                steps.push(Step { test: tests[side], round, repeat: repeats[side], value: None });
                 repeats[side] += 1;
             }
         }
@@ -99,7 +110,7 @@ blocks = 6
         }
         let first: Vec<usize> = turns.chunks(8).map(|block| block[0].test).collect();
         assert!(first.contains(&0) && first.contains(&2), "the coin fell the same way six times: {first:?}");
-        let step = |round, repeat| Step { test: 1, round, repeat };
+        let step = |round, repeat| Step { test: 1, round, repeat, value: None };
         assert_eq!(plain, [step(0, 0), step(1, 0), step(0, 1), step(1, 1)]);
     }
 }

@@ -21,9 +21,14 @@ pub struct Progress {
     verbose: bool,
     /// What people call the cases, by number.
     names: HashMap<u64, String>,
-    /// Outcomes expected, and had.
+    /// Outcomes expected, had, and those that say why there is no measurement.
     expected: u64,
     had: u64,
+    failed: u64,
+    /// Rounds of each test.
+    rounds: HashMap<String, u32>,
+    /// The round that runs, in words.
+    round: String,
     started: Instant,
     said: Instant,
     /// How long this process has soaked.
@@ -54,6 +59,9 @@ impl Progress {
             names: HashMap::new(),
             expected: 0,
             had: 0,
+            failed: 0,
+            rounds: HashMap::new(),
+            round: String::new(),
             started: now,
             said: now,
             soaked: Duration::ZERO,
@@ -86,9 +94,9 @@ impl Progress {
             }
             Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
             Event::Round { test, round, repeat } => {
-                if let Some(bar) = &self.bar {
-                    bar.set_message(format!("{test}, round {}, repeat {}", round + 1, repeat + 1));
-                }
+                let of = self.rounds.get(test).map_or_else(String::new, |all| format!(" of {all}"));
+                self.round = format!("{test}, round {}{of}, repeat {}", round + 1, repeat + 1);
+                self.message();
             }
             Event::Outcome(outcome) => self.outcome(outcome),
             Event::Note { host, text } => {
@@ -99,9 +107,10 @@ impl Progress {
                 "{host}: GPU {}: copies to it {:.1} GB/s, from it {:.1} GB/s",
                 copies.gpu, copies.to_gpu.0, copies.from_gpu.0
             )),
-            Event::Configuring { test, undo } => {
+            Event::Configuring { test, value, undo } => {
                 let what = if *undo { "undoing the configuration for" } else { "configuring the cluster for" };
-                self.tell(&format!("{what} {test}"));
+                let at = value.as_ref().map_or_else(String::new, |value| format!(" at {value}"));
+                self.tell(&format!("{what} {test}{at}"));
             }
             Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
             Event::Confirming { cases, .. } => {
@@ -109,7 +118,13 @@ impl Progress {
                 self.learn(cases);
                 self.await_more(self.expected + cases.len() as u64);
             }
-            Event::Planned { cases } => self.learn(cases),
+            Event::Planned { cases } => {
+                self.learn(cases);
+                for case in cases {
+                    let rounds = self.rounds.entry(case.test.clone()).or_default();
+                    *rounds = (*rounds).max(case.round + 1);
+                }
+            }
             Event::Soaked(part) => self.soaked(part),
             Event::Interrupted => self.warn("interrupted: measurements are kept"),
             Event::Finished => {
@@ -119,8 +134,10 @@ impl Progress {
             }
             Event::Configured { failure: None, .. }
             | Event::Started { .. }
+            | Event::Imported(_)
             | Event::Stages(_)
             | Event::Routes { .. }
+            | Event::Link(_)
             | Event::Watched { .. }
             | Event::Prevented { .. }
             | Event::Resumed { .. } => {}
@@ -165,6 +182,8 @@ impl Progress {
     fn outcome(&mut self, outcome: &Outcome) {
         self.had += 1;
         if let Err(failure) = &outcome.result {
+            self.failed += 1;
+            self.message();
             self.warn(&format!("{}: {failure}", self.name(outcome.case)));
         }
         match &self.bar {
@@ -172,10 +191,25 @@ impl Progress {
             None if self.said.elapsed() >= PLAIN_EVERY && self.had < self.expected => {
                 self.said = Instant::now();
                 let left = self.started.elapsed().as_secs_f64() * (self.expected - self.had) as f64 / self.had as f64;
-                self.tell(&format!("{} of {} measured, about {left:.0} s left", self.had, self.expected));
+                let failed = self.failures();
+                let left = lasting(Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX));
+                let (had, all, round) = (self.had, self.expected, &self.round);
+                self.tell(&format!("{had} of {all} measured, about {left} left ({round}){failed}"));
             }
             None => {}
         }
+    }
+
+    /// Beside the bar: the round that runs, and what failed so far.
+    fn message(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(format!("{}{}", self.round, self.failures()));
+        }
+    }
+
+    /// How many failed so far, if any.
+    fn failures(&self) -> String {
+        if self.failed > 0 { format!("; {} failed", self.failed) } else { String::new() }
     }
 
     fn learn(&mut self, cases: &[Case]) {

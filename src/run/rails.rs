@@ -9,11 +9,22 @@ pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transpo
         Transport::Verbs => &host.devices,
         Transport::Tcp => &host.tcp,
         Transport::Nccl => return Vec::new(),
+        Transport::Cpu | Transport::Gpu => return facts.map(|facts| parts(facts, transport)).unwrap_or_default(),
     };
     match (named.is_empty(), transport, facts) {
         (false, ..) => named.clone(),
         (true, Transport::Verbs, Some(facts)) => active_ports(facts),
         _ => Vec::new(),
+    }
+}
+
+/// Parts of a host that tests within it are about: NUMA nodes that have processors, by number, or GPUs by PCI address, which is empty
+/// where it is not known.
+pub(crate) fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
+    match transport {
+        Transport::Gpu => facts.gpus.iter().map(|gpu| gpu.pci.clone().unwrap_or_default()).collect(),
+        Transport::Cpu => facts.cpu.nodes().iter().map(u32::to_string).collect(),
+        Transport::Verbs | Transport::Tcp | Transport::Nccl => Vec::new(),
     }
 }
 

@@ -33,6 +33,7 @@ use super::{
         case::{HostAgent, PairCase, Tried},
         collective::{self, CollectiveCase, Group},
         concurrent,
+        node::{self, NodeCases},
         sweep::{
             self, Left, Sweep,
             pace::{Pace, Place},
@@ -40,14 +41,14 @@ use super::{
         traffic::Traffic,
     },
     order::{self, Step},
-    spine::{Spine, now},
+    spine::{Halt, Spine, now},
     watch::Shared,
     work::Work,
 };
 use crate::cluster::Agent;
 use railgauge_model::{
     journal::{
-        event::{Case, Event, Outcome},
+        event::{Case, Change, Event, Outcome},
         stages::{OfFlow, Stages},
     },
     schedule::{Cell, Flow},
@@ -60,10 +61,10 @@ const PULSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
-/// `configured` is the test for which an earlier process left the cluster configured.
+/// `configured` is what an earlier process made of the cluster and left.
 pub(super) async fn run<'a>(
     work: &'a Work,
-    configured: Option<&str>,
+    configured: Option<&Change>,
     hosts: &mut Hosts,
     watched: Option<Shared>,
     spine: &'a Spine,
@@ -82,13 +83,17 @@ pub(super) async fn run<'a>(
         traffic: Traffic::default(),
         gather: None,
         watched,
+        of_soak: Shared::default(),
     };
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
     let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
-    for Step { test: index, round, repeat } in order::steps(&work.plan, &numbers) {
+    for Step { test: index, round, repeat, value } in order::steps(&work.plan, &numbers) {
         let test = &work.plan.tests[index];
-        let open = work.open(test, rounds[index].get(&round).map_or(&[], Vec::as_slice), repeat);
+        let mut open = work.open(test, rounds[index].get(&round).map_or(&[], Vec::as_slice), repeat);
+        if let Some(value) = value {
+            open.retain(|case| case.cell.applied.as_deref() == test.values().get(value).map(String::as_str));
+        }
         if open.is_empty() {
             continue;
         }
@@ -140,6 +145,8 @@ pub(super) struct RunState<'a> {
     pub(super) gather: Option<Arc<Mutex<Gather>>>,
     /// Is told of the ports that links use, where the tests are watched.
     watched: Option<Shared>,
+    /// Is told of the ports that links of the test use whose flows the soak repeats: it watches them from its begin.
+    pub(super) of_soak: Shared,
 }
 
 impl RunState<'_> {
@@ -153,11 +160,26 @@ impl RunState<'_> {
     }
 
     async fn all_of_round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
+        // Cases that settle suspects may be of any value; a round of a test is of one.
+        let values: Vec<Option<&str>> = open.iter().map(|case| case.cell.applied.as_deref()).collect();
+        let all = values.iter().enumerate().filter(|(at, value)| !values[..*at].contains(value));
+        for (_, value) in all {
+            let of_value: Vec<&Case> =
+                open.iter().copied().filter(|case| case.cell.applied.as_deref() == *value).collect();
+            self.at_value(index, repeat, *value, &of_value, hosts).await;
+            if self.spine.halted().is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Cases of a round with the cluster as one value makes it.
+    async fn at_value(&mut self, index: usize, repeat: u32, value: Option<&str>, open: &[&Case], hosts: &mut Hosts) {
         let plan = &self.work.plan;
-        if self.configuration.differs(plan, index) {
+        if self.configuration.differs(plan, index, value) {
             // A connection keeps much of what was configured when it was made.
             self.close_idle().await;
-            if let Err(failure) = self.configuration.enter(plan, index, hosts, self.spine).await {
+            if let Err(failure) = self.configuration.enter(plan, index, value, hosts, self.spine).await {
                 open.iter().for_each(|case| self.refuse(case, repeat, failure.clone()));
                 return;
             }
@@ -189,7 +211,9 @@ impl RunState<'_> {
                 cells.push(&case.cell);
             }
         }
-        let is_led = |case: &&&Case| case.cell.manner.is_none() && !self.work.plan.tests[index].timed_together();
+        let test = &self.work.plan.tests[index];
+        let apart = test.timed_together() || test.transport.is_within_host();
+        let is_led = |case: &&&Case| case.cell.manner.is_none() && !apart;
         if open.iter().all(|case| is_led(&case)) {
             return self.sweeps(index, repeat, open, &cells, hosts).await;
         }
@@ -204,7 +228,10 @@ impl RunState<'_> {
                     _ => at_once.push(*case),
                 }
             }
-            self.start_at_once(index, &at_once, repeat, hosts, &mut running);
+            match test.transport.is_within_host() {
+                true => self.start_within(index, &at_once, repeat, hosts, &mut running),
+                false => self.start_at_once(index, &at_once, repeat, hosts, &mut running),
+            }
             loop {
                 tokio::select! {
                     done = running.join_next() => match done {
@@ -320,6 +347,21 @@ impl RunState<'_> {
         );
     }
 
+    /// Starts the cases of one cell within hosts, all of a host together; none of a host that is gone.
+    fn start_within(&mut self, index: usize, cases: &[&Case], repeat: u32, hosts: &Hosts, running: &mut Running) {
+        let mut by_host: BTreeMap<&str, Vec<Case>> = BTreeMap::new();
+        for case in cases {
+            by_host.entry(&case.flow.from.host).or_default().push((*case).clone());
+        }
+        for (name, cases) in by_host {
+            let Some(host) = self.end(name, hosts) else { continue };
+            let of_host = NodeCases { plan: self.work.plan.clone(), index, cases, repeat, host };
+            running.spawn(
+                async move { node::run(of_host).await.into_iter().map(|tried| tried.map(Open::Link)).collect() },
+            );
+        }
+    }
+
     /// Starts one case of a collective, under the same conditions.
     fn start_group(&mut self, index: usize, case: &Case, repeat: u32, hosts: &Hosts, running: &mut Running) {
         let end = |host: &Arc<str>| Some((host.to_string(), self.end(host, hosts)?));
@@ -399,17 +441,29 @@ impl RunState<'_> {
     /// The outcome of a case that is not tried.
     fn refuse(&mut self, case: &Case, repeat: u32, failure: Failure) {
         let result = Err(failure);
-        let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, result };
+        let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, link_line: None, result };
         self.record(case, outcome, None);
     }
 
     /// Writes down what a case came to: by itself, or as a window of the soak.
     fn record(&mut self, case: &Case, outcome: Outcome, progress: Option<Nanoseconds>) {
         match &self.gather {
+            // So it would be to the end of the soak, and no flow has stalled.
+            Some(_)
+                if let Err(failure) = &outcome.result
+                    && let Some(remedy) = &failure.remedy
+                    && remedy.id == remedy::RATE_OF_SOAK.id =>
+            {
+                let told = Failure { remedy: None, ..failure.clone() };
+                self.spine.halt(Halt::Unfit(format!("the soak cannot begin: {told}"), (**remedy).clone()));
+            }
             Some(gather) => gather.lock().add(case, &outcome, progress, clocks::since_1970()),
             None => {
-                if let (Some(watched), Some(link)) = (&self.watched, &outcome.link) {
-                    watched.learn(&case.flow.from.host, &case.flow.to.host, link);
+                if let Some(link) = &outcome.link {
+                    let is_soaked = self.work.plan.soak.as_ref().is_some_and(|soak| soak.test == case.test);
+                    for told in self.watched.iter().chain(Some(&self.of_soak).filter(|_| is_soaked)) {
+                        told.learn(&case.flow.from.host, &case.flow.to.host, link);
+                    }
                 }
                 self.spine.emit(Event::Outcome(Box::new(outcome)));
             }

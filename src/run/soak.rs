@@ -21,7 +21,13 @@ use railgauge_wire::{
 };
 
 use super::{
-    clocks, gather::Gather, hosts::Hosts, measure::traffic::Traffic, rounds::RunState, spine::Spine, watch::Watcher,
+    clocks,
+    gather::Gather,
+    hosts::Hosts,
+    measure::traffic::Traffic,
+    rounds::RunState,
+    spine::Spine,
+    watch::{Manner, Shared, Watcher},
     work::Work,
 };
 
@@ -46,7 +52,8 @@ pub(super) fn work(tests: &Work) -> Option<Work> {
 
 /// The watch of the tests' ports, where the plan wants one: every reading is kept.
 pub(super) fn watch_tests(work: &Work, hosts: &Hosts, spine: &Spine) -> Option<Watcher> {
-    work.plan.watch.then(|| Watcher::start(work, hosts, (PART.0, false), spine))
+    let manner = Manner { part: PART.0, thin: false, every: work.plan.watch_every };
+    work.plan.watch.then(|| Watcher::start(work, hosts, manner, &Shared::default(), spine))
 }
 
 impl<'a> RunState<'a> {
@@ -62,7 +69,8 @@ impl<'a> RunState<'a> {
         self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };
         let begin = clocks::since_1970();
         self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, flows: Vec::new() })));
-        let watcher = Watcher::start(work, hosts, (part, true), self.spine);
+        let manner = Manner { part, thin: true, every: None };
+        let watcher = Watcher::start(work, hosts, manner, &self.of_soak, self.spine);
         let gather = Arc::new(Mutex::new(Gather::new(begin, test.warm_up.into(), watcher.shared())));
         self.gather = Some(gather.clone());
         // Whatever the flows do: a round may wait long for one of them.

@@ -10,6 +10,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use railgauge_wire::remedy::Remedy;
 use tokio::sync::watch;
 
 use super::progress::Progress;
@@ -26,8 +27,11 @@ pub enum Halt {
     Interrupted,
     /// The allocation has ended, and all hosts with it; why, in words.
     Revoked(String),
-    /// The results can no longer be stored.
-    NoSpace(String),
+    /// It cannot go on; why, in words: the results can no longer be stored.
+    Prevented(String),
+    /// It cannot go on, and would end in the same way if it was taken up again: the soak cannot send what the plan wants. Why, in words,
+    /// and what to do before the plan is run again.
+    Unfit(String, Remedy),
 }
 
 /// The way of every event. Cheap to clone.
@@ -114,11 +118,11 @@ impl Spine {
             Some(Some(journal)) => match journal.append(&line) {
                 Ok(None) => true,
                 Ok(Some(_)) => {
-                    self.halt(Halt::NoSpace("no space left for results".into()));
+                    self.halt(Halt::Prevented("no space left for results".into()));
                     true
                 }
                 Err(error) => {
-                    self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
+                    self.halt(Halt::Prevented(format!("results cannot be written: {error}")));
                     false
                 }
             },
@@ -161,7 +165,7 @@ impl Spine {
         let inner = self.inner.lock();
         let journal = inner.record.as_ref().and_then(|record| record.journal.as_ref());
         let Some(Err(error)) = journal.map(Journal::sync) else { return true };
-        self.halt(Halt::NoSpace(format!("results cannot be written: {error}")));
+        self.halt(Halt::Prevented(format!("results cannot be written: {error}")));
         false
     }
 

@@ -7,7 +7,10 @@ use std::{
 
 use railgauge_model::{
     journal::event::Case,
-    plan::{Plan, model::Test},
+    plan::{
+        Plan,
+        model::{Rails, Test},
+    },
 };
 use railgauge_wire::terms::TestMetric;
 
@@ -54,14 +57,16 @@ impl Work {
     /// Whether the flows of a round are judged by what they did beside each other: on shared NIC ports, on shared links between switches
     /// that the plan knows, or on paths that switches choose, where several numbers of queue pairs are compared.
     fn judged_together(&self, test: &Test) -> bool {
-        let switches = self.plan.topology.is_some() && test.metric == TestMetric::Bandwidth;
-        test.timed_together() || switches || test.compares_paths()
+        let switches =
+            self.plan.topology.is_some() && test.metric == TestMetric::Bandwidth && !test.transport.is_within_host();
+        let together = test.transport.is_within_host() && test.rails != Rails::Each;
+        test.timed_together() || switches || together || test.compares_paths()
     }
 
     /// The cases of a round that are still to be measured. Of flows that are judged together all of a cell are, if one of them is: a
     /// bandwidth beside other flows says nothing without them, and a loss nothing without the flow alone shortly before.
     pub(super) fn open<'c>(&self, test: &Test, cases: &[&'c Case], repeat: u32) -> Vec<&'c Case> {
-        let cell = |case: &Case| (case.cell.size, case.cell.qps);
+        let cell = |case: &Case| (case.cell.size, case.cell.qps, case.cell.applied.clone());
         let missing = |case: &Case| !self.done.contains(&(case.id, repeat));
         let again: HashSet<_> = match self.judged_together(test) {
             true => cases.iter().filter(|case| missing(case)).map(|case| cell(case)).collect(),

@@ -48,6 +48,7 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/draft", "names of GPUs, modules and makers, paths of libraries"),
     ("src/preflight/check", "the kernel's words for GIDs and modules"),
     ("src/preflight/comparable.rs", "names of libraries"),
+    ("src/import", "outputs of other tools"),
     ("src/report/chart/plot.rs", "SVG"),
     ("agent/src/raw", "paths below the root"),
     ("src/kit", "paths of sysfs, and names of the kit's own files and tests"),

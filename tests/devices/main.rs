@@ -11,6 +11,7 @@ mod railgauge;
 #[path = "../../agent/src/facts/tests/tree.rs"]
 #[allow(dead_code, reason = "only unpacks here")]
 mod tree;
+mod watched;
 
 use std::{collections::BTreeMap, path::PathBuf};
 

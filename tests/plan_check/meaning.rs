@@ -329,10 +329,10 @@ fn traffic_beside_flows_is_read_with_its_keys() {
         assert!(mistakes.list.iter().all(|mistake| mistake.help.is_some()), "{mistakes}");
         mistakes.to_string()
     };
-    assert_eq!(beside(""), Beside { flows: vec![4], direction: BesideWay::Same, rate: None });
+    assert_eq!(beside(""), Beside { flows: vec![4], direction: BesideWay::Same, rate: None, command: None });
     assert_eq!(
         beside("transport = \"tcp\", flows = [16, 1], direction = \"both\", rate = \"10 Gb/s\""),
-        Beside { flows: vec![1, 16], direction: BesideWay::Both, rate: Some(GigabitsPerSecond(10.0)) }
+        Beside { flows: vec![1, 16], direction: BesideWay::Both, rate: Some(GigabitsPerSecond(10.0)), command: None }
     );
     assert_eq!(test("").tests[0].beside, None);
     let limit = "beside = {}\n[[test.expect]]\nmetric = \"beside_loss\"\n";
@@ -476,4 +476,22 @@ fn a_soak_takes_the_first_test_that_can_carry_it_and_is_strict_unless_told() {
     let limits: Vec<_> = soak.limits.iter().map(|(name, limit)| (name.as_str(), *limit)).collect();
     assert_eq!(limits, [("ethtool/rx_crc", 1.5), ("link_error_recovery", 0.0), ("symbol_error", 10.0)]);
     assert!(read(&format!("{SMALL}{TRAFFIC}")).soak.is_none());
+}
+
+/// The plan's order of hosts is another one than that in which a group is written.
+#[test]
+fn places_follow_a_group_as_it_is_written() {
+    let text = |hosts: &str| {
+        format!(
+            "name = \"p\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = \"a[1-4]\"\n{hosts}\n[[test]]\nop = \"write\"\nmetric = \
+             \"bandwidth\"\n"
+        )
+    };
+    let places = |hosts: &str| read(&text(hosts)).places;
+    let plan = places("groups = { r1 = [\"a4\", \"a1\"] }\nplaces = { r1 = \"A1/[1-2]\" }");
+    assert_eq!((plan["a4"].as_str(), plan["a1"].as_str()), ("A1/1", "A1/2"));
+    assert_eq!(plan, places("places = { \"a[4,1]\" = \"A1/[1-2]\" }"));
+    // A host that is left out keeps its slot.
+    let plan = places("exclude = \"a4\"\ngroups = { r1 = [\"a4\", \"a1\"] }\nplaces = { r1 = \"A1/[1-2]\" }");
+    assert_eq!((plan.get("a4"), plan["a1"].as_str()), (None, "A1/2"));
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use railgauge::analysis::{
-    baseline::{OtherParts, learn},
+    baseline::{OtherParts, learn, replaced_within},
     history::{self, By, Run},
     journal::{Journal, parse},
     results::results,
@@ -196,6 +196,27 @@ fn a_baseline_or_hosts_without_serial_numbers_are_told_once() {
     let parts = parts.expect("it is told");
     assert_eq!((parts.unfollowed.len(), parts.replaced.len()), (6, 0));
     assert_eq!(verdict.reason.to_string().matches("gpu[001-006]").count(), 1, "{}", verdict.reason);
+}
+
+#[test]
+fn the_parts_of_a_baseline_are_those_that_were_known_last_and_it_says_which_were_replaced_meanwhile() {
+    let own = |host: &str| Some(format!("MT-{host}"));
+    let other = |host: &str| if host == "gpu003" { Some("MT-new".to_owned()) } else { own(host) };
+    let mut runs = vec![run_with(own), run_with(other), run_with(|_| None)];
+    for (day, run) in (1..).zip(&mut runs) {
+        run.started += jiff::SignedDuration::from_hours(24 * day);
+    }
+    let within = replaced_within(&runs);
+    let [one] = within.as_slice() else { panic!("{within:?}") };
+    assert_eq!((one.host.as_str(), one.old.as_str(), one.new.as_str()), ("gpu003", "MT-gpu003", "MT-new"));
+    // On the last night nothing could be read.
+    let baseline = learn(runs).unwrap();
+    assert_eq!(parts_now(&baseline, other).1, None);
+    // The value is that of all links of the kind: it is no value of the part before.
+    let (_, parts) = parts_now(&baseline, own);
+    let parts = parts.expect("it is told");
+    assert!(parts.replaced[0].links > 1, "{parts:?}");
+    assert!(!parts.to_string().contains("the part before"), "{parts}");
 }
 
 #[test]

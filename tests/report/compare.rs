@@ -388,16 +388,22 @@ fn a_copy_of_a_run_does_not_count_twice() {
 
 /// The comparison of two tests of one run that were measured in turn.
 fn in_turn(scenario: &Scenario) -> Comparison {
+    answered(scenario).0
+}
+
+/// The same with the answer that the page gives.
+fn answered(scenario: &Scenario) -> (Comparison, &'static str) {
     let path = Path::new("records.jsonl");
     let drawn = report::draw(&journal::parse(scenario.jsonl().as_bytes(), path).unwrap(), path).unwrap();
     assert_eq!(drawn.view.interleaved[0].title, "write-bw → write-bw-tc104, 8 blocks");
-    drawn.verdicts.interleaved.into_iter().next().unwrap().comparison
+    (drawn.verdicts.interleaved.into_iter().next().unwrap().comparison, drawn.view.interleaved[0].answer)
 }
 
 #[test]
 fn tests_measured_in_turn_are_compared_block_by_block() {
     let scenario = |in_turn| Scenario { sizes: vec![1 << 20], in_turn: Some(in_turn), ..Scenario::healthy(4, 1) };
-    let worse = in_turn(&scenario(0.95));
+    let (worse, answer) = answered(&scenario(0.95));
+    assert_eq!(answer, "worse");
     assert_eq!((worse.design, worse.status), (Design::Blocks, Status::Fail), "{}", worse.sentence);
     assert_eq!((worse.counts.regressed, worse.cells.len()), (6, 6));
     for cell in &worse.cells {
@@ -455,6 +461,13 @@ fn without_drawings(page: &str) -> String {
     let mut parts = page.split("<svg");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + "<svg>" + part.split_once("</svg>").map_or("", |(_, rest)| rest))
+}
+
+/// A page with something in every section, to be seen in a browser.
+pub fn page(dir: &Path) -> std::path::PathBuf {
+    let path = dir.join("compare.html");
+    report::compare::write(&told(), &path).unwrap();
+    path
 }
 
 /// Draws a page to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored comparison_sample`.

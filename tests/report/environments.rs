@@ -240,6 +240,7 @@ fn the_page_shows_the_matrix() {
             repeat: tried.repeat,
             started_at: tried.started_at.clone(),
             link: tried.link.as_deref().cloned(),
+            link_line: None,
             result: tried.result.clone(),
         }))
     }));

@@ -30,6 +30,7 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
         devices: Vec::new(),
         what: String::new(),
         observed: None,
+        key: None,
         meaning: String::new(),
         remedy: railgauge_wire::remedy::MEANT.into(),
         source: String::new(),

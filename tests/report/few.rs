@@ -45,6 +45,22 @@ fn hosts_that_are_alike_have_no_verdict_on_parts() {
     }
 }
 
+/// The banner says why nothing is named, and what is known all the same.
+#[test]
+fn so_few_hosts_are_said_to_be_too_few() {
+    let part = |scenario: Scenario| {
+        let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+        draw(&journal, Path::new("records.jsonl")).unwrap().view.banner.part.text
+    };
+    let alike = part(Scenario::healthy(3, 1));
+    assert!(alike.contains("3 hosts are too few") && alike.contains("do not differ"), "{alike}");
+    let unlike = part(Scenario { slow: Some(2), ..Scenario::healthy(3, 1) });
+    assert!(unlike.contains("two clusters") && !unlike.contains("do not differ"), "{unlike}");
+    // Enough of them.
+    let enough = part(Scenario::healthy(6, 1));
+    assert_eq!(enough, "No part stands out.");
+}
+
 /// The first host is behind another switch.
 #[test]
 fn latencies_across_groups_may_be_higher() {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use polars::prelude::{Column, DataFrame, DataType, ParquetReader, SerReader};
 use railgauge::analysis::{
     frame,
     journal::{self, Journal},
@@ -72,7 +73,14 @@ fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
     let whole = scenario.lines();
     let failure = Failure::new(Stage::Measure, Kind::Deadline, "did not answer in 10 s").at("gpu002");
     let (case, repeat, started_at) = (0, 0, "x".to_owned());
-    let failed = Event::Outcome(Box::new(Outcome { case, repeat, started_at, link: None, result: Err(failure) }));
+    let failed = Event::Outcome(Box::new(Outcome {
+        case,
+        repeat,
+        started_at,
+        link: None,
+        link_line: None,
+        result: Err(failure),
+    }));
     let first = whole.iter().position(|line| matches!(line.event, Event::Outcome(_))).unwrap();
     let with = |at: usize| {
         let mut lines = whole.clone();
@@ -136,6 +144,106 @@ fn parquet_comes_back_as_it_was_written_and_twice_the_same() {
     }
     assert_eq!(std::fs::read(&first).unwrap(), std::fs::read(&second).unwrap());
     assert_eq!(frame::rows(&frame::read_parquet(&first).unwrap()).unwrap(), rows);
+}
+
+/// What version 1 of the frame was: another name, a text for a time, and fewer columns.
+fn of_version_1(frame: &DataFrame) -> DataFrame {
+    let mut old = frame.clone();
+    for younger in ["value_min", "value_max"] {
+        let _ = old.drop_in_place(younger).unwrap();
+    }
+    let micros = old.drop_in_place("started_at").unwrap();
+    let micros = micros.as_materialized_series().datetime().unwrap().physical().clone();
+    let text: Vec<Option<String>> = micros
+        .iter()
+        .map(|time| {
+            Some(jiff::Timestamp::from_microsecond(time?).unwrap().strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string())
+        })
+        .collect();
+    old.insert_column(5, Column::new("started_at".into(), text)).unwrap();
+    old.rename("case_id", "case".into()).unwrap();
+    old
+}
+
+#[test]
+fn a_frame_of_version_1_is_read_with_the_columns_of_today() {
+    let rows = rows_of(&Scenario::troubled(4, 2).jsonl());
+    let dir = tempfile::tempdir().unwrap();
+    let (now, then) = (dir.path().join("2.parquet"), dir.path().join("1.parquet"));
+    let mut today = frame::frame(&rows).unwrap();
+    let mut old = of_version_1(&today);
+    for (path, frame) in [(&now, &mut today), (&then, &mut old)] {
+        frame::write_parquet(frame, &std::fs::File::create(path).unwrap(), path).unwrap();
+    }
+    let names: Vec<&str> = frame::COLUMNS.iter().map(|(name, _)| *name).collect();
+    let (new, old) = (frame::stored(&now, &names).unwrap(), frame::stored(&then, &names).unwrap());
+    assert_eq!((new.version, old.version), (frame::VERSION, 1));
+    assert!(new.frame.equals_missing(&today));
+    assert_eq!(old.frame.schema(), today.schema());
+    for (name, _) in frame::COLUMNS {
+        let [old, new] = [&old.frame, &today].map(|frame| frame.column(name).unwrap());
+        let is_younger = matches!(name, "value_min" | "value_max");
+        assert!(if is_younger { old.null_count() == rows.len() } else { old.equals_missing(new) }, "{name}");
+    }
+    // What comparisons read is the same.
+    let metrics = Metric::ALL;
+    assert_eq!(frame::readings(&then, metrics).unwrap(), frame::readings(&now, metrics).unwrap());
+    // Only columns that the old file lacks: it still has its rows.
+    assert_eq!(frame::stored(&then, &["value_min"]).unwrap().frame.height(), rows.len());
+}
+
+#[test]
+fn the_spread_of_the_repeats_stands_beside_their_median() {
+    let rows = rows_of(&Scenario::troubled(4, 2).jsonl());
+    for row in &rows {
+        let of_value = [row.value_min, row.value, row.value_max];
+        match row.n {
+            0 => assert_eq!(of_value, [None; 3]),
+            n => {
+                let [low, value, high] = of_value.map(Option::unwrap);
+                assert!(low <= value && value <= high && (n > 1 || low == high), "{row:?}");
+            }
+        }
+    }
+    assert!(rows.iter().any(|row| row.value_min < row.value && row.value < row.value_max));
+}
+
+#[test]
+fn the_file_says_the_version_of_its_columns() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.parquet");
+    let mut frame = frame::frame(&rows_of(&Scenario::healthy(2, 1).jsonl())).unwrap();
+    frame::write_parquet(&mut frame, &std::fs::File::create(&path).unwrap(), &path).unwrap();
+    let mut reader = ParquetReader::new(std::fs::File::open(&path).unwrap());
+    let metadata = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
+    let version = metadata.iter().find(|one| one.key == frame::VERSION_KEY).and_then(|one| one.value.clone());
+    assert_eq!(version, Some(frame::VERSION.to_string()));
+}
+
+/// The table of columns in docs/results.md: name, type, and that unit and meaning are told.
+#[test]
+fn the_docs_list_every_column_with_its_type() {
+    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results.md")).unwrap();
+    let begin = docs.find("### Columns").unwrap();
+    let of_row = |line: &str| -> Option<(String, String)> {
+        let mut cells = line.strip_prefix("| `")?.trim_end_matches(" |").split(" | ");
+        let (name, kind, about) = (cells.next()?.trim_end_matches('`'), cells.next()?, cells.next()?);
+        assert!(!about.is_empty(), "{line}");
+        Some((name.to_owned(), kind.to_owned()))
+    };
+    let lines = docs[begin..].lines().skip(1).take_while(|line| !line.starts_with('#'));
+    let told: Vec<(String, String)> = lines.filter_map(of_row).collect();
+    let word = |kind: &DataType| match kind {
+        DataType::String => "text",
+        DataType::UInt64 => "whole, 64 bit",
+        DataType::UInt32 => "whole, 32 bit",
+        DataType::Float64 => "real, 64 bit",
+        DataType::Datetime(..) => "time, µs, UTC",
+        other => panic!("{other}"),
+    };
+    let is: Vec<(String, String)> =
+        frame::COLUMNS.iter().map(|(name, kind)| ((*name).to_owned(), word(kind).to_owned())).collect();
+    assert_eq!(told, is);
 }
 
 #[test]

@@ -15,7 +15,8 @@ use railgauge::{
 use railgauge_model::{
     journal::{
         event::{Event, Line},
-        line,
+        line::{self, Tail},
+        writer::Claim,
     },
     plan::model::{Pattern, Test},
 };
@@ -103,6 +104,74 @@ fn a_damaged_line_is_read_around_and_nothing_passes() {
     }
 }
 
+/// The journal as a run writes it: links stand in lines of their own.
+fn as_a_run_writes(text: &str) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("records.jsonl");
+    let claim = Claim::create(&path).unwrap();
+    let mut journal = claim.go_on(Tail::before("r".into()), &place.path().join(".reserve")).unwrap();
+    for text in text.lines() {
+        journal.append(&line::decode(text.as_bytes(), None).unwrap().line).unwrap();
+    }
+    drop(journal);
+    std::fs::read_to_string(&path).unwrap()
+}
+
+#[test]
+fn links_in_lines_of_their_own_are_those_of_the_outcomes() {
+    let text = small().jsonl();
+    let whole = read(&text).unwrap();
+    let written = as_a_run_writes(&text);
+    assert!(written.len() < text.len() && !written.contains("\"link\":{"));
+    let journal = read(&written).unwrap();
+    assert!(whole.tries.iter().all(|one| one.link.is_some()));
+    assert_eq!((&journal.tries, &journal.cases, &journal.damage), (&whole.tries, &whole.cases, &vec![]));
+    // Each different link stands there once.
+    let different: std::collections::BTreeSet<String> =
+        whole.tries.iter().map(|one| serde_json::to_string(one.link.as_deref().unwrap()).unwrap()).collect();
+    assert_eq!(written.matches("\"Link\"").count(), different.len());
+}
+
+/// Nobody knows over what such a result was measured: it is measured again, as if its own line were lost.
+#[test]
+fn results_of_a_lost_link_are_lost() {
+    let text = as_a_run_writes(&small().jsonl());
+    let place = text.lines().position(|line| line.contains("\"Link\"")).unwrap();
+    let of_link = format!("\"link_line\":{},", place + 1);
+    let lost = text.matches(&of_link).count();
+    assert!(lost > 0);
+    let journal = read(&with_line(&text, place, |line| line.replacen("mtu", "mtv", 1))).unwrap();
+    let lines: u64 = journal.damage.iter().filter_map(|one| one.numbers).map(|(first, last)| last - first + 1).sum();
+    assert_eq!((journal.tries.len(), lines as usize), (22 - lost, 1 + lost), "{:?}", journal.damage);
+    assert!(journal.damage.len() <= 1 + lost);
+    let verdicts = draw(&journal, Path::new("records.jsonl")).unwrap().verdicts;
+    assert_eq!(verdicts.status, Status::Inconclusive);
+    // A process that takes the run up knows of all these lines.
+    let unread: Vec<(u64, u64)> = journal.damage.iter().map(|damage| damage.numbers.unwrap()).collect();
+    let mut resumed = with_line(&text, place, |line| line.replacen("mtu", "mtv", 1));
+    resumed += &written("r", journal.tail.next, Event::Resumed { unread });
+    assert_eq!(read(&(resumed + "\n")).unwrap().unhealed().count(), 0);
+}
+
+#[test]
+fn a_link_that_no_line_tells_is_an_error_with_its_place() {
+    let text = small().jsonl();
+    let place = last_outcome(&text);
+    let wrong = with_line(&text, place, |line| {
+        let read = line::decode(line.as_bytes(), None).unwrap();
+        let Event::Outcome(mut outcome) = read.line.event else { unreachable!() };
+        (outcome.link, outcome.link_line) = (None, Some(3));
+        written(&read.run, read.n, Event::Outcome(outcome))
+    });
+    match read(&wrong) {
+        Err(JournalError::Foreign { line, cause, .. }) => {
+            assert_eq!(line, place + 1);
+            assert!(cause.contains("line 3"), "{cause}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
     let text = small().jsonl();
@@ -119,6 +188,7 @@ fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
         repeat: last.repeat,
         started_at: last.started_at.clone(),
         link: last.link.as_deref().cloned(),
+        link_line: None,
         result: last.result.clone(),
     }));
     let resumed = |unread: Vec<(u64, u64)>| {

@@ -10,6 +10,9 @@ mod browser;
 #[path = "../support/driver.rs"]
 mod driver;
 
+#[path = "../support/axe.rs"]
+mod axe;
+
 #[path = "../support/skip.rs"]
 mod skip;
 
@@ -17,6 +20,8 @@ mod skip;
 mod reworded;
 
 mod agreement;
+mod axis;
+mod banner;
 mod baseline;
 mod bisect;
 mod causes;
@@ -35,6 +40,7 @@ mod journals;
 mod localise;
 mod members;
 mod names;
+mod nodes;
 mod noise;
 mod numbers;
 mod one_way;
@@ -43,6 +49,7 @@ mod pages;
 mod places;
 mod preflight;
 mod rates;
+mod recorded;
 mod rewording;
 mod scale;
 mod seen;

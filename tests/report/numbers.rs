@@ -251,7 +251,7 @@ fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String 
     let outcome = |case: &Case| {
         let (link, sample) = measured(case);
         let (link, result, started_at) = (Some(link), Ok(sample), at.clone());
-        Event::Outcome(Box::new(Outcome { case: case.id, repeat: 0, started_at, link, result }))
+        Event::Outcome(Box::new(Outcome { case: case.id, repeat: 0, started_at, link, link_line: None, result }))
     };
     let started = Event::Started {
         run_id: "run".into(),

@@ -116,6 +116,20 @@ fn what_could_not_be_read_is_listed_once_for_all_hosts() {
     assert!(page.contains("Permission &lt;denied&gt;"));
 }
 
+#[test]
+fn a_message_with_the_time_is_one_row_for_all_hosts() {
+    let mut hosts = vec![host("roce8"); 8];
+    for (at, host) in hosts.iter_mut().enumerate() {
+        let why = format!("exit status: 1: 2026-11-26T11:07:{:02} [WARN/control] no socket", 16 + at / 3);
+        host.unreadable = [("neighbours".to_owned(), why)].into();
+    }
+    hosts[7].unreadable = [("neighbours".to_owned(), "exit status: 127".to_owned())].into();
+    let (view, page) = seen(&planned(8, ""), hosts, &BTreeMap::new());
+    let rows: Vec<_> = view.unread.iter().map(|row| row.hosts.as_str()).collect();
+    assert_eq!(rows, ["n8", "n[1-7]"], "{:?}", view.unread);
+    assert!(page.contains("(the first of them, word for word)"));
+}
+
 /// A page with something in every section, to be seen in a browser.
 pub fn page(dir: &Path) -> Option<std::path::PathBuf> {
     let mut hosts = vec![host("roce8"); 6];

@@ -7,7 +7,24 @@ use railgauge::report::write;
 use railgauge_model::{journal::event::Event, plan::model::Pattern};
 use serde_json::json;
 
-use crate::{browser, driver::Driver, skip::skipped, support::Scenario};
+use crate::{
+    axe::{axe, breaches},
+    browser,
+    driver::Driver,
+    skip::skipped,
+    support::Scenario,
+};
+
+mod cells;
+mod everywhere;
+mod first;
+mod kinds;
+mod pictures;
+mod printed;
+mod sorted;
+mod typed;
+
+use kinds::pages;
 
 /// A browser, or none with the reason told.
 fn driver() -> Option<Driver> {
@@ -101,51 +118,6 @@ fn a_page_is_walked_by_tab_and_every_stop_is_seen() {
         driver.press("Tab");
     }
     assert!(stops.len() as u64 > 12 && stops.len() as u64 <= all, "{} of {all}", stops.len());
-}
-
-#[test]
-fn a_phone_scrolls_no_page_sideways() {
-    let Some(mut driver) = driver() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    for (at, scenario) in [
-        Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(16, 2) },
-        Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::healthy(4, 1) },
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let run = dir.path().join(at.to_string());
-        scenario.write(&run);
-        driver.window(390, 844, at == 0);
-        driver.open(&write(&run).unwrap().page);
-        driver.ask("document.querySelectorAll('details').forEach(d => d.open = true)");
-        let widest = "[...document.querySelectorAll('main *')].filter(e => e.getBoundingClientRect().right > 391 && \
-                      !e.closest('.wide, .matrices, .forest, svg')).slice(0, 5).map(e => e.outerHTML.slice(0, 120))";
-        let (width, wide) = (driver.ask("document.documentElement.scrollWidth"), driver.ask(widest));
-        assert!(width.as_u64().unwrap() <= 390, "{width}: {wide}");
-    }
-}
-
-#[test]
-fn without_scripts_the_page_is_whole() {
-    let Some(mut driver) = driver() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(16, 2) }.write(dir.path());
-    let page = write(dir.path()).unwrap().page;
-    driver.window(1440, 900, false);
-    let words = "(() => { document.querySelectorAll('details').forEach(d => d.open = true); const c = \
-                 document.querySelector('main').cloneNode(true); c.querySelectorAll('.filter, .js, .unseen, svg title').forEach(e => e.remove()); \
-                 return c.textContent.replace(/\\s+/g, ' '); })()";
-    driver.open(&page);
-    let with = driver.ask(words);
-    driver.scripts(false);
-    driver.open(&page);
-    assert_eq!(driver.ask("document.querySelectorAll('th button').length"), 0);
-    let without = driver.ask(words);
-    let (with, without) = (with.as_str().unwrap(), without.as_str().unwrap());
-    let same = with.bytes().zip(without.bytes()).take_while(|(a, b)| a == b).count();
-    let there = |text: &str| text.get(text.floor_char_boundary(same)..).unwrap().chars().take(60).collect::<String>();
-    assert!(with == without, "{:?} | {:?}", there(with), there(without));
 }
 
 /// What the policy does not name does not run, even where it became markup.
@@ -248,7 +220,7 @@ fn a_cell_tells_its_link_and_value_and_leads_to_its_row() {
     let pane = "document.querySelector('#test-1 .pane').textContent";
     let missing = driver.ask(pane);
     let link = missing.as_str().unwrap().split(": ").next().unwrap().to_owned();
-    assert!(link.contains("gpu016:0") && missing.as_str().unwrap().contains("its failure"), "{missing}");
+    assert!(link.contains("gpu016:0") && missing.as_str().unwrap().contains("not run at "), "{missing}");
     driver.ask("document.querySelector('#test-1 svg.matrix').focus()");
     driver.press("ArrowLeft");
     driver.press("Enter");
@@ -277,6 +249,13 @@ fn many_hosts_are_blocks_then_hosts() {
     assert!(names.as_array().unwrap().contains(&json!("leaf04")), "{names}");
     let figures = driver.ask("document.querySelectorAll('#test-1 svg.matrix').length");
     assert_eq!(figures, 2);
+    // Each fills a screen: one is open, and what is said of the other tells whether to open it.
+    let rails = "[...document.querySelectorAll('#test-1 .matrices > details')]";
+    let open = driver.ask(&format!("{rails}.map(d => d.open)"));
+    assert!(open == json!([true, false]) || open == json!([false, true]), "{open}");
+    let said = driver.ask(&format!("{rails}.map(d => d.querySelector('summary').textContent)"));
+    assert!(said.as_array().unwrap().iter().all(|said| said.as_str().unwrap().contains("stand out")), "{said}");
+    driver.ask(&format!("{rails}.forEach(d => d.open = true)"));
     // A block with links: the first cell that is drawn.
     let (x, y) = first_cell(&mut driver, "path.m-usual");
     driver.click_at(x, y);
@@ -290,80 +269,21 @@ fn many_hosts_are_blocks_then_hosts() {
     assert!(driver.complaints.is_empty() && driver.requests.is_empty(), "{:?}", driver.complaints);
 }
 
-/// `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored --nocapture pictures`: pages and pictures for the eye.
-#[test]
-#[ignore = "draws pages for the eye"]
-fn pictures() {
-    let Some(mut driver) = driver() else { return };
-    let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
-    let only = std::env::var("RAILGAUGE_SAMPLE").ok();
-    let healthy = || Scenario::healthy(4, 2).jsonl();
-    let failing = || crate::support::text(&crate::causes::failing(64, 302));
-    let many = || many_hosts(1024, 8, 32, Some(5));
-    let pages: [(&str, &dyn Fn() -> String); 3] =
-        [("healthy-4", &healthy), ("failing-64", &failing), ("leaf-1024", &many)];
-    for (name, journal) in pages.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name)) {
-        let text = journal();
-        let start = std::time::Instant::now();
-        let page = drawn(&dir.join(name), &text);
-        println!("{name}: {:.2?}, {} bytes", start.elapsed(), fs::metadata(&page).unwrap().len());
-        for (width, dark) in [(1440, false), (1440, true), (390, false), (390, true)] {
-            driver.window(width, 900, dark);
-            let start = std::time::Instant::now();
-            driver.open(&page);
-            println!("  {width} {}: loaded in {:.2?}", if dark { "dark" } else { "light" }, start.elapsed());
-            let picture = dir.join(format!("{name}-{width}-{}.png", if dark { "dark" } else { "light" }));
-            driver.picture(&picture, true);
-        }
-    }
-}
-
-/// Where axe-core is, as `./setup --tests` puts it there; `RAILGAUGE_AXE` names another file.
-fn axe() -> Option<String> {
-    let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/axe-core/package/axe.min.js");
-    let path = std::env::var_os("RAILGAUGE_AXE").map_or(usual, Into::into);
-    match fs::read_to_string(&path) {
-        Ok(script) => Some(script),
-        Err(error) => {
-            skipped(&format!("axe-core looked at no page: {}: {error}", path.display()));
-            None
-        }
-    }
-}
-
-/// Breaches of WCAG 2.2 A and AA that axe-core finds in the page that is open, each with its first element.
-fn breaches(driver: &mut Driver, axe: &str) -> Vec<String> {
-    driver.ask(&format!("{axe}; 0"));
-    let run = "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(r => \
-               r.violations.map(v => v.id + ': ' + v.nodes.length + ' x ' + v.nodes[0].html.slice(0, 200) + ' ' + \
-               v.nodes[0].failureSummary))";
-    serde_json::from_value(driver.ask(run)).unwrap()
-}
-
 #[test]
 fn axe_finds_no_breach() {
-    let (Some(mut driver), Some(axe)) = (driver(), axe()) else { return };
+    let Some(axe) = axe() else { return };
     let dir = tempfile::tempdir().unwrap();
-    let troubled = Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(16, 2) };
-    let healthy = Scenario { sizes: vec![65536, 1 << 20], ..Scenario::healthy(4, 1) };
-    let mut pages = vec![
-        drawn(&dir.path().join("troubled"), &troubled.jsonl()),
-        drawn(&dir.path().join("healthy"), &healthy.jsonl()),
-        drawn(&dir.path().join("many"), &many_hosts(192, 2, 16, Some(3))),
-    ];
-    let signed = dir.path().join("signoff.html");
-    railgauge::report::signoff::write(&dir.path().join("troubled"), &signed).unwrap();
-    pages.push(signed);
-    pages.extend(crate::preflight::page(dir.path()));
-    let mut all = Vec::new();
-    for page in pages {
+    let all = pages(dir.path());
+    let Some(mut driver) = driver() else { return };
+    let mut breached = Vec::new();
+    for page in all {
         for (width, dark) in [(1440, false), (390, true)] {
             driver.window(width, 900, dark);
             driver.open(&page);
             driver.ask("document.querySelectorAll('details').forEach(d => d.open = true)");
             let found = breaches(&mut driver, &axe);
-            all.extend(found.into_iter().map(|one| format!("{} at {width}, dark {dark}: {one}", page.display())));
+            breached.extend(found.into_iter().map(|one| format!("{} at {width}, dark {dark}: {one}", page.display())));
         }
     }
-    assert!(all.is_empty(), "{all:#?}");
+    assert!(breached.is_empty(), "{breached:#?}");
 }

@@ -1,7 +1,8 @@
 //! Soaks of made-up runs: what is judged, what is said.
 
 mod degraded;
-mod made;
+mod going_on;
+pub mod made;
 
 use std::{fs, path::Path, time::Duration};
 
@@ -428,6 +429,11 @@ fn a_soak_goes_through_journal_page_verdicts_and_junit() {
         read("junit.xml").contains("<testsuite name=\"soak\"") && read("junit.xml").contains("limits.symbol_error")
     );
     assert_eq!(written.verdicts.soak, soaking(&made.journal()));
+}
+
+/// The journal of a soak with something in every section.
+pub fn faulty() -> String {
+    lines(&troubled())
 }
 
 /// Draws a soak to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored soak_sample`.

@@ -8,7 +8,7 @@ use railgauge::analysis::{
     row::Row,
     rows::rows,
     switches::{OnLinks, Switches, switches},
-    verdict::{Kind, Status, verdicts},
+    verdict::{Kind, Status, Verdict, verdicts},
 };
 use railgauge_model::{
     plan::model::Topology,
@@ -49,7 +49,7 @@ fn plug(switch: String, port: usize) -> Plug {
 }
 
 /// Leaves with four hosts each below one spine; links that are never full.
-fn tree(scenario: &Scenario) -> Topology {
+pub fn tree(scenario: &Scenario) -> Topology {
     let mut told = Told { source: "made up".into(), ..Told::default() };
     let cable = |a, b| Cable { a, b, rate_gbps: Some(1600.0), width: None, speed: None };
     let mut named = |name: &str| {
@@ -214,4 +214,30 @@ fn flows_that_fill_a_link_together_are_not_held_against_it() {
     let switches = switches(&journal, (&results, &rows), &[]).unwrap();
     let links = of_writes(&switches);
     assert!(links.contended > 0 && links.suspects.is_empty(), "{links:?}");
+}
+
+/// A link that carries more than its rate has another rate, or its flows took another way: nothing is known to be loaded.
+#[test]
+fn more_than_a_link_can_carry_is_no_coverage() {
+    let scenario = small(16);
+    let status = |gbps: f64| {
+        let mut journal = journal(&scenario);
+        for test in &mut journal.plan.tests {
+            test.links_covered = Some(100.0);
+        }
+        for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {
+            cable.rate_gbps = Some(gbps);
+        }
+        let results = results(&journal).unwrap();
+        let rows = rows(&journal, &results);
+        let all = verdicts(&journal, &results, &rows, Vec::new());
+        let of_links = |verdict: &&Verdict| verdict.kind == Kind::Links && verdict.demand.contains("loaded");
+        let verdict = all.verdicts.iter().find(of_links).unwrap();
+        let impossible = &all.switches.as_ref().unwrap().loaded[0].impossible;
+        (verdict.status, impossible.len(), verdict.reason.to_string())
+    };
+    let (passed, none, why) = status(900.0);
+    assert_eq!((passed, none), (Status::Pass, 0), "{why}");
+    let (open, some, why) = status(100.0);
+    assert!(open == Status::Inconclusive && some > 0 && why.contains("link_rate"), "{why}");
 }

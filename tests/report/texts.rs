@@ -16,8 +16,9 @@ fn journal() -> String {
     let mut lines = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::troubled(5, 1) }.lines();
     let at = lines[0].at.clone();
     let why = "the disk is full".to_owned();
+    let remedy = railgauge_wire::remedy::RESUME_RUN.with([("directory", "runs/a".to_owned())]);
     lines.pop();
-    lines.push(railgauge_model::journal::event::Line { at, event: Event::Prevented { why } });
+    lines.push(railgauge_model::journal::event::Line { at, event: Event::Prevented { why, remedy: Some(remedy) } });
     support::text(&lines)
 }
 

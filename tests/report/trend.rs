@@ -23,6 +23,7 @@ mod nights;
 mod presence;
 mod replaced;
 mod rotation;
+mod told;
 mod unsteady;
 mod words;
 
@@ -120,6 +121,22 @@ fn few_nights_pass_nothing() {
     assert_eq!((found.status, found.exit_code), (Status::Inconclusive, 3));
 }
 
+/// Nothing is said of dates and of a spread that nobody knows.
+#[test]
+fn no_run_has_no_dates_and_one_night_no_spread() {
+    let place = tempfile::tempdir().unwrap();
+    let view = |nights: Vec<Scenario>| {
+        let mut trend = watch(nights, &Options::default());
+        trend.unreadable.push(("torn-night".into(), "records.jsonl: holds no events".into()));
+        report::trend::write(&trend, &place.path().join("trend.html")).unwrap()
+    };
+    assert_eq!(view(Vec::new()).span, "0 series, 0 nights with 0 runs (1 more left out)");
+    let one = view(vec![night(3)]);
+    assert!(one.span.ends_with(", 2026-11-24 to 2026-11-24"), "{}", one.span);
+    let spread = one.kinds.columns.iter().position(|column| column.name == "spread of nights").unwrap();
+    assert!(!one.kinds.rows.is_empty() && one.kinds.rows.iter().all(|row| row[spread] == "–"), "{:?}", one.kinds.rows);
+}
+
 #[test]
 fn the_text_and_the_page() {
     let mut trend = watch(slow_from_the_fortieth(), &Options::default());
@@ -139,6 +156,22 @@ fn the_text_and_the_page() {
     document["series"].as_array_mut().unwrap().truncate(2);
     document["changes"].as_array_mut().unwrap().truncate(1);
     insta::assert_json_snapshot!(document);
+}
+
+/// A page with something in most sections, to be seen in a browser.
+pub fn page(dir: &Path) -> std::path::PathBuf {
+    let firmware = |day| if day >= 10 { "28.44.0001" } else { "28.41.1000" };
+    let nights = (0..40).map(|day| Scenario {
+        slow: (day >= 30).then_some(1),
+        down: (day == 39).then_some(3),
+        firmware: firmware(day),
+        ..night(day)
+    });
+    let mut trend = watch(nights, &Options::default());
+    trend.unreadable.push(("torn-night".into(), "records.jsonl: holds no events".into()));
+    let path = dir.join("trend.html");
+    report::trend::write(&trend, &path).unwrap();
+    path
 }
 
 /// Draws a page to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored trend_sample`.

@@ -50,6 +50,31 @@ fn a_healthy_run_passes_and_says_on_what() {
     assert!(verdicts.troubles.is_empty());
 }
 
+/// What was not judged has not kept it.
+#[test]
+fn a_failed_expectation_says_what_it_did_not_judge() {
+    let scenario = Scenario { slow: Some(2), down: Some(5), ..small() };
+    let (status, reason) = status_of(&scenario, demand(Metric::Bandwidth, Limit::WithinPercentOfPeers(10.0)), None);
+    assert_eq!(status, Status::Fail, "{reason}");
+    assert!(reason.contains("broke it") && reason.contains("not measured"), "{reason}");
+    let mut journal = journal(&Scenario { slow: Some(2), ..small() });
+    journal.plan.tests[0].expect = vec![demand(Metric::Bandwidth, Limit::PercentOfCeiling(90.0))];
+    let results = results(&journal).unwrap();
+    let mut rows = rows(&journal, &results);
+    let of_bandwidth = rows.iter_mut().filter(|row| row.metric.has_ceiling()).enumerate();
+    of_bandwidth.for_each(|(at, row)| row.ceiling = (at % 2 == 0).then_some(196.0));
+    let all = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+    let verdict = all.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
+    assert_eq!(verdict.status, Status::Fail, "{}", verdict.reason);
+    assert!(
+        verdict.tally.unlimited > 0 && verdict.reason.to_string().contains("cannot be held against it"),
+        "{}",
+        verdict.reason
+    );
+    let tally = verdict.tally;
+    assert_eq!(tally.in_scope, tally.judged + tally.missing + tally.unlimited);
+}
+
 #[test]
 fn a_slow_host_fails_and_is_named_first() {
     let verdicts = judge(&journal(&Scenario { slow: Some(2), ..small() }), Some(196.0));
@@ -294,7 +319,7 @@ fn a_run_that_did_not_come_to_its_end_is_no_pass() {
     let ends = [
         (JournalEnd::Broken, None),
         (JournalEnd::Interrupted, Some(130)),
-        (JournalEnd::Prevented("no space".into()), Some(4)),
+        (JournalEnd::Prevented { why: "no space".into(), remedy: None }, Some(4)),
     ];
     for (end, code) in ends {
         let mut journal = journal(&small());

@@ -27,6 +27,16 @@ pub struct Driver {
 impl Driver {
     /// Starts a browser that can reach nothing.
     pub fn start(browser: &str) -> Self {
+        Self::start_mapped(browser, "MAP * ~NOTFOUND")
+    }
+
+    /// Starts a browser that can reach servers at 127.0.0.1 and nothing else.
+    #[allow(dead_code, reason = "tests of files do not need it")]
+    pub fn start_beside_loopback(browser: &str) -> Self {
+        Self::start_mapped(browser, "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
+    }
+
+    fn start_mapped(browser: &str, hosts: &str) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let pipe = |name: &str| -> PathBuf {
             let path = profile.path().join(name);
@@ -36,11 +46,12 @@ impl Driver {
         let (to, from) = (pipe("to"), pipe("from"));
         // The browser reads orders from descriptor 3 and writes answers to 4.
         let script = "exec \"$1\" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
-                      --remote-debugging-pipe --host-resolver-rules='MAP * ~NOTFOUND' --user-data-dir=\"$2/profile\" \
+                      --remote-debugging-pipe --host-resolver-rules=\"$3\" --user-data-dir=\"$2/profile\" \
                       about:blank 3<\"$2/to\" 4>\"$2/from\"";
         let child = Command::new("timeout")
             .args(["300", "bash", "-c", script, "bash", browser])
             .arg(profile.path())
+            .arg(hosts)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -113,7 +124,15 @@ impl Driver {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         self.order("Emulation.setDeviceMetricsOverride", size);
         let scheme = json!({ "name": "prefers-color-scheme", "value": if dark { "dark" } else { "light" } });
-        self.order("Emulation.setEmulatedMedia", json!({ "features": [scheme] }));
+        self.order("Emulation.setEmulatedMedia", json!({ "media": "", "features": [scheme] }));
+    }
+
+    /// Shows pages as they are printed, on paper of this size in CSS pixels.
+    #[allow(dead_code, reason = "tests that print nothing do not need it")]
+    pub fn paper(&mut self, width: u32, height: u32) {
+        let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
+        self.order("Emulation.setDeviceMetricsOverride", size);
+        self.order("Emulation.setEmulatedMedia", json!({ "media": "print" }));
     }
 
     /// Whether scripts of pages run.
@@ -123,7 +142,12 @@ impl Driver {
 
     /// Opens a file and waits until it is loaded.
     pub fn open(&mut self, page: &Path) {
-        let id = self.send("Page.navigate", json!({ "url": format!("file://{}", page.display()) }));
+        self.go(&format!("file://{}", page.display()));
+    }
+
+    /// Goes to an address and waits until its page is loaded.
+    pub fn go(&mut self, url: &str) {
+        let id = self.send("Page.navigate", json!({ "url": url }));
         let (mut answered, mut loaded) = (false, false);
         while !(answered && loaded) {
             let message = self.receive();
@@ -197,6 +221,15 @@ impl Driver {
     pub fn picture(&mut self, path: &Path, whole: bool) {
         let shot = self.order("Page.captureScreenshot", json!({ "captureBeyondViewport": whole }));
         fs::write(path, decoded(shot["data"].as_str().unwrap())).unwrap();
+    }
+
+    /// Saves the page as it is printed on A4.
+    #[allow(dead_code, reason = "tests that print nothing do not need it")]
+    pub fn print(&mut self, path: &Path) {
+        let a4 =
+            json!({ "paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": true, "printBackground": true });
+        let printed = self.order("Page.printToPDF", a4);
+        fs::write(path, decoded(printed["data"].as_str().unwrap())).unwrap();
     }
 }
 

@@ -37,7 +37,8 @@ impl Dice {
 pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], repeat: u32) -> Sample {
     let mut dice = Dice(plan.seed ^ (scenario.seed << 40) ^ (case.id << 8) ^ u64::from(repeat));
     let slow_here = scenario.slow_at.is_none_or(|size| Bytes(size) == case.cell.size);
-    let slow = slow_here && scenario.slow.is_some_and(|slow| ends.contains(&slow));
+    let slow = slow_here
+        && scenario.slow.is_some_and(|slow| ends.iter().any(|end| (slow..slow + scenario.slow_hosts).contains(end)));
     let used = |i: u32| case.cell.only.is_none_or(|only| only == i);
     let bad = |port: u16| match &scenario.bad_path {
         Some((a, b, ports)) => ends.contains(a) && ends.contains(b) && ports.contains(&port),

@@ -40,6 +40,8 @@ pub struct Scenario {
     pub sizes: Vec<u64>,
     /// A host whose links carry 60 % of what others do.
     pub slow: Option<usize>,
+    /// How many hosts are slow, from that on.
+    pub slow_hosts: usize,
     /// The size at which it is slow, if not at all.
     pub slow_at: Option<u64>,
     /// Two hosts and the UDP source ports whose path between them carries half.
@@ -84,6 +86,7 @@ impl Scenario {
             software: false,
             sizes: (0..10).map(|step| 64 << (2 * step)).collect(),
             slow: None,
+            slow_hosts: 1,
             slow_at: None,
             bad_path: None,
             flapping: None,
@@ -223,7 +226,14 @@ impl Scenario {
                 };
                 let started_at = writer.time(4);
                 let (case, result) = (case.id, result);
-                writer.push(Event::Outcome(Box::new(Outcome { case, repeat, started_at, link, result })));
+                writer.push(Event::Outcome(Box::new(Outcome {
+                    case,
+                    repeat,
+                    started_at,
+                    link,
+                    link_line: None,
+                    result,
+                })));
             }
         }
     }

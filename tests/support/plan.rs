@@ -106,6 +106,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         description: "Acceptance of the new pod: every pair, both rails".into(),
         rotate: scenario.rotate,
         watch: false,
+        watch_every: None,
         seed: 7,
         launch: Launch {
             via: Launcher::Ssh(Ssh::default()),

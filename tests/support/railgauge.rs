@@ -10,7 +10,7 @@ use std::{
 };
 
 use polars::prelude::{AnyValue, DataFrame, ParquetReader, SerReader};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A folder for one test: its plan, its run directory, what railgauge said.
 pub struct Scene {
@@ -86,6 +86,12 @@ pub struct Running {
 impl Running {
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The numbers of its children, whichever of its threads started them.
+    pub fn children(&self) -> Vec<u32> {
+        let listed = Command::new("pgrep").args(["-P", &self.pid().to_string()]).output().unwrap().stdout;
+        String::from_utf8(listed).unwrap().lines().map(|pid| pid.parse().unwrap()).collect()
     }
 
     /// Waits until so many cases have an outcome in the journal.
@@ -173,6 +179,7 @@ pub struct Row {
     pub wrong: u64,
     pub error: Option<String>,
     pub phase: String,
+    pub env: String,
     pub ceiling: Option<f64>,
 }
 
@@ -187,11 +194,28 @@ impl Results {
         self.directory.join(name)
     }
 
-    /// Complete lines of the journal.
+    /// Complete lines of the journal, with whole cases in place of tables and with each outcome's link in it.
     pub fn journal(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.path("records.jsonl")).unwrap_or_default();
         let complete = text.rfind('\n').map_or("", |end| &text[..end]);
-        complete.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let mut links: BTreeMap<u64, Value> = BTreeMap::new();
+        let whole = |text: &str| {
+            let mut line: Value = serde_json::from_str(text).unwrap();
+            let number = line["n"].as_u64().unwrap();
+            for (kind, event) in line["event"].as_object_mut().into_iter().flatten() {
+                match kind.as_str() {
+                    "Planned" | "Confirming" => event["cases"] = whole_cases(&event["cases"]),
+                    "Link" => _ = links.insert(number, event.clone()),
+                    "Outcome" => {
+                        let told = event["link_line"].as_u64().and_then(|line| links.get(&line).cloned());
+                        event["link"] = told.unwrap_or_default();
+                    }
+                    _ => {}
+                }
+            }
+            line
+        };
+        complete.lines().map(whole).collect()
     }
 
     /// Every outcome of the journal, in order.
@@ -251,6 +275,19 @@ impl Results {
     }
 }
 
+/// A table of cases as a list of them.
+fn whole_cases(table: &Value) -> Value {
+    let place = |list: &str, at: &Value| table[list][at.as_u64().unwrap() as usize].clone();
+    let case = |(id, row): (u64, &Value)| {
+        let row = row.as_array().unwrap();
+        let members: Vec<Value> = row[5..].iter().map(|member| place("ports", member)).collect();
+        let flow = json!({ "from": place("ports", &row[3]), "to": place("ports", &row[4]), "members": members });
+        let [test, cell] = [place("tests", &row[0]), place("cells", &row[2])];
+        json!({ "id": id, "test": test, "round": row[1], "cell": cell, "flow": flow })
+    };
+    (table["first"].as_u64().unwrap()..).zip(table["rows"].as_array().unwrap()).map(case).collect()
+}
+
 fn row(frame: &DataFrame, at: usize) -> Row {
     let cell = |column: &str| frame.column(column).unwrap().get(at).unwrap();
     let text = |column: &str| cell(column).get_str().unwrap_or_default().to_owned();
@@ -258,7 +295,7 @@ fn row(frame: &DataFrame, at: usize) -> Row {
     let some = |column: &str| (!matches!(cell(column), AnyValue::Null)).then(|| cell(column));
     Row {
         test: text("test"),
-        case: number("case"),
+        case: number("case_id"),
         metric: text("metric"),
         value: some("value").map(|value| value.extract::<f64>().unwrap()),
         size: number("size_bytes"),
@@ -274,6 +311,7 @@ fn row(frame: &DataFrame, at: usize) -> Row {
         wrong: number("wrong"),
         error: some("error").map(|_| text("error")),
         phase: text("phase"),
+        env: text("env"),
         ceiling: some("ceiling").map(|value| value.extract::<f64>().unwrap()),
     }
 }

@@ -47,7 +47,7 @@ pub fn reworded(text: &[u8]) -> Vec<u8> {
                 }
             }
             Event::Note { text, .. } => id(text),
-            Event::Prevented { why } => id(why),
+            Event::Prevented { why, .. } => id(why),
             _ => {}
         }
         all.extend(line::encode(&run, n, &line.at, &line.event).unwrap());

@@ -151,13 +151,27 @@ pub fn congestion(name: &str) -> Option<Congestion> {
         Some(Congestion::Pause)
     } else if has(&["cnp"]) {
         Some(Congestion::Cnp)
-    } else if has(&["ecn"]) {
+    } else if has(&["ecn", "_marked"]) {
         Some(Congestion::Ecn)
     } else if has(&["discard", "dropped", "_drops"]) {
         Some(Congestion::Discard)
     } else {
         None
     }
+}
+
+/// Whether a counter tells how much passed, and nothing of trouble: bytes, packets, by priority, kind or size. By parts of names that
+/// drivers give; what is not known for one of these is none.
+pub fn is_volume(name: &str) -> bool {
+    const TROUBLE: [&str; 13] = [
+        "err", "drop", "discard", "miss", "size", "lost", "retrans", "retx", "fail", "timeout", "bad", "illegal",
+        "_len",
+    ];
+    const AMOUNTS: [&str; 7] = ["bytes", "octets", "packets", "pkts", "segs", "_data", "cast"];
+    let plain = of_member(name).map_or(name, |(_, plain)| plain);
+    let lower = plain.to_ascii_lowercase();
+    let has = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
+    congestion(plain).is_none() && !has(&TROUBLE) && has(&AMOUNTS)
 }
 
 /// What comes before the name of a counter of a bond's member: `members/eth0/ethtool/tx_bytes_phy`.
@@ -268,12 +282,38 @@ mod tests {
             ("hw_counters/cnpHandled", Some(Cnp)),
             ("hw_counters/np_ecn_marked_roce_packets", Some(Ecn)),
             ("hw_counters/RxECNMrkd", Some(Ecn)),
+            ("ethtool/rx_prio3_marked", Some(Ecn)),
             ("counters/port_xmit_discards", Some(Discard)),
             ("netdev/rx_dropped", Some(Discard)),
             ("counters/port_xmit_data", None),
             ("hw_counters/out_of_sequence", None),
         ] {
             assert_eq!(congestion(name), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_passes_is_told_from_trouble() {
+        for volume in [
+            "netdev/rx_bytes",
+            "ethtool/rx_prio3_packets",
+            "members/eth1/ethtool/tx_bytes_phy",
+            "counters/port_xmit_data",
+            "counters/unicast_rcv_packets",
+            "tcp/OutSegs",
+            "hw_counters/ip4OutOctets",
+        ] {
+            assert!(is_volume(volume), "{volume}");
+        }
+        for trouble in LOSSES.iter().map(|(name, _)| *name).chain([
+            "ethtool/rx_prio3_pause",
+            "hw_counters/np_ecn_marked_roce_packets",
+            "ethtool/rx_oversize_pkts_phy",
+            "ethtool/rx_total_discard_pkts",
+            "ethtool/rx_steer_missed_packets",
+            "ethtool/unknown",
+        ]) {
+            assert!(!is_volume(trouble), "{trouble}");
         }
     }
 

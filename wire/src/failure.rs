@@ -100,7 +100,7 @@ impl Failure {
     #[must_use]
     pub fn at(mut self, host: &str) -> Self {
         self.host = Some(host.to_owned());
-        self
+        self.filled()
     }
 
     /// The same failure without its host, for a text that has named it.
@@ -114,13 +114,30 @@ impl Failure {
     #[must_use]
     pub fn with(mut self, peer: &str) -> Self {
         self.peer = Some(peer.to_owned());
-        self
+        self.filled()
     }
 
     /// The same failure with the next thing to do.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedy = Some(Box::new(remedy.into()));
+        self.filled()
+    }
+
+    /// Its remedy with its host and peer in the words, also where a journal of another version has it without them.
+    pub fn told_remedy(&self) -> Option<Remedy> {
+        self.clone().filled().remedy.map(|remedy| *remedy)
+    }
+
+    /// With its host and peer in the words of its remedy, where these name them.
+    fn filled(mut self) -> Self {
+        if let Some(remedy) = &mut self.remedy {
+            for (name, value) in [("host", &self.host), ("peer", &self.peer)] {
+                if let Some(value) = value {
+                    remedy.name(name, value);
+                }
+            }
+        }
         self
     }
 

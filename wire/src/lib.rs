@@ -17,6 +17,7 @@
 //! | [`step`] | what a link is told to do: fill, transfer, check, serve, time |
 //! | [`case`] | a whole case in one request to each end |
 //! | [`copies`] | how fast bytes move between host and GPU |
+//! | [`node`] | a case within a host: memory of processors and GPUs |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
 //! | [`natural`] | names in the order a person expects |
@@ -25,6 +26,7 @@
 //! | [`raw`] | files of sysfs and procfs as they are read |
 //! | [`failure`] | what went wrong, at which stage, and what to do next |
 //! | [`remedy`] | the table of what to do: ids, words, commands |
+//! | [`errand`] | a command of the plan beside a measurement |
 //! | [`neighbours`] | what lldpcli prints |
 //! | [`tool`] | programs of a host that tell of switches and cables |
 //! | [`shell`] | words of a shell's command line |
@@ -34,6 +36,7 @@
 pub mod case;
 pub mod copies;
 pub mod drivers;
+pub mod errand;
 pub mod facts;
 pub mod failure;
 pub mod frame;
@@ -43,6 +46,7 @@ pub mod measure;
 pub mod message;
 pub mod natural;
 pub mod neighbours;
+pub mod node;
 pub mod raw;
 pub mod remedy;
 pub mod shell;
@@ -54,4 +58,4 @@ pub mod watch;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;

@@ -18,14 +18,18 @@ pub struct Measurement {
     pub bytes: Bytes,
     /// Payload bytes of everything this end moved during the whole step, warm-up and what came after the window
     /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Bytes>,
     /// CPU time this agent's measuring threads spent in the window.
     pub cpu: Nanoseconds,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub slices: Vec<Bytes>,
     /// Per-operation times, for latency passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<f64>,
     /// The part of every queue pair or stream, in their order; for bandwidth passes of the initiator. What an unreliable
     /// service lost is not in it.

@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::{
     case::{CaseAccount, CaseSpec},
     copies::Copies,
+    errand::Errand,
     facts::HostFacts,
     failure::Failure,
     group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
+    node::{NodeAccount, NodeSpec},
     raw::{RawPage, RawScope},
     step::{Step, Stepped},
     tool::{Tool, ToolPage},
@@ -68,6 +70,10 @@ pub enum Ask {
     Watch {
         /// The ports.
         ports: Vec<WatchedPort>,
+        /// Time between two readings of all counters, drivers' statistics among them, where short times matter more than little work; `None`
+        /// for the usual times.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        every: Option<Nanoseconds>,
     },
     /// What was seen of the watched ports since this was asked last; answered by [`Answer::Watched`].
     Watched,
@@ -78,6 +84,8 @@ pub enum Ask {
         /// Other GPUs to copy to.
         peers: Vec<u32>,
     },
+    /// One cell of tests within this host, on all parts of it that run at the same time; answered by [`Answer::Node`].
+    Node(Box<NodeSpec>),
     /// Opens one end of a link; answered by [`Answer::Opened`].
     Open {
         /// The link's number.
@@ -140,6 +148,14 @@ pub enum Ask {
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
+    /// Starts a command of the plan on this host; at most one runs. Answered once it runs. It is ended by `EndErrand`, and when
+    /// the agent ends, however it does.
+    BeginErrand {
+        /// Its words; no shell reads them.
+        words: Vec<String>,
+    },
+    /// Ends it with all its processes; answered by [`Answer::Errand`] when they are gone.
+    EndErrand,
     /// Ends whatever the link does and closes it.
     Close {
         /// The link's number.
@@ -192,6 +208,8 @@ pub enum Answer {
     Watched(Box<Watched>),
     /// Reply to `Copies`.
     Copies(Copies),
+    /// Reply to `Node`: one account for each flow, in their order.
+    Node(Vec<NodeAccount>),
     /// Reply to `Open`.
     Opened(Box<Opened>),
     /// To `Join`: the same document as `Opened`, now that both ends are known. What is in the record comes from
@@ -205,6 +223,8 @@ pub enum Answer {
     MemberOpened(Box<MemberOpened>),
     /// To `MeasureMember`.
     MemberMeasured(Box<CollectiveMeasurement>),
+    /// Reply to `EndErrand`.
+    Errand(Box<Errand>),
     /// To everything that has nothing to say.
     Done,
 }

@@ -155,6 +155,7 @@ pub struct Checked {
     /// Bytes that differ.
     pub wrong: Bytes,
     /// Offset of the first wrong byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_wrong: Option<u64>,
 }
 

@@ -68,6 +68,20 @@ words! {
         AllToAll = "all_to_all",
         /// Point-to-point send and receive inside a communicator.
         SendRecv = "send_recv",
+        /// Host memory of a NUMA node is read by its own processors.
+        MemoryRead = "memory_read",
+        /// Host memory of a NUMA node is written by its own processors.
+        MemoryWrite = "memory_write",
+        /// Host memory of a NUMA node is copied within the node by its own processors.
+        MemoryCopy = "memory_copy",
+        /// Page-locked host memory is copied to a GPU.
+        HostToGpu = "host_to_gpu",
+        /// A GPU's memory is copied to page-locked host memory.
+        GpuToHost = "gpu_to_host",
+        /// A GPU's memory is copied within itself.
+        GpuCopy = "gpu_copy",
+        /// A GPU's memory is copied to another GPU of the host.
+        GpuToGpu = "gpu_to_gpu",
     }
 }
 
@@ -84,6 +98,15 @@ impl Op {
                 | Self::AllToAll
                 | Self::SendRecv
         )
+    }
+
+    /// What carries the operation where it stays within a host; `None` where it crosses between ends or ranks.
+    pub const fn within_host(self) -> Option<Transport> {
+        match self {
+            Self::MemoryRead | Self::MemoryWrite | Self::MemoryCopy => Some(Transport::Cpu),
+            Self::HostToGpu | Self::GpuToHost | Self::GpuCopy | Self::GpuToGpu => Some(Transport::Gpu),
+            _ => None,
+        }
     }
 
     /// Whether a collective reduces, and so needs a [`Reduction`].
@@ -145,14 +168,25 @@ words! {
         Tcp = "tcp",
         /// NVIDIA's collectives between GPUs; what carries the bytes is the library's choice.
         Nccl = "nccl",
+        /// Loads and stores of a host's processors: operations on host memory. A rail is a NUMA node that has processors.
+        Cpu = "cpu",
+        /// Copies by a host's GPUs. A rail is a GPU.
+        Gpu = "gpu",
     }
 }
 
 impl Transport {
+    /// Whether what it carries stays within a host: tests of nodes, not of the network.
+    pub const fn is_within_host(self) -> bool {
+        matches!(self, Self::Cpu | Self::Gpu)
+    }
+
     /// Whether it carries an operation: NCCL every collective, verbs and TCP those that an [`Algorithm`] is known for, verbs
-    /// every operation of a pair, TCP those without immediate data and atomics.
+    /// every operation of a pair, TCP those without immediate data and atomics. What stays within a host has a carrier of its own.
     pub fn carries(self, op: Op) -> bool {
         match self {
+            Self::Cpu | Self::Gpu => op.within_host() == Some(self),
+            _ if op.within_host().is_some() => false,
             Self::Nccl => op.is_collective(),
             _ if op.is_collective() => Algorithm::ALL.iter().any(|algorithm| algorithm.does(op)),
             Self::Verbs => true,
@@ -286,7 +320,7 @@ impl Service {
     /// Whether it carries an operation of a pair (InfiniBand Architecture Specification, volume 1, 9.2.1).
     pub const fn carries(self, op: Op) -> bool {
         match self {
-            Self::Rc => !op.is_collective(),
+            Self::Rc => !op.is_collective() && op.within_host().is_none(),
             Self::Uc => matches!(op, Op::Write | Op::WriteImm | Op::Send),
             Self::Ud => matches!(op, Op::Send),
         }
@@ -314,6 +348,23 @@ words! {
         NcclP2p = "nccl-p2p",
         /// NCCL through shared memory.
         NcclShm = "nccl-shm",
+        /// Loads and stores of processors.
+        Cpu = "cpu",
+        /// Copies of CUDA.
+        CudaCopy = "cuda-copy",
+    }
+}
+
+impl Carrier {
+    /// The transport of plans that it belongs to.
+    pub const fn transport(self) -> Transport {
+        match self {
+            Self::VerbsRc | Self::VerbsUc | Self::VerbsUd => Transport::Verbs,
+            Self::Tcp => Transport::Tcp,
+            Self::NcclIb | Self::NcclPlugin | Self::NcclSocket | Self::NcclP2p | Self::NcclShm => Transport::Nccl,
+            Self::Cpu => Transport::Cpu,
+            Self::CudaCopy => Transport::Gpu,
+        }
     }
 }
 
@@ -336,7 +387,9 @@ words! {
         Nvlink = "nvlink",
         /// PCIe between the GPUs of one host.
         Pcie = "pcie",
-        /// Not known: a plugin of NCCL does not tell.
+        /// Memory itself: nothing lies between the two ends.
+        Memory = "memory",
+        /// Not known: a plugin of NCCL does not tell, or the way between a processor and its GPU is no PCIe.
         Unknown = "unknown",
     }
 }

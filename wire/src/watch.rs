@@ -4,6 +4,10 @@
 //! until it is asked. It spends at most a hundredth of a processor: where reading takes longer than that allows, it reads less often,
 //! and every row says which time it covers.
 //!
+//! Where a shorter time between two readings is asked for, all counters are read at that pace, drivers' statistics too, for at most a tenth
+//! of a processor. Rows then leave out what passes anyway ([`is_volume`](crate::drivers::is_volume)), and those in which nothing rose
+//! are joined, so that they stay few.
+//!
 //! A watch that is replaced or ended takes with it what was not asked for: [`Ask::Watched`](crate::message::Ask::Watched) comes first.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -18,6 +22,15 @@ pub const STATE_EVERY: Duration = Duration::from_millis(100);
 pub const COUNTERS_EVERY: Duration = Duration::from_secs(1);
 /// Largest share of a processor that watching takes.
 pub const LARGEST_SHARE: f64 = 0.01;
+
+/// Largest share of a processor that watching takes where a time between two readings is asked for
+/// ([`Ask::Watch`](crate::message::Ask::Watch)).
+pub const LARGEST_SHARE_ASKED: f64 = 0.1;
+
+/// Time between two questions to an agent for what it saw of its ports.
+pub const ASK_EVERY: Duration = Duration::from_secs(5);
+/// How long an agent may take to answer such a question.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// A time without a look at a port that is longer than this is told by itself ([`PortSeen::gaps`]): agents look ten times a second, and
 /// twenty missed looks are no chance.

@@ -4,7 +4,10 @@ use std::{
     ffi::c_int,
     fs,
     io::{self, Write},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Instant,
 };
@@ -14,7 +17,7 @@ use rdma_sys::*;
 
 use crate::{
     counters,
-    hostile::event,
+    hostile::{BEHIND, event},
     queue_pair,
     settings::{Settings, settings},
 };
@@ -86,6 +89,9 @@ pub fn raise(kind: c_int, element: u64) {
 /// When the first request was posted.
 static BEGAN: OnceLock<Instant> = OnceLock::new();
 
+/// Whether the port has gone down.
+static DOWN: AtomicBool = AtomicBool::new(false);
+
 /// Notes that a request was posted: hostile clocks run from the first on.
 pub fn began() {
     if BEGAN.get().is_some() {
@@ -100,13 +106,20 @@ pub fn began() {
     for (kind, after) in asked.into_iter().chain(down) {
         thread::spawn(move || {
             thread::sleep(after);
-            if port_down() {
-                counters::port_went_down();
-            }
-            if kind == event::QP_FATAL {
+            if kind == event::QP_FATAL && hostile.late_events {
+                let pairs = queue_pair::all();
+                pairs.iter().for_each(|pair| pair.fail());
+                thread::sleep(BEHIND);
+                pairs.iter().for_each(|pair| pair.raise(kind));
+            } else if kind == event::QP_FATAL {
                 queue_pair::all().iter().for_each(|pair| pair.fatal());
             } else {
                 raise(kind, 1);
+            }
+            // Told first: however busy the machine is, nothing fails for it before.
+            if kind == event::PORT_ERR && hostile.port_down_after.is_some() {
+                DOWN.store(true, Ordering::Release);
+                counters::port_went_down();
             }
         });
     }
@@ -114,8 +127,7 @@ pub fn began() {
 
 /// Whether the port has gone down.
 pub fn port_down() -> bool {
-    let after = settings().and_then(|settings| settings.hostile.port_down_after);
-    after.zip(BEGAN.get()).is_some_and(|(after, began)| began.elapsed() >= after)
+    DOWN.load(Ordering::Acquire)
 }
 
 /// Whether what an event of this kind tells of has changed.

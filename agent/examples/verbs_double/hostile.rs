@@ -22,6 +22,8 @@ pub struct Hostile {
     pub wrong_byte: Option<u64>,
     /// `event=NAME@N`: an asynchronous event N ms after the first request was posted.
     pub event: Option<Event>,
+    /// `late-events`: an event about a queue pair comes a little after the completions that it explains.
+    pub late_events: bool,
     /// `grh-dropped`: where the port wants a global route header, a path without one is taken and leads nowhere.
     pub grh_dropped: bool,
     /// `lost-datagrams`: no datagram arrives.
@@ -97,6 +99,7 @@ impl Hostile {
                 "cq-overrun" => hostile.overrun_after = Some(number()?),
                 "port-down-after" => hostile.port_down_after = Some(Duration::from_millis(number()?)),
                 "wrong-byte" => hostile.wrong_byte = Some(number()?.max(1)),
+                "late-events" => hostile.late_events = true,
                 "grh-dropped" => hostile.grh_dropped = true,
                 "lost-datagrams" => hostile.lost_datagrams = true,
                 "counters-stuck" => hostile.counters_stuck = true,

@@ -163,7 +163,7 @@ impl Pair {
 
     /// A fatal error of the device's own: an event, and the error state.
     pub fn fatal(self: &Arc<Self>) {
-        event::raise(kind::QP_FATAL, self.handle.load(Ordering::Acquire));
+        self.raise(kind::QP_FATAL);
         self.fail();
     }
 

@@ -6,7 +6,7 @@ use std::{
     os::unix::net::UnixStream,
     sync::Arc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rdma_sys::*;
@@ -225,12 +225,18 @@ fn reliable(pair: &Arc<Pair>, streams: &mut Streams, batch: Vec<Work>) {
         if attributes.timeout != 0 && tries > u32::from(attributes.retry_cnt) {
             return fail(pair, left, ibv_wc_status::IBV_WC_RETRY_EXC_ERR);
         }
+        // Requests that are posted meanwhile wake this thread, and make no try.
+        let until = Instant::now() + wait;
         let mut inner = pair.inner.lock();
-        if inner.closed || inner.state != ibv_qp_state::IBV_QPS_RTS {
-            drop(inner);
-            return fail(pair, left, ibv_wc_status::IBV_WC_WR_FLUSH_ERR);
+        loop {
+            if inner.closed || inner.state != ibv_qp_state::IBV_QPS_RTS {
+                drop(inner);
+                return fail(pair, left, ibv_wc_status::IBV_WC_WR_FLUSH_ERR);
+            }
+            if pair.posted.wait_until(&mut inner, until).timed_out() {
+                break;
+            }
         }
-        pair.posted.wait_for(&mut inner, wait);
     }
 }
 

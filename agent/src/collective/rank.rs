@@ -78,6 +78,9 @@ impl Rank {
             Transport::Tcp => Box::new(TcpRankPort::open(&place.link, self.spec.ranks, self.spec.siblings)?),
             Transport::Verbs => Box::new(VerbsRankPort::open(&place.link, self.spec.rank, self.spec.ranks)?),
             Transport::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
+            Transport::Cpu | Transport::Gpu => {
+                return Err(refused(Kind::Internal, "what stays within a host has no ranks"));
+            }
         };
         // After the port, which moves the thread: pages are taken near the port.
         let memory = Memory::new(self.spec.max_size.0, self.spec.siblings, huge)?;

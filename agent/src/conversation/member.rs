@@ -116,7 +116,9 @@ impl Rank {
     fn start(spec: &MemberSpec) -> Result<Self, Failure> {
         Ok(match spec.transport {
             Transport::Nccl => Self::Process(process::Rank::start(spec)?),
-            Transport::Tcp | Transport::Verbs => Self::Here(collective::rank::Rank::new(spec.clone())),
+            Transport::Tcp | Transport::Verbs | Transport::Cpu | Transport::Gpu => {
+                Self::Here(collective::rank::Rank::new(spec.clone()))
+            }
         })
     }
 

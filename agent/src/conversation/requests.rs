@@ -16,9 +16,10 @@ use crate::{
     bench::clock,
     collective::message::RankAsk,
     counters,
+    errand::Errands,
     facts::{self},
     gpu::copies,
-    raw,
+    node, raw,
     system::tree::Tree,
     tools,
     watch::Watch,
@@ -30,11 +31,11 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     hello(&mut from, outlet);
     let links = Links::new(outlet.clone());
     let members = Members::new(outlet.clone());
-    let watch = Watch::default();
+    let (watch, errands) = (Watch::default(), Errands::default());
     loop {
         let value = next(&mut from);
         match Request::deserialize(&value) {
-            Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members, &watch),
+            Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members, (&watch, &errands)),
             Err(error) => match value["id"].as_u64() {
                 Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
                 None => end::lost(&format!("stdin carries something that is not a request: {error}")),
@@ -81,7 +82,11 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
     end::leave(2)
 }
 
-fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, watch: &Watch) {
+fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, (watch, errands): (&Watch, &Errands)) {
+    let later = || {
+        let to = outlet.clone();
+        move |answer| to.reply(id, answer)
+    };
     match ask {
         Ask::Hello { .. } => outlet.reply(id, Err(refused("the hello came twice"))),
         Ask::Clock => {
@@ -93,8 +98,8 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, 
         }
         Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
         Ask::Tool { tool, from } => aside(id, outlet, move || tools::page(tool, from).map(Answer::Tool)),
-        Ask::Watch { ports } => {
-            let begun = watch.begin(ports).map(|()| Answer::Done);
+        Ask::Watch { ports, every } => {
+            let begun = watch.begin(ports, every).map(|()| Answer::Done);
             outlet.reply(id, begun.map_err(|why| refused(why.to_string())));
         }
         // Taken here, so that a watch asked for next cannot be before it; written aside, since it may be long.
@@ -103,6 +108,9 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, 
             None => outlet.reply(id, Err(refused("nothing is watched"))),
         },
         Ask::Copies { gpu, peers } => aside(id, outlet, move || copies::measure(gpu, &peers).map(Answer::Copies)),
+        Ask::Node(spec) => aside(id, outlet, move || Ok(Answer::Node(node::run(&spec)))),
+        Ask::BeginErrand { words } => errands.begin(words, later()),
+        Ask::EndErrand => errands.end(later()),
         Ask::OpenMember { link, spec } => members.open(id, link, *spec),
         Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),
         Ask::MeasureMember { link, collective, limit_ms } => {

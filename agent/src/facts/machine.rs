@@ -1,6 +1,6 @@
 //! Operating system, processor, memory and limits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
     facts::{Cpu, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS},
@@ -55,6 +55,10 @@ fn cpu(tree: &Tree) -> Cpu {
         model: tree.expected("proc/cpuinfo").as_deref().and_then(processor::name),
         threads: online.unwrap_or(0),
         numa_nodes: nodes.unwrap_or(0),
+        nodes_with_processors: tree
+            .text("sys/devices/system/node/has_cpu")
+            .and_then(|text| list(&text))
+            .unwrap_or_default(),
         governor: governor(tree),
         boost: boost(tree),
         smt: tree.value::<u8>("sys/devices/system/cpu/smt/active").map(|active| active == 1),
@@ -82,6 +86,19 @@ pub(crate) fn last_level_cache(tree: &Tree) -> Option<Bytes> {
     let caches = "sys/devices/system/cpu/cpu0/cache";
     let sizes = tree.names(caches).into_iter().filter(|name| name.starts_with("index"));
     sizes.filter_map(|index| size(&tree.text(format!("{caches}/{index}/size"))?)).max()
+}
+
+/// Bytes that the last-level caches of these processors hold together, each counted once; `None` where one of them does not tell.
+pub(crate) fn caches(tree: &Tree, processors: &[u32]) -> Option<Bytes> {
+    let mut seen: BTreeMap<String, Bytes> = BTreeMap::new();
+    for processor in processors {
+        let of_one = format!("sys/devices/system/cpu/cpu{processor}/cache");
+        let indices = tree.names(&of_one).into_iter().filter(|name| name.starts_with("index"));
+        let last = indices.max_by_key(|index| tree.value::<u32>(format!("{of_one}/{index}/level")))?;
+        let shared = tree.text(format!("{of_one}/{last}/shared_cpu_list"))?;
+        seen.insert(shared, size(&tree.text(format!("{of_one}/{last}/size"))?)?);
+    }
+    (!seen.is_empty()).then(|| seen.into_values().fold(Bytes::ZERO, Bytes::saturating_add))
 }
 
 /// `1024K` or `32M`.

@@ -148,25 +148,25 @@ impl Device {
         })
     }
 
-    /// Lets this GPU write to another's memory by itself, where the two can; copies go through the host where not.
+    /// Lets this GPU write to another's memory by itself, where the two can; copies go through the host where not. Whether they can.
     ///
     /// # Errors
     /// The driver refuses.
-    pub fn reach(&self, other: &Self) -> Result<(), Failure> {
+    pub fn reach(&self, other: &Self) -> Result<bool, Failure> {
         let (Some(can), Some(enable)) = (self.driver.device_can_access_peer, self.driver.context_enable_peer) else {
-            return Ok(());
+            return Ok(false);
         };
         let mut possible = 0;
         // SAFETY: `possible` is valid for writes; both ordinals are of devices that are open.
         self.check(unsafe { can(&raw mut possible, self.ordinal, other.ordinal) }, "asking for a way to another GPU")?;
         self.enter()?;
         if possible == 0 {
-            return Ok(());
+            return Ok(false);
         }
         // SAFETY: the other's context lives as long as it; flags must be 0.
         match unsafe { enable(other.context, 0) } {
-            PEER_ACCESS_ALREADY_ENABLED => Ok(()),
-            status => self.check(status, "opening the way to another GPU"),
+            PEER_ACCESS_ALREADY_ENABLED => Ok(true),
+            status => self.check(status, "opening the way to another GPU").map(|()| true),
         }
     }
 

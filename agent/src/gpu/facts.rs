@@ -76,6 +76,7 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
         nvlinks: (!active.is_empty()).then(|| count(active.iter().filter(|active| **active))),
         nvlinks_total: (!active.is_empty()).then(|| count(active.iter())),
         nvlink_mbps: nvlink_rate(device),
+        fabric: super::fabric::fabric(device),
         persistence: device.is_in_persistent_mode().ok(),
         // Numbers as NVML has them: 0 is off, 1 is on.
         mig: device.mig_mode().ok().map(|mode| mode.current == 1),

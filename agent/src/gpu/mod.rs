@@ -6,11 +6,13 @@
 //! | [`device`] | one GPU and its context |
 //! | [`buffer`] | memory on it, and its dma-buf |
 //! | [`stream`] | streams, graphs, copies, page-locked host memory |
+//! | [`event`] | moments on a GPU's own clock |
 //! | [`reach`] | memory as a NIC reaches it: by itself, or through host memory |
 //! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`) |
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`values`], [`table`] | the data of collectives, and its numbers as elements of every type |
 //! | [`facts`] | NVML's facts |
+//! | [`fabric`] | how GPUs stand with the NVLink fabric |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
 
 pub(crate) mod buffer;
@@ -18,6 +20,8 @@ pub mod copies;
 pub(crate) mod device;
 pub(crate) mod distance;
 pub(crate) mod driver;
+pub(crate) mod event;
+mod fabric;
 pub(crate) mod facts;
 pub mod kernels;
 pub(crate) mod reach;
@@ -28,5 +32,6 @@ pub(crate) mod values;
 pub use buffer::Buffer;
 pub(crate) use buffer::Mapping;
 pub use device::Device;
+pub(crate) use event::Event;
 pub(crate) use stream::Pinned;
 pub use stream::Stream;

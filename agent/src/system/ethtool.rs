@@ -1,9 +1,10 @@
 //! What a network driver says of itself (SIOCETHTOOL): what `ethtool -S`, `-i` and `-a` print, and the memory of its
 //! module.
 
-use std::{io, net::UdpSocket, os::fd::AsRawFd};
+use std::{io, os::fd::AsRawFd};
 
 use railgauge_wire::facts::Pause;
+use socket2::{Domain, Socket, Type};
 
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const GDRVINFO: u32 = 0x03;
@@ -118,8 +119,10 @@ fn supported(answer: io::Result<()>) -> io::Result<Option<()>> {
     }
 }
 
-fn socket() -> io::Result<UdpSocket> {
-    UdpSocket::bind("127.0.0.1:0").or_else(|_| UdpSocket::bind("[::1]:0"))
+/// A socket to ask through, without an address: the loopback interface may be down, as in a new network namespace.
+fn socket() -> io::Result<Socket> {
+    let open = |domain| Socket::new(domain, Type::DGRAM, None);
+    open(Domain::IPV4).or_else(|_| open(Domain::IPV6))
 }
 
 /// A name of fixed size, up to the first zero.
@@ -140,7 +143,7 @@ fn halves(word: u64) -> (u32, u32) {
     (u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h]))
 }
 
-fn ioctl(socket: &UdpSocket, interface: &str, command: &mut [u64]) -> io::Result<()> {
+fn ioctl(socket: &Socket, interface: &str, command: &mut [u64]) -> io::Result<()> {
     // SAFETY: a zeroed ifreq is a valid one.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {

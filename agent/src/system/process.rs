@@ -3,7 +3,10 @@
 use std::{
     collections::BTreeSet,
     io,
-    os::fd::{AsRawFd, BorrowedFd},
+    os::{
+        fd::{AsRawFd, BorrowedFd},
+        unix::process::CommandExt,
+    },
     process,
     sync::{Mutex, MutexGuard, PoisonError},
 };
@@ -30,6 +33,14 @@ impl Group {
         let leader = child.id().cast_signed();
         groups().insert(leader);
         Self(leader)
+    }
+
+    /// Asks all its processes to end.
+    pub(crate) fn ask_to_end(&self) {
+        // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
+        unsafe {
+            libc::kill(-self.0, libc::SIGTERM);
+        }
     }
 
     /// Kills all its processes. The first of them must not have been waited for.
@@ -70,6 +81,53 @@ pub(crate) fn kill_children() {
         if any && libc::getpgrp() == me {
             libc::kill(-me, libc::SIGKILL);
         }
+    }
+}
+
+/// Has the kernel kill a program once the thread that starts it is gone.
+pub(crate) fn die_with_parent(command: &mut process::Command) {
+    let parent = process::id().cast_signed();
+    let prepare = move || {
+        // SAFETY: neither call takes pointers, and both may be made between fork and exec.
+        unsafe {
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) != 0 || libc::getppid() != parent {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure allocates nothing, takes no lock and calls what may be called between fork and exec.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+/// Whether a child has ended. It is not waited for, so that its number stays its own.
+pub(crate) fn has_ended(child: &process::Child) -> bool {
+    // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one, and of a child that runs it stays zero.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, child.id(), &raw mut info, flags) != 0 || info.si_pid() != 0
+    }
+}
+
+/// Waits for all children that have ended. Whether there are others.
+pub(crate) fn reap_all() -> bool {
+    loop {
+        // SAFETY: no status is asked for, so no pointer is given.
+        match unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } {
+            1.. => {}
+            rest => return rest == 0,
+        }
+    }
+}
+
+/// Kills a child.
+pub(crate) fn kill(child: u32) {
+    // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
+    unsafe {
+        libc::kill(child.cast_signed(), libc::SIGKILL);
     }
 }
 

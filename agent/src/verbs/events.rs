@@ -10,6 +10,8 @@ use std::{
         Arc, Weak,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -20,6 +22,10 @@ use railgauge_wire::{
 use rdma_sys::{ibv_async_event, ibv_context};
 
 use super::{device::Device, gid::Gid, pkey::Pkey, port::Port, queue_pair::QueuePair};
+
+/// How long an event may be behind the completion that it explains: far more than two interrupts are apart, and nothing beside
+/// a failed case.
+const BEHIND: Duration = Duration::from_millis(100);
 
 /// `enum ibv_event_type` of <infiniband/verbs.h>, as far as it says that something is wrong or was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -257,6 +263,22 @@ impl Watch {
             }
         }
         self
+    }
+
+    /// Looks for the event behind a failure, which may be told a little later than the completion that failed: a device tells
+    /// of them by different queues. Only where something failed, since it waits where nothing happened.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(crate) fn check_behind(&self, stage: Stage) -> Result<(), Failure> {
+        let until = Instant::now() + BEHIND;
+        loop {
+            self.check(stage)?;
+            if Instant::now() >= until {
+                return Ok(());
+            }
+            thread::sleep(BEHIND / 20);
+        }
     }
 
     /// Looks, and never waits: one system call where nothing happened.

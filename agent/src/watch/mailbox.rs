@@ -1,5 +1,7 @@
 //! What was seen and not yet asked for. Its lock is held for as long as something is put in or taken out, never while a file is read.
 //!
+//! Where readings are asked for at a short pace, those in which nothing rose are joined: they say the same as one.
+//!
 //! It stays small although nobody asks for hours. When the rows of a port are more than its part of [`ROOM`], each two neighbours of
 //! the older half become one, with the peaks of what they were made of; so the oldest rows cover the longest times. When the changes
 //! of a port's state are more than its part of [`CHANGES`], later ones take the place of the last, and the answer says how many are
@@ -8,7 +10,7 @@
 use parking_lot::Mutex;
 use railgauge_wire::{
     unit::Nanoseconds,
-    watch::{CounterRow, Gap, LONG_GAP, PortSeen, PortState, Watched, WatchedPort},
+    watch::{CounterRow, Gap, LONG_GAP, PortSeen, PortState, STATISTICS, Watched, WatchedPort},
 };
 
 use super::counters::size;
@@ -26,6 +28,8 @@ const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 pub(super) struct Mailbox(Mutex<Kept>);
 
 struct Kept {
+    /// Whether readings in which nothing rose are joined.
+    joins_quiet: bool,
     from: Nanoseconds,
     /// CPU time of the thread since it began, and as of the last answer.
     cpu: Nanoseconds,
@@ -68,7 +72,7 @@ pub(super) struct Look {
 
 impl Mailbox {
     /// Nothing was seen yet.
-    pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds) -> Self {
+    pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds, joins_quiet: bool) -> Self {
         let port = |name| Port {
             name,
             looks: 0,
@@ -85,7 +89,7 @@ impl Mailbox {
         };
         let ports = ports.into_iter().map(port).collect();
         let zero = Nanoseconds::ZERO;
-        Self(Mutex::new(Kept { from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))
+        Self(Mutex::new(Kept { joins_quiet, from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))
     }
 
     /// The thread begins to read files of a port.
@@ -133,9 +137,16 @@ impl Mailbox {
     pub(super) fn counted(&self, port: usize, row: CounterRow) {
         let mut kept = self.0.lock();
         let room = ROOM / kept.ports.len().max(1);
+        let joins_quiet = kept.joins_quiet;
         let Some(port) = kept.ports.get_mut(port) else { return };
+        let rows = if row.is_of_statistics() { &mut port.statistics } else { &mut port.rows };
+        let joins = |last: &&mut CounterRow| joins_quiet && last.until == row.from && is_quiet(last) && is_quiet(&row);
+        if let Some(last) = rows.last_mut().filter(joins) {
+            last.until = row.until;
+            return;
+        }
         port.size += size(&row);
-        if row.is_of_statistics() { &mut port.statistics } else { &mut port.rows }.push(row);
+        rows.push(row);
         while port.size > room && port.rows.len().max(port.statistics.len()) > 1 {
             port.shorten();
         }
@@ -163,6 +174,11 @@ impl Mailbox {
         (kept.from, kept.told) = (now, kept.cpu);
         Watched { from, until: now, cpu, ports: seen }
     }
+}
+
+/// Whether nothing rose in a reading, and nothing else is told with it.
+fn is_quiet(row: &CounterRow) -> bool {
+    row.counted.is_empty() && row.peaks.is_empty() && row.gauges.keys().all(|name| name == STATISTICS)
 }
 
 impl Port {

@@ -16,12 +16,14 @@
 //! | `state` | whether traffic can pass a port |
 //! | `counters` | rows of what a port has counted |
 //! | `module` | what optics tell |
+//! | `recorded` | what drivers of another host said, for trees of it |
 //! | `mailbox` | what nobody asked for yet, in bounded memory |
 
 mod counters;
 mod mailbox;
 mod module;
 mod pace;
+mod recorded;
 mod state;
 mod watcher;
 
@@ -35,7 +37,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::watch::{Watched, WatchedPort};
+use railgauge_wire::{
+    unit::Nanoseconds,
+    watch::{Watched, WatchedPort},
+};
 
 use crate::{
     bench::clock,
@@ -45,7 +50,8 @@ use crate::{
     },
 };
 use mailbox::Mailbox;
-use watcher::{Here, Nobody, Watcher};
+use recorded::Recorded;
+use watcher::{Here, Watcher};
 
 /// Most ports of one watch: more than any host has, and few enough that each has room for its rows.
 pub(crate) const MOST: usize = 64;
@@ -72,15 +78,16 @@ struct Running {
 }
 
 impl Watch {
-    /// Watches these ports from now on, in place of those watched so far; none ends the watch.
+    /// Watches these ports from now on, in place of those watched so far; none ends the watch. Counters are read every so often, or at the
+    /// usual times.
     ///
     /// # Errors
     /// There are too many ports, or no thread is left; what was watched so far still is.
-    pub(crate) fn begin(&self, ports: Vec<WatchedPort>) -> Result<(), Refused> {
+    pub(crate) fn begin(&self, ports: Vec<WatchedPort>, every: Option<Nanoseconds>) -> Result<(), Refused> {
         if ports.len() > MOST {
             return Err(Refused::TooMany(ports.len()));
         }
-        let next = if ports.is_empty() { None } else { Some(Running::start(ports).map_err(Refused::NoThread)?) };
+        let next = if ports.is_empty() { None } else { Some(Running::start(ports, every).map_err(Refused::NoThread)?) };
         *self.0.lock() = next;
         Ok(())
     }
@@ -92,23 +99,23 @@ impl Watch {
 }
 
 impl Running {
-    fn start(ports: Vec<WatchedPort>) -> io::Result<Self> {
-        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now()));
+    fn start(ports: Vec<WatchedPort>, every: Option<Nanoseconds>) -> io::Result<Self> {
+        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now(), every.is_some()));
         let (_end, end) = channel();
         let to = mailbox.clone();
-        thread::Builder::new().name("watch".into()).spawn(move || watch(ports, to, &end))?;
+        thread::Builder::new().name("watch".into()).spawn(move || watch((ports, every), to, &end))?;
         Ok(Self { mailbox, _end })
     }
 }
 
 /// The thread.
-fn watch(ports: Vec<WatchedPort>, mailbox: Arc<Mailbox>, end: &Receiver<()>) {
+fn watch((ports, every): (Vec<WatchedPort>, Option<Nanoseconds>), mailbox: Arc<Mailbox>, end: &Receiver<()>) {
     let to = mailbox.clone();
     let watching = move || {
         let tree = Tree::host();
         match tree.is_here() {
-            true => Watcher::new(tree, Here, ports, to).run(end),
-            false => Watcher::new(tree, Nobody, ports, to).run(end),
+            true => Watcher::new(tree, Here, ports, to).at_pace(every).run(end),
+            false => Watcher::new(tree, Recorded(Tree::host()), ports, to).at_pace(every).run(end),
         }
     };
     if let Err(Panicked(words)) = panics::caught(watching) {

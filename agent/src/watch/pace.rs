@@ -8,11 +8,11 @@
 
 use railgauge_wire::{
     unit::Nanoseconds,
-    watch::{COUNTERS_EVERY, LARGEST_SHARE, STATE_EVERY},
+    watch::{COUNTERS_EVERY, LARGEST_SHARE, LARGEST_SHARE_ASKED, STATE_EVERY},
 };
 
-/// Share that is given away. The rest is for what is not measured: the end of a round, after the clock was read.
-const SHARE: f64 = 0.9 * LARGEST_SHARE;
+/// Part of the largest share that is given away. The rest is for what is not measured: the end of a round, after the clock was read.
+const GIVEN: f64 = 0.9;
 
 /// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,14 +65,36 @@ struct Round {
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     rounds: [Round; KINDS.len()],
+    /// Time between two readings of all counters, where that is asked for.
+    every: Option<Nanoseconds>,
 }
 
 impl Pace {
+    /// Nothing was done yet. All counters are to be read every so often, or at the usual times.
+    pub(super) fn new(every: Option<Nanoseconds>) -> Self {
+        Self { every, ..Self::default() }
+    }
+
+    /// Whether a pace of all counters is asked for: rows then leave out what passes anyway.
+    pub(super) fn is_asked(&self) -> bool {
+        self.every.is_some()
+    }
+
+    /// Time between two rounds, where they cost little.
+    fn wanted(&self, work: Work) -> Nanoseconds {
+        self.every.filter(|_| matches!(work, Work::Counters | Work::Statistics)).unwrap_or(work.wanted())
+    }
+
+    /// The share of a processor for all kinds together.
+    fn share(&self) -> f64 {
+        GIVEN * if self.is_asked() { LARGEST_SHARE_ASKED } else { LARGEST_SHARE }
+    }
+
     /// When the next round of a kind may begin; at once where there was none.
     pub(super) fn due(&self, work: Work) -> Nanoseconds {
         let Round { begun, cost } = self.rounds[work as usize];
         let stretched = Nanoseconds((cost / self.part()) as u64);
-        begun.map_or(Nanoseconds::ZERO, |begun| begun.saturating_add(work.wanted().max(stretched)))
+        begun.map_or(Nanoseconds::ZERO, |begun| begun.saturating_add(self.wanted(work).max(stretched)))
     }
 
     /// A round is over that began at `begun` and took so much CPU time.
@@ -97,9 +119,9 @@ impl Pace {
 
     /// The largest share that a kind gets.
     fn part(&self) -> f64 {
-        let mut shares = KINDS.map(|work| self.rounds[work as usize].cost / work.wanted().as_f64());
+        let mut shares = KINDS.map(|work| self.rounds[work as usize].cost / self.wanted(work).as_f64());
         shares.sort_unstable_by(f64::total_cmp);
-        let mut left = SHARE;
+        let mut left = self.share();
         for (at, share) in shares.into_iter().enumerate() {
             let equal = left / (KINDS.len() - at) as f64;
             if share > equal {

@@ -16,8 +16,9 @@ use std::{
 };
 
 use railgauge_wire::{
+    drivers::is_volume,
     unit::Nanoseconds,
-    watch::{PortState, STATISTICS, WatchedPort},
+    watch::{CounterRow, PortState, STATISTICS, WatchedPort},
 };
 
 use super::{
@@ -67,19 +68,6 @@ impl Drivers for Here {
 
     fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
         module_eeprom::read(interface, part)
-    }
-}
-
-/// Those of another host's tree, whom nobody can ask.
-pub(super) struct Nobody;
-
-impl Drivers for Nobody {
-    fn statistics(&self, _: &str) -> io::Result<Vec<(String, u64)>> {
-        Ok(Vec::new())
-    }
-
-    fn module(&self, _: &str, _: Part) -> io::Result<Vec<u8>> {
-        Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
     }
 }
 
@@ -150,6 +138,11 @@ impl<D: Drivers> Watcher<D> {
             under_way: None,
             looked: false,
         }
+    }
+
+    /// The same, reading all counters every so often where that is asked for.
+    pub(super) fn at_pace(self, every: Option<Nanoseconds>) -> Self {
+        Self { pace: Pace::new(every), ..self }
     }
 
     /// Watches until the other end of `end` is gone.
@@ -247,7 +240,7 @@ impl<D: Drivers> Watcher<D> {
         self.mailbox.reading(at, clock::now());
         match work {
             Work::Statistics => {
-                if let Err(why) = port.statistics(&places, &self.drivers, &self.mailbox, at) {
+                if let Err(why) = port.statistics(&places, &self.drivers, (&self.mailbox, at), self.pace.is_asked()) {
                     self.mailbox.failed(at, why.to_string());
                 }
             }
@@ -260,11 +253,19 @@ impl<D: Drivers> Watcher<D> {
                     return self.mailbox.failed(at, NoCounters.to_string());
                 }
                 if let Some(row) = port.counters.read(clock::now(), values) {
-                    self.mailbox.counted(at, row);
+                    self.mailbox.counted(at, thinned(row, self.pace.is_asked()));
                 }
             }
         }
     }
+}
+
+/// A row without what passes anyway.
+fn thinned(mut row: CounterRow, sparse: bool) -> CounterRow {
+    if sparse {
+        row.counted.retain(|name, _| !is_volume(name));
+    }
+    row
 }
 
 /// There were counters, and none can be read.
@@ -368,8 +369,8 @@ impl Port {
         &mut self,
         places: &Places,
         drivers: &impl Drivers,
-        mailbox: &Mailbox,
-        at: usize,
+        (mailbox, at): (&Mailbox, usize),
+        sparse: bool,
     ) -> Result<(), NoStatistics> {
         let mut values = Values::new();
         for (interface, prefix) in places.interfaces() {
@@ -389,7 +390,7 @@ impl Port {
         }
         self.statistics.gauge([(STATISTICS.to_owned(), values.len() as f64)]);
         if let Some(row) = self.statistics.read(clock::now(), values) {
-            mailbox.counted(at, row);
+            mailbox.counted(at, thinned(row, sparse));
         }
         Ok(())
     }

@@ -1,6 +1,9 @@
 //! How much of everything a host can have: what it tells of itself multiplies into the cases of a run.
 
-use railgauge_wire::{facts::HostFacts, neighbours};
+use railgauge_wire::{
+    facts::{HostFacts, MOST_NODES},
+    neighbours,
+};
 
 /// RDMA ports of a host: as many as a plan can name rails. Large machines have some twenty, and some hundreds with the
 /// virtual functions of containers.
@@ -17,6 +20,7 @@ pub fn too_many(facts: &HostFacts) -> Option<String> {
         (facts.rdma.len(), PORTS, "RDMA devices"),
         (ports, PORTS, "RDMA ports"),
         (facts.gpus.len(), GPUS, "GPUs"),
+        (facts.cpu.nodes_with_processors.len(), MOST_NODES as usize, "NUMA nodes"),
         (facts.gpu_distances.len(), PORTS * GPUS, "distances between GPUs and RDMA devices"),
         (facts.interfaces.len(), INTERFACES, "network interfaces"),
         (facts.neighbours.as_ref().map_or(0, Vec::len), neighbours::MOST, "neighbours of interfaces"),

@@ -10,6 +10,7 @@ use railgauge_wire::{
     failure::Failure,
     link::WriteOrder,
     measure::{Latency, Measurement},
+    remedy::Remedy,
     step::Checked,
     terms::{Carrier, GpuPath, LinkLayer, Transport},
     unit::{GigabitsPerSecond, Nanoseconds, NanosecondsI64},
@@ -17,7 +18,10 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use super::soak::{Soaked, SoakedFlow, Stall};
+pub use super::{
+    imported::{Imported, ImportedFile, ImportedValue},
+    soak::{Soaked, SoakedFlow, Stall},
+};
 use crate::{
     journal::stages::Stages,
     plan::Plan,
@@ -25,8 +29,12 @@ use crate::{
     topology::fabric::Hop,
 };
 
-/// Version of the journal's lines. A reader refuses lines of another version.
-pub const VERSION: u32 = 3;
+/// Version of the journal's lines.
+pub const VERSION: u32 = 4;
+
+/// The oldest version that is still read. Version 3 has lists of whole cases, every outcome with its whole link, and fields that are `null`.
+/// A reader refuses lines of other versions.
+pub const OLDEST: u32 = 3;
 
 /// Setting of a [`LinkRecord`]: it is there where switches of the network reduce (CollNet, SHARP).
 pub const COLLNET: &str = "collnet";
@@ -60,6 +68,8 @@ pub enum Event {
         /// How agents are started, in words.
         launcher: String,
     },
+    /// Always first where another tool measured: everything that was taken from its outputs. Only `Finished` follows.
+    Imported(Box<Imported>),
     /// A host answered.
     HostUp {
         /// Name in the plan.
@@ -82,6 +92,7 @@ pub enum Event {
     /// Everything that will be tried: what has no outcome at the end was not run.
     Planned {
         /// The cases.
+        #[serde(with = "super::cases")]
         cases: Vec<Case>,
     },
     /// The ways through the fabric that the forwarding tables of its switches give to the planned flows of pairs.
@@ -93,6 +104,7 @@ pub enum Event {
     /// the planned ones, and each is measured once.
     Confirming {
         /// The cases.
+        #[serde(with = "super::cases")]
         cases: Vec<Case>,
         /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -109,6 +121,9 @@ pub enum Event {
     Configuring {
         /// Name of the test.
         test: String,
+        /// Which of its values, where it has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
         /// Whether the change is taken back.
         undo: bool,
     },
@@ -116,6 +131,9 @@ pub enum Event {
     Configured {
         /// Name of the test.
         test: String,
+        /// Which of its values, where it has several.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<String>,
         /// Whether the change was taken back.
         undo: bool,
         /// What failed at which host, if anything did.
@@ -130,6 +148,8 @@ pub enum Event {
         /// Repeat, counted from 0.
         repeat: u32,
     },
+    /// What the links of later outcomes are: these name the number of this line.
+    Link(Box<LinkRecord>),
     /// One case was tried once.
     Outcome(Box<Outcome>),
     /// What an agent saw of its ports while traffic ran. Times are nanoseconds since 1970 by the controller's clock.
@@ -138,6 +158,10 @@ pub enum Event {
         host: String,
         /// How far off the times may be: half the round trip of the question.
         error: Nanoseconds,
+        /// What was added to the times of the agent's CLOCK_MONOTONIC_RAW, so that windows of its flows can be placed beside them; `None`
+        /// in journals of versions that did not tell.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clock: Option<NanosecondsI64>,
         /// Whether it was seen during the soak; else during the tests.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         soak: bool,
@@ -166,9 +190,30 @@ pub enum Event {
     Prevented {
         /// In words.
         why: String,
+        /// What to do before the plan is run again, where a run that is taken up again would end in the same way; `None` where
+        /// `--resume` goes on with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remedy: Option<Remedy>,
     },
     /// Always last in a complete run.
     Finished,
+}
+
+/// What a test makes of the cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Name of the test.
+    pub test: String,
+    /// Which of its values, where it has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}`", self.test)?;
+        self.value.as_ref().map_or(Ok(()), |value| write!(f, " at `{value}`"))
+    }
 }
 
 /// The identity of a case: equal cases of two runs are comparable.
@@ -229,8 +274,12 @@ pub struct Outcome {
     /// Start in UTC (RFC 3339 with milliseconds): at the hosts for a pair measured by itself, reckoned back from its
     /// answer (late by the answer's way, early by the pauses between cases); before links and groups were opened for all others.
     pub started_at: String,
-    /// What was used.
+    /// What was used; `None` if that is not known, or stands in another line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,
+    /// Number of the earlier line of the run that tells what was used ([`Event::Link`]): thousands of cases use equal links.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_line: Option<u64>,
     /// The measurement, or why there is none. A host's name stands in the failure's cause.
     pub result: Result<Sample, Failure>,
 }
@@ -267,6 +316,7 @@ pub struct Sample {
     /// The initiator's account.
     pub initiator: Measurement,
     /// The responder's account, where it measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder: Option<Measurement>,
     /// Bytes verified before and after, and how many were wrong.
     pub checked: Checked,

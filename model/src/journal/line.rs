@@ -1,13 +1,13 @@
 //! One line of the journal: how it is written, and what a reader can tell of one that was damaged.
 //!
-//! `{"v":3,"n":7,"run":"9f3a61c208d47be5","at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `sum` is
+//! `{"v":4,"n":7,"run":"9f3a61c208d47be5","at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `sum` is
 //! the CRC-32 of all bytes of the line before `,"sum"`, so that no change of the file goes unseen; `n` counts the lines of a
 //! run from 1, so that a line that is gone is missed; `run` tells the lines of other runs.
 
 use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::event::{Event, Line, VERSION};
+use super::event::{Event, Line, OLDEST, VERSION};
 use crate::border;
 
 /// Length of `,"sum":"1b2d3f40"}`, with which every line ends.
@@ -107,7 +107,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     let Some(sum) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
         return Err(match version(bytes) {
-            Some(found) if found != VERSION => LineError::Version(found),
+            Some(found) if !is_read(found) => LineError::Version(found),
             _ => LineError::Damaged("it has no sum at its end"),
         });
     };
@@ -115,7 +115,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
         return Err(LineError::Damaged("its sum does not agree with it"));
     }
     match version(bytes) {
-        Some(VERSION) => {}
+        Some(found) if is_read(found) => {}
         Some(found) => return Err(LineError::Version(found)),
         None => return Err(LineError::Unknown("it has no version".into())),
     }
@@ -132,9 +132,12 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
 
 /// Whether these bytes, of a file without a newline, are the beginning of a first line of ours that was never whole.
 pub fn is_torn_start(bytes: &[u8]) -> bool {
-    let begin = format!("{{\"v\":{VERSION},\"n\":1,");
-    let both = begin.len().min(bytes.len());
-    bytes[..both] == begin.as_bytes()[..both] && !bytes.ends_with(b"\n") && decode(bytes, None).is_err()
+    let begins = |version: u32| {
+        let begin = format!("{{\"v\":{version},\"n\":1,");
+        let both = begin.len().min(bytes.len());
+        bytes[..both] == begin.as_bytes()[..both]
+    };
+    (OLDEST..=VERSION).any(begins) && !bytes.ends_with(b"\n") && decode(bytes, None).is_err()
 }
 
 /// The sum in the ending of a line.
@@ -143,6 +146,10 @@ fn sum(ending: &[u8]) -> Option<u32> {
     // Only what `encode` writes: from_str_radix would take capitals and a sign too.
     let is_written = digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     is_written.then(|| std::str::from_utf8(digits).ok()).flatten().and_then(|text| u32::from_str_radix(text, 16).ok())
+}
+
+fn is_read(version: u32) -> bool {
+    (OLDEST..=VERSION).contains(&version)
 }
 
 /// The version a line claims, where it is JSON at all.
@@ -182,7 +189,10 @@ mod tests {
             let sum = crc32fast::hash(text.as_bytes());
             format!("{text},\"sum\":\"{sum:08x}\"}}")
         };
-        assert_eq!(decode(sealed(r#"{"v":4,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(4)));
+        assert_eq!(decode(sealed(r#"{"v":5,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(5)));
+        // Journals of the version before are read.
+        let before = sealed(r#"{"v":3,"n":1,"run":"r","at":"x","event":"Finished""#);
+        assert_eq!(decode(before.as_bytes(), None).unwrap().line.event, Event::Finished);
         let unknown = sealed(r#"{"v":3,"n":1,"run":"r","at":"x","event":{"Something":1}"#);
         assert!(matches!(decode(unknown.as_bytes(), None), Err(LineError::Unknown(why)) if why.contains("Something")));
         assert!(decode(&bytes(), Some("r")).is_ok());

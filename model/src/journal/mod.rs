@@ -3,13 +3,19 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`event`] | the one event enum: what is journalled, and what everything that is shown derives from |
+//! | `cases` | how cases stand in a line |
+//! | `links` | which links earlier lines tell |
+//! | [`imported`] | what was taken from the outputs of other tools |
 //! | [`soak`] | what is recorded of a soak's traffic |
 //! | [`line`] | one line of the journal, numbered and summed |
 //! | [`unrecorded`] | what agents told and the journal does not have yet |
 //! | [`writer`] | the append-only file; keeps what was measured when the disk is full |
 
+mod cases;
 pub mod event;
+pub mod imported;
 pub mod line;
+mod links;
 pub mod soak;
 pub mod stages;
 pub mod unrecorded;

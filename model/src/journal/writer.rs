@@ -14,10 +14,12 @@ use std::{
 };
 
 use railgauge_wire::unit::Bytes;
+use serde::Serialize;
 
 use super::{
-    event::Line,
+    event::{Event, Line, LinkRecord, Outcome},
     line::{self, Tail},
+    links::{Links, Told},
 };
 use crate::files;
 
@@ -89,7 +91,15 @@ impl Claim {
                 file.write_all(b"\n")?;
                 length += Bytes(1);
             }
-            Ok(Journal { file, run: tail.run, length, next: tail.next, reserve: reserve.to_owned(), full: false })
+            Ok(Journal {
+                file,
+                run: tail.run,
+                length,
+                next: tail.next,
+                links: Links::default(),
+                reserve: reserve.to_owned(),
+                full: false,
+            })
         });
         if begun.is_err() {
             let _ = fs::remove_file(reserve);
@@ -107,6 +117,7 @@ pub struct Journal {
     length: Bytes,
     /// Number of the next line.
     next: u64,
+    links: Links,
     reserve: PathBuf,
     full: bool,
 }
@@ -147,13 +158,40 @@ impl Journal {
         &self.run
     }
 
-    /// Appends one line. `Ok(Some(Full))` means that the line is safe but the run should end.
+    /// Appends one line, and before an outcome the line that tells its link, unless that stands there already. `Ok(Some(Full))` means that
+    /// the line is safe but the run should end.
     ///
     /// # Errors
     /// The line could not be written even into the reserved room; the journal still ends with a whole line.
     pub fn append(&mut self, line: &Line) -> io::Result<Option<Full>> {
-        let bytes = line::encode(&self.run, self.next, &line.at, &line.event)?;
-        if let Err(error) = self.put(&bytes) {
+        match &line.event {
+            Event::Outcome(outcome) => match &outcome.link {
+                Some(link) => self.outcome(&line.at, outcome, link)?,
+                None => self.put(&line.at, &line.event)?,
+            },
+            event => self.put(&line.at, event)?,
+        }
+        Ok(self.full.then_some(Full))
+    }
+
+    fn outcome(&mut self, at: &str, outcome: &Outcome, link: &LinkRecord) -> io::Result<()> {
+        let key = Links::key(link)?;
+        let told = match self.links.line(&key) {
+            Some(told) => told,
+            None => {
+                let told = self.next;
+                self.put(at, &Event::Link(Box::new(link.clone())))?;
+                self.links.told(key, told);
+                told
+            }
+        };
+        self.put(at, &Told::new(outcome, told))
+    }
+
+    /// Appends one line, into the reserved room where the disk is full.
+    fn put<E: Serialize>(&mut self, at: &str, event: &E) -> io::Result<()> {
+        let bytes = line::encode(&self.run, self.next, at, event)?;
+        if let Err(error) = self.write(&bytes) {
             if error.kind() != io::ErrorKind::StorageFull && error.kind() != io::ErrorKind::QuotaExceeded {
                 return Err(error);
             }
@@ -163,10 +201,10 @@ impl Journal {
             }
             fs::remove_file(&self.reserve)?;
             self.full = true;
-            self.put(&bytes)?;
+            self.write(&bytes)?;
         }
         self.next += 1;
-        Ok(self.full.then_some(Full))
+        Ok(())
     }
 
     /// Makes sure that a power cut loses nothing written so far.
@@ -177,7 +215,7 @@ impl Journal {
         self.file.sync_data()
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self.file.write_all(bytes) {
             Ok(()) => {
                 self.length += Bytes::of(bytes.len());
@@ -200,8 +238,12 @@ impl Drop for Journal {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use railgauge_wire::terms::{Carrier, GpuPath, LinkLayer};
+
     use super::*;
-    use crate::journal::event::Event;
+    use crate::journal::event::Sample;
 
     fn line() -> Line {
         Line { at: "2026-11-21T00:00:00.000Z".into(), event: Event::Finished }
@@ -215,7 +257,7 @@ mod tests {
         assert_eq!(journal.append(&line()).unwrap(), None);
         drop(journal);
         let whole = fs::read_to_string(&path).unwrap();
-        let torn = format!("{whole}{{\"v\":3,\"n\":2,\"run\":\"r");
+        let torn = format!("{whole}{{\"v\":4,\"n\":2,\"run\":\"r");
         fs::write(&path, &torn).unwrap();
         let claim = Claim::open(&path).unwrap();
         assert!(claim.is_written().unwrap());
@@ -252,6 +294,66 @@ mod tests {
         assert!(reserve.exists(), "the reserve of the writer is taken away");
         drop(first);
         Claim::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_link_stands_in_the_journal_of_a_process_once() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, reserve) = (place.path().join("records.jsonl"), place.path().join(".reserve"));
+        let outcome = |case, link: &LinkRecord| Line {
+            at: "2026-11-21T00:00:00.000Z".into(),
+            event: Event::Outcome(Box::new(Outcome {
+                case,
+                repeat: 0,
+                started_at: "2026-11-21T00:00:00.000Z".into(),
+                link: Some(link.clone()),
+                link_line: None,
+                result: Ok(Sample::default()),
+            })),
+        };
+        let link = |mtu| LinkRecord { mtu, ..made() };
+        let mut length = 0;
+        for next in [1, 6] {
+            let tail = Tail { run: "r".into(), length: Bytes(length), unended: false, next };
+            let mut journal = Claim::create(&path).unwrap().go_on(tail, &reserve).unwrap();
+            for (case, mtu) in [(0, 1024), (1, 4096), (2, 1024)] {
+                journal.append(&outcome(case, &link(mtu))).unwrap();
+            }
+            drop(journal);
+            length = fs::metadata(&path).unwrap().len();
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        let told: Vec<(u64, Option<u32>, Option<u64>)> = text
+            .lines()
+            .map(|text| {
+                let read = line::decode(text.as_bytes(), Some("r")).unwrap();
+                match read.line.event {
+                    Event::Link(link) => (read.n, Some(link.mtu), None),
+                    Event::Outcome(outcome) if outcome.link.is_none() => (read.n, None, outcome.link_line),
+                    other => panic!("{other:?}"),
+                }
+            })
+            .collect();
+        let of = |first: u64| {
+            [(0, Some(1024), None), (1, None, Some(0)), (2, Some(4096), None), (3, None, Some(2)), (4, None, Some(0))]
+                .map(|(n, mtu, told): (u64, Option<u32>, Option<u64>)| (first + n, mtu, told.map(|told| first + told)))
+        };
+        assert_eq!(told, [of(1), of(6)].concat());
+    }
+
+    fn made() -> LinkRecord {
+        LinkRecord {
+            transport: Carrier::VerbsRc,
+            link_layer: LinkLayer::RoceV2,
+            gpu_path: GpuPath::None,
+            software: false,
+            from_device: "mlx5_0".into(),
+            to_device: "mlx5_1".into(),
+            rate_gbps: None,
+            mtu: 4096,
+            write_order: None,
+            settings: BTreeMap::new(),
+        }
     }
 
     #[test]

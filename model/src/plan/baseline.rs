@@ -48,8 +48,7 @@ pub struct Baseline {
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
     /// The values.
     pub entries: Vec<Entry>,
-    /// Parts of the hosts as they were in the last of the runs that each host was in: a value may be demanded of what took the
-    /// place of another. None in baselines of versions that did not note them.
+    /// Parts of the hosts as they were known last in these runs: a value may be demanded of what took the place of another. None in baselines of versions that did not note them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<HostPart>,
 }

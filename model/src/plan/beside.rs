@@ -5,17 +5,65 @@ use serde::{Deserialize, Serialize};
 
 use super::model::Test;
 
-/// TCP connections between the interfaces of the NICs that a flow uses. The flow is measured without them, then beside each number
-/// of them, in every repeat.
+/// TCP connections between the interfaces of the NICs that a flow uses, or a command on its hosts. The flow is measured without, then
+/// beside each number of connections or beside the command, in every repeat.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
-    /// Numbers of connections in each direction, rising, each once.
+    /// Numbers of connections in each direction, rising, each once; zero alone beside a command.
     pub flows: Vec<u32>,
     /// Which way they send.
     pub direction: Way,
     /// How fast all connections of one direction send together; as fast as they go if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<GigabitsPerSecond>,
+    /// The command, in place of connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+}
+
+/// A command that the agents run beside a flow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Its words; `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of the host.
+    pub words: Vec<String>,
+    /// On which of the flow's hosts.
+    pub on: On,
+}
+
+/// On which hosts of a flow a command runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum On {
+    /// Where its bytes leave.
+    Source,
+    /// Where they arrive.
+    Destination,
+    /// On both.
+    Both,
+}
+
+impl On {
+    /// All of them, as plans write them.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("source", Self::Source), ("destination", Self::Destination), ("both", Self::Both)];
+
+    /// As plans write it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Destination => "destination",
+            Self::Both => "both",
+        }
+    }
+
+    /// In words: `on both hosts`.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Source => "on its source",
+            Self::Destination => "on its destination",
+            Self::Both => "on both hosts",
+        }
+    }
 }
 
 /// Which way traffic goes, seen from the flow that it runs beside.
@@ -56,7 +104,7 @@ impl Test {
         self.at_once() || self.beside.is_some()
     }
 
-    /// What is measured again beside each flow alone: the numbers of neighbours, none first.
+    /// What is measured again beside each flow alone: the numbers of neighbours, none first. Zero neighbours are a command.
     pub fn neighbours(&self) -> Vec<Option<u32>> {
         let beside = self.beside.iter().flat_map(|beside| beside.flows.iter().copied().map(Some));
         std::iter::once(None).chain(beside).collect()

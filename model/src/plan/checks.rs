@@ -25,6 +25,7 @@ macro_rules! checks {
             gpu_count = "gpu-count",
             gpu_distance = "gpu-distance",
             gpu_driver = "gpu-driver",
+            gpu_fabric = "gpu-fabric",
             gpu_library = "gpu-library",
             gpu_memory = "gpu-memory",
             gpu_nvlink = "gpu-nvlink",

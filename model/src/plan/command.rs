@@ -10,8 +10,16 @@ use super::{
 /// What stands for something of the host.
 const KNOWN: &[&str] = &["host", "name", "user", "port"];
 
+/// What stands for one of several values of a test's `configure`.
+pub const VALUE: &str = "value";
+
 /// Reads the words of the command `key`; empty after saying what is wrong.
 pub fn read(table: &Table<'_>, key: &str, example: &str) -> Vec<String> {
+    read_with(table, key, example, &[])
+}
+
+/// The same of a command that has these placeholders beside those of a host.
+pub fn read_with(table: &Table<'_>, key: &str, example: &str, further: &[&str]) -> Vec<String> {
     let is_text = table.raw(key).is_some_and(|raw| raw.value.is_str());
     let Some(given) = table.texts(key) else { return Vec::new() };
     let words = match given.value.as_slice() {
@@ -29,13 +37,22 @@ pub fn read(table: &Table<'_>, key: &str, example: &str) -> Vec<String> {
         add(format!("`{key}` is empty"), &format!("for example {key} = \"{example}\""));
         return words;
     }
+    let known = || KNOWN.iter().chain(further).copied();
     for name in places(&words) {
-        if !KNOWN.contains(&name) && nearest(name, KNOWN.iter().copied()).is_some() {
-            let help = "the placeholders are {host}, {name}, {user} and {port}";
-            add(format!("`{key}` has no placeholder `{{{name}}}`"), help);
+        if !known().any(|place| place == name) && nearest(name, known()).is_some() {
+            let all: Vec<String> = known().map(|place| format!("{{{place}}}")).collect();
+            add(format!("`{key}` has no placeholder `{{{name}}}`"), &format!("the placeholders are {}", and(&all)));
         }
     }
     words
+}
+
+/// `{host}, {name} and {user}`.
+fn and(all: &[String]) -> String {
+    match all {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        all => all.concat(),
+    }
 }
 
 /// Says which places of the command `key` mean nothing for these hosts.
@@ -56,6 +73,11 @@ pub fn judge<'h>(table: &Table<'_>, key: &str, words: &[String], hosts: impl Ite
 /// Whether a command says something of a host, and so is another one for each.
 pub fn is_of_a_host(words: &[String]) -> bool {
     places(words).any(|name| KNOWN.contains(&name))
+}
+
+/// Whether a command says `{value}`.
+pub fn has_value(words: &[String]) -> bool {
+    places(words).any(|name| name == VALUE)
 }
 
 /// The names of placeholders: the text in braces.

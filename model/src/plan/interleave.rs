@@ -55,6 +55,12 @@ pub fn read(top: &Table<'_>, tests: &mut [Test]) -> Vec<Interleave> {
             table.book.add(mistake.help("to see the noise, copy the test under another name"));
             continue;
         }
+        if let Some(place) = [first, second].into_iter().find(|place| !tests[*place].values().is_empty()) {
+            let (name, span) = if place == first { (&a.value, &a.span) } else { (&b.value, &b.span) };
+            let mistake = Mistake::at(span.clone(), format!("`{name}` has values in its `configure`"));
+            table.book.add(mistake.help("they are measured in turn anyway: leave one of both out"));
+            continue;
+        }
         if let Some(what) = unlike(&tests[first], &tests[second]) {
             let mistake = Mistake::at(b.span.clone(), format!("`{}` and `{}` differ in {what}", a.value, b.value));
             table.book.add(mistake.help("only links, sizes and metrics that both tests have can be compared"));
@@ -89,5 +95,6 @@ fn unlike(a: &Test, b: &Test) -> Option<&'static str> {
         (matrix(a) != matrix(b), "their number of combinations"),
         (matches!(a.pattern, Pattern::AtOnce(_)), "how their flows share NICs"),
     ];
+
     differences.into_iter().find_map(|(differ, what)| differ.then_some(what))
 }

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use railgauge_wire::terms::Op;
+
 use super::{
     Plan,
     grammar::{hostlist, sweep},
@@ -21,6 +23,10 @@ pub const QPS: u64 = 1024;
 pub const NEIGHBOURS: u64 = 64;
 /// Numbers of such connections in a test.
 pub const BESIDE: usize = 16;
+/// Values of a test's `configure`.
+pub const VALUES: usize = 64;
+/// Characters of such a value: it stands in every row.
+pub const VALUE: usize = 64;
 /// Threads at an end, and ranks of a collective on a host.
 pub const THREADS: u64 = 64;
 /// Repeats of a test.
@@ -62,6 +68,7 @@ pub fn beyond(plan: &Plan) -> Option<String> {
                 over(environments as u128, ENVIRONMENTS as u128, "environments"),
                 over(test.repeats.into(), REPEATS.into(), "repeats"),
                 over(beside as u128, BESIDE as u128, "numbers of neighbours"),
+                over(test.values().len() as u128, VALUES as u128, "values"),
                 over(neighbours.into(), NEIGHBOURS.into(), "neighbours"),
                 over(rounds.into(), ROUNDS.into(), "rounds"),
                 over(rails.len() as u128, u128::from(LAST_RAIL) + 1, "rails"),
@@ -82,13 +89,21 @@ pub fn cells(test: &Test) -> u128 {
     let product = |lengths: &[usize]| lengths.iter().fold(1_u128, |all, &one| all.saturating_mul(one as u128));
     // Once alone, and once beside each number of neighbours.
     let beside = test.beside.as_ref().map_or(1, |beside| beside.flows.len().saturating_add(1));
+    let values = test.values().len().max(1);
     match &test.collective {
         Some(Collective { env, datatypes, reductions, algorithms, .. }) => {
-            product(&[env.len(), datatypes.len(), reductions.len().max(1), algorithms.len(), test.sizes.len()])
+            product(&[env.len(), datatypes.len(), reductions.len().max(1), algorithms.len(), test.sizes.len(), values])
         }
-        None if test.op.is_atomic() => product(&[test.qps.len(), beside]),
-        None => product(&[test.qps.len(), test.sizes.len(), beside]),
+        None if test.op.is_atomic() => product(&[test.qps.len(), beside, values]),
+        None => product(&[test.qps.len(), test.sizes.len(), beside, values]),
     }
+}
+
+/// The flows of a test within a host of so many parts.
+pub fn within(op: Op, parts: u128) -> u128 {
+    // One part alone has no other: its case says so.
+    let others = if op == Op::GpuToGpu { parts.saturating_sub(1).max(1) } else { 1 };
+    parts.saturating_mul(others)
 }
 
 /// The flows of a test, where every host has one rail: it has that many at least.
@@ -115,6 +130,10 @@ pub fn flows(plan: &Plan, test: &Test) -> u128 {
         Pattern::AtOnce(AtOnce::Permutation(rounds)) => u128::from(*rounds) * n,
         Pattern::AtOnce(AtOnce::Bisection(Cut::Drawn(rounds))) => u128::from(*rounds) * (n / 2) * 2,
         Pattern::AtOnce(AtOnce::Victim(victim)) => u128::from(victim.draws) * n.saturating_sub(1),
+        Pattern::Within => n.saturating_mul(match &test.rails {
+            Rails::Only(parts) => within(test.op, parts.iter().collect::<HashSet<_>>().len() as u128),
+            _ => 1,
+        }),
         // One round over the hosts, or a list that stands in the plan.
         _ => 0,
     }

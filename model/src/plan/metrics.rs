@@ -2,18 +2,20 @@
 
 use railgauge_wire::terms::{Family, Metric, Op, TestMetric};
 
-use super::model::AtOnce;
+use super::model::{AtOnce, Beside};
 
 /// The metrics a test with this loop and operation produces: what an expectation may be about.
 ///
 /// Tests with flows `at_once` have the sums over a round beside the bandwidth of each flow, and those with a victim its loss. Tests
-/// with traffic `beside` their flows have the loss of each flow, and what that traffic moved.
-pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: bool) -> Vec<Metric> {
+/// with traffic `beside` their flows have the loss of each flow, and what that traffic moved where it is ours: what a command moves nobody
+/// knows.
+pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: Option<&Beside>) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
+        _ if op.within_host().is_some() => &[Family::Node],
         (TestMetric::Bandwidth, false) => match at_once {
             Some(AtOnce::Victim(_)) => &[Family::Flow, Family::Round, Family::Victim],
             Some(_) => &[Family::Flow, Family::Round],
-            None if beside => &[Family::Flow, Family::Beside],
+            None if beside.is_some() => &[Family::Flow, Family::Beside],
             None => &[Family::Flow],
         },
         (TestMetric::Latency, _) => &[Family::Latency],
@@ -21,7 +23,9 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: 
         (TestMetric::Step, _) => &[Family::Step, Family::Collective],
     };
     let of = |family: Family| Metric::ALL.iter().copied().filter(move |metric| metric.family() == family);
-    families.iter().copied().flat_map(of).collect()
+    let is_known =
+        |metric: &Metric| *metric != Metric::BesideBandwidth || beside.is_some_and(|one| one.command.is_none());
+    families.iter().copied().flat_map(of).filter(is_known).collect()
 }
 
 /// The metric shown for a test in charts and headlines.
@@ -30,6 +34,7 @@ pub const fn headline(metric: TestMetric, op: Op) -> Metric {
         (_, TestMetric::Latency) => Metric::LatencyP50,
         (_, TestMetric::Step) => Metric::StepTime,
         (true, TestMetric::Bandwidth) => Metric::Busbw,
+        (false, TestMetric::Bandwidth) if op.within_host().is_some() => Metric::MemoryBandwidth,
         (false, TestMetric::Bandwidth) => Metric::Bandwidth,
     }
 }
@@ -43,7 +48,7 @@ mod tests {
     #[test]
     fn tests_have_their_metrics_in_one_order() {
         let words = |metric, op, at_once: Option<&AtOnce>| {
-            metrics_of(metric, op, at_once, false).iter().map(|metric| metric.word()).collect::<Vec<_>>().join(" ")
+            metrics_of(metric, op, at_once, None).iter().map(|metric| metric.word()).collect::<Vec<_>>().join(" ")
         };
         let flow = "bandwidth message_rate cpu_time_per_gib cpu_time_per_gib_remote";
         let sums = "ingress_bandwidth egress_bandwidth total_bandwidth";
@@ -56,6 +61,7 @@ mod tests {
         assert_eq!(words(TestMetric::Latency, Op::Read, None), latency);
         assert_eq!(words(TestMetric::Latency, Op::AllReduce, None), latency);
         assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, None), "busbw algbw");
+        assert_eq!(words(TestMetric::Bandwidth, Op::HostToGpu, None), "memory_bandwidth");
         assert_eq!(words(TestMetric::Step, Op::AllReduce, None), "step_time step_exposed step_alone algbw");
     }
 }

@@ -90,7 +90,7 @@ impl Mistakes {
         self.list.dedup_by(|a, b| (&a.place, &a.message) == (&b.place, &b.message));
     }
 
-    /// For machines: `{"plan", "mistakes": [{file, line, column, end_line, end_column, message, label, help, also}],
+    /// For machines: `{"version": 1, "plan", "mistakes": [{file, line, column, end_line, end_column, message, label, help, also}],
     /// "notes": [the same]}`; one of the two lists is empty. Lines and columns count from 1 and are null for what is
     /// about a file as a whole; the end is exclusive.
     pub fn json(&self) -> Value {
@@ -118,7 +118,7 @@ impl Mistakes {
             .collect();
         let name = self.sources.first().map(|source| source.name.as_str());
         let (mistakes, notes) = if self.harmless { (vec![], mistakes) } else { (mistakes, vec![]) };
-        json!({ "plan": name, "mistakes": mistakes, "notes": notes })
+        json!({ "version": 1, "plan": name, "mistakes": mistakes, "notes": notes })
     }
 }
 

@@ -16,7 +16,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 use super::baseline::Baseline;
-pub use super::beside::{Beside, Way as BesideWay, is_loss};
+pub use super::beside::{Beside, Command as BesideCommand, On as BesideOn, Way as BesideWay, is_loss};
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
 pub use super::soak::{Degraded, RateLimit, Soak};
 pub use super::subset::{LeftOut, Subset};
@@ -40,6 +40,9 @@ pub struct Plan {
     /// Whether ports are watched while tests run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watch: bool,
+    /// Time between two readings of all counters of watched ports, drivers' statistics among them; `None` for the usual times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch_every: Option<Duration>,
     /// To what of the plan the run was limited on the command line; `None` for all of it. Hosts, groups and tests are then
     /// those that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -320,6 +323,17 @@ pub struct Configure {
     pub undo: Vec<String>,
     /// Time for either of them at one host.
     pub timeout: Duration,
+    /// What stands for `{value}` in them, one after the other: the test is measured at each, and the first is what the others are held
+    /// against. Empty where the commands make one change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+}
+
+impl Test {
+    /// The values of its `configure`, in the plan's order; empty where it has none.
+    pub fn values(&self) -> &[String] {
+        self.configure.as_ref().map_or(&[], |configure| &configure.values)
+    }
 }
 
 fn one() -> u32 {
@@ -394,6 +408,8 @@ pub enum Pattern {
     AtOnce(AtOnce),
     /// Pairs that are chosen by where their ends are in the plan's topology.
     Fabric(OnFabric),
+    /// Each host by itself: tests within hosts.
+    Within,
 }
 
 /// Patterns that need to know the switches.

@@ -53,6 +53,14 @@ pub static PLAN: Section = Section {
             "Whether ports are watched while tests run, as a soak does: state, counters and optics, for the report's ports over \
              time. A soak is watched anyway.",
         ),
+        key(
+            "watch_every",
+            Shape::Time("50ms", "10s"),
+            Preset::Words("once a second; drivers' statistics every 10 s"),
+            "Watches ports while tests run, and reads all their counters this often, drivers' statistics (`ethtool -S`) too: for tests that \
+             last seconds. Takes up to a tenth of a processor of every host; what costs more than that is read less often. The report \
+             says what it took. A soak keeps its own pace.",
+        ),
         key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
         key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
         key(
@@ -146,13 +154,21 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         // Without its test there is none.
         Some(_) => book.attempt(|| soak::read(&top, &tests)).unwrap_or(None),
     };
+    let watch_every = top.time("watch_every").map(|every| (every.span, every.value.into()));
+    if let (Some((span, _)), Some(watch)) = (&watch_every, top.flag("watch").filter(|watch| watch.own && !watch.value))
+    {
+        let mistake = Mistake::at(span.clone(), "`watch = false` and `watch_every` contradict each other");
+        book.add(mistake.also(watch.span, "nothing is watched").help("leave one of them out"));
+    }
+    let watch_every = watch_every.map(|(_, every)| every);
     let baseline = baseline::read(&top).map(|baseline| baseline::wanted(baseline, &tests, &hosts.list));
     Plan {
         name: name.map(|name| name.value).unwrap_or_default(),
         description: top.text("description").map(|text| text.value).unwrap_or_default(),
         seed: top.whole("seed").map_or(1, |seed| seed.value),
         rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
-        watch: top.flag("watch").is_some_and(|watch| watch.value),
+        watch: watch_every.is_some() || top.flag("watch").is_some_and(|watch| watch.value),
+        watch_every,
         subset,
         launch,
         pods: hosts.pods,

@@ -117,8 +117,9 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
     let rate_limit = rate_limit(&table, test.as_ref().and_then(|name| tests.iter().find(|test| test.name == *name)));
     let window = table.time("window").map_or(Duration::from_secs(10), |at| at.value.into());
     let longest_outage = table.time("longest_outage").map_or(Duration::ZERO, |at| at.value.into());
-    let written = table.time("longest_degraded").map(|at| at.value.into());
-    let longest_degraded = Some(Degraded { longest: written.unwrap_or_default(), written: written.is_some() });
+    let longest = table.time("longest_degraded").map(|at| at.value.into()).unwrap_or_default();
+    // The preset is a value, too: only what the plan itself says is a demand on ports that tell neither.
+    let longest_degraded = Some(Degraded { longest, written: table.written("longest_degraded").is_some() });
     let limits = limits(&table);
     Some(Soak { lasts: lasts?.value.into(), test: test?, rate_limit, window, longest_outage, longest_degraded, limits })
 }
@@ -127,6 +128,7 @@ pub fn read(top: &Table<'_>, tests: &[Test]) -> Option<Soak> {
 fn unfit(test: &Test) -> Option<&'static str> {
     [
         (test.collective.is_some(), "is a collective"),
+        (test.transport.is_within_host(), "stays within hosts"),
         (test.metric != TestMetric::Bandwidth, "measures no bandwidth"),
         (test.beside.is_some(), "has other traffic beside its flows"),
         (test.configure.is_some(), "changes the cluster with `configure`"),

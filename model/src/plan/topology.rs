@@ -20,7 +20,7 @@ use crate::{
     topology::{
         Fabric, Unread,
         ibnetdiscover::{self, read_routes},
-        lldp, same_host, slurm,
+        lldp, nvlink, same_host, slurm,
         told::{Cable, Device, Nic, Plug, Switch, Told},
         topograph, yaml,
     },
@@ -70,6 +70,12 @@ pub static TOPOLOGY: Section = Section {
             Shape::Path,
             Preset::Words("none"),
             "File with the topology that NVIDIA topograph wrote, as JSON.",
+        ),
+        key(
+            "nvlink",
+            Shape::Path,
+            Preset::Words("none"),
+            "File that `railgauge topology` wrote, as JSON: which hosts have GPUs in which NVLink domain (`clusterUuid`, `cliqueId`).",
         ),
         key(
             "cables",
@@ -132,6 +138,7 @@ const READERS: &[(&str, Reader)] = &[
     ("lfts", read_routes),
     ("slurm", slurm::read),
     ("topograph", topograph::read),
+    ("nvlink", nvlink::read),
 ];
 
 /// Whether a file is YAML by its ending, as Slurm tells topology.yaml from topology.conf.

@@ -103,8 +103,9 @@ impl Volume {
             // What runs beside it fills what the flow leaves of its direction, and where the plan wants that all of the other one.
             let against = test.beside.as_ref().is_some_and(|beside| beside.direction.ways().1);
             let (longer, directions) = match cell.neighbours {
-                Some(_) => ((BEFORE + AFTER).as_nanos(), if against { 2 } else { directions }),
-                None => (0, directions),
+                Some(1..) => ((BEFORE + AFTER).as_nanos(), if against { 2 } else { directions }),
+                // What a command moves nobody knows.
+                Some(0) | None => (0, directions),
             };
             Self {
                 counted: message.saturating_mul(iterations * back + verify),

@@ -61,6 +61,7 @@ pub(super) fn cells(test: &Test, collective: &Collective) -> Vec<Cell> {
                     qps: 1,
                     only: None,
                     neighbours: None,
+                    applied: None,
                     manner: Some(Box::new(CollectiveOptions {
                         datatype,
                         reduction,

@@ -18,8 +18,10 @@
 //! | `on_fabric` | pairs that are chosen by where their ends are in the fabric |
 //! | [`leaves`] | rounds of ports below one leaf switch, and below different ones |
 //! | [`cover`] | rounds that load the links between switches |
+//! | `node` | flows within hosts |
 //! | `group` | groups of hosts and their ranks, for collectives |
 //! | `rails` | how many rails a host has, and which rails of a pair talk |
+//! | `turns` | the order in which a repeat measures the values of a test |
 //! | `cases` | the numbering of cases |
 //! | `effort` | the time and the bytes a test costs |
 //!
@@ -36,11 +38,13 @@ mod error;
 mod group;
 pub mod leaves;
 mod model;
+mod node;
 mod on_fabric;
 mod pattern;
 mod rails;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::sync::Arc;
 
@@ -49,6 +53,7 @@ pub use effort::{AFTER, BEFORE, LEAD, OVERHEAD, Time, Volume};
 pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;
+pub use turns::turns;
 
 use crate::plan::{
     Plan, limits,
@@ -96,6 +101,18 @@ pub fn schedule(plan: &Plan, inventory: &Inventory) -> Result<Schedule, Schedule
         }
         if test.op.is_collective() {
             return Err(ScheduleError::Collective { test: test.name.clone(), op: test.op });
+        }
+        if test.transport.is_within_host() {
+            let members: Vec<Arc<str>> =
+                directory.members(test).into_iter().filter_map(|host| names.get(host as usize).cloned()).collect();
+            let parts = |host: &str| inventory.get(host, test.transport).unwrap_or(1);
+            let flows = members.iter().map(|host| node::flows(test, parts(host))).sum::<u128>();
+            amount = amount.saturating_add(flows.saturating_mul(each));
+            bounded(amount)?;
+            let rounds = node::rounds(test, &members, parts, plan.launch.via.way().is_one_machine());
+            schedule.rounds.extend((0..).zip(rounds).map(|(number, flows)| Round { test: index, number, flows }));
+            schedule.cells.push(model::cells(test));
+            continue;
         }
         let mut notes = Vec::new();
         if let Pattern::Fabric(pattern) = &test.pattern {

@@ -82,8 +82,11 @@ impl Flow {
         hosts
     }
 
-    /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group.
+    /// `gpu01:0 → gpu02:0`; `gpu01:0` for one that stays there; `16 ranks on gpu01, gpu02` for a group.
     pub fn name(&self) -> String {
+        if self.members.is_empty() && self.from == self.to {
+            return format!("{}:{}", self.from.host, self.from.rail);
+        }
         if self.members.is_empty() {
             return format!("{}:{} → {}:{}", self.from.host, self.from.rail, self.to.host, self.to.rail);
         }
@@ -116,12 +119,23 @@ pub struct Cell {
     /// Number of the only queue pair or stream of these that is used; all of them if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<u32>,
-    /// Connections of each direction that run beside it between its two hosts; `None` where it runs without.
+    /// Connections of each direction that run beside it between its two hosts, zero where a command does; `None` where it runs without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<u32>,
+    /// Value of the test's `configure` that the cluster has meanwhile; `None` where the test has no values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Box<str>>,
     /// How a collective works on its data; `None` for pairs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manner: Option<Box<CollectiveOptions>>,
+}
+
+impl Cell {
+    /// Whether the cluster is as the first value of the test makes it, or the test has no values: only such cells say something of links
+    /// and hosts by themselves.
+    pub fn is_reference(&self, test: &Test) -> bool {
+        self.applied.as_deref() == test.values().first().map(String::as_str)
+    }
 }
 
 /// Flows that run at the same time: no two share a [`Port`], unless the pattern of the test says so.
@@ -160,8 +174,22 @@ pub struct Schedule {
 }
 
 /// The cells of a test: all sizes for the first number of queue pairs, then for the next, so that queue pairs stay up
-/// while the sizes pass. Atomics have one size. What runs beside other traffic follows right behind the same cell alone.
+/// while the sizes pass. Atomics have one size. What runs beside other traffic follows right behind the same cell alone. All of these
+/// for the first value of the test's `configure`, then for the next.
 pub(super) fn cells(test: &Test) -> Vec<Cell> {
+    let of_one_value = at_one_value(test);
+    if test.values().is_empty() {
+        return of_one_value;
+    }
+    let at = |value: &String| {
+        let applied: Box<str> = value.as_str().into();
+        of_one_value.iter().map(move |cell| Cell { applied: Some(applied.clone()), ..cell.clone() }).collect::<Vec<_>>()
+    };
+    test.values().iter().flat_map(at).collect()
+}
+
+/// The cells of a test at one value.
+fn at_one_value(test: &Test) -> Vec<Cell> {
     if let Some(collective) = &test.collective {
         return super::group::cells(test, collective);
     }
@@ -177,6 +205,7 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
         qps,
         only: None,
         neighbours,
+        applied: None,
         manner: None,
     };
     let neighbours = test.neighbours();

@@ -106,7 +106,32 @@ fn covered(
         let those = if lost.len() == 1 { "direction of a link is" } else { "directions of links are" };
         note(format!("{} {those} not loaded: {}", lost.len(), first(&lost)));
     }
+    uncounted(fabric, &switches).into_iter().for_each(note);
     Ok(found.rounds)
+}
+
+/// Directions of links that flows pass and that count as loaded for no demand, whatever they carry: `links_covered` is known not to be
+/// met before anything runs.
+fn uncounted(fabric: &Fabric, switches: &Switches) -> Vec<String> {
+    let links = || switches.hops.iter().map(|hop| fabric.hop(*hop).0);
+    let places = links().filter(|link| link.is_place()).count();
+    let without_rate = links().filter(|link| !link.is_place() && link.rate_gbps.is_none()).count();
+    let those = |n: usize| if n == 1 { "direction of a link" } else { "directions of links" };
+    let mut notes = Vec::new();
+    if places > 0 {
+        notes.push(format!(
+            "{places} {} of which no port is known: each may stand for several cables, and counts as not loaded; ibnetdiscover, or \
+             `cables` with both ports, tell of single ones",
+            those(places)
+        ));
+    }
+    if without_rate > 0 {
+        notes.push(format!(
+            "{without_rate} {} whose rate is not known: they count as not loaded; `link_rate` of [topology] sets it",
+            those(without_rate)
+        ));
+    }
+    notes
 }
 
 /// Why no link can be loaded.

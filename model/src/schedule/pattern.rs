@@ -167,6 +167,8 @@ pub(super) fn rounds(
         }
         // Chosen port by port, not host by host: see `on_fabric`.
         Pattern::Fabric(_) => Vec::new(),
+        // Chosen part by part of a host: see `node`.
+        Pattern::Within => Vec::new(),
         Pattern::AtOnce(AtOnce::Incast(one)) => at_once::incast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::Outcast(one)) => at_once::outcast(&hosts, named(one)?),
         Pattern::AtOnce(AtOnce::AllToAll) => vec![at_once::all_to_all(&hosts)],

@@ -31,6 +31,8 @@ pub struct Attached {
     pub at: Option<At>,
     /// How the link runs.
     pub run: Run,
+    /// Whether its host says that the link is up; `None` where it does not say.
+    pub is_up: Option<bool>,
 }
 
 /// A switch, and a port of it if that is known.
@@ -78,8 +80,23 @@ pub struct Trunk {
 pub struct Cabling {
     /// What somebody should look at, host by host.
     pub findings: Vec<Finding>,
-    /// What was not judged, and why, in words.
-    pub unjudged: Vec<String>,
+    /// What was not judged, and of whom.
+    pub unjudged: Vec<Unjudged>,
+}
+
+/// What was not judged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unjudged {
+    /// The hosts that it is about, by name; none where it is about links between switches alone.
+    pub hosts: Vec<String>,
+    /// What and why, in words that do not name the hosts.
+    pub why: String,
+}
+
+impl Unjudged {
+    fn new<'h>(hosts: impl IntoIterator<Item = &'h str>, why: impl Into<String>) -> Self {
+        Self { hosts: hosts.into_iter().map(str::to_owned).collect(), why: why.into() }
+    }
 }
 
 /// How many agree, of how many.
@@ -142,14 +159,4 @@ fn most<T: Ord>(values: impl Iterator<Item = T>) -> Option<(T, Agree)> {
     }
     let of = counts.values().sum();
     counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(value, agree)| (value, Agree { agree, of }))
-}
-
-/// A list of names that stays short: `a, b, c and 17 more`.
-fn some_of(names: &BTreeSet<&str>) -> String {
-    const SHOWN: usize = 3;
-    let first = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
 }

@@ -43,9 +43,7 @@ pub(super) fn cables(told: &[Told], keys: &HashMap<&str, u32>, remarks: &mut Vec
                 fill(&mut all[known], joined);
                 continue;
             }
-            let is_port = |half: &&Half| {
-                half.1.is_some() || matches!(&half.0, At::Nic(nic) if nic.device.is_some() || nic.guid.is_some())
-            };
+            let is_port = |half: &&Half| half.1.is_some() || matches!(&half.0, At::Nic(nic) if !is_whole(nic));
             if name.iter().filter(is_port).any(|half| taken.contains(half)) {
                 remarks.push(format!(
                     "left out, because an earlier source has another cable there: {} to {} of {}",
@@ -61,7 +59,7 @@ pub(super) fn cables(told: &[Told], keys: &HashMap<&str, u32>, remarks: &mut Vec
         }
         taken.extend(own);
     }
-    finest(all)
+    finest(all, keys, remarks)
 }
 
 /// An end of a cable.
@@ -92,8 +90,24 @@ fn fill(known: &mut Joined, other: Joined) {
     known.speed = known.speed.take().or(other.speed);
 }
 
-/// Leaves out what somebody knows in more detail.
-fn finest(all: Vec<Joined>) -> Vec<Joined> {
+/// Whether only the host is known, and not which of its NICs.
+fn is_whole(nic: &Nic) -> bool {
+    nic.device.is_none() && nic.guid.is_none()
+}
+
+/// A host without any device, and the switch that its cable is plugged into.
+fn of_host(cable: &Joined) -> Option<(String, u32)> {
+    let [a, b] = &cable.ends;
+    let nic = |(at, _): &(At, Option<String>)| match at {
+        At::Nic(nic) if is_whole(nic) => nic.host.as_deref().map(short),
+        _ => None,
+    };
+    let switch = |(at, _): &(At, Option<String>)| if let At::Switch(at) = at { Some(*at) } else { None };
+    nic(a).zip(switch(b)).or_else(|| nic(b).zip(switch(a)))
+}
+
+/// Leaves out what somebody knows in more detail, and tells it where that is at another switch.
+fn finest(all: Vec<Joined>, keys: &HashMap<&str, u32>, remarks: &mut Vec<String>) -> Vec<Joined> {
     let between = |cable: &Joined| match &cable.ends {
         [(At::Switch(one), _), (At::Switch(other), _)] => Some((*one.min(other), *one.max(other))),
         _ => None,
@@ -101,17 +115,31 @@ fn finest(all: Vec<Joined>) -> Vec<Joined> {
     let has_ports = |cable: &Joined| cable.ends.iter().any(|(_, port)| port.is_some());
     let cabled: HashSet<(u32, u32)> = all.iter().filter(|cable| has_ports(cable)).filter_map(between).collect();
     let host_of = |nic: &Nic| nic.host.as_deref().map(short);
-    let is_whole = |nic: &Nic| nic.device.is_none() && nic.guid.is_none();
     let nics = |cable: &Joined| -> Vec<Nic> {
         cable.ends.iter().filter_map(|(at, _)| if let At::Nic(nic) = at { Some(nic.clone()) } else { None }).collect()
     };
     let detailed: HashSet<String> =
         all.iter().flat_map(nics).filter(|nic| !is_whole(nic)).filter_map(|nic| host_of(&nic)).collect();
-    let counts = |cable: &Joined| {
+    let mut plugged: HashMap<String, HashSet<u32>> = HashMap::new();
+    for (host, switch) in all.iter().filter(|cable| has_ports(cable)).filter_map(of_host) {
+        plugged.entry(host).or_default().insert(switch);
+    }
+    let mut counts = |cable: &Joined| {
+        if let Some((host, switch)) = of_host(cable).filter(|_| !has_ports(cable))
+            && let Some(known) = plugged.get(&host)
+        {
+            if !known.contains(&switch) {
+                let name = keys.iter().find(|(_, at)| **at == switch).map_or("?", |(name, _)| *name);
+                remarks.push(format!(
+                    "left out, because another source knows the port of {host}, at another switch: {host} to {name}"
+                ));
+            }
+            return false;
+        }
         let coarse = !has_ports(cable) && between(cable).is_some_and(|pair| cabled.contains(&pair));
         let whole =
             nics(cable).iter().any(|nic| is_whole(nic) && host_of(nic).is_some_and(|host| detailed.contains(&host)));
         !coarse && !whole
     };
-    all.into_iter().filter(counts).collect()
+    all.into_iter().filter(|cable| counts(cable)).collect()
 }

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`told`] | what one source says |
 //! | [`unread`] | why a source cannot be used |
-//! | [`slurm`], [`yaml`], [`ibnetdiscover`], [`lldp`], [`topograph`] | the sources, from text to [`told::Told`] |
+//! | [`slurm`], [`yaml`], [`ibnetdiscover`], [`lldp`], [`topograph`], [`nvlink`] | the sources, from text to [`told::Told`] |
 //! | `join` | of what several say, what counts |
 //! | [`cabling`] | what is miscabled, before any traffic |
 //! | [`fabric`] | all of it as a graph, with the paths between NIC ports |
@@ -16,6 +16,7 @@ pub mod fabric;
 pub mod ibnetdiscover;
 mod join;
 pub mod lldp;
+pub mod nvlink;
 pub mod slurm;
 pub mod told;
 pub mod topograph;

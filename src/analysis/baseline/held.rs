@@ -42,7 +42,7 @@ pub struct Held<'a> {
     differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
     parts: Parts<'a>,
     /// Ends of rows that were held against it.
-    held: RefCell<BTreeSet<End>>,
+    held: RefCell<BTreeMap<End, usize>>,
 }
 
 impl<'a> Held<'a> {
@@ -126,7 +126,10 @@ impl<'a> Held<'a> {
         let cuda = result.case.cell.memory == railgauge_wire::terms::Memory::Cuda;
         for (host, device) in [(&flow.from.host, &reading.devices[0]), (&flow.to.host, &reading.devices[1])] {
             let device = if flow.members.is_empty() { device } else { "" };
-            self.held.borrow_mut().insert((host.to_string(), device.to_string(), cuda));
+            let (mut held, end) = (self.held.borrow_mut(), (host.to_string(), device.to_string(), cuda));
+            let links = held.entry(end).or_insert(entry.links);
+            *links = entry.links.max(*links);
+            drop(held);
             let Some((name, now)) = ends.end(host, device, cuda) else { continue };
             let then = self.baseline.ends.get(name).map(|end| &end.configuration);
             for difference in then.into_iter().flat_map(|then| differences(then, &now.configuration)) {

@@ -16,19 +16,17 @@ mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use railgauge_model::plan::baseline::{Baseline, Class, EndFacts, Entry, Source, VERSION};
-use railgauge_stats::robust::Level;
-use railgauge_wire::facts::HostFacts;
-
 use super::{
     history::Run,
     settings::{self, Difference},
 };
 use class::class;
 use ends::Ends;
+use railgauge_model::plan::baseline::{Baseline, Class, EndFacts, Entry, Source, VERSION};
+use railgauge_stats::robust::Level;
 
 pub use held::{Held, LEAST_VALUES};
-pub use parts::{OtherParts, SinceReplaced};
+pub use parts::{OtherParts, SinceReplaced, replaced_within};
 pub use refusal::{OnHosts, Refusal, SetUp};
 
 /// Values of one class between ends of a kind: link, run, and natural logarithm.
@@ -61,9 +59,7 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
     };
     let mut values: BTreeMap<(Class, Vec<String>), Values> = BTreeMap::new();
     let mut configurations: HashMap<String, Vec<BTreeMap<String, String>>> = HashMap::new();
-    let mut parts: BTreeMap<&String, &HostFacts> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {
-        parts.extend(&run.hosts);
         for test in &run.plan.tests {
             let settings = settings::bearing(test);
             let known = baseline.settings.entry(test.name.clone()).or_insert_with(|| settings.clone());
@@ -92,7 +88,8 @@ pub fn learn(mut runs: Vec<Run>) -> Result<Baseline, OtherSettings> {
     for (name, end) in &mut baseline.ends {
         end.configuration = usual(configurations.get(name).map_or(&[][..], Vec::as_slice));
     }
-    baseline.parts = parts.into_iter().flat_map(|(host, facts)| parts::of_host(host, facts)).collect();
+    baseline.parts =
+        parts::follow(&runs).known().into_iter().flat_map(|(host, slots)| parts::of_host(&host, slots)).collect();
     baseline.entries = values.into_iter().filter_map(|((class, ends), values)| entry(class, ends, &values)).collect();
     Ok(baseline)
 }

@@ -11,11 +11,10 @@ use railgauge_model::plan::{
     baseline::{Baseline, HostPart, PartKind},
     hostlist,
 };
-use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
 use crate::analysis::{
-    history::{By, Fitted, Shared, Slot, Stays, Swap, fitted, has_serials},
+    history::{By, Fitted, Run, Shared, Slot, Stays, Swap, fitted, has_serials},
     journal::Journal,
     words::count,
 };
@@ -36,6 +35,9 @@ pub struct SinceReplaced {
     pub old: String,
     /// The part now.
     pub new: String,
+    /// Links that the value of the baseline was measured on, the most of all that this part is held against: with more than one it is no
+    /// value of the old part alone. 0 where nothing is held against it.
+    pub links: usize,
 }
 
 /// What is to be said of parts beside a verdict that rests on a baseline.
@@ -52,21 +54,28 @@ pub struct OtherParts {
     pub unfollowed: Vec<String>,
 }
 
-/// `replaced since the baseline, which belongs to the part before: NIC mlx5_0 of gpu003 (serial number MT3 → MT9)`.
+/// `replaced since the baseline, whose values are of 15 links of this kind: NIC mlx5_0 of gpu003 (serial number MT3 → MT9)`.
 impl fmt::Display for OtherParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all = Vec::new();
-        if !self.replaced.is_empty() {
+        let (own, of_class): (Vec<_>, Vec<_>) = self.replaced.iter().partition(|one| one.links <= 1);
+        for replaced in [own, of_class].into_iter().filter(|replaced| !replaced.is_empty()) {
             let one = |one: &SinceReplaced| {
                 format!("{} of {} ({} {} → {})", one.part, one.host, one.by.word(), one.old, one.new)
             };
-            let named: Vec<String> = self.replaced.iter().take(NAMED).map(one).collect();
-            let more = match self.replaced.len().saturating_sub(NAMED) {
+            let named: Vec<String> = replaced.iter().copied().take(NAMED).map(one).collect();
+            let more = match replaced.len().saturating_sub(NAMED) {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
             let named = named.join(", ");
-            all.push(format!("replaced since the baseline, which belongs to the part before: {named}{more}"));
+            let links = replaced.iter().map(|one| one.links).max().unwrap_or_default();
+            all.push(if links <= 1 {
+                format!("replaced since the baseline, which was measured with the part before alone: {named}{more}")
+            } else {
+                let of = count(links, "link");
+                format!("replaced since the baseline, whose values are of {of} of this kind: {named}{more}")
+            });
         }
         if let Some(first) = self.shared.first() {
             let more = match self.shared.len() - 1 {
@@ -89,7 +98,7 @@ impl fmt::Display for OtherParts {
 }
 
 /// The slots of a host with what is known of the parts in them, for a baseline. Main boards are left out: no value is of one alone.
-pub(super) fn of_host(host: &str, facts: &HostFacts) -> Vec<HostPart> {
+pub(super) fn of_host(host: &str, slots: Vec<Fitted>) -> Vec<HostPart> {
     let part = |Fitted { slot, carries, mut ids }: Fitted| HostPart {
         host: host.to_owned(),
         kind: slot.kind,
@@ -100,7 +109,32 @@ pub(super) fn of_host(host: &str, facts: &HostFacts) -> Vec<HostPart> {
         node_guid: ids.remove(&By::NodeGuid),
         second_guid: ids.remove(&By::SecondGuid),
     };
-    fitted(facts).into_iter().filter(|fitted| fitted.slot.kind != PartKind::Board).map(part).collect()
+    slots.into_iter().filter(|fitted| fitted.slot.kind != PartKind::Board).map(part).collect()
+}
+
+/// Parts that were replaced while the runs of a baseline were made, in the order of time: its values are of both.
+pub fn replaced_within(runs: &[Run]) -> Vec<SinceReplaced> {
+    let one = |swap: Swap| SinceReplaced {
+        host: swap.new.host.clone(),
+        part: swap.name(),
+        by: swap.new.id.0,
+        old: swap.old.id.1,
+        new: swap.new.id.1,
+        links: 0,
+    };
+    let swaps = follow(runs).swaps().into_iter();
+    swaps.filter(|swap| swap.new.slot.kind != PartKind::Board).map(one).collect()
+}
+
+/// Follows the parts of the hosts through runs, in the order of time.
+pub(super) fn follow(runs: &[Run]) -> Stays {
+    let mut runs: Vec<&Run> = runs.iter().collect();
+    runs.sort_by(|a, b| (a.started, &a.run_id).cmp(&(b.started, &b.run_id)));
+    let mut stays = Stays::default();
+    for (place, run) in runs.into_iter().enumerate() {
+        run.hosts.iter().for_each(|(host, facts)| stays.run(place, host, &Arc::new(fitted(facts))));
+    }
+    stays
 }
 
 fn slot_of(part: &HostPart) -> Fitted {
@@ -170,13 +204,13 @@ impl<'a> Parts<'a> {
     }
 
     /// What is to be said of the parts of these ends; `None` if all of them are those of the baseline.
-    pub(super) fn of(&self, ends: &BTreeSet<End>) -> Option<OtherParts> {
+    pub(super) fn of(&self, ends: &BTreeMap<End, usize>) -> Option<OtherParts> {
         if ends.is_empty() {
             return None;
         }
         let known = self.known();
-        let mut replaced = BTreeSet::new();
-        for (host, device, cuda) in ends {
+        let mut replaced: BTreeSet<SinceReplaced> = BTreeSet::new();
+        for ((host, device, cuda), links) in ends {
             let swaps = known.swaps.get(host).map_or(&[][..], Vec::as_slice);
             let machine = swaps.iter().any(|swap| swap.new.slot.kind == PartKind::Machine);
             let passes = |swap: &&Swap| match swap.new.slot.kind {
@@ -185,23 +219,24 @@ impl<'a> Parts<'a> {
                 _ if machine => false,
                 PartKind::Gpu => *cuda,
                 // Which NICs a collective uses is the library's choice: its ends have no device, and no part carries that.
-                PartKind::Card | PartKind::Module => swap.old.has_device(device) || swap.new.has_device(device),
+                PartKind::Card | PartKind::Module => {
+                    [swap.old.left(), swap.new.came()].iter().any(|part| part.has_device(device))
+                }
             };
             replaced.extend(swaps.iter().filter(passes).map(|swap| SinceReplaced {
                 host: host.clone(),
-                part: swap.new.name.clone(),
+                part: swap.name(),
                 by: swap.new.id.0,
                 old: swap.old.id.1.clone(),
                 new: swap.new.id.1.clone(),
+                links: *links,
             }));
         }
-        let hosts: BTreeSet<&String> = ends.iter().map(|(host, ..)| host).collect();
+        let hosts: BTreeSet<&String> = ends.keys().map(|(host, ..)| host).collect();
+        let shared = known.shared.iter().filter(|one| hosts.iter().any(|host| one.hosts.contains(*host)));
+        let shared = shared.cloned().collect();
         let unfollowed = hosts.into_iter().filter(|host| known.unfollowed.contains(*host)).cloned();
-        let found = OtherParts {
-            replaced: replaced.into_iter().collect(),
-            shared: known.shared.clone(),
-            unfollowed: unfollowed.collect(),
-        };
+        let found = OtherParts { replaced: replaced.into_iter().collect(), shared, unfollowed: unfollowed.collect() };
         (found != OtherParts::default()).then_some(found)
     }
 }

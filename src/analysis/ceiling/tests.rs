@@ -354,6 +354,7 @@ pub(super) fn cell() -> Cell {
     Cell {
         only: None,
         neighbours: None,
+        applied: None,
         manner: None,
         op: Op::Write,
         metric: TestMetric::Bandwidth,

@@ -9,7 +9,10 @@ mod told;
 
 use std::collections::BTreeMap;
 
-use railgauge_model::{plan::model::Test, schedule::Flow};
+use railgauge_model::{
+    plan::model::Test,
+    schedule::{Cell, Flow},
+};
 use railgauge_stats::collide::{self, Class, FlowRates};
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
@@ -21,6 +24,7 @@ use super::{
     rows::direction,
     together::is_telling,
     value,
+    words::lane,
 };
 
 /// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
@@ -56,7 +60,8 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
         .filter_map(|row| Some((row.case, row.ceiling?)))
         .collect();
     let used = || {
-        results.iter().filter(|result| result.case.cell.size == size && [fewest, most].contains(&result.case.cell.qps))
+        let here = |cell: &Cell| cell.size == size && [fewest, most].contains(&cell.qps) && cell.is_reference(test);
+        results.iter().filter(move |result| here(&result.case.cell))
     };
     // Shares only where all flows have one: a rate beside a share is no comparison.
     let shares = used().all(|result| ceilings.contains_key(&result.case.id));
@@ -99,6 +104,7 @@ fn told(
         size_bytes,
         fewest,
         most,
+        several: lane(test.transport),
         passes: passes.len(),
         flows,
         odd_passes: found.map_or(0, |found| found.odd),

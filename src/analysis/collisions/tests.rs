@@ -71,7 +71,7 @@ fn colliding_flows_are_told_with_their_share() {
     );
     let words = found.words();
     assert!(
-        words.contains("50.0 % of flows share a path") && words.contains("16 queue pairs the loss vanishes"),
+        words.contains("50.0 % of flows share a path") && words.contains("16 streams the loss vanishes"),
         "{words}"
     );
     assert!(words.contains("nothing here speaks for a bad cable"), "{words}");

@@ -25,6 +25,9 @@ pub struct Collisions {
     pub fewest: u32,
     /// Most queue pairs or streams.
     pub most: u32,
+    /// What the flows have several of: queue pairs, or streams of TCP.
+    #[serde(skip)]
+    pub several: &'static str,
     /// Passes: rounds times repeats in which several flows ran at once.
     pub passes: usize,
     /// Flows of all passes.
@@ -147,7 +150,8 @@ impl Collisions {
     /// What is told, in sentences.
     pub fn words(&self) -> String {
         let Self { fewest, most, flows, colliding, normal, passes, .. } = self;
-        let few = count(*fewest as usize, "queue pair");
+        let few = count(*fewest as usize, self.several);
+        let all = count(*passes, "pass");
         let open: usize = self.not_told.values().sum();
         let mut told = Vec::new();
         if *colliding > 0 {
@@ -158,29 +162,30 @@ impl Collisions {
             let all_known = self.suspects.is_empty() && open == 0 && self.lossy == 0;
             let end = if all_known { ", and nothing here speaks for a bad cable" } else { "" };
             told.push(format!(
-                "{share} % of flows share a path with others ({colliding} of {flows} in {}); with {most} queue pairs the loss \
+                "{share} % of flows share a path with others ({colliding} of {flows} in {all}); with {most} {}s the loss \
                  vanishes{loss}: paths collide{end}.",
-                count(*passes, "pass"),
+                self.several
             ));
         } else if normal == flows {
-            told.push(format!("No flow of {flows} is low with {few} or with {most}."));
+            told.push(format!("No flow of {flows} in {all} is low with {few} or with {most}."));
         } else {
-            told.push(format!("No flow of {flows} was shown to share a path with others."));
+            told.push(format!("No flow of {flows} in {all} was shown to share a path with others."));
         }
         if !self.suspects.is_empty() {
             let names = named(&self.suspects);
             let n = self.suspects.len();
             let stay = if n == 1 { "stays a suspect" } else { "stay suspects" };
-            told.push(format!("{} low with {most} queue pairs too and {stay}: {names}.", are(n, "flow")));
+            told.push(format!("{} low with {most} {}s too and {stay}: {names}.", are(n, "flow"), self.several));
         }
         if open > 0 {
             let why: Vec<String> = self.not_told.iter().map(|(why, n)| format!("{n}: {}", why.words())).collect();
             told.push(format!("Of {} it could not be told ({}).", count(open, "flow"), why.join("; ")));
         }
-        if self.not_told.contains_key(&NotTold::FewPasses)
-            && let Some(needed) = self.needed_passes
-        {
-            told.push(format!("With {} or more it can be: set `rounds` or `repeats` higher.", count(needed, "pass")));
+        if let Some(needed) = self.needed_passes.filter(|needed| needed > passes) {
+            told.push(format!(
+                "With {} or more it can be told that flows collide: set `rounds` or `repeats` higher.",
+                count(needed, "pass")
+            ));
         }
         if self.lossy > 0 {
             told.push(format!("{} lost packets or sent them again.", count(self.lossy, "flow")));
@@ -190,7 +195,7 @@ impl Collisions {
 
     /// At what it was compared: `at 64 KiB, 1 against 16 queue pairs`.
     pub fn compared(&self) -> String {
-        format!("at {}, {} against {} queue pairs", size(self.size_bytes), self.fewest, self.most)
+        format!("at {}, {} against {} {}s", size(self.size_bytes), self.fewest, self.most, self.several)
     }
 }
 

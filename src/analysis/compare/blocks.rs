@@ -66,7 +66,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
         };
         // Measured in turn, and still two things: neither is the other with something changed.
         let apart = a.test.knobs.write_latency != b.test.knobs.write_latency;
-        let metrics = metrics_of(a.case.cell.metric, a.case.cell.op, None, false);
+        let metrics = metrics_of(a.case.cell.metric, a.case.cell.op, None, None);
         for metric in metrics.into_iter().filter(|metric| METRICS.contains(metric)) {
             let sides = [(When::Before, a), (When::After, b)].map(|(side, result)| {
                 let refused = refusal(result);

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
-use super::parts::Looks;
+use super::parts::{Looks, SideSlots};
 use crate::{
     analysis::{
         history::{Run, Shared, Stay, Swap},
@@ -22,7 +22,7 @@ pub struct Configuration {
     pub hosts: Vec<Change>,
     /// Settings of tests that changed: test, setting, before, after.
     pub tests: Vec<Setting>,
-    /// Facts that changed between the first and the last run of one side, which then are no repeats of each other: of
+    /// Parts that were replaced within one side, and facts that changed between its first and its last run, which then are no repeats of each other: of
     /// the runs before, and of those after.
     pub within: [Vec<Change>; 2],
     /// Ids that several slots had at once: no part is followed by them, whatever they say of the other side.
@@ -53,27 +53,47 @@ pub(super) struct Seen {
     pub started: Timestamp,
     hosts: BTreeMap<String, HostFacts>,
     tests: BTreeMap<String, BTreeMap<String, String>>,
+    /// Whether another tool measured it: then a setting that is missing is one that nobody told.
+    imported: bool,
 }
 
 impl Seen {
     /// Takes the facts out of a run.
     pub(super) fn take(run: &mut Run) -> Self {
-        let tests = run.plan.tests.iter().map(|test| (test.name.clone(), settings::all(test))).collect();
-        Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests }
+        let of = if run.imported { settings::told } else { settings::all };
+        let tests = run.plan.tests.iter().map(|test| (test.name.clone(), of(test))).collect();
+        Self { started: run.started, hosts: std::mem::take(&mut run.hosts), tests, imported: run.imported }
+    }
+
+    /// Settings of tests that are not the same in a later run.
+    fn settings_until(&self, after: &Self) -> Vec<Setting> {
+        let both = self.tests.iter().filter_map(|(test, before)| Some((test, before, after.tests.get(test)?)));
+        let mut found: Vec<Setting> = both.flat_map(|(test, before, after)| different(test, before, after)).collect();
+        if self.imported || after.imported {
+            found.retain(|setting| {
+                let is_told =
+                    |seen: &Self| seen.tests.get(&setting.test).is_some_and(|keys| keys.contains_key(&setting.key));
+                is_told(self) && is_told(after)
+            });
+        }
+        found
     }
 }
 
-/// Differences between two sides, from the first and the last run of each, and the parts that are others.
-pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> (Configuration, Vec<Swap>) {
+/// Differences between two sides, from the first and the last run of each, and the parts that are others, as they were known last.
+pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2], slots: [SideSlots; 2]) -> (Configuration, Vec<Swap>) {
     let [Some((before_first, before_last)), Some((after_first, after_last))] = sides else {
         return (Configuration::default(), Vec::new());
     };
-    let tests = before_last.tests.iter().filter_map(|(test, before)| Some((test, before, after_last.tests.get(test)?)));
-    let looks = Looks::new(&before_last.hosts, &after_last.hosts);
+    let [before, after] = slots.map(SideSlots::follow);
+    let looks = Looks::new(&before, &after);
     let found = Configuration {
         hosts: changes(&looks.swaps, &before_last.hosts, &after_last.hosts),
-        tests: tests.flat_map(|(test, before, after)| different(test, before, after)).collect(),
-        within: [between(&before_first.hosts, &before_last.hosts), between(&after_first.hosts, &after_last.hosts)],
+        tests: before_last.settings_until(after_last),
+        within: [
+            changes(&before.swaps(), &before_first.hosts, &before_last.hosts),
+            changes(&after.swaps(), &after_first.hosts, &after_last.hosts),
+        ],
         shared: looks.shared,
         unfollowed: looks.unfollowed,
     };
@@ -81,18 +101,15 @@ pub(super) fn configuration(sides: &[Option<(Seen, Seen)>; 2]) -> (Configuration
 }
 
 /// What changed between two looks at a cluster: parts that were replaced first, then facts.
-fn between(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
-    changes(&Looks::new(before, after).swaps, before, after)
-}
-
 fn changes(swaps: &[Swap], before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Vec<Change> {
-    let replaced = swaps.iter().map(|Swap { old, new, from, to }| {
+    let replaced = swaps.iter().map(|swap| {
+        let Swap { old, new, from, to, .. } = swap;
         let elsewhere = |id: &str, stay: Option<&Stay>, when: &str| match stay {
-            Some(stay) => format!("{id}, {when}: {} of {}", stay.name, stay.host),
+            Some(stay) => format!("{id}, {when}: {} of {}", stay.name(), stay.host),
             None => id.to_owned(),
         };
         Change {
-            fact: format!("{} {}", new.name, new.id.0.word()),
+            fact: format!("{} {}", swap.name(), new.id.0.word()),
             before: Some(elsewhere(&old.id.1, to.as_ref(), "after")),
             after: Some(elsewhere(&new.id.1, from.as_ref(), "before")),
             hosts: vec![new.host.clone()],
@@ -134,12 +151,37 @@ mod tests {
             };
             ["a", "b", "c"].into_iter().zip(serials).map(of).collect::<BTreeMap<_, _>>()
         };
+        let between = |before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>| {
+            let [a, b] = [before, after].map(|hosts| {
+                let mut side = SideSlots::default();
+                side.add(Timestamp::UNIX_EPOCH, hosts);
+                side.follow()
+            });
+            changes(&Looks::new(&a, &b).swaps, before, after)
+        };
         let found = between(&hosts(["MT1", "MT2", "MT3"]), &hosts(["MT2", "MT1", "MT3"]));
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].fact.as_str(), found[0].hosts[0].as_str()), ("NIC mlx5_0 serial number", "a"));
         assert_eq!(found[0].before.as_deref(), Some("MT1, after: NIC mlx5_0 of b"));
         assert_eq!(found[0].after.as_deref(), Some("MT2, before: NIC mlx5_0 of b"));
         assert_eq!(between(&hosts(["MT1", "MT1", "MT3"]), &hosts(["MT1", "MT9", "MT3"])), []);
+    }
+
+    #[test]
+    fn what_an_imported_run_was_not_told_is_no_difference() {
+        let seen = |imported, settings: &[(&str, &str)]| {
+            let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let (tests, hosts) = (BTreeMap::from([("bw".to_owned(), settings)]), BTreeMap::new());
+            Seen { started: Timestamp::UNIX_EPOCH, hosts, tests, imported }
+        };
+        let ours = seen(false, &[("window.Duration", "3"), ("sizes", "[1]"), ("knobs.depth", "7")]);
+        let theirs = seen(true, &[("sizes", "[2]")]);
+        let keys = |found: Vec<Setting>| found.into_iter().map(|one| one.key).collect::<Vec<_>>();
+        assert_eq!(keys(ours.settings_until(&theirs)), ["sizes"]);
+        assert_eq!(keys(theirs.settings_until(&ours)), ["sizes"]);
+        // Of two runs of ours a setting that only one has is a difference.
+        let bare = seen(false, &[("sizes", "[2]")]);
+        assert_eq!(keys(ours.settings_until(&bare)), ["knobs.depth", "sizes", "window.Duration"]);
     }
 
     #[test]

@@ -182,6 +182,8 @@ pub struct RunSummary {
     pub hosts: usize,
     /// Values that were taken.
     pub values: usize,
+    /// Whether another tool measured it, and its outputs were imported.
+    pub imported: bool,
     /// Values that were left out.
     pub left_out: usize,
     /// Cells in which this run lies far from the others of its side, and by more than the margin.

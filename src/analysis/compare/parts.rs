@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
 use railgauge_model::schedule::Flow;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
@@ -51,24 +52,60 @@ pub(super) struct Looks {
     pub swaps: Vec<Swap>,
     /// Ids that several slots had at once: nothing is followed by them.
     pub shared: Vec<Shared>,
-    /// Hosts of both looks of which one look has no serial number.
+    /// Hosts of both sides of which one side has no serial number in any run.
     pub unfollowed: Vec<String>,
 }
 
-impl Looks {
-    pub(super) fn new(before: &BTreeMap<String, HostFacts>, after: &BTreeMap<String, HostFacts>) -> Self {
+/// The slots of hosts by name.
+type Slots = BTreeMap<String, Arc<Vec<Fitted>>>;
+
+/// What was in the slots of the hosts in the runs of one side.
+#[derive(Debug, Default)]
+pub(super) struct SideSlots(Vec<(Timestamp, Slots)>);
+
+impl SideSlots {
+    /// Adds a run.
+    pub(super) fn add(&mut self, started: Timestamp, hosts: &BTreeMap<String, HostFacts>) {
+        self.0.push((started, hosts.iter().map(|(host, facts)| (host.clone(), Arc::new(fitted(facts)))).collect()));
+    }
+
+    /// Follows the parts through the runs, in the order of time.
+    pub(super) fn follow(mut self) -> Stays {
+        self.0.sort_by_key(|(started, _)| *started);
         let mut stays = Stays::default();
-        let mut unread: BTreeMap<String, usize> = BTreeMap::new();
-        for (place, look) in [before, after].into_iter().enumerate() {
-            for (host, facts) in look {
-                let slots: Arc<Vec<Fitted>> = Arc::new(fitted(facts));
-                if !has_serials(&slots) && before.contains_key(host) && after.contains_key(host) {
-                    *unread.entry(host.clone()).or_default() += 1;
+        for (place, (_, hosts)) in self.0.iter().enumerate() {
+            hosts.iter().for_each(|(host, slots)| stays.run(place, host, slots));
+        }
+        stays
+    }
+}
+
+impl Looks {
+    /// What was known last on each side. A run in which nothing could be read says nothing.
+    pub(super) fn new(before: &Stays, after: &Stays) -> Self {
+        let sides = [before, after].map(Stays::known);
+        let unread = |host: &&str| sides.iter().any(|known| !known.get(*host).is_some_and(|slots| has_serials(slots)));
+        let (all, others) = (before.hosts(), after.hosts());
+        let unfollowed = all.intersection(&others).copied().filter(unread).map(str::to_owned).collect();
+        let mut shared: BTreeMap<(PartKind, By, String), Shared> = BTreeMap::new();
+        for one in [before, after].into_iter().flat_map(Stays::shared) {
+            shared.entry((one.kind, one.by, one.id.clone())).or_insert(one);
+        }
+        let mut stays = Stays::default();
+        for (place, known) in sides.into_iter().enumerate() {
+            for (host, mut slots) in known {
+                // By what is on several parts nothing is followed; other ids of the part tell.
+                for Fitted { slot, ids, .. } in &mut slots {
+                    ids.retain(|by, id| !shared.contains_key(&(slot.kind, *by, id.clone())));
                 }
-                stays.run(place, host, &slots);
+                stays.run(place, &host, &Arc::new(slots));
             }
         }
-        Self { swaps: stays.swaps(), shared: stays.shared(), unfollowed: unread.into_keys().collect() }
+        let swaps = stays.swaps();
+        for one in stays.shared() {
+            shared.entry((one.kind, one.by, one.id.clone())).or_insert(one);
+        }
+        Self { swaps, shared: shared.into_values().collect(), unfollowed }
     }
 }
 
@@ -104,7 +141,7 @@ impl<'s> Others<'s> {
                     PartKind::Machine | PartKind::Board => true,
                     PartKind::Gpu => false,
                     PartKind::Card | PartKind::Module => end.zip(devices).is_some_and(|(end, devices)| {
-                        [&swap.old, &swap.new].into_iter().any(|stay| stay.has_device(&devices[end]))
+                        [swap.old.left(), swap.new.came()].iter().any(|part| part.has_device(&devices[end]))
                     }),
                 };
                 match passes {
@@ -128,10 +165,10 @@ fn ends(flow: &Flow) -> Vec<(Option<usize>, &str)> {
 }
 
 fn other(swap: &Swap) -> OtherPart {
-    let was = |stay: &Stay| (stay.host.clone(), stay.name.clone());
+    let was = |stay: &Stay| (stay.host.clone(), stay.name().to_owned());
     OtherPart {
         host: swap.new.host.clone(),
-        part: swap.new.name.clone(),
+        part: swap.name(),
         by: swap.new.id.0,
         before: swap.old.id.1.clone(),
         after: swap.new.id.1.clone(),
@@ -162,6 +199,18 @@ mod tests {
         hosts.iter().map(of).collect()
     }
 
+    fn looks(runs: [&[BTreeMap<String, HostFacts>]; 2]) -> Looks {
+        let [before, after] = runs.map(|runs| {
+            let mut side = SideSlots::default();
+            // The last one is given first.
+            for (at, hosts) in runs.iter().enumerate().rev() {
+                side.add(Timestamp::from_second(i64::try_from(at).unwrap()).unwrap(), hosts);
+            }
+            side.follow()
+        });
+        Looks::new(&before, &after)
+    }
+
     fn passing(looks: &Looks, from: (&str, &str), to: (&str, &str)) -> Vec<String> {
         let port = |host: &str| Port { host: host.into(), rail: 0 };
         let flow = Flow::pair(port(from.0), port(to.0));
@@ -174,7 +223,7 @@ mod tests {
     fn a_link_has_another_part_only_where_it_passes_one() {
         let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"])]);
         let after = look(&[("a", ["MT1", "MT4"]), ("b", ["MT3", "MT2"])]);
-        let looks = Looks::new(&before, &after);
+        let looks = looks([&[before], &[after]]);
         assert_eq!(passing(&looks, ("a", "mlx5_0"), ("b", "mlx5_0")), [""; 0]);
         let found = passing(&looks, ("a", "mlx5_1:2"), ("b", "mlx5_0"));
         assert_eq!(
@@ -189,7 +238,7 @@ mod tests {
     fn an_id_of_two_hosts_of_one_side_is_no_part_that_moved() {
         let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT1", "MT4"])]);
         let after = look(&[("a", ["MT7", "MT2"]), ("b", ["MT1", "MT4"])]);
-        let looks = Looks::new(&before, &after);
+        let looks = looks([&[before], &[after]]);
         assert_eq!(passing(&looks, ("a", "mlx5_0"), ("b", "mlx5_0")), [""; 0]);
         assert_eq!(looks.shared.iter().map(|one| (one.id.as_str(), one.in_slots)).collect::<Vec<_>>(), [("MT1", 2)]);
     }
@@ -198,7 +247,16 @@ mod tests {
     fn hosts_without_serial_numbers_on_a_side_are_told() {
         let before = look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"]), ("gone", ["", ""])]);
         let after = look(&[("a", ["", ""]), ("b", ["MT3", "MT4"])]);
-        let looks = Looks::new(&before, &after);
+        let looks = looks([&[before], &[after]]);
         assert_eq!((looks.swaps.len(), looks.unfollowed), (0, vec!["a".to_owned()]));
+    }
+
+    #[test]
+    fn the_last_known_part_of_a_side_counts_and_not_that_of_its_last_run() {
+        let own = || look(&[("a", ["MT1", "MT2"]), ("b", ["MT3", "MT4"])]);
+        let exchanged = || look(&[("a", ["MT3", "MT2"]), ("b", ["MT1", "MT4"])]);
+        let unread = || look(&[("a", ["", ""]), ("b", ["", ""])]);
+        let looks = looks([&[own(), own()], &[exchanged(), exchanged(), unread()]]);
+        assert_eq!((looks.swaps.len(), looks.unfollowed.len()), (2, 0), "{:?}", looks.swaps);
     }
 }

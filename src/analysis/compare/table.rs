@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::{
     Design, LeftOut, OneSided, RunSummary, Side,
     configuration::{Configuration, Seen, configuration},
+    parts::SideSlots,
 };
 use crate::analysis::{
     history::{Run, Subject, Swap},
@@ -79,6 +80,8 @@ pub struct Table {
     through: HashMap<usize, [Arc<str>; 2]>,
     /// The first and the last run of each side.
     seen: [Option<(Seen, Seen)>; 2],
+    /// What was in the slots of the hosts in every run of each side.
+    slots: [SideSlots; 2],
 }
 
 impl Table {
@@ -86,6 +89,7 @@ impl Table {
     pub fn add(&mut self, when: When, mut run: Run) {
         let side = when as usize;
         let hosts = run.hosts.len();
+        self.slots[side].add(run.started, &run.hosts);
         self.see(side, Seen::take(&mut run));
         let subjects: Vec<usize> = Subject::take(&mut run)
             .into_iter()
@@ -105,6 +109,7 @@ impl Table {
             plan: run.plan.name,
             plan_hash: run.plan_hash,
             version: run.version,
+            imported: run.imported,
             hosts,
             values: 0,
             left_out: 0,
@@ -229,7 +234,7 @@ impl Table {
         });
         let carriers = self.carriers.into_iter().filter(|(_, [a, b])| !a.is_empty() && !b.is_empty() && a != b);
         let words = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
-        let (configuration, swaps) = configuration(&self.seen);
+        let (configuration, swaps) = configuration(&self.seen, self.slots);
         Collected {
             design: Design::Runs,
             alternating: alternating(&times),

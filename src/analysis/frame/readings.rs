@@ -2,24 +2,22 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
-use polars::prelude::{Column, ParquetReader, SerReader};
-use railgauge_model::{border::text::path_text, files};
+use polars::prelude::Column;
+use railgauge_model::border::text::path_text;
 use railgauge_wire::terms::Metric;
 
-use super::{FrameError, polars};
+use super::{FrameError, polars, stored};
 use crate::analysis::row::Reading;
 
-const NEEDED: [&str; 8] = ["case", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
+const NEEDED: [&str; 8] = ["case_id", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
 
-/// The readings of these metrics in a `records.parquet`, in the order of the frame.
+/// The readings of these metrics in a `records.parquet` of any version, in the order of the frame.
 ///
 /// # Errors
 /// The file cannot be read, or is not a frame of ours.
 pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
     let name = path_text(path);
-    let file = files::open(path).map_err(|cause| FrameError::File { file: name.clone(), cause })?;
-    let columns = NEEDED.iter().map(|column| (*column).to_owned()).collect();
-    let frame = ParquetReader::new(file).with_columns(Some(columns)).finish().map_err(polars(name.clone()))?;
+    let frame = stored(path, &NEEDED)?.frame;
     macro_rules! values {
         ($name:literal, $kind:ident) => {
             frame
@@ -30,7 +28,7 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
                 .iter()
         };
     }
-    let (case, metric) = (values!("case", u64), values!("metric", str));
+    let (case, metric) = (values!("case_id", u64), values!("metric", str));
     let (value, error, wrong) = (values!("value", f64), values!("error", str), values!("wrong", u64));
     let (transport, from, to) = (values!("transport", str), values!("src_device", str), values!("dst_device", str));
     let mut words = Words::default();
@@ -40,7 +38,7 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
     {
         let foreign = |cause: String| FrameError::Foreign { file: name.clone(), cause };
         let (Some(case), Some(word)) = (case, metric) else {
-            return Err(foreign("column `case` or `metric` holds a null".to_owned()));
+            return Err(foreign("column `case_id` or `metric` holds a null".to_owned()));
         };
         let metric = Metric::from_word(word).ok_or_else(|| foreign(format!("`{word}` is not a known metric")))?;
         if metrics.contains(&metric) {

@@ -65,6 +65,7 @@ pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
                 plan: *resolved,
                 plan_hash,
                 version,
+                imported: false,
                 started,
                 hosts: BTreeMap::new(),
                 cases: Vec::new(),

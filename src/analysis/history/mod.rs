@@ -8,7 +8,8 @@
 //! | `subject` | what a case measures: equal subjects of two runs are compared |
 //! | `read_all` | many runs read at the same time |
 //! | `slots` | which part is in which slot of a host |
-//! | `stays` | how long it was there, and what was replaced |
+//! | `stays` | how long it was there |
+//! | `swaps` | what was replaced, and ids by which nothing can be followed |
 //! | `originals` | copies of a run are told from other runs |
 //! | `causes` | changes at the same time become one line: what they have in common |
 //!
@@ -17,6 +18,7 @@
 //! computed from the journal again.
 
 mod causes;
+mod frames;
 mod head;
 mod names;
 mod originals;
@@ -25,6 +27,7 @@ mod read_all;
 mod slots;
 mod stays;
 mod subject;
+mod swaps;
 
 use std::{
     collections::BTreeMap,
@@ -38,25 +41,29 @@ use railgauge_wire::{facts::HostFacts, terms::Metric};
 
 use super::{
     frame::{self, FrameError},
-    journal::{self, Contradiction, JournalError},
-    results::{Mismatch, results},
+    imported,
+    journal::{self, Contradiction, Journal, JournalError},
+    results::{CaseResult, Mismatch, results},
     row::Reading,
     rows::rows_without_ceilings,
     verdict::Sums,
 };
 
 pub use causes::{Cause, EVERY, Labels, Moved, common};
+pub use frames::{RunFrame, frame_of};
 pub use names::{numbers, shape};
 use originals::Originals;
-pub use places::{NoRuns, each_once, real, run_directories};
+pub use places::{NoRuns, each_once, real, run_directories, without_repeats};
 pub use read_all::read_all;
 pub use slots::{By, Fitted, PartKind, Slot, fitted, has_serials};
-pub use stays::{Shared, Stay, Stays, Swap};
+pub use stays::{Seated, Stay, Stays};
 pub use subject::{Subject, cell_words};
+pub use swaps::{Shared, Swap};
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm
 /// bandwidth differ by a factor) or is a single extreme value of a window.
-pub const METRICS: [Metric; 4] = [Metric::Bandwidth, Metric::Busbw, Metric::LatencyP50, Metric::LatencyP99];
+pub const METRICS: [Metric; 5] =
+    [Metric::Bandwidth, Metric::MemoryBandwidth, Metric::Busbw, Metric::LatencyP50, Metric::LatencyP99];
 
 /// One run, as far as it is compared with others.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,8 +76,10 @@ pub struct Run {
     pub plan: Plan,
     /// SHA-256 of the plan file, hexadecimal.
     pub plan_hash: String,
-    /// Version of railgauge that measured.
+    /// Version of railgauge that measured, or the tool whose outputs were imported.
     pub version: String,
+    /// Whether they were imported.
+    pub imported: bool,
     /// When it started.
     pub started: Timestamp,
     /// What every host was that answered.
@@ -133,6 +142,16 @@ pub enum RunError {
         /// What is known of the run: its plan was to be measured, and nothing was.
         run: Box<Run>,
     },
+    /// Another tool measured: it is compared, and nothing else.
+    #[error("{}: imported from the output of {tools}: only `compare` takes it", path_text(path))]
+    Imported {
+        /// The journal.
+        path: PathBuf,
+        /// What wrote the outputs.
+        tools: String,
+        /// What it says.
+        run: Box<Run>,
+    },
     /// The same run lies in another directory too.
     #[error("{}: a copy of the run in {}{sign}: its values would count twice", path_text(path), path_text(original))]
     Copy {
@@ -151,6 +170,10 @@ pub enum RunError {
 /// The journal or the frame cannot be read, or the run never came to plan a case.
 pub fn read(directory: &Path, metrics: &[Metric]) -> Result<Run, RunError> {
     let journal = directory.join(JOURNAL);
+    if let Some(imported) = imported::read(&journal)? {
+        let (tools, run) = (imported.tools(), Box::new(imported.run(directory, metrics)));
+        return Err(RunError::Imported { path: journal, tools, run });
+    }
     let mut run = head::read(directory, &journal)?;
     run.readings = match stored(directory, &journal) {
         Some(frame) => frame::readings(&frame, metrics)?,
@@ -177,6 +200,14 @@ fn stored(directory: &Path, journal: &Path) -> Option<PathBuf> {
 }
 
 fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> {
+    computed(path, |journal, results| {
+        let rows = rows_without_ceilings(journal, results);
+        rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect()
+    })
+}
+
+/// What is made of a journal that is whole and does not contradict itself.
+fn computed<T>(path: &Path, make: impl FnOnce(&Journal, &[CaseResult<'_>]) -> T) -> Result<T, RunError> {
     let journal = journal::read(path)?;
     if let Some(damage) = journal.unhealed().next() {
         let resumable = journal.unhealed().all(|damage| damage.numbers.is_some());
@@ -187,6 +218,5 @@ fn recompute(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, RunError> 
         return Err(RunError::Contradiction { path: path.to_owned(), first: first.clone() });
     }
     let results = results(&journal).map_err(|cause| RunError::Mismatch { path: path.to_owned(), cause })?;
-    let rows = rows_without_ceilings(&journal, &results);
-    Ok(rows.iter().filter(|row| metrics.contains(&row.metric)).map(Reading::from).collect())
+    Ok(make(&journal, &results))
 }

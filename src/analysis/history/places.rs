@@ -75,6 +75,11 @@ pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, NoRuns> {
 /// Directories in the order of their names. One that has two names stands there once: a run must not speak twice.
 pub fn each_once(mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
     directories.sort();
+    without_repeats(directories)
+}
+
+/// Each directory once, where it stands first.
+pub fn without_repeats(mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut seen = HashSet::new();
     directories.retain(|directory| seen.insert(real(directory)));
     directories

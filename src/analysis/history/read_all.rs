@@ -15,7 +15,8 @@ const AHEAD: usize = 2;
 /// More threads than this wait for the disk and for memory, not for one another.
 const THREADS: usize = 8;
 
-/// Reads all directories on several threads and gives each to `take`, in their order; a copy of an earlier one as an error.
+/// Reads all directories on several threads and gives each to `take`, in their order; a copy of an earlier one, and one
+/// that was imported, as an error.
 pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMut(&Path, Result<Run, RunError>)) {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS).min(directories.len().max(1));
     let mut originals = Originals::default();
@@ -36,7 +37,17 @@ pub fn read_all(directories: &[PathBuf], metrics: &[Metric], mut take: impl FnMu
             .collect();
         for (directory, reader) in directories.iter().zip(readers.iter().cycle()) {
             if let Ok(run) = reader.recv() {
-                take(directory, run.and_then(|run| originals.check(run)));
+                take(
+                    directory,
+                    match run {
+                        Ok(run) => originals.check(run),
+                        // Whoever takes it must not count it twice either.
+                        Err(RunError::Imported { path, tools, run }) => originals
+                            .check(*run)
+                            .and_then(|run| Err(RunError::Imported { path, tools, run: Box::new(run) })),
+                        Err(error) => Err(error),
+                    },
+                );
             }
         }
     });

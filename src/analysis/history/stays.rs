@@ -1,15 +1,22 @@
-//! How long which part was in which slot, run by run, and what was replaced.
+//! How long which part was in which slot. A stay is made of the runs in which the part was read there: a run in which nothing could
+//! be read ends none, and one in which the part is read elsewhere does.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    fmt,
     sync::Arc,
 };
 
 use railgauge_wire::facts::port_name;
-use serde::Serialize;
 
 use super::slots::{By, Fitted, PartKind, Slot};
+
+/// What a slot was called, and what its part carried, from a run on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    since: usize,
+    name: String,
+    carries: Vec<String>,
+}
 
 /// A part in a slot, from one run to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,386 +25,267 @@ pub struct Stay {
     pub host: String,
     /// The slot.
     pub slot: Slot,
-    /// The slot in words, as it was last.
-    pub name: String,
-    /// Devices and interfaces that it carried last.
-    pub carries: Vec<String>,
     /// By what it is known, and that.
     pub id: (By, String),
-    /// Places of the first and the last run in which it was there.
+    /// Places of the first and the last run in which it was read there. Between the two it was read nowhere else, and nothing else there.
     pub runs: (usize, usize),
+    /// The slot's names, in the order of time; there is one at least.
+    names: Vec<Named>,
 }
 
-impl Stay {
-    /// Whether the part carries a device, which may be named with its port: `mlx5_0:2`.
+/// A part as it was in its slot at the beginning or the end of its stay.
+#[derive(Debug, Clone, Copy)]
+pub struct Seated<'s> {
+    /// The host.
+    pub host: &'s str,
+    /// What kind of part it is.
+    pub kind: PartKind,
+    /// Place of the run.
+    pub run: usize,
+    /// Devices and interfaces that it carried then.
+    carries: &'s [String],
+}
+
+impl Seated<'_> {
+    /// Whether the part carried a device, which may be named with its port: `mlx5_0:2`.
     pub fn has_device(&self, device: &str) -> bool {
         let (device, _) = port_name(device);
         self.carries.iter().any(|name| name == device)
     }
+
+    /// Whether a device of the one is called as one of the other.
+    pub(super) fn shares_a_name(&self, other: &Self) -> bool {
+        self.carries.iter().any(|name| other.carries.contains(name))
+    }
 }
 
-/// A slot that has another part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Swap {
-    /// What was there before.
-    pub old: Stay,
-    /// What is there since.
-    pub new: Stay,
-    /// Where what is there now was before, if it was in another slot.
-    pub from: Option<Stay>,
-    /// Where what was there before went to, if it came to another slot.
-    pub to: Option<Stay>,
-}
+impl Stay {
+    /// The slot in words, as it was at the end.
+    pub fn name(&self) -> &str {
+        self.names.last().map_or("", |named| &named.name)
+    }
 
-/// Places that are named of an id that is in several slots.
-const PLACES: usize = 8;
+    /// The slot in words, as it was when the part was read there first.
+    pub fn first_name(&self) -> &str {
+        self.names.first().map_or("", |named| &named.name)
+    }
 
-/// An id that was in several slots at the same time: nothing is followed by it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Shared {
-    /// What kind of part has it.
-    pub kind: PartKind,
-    /// What kind of id it is.
-    pub by: By,
-    /// The id.
-    pub id: String,
-    /// In how many slots it was.
-    pub in_slots: usize,
-    /// The first of them, in words: `NIC mlx5_0 of gpu031`.
-    pub places: Vec<String>,
-}
+    /// The part at the beginning of its stay.
+    pub fn came(&self) -> Seated<'_> {
+        self.seated(self.names.first(), self.runs.0)
+    }
 
-/// `serial number MT1 is that of NIC mlx5_0 of a and of NIC mlx5_0 of b at the same time: nothing is followed by it`.
-impl fmt::Display for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { by, id, in_slots, places, .. } = self;
-        write!(f, "{} {id} is that of {}", by.word(), places.join(" and of "))?;
-        if let Some(more @ 1..) = in_slots.checked_sub(places.len()) {
-            write!(f, " and {more} more")?;
+    /// The part at the end of its stay.
+    pub fn left(&self) -> Seated<'_> {
+        self.seated(self.names.last(), self.runs.1)
+    }
+
+    fn seated<'s>(&'s self, named: Option<&'s Named>, run: usize) -> Seated<'s> {
+        let carries = named.map_or(&[][..], |named| named.carries.as_slice());
+        Seated { host: &self.host, kind: self.slot.kind, run, carries }
+    }
+
+    fn is_in(&self, host: &str, slot: &Slot) -> bool {
+        self.host == host && self.slot == *slot
+    }
+
+    /// It as it was before a run, or from that run on.
+    fn cut(&self, run: usize, last_before: usize, before: bool) -> Self {
+        let mut part = self.clone();
+        part.names.retain(|named| (named.since < run) == before);
+        // It had its last name before already.
+        if part.names.is_empty() {
+            part.names.extend(self.names.last().cloned());
         }
-        f.write_str(" at the same time: nothing is followed by it")
+        part.runs = if before { (self.runs.0, last_before) } else { (run, self.runs.1.max(run)) };
+        part
     }
 }
 
 /// Follows the parts of hosts from run to run.
 #[derive(Debug, Default)]
 pub struct Stays {
-    all: Vec<Stay>,
+    pub(super) all: Vec<Stay>,
+    /// By the number of a stay: the number of its id.
+    pub(super) id_of: Vec<usize>,
+    ids: HashMap<(PartKind, By, String), usize>,
+    /// By the number of an id.
+    pub(super) latest: Vec<Latest>,
     /// What is in the slots of a host.
     now: HashMap<String, Now>,
+    /// The card that a device or interface of a host stands for.
+    names: HashMap<(String, String, By), usize>,
+    renamed: BTreeMap<(usize, String, String), (By, Renamed)>,
 }
 
-/// What was in the slots of a host in its last run.
+/// Where an id was read last.
+#[derive(Debug)]
+pub(super) struct Latest {
+    pub stay: usize,
+    /// Whether it was read in two slots in one run.
+    pub doubtful: bool,
+}
+
+/// A name that stands for another card: numbers of the stays, and the last run of its host before.
+#[derive(Debug)]
+struct Renamed {
+    old: usize,
+    new: usize,
+    before: usize,
+}
+
+/// What is known of the slots of a host.
 #[derive(Debug)]
 struct Now {
-    /// As they were told.
+    /// As they were told in its last run.
     slots: Arc<Vec<Fitted>>,
-    /// Numbers of the stays.
-    stays: BTreeMap<(Slot, By), usize>,
+    /// Numbers of the stays of what was told then.
+    told: Vec<usize>,
+    /// The last known part of every slot.
+    known: BTreeMap<(Slot, By), usize>,
+    /// Its last run.
+    last: usize,
 }
 
 impl Stays {
     /// A run, by its place in time, with the slots of a host. A host that is in no run has lost nothing; an id that is not there
     /// in a run of its host is not known then.
     pub fn run(&mut self, place: usize, host: &str, slots: &Arc<Vec<Fitted>>) {
-        let before = match self.now.remove(host) {
-            // Most nights are like the one before, and share what they tell.
-            Some(before) if Arc::ptr_eq(&before.slots, slots) => {
-                before.stays.values().for_each(|at| self.all[*at].runs.1 = place);
-                self.now.insert(host.to_owned(), before);
+        let before = self.now.remove(host);
+        // Most nights are like the one before, and share what they tell.
+        if let Some(mut same) = before {
+            let is_latest = |at: &usize| {
+                let latest = &self.latest[self.id_of[*at]];
+                latest.doubtful || latest.stay == *at
+            };
+            if Arc::ptr_eq(&same.slots, slots) && same.told.iter().all(is_latest) {
+                same.told.iter().for_each(|at| self.all[*at].runs.1 = place);
+                same.last = place;
+                self.now.insert(host.to_owned(), same);
                 return;
             }
-            before => before,
-        };
-        let before = before.map(|before| before.stays).unwrap_or_default();
-        let mut now = BTreeMap::new();
+            self.look(place, host, slots, (same.known, Some(same.last)));
+        } else {
+            self.look(place, host, slots, (BTreeMap::new(), None));
+        }
+    }
+
+    fn look(
+        &mut self,
+        place: usize,
+        host: &str,
+        slots: &Arc<Vec<Fitted>>,
+        (mut known, before): (BTreeMap<(Slot, By), usize>, Option<usize>),
+    ) {
+        let mut told = Vec::new();
         for fitted in slots.iter() {
             for (by, id) in &fitted.ids {
                 let key = (fitted.slot.clone(), *by);
-                let same = before.get(&key).copied().filter(|at| self.all[*at].id.1 == *id);
-                let at = same.unwrap_or(self.all.len());
-                if at == self.all.len() {
-                    self.all.push(Stay {
-                        host: host.to_owned(),
-                        slot: fitted.slot.clone(),
-                        name: fitted.name(),
-                        carries: fitted.carries.clone(),
-                        id: (*by, id.clone()),
-                        runs: (place, place),
-                    });
-                }
-                self.all[at].runs.1 = place;
-                now.insert(key, at);
-            }
-        }
-        self.now.insert(host.to_owned(), Now { slots: slots.clone(), stays: now });
-    }
-
-    /// Everything that was replaced, in the order of time.
-    ///
-    /// An id that is in two slots at once is none: nobody filled it in, or it stands on several parts, such as both ends of a cable
-    /// ([`shared`](Self::shared)). The work grows with the number of stays and its logarithm, whatever ids there are.
-    pub fn swaps(&self) -> Vec<Swap> {
-        let ways = Ways::of(&self.all);
-        let mut slots: BTreeMap<(&str, &Slot), BTreeMap<By, Vec<usize>>> = BTreeMap::new();
-        for (at, stay) in self.all.iter().enumerate().filter(|(at, _)| !ways.is_doubtful(*at)) {
-            slots.entry((&stay.host, &stay.slot)).or_default().entry(stay.id.0).or_default().push(at);
-        }
-        let mut swaps = Vec::new();
-        for known in slots.values() {
-            for (by, stays) in known {
-                for two in stays.windows(2) {
-                    let [old, new] = [&self.all[two[0]], &self.all[two[1]]];
-                    // What tells more decides where it is known of both.
-                    if old.id == new.id || known.range(..by).any(|(_, stays)| self.is_told(stays, old, new)) {
-                        continue;
-                    }
-                    let owned = |at: usize| self.all[at].clone();
-                    let from = ways.before[two[1]].map(owned);
-                    if from.as_ref().is_some_and(|from| is_renumbered(from, new)) {
-                        continue;
-                    }
-                    let to = ways.after[two[0]].map(owned);
-                    swaps.push(Swap { old: old.clone(), new: new.clone(), from, to });
+                let here = known.get(&key).copied().filter(|at| self.all[*at].id.1 == *id);
+                let at = self.read(place, host, fitted, (*by, id), here);
+                told.push(at);
+                known.insert(key, at);
+                if fitted.slot.kind == PartKind::Card {
+                    self.called(place, host, &fitted.carries, at, before);
                 }
             }
         }
-        swaps.sort_by(|a, b| (a.new.runs.0, &a.new.host, &a.new.slot).cmp(&(b.new.runs.0, &b.new.host, &b.new.slot)));
-        swaps
+        self.now.insert(host.to_owned(), Now { slots: slots.clone(), told, known, last: place });
     }
 
-    /// Ids that were in several slots at the same time, by which nothing is followed. The two ends of a cable that have one serial number
-    /// are none of them.
-    pub fn shared(&self) -> Vec<Shared> {
-        let ways = Ways::of(&self.all);
-        let mut found: BTreeMap<Id<'_>, BTreeSet<In<'_>>> = BTreeMap::new();
-        for (_, stay) in self.all.iter().enumerate().filter(|(at, _)| ways.is_doubtful(*at)) {
-            found.entry(key(stay)).or_default().insert((&stay.host, &stay.slot, &stay.name));
+    /// An id was read in a slot; `here` is the stay of the same id that the slot was known to have last. The number of its stay.
+    fn read(&mut self, place: usize, host: &str, fitted: &Fitted, (by, id): (By, &str), here: Option<usize>) -> usize {
+        let next = self.latest.len();
+        let number = *self.ids.entry((fitted.slot.kind, by, id.to_owned())).or_insert(next);
+        if number == next {
+            self.latest.push(Latest { stay: usize::MAX, doubtful: false });
         }
-        let is_cable = |kind: PartKind, places: usize| kind == PartKind::Module && places == 2;
-        let told = found.into_iter().filter(|((kind, ..), places)| !is_cable(*kind, places.len()));
-        let shared = |((kind, by, id), places): (Id<'_>, BTreeSet<In<'_>>)| {
-            let named = places.iter().take(PLACES).map(|(host, _, name)| format!("{name} of {host}")).collect();
-            Shared { kind, by, id: id.to_owned(), in_slots: places.len(), places: named }
-        };
-        told.map(shared).collect()
-    }
-
-    /// Whether one of these stays of a slot was known while the old part was there, and one while the new one was.
-    fn is_told(&self, stays: &[usize], old: &Stay, new: &Stay) -> bool {
-        let during = |other: &Stay| {
-            let first = stays.partition_point(|at| self.all[*at].runs.1 < other.runs.0);
-            stays.get(first).is_some_and(|at| self.all[*at].runs.0 <= other.runs.1)
-        };
-        during(old) && during(new)
-    }
-}
-
-/// What a part is known by.
-type Id<'s> = (PartKind, By, &'s str);
-/// Where it was: host, slot and the slot's name.
-type In<'s> = (&'s str, &'s Slot, &'s str);
-
-/// Where each id was before and after each of its stays.
-struct Ways {
-    /// By the number of a stay: the last stay of its id before it in another slot.
-    before: Vec<Option<usize>>,
-    /// The first one after it.
-    after: Vec<Option<usize>>,
-    /// Whether its id was in two slots at once.
-    doubtful: Vec<bool>,
-}
-
-impl Ways {
-    /// Goes along the stays of every id once in each direction.
-    fn of(all: &[Stay]) -> Self {
-        let mut of_id: HashMap<Id<'_>, Vec<usize>> = HashMap::new();
-        for (at, stay) in all.iter().enumerate() {
-            of_id.entry(key(stay)).or_default().push(at);
-        }
-        let mut ways =
-            Self { before: vec![None; all.len()], after: vec![None; all.len()], doubtful: vec![false; all.len()] };
-        for stays in of_id.values_mut() {
-            stays.sort_by_key(|at| all[*at].runs);
-            let twice = stays.windows(2).any(|two| all[two[1]].runs.0 <= all[two[0]].runs.1);
-            let is_elsewhere = |a: usize, b: usize| (&all[a].host, &all[a].slot) != (&all[b].host, &all[b].slot);
-            for two in stays.windows(2) {
-                ways.before[two[1]] = if is_elsewhere(two[0], two[1]) { Some(two[0]) } else { ways.before[two[0]] };
+        let latest = &mut self.latest[number];
+        // The same run has it elsewhere, too.
+        latest.doubtful |=
+            self.all.get(latest.stay).is_some_and(|last| last.runs.1 == place && !last.is_in(host, &fitted.slot));
+        let at = here.filter(|at| latest.doubtful || latest.stay == *at).unwrap_or(self.all.len());
+        latest.stay = at;
+        let named = || Named { since: place, name: fitted.name(), carries: fitted.carries.clone() };
+        match self.all.get_mut(at) {
+            Some(stay) => {
+                stay.runs.1 = place;
+                if stay.names.last().is_none_or(|last| last.carries != fitted.carries) {
+                    stay.names.push(named());
+                }
             }
-            for two in stays.windows(2).rev() {
-                ways.after[two[0]] = if is_elsewhere(two[0], two[1]) { Some(two[1]) } else { ways.after[two[1]] };
-            }
-            stays.iter().for_each(|at| ways.doubtful[*at] = twice);
-        }
-        ways
-    }
-
-    fn is_doubtful(&self, stay: usize) -> bool {
-        self.doubtful[stay]
-    }
-}
-
-/// Whether a part is where it was, and only the address of its slot is another: the host calls it by a name that it had there.
-fn is_renumbered(from: &Stay, new: &Stay) -> bool {
-    from.host == new.host && from.carries.iter().any(|name| new.carries.contains(name))
-}
-
-fn key(stay: &Stay) -> (PartKind, By, &str) {
-    (stay.slot.kind, stay.id.0, &stay.id.1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn card(at: &str, ids: &[(By, &str)]) -> Fitted {
-        let ids = ids.iter().map(|(by, id)| (*by, (*id).to_owned())).collect();
-        Fitted { slot: Slot { kind: PartKind::Card, at: at.into() }, carries: vec!["mlx5_0".into()], ids }
-    }
-
-    /// A host with the ids of its card.
-    type Host<'a> = (&'a str, &'a [(By, &'a str)]);
-
-    /// What was replaced when hosts had cards with these ids, run by run.
-    fn swaps(runs: &[&[Host<'_>]]) -> Vec<Swap> {
-        let mut stays = Stays::default();
-        for (place, hosts) in runs.iter().enumerate() {
-            for (host, ids) in *hosts {
-                stays.run(place, host, &Arc::new(vec![card("0000:18:00", ids)]));
+            None => {
+                self.all.push(Stay {
+                    host: host.to_owned(),
+                    slot: fitted.slot.clone(),
+                    id: (by, id.to_owned()),
+                    runs: (place, place),
+                    names: vec![named()],
+                });
+                self.id_of.push(number);
             }
         }
-        stays.swaps()
+        at
     }
 
-    const S: By = By::Serial;
-    const G: By = By::NodeGuid;
-
-    #[test]
-    fn cards_that_two_hosts_exchange_are_followed() {
-        let found = swaps(&[
-            &[("a", &[(S, "1")]), ("b", &[(S, "2")])],
-            &[("a", &[(S, "1")]), ("b", &[(S, "2")])],
-            &[("a", &[(S, "2")]), ("b", &[(S, "1")])],
-        ]);
-        assert_eq!(found.len(), 2);
-        let told = |swap: &Swap| {
-            let host = |stay: &Option<Stay>| stay.as_ref().map(|stay| (stay.host.clone(), stay.runs));
-            (swap.new.host.clone(), swap.old.id.1.clone(), swap.new.id.1.clone(), host(&swap.from), host(&swap.to))
-        };
-        let there = |host: &str, runs| Some((host.to_owned(), runs));
-        assert_eq!(told(&found[0]), ("a".into(), "1".into(), "2".into(), there("b", (0, 1)), there("b", (2, 2))));
-        assert_eq!(told(&found[1]), ("b".into(), "2".into(), "1".into(), there("a", (0, 1)), there("a", (2, 2))));
-    }
-
-    #[test]
-    fn a_new_part_comes_from_nowhere_and_the_old_one_is_gone() {
-        let found = swaps(&[&[("a", &[(S, "1")])], &[("a", &[(S, "9")])]]);
-        assert_eq!((found.len(), found[0].from.is_none(), found[0].to.is_none()), (1, true, true));
-    }
-
-    #[test]
-    fn an_id_on_two_hosts_at_once_is_none() {
-        let same: &[Host<'_>] = &[("a", &[(S, "12345")]), ("b", &[(S, "12345")])];
-        // Also when one of them is put right later, or moves.
-        assert_eq!(swaps(&[same, same, &[("a", &[(S, "7")]), ("b", &[(S, "12345")])]]), []);
-        // Where another id is known, that one counts.
-        let found = swaps(&[
-            &[("a", &[(S, "12345"), (G, "g1")]), ("b", &[(S, "12345"), (G, "g2")])],
-            &[("a", &[(S, "12345"), (G, "g3")]), ("b", &[(S, "12345"), (G, "g2")])],
-        ]);
-        assert_eq!((found.len(), found[0].new.id.clone()), (1, (G, "g3".to_owned())));
-    }
-
-    #[test]
-    fn an_id_at_two_places_is_told_with_its_places() {
-        let mut stays = Stays::default();
-        for host in ["a", "b"] {
-            stays.run(0, host, &Arc::new(vec![card("0000:18:00", &[(S, "12345")])]));
+    /// The names that a card has in a run.
+    fn called(&mut self, place: usize, host: &str, names: &[String], at: usize, before: Option<usize>) {
+        let by = self.all[at].id.0;
+        for name in names {
+            let old = self.names.insert((host.to_owned(), name.clone(), by), at);
+            let (Some(old), Some(before)) = (old, before) else { continue };
+            if self.id_of[old] == self.id_of[at] || self.all[old].slot == self.all[at].slot {
+                continue;
+            }
+            let key = (place, host.to_owned(), name.clone());
+            let known = self.renamed.get(&key).map(|(by, _)| *by);
+            if known.is_none_or(|known| by < known) {
+                self.renamed.insert(key, (by, Renamed { old, new: at, before }));
+            }
         }
-        stays.run(0, "c", &Arc::new(vec![card("0000:18:00", &[(S, "7")])]));
-        let [shared] = stays.shared().try_into().unwrap();
-        assert_eq!((shared.id.as_str(), shared.in_slots, shared.by), ("12345", 2, S));
-        assert_eq!(shared.places, ["NIC mlx5_0 of a", "NIC mlx5_0 of b"]);
-        assert!(shared.to_string().contains("12345"), "{shared}");
-        // Both ends of a cable may have one.
-        let end = |at: &str| Fitted {
-            slot: Slot { kind: PartKind::Module, at: at.into() },
-            carries: vec![at.into()],
-            ids: [(S, "C1".to_owned())].into(),
-        };
-        let mut stays = Stays::default();
-        stays.run(0, "a", &Arc::new(vec![end("eth0"), end("eth1")]));
-        assert_eq!(stays.shared(), []);
-        stays.run(0, "b", &Arc::new(vec![end("eth0")]));
-        assert_eq!(stays.shared()[0].in_slots, 3);
     }
 
-    #[test]
-    fn slots_that_are_numbered_anew_have_the_same_parts() {
-        let at =
-            |place: &str, device: &str, id: &str| Fitted { carries: vec![device.into()], ..card(place, &[(S, id)]) };
-        let mut stays = Stays::default();
-        stays.run(0, "a", &Arc::new(vec![at("0000:18:00", "mlx5_0", "1"), at("0000:19:00", "mlx5_1", "2")]));
-        stays.run(1, "a", &Arc::new(vec![at("0000:19:00", "mlx5_0", "1"), at("0000:1a:00", "mlx5_1", "2")]));
-        assert_eq!(stays.swaps(), []);
-        // Two cards that were exchanged have their names by their slots.
-        stays.run(2, "a", &Arc::new(vec![at("0000:19:00", "mlx5_0", "2"), at("0000:1a:00", "mlx5_1", "1")]));
-        assert_eq!(stays.swaps().len(), 2);
-    }
-
-    /// Forged: a hundred thousand serial numbers in one slot after the other, and one serial number that is in another slot in every run.
-    /// Where an id was before is found with one step along its stays, so that this ends.
-    #[test]
-    fn a_hundred_thousand_serial_numbers_are_followed_in_one_pass() {
-        const RUNS: usize = 100_000;
-        let mut stays = Stays::default();
-        for run in 0..RUNS {
-            let id = run.to_string();
-            stays.run(run, "a", &Arc::new(vec![card("0000:18:00", &[(S, &id), (G, "g")])]));
-            let host = if run % 2 == 0 { "b" } else { "c" };
-            let other = format!("x{run}");
-            let ids: [(By, &str); 1] = [(S, "wanders")];
-            stays.run(run, host, &Arc::new(vec![card("0000:18:00", &ids)]));
-            let host = if run % 2 == 0 { "c" } else { "b" };
-            stays.run(run, host, &Arc::new(vec![card("0000:18:00", &[(S, &other)])]));
+    /// Names of devices and interfaces that stand for another card since a run although no card took the place of another: the names, the
+    /// card that they stood for, and the one that they stand for since.
+    pub(super) fn renamed(&self) -> Vec<(Vec<String>, Stay, Stay)> {
+        let mut found: BTreeMap<(usize, usize, usize, usize), Vec<String>> = BTreeMap::new();
+        for ((place, _, name), (_, Renamed { old, new, before })) in &self.renamed {
+            let doubtful = [old, new].into_iter().any(|at| self.latest[self.id_of[*at]].doubtful);
+            // One of the two cards is where it was, under another name.
+            let stayed = self.all[*old].runs.1 >= *place || self.all[*new].runs.0 < *place;
+            if stayed && !doubtful {
+                found.entry((*place, *before, *old, *new)).or_default().push(name.clone());
+            }
         }
-        let swaps = stays.swaps();
-        assert_eq!(swaps.len(), 3 * (RUNS - 1));
-        let wanders = swaps.iter().filter(|swap| swap.new.id.1 == "wanders");
-        assert!(wanders.clone().all(|swap| swap.from.as_ref().is_some_and(|from| from.runs.1 + 1 == swap.new.runs.0)));
-        assert_eq!(wanders.count(), RUNS - 1);
+        let told = |((place, before, old, new), names): ((usize, usize, usize, usize), Vec<String>)| {
+            (names, self.all[old].cut(place, before, true), self.all[new].cut(place, before, false))
+        };
+        found.into_iter().map(told).collect()
     }
 
-    #[test]
-    fn what_is_not_known_on_some_nights_has_not_changed() {
-        let found = swaps(&[&[("a", &[(S, "1")])], &[("a", &[])], &[("b", &[])], &[("a", &[(S, "1")])]]);
-        assert_eq!(found, []);
-        // An agent that may read serial numbers from now on finds no other card.
-        assert_eq!(swaps(&[&[("a", &[(G, "g1")])], &[("a", &[(S, "1"), (G, "g1")])]]), []);
-        // Replaced while nothing could be read.
-        assert_eq!(swaps(&[&[("a", &[(S, "1")])], &[("a", &[])], &[("a", &[(S, "2")])]]).len(), 1);
+    /// The slots of every host with what is known of their parts: what was read last of each, unless it was read elsewhere since.
+    pub fn known(&self) -> BTreeMap<String, Vec<Fitted>> {
+        let mut all: BTreeMap<String, BTreeMap<&Slot, Fitted>> = BTreeMap::new();
+        for (host, now) in &self.now {
+            for ((slot, by), at) in &now.known {
+                let latest = &self.latest[self.id_of[*at]];
+                if !latest.doubtful && latest.stay != *at {
+                    continue;
+                }
+                let stay = &self.all[*at];
+                let fitted = all.entry(host.clone()).or_default().entry(slot).or_insert_with(|| Fitted {
+                    slot: slot.clone(),
+                    carries: stay.names.last().map(|named| named.carries.clone()).unwrap_or_default(),
+                    ids: BTreeMap::new(),
+                });
+                fitted.ids.insert(*by, stay.id.1.clone());
+            }
+        }
+        all.into_iter().map(|(host, slots)| (host, slots.into_values().collect())).collect()
     }
 
-    #[test]
-    fn a_serial_number_tells_more_than_a_guid() {
-        // Somebody gave the card another GUID.
-        assert_eq!(swaps(&[&[("a", &[(S, "1"), (G, "g1")])], &[("a", &[(S, "1"), (G, "g2")])]]), []);
-        // One swap of which both tell is one.
-        let found = swaps(&[&[("a", &[(S, "1"), (G, "g1")])], &[("a", &[(S, "2"), (G, "g2")])]]);
-        assert_eq!((found.len(), found[0].new.id.0), (1, S));
-        // The serial number was known before only.
-        let found = swaps(&[&[("a", &[(S, "1"), (G, "g1")])], &[("a", &[(G, "g2")])]]);
-        assert_eq!((found.len(), found[0].new.id.0), (1, G));
-    }
-
-    #[test]
-    fn a_card_that_comes_back_was_elsewhere_meanwhile() {
-        let found = swaps(&[
-            &[("a", &[(S, "1")]), ("b", &[(S, "2")])],
-            &[("a", &[(S, "2")]), ("b", &[(S, "1")])],
-            &[("a", &[(S, "1")]), ("b", &[(S, "2")])],
-        ]);
-        assert_eq!(found.len(), 4);
-        assert!(found.iter().all(|swap| swap.from.is_some()));
+    /// Every host that was in a run.
+    pub fn hosts(&self) -> BTreeSet<&str> {
+        self.now.keys().map(String::as_str).collect()
     }
 }

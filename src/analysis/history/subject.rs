@@ -7,11 +7,11 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     link::WriteLatency,
-    terms::{Datatype, Metric, Op, Reduction, TestMetric, Transport},
+    terms::{Datatype, Metric, Op, Reduction, TestMetric},
 };
 
 use super::Run;
-use crate::analysis::words::{count, neighbour_words, size, step};
+use crate::analysis::words::{count, lane, neighbour_words, size, step, value_words};
 
 /// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
 const IMMEDIATE: &str = "with immediate data";
@@ -98,10 +98,10 @@ impl Subject {
 pub fn cell_words(cell: &Cell) -> String {
     let mut words = Vec::new();
     if cell.qps > 1 {
-        let noun = if cell.transport == Transport::Tcp { "stream" } else { "queue pair" };
-        words.push(count(cell.qps as usize, noun));
+        words.push(count(cell.qps as usize, lane(cell.transport)));
     }
     words.extend(cell.neighbours.map(|flows| neighbour_words(Some(flows))));
+    words.extend(cell.applied.as_deref().map(value_words));
     if let Some(manner) = &cell.manner {
         words.extend((manner.datatype != Datatype::F32).then(|| manner.datatype.to_string()));
         words.extend(manner.reduction.filter(|r| *r != Reduction::Sum).map(|reduction| reduction.to_string()));

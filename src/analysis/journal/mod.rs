@@ -23,7 +23,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
     journal::{
-        event::{Case, FlowRoute, LinkRecord, Sample, Soaked, VERSION},
+        event::{Case, Change, FlowRoute, LinkRecord, OLDEST, Sample, Soaked, VERSION},
         line::Tail,
         stages::Stages,
     },
@@ -34,6 +34,7 @@ use railgauge_wire::{
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
+    remedy::Remedy,
     unit::{Nanoseconds, NanosecondsI64},
     watch::Watched,
 };
@@ -76,8 +77,8 @@ pub struct Journal {
     pub watched: Vec<Seen>,
     /// The parts of the soak, in the order of time.
     pub soaked: Vec<Soaked>,
-    /// The test for which the cluster was last configured, as long as that was not taken back.
-    pub configured: Option<String>,
+    /// What was last made of the cluster, as long as that was not taken back.
+    pub configured: Option<Change>,
     /// Why taking it back failed, where that was tried last.
     pub unconfigured: Option<Failure>,
     /// What a reader should know: host (empty: the run) and text. What the reader of the journal noted is last.
@@ -173,6 +174,8 @@ pub struct Seen {
     pub host: String,
     /// How far off its times may be.
     pub error: Nanoseconds,
+    /// What was added to the times of its agent's clock, where the journal tells.
+    pub clock: Option<NanosecondsI64>,
     /// Whether it was seen during the soak.
     pub soak: bool,
     /// What it saw, in nanoseconds since 1970.
@@ -212,8 +215,13 @@ pub enum JournalEnd {
     Finished,
     /// Somebody interrupted it.
     Interrupted,
-    /// The cluster or the disk did not let it go on; in words.
-    Prevented(String),
+    /// The cluster or the disk did not let it go on.
+    Prevented {
+        /// In words.
+        why: String,
+        /// What to do before the plan is run again; `None` where `--resume` goes on with it.
+        remedy: Option<Remedy>,
+    },
     /// It stops without saying so: the controller was killed, or the machine went down.
     Broken,
     /// Another process is still writing it.
@@ -243,7 +251,7 @@ pub enum JournalError {
     },
     /// A line was written in another version of the format.
     #[error(
-        "{}:{line}: written in journal version {found}, and this railgauge reads version {VERSION}; use the railgauge that measured",
+        "{}:{line}: written in journal version {found}, and this railgauge reads versions {OLDEST} to {VERSION}; use the railgauge that measured",
         path_text(path)
     )]
     Version {
@@ -266,6 +274,18 @@ pub enum JournalError {
         cause: String,
         /// How many lines there are beside it.
         others: usize,
+    },
+    /// Another tool measured, and its outputs were imported.
+    #[error(
+        "{}: imported from the output of {tools}, not measured by railgauge: it is neither judged nor verified and never passes; \
+         `compare` and `report` read it",
+        path_text(path)
+    )]
+    Imported {
+        /// The file.
+        path: PathBuf,
+        /// What wrote the outputs.
+        tools: String,
     },
     /// Nothing was recorded.
     #[error("{}: holds no events: the run ended before it began; `railgauge run PLAN -o {}` starts it there", path_text(path), path_quoted(path.parent().unwrap_or(path)))]

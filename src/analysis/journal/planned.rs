@@ -10,7 +10,7 @@ use railgauge_model::{
         limits::{cells, flows},
         model::{Host, Localise, Test},
     },
-    schedule::{self, Inventory, Port},
+    schedule::{self, Cell, Inventory, Port},
 };
 use railgauge_wire::{
     facts::{HostFacts, RdmaPort},
@@ -30,6 +30,10 @@ const MOST_LEFT_OUT: u128 = 1 << 22;
 pub(super) struct Offer {
     /// RDMA ports that can be used.
     ports: u32,
+    /// NUMA nodes that have processors.
+    nodes: u32,
+    /// GPUs.
+    gpus: u32,
     /// Distances of the GPUs from the RDMA device of each rail.
     distances: Vec<BTreeSet<Distance>>,
 }
@@ -46,7 +50,9 @@ impl Offer {
             false => named.collect(),
         };
         let near = |card: &&str| facts.gpus_near(card).map(|known| known.distance).collect();
-        Self { ports: u32::try_from(active().count()).unwrap_or(u32::MAX), distances: cards.iter().map(near).collect() }
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let (nodes, gpus) = (number(facts.cpu.nodes().len()), number(facts.gpus.len()));
+        Self { ports: number(active().count()), nodes, gpus, distances: cards.iter().map(near).collect() }
     }
 }
 
@@ -59,8 +65,13 @@ pub(in crate::analysis) fn is_active(port: &RdmaPort) -> bool {
 fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let offer = offers.get(&host.name)?;
-        // Addresses for TCP are the plan's alone.
-        Some(if transport == Transport::Verbs { offer.ports } else { 0 })
+        Some(match transport {
+            Transport::Verbs => offer.ports,
+            Transport::Cpu => offer.nodes,
+            Transport::Gpu => offer.gpus,
+            // Addresses for TCP are the plan's alone.
+            Transport::Tcp | Transport::Nccl => 0,
+        })
     });
     for host in &plan.hosts {
         if let Some(offer) = offers.get(&host.name) {
@@ -109,13 +120,13 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
 fn unfit(plan: &Plan, cases: &[Case]) -> Option<String> {
     let tests: BTreeMap<&str, &Test> =
         plan.tests.iter().filter(|test| test.on_fabric()).map(|test| (test.name.as_str(), test)).collect();
-    let mut busy: HashSet<(&str, u32, u64, u32, &Port)> = HashSet::new();
+    let mut busy: HashSet<(&str, u32, &Cell, &Port)> = HashSet::new();
     cases.iter().find_map(|case| {
         let test = tests.get(case.test.as_str())?;
         let ends = [&case.flow.from, &case.flow.to];
         let own = ends.iter().all(|port| test.hosts.iter().any(|host| **host == *port.host));
         let apart = case.flow.from.host != case.flow.to.host && case.flow.members.is_empty();
-        let place = |port| (case.test.as_str(), case.round, case.cell.size.0, case.cell.qps, port);
+        let place = |port| (case.test.as_str(), case.round, &case.cell, port);
         let free = ends.into_iter().all(|port| busy.insert(place(port)));
         let fits = own && apart && free && measures(case, test);
         (!fits).then(|| format!("case {} ({}) is not one that the plan makes", case.id, words(case)))
@@ -162,7 +173,8 @@ pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<(
     let fits = |case: &Case| {
         let of_test = ports.get(&*case.test);
         let known = ends(case).all(|port| of_test.is_some_and(|ports| ports.contains(port)));
-        let apart = !case.flow.members.is_empty() || case.flow.from.host != case.flow.to.host;
+        let within = case.cell.transport.is_within_host();
+        let apart = !case.flow.members.is_empty() || within == (case.flow.from.host == case.flow.to.host);
         let test = plan.tests.iter().find(|test| test.name == case.test);
         known && apart && test.is_some_and(|test| probes(plan, test, case))
     };
@@ -187,6 +199,29 @@ mod tests {
     use super::*;
     use crate::run::rails;
     use railgauge_model::plan::parse;
+
+    /// A port is in one flow of a round in every cell: alone, beside other traffic, at every value.
+    #[test]
+    fn cells_of_one_size_share_their_ports() {
+        let cables = "[topology]\ncables = [[\"a mlx5_0\", \"leaf1\"], [\"b mlx5_0\", \"leaf1\"]]\n";
+        let text = format!(
+            "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"], devices = [\"mlx5_0\"] }}\n{cables}\
+             [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\npattern = \"same-leaf\"\nbeside = {{}}\n\
+             [test.configure]\napply = \"tc {{value}}\"\nundo = \"tc del\"\nvalues = [\"0%\", \"1%\"]\n"
+        );
+        let plan = parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+        let ports = ["a", "b"].map(|host| Port::new(host, 0));
+        let flow = schedule::Flow::pair(ports[0].clone(), ports[1].clone());
+        let schedule = schedule::Schedule {
+            cells: vec![schedule::schedule(&plan, &Inventory::of_plan(&plan)).unwrap().cells.remove(0)],
+            rounds: vec![schedule::Round { test: 0, number: 0, flows: vec![flow] }],
+            notes: Vec::new(),
+        };
+        let mut cases = Case::planned(&plan, &schedule);
+        assert_eq!((cases.len(), unfit(&plan, &cases)), (4, None));
+        cases.push(cases[0].clone());
+        assert!(unfit(&plan, &cases).is_some());
+    }
 
     /// A run counts rails in its own module, which analysis must not name: both have to say the same.
     #[test]
@@ -217,6 +252,11 @@ mod tests {
             assert_eq!((offer.distances.len(), &offer.distances), (rails, &distances));
             if host.devices.is_empty() {
                 assert_eq!(offer.ports as usize, rails);
+                let count = |transport| rails::devices(&host, Some(&facts), transport).len();
+                assert_eq!(
+                    [offer.nodes, offer.gpus].map(|count| count as usize),
+                    [Transport::Cpu, Transport::Gpu].map(count)
+                );
                 assert!(rails::devices(&host, Some(&facts), Transport::Tcp).is_empty());
             }
         }

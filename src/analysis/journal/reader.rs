@@ -1,10 +1,15 @@
 //! Lines become a journal, one by one.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
 
+use super::super::imported::tools;
 use super::{Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, structure::Structure};
 use railgauge_model::border::facts;
-use railgauge_model::journal::event::{Case, Event, Line, LinkRecord};
+use railgauge_model::journal::event::{Case, Change, Event, Line, LinkRecord};
 use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
 use railgauge_model::plan::limits;
 use railgauge_wire::unit::Bytes;
@@ -25,6 +30,8 @@ pub(super) struct Reader<'p> {
     headless: Option<&'static str>,
     journal: Option<Journal>,
     links: HashMap<String, Arc<LinkRecord>>,
+    /// Links by the line of the run that tells them.
+    told: HashMap<u64, Arc<LinkRecord>>,
     damage: Vec<Damage>,
     structure: Structure,
     torn: Option<usize>,
@@ -42,6 +49,7 @@ impl<'p> Reader<'p> {
             headless: None,
             journal: None,
             links: HashMap::new(),
+            told: HashMap::new(),
             damage: Vec::new(),
             structure: Structure::default(),
             torn: None,
@@ -123,12 +131,21 @@ impl<'p> Reader<'p> {
 
     /// Leaves out the event just read: what it belongs to is damaged.
     fn lost(&mut self, what: &str) {
+        // One damaged line may take many others with it: those that follow one another are one damage.
+        if let Some(Damage { what: before, numbers: Some((_, last)), .. }) = self.damage.last_mut()
+            && before == what
+            && *last + 1 == self.last
+        {
+            *last = self.last;
+            return;
+        }
         let numbers = Some((self.last, self.last));
         self.damage.push(Damage { line: self.number, what: what.to_owned(), numbers, healed: false });
     }
 
     /// A process that went on with the run knew that these numbers cannot be read.
     fn heal(&mut self, unread: &[(u64, u64)]) {
+        let unread: HashSet<&(u64, u64)> = unread.iter().collect();
         for damage in &mut self.damage {
             damage.healed |= damage.numbers.is_some_and(|numbers| unread.contains(&numbers));
         }
@@ -136,6 +153,9 @@ impl<'p> Reader<'p> {
 
     fn event(&mut self, line: Line) -> Result<(), JournalError> {
         let Some(journal) = &mut self.journal else {
+            if let Event::Imported(imported) = &line.event {
+                return Err(JournalError::Imported { path: self.path.to_owned(), tools: tools(imported) });
+            }
             let Event::Started { run_id, plan_hash, resolved, version, controller, launcher, .. } = line.event else {
                 return Err(self.foreign("the first event of a journal is `Started`"));
             };
@@ -160,6 +180,7 @@ impl<'p> Reader<'p> {
         journal.time.1 = line.at;
         match line.event {
             Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
+            Event::Imported(_) => return Err(self.foreign("an imported run inside of another one")),
             Event::HostUp { host, facts, clock, wall } => {
                 if let Some(failure) = journal.lost.remove(&host) {
                     journal.notes.push((host.clone(), format!("was lost ({}) and came back", failure.unnamed())));
@@ -204,15 +225,32 @@ impl<'p> Reader<'p> {
                     self.lost("a result of a case whose plan is lost");
                     return Ok(());
                 }
-                let link = outcome.link.map(|link| shared(&mut self.links, link));
+                if outcome.link.is_some() && outcome.link_line.is_some() {
+                    return Err(self.foreign("an outcome with a link of its own and that of another line"));
+                }
+                let told = outcome.link_line.map(|line| (line, self.told.get(&line).cloned()));
+                let link = match (outcome.link, told) {
+                    (_, Some((line, None))) if self.damage.is_empty() => {
+                        return Err(
+                            self.foreign(format!("its link stands in line {line} of the run, which tells none"))
+                        );
+                    }
+                    (_, Some((_, None))) => {
+                        self.lost("a result of a link whose line is lost");
+                        return Ok(());
+                    }
+                    (_, Some((_, told))) => told,
+                    (link, None) => link.map(|link| shared(&mut self.links, link)),
+                };
                 let (case, repeat) = (outcome.case, outcome.repeat);
                 let result = outcome.result;
                 journal.tries.push(Try { case, repeat, started_at: outcome.started_at, link, result });
             }
+            Event::Link(link) => _ = self.told.insert(self.last, shared(&mut self.links, *link)),
             Event::Copies { host, copies } => {
                 journal.copies.insert((host, copies.gpu), copies);
             }
-            Event::Configuring { test, undo: false } => journal.configured = Some(test),
+            Event::Configuring { test, value, undo: false } => journal.configured = Some(Change { test, value }),
             Event::Configured { undo: true, failure: None, .. } => {
                 (journal.configured, journal.unconfigured) = (None, None);
             }
@@ -220,17 +258,19 @@ impl<'p> Reader<'p> {
             Event::Configuring { .. } | Event::Configured { .. } => {}
             Event::Stages(stages) => journal.stages += stages,
             Event::Routes { routes } => journal.routes = routes,
-            Event::Watched { host, error, soak, seen } => {
-                journal.watched.push(Seen { host, error, soak, seen: *seen });
+            Event::Watched { host, error, clock, soak, seen } => {
+                journal.watched.push(Seen { host, error, clock, soak, seen: *seen });
             }
             Event::Soaked(soaked) => journal.soaked.push(*soaked),
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {
+                // Its process tells links anew.
+                self.told.clear();
                 journal.resumed += 1;
                 journal.end = JournalEnd::Broken;
             }
             Event::Interrupted => journal.end = JournalEnd::Interrupted,
-            Event::Prevented { why } => journal.end = JournalEnd::Prevented(why),
+            Event::Prevented { why, remedy } => journal.end = JournalEnd::Prevented { why, remedy },
             Event::Finished => journal.end = JournalEnd::Finished,
             Event::Round { .. } => {}
         }
@@ -249,9 +289,9 @@ impl<'p> Reader<'p> {
             return Err(JournalError::Headless { path, cause, others });
         }
         let mut journal = self.journal.ok_or_else(|| JournalError::Empty { path: self.path.to_owned() })?;
-        if let Some(test) = &journal.configured {
+        if let Some(change) = &journal.configured {
             let text = format!(
-                "the cluster is still configured for `{test}`: its `undo` failed or was not reached; run it by hand, or \
+                "the cluster is still configured for {change}: its `undo` failed or was not reached; run it by hand, or \
                  resume the run"
             );
             journal.notes.push((String::new(), text));

@@ -50,7 +50,8 @@ impl Structure {
     /// Whether an event may stand at this line; if not, that is noted, and it is to be left out.
     pub(super) fn admits(&mut self, journal: &Journal, line: usize, at: &str, event: &Event) -> bool {
         let at = self.time(line, at);
-        let ended = matches!(journal.end, JournalEnd::Finished | JournalEnd::Interrupted | JournalEnd::Prevented(_));
+        let ended =
+            matches!(journal.end, JournalEnd::Finished | JournalEnd::Interrupted | JournalEnd::Prevented { .. });
         if ended && !matches!(event, Event::Resumed { .. } | Event::Started { .. }) {
             self.contradicts(line, "it stands behind the end of the run, and nobody took the run up again".to_owned());
             return false;

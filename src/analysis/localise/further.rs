@@ -8,7 +8,7 @@ use railgauge_model::{
 };
 use railgauge_stats::localise::MOST_BATCHES;
 
-use super::{Further, Localisation, groups, is_explained, lanes, localise, pick::trusted};
+use super::{Further, Localisation, groups, is_explained, lanes, localise, node, pick::trusted};
 use crate::analysis::{
     journal::Journal,
     results::{self, CaseResult},
@@ -22,6 +22,10 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
     let mut cases = Vec::new();
     let first = (journal.cases.len() + journal.further.len()) as u64;
     for found in localise(journal, results, rows) {
+        if found.counted == node::COUNTED {
+            cases.extend(node::further(journal, &found, (results, rows)));
+            continue;
+        }
         let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
         let known = || journal.further.iter().filter(|case| case.test == found.test && case.cell == *cell);
         let mut held: HashMap<&Flow, usize> = HashMap::new();
@@ -80,7 +84,7 @@ fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Cas
 /// The next group of the first collective that is searched: one that no part known to be bad explains.
 fn next_group(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Option<Case> {
     let pairs: Vec<Localisation> =
-        localise(journal, results, rows).into_iter().filter(|found| found.counted == "pair").collect();
+        localise(journal, results, rows).into_iter().filter(|found| found.counted != "group").collect();
     let more = results::further(journal);
     let more_rows = rows_without_ceilings(journal, &more);
     let mut tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &pairs, test));

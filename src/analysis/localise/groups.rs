@@ -75,7 +75,7 @@ impl<'a> Scene<'a> {
         let metric = railgauge_model::plan::headline(test.metric, test.op);
         let of_test = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
         let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
-        let all: Vec<(&CaseResult<'_>, &Row)> = all.collect();
+        let all: Vec<(&CaseResult<'_>, &Row)> = all.filter(|(result, _)| result.case.cell.is_reference(test)).collect();
         let sizes = all.iter().map(|(result, _)| result.case.cell.size);
         let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
         let cell = all.iter().find(|(result, _)| result.case.cell.size == size)?.0.case.cell.clone();

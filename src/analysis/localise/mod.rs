@@ -13,6 +13,7 @@ mod further;
 mod groups;
 mod lanes;
 mod names;
+mod node;
 mod noisy;
 mod one_way;
 mod pick;
@@ -30,7 +31,7 @@ use railgauge_stats::{
     localise::{self, Evidence, Findings, Judgement, Level, Pair, Setting, Suspect},
 };
 use railgauge_wire::{
-    terms::{Better, Metric},
+    terms::{Better, Memory, Metric, Transport},
     unit::Bytes,
 };
 use serde::Serialize;
@@ -52,8 +53,8 @@ pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
 pub use rates::{CarryLess, Lesser};
 pub use told::{
-    Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
-    TwoClusters, Which,
+    Alike, Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
+    TOGETHER, TwoClusters, Which,
 };
 pub(in crate::analysis) use waived::waives_flow;
 
@@ -62,7 +63,7 @@ pub(in crate::analysis) use waived::waives_flow;
 pub struct Localisation {
     /// Name of the test.
     pub test: String,
-    /// What is counted: `pair`, or `group` for a collective.
+    /// What is counted: `pair`, `group` for a collective, or `part` within hosts.
     pub counted: &'static str,
     /// The metric that was looked at.
     pub metric: Metric,
@@ -89,6 +90,13 @@ pub struct Localisation {
     pub controls: Vec<Further>,
     /// That the values fall into two clusters, where they do.
     pub two_clusters: Option<TwoClusters>,
+    /// Places that are lower on all hosts alike; within hosts only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alike: Vec<Alike>,
+    /// How many hosts (within hosts: parts) have a value and how many are needed to tell a part from the others, where they are too
+    /// few.
+    #[serde(skip)]
+    pub too_few: Option<[usize; 2]>,
     /// Pairs that scatter so much that a bad one among them may not stand out, where they do: then nobody can say that nothing
     /// is bad.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,7 +169,11 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     let mut by_test: BTreeMap<&str, Vec<(&CaseResult<'_>, &Row)>> = BTreeMap::new();
     for row in rows {
         let result = usize::try_from(row.case).ok().and_then(|case| results.get(case));
-        if let Some(result) = result.filter(|result| result.test.collective.is_none() && result.part.is_none()) {
+        // What a value of the plan does to a pair says nothing of the pair: parts are looked for at the first.
+        let counts = |result: &&CaseResult<'_>| {
+            result.test.collective.is_none() && result.part.is_none() && result.case.cell.is_reference(result.test)
+        };
+        if let Some(result) = result.filter(counts) {
             by_test.entry(&result.test.name).or_default().push((result, row));
         }
     }
@@ -175,6 +187,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         found.leave_out();
         found.waive(journal);
     });
+    all.extend(node::all(journal, results, rows, &more));
     let tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &all, test));
     let mut groups: Vec<Localisation> =
         tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))).collect();
@@ -183,8 +196,8 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     all
 }
 
-/// Whether a part of these pairs that is known to be bad is reason enough for a collective to be slow: one that its hosts pass. What
-/// the plan waives explains nothing else: the collective may have a fault of its own.
+/// Whether a part of these pairs, or within a host, that is known to be bad is reason enough for a collective to be slow: one that its
+/// hosts pass. What the plan waives explains nothing else: the collective may have a fault of its own.
 fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool {
     let runs_on = |host: &String| test.hosts.contains(host);
     let passes = |part: &Named| {
@@ -195,7 +208,15 @@ fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool 
             (true, true) => true,
         }
     };
-    let mut suspects = pairs.iter().filter(|found| found.counted == "pair").flat_map(|found| &found.suspects);
+    // Slow memory of the processors does not slow down what moves between GPUs, nor the other way.
+    let on_gpus = |of: &str| {
+        let of = journal.plan.tests.iter().find(|test| test.name == of);
+        of.is_some_and(|test| test.transport == Transport::Gpu)
+    };
+    let same_memory = |found: &Localisation| on_gpus(&found.test) == (test.memory == Memory::Cuda);
+    let explains =
+        |found: &&Localisation| found.counted == "pair" || found.counted == node::COUNTED && same_memory(found);
+    let mut suspects = pairs.iter().filter(explains).flat_map(|found| &found.suspects);
     suspects.any(|suspect| suspect.standing == Standing::Confirmed && !suspect.waived && passes(suspect))
 }
 
@@ -266,6 +287,7 @@ fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation>
                 .push("no part can be told from the others: no pair has a value that may be trusted".to_owned());
         }
         Err(Refusal::TooFew { need, got }) => {
+            found.too_few = Some([got, need]);
             let got = count(got, "host");
             found.remarks.push(format!("no part can be told from the others among {got}, {need} are needed"));
             let of_plan =
@@ -298,6 +320,8 @@ impl Localisation {
             suspects: Vec::new(),
             controls: Vec::new(),
             two_clusters: None,
+            alike: Vec::new(),
+            too_few: None,
             too_noisy: None,
             unexplained: None,
             level_of: BTreeMap::new(),

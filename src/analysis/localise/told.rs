@@ -18,6 +18,8 @@ pub enum Which {
     },
     /// Groups of a collective, by their count of hosts.
     Groups(usize),
+    /// Parts of hosts.
+    Parts,
 }
 
 impl Which {
@@ -29,7 +31,7 @@ impl Which {
     pub fn on_rails(self, across: bool) -> Self {
         match self {
             Self::Pairs { between_groups, .. } => Self::Pairs { between_groups, across_rails: Some(across) },
-            Self::Groups(_) => self,
+            Self::Groups(_) | Self::Parts => self,
         }
     }
 }
@@ -38,6 +40,7 @@ impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (between_groups, across_rails) = match self {
             Self::Pairs { between_groups, across_rails } => (between_groups, across_rails),
+            Self::Parts => return f.write_str("all parts"),
             Self::Groups(hosts) => return write!(f, "good groups of {}", count(*hosts, "host")),
         };
         f.write_str(match (between_groups, across_rails) {
@@ -198,7 +201,7 @@ pub struct Cluster {
 /// A part that stands out, in words and numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Named {
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary` or `path`.
+    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary` or `path`; within hosts `host`, `GPU`, `NUMA node` or `way`.
     pub kind: &'static str,
     /// The part: `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
     pub name: String,
@@ -255,6 +258,29 @@ pub struct Named {
     /// A path's source ports, each measured by itself; empty where that was not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
+}
+
+/// A place in the hosts (a GPU, a NUMA node, a way between two) that is lower than others on all of them: by their design, or by a fault that
+/// all have. What stands out there is told apart from it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Alike {
+    /// `GPU 7`, `way from GPU 0 to GPU 4`.
+    pub place: String,
+    /// By how much it differs from the median of all parts, in percent.
+    pub change_percent: f64,
+}
+
+/// Fewest hosts of one state that are told together: `hosts gpu[0065-0096]`.
+pub const TOGETHER: usize = 4;
+
+impl Named {
+    /// The host that the part is, where it is one as a whole and nothing else fits its values as well.
+    pub fn host(&self) -> Option<&str> {
+        match (self.kind, self.hosts.as_slice()) {
+            ("host", [host]) if self.alternatives.is_empty() => Some(host),
+            _ => None,
+        }
+    }
 }
 
 /// One queue pair or stream of a path, measured by itself.

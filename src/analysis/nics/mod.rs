@@ -1,12 +1,15 @@
 //! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` beside one with `rails = "each"` and
-//! otherwise equal settings.
+//! otherwise equal settings. Within hosts the same of GPUs and NUMA nodes: what they share shows.
 
 use std::collections::BTreeMap;
 
-use railgauge_model::plan::model::{Rails, Test};
+use railgauge_model::plan::{
+    headline,
+    model::{Rails, Test},
+};
 use railgauge_stats::robust::median;
 use railgauge_wire::{
-    terms::{Metric, TestMetric},
+    terms::{Op, TestMetric},
     unit::Bytes,
 };
 use serde::Serialize;
@@ -29,6 +32,8 @@ pub struct AllNics {
     pub size_bytes: Bytes,
     /// Queue pairs or streams of each flow.
     pub qps: u32,
+    /// What runs at once.
+    pub what: What,
     /// Fewest and most rails of a pair.
     pub rails: (usize, usize),
     /// Pairs of hosts that both tests measured on all their rails.
@@ -41,11 +46,54 @@ pub struct AllNics {
     pub least: Option<(String, f64)>,
 }
 
+/// What runs at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum What {
+    /// NICs of pairs of hosts.
+    Nics,
+    /// GPUs of a host.
+    Gpus,
+    /// Ways between the GPUs of a host.
+    Ways,
+    /// NUMA nodes of a host.
+    Nodes,
+}
+
+impl What {
+    fn of(test: &Test) -> Self {
+        match test.op.within_host() {
+            None => Self::Nics,
+            Some(_) if test.op == Op::GpuToGpu => Self::Ways,
+            Some(transport) if transport.carries(Op::GpuCopy) => Self::Gpus,
+            Some(_) => Self::Nodes,
+        }
+    }
+
+    /// Several of them.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Nics => "NICs",
+            Self::Gpus => "GPUs",
+            Self::Ways => "ways between GPUs",
+            Self::Nodes => "NUMA nodes",
+        }
+    }
+
+    /// One of the places that they are compared at.
+    const fn place(self) -> &'static str {
+        match self {
+            Self::Nics => "pair",
+            Self::Gpus | Self::Ways | Self::Nodes => "host",
+        }
+    }
+}
+
 /// A pair of hosts in one cell: sizes and queue pairs apart.
 type Place<'r> = (Bytes, u32, &'r str, &'r str);
 
-/// Values of the rails of pairs, by rail; `None` where there is none that may be trusted.
-type Values<'r> = BTreeMap<Place<'r>, BTreeMap<u32, Option<f64>>>;
+/// Values of the rails of pairs, by the rails of both ends; `None` where there is none that may be trusted.
+type Values<'r> = BTreeMap<Place<'r>, BTreeMap<(u32, u32), Option<f64>>>;
 
 /// Every test of all rails beside its like of one rail after the other, in the order of the plan.
 pub fn nics(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<AllNics> {
@@ -73,16 +121,16 @@ fn values<'r>(test: &Test, results: &'r [CaseResult<'r>], rows: &'r [Row]) -> Va
     let of_test = |name: &str| name == test.name;
     let rates: BTreeMap<u64, f64> = rows
         .iter()
-        .filter(|row| of_test(&row.test) && row.metric == Metric::Bandwidth)
+        .filter(|row| of_test(&row.test) && row.metric == headline(test.metric, test.op))
         .filter_map(|row| Some((row.case, row.value?)))
         .collect();
     let mut values = Values::new();
-    for result in results.iter().filter(|result| of_test(&result.case.test)) {
+    for result in results.iter().filter(|result| of_test(&result.case.test) && result.case.cell.is_reference(test)) {
         let (case, flow) = (result.case, &result.case.flow);
         let trusted = matches!(result.state, State::Measured | State::Short);
         let place = (case.cell.size, case.cell.qps, &*flow.from.host, &*flow.to.host);
         let value = rates.get(&case.id).copied().filter(|_| trusted);
-        values.entry(place).or_default().insert(flow.from.rail, value);
+        values.entry(place).or_default().insert((flow.from.rail, flow.to.rail), value);
     }
     values
 }
@@ -100,13 +148,14 @@ fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Valu
             each: each.name.clone(),
             size_bytes: *size,
             qps: *qps,
+            what: What::of(together),
             rails: (usize::MAX, 0),
             pairs: 0,
             missing: 0,
             percent: None,
             least: None,
         });
-        let sum = |values: &BTreeMap<u32, Option<f64>>| values.values().copied().sum::<Option<f64>>();
+        let sum = |values: &BTreeMap<(u32, u32), Option<f64>>| values.values().copied().sum::<Option<f64>>();
         let both = single.get(place).filter(|single| single.keys().eq(all.keys())).and_then(sum).zip(sum(all));
         let Some((single, all_sum)) = both.filter(|(single, _)| *single > 0.0) else {
             cell.missing += 1;
@@ -116,7 +165,7 @@ fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Valu
         cell.pairs += 1;
         cell.rails = (cell.rails.0.min(all.len()), cell.rails.1.max(all.len()));
         if cell.least.as_ref().is_none_or(|(_, least)| percent < *least) {
-            cell.least = Some((format!("{from} → {to}"), percent));
+            cell.least = Some((if from == to { (*from).to_owned() } else { format!("{from} → {to}") }, percent));
         }
         shares.entry((*size, *qps)).or_default().push(percent);
     }
@@ -131,11 +180,15 @@ fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Valu
 impl AllNics {
     /// What is told, in a sentence.
     pub fn words(&self) -> String {
-        let Self { each, missing, pairs, .. } = self;
-        let at = format!("at {}, {}", size(self.size_bytes), count(self.qps as usize, "queue pair"));
+        let Self { each, missing, pairs, what, .. } = self;
+        let (all, place) = (what.plural(), what.place());
+        let at = match what {
+            What::Nics => format!("at {}, {}", size(self.size_bytes), count(self.qps as usize, "queue pair")),
+            What::Gpus | What::Ways | What::Nodes => format!("at {}", size(self.size_bytes)),
+        };
         let (Some(percent), Some((pair, least))) = (self.percent, &self.least) else {
             return format!(
-                "How all NICs together compare with single ones is not known {at}: {each} has no like values."
+                "How all {all} together compare with single ones is not known {at}: {each} has no like values."
             );
         };
         let rails = match self.rails {
@@ -143,14 +196,14 @@ impl AllNics {
             (least, most) => format!("{least} to {most}"),
         };
         let middle = if *pairs > 1 {
-            format!(", the median of {}; the least is {} % ({pair})", count(*pairs, "pair"), short(*least))
+            format!(", the median of {}; the least is {} % ({pair})", count(*pairs, place), short(*least))
         } else {
             String::new()
         };
         let missing =
-            if *missing > 0 { format!("; of {} a value is missing", count(*missing, "pair")) } else { String::new() };
+            if *missing > 0 { format!("; of {} a value is missing", count(*missing, place)) } else { String::new() };
         format!(
-            "All {rails} NICs together reach {} % of the sum of single ones in {each} {at}{middle}{missing}.",
+            "All {rails} {all} together reach {} % of the sum of single ones in {each} {at}{middle}{missing}.",
             short(percent)
         )
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use railgauge_model::schedule::Port;
 use railgauge_stats::robust::median;
 
-use super::{links::Link, parts::Part};
+use super::{index::Index, links::Link};
 
 /// Links that an end must have for a median of its own.
 const FEWEST_LINKS: usize = 2;
@@ -30,7 +30,7 @@ pub struct NicDeviation {
 /// Ends that are worse than the centre by more than the least effect, the worst first.
 pub(super) fn ends<'l, 'a: 'l>(
     here: impl Iterator<Item = &'l Link<'a>>,
-    parts: &[Part<'_>],
+    index: &Index<'_>,
     least: f64,
 ) -> Vec<NicDeviation> {
     let mut ports: BTreeMap<&Port, [Vec<f64>; 2]> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn ends<'l, 'a: 'l>(
         .into_iter()
         .filter_map(|(port, [from, to])| {
             let both: Vec<f64> = from.iter().chain(&to).copied().collect();
-            let part = parts.iter().position(|part| part.is_end(port));
+            let part = index.of_end(port);
             (both.len() >= FEWEST_LINKS).then_some(NicDeviation {
                 port: port.clone(),
                 links: both.len(),

@@ -17,6 +17,7 @@ use railgauge_wire::{
 };
 
 use super::{
+    index::Index,
     look::Look,
     parts::{Part, open_clusters},
 };
@@ -91,6 +92,8 @@ pub(super) struct Setting<'s, 'a> {
     pub(super) least: f64,
     pub(super) found: Option<&'a Localisation>,
     pub(super) parts: &'s [Part<'a>],
+    /// Of the test.
+    pub(super) index: &'s Index<'s>,
 }
 
 /// Variant, size, stratum and class of the ceiling.
@@ -129,7 +132,7 @@ pub(super) fn links<'a>(
             level: None,
             deviation: None,
             stands_out: false,
-            part: setting.parts.iter().position(|part| part.holds(&result.case.test, &result.case.flow)),
+            part: setting.index.of_link(&result.case.flow),
             look: Look::Missing,
         })
         .collect();
@@ -142,9 +145,7 @@ pub(super) fn links<'a>(
         link.level = level;
         link.deviation = link.value.zip(level).map(|(value, level)| sign * (value / level.centre).ln());
         let parts = link.deviation.zip(level).map(|(deviation, level)| deviation / level.threshold);
-        let test = &link.result.case.test;
-        let speaks = |part: &&Part<'_>| part.is_bad() && part.speaks(test, link.result.case.id);
-        let named = setting.parts.iter().find(speaks);
+        let named = setting.index.bad_of_case(link.result.case.id).and_then(|at| setting.parts.get(at));
         let in_bad = setting
             .found
             .and_then(|found| open_clusters(found))

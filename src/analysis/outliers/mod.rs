@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `links` | how far every case is from the centre of its peers, and whether that stands out |
 //! | `look` | the class by which a case is coloured, from the same distance |
+//! | `index` | to which part a link or a case belongs |
 //! | `parts` | which parts are named, in which state, once for all tests |
 //! | `ends` | how far hosts and NICs are, the worst first |
 //!
@@ -12,6 +13,7 @@
 //! bandwidths: the sign is made once, in `links`.
 
 mod ends;
+mod index;
 mod links;
 mod look;
 mod parts;
@@ -81,8 +83,9 @@ pub fn outliers<'a>(
         let cases = results.iter().filter(|result| result.case.test == test.name).collect();
         let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric).collect();
         let found = found.iter().find(|found| found.test == test.name);
-        let links = links::links(&links::Setting { metric, least, found, parts: &parts }, cases, rows);
-        OfTest::new(&test.name, metric, links, &parts, least)
+        let index = index::Index::new(&parts, &test.name);
+        let links = links::links(&links::Setting { metric, least, found, parts: &parts, index: &index }, cases, rows);
+        OfTest::new(&test.name, metric, links, &index, least)
     };
     Outliers {
         tests: journal.plan.tests.iter().map(of_test).collect(),
@@ -94,13 +97,10 @@ pub fn outliers<'a>(
 }
 
 impl<'a> OfTest<'a> {
-    fn new(test: &'a str, metric: Metric, links: Vec<Link<'a>>, parts: &[Part<'a>], least: f64) -> Self {
+    fn new(test: &'a str, metric: Metric, links: Vec<Link<'a>>, index: &index::Index<'_>, least: f64) -> Self {
         let mut worst: Vec<usize> = (0..links.len()).filter(|&at| links[at].stands_out).collect();
         worst.sort_by(|&a, &b| links[a].depth().total_cmp(&links[b].depth()).then(a.cmp(&b)));
-        let named = |link: &&Link<'_>| {
-            let bad = parts.iter().filter(|part| part.is_bad());
-            bad.into_iter().any(|part| part.speaks(test, link.result.case.id))
-        };
+        let named = |link: &&Link<'_>| index.bad_of_case(link.result.case.id).is_some();
         let usual = || {
             let sizes = links.iter().map(|link| link.result.case.cell.size);
             let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
@@ -109,7 +109,7 @@ impl<'a> OfTest<'a> {
         let first = links.iter().find(named).or(worst.first().map(|&at| &links[at])).or_else(usual);
         let focus = first.map(|link| link.cell.clone());
         let here = links.iter().filter(|link| Some(&link.cell) == focus.as_ref());
-        let ends = ends::ends(here, parts, least);
+        let ends = ends::ends(here, index, least);
         Self { test, metric, links, worst, focus, ends }
     }
 

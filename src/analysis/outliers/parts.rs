@@ -77,19 +77,24 @@ impl Part<'_> {
 
     /// Whether an end is this part, or a NIC of it.
     pub fn is_end(&self, port: &Port) -> bool {
-        let is = |named: &Named| {
-            matches!(named.kind, "host" | "nic")
-                && named.hosts.iter().any(|host| **host == *port.host)
-                && named.rail.is_none_or(|rail| rail == port.rail)
-        };
-        self.evidence.iter().any(|evidence| is(evidence.named))
+        self.ends().any(|(host, rail)| *host == *port.host && rail.is_none_or(|rail| rail == port.rail))
     }
 
-    /// Whether a link belongs to it: one of its ends is this part, or it is one of the links that speak for it, at any size.
-    pub fn holds(&self, test: &str, flow: &Flow) -> bool {
-        self.is_end(&flow.from)
-            || self.is_end(&flow.to)
-            || self.flows.get(test).is_some_and(|flows| flows.contains(flow))
+    /// The ends that are this part: hosts, with all their rails or one.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
+        let ends =
+            self.evidence.iter().map(|evidence| evidence.named).filter(|named| matches!(named.kind, "host" | "nic"));
+        ends.flat_map(|named| named.hosts.iter().map(|host| (host.as_ref(), named.rail)))
+    }
+
+    /// Links of a test that speak for it.
+    pub(super) fn flows_of(&self, test: &str) -> impl Iterator<Item = &Flow> {
+        self.flows.get(test).into_iter().flatten().copied()
+    }
+
+    /// Cases of a test that speak for it.
+    pub fn cases(&self, test: &str) -> impl Iterator<Item = u64> {
+        self.cases.get(test).into_iter().flatten().copied()
     }
 }
 

@@ -6,7 +6,11 @@ use railgauge_wire::{
     terms::{Service, TestMetric, Transport},
 };
 
-use super::{Contradiction, link::ANY_PORT, responder_counts};
+use super::{
+    Contradiction,
+    link::{ANY_MEMORY, ANY_PORT},
+    responder_counts,
+};
 use crate::analysis::results::CaseResult;
 
 /// Bandwidth above the link's rate that is put down to clocks and rounding: both ends' crystals differ by less than
@@ -24,7 +28,8 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
     let mut found = off_size(result, sample);
     found.extend(verified_too_much(result, sample));
     found.extend(received(result, sample));
-    found.extend(too_fast(result, sample, rate.unwrap_or(ANY_PORT).min(ANY_PORT)));
+    let most = if result.case.cell.transport.is_within_host() { ANY_MEMORY } else { ANY_PORT };
+    found.extend(too_fast(result, sample, rate.unwrap_or(most).min(most)));
     found
 }
 

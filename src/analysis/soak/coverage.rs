@@ -6,8 +6,8 @@ use railgauge_wire::unit::Nanoseconds;
 use serde::Serialize;
 
 use super::{
-    ports::{Port, PortName},
-    span::Span,
+    ports::{HOLE, Port, PortName},
+    span::{Span, before},
     traffic::Traffic,
 };
 
@@ -75,10 +75,12 @@ pub(super) fn of_ports(traffic: &Traffic<'_>, ports: &[Port], lasted: Nanosecond
     found
 }
 
-/// Times in which nobody looked at ports: those of several that overlap are one. In the order of time.
-pub(super) fn holes(ports: &[Port]) -> Vec<Hole> {
+/// Times in which nobody looked at ports, up to a moment: those of several that overlap are one. In the order of time.
+pub(super) fn holes(ports: &[Port], until: Nanoseconds) -> Vec<Hole> {
+    let is_one = move |hole: &Span| hole.until < until || hole.length() > HOLE;
+    let known = |port: &Port| before(&port.holes, until).into_iter().filter(is_one);
     let mut all: Vec<(Span, &PortName)> =
-        ports.iter().flat_map(|port| port.holes.iter().map(|hole| (*hole, &port.name))).collect();
+        ports.iter().flat_map(|port| known(port).map(|hole| (hole, &port.name))).collect();
     all.sort_unstable();
     let mut found: Vec<(Span, BTreeSet<&PortName>)> = Vec::new();
     for (span, port) in all {

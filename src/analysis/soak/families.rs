@@ -311,7 +311,7 @@ fn general(name: &str) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use railgauge_wire::drivers::{LOSSES, WIDTHS};
+    use railgauge_wire::drivers::{LOSSES, WIDTHS, is_volume};
 
     use super::*;
 
@@ -325,6 +325,32 @@ mod tests {
     fn every_loss_and_every_error_of_a_port_that_is_known_elsewhere_has_a_family() {
         for name in LOSSES.iter().map(|(name, _)| *name).chain(WIDTHS.iter().map(|(name, _)| *name)) {
             assert!(family(name).is_some(), "{name}");
+        }
+    }
+
+    /// Readings at a short pace leave volumes out.
+    #[test]
+    fn no_counter_of_a_family_is_one_of_volume() {
+        for name in NAMES.iter().flat_map(|(_, names)| *names) {
+            for folder in ["ethtool/", "hw_counters/", "counters/", "netdev/", "tcp/"] {
+                assert!(!is_volume(&format!("{folder}{name}")), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_counter_of_congestion_is_one_wherever_it_is_asked_for() {
+        use railgauge_wire::drivers::{Congestion, congestion};
+        for (of, names) in NAMES {
+            let wanted = match of {
+                Family::PausesReceived | Family::PausesSent => Congestion::Pause,
+                Family::EcnMarks => Congestion::Ecn,
+                Family::CnpSent | Family::CnpReceived => Congestion::Cnp,
+                _ => continue,
+            };
+            for name in *names {
+                assert_eq!(congestion(name), Some(wanted), "{name}");
+            }
         }
     }
 

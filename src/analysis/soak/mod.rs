@@ -163,12 +163,14 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     // Of a part that a killed controller did not record what agents had told by then is known.
     let looked = Traffic::looked(journal, &times);
     let mut ports = ports::over_time(journal, &looked, &has_limit);
-    if looked != times {
-        // For how long ports were watched is asked of the traffic that is known.
-        let of_traffic = ports::over_time(journal, &times, &has_limit);
+    let traffic = Traffic::of(journal, soak, &ports);
+    let told = traffic.told();
+    let asked = told.map_or_else(|| times.clone(), |told| span::before(&times, told));
+    if looked != asked {
+        // For how long ports were watched is asked of the traffic that is known, and of which agents have told by now.
+        let of_traffic = ports::over_time(journal, &asked, &has_limit);
         ports.iter_mut().zip(of_traffic).for_each(|(port, same)| port.watched = same.watched);
     }
-    let traffic = Traffic::of(journal, soak, &ports);
     let ways = Ways::of(journal);
     let cables = outages::Cables::of(&ports, ways.as_ref());
     let mut outages = outages::outages(&ports, &cables);
@@ -193,12 +195,17 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let counters = tables::counters(&ports, &soak.limits);
     let (gauges, port_gauges) = tables::gauges(&ports);
     let lasted = span::total(&traffic.times);
-    let mut coverage = coverage::of_ports(&traffic, &ports, lasted);
+    let mut coverage = coverage::of_ports(&traffic, &ports, span::total(&asked));
     if traffic.parts.is_empty() {
-        // Of what never began no flow and no port is to be listed.
-        (flows, coverage) = Default::default();
+        // Of what never began no flow is to be listed.
+        flows = Vec::new();
     }
-    let (pauses, holes) = (span::between(&traffic.times, HOLE), coverage::holes(&ports));
+    if asked.is_empty() {
+        // Nor is a port, where none could be looked at or no agent has told yet.
+        coverage = Vec::new();
+    }
+    let holes = coverage::holes(&ports, told.unwrap_or(Nanoseconds::MAX));
+    let pauses = span::between(&traffic.times, HOLE);
     let counts = Counts {
         parts: traffic.parts.len(),
         planned_flows: traffic.planned.len(),

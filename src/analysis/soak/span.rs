@@ -53,6 +53,12 @@ pub fn union(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
+/// What of spans lies before a moment.
+pub fn before(spans: &[Span], moment: Nanoseconds) -> Vec<Span> {
+    let begun = spans.iter().filter(|span| span.from < moment);
+    begun.map(|span| Span::new(span.from, span.until.min(moment))).collect()
+}
+
 /// The sum of spans that do not overlap.
 pub fn total(spans: &[Span]) -> Nanoseconds {
     spans.iter().fold(Nanoseconds::ZERO, |sum, span| sum.saturating_add(span.length()))

@@ -9,13 +9,14 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::{HostFacts, port_name},
     unit::Nanoseconds,
+    watch::{ANSWER_WITHIN, ASK_EVERY},
 };
 
 use super::{
     ports::{Port, PortName},
-    span::{Span, union},
+    span::{Span, hull, union},
 };
-use crate::analysis::journal::Journal;
+use crate::analysis::journal::{Journal, JournalEnd};
 
 /// An end of a flow.
 #[derive(Debug, Clone)]
@@ -58,6 +59,30 @@ impl<'j> Traffic<'j> {
             .map(|seen| Span::new(seen.seen.from.max(begin), seen.seen.until));
         let told = told.filter(|span| span.from < span.until);
         union(times.iter().copied().chain(told).collect())
+    }
+
+    /// Until when agents have told what they saw, in a run that goes on: what they see since then comes with their next records, and
+    /// nobody knows yet whether they look. `None` for a run that does not go on.
+    ///
+    /// A record of an agent is as long as a part of the soak, and comes with the next answer. One that is later than that is missing.
+    pub(super) fn told(&self) -> Option<Nanoseconds> {
+        let Self { journal, times, parts, .. } = self;
+        let last = hull(times).filter(|_| journal.end == JournalEnd::Running)?.until;
+        let part = parts.iter().map(|part| part.until.saturating_sub(part.from)).max()?;
+        let late = last.saturating_sub(part).saturating_sub(ASK_EVERY.into()).saturating_sub(ANSWER_WITHIN.into());
+        let mut told: BTreeMap<&str, Nanoseconds> = BTreeMap::new();
+        for host in self.ends.keys().filter_map(|case| case_of(journal, *case)).flat_map(|case| case.flow.hosts()) {
+            // One that was lost tells nothing more.
+            if !journal.lost.contains_key(&**host) {
+                told.insert(host, Nanoseconds::ZERO);
+            }
+        }
+        for seen in journal.watched.iter().filter(|seen| seen.soak) {
+            if let Some(until) = told.get_mut(&*seen.host) {
+                *until = seen.seen.until.max(*until);
+            }
+        }
+        Some(told.into_values().min()?.clamp(late, last))
     }
 
     pub(super) fn of(journal: &'j Journal, soak: &Soak, ports: &[Port]) -> Self {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use railgauge_model::{
     plan::model::Test,
-    schedule::{Cell, Port},
+    schedule::{self, Cell, Port},
     topology::fabric::{Hop, Route},
 };
 use railgauge_stats::{fabric::FEWEST, robust::median};
@@ -70,7 +70,8 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
         let of_test =
             |row: &&Row| row.test == test.name && row.metric == Metric::Bandwidth && cases.contains_key(&row.case);
         if !is_further {
-            let valued = rows.iter().filter(of_test).filter(|row| row.value.is_some());
+            let usual = |row: &&Row| cases.get(&row.case).is_some_and(|result| result.case.cell.is_reference(test));
+            let valued = rows.iter().filter(of_test).filter(|row| row.value.is_some()).filter(usual);
             let most = valued.max_by_key(|row| (row.size_bytes, row.qps))?;
             cell = cases.get(&most.case).map(|result| result.case.cell.clone());
         }
@@ -106,7 +107,8 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
             }
             let counts = result.state == State::Measured;
             failed += usize::from(!counts);
-            flows.push(Flow { round, moment, counts, path, value, ceiling: row.ceiling });
+            let ends = result.case.flow.clone();
+            flows.push(Flow { round, moment, counts, ends, path, value, ceiling: row.ceiling });
         }
     }
     let flows = apart(ways, flows, &shared);
@@ -124,6 +126,8 @@ pub(super) struct Flow {
     moment: Moment,
     /// Whether its value may be trusted. A flow that is not took its place on the links all the same.
     counts: bool,
+    /// Between which ports it was planned.
+    pub ends: schedule::Flow,
     pub path: Vec<Hop>,
     /// In Gbit/s.
     pub value: f64,

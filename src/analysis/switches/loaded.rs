@@ -28,13 +28,20 @@ pub struct Loaded {
     pub of: usize,
     /// Those that were not loaded, each with the highest share that it reached.
     pub not_loaded: Vec<NotLoaded>,
+    /// Those whose flows moved more than the link can by its rate, each with the share that it reached: the rate or the way is wrong, and
+    /// nobody knows of any link of the test what it carried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub impossible: Vec<NotLoaded>,
     /// Flows of which nobody knows which of several equal paths they took: they count for no link.
     pub open_flows: usize,
     /// Flows of which the topology does not know the way, and why, with their number.
     pub unknown: BTreeMap<String, usize>,
 }
 
-/// A link that was not loaded.
+/// A share of a link's rate that cannot be, in percent: payload is always less than the rate, and rates are told rounded.
+const IMPOSSIBLE: f64 = 105.0;
+
+/// A link and what its flows reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NotLoaded {
     /// The link and its direction.
@@ -97,5 +104,7 @@ pub(super) fn loaded(
     let low = judged.not_loaded.iter().filter_map(|link| told(link, reached(*link)));
     let not_loaded: Vec<NotLoaded> = low.chain(judged.unknown.iter().filter_map(|link| told(link, None))).collect();
     let (loaded, of) = (judged.loaded.len(), hops.len());
-    Some(Loaded { test: name.to_owned(), percent, loaded, of, not_loaded, open_flows, unknown })
+    let over = |link: &Link| reached(*link).filter(|percent| *percent > IMPOSSIBLE);
+    let impossible = judged.loaded.iter().filter_map(|link| told(link, Some(over(link)?))).collect();
+    Some(Loaded { test: name.to_owned(), percent, loaded, of, not_loaded, impossible, open_flows, unknown })
 }

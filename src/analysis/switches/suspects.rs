@@ -1,10 +1,10 @@
 //! Which cable or switch explains the values of a test's pairs: names in words from [`railgauge_stats::fabric`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::{
     plan::model::{Test, Waiver},
-    schedule::{Cell, Port},
+    schedule::{self, Cell, Port},
     topology::fabric::{Hop, Node},
 };
 use railgauge_stats::{
@@ -79,6 +79,27 @@ pub struct SuspectLink {
     pub low: usize,
     /// Good flows that passed it.
     pub good: usize,
+    /// Flows of the test, without those that were measured again, that passed it.
+    #[serde(skip)]
+    pub passed_by: BTreeSet<schedule::Flow>,
+}
+
+impl OnLinks {
+    /// Cables and switches that stand out between hosts' leaves and were not good when measured again.
+    pub fn standing(&self) -> impl Iterator<Item = &SuspectLink> {
+        self.suspects.iter().filter(|suspect| suspect.between_switches && suspect.standing != Standing::Cleared)
+    }
+
+    /// Whether these explain every low flow of the test.
+    pub fn explains_all(&self) -> bool {
+        self.unexplained == 0 && self.standing().next().is_some()
+    }
+
+    /// What stands out and was passed by all of these flows; `None` where nothing does, or there are none.
+    pub fn passed_by_all(&self, flows: &[&schedule::Flow]) -> Option<&SuspectLink> {
+        let all = |suspect: &&SuspectLink| flows.iter().all(|flow| suspect.passed_by.contains(*flow));
+        self.standing().find(all).filter(|_| !flows.is_empty())
+    }
 }
 
 /// What a search found, for those who ask what to measure next.
@@ -136,7 +157,7 @@ pub(super) fn search(
             found.too_noisy =
                 findings.levels.values().any(|level| outlier_cut(flows.len(), Some(level.n)) * level.scale > HALF);
             let suspects = findings.suspects.iter().zip(&judgements);
-            found.suspects = suspects.map(|(suspect, judged)| told(ways, &parts, suspect, judged)).collect();
+            found.suspects = suspects.map(|(suspect, judged)| told((ways, &flows), &parts, suspect, judged)).collect();
             Some(Located { cell, parts, tests, findings, judgements, ports, rounds })
         }
     };
@@ -185,7 +206,14 @@ fn tests(ways: &Ways<'_>, flows: &[Flow]) -> Vec<fabric::Test> {
     flows.iter().map(test).collect()
 }
 
-fn told(ways: &Ways<'_>, parts: &fabric::Fabric, suspect: &Suspect, judged: &Judgement) -> SuspectLink {
+fn told(
+    (ways, flows): (&Ways<'_>, &[Flow]),
+    parts: &fabric::Fabric,
+    suspect: &Suspect,
+    judged: &Judgement,
+) -> SuspectLink {
+    let hops = parts.links_of(&suspect.part);
+    let passes = |flow: &&Flow| flow.round == 0 && flow.path.iter().any(|hop| hops.contains(hop));
     let all = || [suspect.part].into_iter().chain(suspect.alternatives.iter().copied());
     let percent = |effect: f64| 100.0 * effect.exp_m1();
     let mut alternatives: Vec<String> = suspect.alternatives.iter().map(|part| name(ways, part)).collect();
@@ -213,6 +241,7 @@ fn told(ways: &Ways<'_>, parts: &fabric::Fabric, suspect: &Suspect, judged: &Jud
             .then(|| (percent(suspect.interval.low), percent(suspect.interval.high))),
         low: suspect.low,
         good: suspect.good,
+        passed_by: flows.iter().filter(passes).map(|flow| flow.ends.clone()).collect(),
     }
 }
 

@@ -46,14 +46,14 @@ use super::{
 /// Share of the window in which all flows must have run.
 const ENOUGH: f64 = 0.5;
 
-/// What tells the cells of a round apart: message size, queue pairs, and how many connections run beside.
-type Cell = (Bytes, u32, Option<u32>);
+/// What tells the cells of a round apart: message size, queue pairs, how many connections run beside, and the value of the test.
+type Cell<'a> = (Bytes, u32, Option<u32>, Option<&'a str>);
 
 /// A NIC as the schedule knows it, and the round and cell it is looked at in.
-type RoundPort<'a> = (&'a str, u32, Cell, &'a Port);
+type RoundPort<'a> = (&'a str, u32, Cell<'a>, &'a Port);
 
 /// What tells passes apart: test, round, cell and repeat, and the planned start.
-type PassKey<'a> = (&'a str, u32, Cell, u32, Nanoseconds);
+type PassKey<'a> = (&'a str, u32, Cell<'a>, u32, Nanoseconds);
 
 /// One measurement of all flows of a round in one cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -156,7 +156,7 @@ pub fn ends(case: &Case) -> (&Port, &Port) {
 /// Finds the passes of all tests with flows at once, and gives every case its part. `hosts` are those of the run.
 pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     let at_once = |result: &&CaseResult<'_>| result.test.timed_together();
-    let mut flows: HashMap<(&str, u32, Cell), usize> = HashMap::new();
+    let mut flows: HashMap<(&str, u32, Cell<'_>), usize> = HashMap::new();
     let (mut out, mut into): (HashMap<RoundPort<'_>, u64>, HashMap<RoundPort<'_>, u64>) = Default::default();
     let mut passes: HashMap<PassKey<'_>, Vec<(&CaseResult<'_>, &Sample)>> = HashMap::new();
     let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
@@ -199,8 +199,8 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     victims::join(results, hosts);
 }
 
-fn cell(case: &Case) -> Cell {
-    (case.cell.size, case.cell.qps, case.cell.neighbours)
+fn cell(case: &Case) -> Cell<'_> {
+    (case.cell.size, case.cell.qps, case.cell.neighbours, case.cell.applied.as_deref())
 }
 
 fn key(case: &Case, repeat: u32, start: Nanoseconds) -> PassKey<'_> {

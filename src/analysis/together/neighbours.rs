@@ -1,8 +1,9 @@
 //! Flows beside other traffic of their own two hosts: what that traffic moved, and what the flows lost against themselves alone.
 
 use railgauge_model::{
+    border::text::command,
     journal::event::{Neighbour, Sample},
-    plan::model::BesideWay,
+    plan::model::{BesideCommand, BesideWay},
 };
 use railgauge_stats::robust::median;
 use railgauge_wire::unit::{Bytes, GigabitsPerSecond};
@@ -29,8 +30,11 @@ pub struct Neighboured {
     pub alone_case: u64,
     /// The flow: `gpu01:0 → gpu02:0`.
     pub flow: String,
-    /// TCP connections of each direction.
+    /// TCP connections of each direction; zero beside a command.
     pub neighbours: u32,
+    /// The command that ran in place of connections, and on which hosts of the flow; `direction` and `wanted_gbps` say nothing then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<BesideCommand>,
     /// Which way they sent.
     pub direction: BesideWay,
     /// How fast those of one direction were to send together, in Gb/s; `None` as fast as they went.
@@ -84,6 +88,7 @@ fn one(result: &CaseResult<'_>) -> Option<Neighboured> {
         alone_case: against.alone_case,
         flow: result.link_name(),
         neighbours,
+        command: beside.command.clone(),
         direction: beside.direction,
         wanted_gbps: beside.rate,
         interfaces: first.map(|one| (one.from_device.clone(), one.to_device.clone())),
@@ -128,9 +133,13 @@ impl Neighboured {
         let Self { flow, .. } = self;
         let what = format!("{flow}, {}", size(self.size_bytes));
         let moved = self.neighbours_gbps.map_or_else(String::new, |gbps| format!(" with {} Gb/s", short(gbps)));
-        let beside = format!("{}{moved}", neighbour_words(Some(self.neighbours)));
+        let beside = match &self.command {
+            Some(command) => format!("beside a command {}", command.on.words()),
+            None => format!("{}{moved}", neighbour_words(Some(self.neighbours))),
+        };
+        let them = if self.command.is_some() { "it" } else { "them" };
         let rates = match (self.alone_gbps, self.beside_gbps) {
-            (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s beside them", short(alone), short(with)),
+            (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s beside {them}", short(alone), short(with)),
             _ => String::new(),
         };
         let interval = self
@@ -149,6 +158,9 @@ impl Neighboured {
 
     /// Where the traffic went, in words.
     pub fn way(&self) -> String {
+        if let Some(BesideCommand { words, on }) = &self.command {
+            return format!("`{}` {}", command(words), on.words());
+        }
         let each = match self.direction {
             BesideWay::Same => "the same way",
             BesideWay::Opposite => "against it",

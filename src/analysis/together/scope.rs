@@ -12,13 +12,13 @@ use crate::analysis::results::CaseResult;
 #[derive(Debug, Default)]
 pub struct Subjects<'r> {
     /// The ends of all flows of a round and cell, for tests with flows at once.
-    rounds: HashMap<(u32, Cell), Vec<&'r Port>>,
+    rounds: HashMap<(u32, Cell<'r>), Vec<&'r Port>>,
 }
 
 impl<'r> Subjects<'r> {
     /// Of the results of one test.
     pub fn new(results: &[&'r CaseResult<'r>]) -> Self {
-        let mut rounds: HashMap<(u32, Cell), Vec<&Port>> = HashMap::new();
+        let mut rounds: HashMap<(u32, Cell<'r>), Vec<&Port>> = HashMap::new();
         for result in results.iter().filter(|result| result.test.at_once()) {
             let flow = &result.case.flow;
             rounds.entry((result.case.round, cell(result.case))).or_default().extend([&flow.from, &flow.to]);

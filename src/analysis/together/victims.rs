@@ -61,15 +61,16 @@ pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, Host
         rounds.entry((&case.test, case.round)).or_default().extend(case.flow.hosts().into_iter().map(|host| &**host));
         *looks.entry(&case.test).or_default() += usize::from(Victim::is_alone_in(case.round));
     }
-    let mut alone: HashMap<(&str, u32, Cell, &Flow), Alone> = HashMap::new();
+    let mut alone: HashMap<(&str, u32, Cell<'_>, &Flow), Alone> = HashMap::new();
     for result in results.iter().filter(|result| result.test.has_victim() || result.test.beside.is_some()) {
         let case = result.case;
         let looks = looks.get(case.test.as_str()).copied().unwrap_or(1);
         let of = |one_machine| Alone { case: case.id, gbps: rates(result), distrusted: None, one_machine, looks };
         if let Some(beside) = result.test.beside.as_ref().filter(|_| case.cell.neighbours.is_none()) {
             for flows in &beside.flows {
-                let (size, qps, _) = cell(case);
-                alone.insert((case.test.as_str(), case.round, (size, qps, Some(*flows)), &case.flow), of(Vec::new()));
+                let (size, qps, _, applied) = cell(case);
+                let beside = (size, qps, Some(*flows), applied);
+                alone.insert((case.test.as_str(), case.round, beside, &case.flow), of(Vec::new()));
             }
         } else if result.test.has_victim() && Victim::is_alone_in(case.round) {
             let beside = rounds.get(&(case.test.as_str(), case.round + 1));
@@ -167,10 +168,16 @@ impl Loss {
     pub fn of(result: &CaseResult<'_>) -> Option<Self> {
         let looks = result.part.as_ref()?.alone.as_ref()?.looks;
         let losses: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| of_repeat(result, *repeat)).collect();
+        Self::of_repeats(&losses, looks)
+    }
+
+    /// Of the loss of each repeat in percent, with an interval that holds the truth in 95 % of cases for so many `looks` together
+    /// (Bonferroni); `None` where the repeats are too few.
+    pub fn of_repeats(losses: &[f64], looks: usize) -> Option<Self> {
         if losses.len() < FEWEST {
             return None;
         }
-        let mean = paired(&losses).ok()?;
+        let mean = paired(losses).ok()?;
         let interval = mean.interval(1.0 - 0.05 / looks.max(1) as f64).ok()?;
         Some(Self { percent: mean.estimate, interval: (interval.low, interval.high), repeats: losses.len() })
     }

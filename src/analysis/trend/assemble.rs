@@ -1,9 +1,6 @@
 //! Makes series of nights of the runs that were collected.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use railgauge_stats::changepoint::Night;
 use railgauge_wire::terms::Metric;
@@ -21,6 +18,7 @@ use super::{
     parts::{Groups, Part},
     places::{self, Place},
     presence::{Presence, Standing},
+    through::Through,
     unread,
 };
 use crate::analysis::history::{Shared, Stays, Subject, Swap, has_serials};
@@ -86,7 +84,7 @@ pub(super) struct Everything {
     /// Hosts of which no serial number was read in their last run.
     pub unfollowed: Vec<String>,
     /// Devices at both ends of each subject.
-    pub through: HashMap<usize, [Arc<str>; 2]>,
+    pub through: Through,
     /// Night of each run, in the order of time.
     pub days: Vec<i64>,
     /// Nights with a run, in order.
@@ -173,7 +171,8 @@ impl History {
         }
         let joined = joined(self.series, self.about, self.points, &order, &lines);
         let (swaps, shared, unfollowed) = swaps(&order);
-        let joined = breaks::broken(joined, &swaps, (&subjects, &self.through), &mut words);
+        let through = Through::new(self.through, |run| order.of(run));
+        let joined = breaks::broken(joined, &swaps, (&subjects, &through), &mut words);
         let mut lost: HashMap<(Watch, usize), HashSet<usize>> = HashMap::new();
         for ((watch, plan), runs) in self.lost {
             lost.entry((watch, lines.of(plan))).or_default().extend(runs.into_iter().map(|run| order.of(run)));
@@ -285,7 +284,7 @@ impl History {
             swaps,
             shared,
             unfollowed,
-            through: self.through,
+            through,
             days,
             nights,
             runs,

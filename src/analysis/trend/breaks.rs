@@ -6,10 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use super::{assemble::Joined, history::Watch};
-use crate::analysis::history::{By, PartKind, Slot, Subject, Swap};
+use railgauge_wire::facts::port_name;
 
-/// Divides series at the runs in which a part of theirs is another one for the first time. Values with the same parts are one series,
+use super::{assemble::Joined, history::Watch, through::Through};
+use crate::analysis::history::{By, PartKind, Subject, Swap};
+
+/// Divides series at the runs in which a part of theirs is read to be another one for the first time. Values with the same parts are one series,
 /// also where a part came back.
 ///
 /// A collective is not divided: which parts it passes is not known, and in a large one something is replaced every week. Nor is
@@ -17,7 +19,7 @@ use crate::analysis::history::{By, PartKind, Slot, Subject, Swap};
 pub(super) fn broken(
     all: Vec<Joined>,
     swaps: &[Swap],
-    (subjects, through): (&[Subject], &HashMap<usize, [Arc<str>; 2]>),
+    (subjects, through): (&[Subject], &Through),
     words: &mut Vec<Arc<str>>,
 ) -> Vec<Joined> {
     let mut of_host: HashMap<&str, Vec<&Swap>> = HashMap::new();
@@ -38,14 +40,17 @@ pub(super) fn broken(
             continue;
         };
         let flow = &subjects[subject].flow;
-        let devices = through.get(&subject).filter(|_| flow.members.is_empty());
         let at = |end: usize| {
             let host = if end == 0 { &flow.from.host } else { &flow.to.host };
             let passes = |swap: &&Swap| {
-                let whole = swap.new.slot.kind == PartKind::Machine;
-                whole || devices.is_some_and(|devices| swap.new.has_device(&devices[end]))
+                let (part, devices) = (swap.new.came(), through.at(subject, swap.new.runs.0));
+                let named = |devices: &[Arc<str>; 2]| match swap.renamed.as_slice() {
+                    [] => part.has_device(&devices[end]),
+                    names => names.iter().any(|name| *name == port_name(&devices[end]).0),
+                };
+                part.kind == PartKind::Machine || devices.is_some_and(named)
             };
-            let known = devices.and_then(|_| of_host.get(&**host)).into_iter().flatten();
+            let known = of_host.get(&**host).filter(|_| flow.members.is_empty()).into_iter().flatten();
             known.copied().filter(passes).collect::<Vec<&Swap>>()
         };
         divide(one, [at(0), at(1)], &mut numbers, &mut divided);
@@ -77,8 +82,9 @@ impl Numbers<'_> {
     }
 }
 
-/// What is in the slots of one end, where it is not what was there first: by slot, first and present id.
-type Others<'s> = BTreeMap<&'s Slot, (&'s str, &'s str)>;
+/// What is in the slots of one end, where it is not what was there first: by kind and place, first and present id. A device has one
+/// card, whichever slot it is in.
+type Others<'s> = BTreeMap<(PartKind, &'s str), (&'s str, &'s str)>;
 
 /// Adds the series of one link, divided where a part of an end is another one.
 fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divided: &mut Vec<Joined>) {
@@ -93,7 +99,9 @@ fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divide
             for end in [0, 1] {
                 let due = swaps[end][next[end]..].iter().take_while(|swap| swap.new.runs.0 <= *place).count();
                 for swap in &swaps[end][next[end]..next[end] + due] {
-                    others[end].entry(&swap.new.slot).or_insert((&swap.old.id.1, "")).1 = &swap.new.id.1;
+                    let slot = &swap.new.slot;
+                    let at = if slot.kind == PartKind::Card { "" } else { slot.at.as_str() };
+                    others[end].entry((slot.kind, at)).or_insert((&swap.old.id.1, "")).1 = &swap.new.id.1;
                 }
                 next[end] += due;
                 if due > 0 {
@@ -124,5 +132,5 @@ fn divide(one: Joined, swaps: [Vec<&Swap>; 2], numbers: &mut Numbers<'_>, divide
 /// `NIC MT0099, machine S2`; empty where every part is the first one.
 fn words_of(others: &Others<'_>) -> String {
     let other = others.iter().filter(|(_, (first, now))| first != now);
-    other.map(|(slot, (_, now))| format!("{} {now}", slot.kind.noun())).collect::<Vec<_>>().join(", ")
+    other.map(|((kind, _), (_, now))| format!("{} {now}", kind.noun())).collect::<Vec<_>>().join(", ")
 }

@@ -40,6 +40,9 @@ pub(super) struct Key {
     pub hardware: [usize; 2],
 }
 
+/// The devices at both ends of a link.
+pub(super) type Devices = [Arc<str>; 2];
+
 /// One run without its values.
 #[derive(Debug)]
 pub(super) struct Past {
@@ -87,8 +90,8 @@ pub struct History {
     pub(super) rotating: HashSet<usize>,
     /// What each plan says.
     pub(super) said: HashMap<usize, PlanVersion>,
-    /// Devices at both ends of each subject, as its last run had them.
-    pub(super) through: HashMap<usize, [Arc<str>; 2]>,
+    /// Devices at both ends of each subject, by the number of the run where they are not those of the run before.
+    pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
     pub(super) past: Vec<Past>,
     shelf: Shelf,
     pub(super) groups: BTreeMap<String, Vec<String>>,
@@ -128,7 +131,8 @@ impl History {
             RunError::Copy { original, .. } if shape(&name) == shape(&path_text(original)) => {
                 self.torn.push((self.past.len(), name.clone()));
             }
-            RunError::Copy { .. } | RunError::Unplanned { .. } => {}
+            // What another tool measured is no night of ours, and none is missing for it.
+            RunError::Copy { .. } | RunError::Unplanned { .. } | RunError::Imported { .. } => {}
             _ => {
                 self.torn.push((self.past.len(), name.clone()));
                 self.refused.push(name.clone());
@@ -206,7 +210,10 @@ impl History {
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
                 continue;
             };
-            self.through.insert(subject, reading.devices.clone());
+            let through = self.through.entry(subject).or_default();
+            if through.last().is_none_or(|(_, last)| *last != reading.devices) {
+                through.push((number, reading.devices.clone()));
+            }
             let metric = reading.metric;
             let value = reading.value.as_ref().ok().map(|value| sign(metric) * value.ln());
             if let Some(known) = usize::try_from(reading.case).ok().and_then(|case| pairs.get(case)) {

@@ -16,11 +16,12 @@ use railgauge_wire::terms::Metric;
 use super::{
     Alert, Change, Options, Rule, Series, State, Watched, Way,
     assemble::{Collected, Everything},
-    behind, date, fellows, joint,
+    behind, date, fellows, joint, moves,
     parts::sign,
+    passing::Passing,
     presence::Standing,
     reason, replaced,
-    swapped::{self, Replaced},
+    swapped::Replaced,
 };
 use crate::analysis::history::{Cause, EVERY, Labels, Moved};
 
@@ -37,6 +38,9 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     let watched = watch_each(&nights, &rules)?;
     let of = |(series, watch)| of_series(everything, series, watch);
     let mut series: Vec<Series> = all.iter().zip(&watched).map(of).collect();
+    for (number, place) in everything.places.iter().enumerate() {
+        place.members.iter().for_each(|&at| series[at].place = number);
+    }
     fellows::hold(everything, &mut series, options)?;
     let marks: Vec<_> = watched.into_iter().map(|watch| watch.marks).collect();
     joint::look(everything, &mut series, &marks)?;
@@ -109,6 +113,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         behind: None,
         unanswered: collected.unanswered,
         points,
+        place: 0,
     }
 }
 
@@ -155,9 +160,8 @@ pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, 
 pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Replaced]) -> Vec<Change> {
     // All series of a place are one, whatever hardware, settings and name of its test it had.
     let mut labels = Labels::default();
-    let mut place_of: Vec<usize> = vec![0; series.len()];
-    for (number, place) in everything.places.iter().enumerate() {
-        place.members.iter().for_each(|&at| place_of[at] = number);
+    let place_of: Vec<usize> = series.iter().map(|one| one.place).collect();
+    for place in &everything.places {
         labels.add_words(place.members.iter().flat_map(|&at| words(everything, at)).collect());
     }
     let alerts: Vec<(usize, usize)> =
@@ -199,9 +203,13 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
             change.sentence += &format!("; it explains {explained} more series");
         }
     }
+    let passing = Passing::new(everything);
     for change in &mut changes {
-        change.parts = swapped::beside(everything, replaced, &change.members, series);
+        change.parts = moves::beside(everything, &passing, replaced, &change.members, series);
         change.parts.iter().for_each(|words| change.sentence += &format!("; {words}"));
+        if change.way == Way::Worse {
+            change.moved = moves::went_on(everything, replaced, &change.members, series);
+        }
     }
     changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
@@ -261,6 +269,7 @@ fn change(
     let near = |epoch: &&super::Epoch| (epoch.day - day).abs() <= NEARBY;
     let mut change = Change {
         name,
+        moved: None,
         since: date(day),
         day,
         way: members.first().map_or(Way::Worse, |member| alert(member).way),

@@ -19,7 +19,10 @@
 //! | `fellows` | links that were bad, or bad on some nights, from their first night on |
 //! | `joint` | nights on which several series are low at once |
 //! | `replaced` | what became of changes whose series ended |
-//! | `swapped` | parts that took the place of others, and where they were before |
+//! | `swapped` | parts that took the place of others, in words |
+//! | `moves` | what was replaced, and what that means for changes |
+//! | `passing` | which series pass which part, and what stood against a part |
+//! | `through` | which devices each link went through |
 //! | `travelled` | whether slow values went with a part that moved, or stayed with its slot |
 //! | `totals` | what several changes of one series come to |
 //! | `sum` | what all of it comes to |
@@ -40,13 +43,16 @@ mod joint;
 mod judge;
 mod last;
 mod lines;
+mod moves;
 mod parts;
+mod passing;
 mod places;
 mod presence;
 mod reason;
 mod replaced;
 mod sum;
 mod swapped;
+mod through;
 mod totals;
 mod travelled;
 mod unread;
@@ -263,6 +269,9 @@ pub struct Series {
     /// Night (counted in days from 1970) and value of every night, for charts.
     #[serde(skip)]
     pub points: Vec<(i64, f64)>,
+    /// Number of its place: series with the same one took each other's place.
+    #[serde(skip)]
+    pub place: usize,
 }
 
 /// Alerts with one cause.
@@ -270,6 +279,9 @@ pub struct Series {
 pub struct Change {
     /// What its series have in common, or the one series.
     pub name: String,
+    /// Where it is now, if its part was taken to another host and took it along: `until 2026-11-16, host gpu007 since 2026-11-17`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub moved: Option<String>,
     /// First night of the new level: the median of its series.
     pub since: String,
     /// The same, counted in days from 1970.
@@ -375,8 +387,8 @@ pub struct Trend {
 pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let everything = history.finish(options);
     let mut series = judge::watch_all(&everything, options)?;
-    let replaced = swapped::replaced(&everything, &series);
-    swapped::follow(&everything, &replaced, &mut series);
+    let replaced = moves::replaced(&everything, &series);
+    moves::follow(&everything, &replaced, &mut series);
     let changes = judge::changes(&everything, &series, &replaced);
     Ok(sum::sum(everything, series, (changes, replaced), options))
 }

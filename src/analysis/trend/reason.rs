@@ -14,6 +14,9 @@ use crate::analysis::{
 /// What is said of nights that count as low for want of a value.
 const NO_VALUE: &str = "failed or had no value";
 
+/// Links that are named of a change of which most series are over.
+const NAMED: usize = 2;
+
 /// Percentage points, and share of a change, by which a level is another than the change made it.
 const OTHER: f64 = 1.0;
 const OTHER_SHARE: f64 = 0.1;
@@ -50,20 +53,32 @@ pub(super) fn alert(alert: &Alert) -> String {
 /// What changed, since when, and whether it still is so.
 pub(super) fn change(change: &Change, series: &[Series]) -> String {
     let some = |&(at, alert): &(usize, usize)| series[at].alerts[alert].rule == Rule::Intermittent;
+    let by_like = change.members.iter().all(|&(at, alert)| series[at].alerts[alert].rule == Rule::Fellows);
     let nights = if change.members.iter().all(some) { " on some nights" } else { "" };
     let effects: Vec<String> = change
         .effects
         .iter()
-        .map(|(metric, percent)| format!("{} {}{nights}", metric.word().replace('_', " "), moved(*percent)))
+        .map(|(metric, percent)| {
+            let word = metric.word().replace('_', " ");
+            // What was so from its first night on did not move: it is held against its like.
+            if by_like {
+                format!("{word} is {} than that of its like", apart(*percent))
+            } else {
+                format!("{word} {}{nights}", moved(*percent))
+            }
+        })
         .collect();
     let of = match change.series {
         (1, 1) => String::new(),
         (changed, all) => format!("; {changed} of {all} series"),
     };
-    let open = change.members.iter().filter(|(at, alert)| series[*at].alerts[*alert].state == State::Open).count();
+    let all = change.members.len();
     let state = match (change.state, change.members.first()) {
-        (State::Open, _) if open == change.members.len() => format!("still so{}", now(change, series)),
-        (State::Open, _) => format!("{open} of them {} still so{}", be(open), now(change, series)),
+        (State::Open | State::Left, _) if in_state(change, series, change.state).count() < all => {
+            let left = if change.state == State::Open { now(change, series) } else { left(change, series) };
+            parted(change, series, &left)
+        }
+        (State::Open, _) => format!("still so{}", now(change, series)),
         (State::WentAway, Some((at, alert))) => {
             format!("went away on {}", series[*at].alerts[*alert].end.as_deref().unwrap_or("an unknown day"))
         }
@@ -76,6 +91,38 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
         },
     };
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
+}
+
+/// Members of a change in a state.
+fn in_state(change: &Change, series: &[Series], state: State) -> impl Iterator<Item = (usize, usize)> {
+    change.members.iter().copied().filter(move |(at, alert)| series[*at].alerts[*alert].state == state)
+}
+
+/// A change of which some series are in another state than others: how many are, and those that stand by name if they are few.
+fn parted(change: &Change, series: &[Series], stands: &str) -> String {
+    let of = |state: State| in_state(change, series, state).count();
+    let (open, left) = (of(State::Open), of(State::Left));
+    let standing: BTreeSet<&str> =
+        in_state(change, series, change.state).map(|(at, _)| series[at].link.as_str()).collect();
+    let names = if standing.len() <= NAMED {
+        format!(" ({})", standing.into_iter().collect::<Vec<_>>().join(", "))
+    } else {
+        String::new()
+    };
+    let over = change.members.len() - open - left;
+    let mut parts = Vec::new();
+    if over > 0 {
+        parts.push(format!("{over} of them {} over", be(over)));
+    }
+    if open > 0 {
+        parts.push(format!("{open} {} still so{names}{stands}", be(open)));
+    }
+    match left {
+        0 => {}
+        left if open > 0 => parts.push(format!("{left} {} not known to be over", be(left))),
+        left => parts.push(format!("of {left}{names} {stands}")),
+    }
+    parts.join(", ")
 }
 
 /// The present level against the level before a change for the worse, where it is not what the change made of it.
@@ -107,12 +154,13 @@ pub(super) fn total(change: f64, since: &str, (some, all): (usize, usize)) -> St
 /// How the series of a change ended, and what the levels before and after are: nothing shows that it is over.
 fn left(change: &Change, series: &[Series]) -> String {
     let mut text = taken(change, series).unwrap_or_else(|| "its series ended".to_owned());
-    let kinds: BTreeSet<&str> = change.members.iter().map(|(at, _)| series[*at].kind.as_str()).collect();
-    let all = || change.members.iter().filter_map(|(at, alert)| series[*at].alerts[*alert].taken.as_ref());
+    let members = || in_state(change, series, State::Left);
+    let kinds: BTreeSet<&str> = members().map(|(at, _)| series[at].kind.as_str()).collect();
+    let all = || members().filter_map(|(at, alert)| series[at].alerts[alert].taken.as_ref());
     let before = median(&all().map(|taken| taken.before).collect::<Vec<f64>>());
     let now = median(&all().filter_map(|taken| taken.now).collect::<Vec<f64>>());
-    if let (1, Ok(before), Ok(now), Some((at, _))) = (kinds.len(), before, now, change.members.first()) {
-        let unit = series[*at].metric.unit();
+    if let (1, Ok(before), Ok(now), Some((at, _))) = (kinds.len(), before, now, members().next()) {
+        let unit = series[at].metric.unit();
         text += &format!(": {} {unit} before the change, {} {unit} now", number(before), number(now));
     }
     format!("{text}; not known to be over until --epoch accepts the level")
@@ -120,7 +168,13 @@ fn left(change: &Change, series: &[Series]) -> String {
 
 /// How the series of a change ended; `None` where that decided nothing.
 fn taken(change: &Change, series: &[Series]) -> Option<String> {
-    let all = || change.members.iter().filter_map(|(at, alert)| series[*at].alerts[*alert].taken.as_ref());
+    // Of a change that stands, what was replaced where it is over tells nothing.
+    let state = change.state;
+    let of = |one: State| state != State::Left || one == State::Left;
+    let all = || {
+        let alerts = change.members.iter().map(|(at, alert)| &series[*at].alerts[*alert]);
+        alerts.filter(|alert| of(alert.state)).filter_map(|alert| alert.taken.as_ref())
+    };
     let how = all().map(|taken| taken.how).next()?;
     let same = || all().filter(|taken| taken.how == how);
     let date = same().map(|taken| taken.date.as_str()).min()?;
@@ -128,8 +182,13 @@ fn taken(change: &Change, series: &[Series]) -> Option<String> {
     let many = hosts.len() > 1;
     let hosts = hostlist::fold(hosts);
     Some(match how {
-        How::Hardware if many => format!("the hardware of {hosts} was replaced, from {date} on"),
-        How::Hardware => format!("hardware of {hosts} was replaced, from {date} on"),
+        How::Hardware => {
+            let what = if many { "the hardware" } else { "hardware" };
+            match same().filter_map(|taken| taken.after.as_deref()).min() {
+                Some(after) => format!("{what} of {hosts} was replaced after {after}, by {date}"),
+                None => format!("{what} of {hosts} was replaced, from {date} on"),
+            }
+        }
         How::Host if many => format!("hosts {hosts} are not in the plan after {date}, or renamed"),
         How::Host => format!("host {hosts} is not in the plan after {date}, or renamed"),
         How::Edit => match same().filter_map(|taken| taken.edit.as_deref()).next() {

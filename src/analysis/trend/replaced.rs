@@ -4,7 +4,7 @@
 
 use railgauge_stats::{
     Refusal,
-    changepoint::{AlertEnd, Kind, Rules, Watch},
+    changepoint::{self, AlertEnd, Kind, Rules, Watch},
     robust::{MAD_TO_SIGMA, median},
 };
 use serde::Serialize;
@@ -14,16 +14,20 @@ use super::{
     assemble::Everything,
     date,
     fellows::is_worse,
-    judge::{NEARBY, of_alert, watch_each},
+    judge::{FARTHEST, NEARBY, of_alert, watch_each},
     parts::{Part, sign},
     places::Place,
     presence::Standing,
 };
+use crate::analysis::history::Swap;
 
 /// Fewest nights of a series that is held against its fellows.
 const NIGHTS: usize = 7;
 /// Fewest fellows whose level speaks for a series that took the place of another.
 const FELLOWS: usize = 3;
+/// Nights before a series took a place, and since the place began, whose levels are looked at, at most, and fewest.
+const LAST: usize = 14;
+const FEWEST: usize = 3;
 /// The margin in standard deviations, as for a level that is back.
 const MARGIN: f64 = 1.5;
 
@@ -48,6 +52,9 @@ pub struct Taken {
     pub how: How,
     /// First night of what took its place; the last night of the series where nothing did.
     pub date: String,
+    /// The last night on which the old hardware was read, where that was not the night before: between the two nights nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
     /// Hosts whose hardware is another, or that are not in the plan any more.
     pub hosts: Vec<String>,
     /// What was edited.
@@ -82,6 +89,10 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &O
             settled.apply(series);
         }
         look.fallen(series, place, watch);
+        if look.is_one_subject(place) {
+            look.went_on(series, place, watch);
+            look.passed(series, place, watch);
+        }
     }
     for place in &everything.places {
         for (number, &at) in place.members.iter().enumerate() {
@@ -165,6 +176,95 @@ impl Look<'_> {
         }
     }
 
+    /// Whether only the hardware of a place changed: values with other settings are no level before.
+    fn is_one_subject(&self, place: &Place) -> bool {
+        let of = |at: &usize| &self.everything.series[*at];
+        place.members.windows(2).all(|two| of(&two[0]).part.is_none() && of(&two[0]).subject == of(&two[1]).subject)
+    }
+
+    /// What took the place of a series and is far worse than its like: if the place was as bad before, that is the same change, from its
+    /// first night on, and is still so. What came later did not make it.
+    fn went_on(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let Some((&holder, before)) = place.members.split_last() else { return };
+        let apart = |alert: &&Alert| alert.rule == Rule::Fellows && alert.state == State::Open;
+        let Some(apart) = series[holder].alerts.iter().find(apart).cloned() else { return };
+        let size = size(&apart);
+        let first = self.everything.series[holder].ends().0;
+        let open = |found: &&changepoint::Alert| {
+            found.effect < 0.0
+                && found.end == AlertEnd::Open
+                && found.kind != Kind::Intermittent
+                && found.since <= first + NEARBY
+        };
+        let open: Vec<&changepoint::Alert> = watch.alerts.iter().filter(open).collect();
+        if 2.0 * open.iter().map(|found| found.effect.abs()).sum::<f64>() >= size {
+            // They explain it.
+            series[holder].alerts.retain(|alert| *alert != apart);
+            for found in open {
+                let same = |alert: &Alert| {
+                    alert.way == Way::Worse
+                        && !matches!(alert.state, State::WentAway | State::Accepted)
+                        && is_same(found.kind, found.since, alert)
+                };
+                let known = place
+                    .members
+                    .iter()
+                    .rev()
+                    .find_map(|&at| series[at].alerts.iter().position(same).map(|alert| (at, alert)));
+                if let Some((at, alert)) = known {
+                    go_on(series, (at, alert), holder);
+                    continue;
+                }
+                let one = &series[holder];
+                let mut alert = of_alert(found, one.metric, one.alive, &one.points);
+                let old = (sign(one.metric) * watch.accepted).exp();
+                alert.taken = before.last().map(|&last| self.taken(series, last, holder, holder, old));
+                series[holder].alerts.push(alert);
+            }
+            let one = &mut series[holder];
+            one.accepted = (sign(one.metric) * watch.accepted).exp();
+            one.alerts.sort_by_key(|alert| alert.day);
+            return;
+        }
+        // It may have been so from the first night of the place on, which no night of it tells.
+        let nights = |from: i64, until: i64| -> Vec<f64> {
+            let within = place.nights.iter().filter(|night| (from..until).contains(&night.day));
+            within.filter_map(|night| median(&night.runs).ok()).collect()
+        };
+        let old = nights(i64::MIN, first);
+        let was = median(&old[old.len().saturating_sub(LAST)..]);
+        let (Ok(was), Some(begun), false) = (was, place.nights.first(), old.len() < FEWEST) else { return };
+        let is_low = |level: f64| level - self::level(&series[holder]) < size / 2.0;
+        let since = begun.day;
+        if is_low(was)
+            && is_low(median(&old[..old.len().min(LAST)]).unwrap_or(f64::MAX))
+            && let Some(alert) = series[holder].alerts.iter_mut().find(|alert| **alert == apart)
+        {
+            (alert.since, alert.day) = (date(since), since);
+        }
+    }
+
+    /// Adds changes for the worse that came with what took a place and went with it: its own nights have nothing before them to tell.
+    fn passed(&self, series: &mut [Series], place: &Place, watch: &Watch) {
+        let ends = |at: usize| self.everything.series[at].ends();
+        for found in watch.alerts.iter().filter(|found| found.effect < 0.0 && found.kind != Kind::Intermittent) {
+            if !matches!(found.end, AlertEnd::WentAway(_)) {
+                continue;
+            }
+            let came = |at: &&usize| (ends(**at).0 - found.since).abs() <= NEARBY;
+            let Some(&at) = place.members.iter().find(came) else { continue };
+            let told = place.members.iter().flat_map(|&at| &series[at].alerts);
+            if ends(at).0 == place.nights.first().map_or(0, |night| night.day)
+                || told.into_iter().any(|alert| alert.way == Way::Worse && is_same(found.kind, found.since, alert))
+            {
+                continue;
+            }
+            let one = &series[at];
+            let alert = of_alert(found, one.metric, true, &one.points);
+            series[at].alerts.push(alert);
+        }
+    }
+
     /// Changes of a series that nothing took the place of, or an edit did: `next`.
     fn ended(&self, series: &[Series], at: usize, next: Option<usize>) -> Vec<Settled> {
         let (one, collected) = (&series[at], &self.everything.series[at]);
@@ -233,7 +333,7 @@ impl Look<'_> {
         let Ok(centre) = median(fellows) else { return false };
         let away: Vec<f64> = fellows.iter().map(|fellow| (fellow - centre).abs()).collect();
         let spread = median(&away).map_or(0.0, |away| MAD_TO_SIGMA * away);
-        let half = (alert.percent / 100.0).ln_1p().abs() / 2.0;
+        let half = size(alert) / 2.0;
         level >= centre - (MARGIN * spread).max(self.least).min(half)
     }
 
@@ -249,7 +349,16 @@ impl Look<'_> {
             .iter()
             .filter(|(line, day, _)| how == How::Edit && *line == old.line && (old.ends().1..=first).contains(day));
         let edit = edits.max_by_key(|(_, day, _)| *day).map(|(.., what)| what.clone());
-        Taken { how, date: date(first), hosts, edit, before, now: Some(series[holder].centre) }
+        let after = if how == How::Hardware { self.unread(&hosts, first) } else { None };
+        Taken { how, date: date(first), after, hosts, edit, before, now: Some(series[holder].centre) }
+    }
+
+    /// The last night on which the part was read that was read to be another on a night, if there are nights between.
+    fn unread(&self, hosts: &[String], first: i64) -> Option<String> {
+        let night = |run: usize| self.everything.days.get(run).copied().unwrap_or_default();
+        let then = |swap: &&Swap| night(swap.new.runs.0) == first && hosts.contains(&swap.new.host);
+        let until = self.everything.swaps.iter().filter(then).map(|swap| night(swap.old.runs.1)).min()?;
+        (first - until > 1).then(|| date(until))
     }
 
     /// Hosts of a link whose hardware is another.
@@ -265,8 +374,25 @@ impl Look<'_> {
     fn end(&self, at: usize, before: f64) -> Taken {
         let one = &self.everything.series[at];
         let how = if one.standing == Standing::Gone { How::Host } else { How::Plan };
-        Taken { how, date: date(one.ends().1), hosts: one.gone.clone(), edit: None, before, now: None }
+        Taken { how, date: date(one.ends().1), after: None, hosts: one.gone.clone(), edit: None, before, now: None }
     }
+}
+
+/// A change of a series that ended is still so in what took its place, which it is told of from now on.
+pub(super) fn go_on(series: &mut [Series], (at, alert): (usize, usize), holder: usize) {
+    let mut alert = series[at].alerts.remove(alert);
+    (alert.state, alert.end) = (State::Open, None);
+    let one = &mut series[holder];
+    if let Some(taken) = alert.taken.as_ref().filter(|_| at != holder) {
+        one.accepted = taken.before;
+    }
+    one.alerts.push(alert);
+    one.alerts.sort_by_key(|alert| alert.day);
+}
+
+/// By how much a series changed, as a difference of logarithms above zero.
+fn size(alert: &Alert) -> f64 {
+    (alert.percent / 100.0).ln_1p().abs().min(FARTHEST)
 }
 
 /// The changes for the worse of a series that stood when it ended.

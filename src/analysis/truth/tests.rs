@@ -19,6 +19,7 @@ pub(super) fn case(op: Op) -> Case {
         qps: 1,
         only: None,
         neighbours: None,
+        applied: None,
         manner: None,
     };
     let flow = Flow::pair(Port::new("gpu01", 0), Port::new("gpu02", 0));

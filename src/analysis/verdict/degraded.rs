@@ -26,7 +26,7 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
     }
     let longest: Nanoseconds = limit.longest.into();
     let mut times: Vec<(Status, Degraded)> =
-        times(&found.lower).into_iter().map(|time| (standing(time.length, ERROR, false, longest), time)).collect();
+        times(&found.lower).into_iter().map(|time| (standing(time.length, ERROR, time.open, longest), time)).collect();
     times.sort_by(|(a, one), (b, other)| b.cmp(a).then(other.length.cmp(&one.length)));
     let of = |status: Status| times.iter().filter(move |(one, _)| *one == status).count();
     let (bad, open, short) = (of(Status::Fail), of(Status::Inconclusive), of(Status::Pass));
@@ -59,7 +59,14 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
         Nanoseconds::ZERO => "no port runs at less than its best rate and width".to_owned(),
         longest => format!("no port runs at less than its best rate and width for more than {}", lasting(longest)),
     };
-    let tally = Tally { in_scope: ports, judged: ports - unknown, violating: bad, doubtful: open, missing: unknown };
+    let tally = Tally {
+        in_scope: ports,
+        judged: ports - unknown,
+        violating: bad,
+        doubtful: open,
+        missing: unknown,
+        ..Tally::default()
+    };
     Some(verdict("longest_degraded", demand, &count(ports, "port"), status, reason, tally))
 }
 
@@ -78,6 +85,7 @@ fn times(lower: &[PortLower]) -> Vec<Degraded> {
             match found.last_mut().filter(|_| until == Some(span.from)) {
                 Some(before) => {
                     before.length = before.length.saturating_add(span.length());
+                    before.open |= one.lower.open;
                     if one.lower.is_worse_than(&before.lower) {
                         before.lower = one.lower.clone();
                     }
@@ -86,6 +94,7 @@ fn times(lower: &[PortLower]) -> Vec<Degraded> {
                     place: one.name.clone(),
                     begin: span.from,
                     length: span.length(),
+                    open: one.lower.open,
                     lower: one.lower.clone(),
                 }),
             }

@@ -93,6 +93,7 @@ pub(super) fn judge<'r>(
     let violating = judged.iter().filter(|one| one.violates).count();
 
     let of = scope.len();
+    let unjudged = Unjudged { missing: &missing, doubtful: &doubtful, unlimited: &unlimited, of };
     let not_run = !scope.is_empty() && scope.iter().all(|(result, _)| result.state == State::NotRun);
     let mut reason = Reason::default();
     let status = if !wrong.is_empty() || violating > 0 {
@@ -102,6 +103,7 @@ pub(super) fn judge<'r>(
         if let Some(one) = judged.first().filter(|one| one.violates) {
             reason.push(OfExpectation::Broken { cases: violating, of, worst: compared(wanted, one) });
         }
+        reason.extend(unjudged.grounds());
         Status::Fail
     } else if scope.is_empty() {
         reason.push(no_match(test, wanted));
@@ -110,16 +112,7 @@ pub(super) fn judge<'r>(
         reason.push(OfExpectation::NoneRun { of, error: error(scope[0].1) });
         Status::NotRun
     } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
-        if let Some((_, row)) = missing.first() {
-            reason.push(OfExpectation::NotMeasured { cases: missing.len(), of, error: error(row) });
-        }
-        if let Some(one) = doubtful.first() {
-            reason.push(OfExpectation::NotTrusted { cases: doubtful.len(), of, first: blamed(one) });
-        }
-        let without = unlimited.len();
-        if let Some(first) = unlimited.into_iter().next() {
-            reason.push(OfExpectation::Unlimited { cases: without, of, first });
-        }
+        reason.extend(unjudged.grounds());
         if !judged.is_empty() {
             reason.push(OfExpectation::OthersKept { cases: judged.len() });
         }
@@ -146,8 +139,33 @@ pub(super) fn judge<'r>(
             violating: violating + wrong.len(),
             doubtful: doubtful.len(),
             missing: missing.len(),
+            unlimited: unlimited.len(),
         },
         ..Verdict::new(Kind::Expectation, &test.name, demand(wanted), status, reason)
+    }
+}
+
+/// What an expectation is about and cannot be said of: nobody knows whether it keeps it.
+struct Unjudged<'s, 'r> {
+    missing: &'s [Scoped<'r>],
+    doubtful: &'s [Scoped<'r>],
+    unlimited: &'s [Unlimited],
+    of: usize,
+}
+
+impl Unjudged<'_, '_> {
+    fn grounds(&self) -> impl Iterator<Item = OfExpectation> {
+        let Self { missing, doubtful, unlimited, of } = *self;
+        let not_measured =
+            missing.first().map(|(_, row)| OfExpectation::NotMeasured { cases: missing.len(), of, error: error(row) });
+        let not_trusted =
+            doubtful.first().map(|one| OfExpectation::NotTrusted { cases: doubtful.len(), of, first: blamed(one) });
+        let without = unlimited.first().map(|first| OfExpectation::Unlimited {
+            cases: unlimited.len(),
+            of,
+            first: first.clone(),
+        });
+        [not_measured, not_trusted, without].into_iter().flatten()
     }
 }
 
@@ -256,7 +274,7 @@ fn demand(wanted: &Expectation) -> String {
 
 /// Why nothing is in scope.
 fn no_match(test: &Test, wanted: &Expectation) -> OfExpectation {
-    if metrics_of(test.metric, test.op, test.flows_at_once(), test.beside.is_some()).contains(&wanted.metric) {
+    if metrics_of(test.metric, test.op, test.flows_at_once(), test.beside.as_ref()).contains(&wanted.metric) {
         OfExpectation::NothingInScope(Scope::of(wanted))
     } else {
         OfExpectation::NotYielded { metric: wanted.metric }

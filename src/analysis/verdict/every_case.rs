@@ -60,6 +60,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
             violating: with(State::Wrong).count() + corrupt.len(),
             doubtful: measured.filter(|r| !matches!(r.state, State::Measured | State::Wrong)).count(),
             missing,
+            ..Tally::default()
         },
         ..Verdict::new(Kind::EveryCase, &test.name, demand, status, reason)
     }

@@ -12,7 +12,7 @@ use railgauge_model::plan::{Plan, model::Test};
 
 use super::{
     Kind, Part, Status, Tally, Verdict, parts,
-    reason::{OfParts, Reason},
+    reason::{NamedParts, OfParts, Reason},
 };
 use crate::analysis::{
     outliers::{Link, OfTest},
@@ -40,7 +40,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
     let mut reason = Reason::default();
     reason.extend(parts::standing_out(&own, in_common(&own)));
     if !waived.is_empty() {
-        reason.push(OfParts::Waived { parts: vec![parts::LINKS.to_owned()] });
+        reason.push(OfParts::Waived(NamedParts::of([(parts::LINKS, None)].into_iter())));
     }
     if parts.is_empty() {
         let below_percent = from_where(&judged);
@@ -56,6 +56,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         kind: Kind::Parts,
         test: test.name.clone(),
         key: None,
+        wanted: None,
         demand: "no flow is far below the others".to_owned(),
         scope: count(judged.len(), FLOW),
         line: None,
@@ -75,6 +76,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
             violating: 0,
             doubtful: own.len() + waived.len(),
             missing,
+            ..Tally::default()
         },
         parts,
     })

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::analysis::{
     localise::Standing,
-    switches::{OnLinks, Switches},
+    switches::{NotLoaded, OnLinks, Switches},
     words::{count, number},
 };
 
@@ -106,6 +106,14 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
             if !no_rate.is_empty() {
                 reason.push(OfLinks::NoRate { links: no_rate.len() });
             }
+            if let Some(worst) = worst(&found.impossible) {
+                reason.push(OfLinks::Impossible {
+                    links: found.impossible.len(),
+                    link: worst.link.clone(),
+                    percent: worst.reached_percent.unwrap_or_default(),
+                });
+                status = Status::Inconclusive;
+            }
             if found.open_flows > 0 {
                 reason.push(OfLinks::OpenFlows { flows: found.open_flows });
             }
@@ -116,6 +124,12 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
     }
     let demand = format!("{} % of the links between switches are loaded", number(wanted));
     Some(verdict(test, demand, status, reason, tally))
+}
+
+/// The link that carried most of its rate.
+fn worst(links: &[NotLoaded]) -> Option<&NotLoaded> {
+    let share = |link: &NotLoaded| link.reached_percent.unwrap_or_default();
+    links.iter().max_by(|a, b| share(a).total_cmp(&share(b)))
 }
 
 fn verdict(test: &Test, demand: String, status: Status, reason: Reason, tally: Tally) -> Verdict {

@@ -53,16 +53,17 @@ pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[S
     told
 }
 
-/// A round of flows at once, by its number, message size and queue pairs.
-type Round = (u32, Bytes, u32);
+/// A round of flows at once, by its number, message size, queue pairs and value of the test.
+type Round<'r> = (u32, Bytes, u32, Option<&'r str>);
 
-fn round(result: &CaseResult<'_>) -> Round {
-    (result.case.round, result.case.cell.size, result.case.cell.qps)
+fn round<'r>(result: &'r CaseResult<'_>) -> Round<'r> {
+    let cell = &result.case.cell;
+    (result.case.round, cell.size, cell.qps, cell.applied.as_deref())
 }
 
 /// The flows at once that share NICs.
-fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round, Vec<&'r CaseResult<'r>>> {
-    let mut rounds: HashMap<Round, Vec<&CaseResult<'_>>> = HashMap::new();
+fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round<'r>, Vec<&'r CaseResult<'r>>> {
+    let mut rounds: HashMap<Round<'r>, Vec<&CaseResult<'_>>> = HashMap::new();
     for result in results.iter().filter(|result| result.part.is_some()) {
         rounds.entry(round(result)).or_default().push(result);
     }

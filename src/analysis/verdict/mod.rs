@@ -32,7 +32,7 @@ mod whole;
 pub use not_checked::{NotChecked, not_checked};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
-pub use preflight::NAME as PREFLIGHT;
+pub use preflight::{ESCALATED, NAME as PREFLIGHT};
 pub use reason::{
     Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPlaces,
     OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Unlimited, What, frequency,
@@ -51,6 +51,7 @@ use super::{
     banner,
     collisions::{Collisions, collisions},
     compare::Interleaved,
+    costs::{ValueCost, costs},
     journal::Journal,
     localise::{Localisation, localise},
     nics::{AllNics, nics},
@@ -136,6 +137,9 @@ pub struct Verdict {
     /// `longest_outage`, `limits.symbol_error`, `bytes`. `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The value that `[preflight]` wants, in the plan's unit; `None` for other kinds.
+    #[serde(skip)]
+    pub wanted: Option<String>,
     /// What is demanded, in words.
     pub demand: String,
     /// What it is demanded of, in words.
@@ -182,6 +186,7 @@ impl Verdict {
             kind,
             test: test.to_owned(),
             key: None,
+            wanted: None,
             demand: demand.into(),
             scope: String::new(),
             line: None,
@@ -262,6 +267,9 @@ pub struct Verdicts {
     /// Flows that were measured alone and beside other traffic of their hosts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<Neighboured>,
+    /// What the values of `[test.configure]` cost against the first of them, for tests with several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<ValueCost>,
     /// Which low flows share a path with others, for tests with several numbers of queue pairs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub collisions: Vec<Collisions>,
@@ -357,7 +365,7 @@ pub fn verdicts(
     }
     let soak = soaking(journal);
     if let (Some(wanted), Some(found)) = (&journal.plan.soak, &soak) {
-        verdicts.extend(soak::judge(wanted, found));
+        verdicts.extend(soak::judge(wanted, found, &journal.end));
     }
     verdicts.iter_mut().for_each(|verdict| places::say(verdict, &journal.plan.places, &localisation));
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);
@@ -381,6 +389,7 @@ pub fn verdicts(
         victims: together::victims(results),
         beside: together::neighboured(results),
         nics: nics(&journal.plan.tests, results, rows),
+        costs: costs(&journal.plan.tests, results),
         collisions: collisions(&journal.plan.tests, results, rows),
         soak,
         interleaved,

@@ -59,6 +59,10 @@ impl Offender {
     }
 }
 
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
 /// How many rows were in a verdict's scope, and what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
@@ -72,4 +76,7 @@ pub struct Tally {
     pub doubtful: usize,
     /// Those without a value.
     pub missing: usize,
+    /// Those with a value that may be trusted and no limit to hold it against, of an expectation.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unlimited: usize,
 }

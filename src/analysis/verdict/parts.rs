@@ -1,12 +1,12 @@
 //! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use railgauge_model::plan::{Plan, model::Waiver};
 
 use super::{
     Kind, Status, Tally, Verdict,
-    reason::{Apart, OfParts, Reason},
+    reason::{Apart, NamedParts, OfParts, Reason},
 };
 use crate::analysis::{
     localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
@@ -64,9 +64,9 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     in_order(&mut parts);
     let mut reason = Reason::default();
-    let own = |status: Status| names(&parts, |part| part.status == status && !part.waived);
-    reason.extend(own(Status::Fail).map(|parts| OfParts::Worse { parts }));
-    reason.extend(own(Status::Inconclusive).map(|parts| OfParts::Unsettled { parts }));
+    let own = |status: Status| names(found, &parts, |part| part.status == status && !part.waived);
+    reason.extend(own(Status::Fail).map(OfParts::Worse));
+    reason.extend(own(Status::Inconclusive).map(OfParts::Unsettled));
     let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
         beside.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
@@ -105,7 +105,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         None => worst(true).unwrap_or(Status::Pass),
     };
     let waived = waived && !lacking;
-    reason.extend(names(&parts, |part| part.waived).map(|parts| OfParts::Waived { parts }));
+    reason.extend(names(found, &parts, |part| part.waived).map(OfParts::Waived));
     let counted = found.counted;
     if !found.unmeasured.is_empty() {
         reason.push(OfParts::NotJudged { hosts: found.unmeasured.clone() });
@@ -123,6 +123,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         kind: Kind::Parts,
         test: found.test.clone(),
         key: None,
+        wanted: None,
         demand: "no part is worse than its fellows".to_owned(),
         scope: count(found.pairs, counted),
         line: None,
@@ -142,6 +143,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
             violating,
             doubtful: parts.len() - violating,
             missing: found.missing,
+            ..Tally::default()
         },
         parts,
     })
@@ -152,10 +154,13 @@ pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
     waives_flow(plan, &link.result.case.flow)
 }
 
-/// Names of the parts that `which` says yes to; `None` without any.
-fn names(parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<Vec<String>> {
-    let names: Vec<String> = parts.iter().filter(|part| which(part)).map(|part| part.name.clone()).collect();
-    (!names.is_empty()).then_some(names)
+/// The parts that `which` says yes to; `None` without any.
+fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<NamedParts> {
+    let hosts: HashMap<&str, &str> =
+        found.suspects.iter().filter_map(|part| Some((&*part.name, part.host()?))).collect();
+    let chosen = parts.iter().filter(|part| which(part));
+    let named: Vec<_> = chosen.map(|part| (&*part.name, hosts.get(&*part.name).copied())).collect();
+    (!named.is_empty()).then(|| NamedParts::of(named.into_iter()))
 }
 
 /// Links that stand out and that nothing further was measured of, with the host that they share where that is told; `None`

@@ -10,8 +10,9 @@ use crate::analysis::{results::CaseResult, row::Row};
 /// and one bad peer would move it by half its distance.
 pub(super) const AT_LEAST: usize = 3;
 
-/// What links must have in common to be peers: size, variant, ranks and rail.
-type PeersKey = (Bytes, String, u32, u32);
+/// What links must have in common to be peers: size, variant, ranks and rail. Within hosts all parts are peers, whatever their number; ways
+/// between two parts are peers of the same way on other hosts, since not all ways are built alike.
+type PeersKey = (Bytes, String, u32, (u32, u32));
 
 /// Trusted values of each cell and rail, rising.
 pub(super) struct Peers {
@@ -19,7 +20,13 @@ pub(super) struct Peers {
 }
 
 fn key(result: &CaseResult<'_>, row: &Row) -> PeersKey {
-    (row.size_bytes, result.variant(), row.ranks, row.rail)
+    let (from, to) = (result.case.flow.from.rail, result.case.flow.to.rail);
+    let rail = match result.case.cell.transport.is_within_host() {
+        true if from == to => (0, 0),
+        true => (from, to),
+        false => (row.rail, row.rail),
+    };
+    (row.size_bytes, result.variant(), row.ranks, rail)
 }
 
 impl Peers {

@@ -6,11 +6,13 @@ use super::{
 };
 use crate::{
     analysis::{journal::Journal, words::count},
-    preflight::{self, Cluster, Demand, Held},
+    preflight::{self, Cluster, Demand, Held, Holding},
 };
 
 /// Name under which these verdicts stand beside those of tests.
 pub const NAME: &str = "preflight";
+/// Keys of checks that a plan escalates begin so.
+pub const ESCALATED: &str = "escalate.";
 
 /// The verdicts of `[preflight]`, from the facts that the journal holds. A host that never answered has none: whether it is
 /// as the plan wants is not known.
@@ -54,13 +56,29 @@ fn verdict(demand: Demand) -> Verdict {
         violating: unmet,
         doubtful: 0,
         missing: unread,
+        ..Tally::default()
     };
     Verdict {
         key: Some(demand.key.clone()),
+        wanted: Some(demand.wanted.clone()),
         scope: count(hosts, "host"),
         waived: demand.waived,
         holdings: demand.holdings.into_iter().filter(|one| one.state != Held::Met).collect(),
         tally,
         ..Verdict::new(Kind::Preflight, NAME, format!("{} is {}", demand.key, demand.wanted), status, reason)
+    }
+}
+
+impl Verdict {
+    /// How a host or device departs from a value that `[preflight]` wants: `kernel is 5.0.1, the plan wants 6.1.0`, `mtu of mlx5_1 is
+    /// 1500, the plan wants 9000`; of a check that the plan escalates what it found.
+    pub fn departure(&self, held: &Holding) -> String {
+        let key = self.key.as_deref().unwrap_or_default();
+        if let Some(check) = key.strip_prefix(ESCALATED) {
+            return format!("{check}: {}", held.seen);
+        }
+        let device = held.device.as_deref().map(|device| format!(" of {device}")).unwrap_or_default();
+        let wanted = self.wanted.as_deref().unwrap_or_default();
+        format!("{key}{device} is {}, the plan wants {wanted}", held.seen)
     }
 }

@@ -6,9 +6,10 @@ use railgauge_wire::unit::{Bytes, Nanoseconds};
 
 use super::{
     Kind, Status, Tally, Verdict, degraded,
-    reason::{OfSoak, Reason, SoakEvent, What, frequency},
+    reason::{Next, OfSoak, Reason, SoakEvent, What, frequency},
 };
 use crate::analysis::{
+    journal::JournalEnd,
     soak::{
         Soaking,
         hit::{FlowStall, Hit},
@@ -29,8 +30,12 @@ const WATCHED_PERCENT: f64 = 99.0;
 /// Events named in a verdict.
 pub(super) const NAMED: usize = 5;
 
-/// The verdicts on a soak.
-pub(super) fn judge(soak: &Soak, found: &Soaking) -> Vec<Verdict> {
+/// The verdicts on a soak of a run that ends so.
+pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdict> {
+    let next = Next {
+        running: *end == JournalEnd::Running,
+        prevented: matches!(end, JournalEnd::Prevented { remedy: Some(_), .. }),
+    };
     if found.counts.parts == 0 {
         let demand = format!("traffic lasts {}", lasting(found.demanded));
         return vec![verdict(
@@ -38,23 +43,23 @@ pub(super) fn judge(soak: &Soak, found: &Soaking) -> Vec<Verdict> {
             demand,
             &soak.test,
             Status::Inconclusive,
-            Reason::new(OfSoak::SoakNothing),
+            Reason::new(OfSoak::SoakNothing { next }),
             Tally::default(),
         )];
     }
-    let mut verdicts = vec![length(soak, found), watched(found), outages(found)];
+    let mut verdicts = vec![length(soak, found, next), watched(found, next), outages(found)];
     verdicts.extend(soak.longest_degraded.and_then(|limit| degraded::judge(limit, found)));
     verdicts.extend(found.limits.iter().map(of_limit));
     verdicts.push(bytes(found));
     verdicts
 }
 
-fn length(soak: &Soak, found: &Soaking) -> Verdict {
+fn length(soak: &Soak, found: &Soaking, next: Next) -> Verdict {
     let mut reason = Reason::default();
     let idle: Vec<&FlowRate> = found.flows.iter().filter(|flow| flow.windows == 0).collect();
     let missing = found.missing(soak.window.into());
     match missing {
-        Some(missing) => reason.push(OfSoak::SoakShort { lasted: found.lasted, missing }),
+        Some(missing) => reason.push(OfSoak::SoakShort { lasted: found.lasted, missing, next }),
         None => reason.push(OfSoak::SoakLasted { lasted: found.lasted, flows: found.counts.flows }),
     }
     if let Some(first) = idle.first() {
@@ -70,7 +75,7 @@ fn length(soak: &Soak, found: &Soaking) -> Verdict {
     verdict("for", format!("traffic lasts {}", lasting(found.demanded)), &count(all, "flow"), status, reason, tally)
 }
 
-fn watched(found: &Soaking) -> Verdict {
+fn watched(found: &Soaking, next: Next) -> Verdict {
     let all = found.coverage.len();
     let few = found.coverage.iter().take_while(|port| port.percent < WATCHED_PERCENT).count();
     let mut reason = Reason::default();
@@ -89,7 +94,9 @@ fn watched(found: &Soaking) -> Verdict {
         None => {}
     }
     let unknown = found.counts.unknown_ends;
-    if unknown > 0 || all == 0 {
+    if unknown == 0 && all == 0 && next.running {
+        reason.push(OfSoak::SoakNotTold);
+    } else if unknown > 0 || all == 0 {
         reason.push(OfSoak::SoakUnknownEnds { ends: unknown });
     }
     reason.extend(found.holes.iter().take(NAMED).map(|hole| OfSoak::SoakHole {

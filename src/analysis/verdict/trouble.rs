@@ -94,7 +94,7 @@ impl Trouble {
             state: result.state,
             failure: result.failure.map(Failed::of),
             against: result.against(),
-            remedy: result.remedy().cloned(),
+            remedy: result.remedy(),
             counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
         })
     }

@@ -26,7 +26,7 @@ pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
     match journal.end {
         JournalEnd::Finished => Some(status.exit_code()),
         JournalEnd::Interrupted => Some(130),
-        JournalEnd::Prevented(_) => Some(4),
+        JournalEnd::Prevented { .. } => Some(4),
         JournalEnd::Broken | JournalEnd::Running => None,
     }
 }
@@ -65,11 +65,10 @@ fn unused(journal: &Journal) -> Vec<String> {
 
 /// A cluster that a run leaves changed is not a pass, whatever it measured.
 fn configured(journal: &Journal) -> Option<Verdict> {
-    let test = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?;
-    let test = test.clone();
+    let change = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?.clone();
     let ground = match &journal.unconfigured {
-        Some(failure) => OfRun::UndoFailed { test, failure: Box::new(failure.clone()) },
-        None => OfRun::UndoNotReached { test },
+        Some(failure) => OfRun::UndoFailed { change, failure: Box::new(failure.clone()) },
+        None => OfRun::UndoNotReached { change },
     };
     let left = verdict(Kind::Configure, "what a test configured was taken back", Reason::new(ground));
     Some(Verdict { status: Status::Fail, ..left })
@@ -79,7 +78,7 @@ fn end(journal: &Journal) -> Option<Verdict> {
     let ground = match &journal.end {
         JournalEnd::Finished => return None,
         JournalEnd::Interrupted => OfRun::Interrupted,
-        JournalEnd::Prevented(cause) => OfRun::Prevented { cause: cause.clone() },
+        JournalEnd::Prevented { why, remedy } => OfRun::Prevented { cause: why.clone(), remedy: remedy.clone() },
         JournalEnd::Broken => OfRun::BrokeOff,
         JournalEnd::Running => OfRun::StillRunning,
     };

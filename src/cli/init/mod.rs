@@ -34,6 +34,9 @@ use crate::{
     },
 };
 
+/// Version of the JSON documents.
+const VERSION: u32 = 1;
+
 /// Arguments of `init`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
@@ -169,8 +172,9 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 /// The shipped plans.
 fn list(args: &Args) -> anyhow::Result<Exit> {
     if args.json {
-        let rows: Vec<_> = SYSTEMS.iter().map(|one| json!({ "name": one.name, "about": one.about })).collect();
-        print(&(serde_json::to_string_pretty(&rows).context("cannot write the result")? + "\n"))?;
+        let systems: Vec<_> = SYSTEMS.iter().map(|one| json!({ "name": one.name, "about": one.about })).collect();
+        let document = json!({ "version": VERSION, "systems": systems });
+        print(&(serde_json::to_string_pretty(&document).context("cannot write the result")? + "\n"))?;
         return Ok(Exit::Passed);
     }
     let width = SYSTEMS.iter().map(|system| system.name.len()).max().unwrap_or_default();
@@ -190,7 +194,7 @@ fn system(name: &str, args: &Args, common: &Common) -> anyhow::Result<Exit> {
         return Ok(Exit::Passed);
     }
     write(&args.output, system.text)?;
-    let document = json!({ "plan": path_text(&args.output), "system": system.name });
+    let document = json!({ "version": VERSION, "plan": path_text(&args.output), "system": system.name });
     common.answer(args.json, &document, true, |_| {
         let shown = path_text(&args.output);
         format!(
@@ -302,7 +306,7 @@ fn meet(head: &Plan, common: &Common) -> anyhow::Result<Option<Met>> {
 fn document(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> serde_json::Value {
     let names: Vec<&str> = draft.plan.hosts.iter().map(|host| host.name.as_str()).collect();
     json!({
-        "plan": path_text(&args.output), "purpose": draft.plan.name, "hosts": names, "lost": lost, "found": draft.found,
+        "version": VERSION, "plan": path_text(&args.output), "purpose": draft.plan.name, "hosts": names, "lost": lost, "found": draft.found,
         "tests": draft.plan.tests.iter().map(|test| &test.name).collect::<Vec<_>>(), "required": draft.wanted,
         "time": draft.time, "notes": draft.notes, "system": draft.system.map(|system| system.name),
         "findings": { "failures": draft.findings.0, "warnings": draft.findings.1 },

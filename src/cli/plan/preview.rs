@@ -6,6 +6,7 @@ use std::{
 };
 
 use railgauge_model::{
+    border::text::command,
     plan::{
         Plan,
         model::{
@@ -24,9 +25,14 @@ use serde::Serialize;
 
 use crate::analysis::words::count;
 
+/// Version of the document.
+const VERSION: u32 = 1;
+
 /// What a plan would do.
 #[derive(Debug, Serialize)]
 pub(super) struct Preview<'a> {
+    /// Version of this document.
+    pub version: u32,
     /// Name of the plan.
     pub plan: &'a str,
     /// Its seed.
@@ -226,6 +232,7 @@ impl<'a> Preview<'a> {
             }
         });
         Self {
+            version: VERSION,
             plan: &plan.name,
             seed: plan.seed,
             link_rate_gbps,
@@ -266,7 +273,10 @@ impl<'a> TestPreview<'a> {
                 Some(collective) => groups(collective, test.hosts.len()),
                 None => format!("{}{}", pattern(&test.pattern, test.hosts.len()), beside(test)),
             },
-            rails: collective.is_none().then(|| rails(&test.rails)),
+            rails: collective.is_none().then(|| match test.transport.is_within_host() {
+                true => parts(test),
+                false => rails(&test.rails),
+            }),
             ranks_per_host: collective.map(|collective| collective.ranks_per_host),
             window: window(test),
             cells: cells.iter().map(cell).collect(),
@@ -292,6 +302,10 @@ impl Default for Load {
 
 impl Load {
     fn of_link(test: &Test, cells: &[Cell]) -> Self {
+        // Within a host nothing passes a link.
+        if test.transport.is_within_host() {
+            return Self::default();
+        }
         Self(test.collective.is_none().then(|| Volume::of_link(test, cells)))
     }
 
@@ -344,6 +358,10 @@ impl From<Time> for Seconds {
 /// The schedule's notes, and which counts of rails are not known yet.
 fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String> {
     let open = |test: &&Test| {
+        // Within hosts no plan lists what there is.
+        if test.transport.is_within_host() {
+            return !matches!(test.rails, Rails::Only(_));
+        }
         // Over TCP an agent takes one address unless the plan lists more; RDMA devices it takes all.
         let unknown = |host: &String| inventory.get(host, Transport::Verbs).is_none();
         let all = test.transport == Transport::Verbs && !matches!(test.rails, Rails::Only(_));
@@ -375,6 +393,9 @@ fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
 /// What runs beside each flow; empty where nothing does.
 fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
+        if let Some(one) = &beside.command {
+            return format!("; each flow alone, then beside `{}` {}", command(&one.words), one.on.words());
+        }
         let numbers = beside.flows.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let rate = beside.rate.map_or_else(String::new, |rate| format!(" at {} Gb/s", rate.0));
         format!("; each flow alone, then beside {numbers} TCP connections, direction {}{rate}", beside.direction.word())
@@ -397,6 +418,7 @@ fn pattern(pattern: &Pattern, hosts: usize) -> String {
         Pattern::Pairs(pairs) => count(pairs.len(), "listed pair"),
         Pattern::AtOnce(pattern) => at_once(pattern, hosts),
         Pattern::Fabric(pattern) => on_fabric(pattern),
+        Pattern::Within => format!("each of {} by itself", count(hosts, "host")),
     }
 }
 
@@ -444,10 +466,25 @@ fn rails(rails: &Rails) -> String {
     }
 }
 
+/// Which parts of a host run at the same time.
+fn parts(test: &Test) -> String {
+    let part = if test.transport == Transport::Gpu { "GPU" } else { "NUMA node" };
+    match (&test.rails, test.op) {
+        (Rails::Each, Op::GpuToGpu) => "one way between two GPUs after the other".to_owned(),
+        (_, Op::GpuToGpu) => "each GPU to another, all at once".to_owned(),
+        (Rails::Each, _) => format!("one {part} after the other"),
+        (Rails::Only(only), _) => {
+            format!("{part} {} only, at once", only.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
+        }
+        _ => format!("all {part}s at once"),
+    }
+}
+
 fn window(test: &Test) -> String {
     let time = |time: Nanoseconds| format!("{:?}", Duration::from(time));
     let window = match test.window {
         Window::Duration(length) => time(length),
+        Window::Iterations(count) if test.transport.is_within_host() => format!("{count} iterations"),
         Window::Iterations(count) if test.transport == Transport::Tcp => format!("{count} iterations per stream"),
         Window::Iterations(count) => format!("{count} iterations per queue pair"),
         Window::Adaptive { relative, at_least, at_most } => {

@@ -105,6 +105,10 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     if let Some(configure) = &test.configure {
         writeln!(out, "  before  {}", command(&configure.apply))?;
         writeln!(out, "  after   {}", command(&configure.undo))?;
+        if !configure.values.is_empty() {
+            let each = count(configure.values.len(), "value");
+            writeln!(out, "  values  {each}: {}; all of them in every repeat, in turn", configure.values.join(", "))?;
+        }
     }
     let verify = if test.verify { "verified before and after" } else { "not verified" };
     writeln!(out, "  window  {}; {verify}", preview.window)?;
@@ -122,6 +126,7 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
     writeln!(out, "  time    {}", time(preview.seconds))?;
     match test.collective {
         Some(_) => writeln!(out, "  bytes   unknown: they depend on the algorithm")?,
+        None if test.transport.is_within_host() => writeln!(out, "  bytes   none leave a host")?,
         None => writeln!(out, "  bytes   {} per link", amount(preview.bytes_per_link))?,
     }
     rounds.iter().take(ROUNDS).try_for_each(|round| one_round(out, round, noun))?;
@@ -157,6 +162,9 @@ fn variants(test: &Test) -> String {
         }
         return words.join("; ");
     }
+    if test.transport.is_within_host() {
+        return if test.transport == Transport::Gpu { "by the GPUs" } else { "by all processors of a node" }.to_owned();
+    }
     let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
     let lanes = if test.transport == Transport::Tcp { "streams" } else { "queue pairs" };
     let threads = if test.threads > 1 { format!(" on {} threads", test.threads) } else { String::new() };
@@ -166,6 +174,7 @@ fn variants(test: &Test) -> String {
 fn one_round(out: &mut String, RoundPreview { number, links }: &RoundPreview<'_>, noun: &str) -> std::fmt::Result {
     let port = |port: &Port| format!("{}/{}", port.host, port.rail);
     let name = |flow: &Flow| match flow.members.is_empty() {
+        true if flow.from == flow.to => port(&flow.from),
         true => format!("{} → {}", port(&flow.from), port(&flow.to)),
         false => flow.name(),
     };

@@ -10,12 +10,12 @@ use railgauge_model::{
     topology::{
         Unread,
         attach::guid,
-        ibnetdiscover, lldp,
+        ibnetdiscover, lldp, nvlink,
         told::{Device, Told},
     },
 };
 use railgauge_wire::{
-    facts::{HostFacts, RdmaPort},
+    facts::{GpuFabric, HostFacts, RdmaPort},
     failure::{Failure, Kind, Stage},
     remedy,
     tool::Tool,
@@ -28,6 +28,8 @@ use crate::{
     run::{hosts::Hosts, tools},
 };
 
+/// Key of the NVLink domains.
+const NVLINK: &str = "nvlink";
 /// Most hosts that are asked for the InfiniBand subnet: all of it is known to each of them.
 const ASKED_FOR_SUBNET: usize = 16;
 
@@ -42,12 +44,12 @@ pub(super) struct Gathered {
     pub remarks: Vec<String>,
 }
 
-/// A file that was read.
+/// A source that was read, and the file it becomes.
 #[derive(Debug, Serialize)]
 pub(super) struct Source {
     /// Key of `[topology]`.
     pub key: &'static str,
-    /// The host that told it.
+    /// The host that told it, or the first of several.
     pub host: String,
     /// Where it goes, below the folder.
     pub file: PathBuf,
@@ -78,6 +80,7 @@ pub(super) async fn gather(plan: &Plan, met: &Hosts) -> Gathered {
     }
     neighbours(plan, met, &mut gathered).await;
     subnet(plan, met, &mut gathered).await;
+    gathered.domains(&met.facts);
     gathered
 }
 
@@ -175,6 +178,32 @@ fn switches(told: &Told) -> String {
 }
 
 impl Gathered {
+    /// Takes the NVLink domains that the GPUs of the hosts are in: agents have asked NVML.
+    fn domains(&mut self, facts: &BTreeMap<String, HostFacts>) {
+        let gpus = || facts.iter().flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| (host, gpu)));
+        let mut document = nvlink::Document::default();
+        for (host, gpu) in gpus() {
+            if let Some(domain) = gpu.fabric.as_ref().and_then(GpuFabric::domain) {
+                document.domains.entry(domain).or_default().insert(host.clone());
+            }
+        }
+        if document.domains.is_empty() {
+            let cause = match gpus().next() {
+                Some(_) => "no GPU says that its NVLinks reach other hosts",
+                None => "no host has a GPU of NVIDIA's",
+            };
+            let why = Failure::new(Stage::Facts, Kind::Unsupported, cause);
+            self.not_read.push(NotRead { key: NVLINK, why, wanted: false });
+            return;
+        }
+        let hosts: BTreeSet<&String> = document.domains.values().flatten().collect();
+        let has = format!("{} of {}", count(document.domains.len(), "NVLink domain"), count(hosts.len(), "host"));
+        // Names and lists only: it cannot fail.
+        let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+        let host = hosts.first().map(|host| (*host).clone()).unwrap_or_default();
+        self.read.push(Source { key: NVLINK, host, file: "nvlink.json".into(), has, text });
+    }
+
     /// Tells of the InfiniBand ports that are not in the subnet that `reader` told: there are others.
     fn compare(&mut self, hosts: &[&str], facts: &BTreeMap<String, HostFacts>, reader: &str, told: &Told) {
         let plugs = told.cables.iter().flat_map(|cable| [&cable.a, &cable.b]);
@@ -258,6 +287,35 @@ mod tests {
     use railgauge_wire::facts::{Gid, RdmaDevice};
 
     use super::*;
+
+    #[test]
+    fn hosts_whose_gpus_share_a_clique_are_one_domain() {
+        use railgauge_wire::facts::{Gpu, GpuFabric, Registration};
+        let gpu = |cluster: Option<&str>, clique| Gpu {
+            fabric: Some(GpuFabric {
+                state: Registration::Completed,
+                cluster: cluster.map(str::to_owned),
+                clique,
+                ..GpuFabric::default()
+            }),
+            ..Gpu::default()
+        };
+        let host = |name: &str, gpus| (name.to_owned(), HostFacts { gpus, ..HostFacts::default() });
+        let facts = BTreeMap::from([
+            host("a", vec![gpu(Some("u"), 1), gpu(Some("u"), 1)]),
+            host("b", vec![gpu(Some("u"), 1), gpu(Some("u"), 2)]),
+            host("c", vec![gpu(None, 0), Gpu::default()]),
+        ]);
+        let mut gathered = Gathered::default();
+        gathered.domains(&facts);
+        let told = nvlink::read(&gathered.read[0].text).unwrap();
+        let of = |name: &str| told.domains[name].iter().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!((told.domains.len(), of("u.1"), of("u.2")), (2, vec!["a", "b"], vec!["b"]));
+        // Nothing is written where NVLinks end at the host, and that is no trouble.
+        let mut alone = Gathered::default();
+        alone.domains(&BTreeMap::from([facts.into_iter().next_back().unwrap()]));
+        assert!(alone.read.is_empty() && alone.not_read.len() == 1 && !alone.not_read[0].wanted);
+    }
 
     fn device(name: &str, guid: Option<u64>, state: &str) -> RdmaDevice {
         let gid = |guid: u64| Gid {

@@ -22,6 +22,9 @@ use crate::{
     },
 };
 
+/// Version of the JSON document.
+const VERSION: u32 = 1;
+
 /// Arguments of `topology`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -61,6 +64,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let lines = text::lines(&gathered, &from_plan(&beside, &folder)?);
     let document = json!({
+        "version": VERSION,
         "folder": path_text(&folder), "read": gathered.read, "not_read": gathered.not_read, "remarks": gathered.remarks,
         "topology": lines,
     });

@@ -12,7 +12,9 @@ const REMARKS: usize = 10;
 /// The lines of `[topology]` that name what was read; none where nothing was.
 pub(super) fn lines(gathered: &Gathered, folder: &Path) -> Vec<String> {
     let mut lines = Vec::new();
-    for (key, path) in [("lldp", "lldp"), ("ibnetdiscover", "fabric.txt"), ("lfts", "lfts.txt")] {
+    for (key, path) in
+        [("lldp", "lldp"), ("ibnetdiscover", "fabric.txt"), ("lfts", "lfts.txt"), ("nvlink", "nvlink.json")]
+    {
         if gathered.read.iter().any(|source| source.key == key) {
             // TOML writes such a text as JSON does.
             let path = serde_json::Value::from(path_text(folder.join(path)));

@@ -1,13 +1,16 @@
 //! Cables in a wrong port, told from the plan's topology before any traffic.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use railgauge_model::{
-    plan::Plan,
+    plan::{Plan, count::count},
     topology::{
         Fabric,
         attach::{guid, nic_of},
-        cabling::{At, Attached, Finding, Run, judge, plugged},
+        cabling::{At, Attached, Finding, Run, Unjudged, judge, plugged},
         lldp, same_host,
         told::{Device, Plug, Told},
     },
@@ -99,26 +102,45 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let what = "not judged: the topology has cables, and none at a NIC of these hosts";
         return vec![Found::fabric(Severity::Notice, what, remedy::MORE_TOPOLOGY).meaning(UNJUDGED_MEANS)];
     }
-    // Sources that know no ports say nothing of single cables.
-    if ports.iter().all(|port| port.at.as_ref().is_none_or(|at| at.port.is_none())) {
+    // Sources that know hosts only say nothing of single cables.
+    if !ports.iter().any(|port| port.at.as_ref().is_some_and(|at| at.port.is_some())) && !names_ports(&sources) {
         return Vec::new();
     }
     let cabling = judge(&ports, &trunks);
     let mut found: Vec<Found> = cabling.findings.iter().flat_map(told).collect();
-    // It may be any host's: who demands that nothing is found is not told that all was looked at.
-    let notice = |why: &str| {
-        let what = format!("not judged: {why}");
-        let of_host = move |(host, _): (&str, &HostFacts)| {
-            let found = Found::host(Severity::Notice, host, what.clone(), remedy::MORE_TOPOLOGY);
-            found.meaning(UNJUDGED_MEANS).unread()
-        };
-        scene.hosts().map(of_host).collect::<Vec<Found>>()
-    };
-    found.extend(cabling.unjudged.iter().take(UNJUDGED).flat_map(|why| notice(why)));
-    if cabling.unjudged.len() > UNJUDGED {
-        found.extend(notice(&format!("{} more", cabling.unjudged.len() - UNJUDGED)));
-    }
+    found.extend(not_judged(scene, &cabling.unjudged));
     found
+}
+
+/// A notice at each host that was not judged: who demands that nothing is found is not told that all was looked at. What is between
+/// switches may be of concern to any host.
+fn not_judged(scene: &Scene<'_>, unjudged: &[Unjudged]) -> Vec<Found> {
+    // One reason at several hosts is one.
+    let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for one in unjudged {
+        let hosts = reasons.entry(&one.why).or_default();
+        match one.hosts.as_slice() {
+            [] => hosts.extend(scene.hosts().map(|(host, _)| host)),
+            own => hosts.extend(own.iter().map(String::as_str)),
+        }
+    }
+    let notice = |host: &str, why: &str| {
+        let found = Found::host(Severity::Notice, host, format!("not judged: {why}"), remedy::MORE_TOPOLOGY);
+        found.meaning(UNJUDGED_MEANS).unread()
+    };
+    let more = reasons.len().saturating_sub(UNJUDGED);
+    let rest: BTreeSet<&str> = reasons.values().skip(UNJUDGED).flatten().copied().collect();
+    let told = reasons.iter().take(UNJUDGED).flat_map(|(why, hosts)| hosts.iter().map(move |host| notice(host, why)));
+    let rest = rest
+        .into_iter()
+        .map(|host| notice(host, &format!("for {}, some of them at this host", count(more, "more reason"))));
+    told.chain(rest).collect()
+}
+
+/// Whether sources name the NIC ports at which cables end, by device or GUID.
+fn names_ports(sources: &[Told]) -> bool {
+    let mut ends = sources.iter().flat_map(|told| &told.cables).flat_map(|cable| [&cable.a, &cable.b]);
+    ends.any(|plug| matches!(&plug.device, Device::Nic(nic) if nic.device.is_some() || nic.guid.is_some()))
 }
 
 /// What is known of each NIC port of a fabric.
@@ -130,14 +152,30 @@ fn attached(scene: &Scene<'_>, (fabric, places): Places<'_>, port: Port<'_>, rai
     // Ports of one board are functions of one PCI device.
     let board = port.device.pci.as_ref().map(|pci| pci.split('.').next().unwrap_or(pci).to_owned());
     let (at, run) = nic.and_then(|nic| places.get(nic as usize)?.clone()).unzip();
-    Attached { host: port.host.to_owned(), device: port.name(), rail, board, at, run: run.unwrap_or_default() }
+    // A port of Ethernet is active where its carrier is there: then a cable is.
+    let is_up = port.port.state.as_deref().map(|state| state == "ACTIVE");
+    Attached { host: port.host.to_owned(), device: port.name(), rail, board, at, run: run.unwrap_or_default(), is_up }
 }
 
 /// A finding at each host that it is about.
 fn told(finding: &Finding) -> Vec<Found> {
+    let (meaning, remedy) = match finding {
+        Finding::Swapped { .. } | Finding::WrongLeaf { .. } => (RULE.meaning, remedy::CABLES),
+        Finding::UnlikePorts { .. } => (
+            "cables of this board are not where those of its fellows are: one may be in another's place",
+            remedy::CABLES,
+        ),
+        Finding::Uncabled { .. } => ("nothing runs over this rail of the host", remedy::CHECK_CABLE),
+        Finding::Claimed { .. } => (
+            "where one of these hosts is plugged in is not known, and what is said of its rails may be wrong",
+            remedy::CABLES,
+        ),
+        Finding::Slower { .. } => ("flows over this link reach no more than it runs at", remedy::CHECK_CABLE),
+    };
     let hosts = finding.hosts();
+    let what = finding.to_string();
     if hosts.is_empty() {
-        return vec![Found::fabric(Severity::Warning, finding.to_string(), remedy::CABLES)];
+        return vec![Found::fabric(Severity::Warning, what, remedy).meaning(meaning)];
     }
-    hosts.iter().map(|host| Found::host(Severity::Warning, host, finding.to_string(), remedy::CABLES)).collect()
+    hosts.iter().map(|host| Found::host(Severity::Warning, host, what.clone(), remedy).meaning(meaning)).collect()
 }

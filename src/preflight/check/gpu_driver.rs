@@ -1,7 +1,10 @@
 //! GPU drivers that are not those of the others.
 
-use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, unread};
-use railgauge_wire::{facts::HostFacts, remedy};
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual, WantedBy, unread};
+use railgauge_wire::{
+    facts::{GPUS, HostFacts},
+    remedy,
+};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML",
@@ -25,6 +28,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 let what = format!("GPU driver {version}, {}", usual.words(Clone::clone));
                 let other = Found::host(usual.severity(Severity::Warning), host, what, remedy::SAME_GPU_DRIVER);
                 found.push(other.observed(Observation::with_usual("gpu_driver", version, &usual)));
+            }
+            // Nobody can read the driver of what is not there.
+            None if usual.wanted && facts.gpus.is_empty() && !facts.unreadable.contains_key(GPUS) => {
+                let what = format!("no GPU, {}", usual.words(Clone::clone));
+                let none = Found::host(usual.severity(Severity::Warning), host, what, remedy::WANTED_VALUE);
+                let observed = Observation::seen("gpu_driver", "no GPU").wanted(usual.value.clone(), WantedBy::Plan);
+                found.push(none.observed(observed).meaning("the host does not meet the plan's requirement"));
             }
             None if usual.wanted => {
                 let observed = Observation::unread("gpu_driver", usual.value.clone());

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "DCB netlink (IEEE_8021QAZ_PFC)",
@@ -30,11 +30,12 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         match (of(&port), &usual) {
             (Some(on), Some(usual)) if on != usual.value => {
                 let what = format!("PFC is on for {}, {}", shown(&on), usual.words(|list| shown(list)));
+                let observed = Observation::with_usual("pfc_priority", on.clone(), usual);
                 let on = |p: u8| format!("{p}:{}", if usual.value.contains(&p) { "on" } else { "off" });
                 let switches: Vec<String> = (0..8).map(on).collect();
                 let values: Vec<_> = SWITCHES.into_iter().zip(switches.iter().map(String::as_str)).collect();
                 let remedy = of_interface(remedy::PFC_LIKE_OTHERS, &port, &values);
-                found.push(port.found(usual.severity(Severity::Warning), what, remedy));
+                found.push(port.found(usual.severity(Severity::Warning), what, remedy).observed(observed));
             }
             (Some(on), _) if on.is_empty() && !has_pause(&port) => {
                 let meaning = "RoCE on a lossy port depends on ECN alone; loss costs whole windows";
@@ -43,7 +44,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 found.push(port.found(Severity::Notice, what, remedy).meaning(meaning));
             }
             (None, Some(usual)) if usual.wanted => {
-                found.push(unread(port.host, "PFC", &shown(&usual.value)).device(port.name()));
+                let observed = Observation::unread("pfc_priority", usual.value.clone());
+                found.push(unread(port.host, "PFC", &shown(&usual.value)).device(port.name()).observed(observed));
             }
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
+use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, Usual, of_interface, unread};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/class/net/*/qos/trust (MLNX_OFED)",
@@ -29,7 +29,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             (Some(trust), Some(usual)) if trust != usual.value => {
                 let what = format!("packets are classified by {trust}, {}", usual.words(Clone::clone));
                 let remedy = of_interface(remedy::TRUST, &port, &[("trust", &usual.value)]);
-                found.push(port.found(usual.severity(Severity::Warning), what, remedy));
+                let observed = Observation::with_usual("trust", trust.clone(), usual);
+                found.push(port.found(usual.severity(Severity::Warning), what, remedy).observed(observed));
             }
             (Some(trust), _) if trust == "pcp" && mapped => {
                 let what = "packets are classified by pcp although DSCPs are mapped to priorities with PFC";
@@ -37,7 +38,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
                 found.push(port.found(Severity::Warning, what, remedy));
             }
             (None, Some(usual)) if usual.wanted => {
-                found.push(unread(port.host, "the field it trusts", &usual.value).device(port.name()));
+                let observed = Observation::unread("trust", usual.value.clone());
+                found.push(
+                    unread(port.host, "the field it trusts", &usual.value).device(port.name()).observed(observed),
+                );
             }
             _ => {}
         }

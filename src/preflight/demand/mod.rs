@@ -222,7 +222,7 @@ pub(super) fn unsaid(demands: &[Demand], findings: &[Finding]) -> Vec<(String, F
                 Held::Unmet => (Severity::Failure, format!("{key}: {}, the plan requires {wanted}", one.seen)),
                 _ => (Severity::Warning, format!("{key}: cannot be read ({}), the plan requires {wanted}", one.seen)),
             };
-            let departure = Found::host(severity, &one.host, what, remedy::WANTED_VALUE);
+            let departure = Found::host(severity, &one.host, what, remedy::WANTED_VALUE).departs(key);
             let departure = match one.state {
                 Held::Unread => departure.meaning(UNKNOWN).unread(),
                 _ => departure.meaning("the host does not meet the plan's requirement"),

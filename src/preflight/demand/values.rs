@@ -242,13 +242,12 @@ fn of_devices(
 /// Of a host without RDMA: the interfaces that the plan names for TCP, else all that carry traffic. Which of several the
 /// agent will take is not known before it connects, so that some with and some without the wanted MTU tell nothing.
 fn interfaces(host: &str, facts: &HostFacts, named: &[String], wanted: u32) -> Holding {
-    let is_named = |name: &String, addresses: &[String]| named.iter().any(|n| n == name || addresses.contains(n));
     let carries = |addresses: &[String], state: &Option<String>| {
         !addresses.is_empty() && state.as_deref().is_none_or(|state| state != "down")
     };
     let chosen = facts.interfaces.iter().filter(|one| match named {
         [] => one.name != "lo" && carries(&one.addresses, &one.state),
-        _ => is_named(&one.name, &one.addresses),
+        _ => named.iter().any(|word| one.is(word)),
     });
     let seen: Vec<(&str, Option<u32>)> = chosen.map(|one| (one.name.as_str(), one.mtu)).collect();
     let words: Vec<String> = seen

@@ -67,6 +67,15 @@ fn hosts_of_which_only_the_leaf_is_known_are_not_judged() {
 
 /// Four hosts that hear their switches, as `cables` says, below a plan that has this `[topology]`.
 fn heard(cables: &[[&str; 2]], topology: &str) -> (Vec<Finding>, Vec<Demand>) {
+    heard_with(cables, topology, |_, _| {})
+}
+
+/// The same of hosts with something of their own.
+fn heard_with(
+    cables: &[[&str; 2]],
+    topology: &str,
+    spoil: impl Fn(&str, &mut HostFacts),
+) -> (Vec<Finding>, Vec<Demand>) {
     let plan = planned(&format!("transport = \"verbs\"\n[preflight]\nescalate = \"cabling\"\n{topology}"));
     let facts = (1..=4).map(|i| {
         let name = format!("gpu{i}");
@@ -89,6 +98,7 @@ fn heard(cables: &[[&str; 2]], topology: &str) -> (Vec<Finding>, Vec<Demand>) {
             }
         }
         host.neighbours = Some(own);
+        spoil(&name, &mut host);
         (name, host)
     });
     let cluster = Cluster { facts: facts.collect(), clocks: BTreeMap::new() };
@@ -119,4 +129,60 @@ fn hosts_that_hear_nothing_are_no_proof_of_good_cables() {
     assert!(found.is_empty() || found.iter().all(|one| one.unread), "{found:#?}");
     let cabling = demands.iter().find(|demand| demand.check == "cabling").unwrap();
     assert_eq!(cabling.held(), Held::Unread);
+}
+
+/// What is said of cables is about the hosts that it names, once, and no cable is missing where a link is up.
+#[test]
+fn a_port_that_hears_nobody_has_a_cable_where_its_link_is_up() {
+    let silent: Vec<[&str; 2]> = RIGHT.into_iter().filter(|[nic, _]| *nic != "gpu3 mlx5_0").collect();
+    let (found, _) = heard(&silent, "");
+    let [one] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((one.severity, one.unread, one.hosts.as_slice()), (Severity::Notice, true, &["gpu3".to_owned()][..]));
+    assert!(one.what.contains("mlx5_0") && !one.what.contains("no cable"), "{}", one.what);
+    let (found, _) = heard_with(&silent, "", |name, host| {
+        if name == "gpu3" {
+            host.rdma[0].ports[0].state = Some("DOWN".into());
+        }
+    });
+    let [one] = found.iter().filter(|one| one.severity == Severity::Failure).collect::<Vec<_>>()[..] else {
+        panic!("{found:#?}")
+    };
+    assert!(one.hosts == ["gpu3"] && one.what.contains("no cable is seen at mlx5_0"), "{one:#?}");
+    assert!(!one.meaning.contains("cross switches"), "{one:#?}");
+}
+
+#[test]
+fn hosts_of_a_notice_are_those_that_were_not_judged() {
+    let others: Vec<[&str; 2]> = RIGHT.into_iter().filter(|[nic, _]| !nic.starts_with("gpu3")).collect();
+    let (found, _) = heard(&others, "");
+    let [one] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(one.hosts, ["gpu3"]);
+    // Two units of two hosts: nobody has two fellows, and that is said once.
+    let units = [
+        ["gpu1 mlx5_0", "leafA:1"],
+        ["gpu1 mlx5_1", "leafB:1"],
+        ["gpu2 mlx5_0", "leafA:2"],
+        ["gpu2 mlx5_1", "leafB:2"],
+        ["gpu3 mlx5_0", "leafC:1"],
+        ["gpu3 mlx5_1", "leafD:1"],
+        ["gpu4 mlx5_0", "leafC:2"],
+        ["gpu4 mlx5_1", "leafD:2"],
+    ];
+    for one in heard(&units, "").0 {
+        assert_eq!(one.what.matches("not judged").count(), 1, "{}", one.what);
+        assert!(!one.what.contains("gpu"), "hosts stand beside it: {}", one.what);
+    }
+}
+
+#[test]
+fn swapped_rails_are_found_by_their_leaves_alone() {
+    let mut cables = RIGHT;
+    (cables[4][1], cables[5][1]) = ("leafB:3", "leafA:3");
+    let (found, _) = heard_with(&cables, "", |_, host| {
+        host.neighbours.iter_mut().flatten().for_each(|neighbour| neighbour.port = None);
+    });
+    assert!(
+        found.iter().any(|one| one.hosts == ["gpu3"] && one.what.contains("rails 0 and 1 are swapped")),
+        "{found:#?}"
+    );
 }

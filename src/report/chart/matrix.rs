@@ -35,6 +35,8 @@ pub(in crate::report) struct Cell {
     pub look: Look,
     /// The value; `None` without one.
     pub value: Option<f64>,
+    /// By how much it differs from the centre, in percent of that; `None` where it has none.
+    pub difference: Option<f64>,
     /// Short text inside, where there is room.
     pub text: String,
     /// What appears over it.
@@ -161,9 +163,12 @@ pub(in crate::report) fn thumbnail(matrix: &Matrix, label: &str) -> String {
 
 /// Units for the names on the left and on top.
 fn margin(matrix: &Matrix) -> usize {
-    let longest = matrix.names.0.iter().chain(&matrix.names.1).map(|name| name.chars().count()).max().unwrap_or(0);
-    // A character of 11 pixels is about 6.5 wide.
-    longest * 13 / 2 + 14
+    // A character of 11 pixels is about 6.5 wide, a bold one 7.5.
+    let wide = |name: &str, bold: bool| name.chars().count() * if bold { 15 } else { 13 } / 2;
+    let of = |names: &[String], bad: &BTreeSet<usize>| {
+        names.iter().enumerate().map(|(at, name)| wide(name, bad.contains(&at))).max().unwrap_or(0)
+    };
+    of(&matrix.names.0, &matrix.bad.0).max(of(&matrix.names.1, &matrix.bad.1)) + 14
 }
 
 /// The side of a cell where `panels` matrices stand side by side, as long as they are not too small for that.
@@ -286,7 +291,7 @@ mod tests {
     use super::*;
 
     fn cell(at: (usize, usize), look: Look) -> Cell {
-        Cell { at, look, value: None, text: String::new(), tip: "<a>".into(), outlined: false }
+        Cell { at, look, value: None, difference: None, text: String::new(), tip: "<a>".into(), outlined: false }
     }
 
     #[test]

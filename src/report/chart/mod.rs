@@ -6,6 +6,7 @@
 
 mod error;
 pub(super) mod forest;
+pub(super) mod lanes;
 pub(super) mod layers;
 pub(super) mod matrix;
 mod plot;

@@ -22,6 +22,19 @@ use super::{
 /// Units of the drawing per pixel of the page at full size. plotters rounds to whole units; four make lines smooth.
 pub(super) const SCALE: u32 = 4;
 
+/// A name in at most so many characters.
+pub(super) fn shortened(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
+        return name.to_owned();
+    }
+    name.chars().take(most - 1).chain(['…']).collect()
+}
+
+/// Room left of a drawing for a name of so many characters. A character of 11 pixels is about 6.5 wide.
+pub(super) const fn margin(longest: usize) -> usize {
+    longest * 13 / 2 + 14
+}
+
 /// How much room a chart takes, in pixels of the page at full size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
@@ -39,6 +52,10 @@ impl Room {
 /// What is drawn into.
 pub(super) type Context<'c, 'b> = ChartContext<'c, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 
+/// How far outside of a chart a place may lie, in sizes of the chart: it is not seen there, and no limit of a plan is so far away that its
+/// place is no number of pixels.
+const OUTSIDE: f64 = 2.0;
+
 /// Our marks are plotters' key points: it draws no others.
 impl Ranged for Axis {
     type FormatOption = DefaultFormatting;
@@ -46,6 +63,7 @@ impl Ranged for Axis {
 
     fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
         let share = (value - self.range.0) / (self.range.1 - self.range.0);
+        let share = share.clamp(-OUTSIDE, 1.0 + OUTSIDE);
         limit.0 + (share * f64::from(limit.1 - limit.0)).round() as i32
     }
 

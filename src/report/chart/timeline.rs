@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use super::plot::escape;
+use super::plot::{escape, margin, shortened};
 
 /// Width of the drawing, in pixels of the page at full size.
 const WIDTH: usize = 1120;
@@ -41,8 +41,7 @@ pub(in crate::report) struct Line {
 /// reader says.
 pub(in crate::report) fn timeline(label: &str, lines: &[Line], behind: &[Band], marks: &[(f64, String)]) -> String {
     let longest = lines.iter().map(|line| line.name.chars().count().min(NAME)).max().unwrap_or(0);
-    // A character of 11 pixels is about 6.5 wide.
-    let left = longest * 13 / 2 + 14;
+    let left = margin(longest);
     let across = WIDTH - left - 16;
     let bottom = lines.len() * LINE;
     let height = bottom + 24;
@@ -63,7 +62,7 @@ pub(in crate::report) fn timeline(label: &str, lines: &[Line], behind: &[Band], 
         );
     }
     for (line, top) in lines.iter().zip((0..).step_by(LINE)) {
-        let (name, x, y) = (escape(&shortened(&line.name)), left - 6, top + LINE / 2 + 4);
+        let (name, x, y) = (escape(&shortened(&line.name, NAME)), left - 6, top + LINE / 2 + 4);
         let _ = write!(
             svg,
             "<text class=\"f-ink\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">{name}<title>{}</title></text>",
@@ -111,13 +110,6 @@ fn rect(svg: &mut String, band: &Pixels<'_>, left: usize, (y, height): (usize, u
         "<rect class=\"{}\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\"><title>{tip}</title></rect>",
         first.class
     );
-}
-
-fn shortened(name: &str) -> String {
-    match name.chars().count() {
-        0..=NAME => name.to_owned(),
-        _ => name.chars().take(NAME - 1).chain(['…']).collect(),
-    }
 }
 
 #[cfg(test)]

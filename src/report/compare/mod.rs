@@ -1,5 +1,6 @@
 //! Everything shown of a comparison: one page and the text on the terminal, of one view.
 
+mod causes;
 pub mod text;
 mod view;
 
@@ -8,7 +9,8 @@ use std::path::Path;
 use super::{ReportError, html, write::text_file};
 use crate::analysis::compare::Comparison;
 
-pub use view::{CauseView, CompareView, SideView, view};
+pub use causes::CauseView;
+pub use view::{CompareView, SideView, view};
 
 /// Writes the page of a comparison. What was there before is replaced as a whole or not at all.
 ///

@@ -9,10 +9,11 @@ use railgauge_model::plan::hostlist;
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
+use super::causes::{CauseView, bad, causes};
 use crate::{
     analysis::{
         compare::{
-            Cause, Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits,
+            Cell, Change, Comparison, Configuration, Design, Group, LeftOut, OneSided, Side, When, Word, digits,
         },
         verdict::Status,
         words::{count, number},
@@ -51,6 +52,8 @@ pub struct CompareView {
     pub overview: Option<Figure>,
     /// The same in numbers.
     pub groups: Table,
+    /// What those have in common that are worse, by name; empty without any.
+    pub bad: String,
     /// What changes have in common.
     pub causes: Vec<CauseView>,
     /// The largest changes, drawn; `None` without any.
@@ -90,19 +93,6 @@ pub struct SideView {
     pub runs: Table,
 }
 
-/// Changes with one cause.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CauseView {
-    /// Class of the style sheet.
-    pub class: &'static str,
-    /// Verdict.
-    pub word: &'static str,
-    /// What they have in common.
-    pub name: String,
-    /// How many changed.
-    pub text: String,
-}
-
 /// Makes the view.
 ///
 /// # Errors
@@ -128,6 +118,7 @@ pub fn view(comparison: &Comparison) -> Result<CompareView, ChartError> {
         remarks: remarks(comparison),
         overview: figure("Change of each test, metric and size", &overview)?,
         groups: group_table(groups),
+        bad: bad(comparison),
         causes: causes(comparison),
         changes: figure("Links that changed", &drawn)?,
         changed: cell_table(&both_ways(&changed, LISTED), groups),
@@ -254,8 +245,22 @@ fn far_off(comparison: &Comparison) -> Option<String> {
     (!list.is_empty()).then(|| format!("Far from the other runs of the side: {}.", list.join(", ")))
 }
 
+/// What was imported is measured in another way, whatever the numbers say.
+fn foreign(comparison: &Comparison) -> Option<String> {
+    let runs = || comparison.before.runs.iter().chain(&comparison.after.runs).filter(|run| run.imported);
+    let tools: std::collections::BTreeSet<&str> = runs().map(|run| run.version.as_str()).collect();
+    let tools = tools.into_iter().collect::<Vec<_>>().join(", ");
+    (!tools.is_empty()).then(|| {
+        format!(
+            "{} not measured by railgauge: {tools}. Methods differ (windows, warm-up, verification, what a percentile is of), and so \
+             may the values where nothing changed.",
+            count(runs().count(), "run")
+        )
+    })
+}
+
 fn remarks(comparison: &Comparison) -> Vec<String> {
-    let mut remarks: Vec<String> = far_off(comparison).into_iter().collect();
+    let mut remarks: Vec<String> = foreign(comparison).into_iter().chain(far_off(comparison)).collect();
     let least = comparison.before.runs.len().min(comparison.after.runs.len());
     if least < 4 && comparison.design == Design::Runs {
         remarks.push(format!(
@@ -333,25 +338,6 @@ fn other_parts(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks
-}
-
-fn causes(comparison: &Comparison) -> Vec<CauseView> {
-    let view = |cause: &Cause| CauseView {
-        class: class(cause.verdict),
-        word: cause.verdict.words(),
-        name: cause.name.clone(),
-        text: cause.text.clone(),
-    };
-    comparison.causes.iter().map(view).collect()
-}
-
-/// Class of the style sheet.
-fn class(word: Word) -> &'static str {
-    match word {
-        Word::Regressed => "fail",
-        Word::Improved | Word::Equivalent => "pass",
-        Word::NotEnoughData | Word::TooNoisy => "inconclusive",
-    }
 }
 
 fn change_words(change: &Change) -> [String; 2] {

@@ -144,7 +144,7 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
         sentence: sentence(looked, &cards),
         first: first(&cards, &lost),
         demands: demanded(demands),
-        unread: unread(looked),
+        unread: unread(looked, &names),
         cards,
         lost,
         drift: drifted(drift),
@@ -283,17 +283,21 @@ fn demanded(demands: &[Demand]) -> Table {
     Table { rows: order.iter().map(row).collect(), columns }
 }
 
-/// What could not be read, by what and why, with the hosts.
-fn unread(looked: &Looked<'_>) -> Vec<Unread> {
-    let mut found: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+/// What could not be read, by what and by the shape of why, with the hosts: a message may tell a time or its host.
+fn unread(looked: &Looked<'_>, names: &Names<'_>) -> Vec<Unread> {
+    let mut found: BTreeMap<(&str, String), Vec<(&str, &str)>> = BTreeMap::new();
     for (host, facts) in &looked.cluster.facts {
         for (what, why) in &facts.unreadable {
-            found.entry((what.clone(), why.clone())).or_default().push(host);
+            found.entry((what, names.shape(why))).or_default().push((host, why));
         }
     }
-    let one = |((what, why), mut hosts): ((String, String), Vec<&str>)| {
+    let one = |((what, _), all): ((&str, String), Vec<(&str, &str)>)| {
+        let (mut hosts, whys): (Vec<&str>, Vec<&str>) = all.into_iter().unzip();
         natural::sort(&mut hosts);
-        Unread { hosts: hostlist::fold(hosts), what, why }
+        let first = whys.first().copied().unwrap_or_default();
+        let alike = whys.iter().all(|why| *why == first);
+        let why = if alike { first.to_owned() } else { format!("{first} (the first of them, word for word)") };
+        Unread { hosts: hostlist::fold(hosts), what: what.to_owned(), why }
     };
     found.into_iter().map(one).collect()
 }

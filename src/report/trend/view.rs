@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
-        trend::{Change, Series, State, Taken, Trend, Watched, Way, date},
+        trend::{Change, How, Series, State, Taken, Trend, Watched, Way, date, day},
         verdict::Status,
         words::{self, are, count, number, were},
     },
@@ -43,6 +43,8 @@ pub struct TrendView {
     pub word: &'static str,
     /// That in a sentence.
     pub sentence: String,
+    /// The changes for the worse that are still so, what they have in common and the first of them in a sentence; empty without any.
+    pub bad: String,
     /// Nights and runs in a line.
     pub span: String,
     /// What must be borne in mind.
@@ -100,6 +102,17 @@ pub struct ChangeView {
     pub more: usize,
 }
 
+/// What the banner says of changes that are still so.
+fn bad(open: &[ChangeView], changes: &[Change]) -> String {
+    let mut worse = open.iter().zip(changes).filter(|(_, change)| change.way == Way::Worse);
+    let Some((first, _)) = worse.next() else { return String::new() };
+    let more = match worse.count() {
+        0 => String::new(),
+        more => format!(" And {}.", count(more, "more change")),
+    };
+    format!("{}: {}.{more}", first.name, first.sentence)
+}
+
 /// Makes the view.
 ///
 /// # Errors
@@ -112,7 +125,6 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
     let left = listed.iter().skip(open).take_while(|change| change.state == State::Left).count();
     let (open, rest) = views.split_at(open);
     let (left, over) = rest.split_at(left);
-    let (runs, nights) = trend.runs;
     Ok(TrendView {
         status: trend.status,
         word: match trend.status {
@@ -138,18 +150,8 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
             Status::Inconclusive | Status::NotRun => "not enough nights",
         },
         sentence: trend.sentence.clone(),
-        span: format!(
-            "{} series, {} with {}{}, {} to {}",
-            trend.series.len(),
-            count(nights, "night"),
-            count(runs, "run"),
-            match trend.unreadable.len() {
-                0 => String::new(),
-                left => format!(" ({left} more left out)"),
-            },
-            trend.span.0,
-            trend.span.1
-        ),
+        bad: bad(open, listed),
+        span: span(trend),
         remarks: remarks(trend),
         totals: trend.totals.iter().map(|total| (total.kind.clone(), total.sentence.clone())).collect(),
         open: open.to_vec(),
@@ -170,6 +172,21 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
             rows: trend.unreadable.iter().map(|(directory, why)| vec![directory.clone(), why.clone()]).collect(),
         },
     })
+}
+
+/// What was looked at, and from when to when.
+fn span(trend: &Trend) -> String {
+    let (runs, nights) = trend.runs;
+    let left = match trend.unreadable.len() {
+        0 => String::new(),
+        left => format!(" ({left} more left out)"),
+    };
+    // Without a run there is no first night.
+    let dates = match &trend.span {
+        (from, to) if from.is_empty() || to.is_empty() => String::new(),
+        (from, to) => format!(", {from} to {to}"),
+    };
+    format!("{} series, {} with {}{left}{dates}", trend.series.len(), count(nights, "night"), count(runs, "run"))
 }
 
 fn remarks(trend: &Trend) -> Vec<String> {
@@ -315,7 +332,7 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
             _ => "idle",
         },
         way: if change.way == Way::Worse { "worse" } else { "better" },
-        name: change.name.clone(),
+        name: change.moved.as_ref().map_or_else(|| change.name.clone(), |moved| format!("{} {moved}", change.name)),
         sentence: change.sentence.clone(),
         epochs: change.epochs.clone(),
         figure,
@@ -335,15 +352,23 @@ fn left(taken: Option<&Taken>, unit: &str) -> String {
     }
 }
 
+/// All nights of the place of a series: the level before a change may be that of the series whose place it took.
 fn figure(trend: &Trend, of: &Series) -> Result<Figure, ChartError> {
-    let marks = of.alerts.iter().flat_map(|alert| {
+    let place = || trend.series.iter().filter(|series| series.place == of.place);
+    // Hardware takes turns in a place: the later series has the night of an exchange.
+    let nights: BTreeMap<i64, f64> = place().flat_map(|series| series.points.iter().copied()).collect();
+    let points: Vec<(i64, f64)> = nights.into_iter().collect();
+    let marks = place().flat_map(|series| &series.alerts).flat_map(|alert| {
         let worse = alert.way == Way::Worse;
-        let back = alert.back.map(|day| Mark { day, worse: !worse });
+        // Where other hardware ended it, its first night is that of the level since.
+        let ended = alert.taken.as_ref().filter(|taken| alert.state == State::Ended && taken.how == How::Hardware);
+        let back = alert.back.or_else(|| day(&ended?.date).ok());
+        let back = back.map(|day| Mark { day, worse: !worse });
         [Some(Mark { day: alert.day, worse }), back].into_iter().flatten()
     });
     let drawing = Drawing {
         title: format!("{}, {}", of.metric.word().replace('_', " "), of.metric.unit()),
-        points: &of.points,
+        points: &points,
         marks: marks.collect(),
         epochs: trend.epochs.iter().map(|epoch| epoch.day).collect(),
         date,
@@ -458,7 +483,9 @@ fn kinds(trend: &Trend) -> Table {
             all.iter().filter(|series| series.state == Watched::Fully).count().to_string(),
             all.iter().filter(|series| series.state == Watched::Weakly).count().to_string(),
             format!("{} {}", number(middle(all.iter().map(|s| s.centre).collect())?), first.metric.unit()),
-            words::percent(middle(all.iter().map(|s| s.scale_percent).collect())?),
+            // Of one night no spread is known.
+            middle(all.iter().filter(|s| s.noise_percent.is_some()).map(|s| s.scale_percent).collect())
+                .map_or_else(|| "–".to_owned(), words::percent),
             alerts().count().to_string(),
             alerts().filter(|alert| alert.state == State::Open).count().to_string(),
         ])

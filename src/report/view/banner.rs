@@ -1,11 +1,21 @@
 //! What the banner says below the verdict: the part that is bad, and the first thing to do.
 
 use railgauge_model::plan::{count::count, hostlist};
+use railgauge_wire::remedy;
 use serde::Serialize;
 
-use super::{FindingView, Hosts, Parts, TroubleGroup, help};
+use super::{
+    FindingView, Hosts, Parts, TroubleGroup,
+    culprits::{Culprit, culprit},
+    help,
+    switches::SuspectView,
+};
 use crate::{
-    analysis::{results::State, verdict::Status},
+    analysis::{
+        journal::JournalEnd,
+        results::State,
+        verdict::{Kind, Status, Verdict, Verdicts},
+    },
     preflight::Severity,
 };
 
@@ -32,41 +42,75 @@ pub struct Pointer {
 /// Parts that are named in the banner.
 const NAMED: usize = 3;
 
+/// What the banner is made of.
+pub(super) struct Seen<'v> {
+    /// How the run ended.
+    pub end: &'v JournalEnd,
+    /// Its verdicts.
+    pub verdicts: &'v Verdicts,
+    /// Its parts; `None` where nothing was searched for any.
+    pub parts: Option<&'v Parts>,
+    /// Links between switches that stand out and that the plan does not waive.
+    pub links: &'v [SuspectView],
+    /// Cases that were not simply measured.
+    pub troubles: &'v [TroubleGroup],
+    /// Hosts, and what was found about them.
+    pub hosts: &'v Hosts,
+}
+
 /// Makes what the banner says.
-pub(super) fn banner(
-    status: Status,
-    parts: Option<&Parts>,
-    is_waived: impl Fn(&str) -> bool,
-    troubles: &[TroubleGroup],
-    hosts: &Hosts,
-) -> Banner {
-    let part = match parts {
+pub(super) fn banner(seen: &Seen<'_>) -> Banner {
+    let failed: Vec<Culprit> =
+        seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, &seen.hosts.findings)).collect();
+    let named = named(seen, &failed);
+    let part = match seen.parts {
+        _ if !named.is_empty() => {
+            let anchor = named.first().map_or("parts", |(_, anchor)| anchor);
+            let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
+            Pointer { about: String::new(), text: format!("Named: {}.", list(&names)), anchor }
+        }
         None => Pointer {
             about: String::new(),
             text: "No part is named: no test of this run could be searched for one.".to_owned(),
             anchor: "",
         },
-        Some(parts) => Pointer { about: String::new(), text: part(parts, is_waived), anchor: "parts" },
+        Some(parts) => Pointer { about: String::new(), text: unnamed(parts), anchor: "parts" },
     };
-    Banner { part, remedy: (status != Status::Pass).then(|| remedy(troubles, hosts)) }
+    Banner { part, remedy: (seen.verdicts.status != Status::Pass).then(|| step(seen, &failed)) }
 }
 
-fn part(parts: &Parts, is_waived: impl Fn(&str) -> bool) -> String {
-    let names = |waived: bool| -> Vec<String> {
-        let named = parts.named.iter().filter(|part| !part.cleared && is_waived(&part.name) == waived);
-        named.map(|part| format!("{} ({})", part.name, part.standing)).collect()
+/// Everything that is named as bad or suspect, what is certain first, each with where the page tells of it.
+fn named(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
+    let parts = |certain: bool| {
+        let all = seen.parts.iter().flat_map(|parts| &parts.named);
+        let open = all.filter(move |part| !part.cleared && part.certain == certain && !part.waived);
+        open.map(|part| (format!("{} ({})", part.name, part.standing), "parts"))
     };
-    let list = |names: &[String]| {
-        let more = names.len().saturating_sub(NAMED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{}{more}", names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join("; "))
-    };
-    let (open, waived) = (names(false), names(true));
-    if !open.is_empty() {
-        return format!("Named: {}.", list(&open));
+    let of_failed = failed.iter().flat_map(|one| one.names.iter().map(|name| (name.clone(), one.anchor)));
+    let links = seen.links.iter().map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
+    let mut all: Vec<(String, &'static str)> = Vec::new();
+    for one in parts(true).chain(of_failed).chain(links).chain(parts(false)) {
+        // A failed verdict on links names what the search does.
+        if !all.iter().any(|(name, _)| *name == one.0) {
+            all.push(one);
+        }
     }
+    all
+}
+
+fn list(names: &[&str]) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", names.iter().take(NAMED).copied().collect::<Vec<_>>().join("; "))
+}
+
+/// Why no part is named.
+fn unnamed(parts: &Parts) -> String {
+    let waived = parts.named.iter().filter(|part| !part.cleared && part.waived);
+    let waived: Vec<String> = waived.map(|part| format!("{} ({})", part.name, part.standing)).collect();
     if !waived.is_empty() {
-        return format!("The plan waives every part that is named: {}.", list(&waived));
+        let names: Vec<&str> = waived.iter().map(String::as_str).collect();
+        return format!("The plan waives every part that is named: {}.", list(&names));
     }
     match parts {
         Parts { nothing: true, missing: 0, .. } => "No part stands out.".to_owned(),
@@ -76,38 +120,86 @@ fn part(parts: &Parts, is_waived: impl Fn(&str) -> bool) -> String {
         Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
         Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
         Parts { noisy: true, .. } => "No part is named: the values scatter too much to tell.".to_owned(),
-        _ => "No part is named, and nothing says that all are good.".to_owned(),
+        Parts { unclear, .. } => match unclear.first() {
+            Some(why) => format!("No part is named. {why}"),
+            None => "No part is named, and nothing says that all are good.".to_owned(),
+        },
     }
 }
 
-fn remedy(troubles: &[TroubleGroup], hosts: &Hosts) -> Pointer {
+/// The first thing to do: what belongs to the first failed verdict where that names its own, and of a run that ended early and in
+/// which nothing failed that it goes on.
+fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
+    let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
     let helped = |wrong: bool| troubles.iter().find(move |group| group.wrong == wrong && !group.help.is_empty());
-    let explains = || hosts.findings.iter().find(|view| !view.explains.is_empty());
-    let lost = || hosts.all.iter().find(|host| !host.help.is_empty());
-    let gravest = || hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice);
     if let Some(group) = helped(true) {
         return of_troubles(group);
     }
-    if let Some(view) = explains() {
+    if let Some(going_on) = resume(end).filter(|_| verdicts.status != Status::Fail) {
+        return going_on;
+    }
+    let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
+    let names_its_own = |verdict: &&Verdict| matches!(verdict.kind, Kind::Preflight | Kind::Links | Kind::Soak);
+    let own = first.filter(names_its_own).and_then(|verdict| culprit(verdict, &hosts.findings));
+    if let Some(step) = own.and_then(|culprit| culprit.step) {
+        return step;
+    }
+    if let Some(view) = hosts.findings.iter().find(|view| !view.explains.is_empty()) {
         return of_finding(view, view.explains.first().map_or("", |one| one.how.as_str()));
     }
     if let Some(group) = helped(false) {
         return of_troubles(group);
     }
-    if let Some(host) = lost() {
+    if let Some(host) = hosts.all.iter().find(|host| !host.help.is_empty()) {
         return Pointer { about: format!("{} was lost", host.name), text: host.help.clone(), anchor: "where" };
     }
-    if let Some(view) = gravest() {
+    if let Some(step) = failed.iter().find_map(|culprit| culprit.step.clone()) {
+        return step;
+    }
+    if let Some(going_on) = resume(end) {
+        return going_on;
+    }
+    if let Some(link) = links.first() {
+        let about = format!("{} ({})", link.name, link.standing);
+        return Pointer { about, text: help(&remedy::CHECK_CABLE.into()), anchor: "switches" };
+    }
+    if let Some(part) = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled())) {
+        let about = format!("{} ({})", part.name, part.standing);
+        return Pointer { about, text: help(&remedy::MEASURE_AGAIN.into()), anchor: "parts" };
+    }
+    if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, "");
         if hosts.unexplained.is_empty() {
             return found;
         }
         let about =
-            format!("no remedy is known for what was seen. The gravest finding of the configuration, {}", found.about);
+            format!("no finding is known to explain what was seen; the gravest of the configuration, {}", found.about);
         return Pointer { about, ..found };
     }
-    let text = "No remedy is known for anything that this page names.".to_owned();
-    Pointer { about: String::new(), text, anchor: "" }
+    let worst = verdicts.verdicts.iter().filter(|verdict| !verdict.waived).max_by(|a, b| {
+        // The first of the worst.
+        a.status.cmp(&b.status).then(std::cmp::Ordering::Greater)
+    });
+    let what =
+        worst.map_or_else(String::new, |verdict| format!(" for what {} demands, {}", verdict.test, verdict.demand));
+    Pointer { about: String::new(), text: format!("No remedy is known{what}."), anchor: "" }
+}
+
+/// How a run goes on that did not come to its end, or what to do before its plan is run again; `None` for one that did.
+fn resume(end: &JournalEnd) -> Option<Pointer> {
+    let (about, text) = match end {
+        JournalEnd::Finished => return None,
+        JournalEnd::Running => {
+            ("the run is still going on".to_owned(), "wait for its end, and draw the report again".to_owned())
+        }
+        JournalEnd::Interrupted => ("the run was interrupted".to_owned(), help(&remedy::RESUME_RUN.into())),
+        JournalEnd::Broken => ("the run broke off".to_owned(), help(&remedy::RESUME_RUN.into())),
+        JournalEnd::Prevented { why, remedy } => {
+            let remedy = remedy.clone().unwrap_or_else(|| remedy::RESUME_RUN.into());
+            (format!("the run could not go on: {why}"), help(&remedy))
+        }
+    };
+    Some(Pointer { about, text, anchor: "" })
 }
 
 fn of_troubles(group: &TroubleGroup) -> Pointer {

@@ -67,6 +67,7 @@ fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
         LinkLayer::Loopback => "the loopback of one host",
         LinkLayer::Nvlink => "NVLink",
         LinkLayer::Pcie => "PCIe",
+        LinkLayer::Memory => "memory",
         LinkLayer::Unknown => "an unknown link layer",
     };
     let service = |name: &str| match (software, link_layer) {
@@ -84,6 +85,9 @@ fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
         Carrier::NcclSocket => format!("NCCL over sockets ({layer})"),
         Carrier::NcclP2p => format!("NCCL peer to peer ({layer})"),
         Carrier::NcclShm => "NCCL through shared memory".to_owned(),
+        Carrier::Cpu => "The processors of each host".to_owned(),
+        Carrier::CudaCopy if link_layer == LinkLayer::Memory => "Copies within the memory of a GPU".to_owned(),
+        Carrier::CudaCopy => format!("Copies of GPUs over {layer}"),
     };
     match gpu_path {
         GpuPath::GdrDmabuf => format!("{words}, GPUDirect RDMA by dma-buf"),

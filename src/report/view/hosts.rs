@@ -291,7 +291,7 @@ fn view(journal: &Journal, name: &str) -> HostView {
             let tenths = |half: Nanoseconds| half.0.div_ceil(100_000) as f64 / 10.0;
             let half = clock.map_or_else(String::new, |(_, half)| format!(" ± {:.1} ms", tenths(half)));
             // A sum with zero has no negative zero.
-            format!("{:+.1} ms{half}", (offset.as_f64() / 1e5).round() / 10.0 + 0.0)
+            format!("{:+.1} ms{half}", (offset.as_f64() / 1e5).round() / 10.0 + 0.0).replace('-', "−")
         }),
         unreadable: facts.unreadable.iter().map(|(what, why)| format!("{what}: {why}")).collect(),
         ..blank

@@ -1,7 +1,9 @@
 //! Everything the page and the terminal show, as plain data: text that is ready to print, in the order it is read.
 
+mod alike;
 mod banner;
 mod carriers;
+mod culprits;
 pub(in crate::report) mod hosts;
 pub(in crate::report) mod names;
 mod parts;
@@ -10,7 +12,7 @@ mod soak;
 mod switches;
 mod troubles;
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use jiff::Timestamp;
 use railgauge_model::{
@@ -178,12 +180,21 @@ pub fn view(
         *counts.entry(verdict.status).or_default() += 1;
     }
     let hosts = hosts::hosts(journal, outliers, verdicts.status);
-    let parts = parts::parts(outliers, &verdicts.localisation);
+    let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
+    let parts = parts::parts(outliers, &verdicts.localisation, on_links);
     let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
     let tests = section::tests(journal, results, rows, frame, outliers, verdicts)?;
-    let is_waived = |name: &str| outliers.parts.iter().any(|part| part.name == name && part.waived);
+    let links = switches::open(on_links);
+    let seen = banner::Seen {
+        end: &journal.end,
+        verdicts,
+        parts: parts.as_ref(),
+        links: &links,
+        troubles: &troubles,
+        hosts: &hosts,
+    };
     let mut view = View {
-        banner: banner::banner(verdicts.status, parts.as_ref(), is_waived, &troubles, &hosts),
+        banner: banner::banner(&seen),
         run: run(journal),
         carriers: carriers::carriers(results),
         never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).chain(overrides::told(journal)).collect(),
@@ -208,6 +219,7 @@ pub fn view(
     };
     let anchors: Vec<String> = verdicts.verdicts.iter().map(|verdict| anchor(&view, verdict)).collect();
     view.expectations.iter_mut().zip(anchors).for_each(|(row, anchor)| row.anchor = anchor);
+    view.expectations.sort_by_key(|row| (row.waived, Reverse(row.status)));
     Ok(view)
 }
 
@@ -246,12 +258,18 @@ pub struct Turns {
 
 fn turns(of: &Interleaved) -> Result<Turns, ReportError> {
     let comparison = compare::view(&of.comparison).map_err(ReportError::drawing("the chart of changes"))?;
-    let answer = match comparison.status {
-        Status::Pass => "no worse",
+    let answer = answer(comparison.status, of.comparison.counts.improved);
+    Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
+}
+
+/// The answer of a comparison in which so many cells improved.
+fn answer(status: Status, improved: usize) -> &'static str {
+    match status {
+        Status::Pass if improved > 0 => "better",
+        Status::Pass => "the same within the margin",
         Status::Fail => "worse",
         Status::Inconclusive | Status::NotRun => "undecided",
-    };
-    Ok(Turns { answer, title: format!("{} → {}, {} blocks", of.a, of.b, of.blocks), comparison })
+    }
 }
 
 /// Notes of the journal without those that repeat a finding, which stands in a section of its own.
@@ -275,7 +293,7 @@ fn run(journal: &Journal) -> Run {
     }
     match &journal.end {
         JournalEnd::Finished => {}
-        JournalEnd::Prevented(why) => remarks.push(format!("The run could not go on: {why}.")),
+        JournalEnd::Prevented { why, .. } => remarks.push(format!("The run could not go on: {why}.")),
         JournalEnd::Interrupted => {
             remarks.push("The run was interrupted: what was not measured by then is missing.".to_owned())
         }
@@ -381,5 +399,17 @@ fn sizes(list: &[Bytes]) -> String {
     match list {
         [first, .., last] if list.len() > 6 => format!("{} … {} ({} sizes)", size(*first), size(*last), list.len()),
         list => list.iter().map(|bytes| size(*bytes)).collect::<Vec<_>>().join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_improved_is_not_merely_no_worse() {
+        assert_eq!(answer(Status::Pass, 2), "better");
+        assert_eq!(answer(Status::Pass, 0), "the same within the margin");
+        assert_eq!(answer(Status::Fail, 2), "worse");
     }
 }

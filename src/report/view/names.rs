@@ -1,8 +1,9 @@
 //! The shape of an error's words: what is left when the names of this cluster, addresses and numbers are taken out. Two errors
 //! with the same fields and the same shape have one cause and share a card of the page.
 //!
-//! Only what certainly names a place or counts something is taken out. `mlx5_0` goes because a host of the run has a device of
-//! that name, and `IPv6`, `RoCE v2` and `errno 12` stay: they tell one cause from another.
+//! Only what certainly names a place, tells a time or counts something is taken out. `mlx5_0` goes because a host of the run has a
+//! device of that name, and `IPv6`, `RoCE v2` and `errno 12` stay: they tell one cause from another. A host may be called `server` or
+//! `12`: such a name goes only where it stands as a place, as in `server: …` and `to server`.
 
 use std::{
     collections::HashSet,
@@ -55,7 +56,8 @@ impl<'j> Names<'j> {
                 _ => (piece, ""),
             };
             let word = token.trim_end_matches(['.', ':', '!', '?']);
-            out.push_str(&self.word(word, &before, false));
+            let around = Around { before: &before, colon: token[word.len()..].starts_with(':'), in_path: false };
+            out.push_str(&self.word(word, around));
             out.push_str(&token[word.len()..]);
             out.push_str(border);
             if !word.is_empty() {
@@ -65,33 +67,94 @@ impl<'j> Names<'j> {
         out
     }
 
-    /// A word without what names a place or counts something. `before` is the word before it.
-    fn word(&self, word: &str, before: &str, in_path: bool) -> String {
-        if self.hosts.contains(word) {
+    /// A word without what names a place, tells a time or counts something.
+    fn word(&self, word: &str, around: Around<'_>) -> String {
+        let unit = unit_of(word);
+        // Also where a host is called like the number.
+        if unit.is_some() && names_a_code(around.before) {
+            return word.to_owned();
+        }
+        if self.hosts.contains(word) && (is_no_word(word) || around.is_place(word)) {
             return "HOST".to_owned();
         }
         if self.devices.contains(word) {
             return "DEVICE".to_owned();
+        }
+        if is_time(word) {
+            return "TIME".to_owned();
         }
         if is_address(word) {
             return "ADDRESS".to_owned();
         }
         for border in ['@', '/', ':'] {
             if let Some((left, right)) = word.rsplit_once(border) {
-                let path = border == '/';
-                let (first, last) = (self.word(left, before, path), self.word(right, &left.to_lowercase(), path));
-                return format!("{first}{border}{last}");
+                let in_path = border == '/';
+                // `root@server`, `server:22`.
+                let host = if border == '@' { "at".to_owned() } else { left.to_lowercase() };
+                let first = self.word(left, Around { colon: border == ':', in_path, ..around });
+                return format!(
+                    "{first}{border}{}",
+                    self.word(right, Around { before: &host, colon: around.colon, in_path })
+                );
             }
         }
-        if let Some(unit) = unit_of(word) {
-            return if names_a_code(before) { word.to_owned() } else { format!("#{unit}") };
+        if let Some(unit) = unit {
+            return format!("#{unit}");
         }
         // `uverbs3` of a path counts devices.
         match word.trim_end_matches(|c: char| c.is_ascii_digit()) {
-            stem if in_path && !stem.is_empty() && stem.len() < word.len() => format!("{stem}#"),
+            stem if around.in_path && !stem.is_empty() && stem.len() < word.len() => format!("{stem}#"),
             _ => word.to_owned(),
         }
     }
+}
+
+/// What stands around a word.
+#[derive(Clone, Copy)]
+struct Around<'t> {
+    /// The word before it, in small letters; empty for the first.
+    before: &'t str,
+    /// Whether a colon follows.
+    colon: bool,
+    /// Whether it is a part of a path.
+    in_path: bool,
+}
+
+impl Around<'_> {
+    /// Whether a name stands as a place here: `NAME: …`, `cannot reach NAME`, `from NAME`. In `line 12: …` a number is none.
+    fn is_place(&self, name: &str) -> bool {
+        const BEFORE: [&str; 12] =
+            ["to", "from", "at", "on", "reach", "host", "peer", "between", "with", "via", "→", "->"];
+        let number = name.bytes().all(|byte| byte.is_ascii_digit());
+        let told = self.colon && (!number || self.before.is_empty());
+        told || (!self.in_path && BEFORE.contains(&self.before))
+    }
+}
+
+/// Whether a host's name can hardly be a word or a number of a message: it has letters and digits and is no version, or it has a
+/// mark that words do not have.
+fn is_no_word(name: &str) -> bool {
+    let version = name.strip_prefix(['v', 'V', 'x']).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    let letters = name.contains(|c: char| c.is_alphabetic());
+    !version && letters && name.contains(|c: char| c.is_ascii_digit() || "-._:".contains(c))
+}
+
+/// A date with or without a time of day (RFC 3339), or a time of day.
+fn is_time(word: &str) -> bool {
+    let date = |text: &str| pattern(text, "dddd-dd-dd");
+    let clock = |text: &str| {
+        let bare = text.trim_end_matches('Z');
+        let bare =
+            bare.rsplit_once(['+', '-']).filter(|(_, zone)| pattern(zone, "dd:dd")).map_or(bare, |(bare, _)| bare);
+        pattern(bare.split_once(['.', ',']).map_or(bare, |(whole, _)| whole), "dd:dd:dd")
+    };
+    clock(word) || date(word) || word.split_once('T').is_some_and(|(day, time)| date(day) && clock(time))
+}
+
+/// Whether a text is like a pattern, in which `d` is a digit.
+fn pattern(text: &str, pattern: &str) -> bool {
+    let fits = |(byte, wanted): (u8, u8)| if wanted == b'd' { byte.is_ascii_digit() } else { byte == wanted };
+    text.len() == pattern.len() && text.bytes().zip(pattern.bytes()).all(fits)
 }
 
 fn is_border(c: char) -> bool {
@@ -132,7 +195,8 @@ mod tests {
     use super::*;
 
     fn names() -> Names<'static> {
-        Names { hosts: ["gpu01", "gpu02", "10-7.example"].into(), devices: ["mlx5_0", "mlx5_1", "eth0"].into() }
+        let hosts = ["gpu01", "gpu02", "10-7.example", "client", "server", "12", "13", "v1", "v2"];
+        Names { hosts: hosts.into(), devices: ["mlx5_0", "mlx5_1", "eth0"].into() }
     }
 
     #[test]
@@ -148,6 +212,16 @@ mod tests {
             ("root@gpu01 (port 22): denied", "root@10-7.example (port 23): denied"),
             ("line 12: 3 of 40 missing", "line 9: 4 of 41 missing"),
             ("lkey 0x1b2c is stale", "lkey 0x99 is stale"),
+            // Hosts that are called like words and numbers.
+            ("client: cannot reach server:18515", "server: cannot reach client:18516"),
+            ("no answer from 12", "no answer from 13"),
+            ("root@client: denied", "root@gpu01: denied"),
+            (
+                "exit status: 1: 2026-11-26T11:07:16 [WARN/control] no socket",
+                "exit status: 1: 2026-11-26T11:07:17 [WARN/control] no socket",
+            ),
+            ("2026-11-26 11:07:16.123 lost", "2026-11-27 09:00:00.5 lost"),
+            ("at 2026-11-26T11:07:16.5Z: lost", "at 2026-11-26T12:07:16+01:00: lost"),
         ] {
             assert_eq!(names().shape(one), names().shape(other), "{one}");
         }
@@ -166,9 +240,23 @@ mod tests {
             ("gpu01: gone", "switch7: gone"),
             ("after 30 s", "after 30 ms"),
             ("cannot open /dev/infiniband/uverbs0", "cannot open /dev/nvidia0"),
+            ("completion status 12 on queue pair", "completion status 13 on queue pair"),
+            ("completion status: 12", "completion status: 13"),
+            ("the server refused the connection", "the client refused the connection"),
+            ("server error", "client error"),
         ] {
             assert_ne!(names().shape(one), names().shape(other), "{one}");
         }
+    }
+
+    #[test]
+    fn a_host_with_the_name_of_a_code_does_not_hide_it() {
+        let names = Names { hosts: ["12", "13"].into(), ..Names::default() };
+        assert_ne!(
+            names.shape("completion status 12 on queue pair"),
+            names.shape("completion status 13 on queue pair")
+        );
+        assert_eq!(names.shape("12: no route to 13"), names.shape("13: no route to 12"));
     }
 
     #[test]

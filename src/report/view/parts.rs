@@ -1,12 +1,17 @@
 //! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at. The parts, their
 //! states and their order are those of [`outliers`](mod@crate::analysis::outliers).
 
-use railgauge_model::plan::{count::capital, hostlist};
+use railgauge_model::{
+    plan::{count::capital, hostlist},
+    schedule::Flow,
+};
 use serde::Serialize;
 
+use super::alike::{groups, name, together};
 use crate::analysis::{
-    localise::{Further, Localisation, Named, Standing, Which},
-    outliers::{Link, Outliers, Part},
+    localise::{Alike, Further, Localisation, Named, Standing, Which},
+    outliers::{Link, OfTest, Outliers, Part},
+    switches::{OnLinks, SuspectLink},
     words::{between, change, count, number, scatter, share as share_of, size, spread},
 };
 
@@ -26,12 +31,14 @@ pub struct Parts {
     pub missing: usize,
     /// Whether a test's values scatter so much that a bad part may not stand out.
     pub noisy: bool,
+    /// Why nobody can say that all parts are good where none is named, a sentence each, the gravest first.
+    pub unclear: Vec<String>,
     /// What was looked at and what could not be told, a sentence for each test.
     pub tests: Vec<String>,
 }
 
 /// One part that is named.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PartView {
     /// The part.
     pub name: String,
@@ -39,6 +46,12 @@ pub struct PartView {
     pub standing: String,
     /// Whether it was good when measured again.
     pub cleared: bool,
+    /// Whether it was shown to be bad, and is no mere suspect.
+    #[serde(skip)]
+    pub certain: bool,
+    /// Whether the plan waives it.
+    #[serde(skip)]
+    pub waived: bool,
     /// The class that colours it.
     pub class: &'static str,
     /// Parts that the results cannot distinguish from it.
@@ -49,15 +62,23 @@ pub struct PartView {
     pub further: Vec<[String; 3]>,
 }
 
+impl PartView {
+    /// Whether it is a suspect that is not settled, and counts.
+    pub(super) const fn is_unsettled(&self) -> bool {
+        !self.cleared && !self.certain && !self.waived
+    }
+}
+
 /// Links that are named in the sentence.
 const NAMED: usize = 3;
 
 /// Makes the view; `None` where nothing was searched for parts and nothing stands out.
-pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<Parts> {
-    let beside = outliers.beside().len();
-    (!found.is_empty() || beside > 0).then(|| Parts {
-        sentence: sentence(outliers, found),
-        named: outliers.parts.iter().map(part).collect(),
+pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]) -> Option<Parts> {
+    let beside = beside(outliers, on_links).len();
+    let is_searched = !found.is_empty() || !outliers.beside().is_empty();
+    is_searched.then(|| Parts {
+        sentence: sentence(outliers, found, on_links),
+        named: named(outliers, on_links),
         beside,
         nothing: outliers.searched
             && !outliers.any()
@@ -66,11 +87,69 @@ pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<P
             && found.iter().all(|test| test.unexplained.is_none() && test.carry_less().is_none()),
         missing: found.iter().map(|test| test.missing).sum(),
         noisy: !outliers.noisy.is_empty(),
+        unclear: unclear(outliers, found, on_links),
         tests: found.iter().map(looked_at).collect(),
     })
 }
 
-fn part(part: &Part<'_>) -> PartView {
+/// The link between switches that explains a part: every low value that speaks for it passed that link, in each test that names it. What
+/// was measured again and confirmed is told by itself where the link was not.
+fn explained<'l>(part: &Part<'_>, outliers: &Outliers<'_>, on_links: &'l [OnLinks]) -> Option<&'l SuspectLink> {
+    let mut found = None;
+    for evidence in &part.evidence {
+        let test = &evidence.test.test;
+        let on = on_links.iter().find(|on| on.test == *test)?;
+        let low = outliers.of(test)?.standing_out().filter(|link| part.speaks(test, link.result.case.id));
+        let flows: Vec<_> = low.map(|link| &link.result.case.flow).collect();
+        let link = on.passed_by_all(&flows)?;
+        // Of an end the link is the cause only where others are low through it as well, and all are.
+        let hosts = &evidence.named.hosts;
+        let is_its = |flow: &Flow| hosts.iter().any(|host| flow.hosts().iter().any(|end| ***end == **host));
+        let is_end = matches!(evidence.named.kind, "host" | "nic");
+        if is_end && (link.good > 0 || !on.explains_all() || link.passed_by.iter().all(is_its)) {
+            return None;
+        }
+        found = Some(link);
+    }
+    let is_certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
+    found.filter(|link| !is_certain || link.standing == Standing::Confirmed)
+}
+
+/// Links that stand out, belong to no part, and passed no link between switches that stands out.
+fn beside<'o, 'a>(outliers: &'o Outliers<'a>, on_links: &[OnLinks]) -> Vec<(&'o OfTest<'a>, &'o Link<'a>, usize)> {
+    let is_explained = |test: &str, link: &Link<'_>| {
+        let mut of_test = on_links.iter().filter(|on| on.test == test);
+        of_test.any(|on| on.passed_by_all(&[&link.result.case.flow]).is_some())
+    };
+    let mut all = outliers.beside();
+    all.retain(|(test, link, _)| !is_explained(test.test, link));
+    all
+}
+
+/// Parts and links between switches that stand out: what is certain first. Boundaries and paths that a link explains are that link.
+fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
+    let told = outliers.parts.iter().filter(|part| !part.is_bad() || explained(part, outliers, on_links).is_none());
+    let told: Vec<&Part<'_>> = told.collect();
+    let views = groups(&told).into_iter().map(|group| match group.as_slice() {
+        [one] => part(one),
+        hosts => together(hosts),
+    });
+    let (certain, open): (Vec<PartView>, Vec<PartView>) = views.partition(|part| part.certain);
+    let links = super::switches::open(on_links).into_iter().map(|link| PartView {
+        name: link.name,
+        standing: link.standing.to_owned(),
+        cleared: false,
+        certain: link.certain,
+        waived: false,
+        class: link.class,
+        alternatives: Vec::new(),
+        evidence: vec![[link.test, link.change, link.flows]],
+        further: Vec::new(),
+    });
+    certain.into_iter().chain(links).chain(open).collect()
+}
+
+pub(super) fn part(part: &Part<'_>) -> PartView {
     let mut alternatives: Vec<String> =
         part.evidence.iter().flat_map(|one| &one.named.alternatives).map(|name| name.name.clone()).collect();
     alternatives.sort_unstable();
@@ -89,6 +168,8 @@ fn part(part: &Part<'_>) -> PartView {
         name: part.name.to_owned(),
         standing: part.state(),
         cleared: part.standing == Standing::Cleared,
+        certain: matches!(part.standing, Standing::Confirmed | Standing::Intermittent),
+        waived: part.waived,
         class: if part.waived { "not-run" } else { class(part.standing) },
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),
@@ -123,14 +204,28 @@ fn difference(part: &Named) -> String {
     }
 }
 
-fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
+/// The name of a link that stands out, with those that the values fit as well.
+fn of_link(link: &SuspectLink) -> String {
+    super::switches::one_of(&link.name, &link.alternatives)
+}
+
+fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]) -> String {
+    let is_explained = |part: &&Part<'_>| explained(part, outliers, on_links).is_some();
     let with = |wanted: &[Standing]| {
         let named = outliers.parts.iter().filter(|part| wanted.contains(&part.standing) && !part.waived);
-        named.map(|part| part.name).collect::<Vec<_>>().join("; ")
+        let parts: Vec<&Part<'_>> = named.filter(|part| !part.is_bad() || !is_explained(part)).collect();
+        let parts = groups(&parts).into_iter().map(|group| name(&group));
+        let links = super::switches::open(on_links);
+        let links = links.into_iter().filter(|view| wanted.iter().any(|standing| standing.word() == view.standing));
+        parts.chain(links.map(|view| view.name)).collect::<Vec<_>>().join("; ")
     };
     let waived = || {
-        let named = outliers.parts.iter().filter(|part| part.is_bad() && part.waived);
-        named.map(|part| format!("{} ({})", part.name, part.standing.word())).collect::<Vec<_>>().join("; ")
+        let named: Vec<&Part<'_>> = outliers.parts.iter().filter(|part| part.is_bad() && part.waived).collect();
+        let told = |group: &Vec<&Part<'_>>| {
+            let standing = group.first().map_or("", |part| part.standing.word());
+            format!("{} ({standing})", name(group))
+        };
+        groups(&named).iter().map(told).collect::<Vec<_>>().join("; ")
     };
     let mut words = Vec::new();
     for (standing, what) in [
@@ -143,46 +238,28 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
             names => words.push(format!("{what}: {names}.")),
         }
     }
+    let parts = outliers.parts.iter().filter(|part| part.is_bad() && !part.waived).filter(is_explained).count();
+    if parts > 0 {
+        let noun = if parts == 1 { "host, path or boundary" } else { "hosts, paths or boundaries" };
+        words.push(format!("All low values of {parts} {noun} passed it: they are not told by themselves."));
+    }
     match waived() {
         names if names.is_empty() => {}
         names => words.push(format!("Waived by the plan: {names}.")),
     }
-    for (test, words_of) in found.iter().filter_map(|test| Some((test, test.unexplained.as_ref()?))) {
-        words.push(format!("In {} {words_of}.", test.test));
-    }
-    for (test, clusters) in &outliers.clusters {
-        if let Some(unlike) = test.unlike() {
-            words.push(format!("In {} {unlike}. Nothing tells which side is the sick one.", test.test));
-            continue;
-        }
-        words.push(format!(
-            "The values of {} fall into two clusters ({} and {}, {} {} at {} and {} at {}), and nothing tells which part separates \
-             them.",
-            test.test,
-            count(clusters.good.n, test.counted),
-            clusters.bad.n,
-            number(clusters.good.centre),
-            test.unit,
-            size(test.size_bytes),
-            number(clusters.bad.centre),
-            size(test.size_bytes)
-        ));
-    }
+    words.extend(unexplained(found));
+    words.extend(clusters(outliers, on_links));
     for test in &outliers.noisy {
         let hidden = test.noise();
         words.extend(hidden.map(|hidden| format!("Too noisy to tell in {}: {hidden}.", test.test)));
     }
-    for test in found {
-        words.extend(test.carry_less().map(|what| format!("In {} some carry {what}.", test.test)));
-    }
+    words.extend(carry_less(found));
     let none = words.is_empty();
-    words.extend(beside(outliers, none));
+    words.extend(told_beside(&beside(outliers, on_links), none));
     // Of a host without any value nobody knows whether it stands out.
     words.extend(unmeasured(found).filter(|_| outliers.searched));
     if words.is_empty() {
-        let why = || found.iter().flat_map(|test| test.remarks.last()).next().map(|remark| capital(remark) + ".");
-        let told = if outliers.searched { None } else { why() };
-        words.push(told.unwrap_or_else(|| "No part stands out.".to_owned()));
+        words.push(refused(outliers, found).unwrap_or_else(|| "No part stands out.".to_owned()));
     }
     for test in found.iter().filter(|test| !test.good.is_empty()) {
         words.extend(test.one_way.told().map(|what| format!("{} in {}.", capital(&what.to_string()), test.test)));
@@ -190,6 +267,7 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
     // What all have in common stands out nowhere.
     for test in found {
         words.extend(test.across_rails().map(|what| format!("In {} {what}.", test.test)));
+        words.extend(on_all_hosts(test));
     }
     for (test, share) in found.iter().filter_map(|test| Some((test, test.short_of_ceiling?))) {
         words.push(format!(
@@ -203,6 +281,84 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation]) -> String {
         names => words.push(format!("Suspected, and good when measured again: {names}.")),
     }
     words.join(" ")
+}
+
+/// Why nobody can say that all parts are good where none is named, the gravest first.
+fn unclear(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]) -> Vec<String> {
+    let apart: Vec<String> =
+        clusters(outliers, on_links).into_iter().chain(unexplained(found)).chain(carry_less(found)).collect();
+    // Of so few hosts it is looked at all the same whether their links differ by far.
+    let alike = if apart.is_empty() { "; their links do not differ by far" } else { "" };
+    let few = found.iter().filter(|test| test.pairs > 1).find_map(|test| Some((test, test.too_few?)));
+    let few = few.filter(|_| !outliers.searched).map(|(test, [got, need])| {
+        // Within hosts GPUs or NUMA nodes are counted, whose links nobody looked at.
+        let (what, alike) = if test.counted == "part" { ("part", "") } else { ("host", alike) };
+        format!("{} are too few to tell a bad part from the others, {need} are needed{alike}.", count(got, what))
+    });
+    let refused = few.or_else(|| refused(outliers, found));
+    apart.into_iter().chain(refused).chain(unmeasured(found)).collect()
+}
+
+/// Places that are told by name.
+const PLACES: usize = 5;
+
+/// What is lower on all hosts alike, in a sentence.
+fn on_all_hosts(test: &Localisation) -> Option<String> {
+    let told = |one: &Alike| format!("{} ({})", one.place, change(one.change_percent));
+    let named: Vec<String> = test.alike.iter().take(PLACES).map(told).collect();
+    let more = match test.alike.len().saturating_sub(PLACES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!named.is_empty()).then(|| {
+        format!(
+            "In {} lower than the median of all parts on every host, by design or by a fault that all have: {}{more}.",
+            test.test,
+            named.join(", ")
+        )
+    })
+}
+
+/// Tests in which something is wrong that no part explains, a sentence each.
+fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
+    found.iter().filter_map(|test| Some(format!("In {} {}.", test.test, test.unexplained.as_ref()?)))
+}
+
+/// Tests of which the values fall into two clusters, a sentence each.
+fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
+    let told = outliers.clusters.iter().map(|(test, clusters)| {
+        if let Some(unlike) = test.unlike() {
+            return format!("In {} {unlike}. Nothing tells which side is the sick one.", test.test);
+        }
+        let on = on_links.iter().find(|on| on.test == test.test && on.explains_all());
+        let cause = match on.map(|on| on.standing().map(of_link).collect::<Vec<_>>()) {
+            Some(links) => format!("; all low ones passed {}", links.join(", or ")),
+            None => ", and nothing tells which part separates them".to_owned(),
+        };
+        format!(
+            "The values of {} fall into two clusters ({} and {}, {} {} at {} and {} at {}){cause}.",
+            test.test,
+            count(clusters.good.n, test.counted),
+            clusters.bad.n,
+            number(clusters.good.centre),
+            test.unit,
+            size(test.size_bytes),
+            number(clusters.bad.centre),
+            size(test.size_bytes)
+        )
+    });
+    told.collect()
+}
+
+/// Tests in which some ends carry less than others at best, a sentence each.
+fn carry_less(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
+    found.iter().filter_map(|test| Some(format!("In {} some carry {}.", test.test, test.carry_less()?)))
+}
+
+/// Why no test could be searched for parts; `None` where one could.
+fn refused(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<String> {
+    let why = found.iter().find_map(|test| test.remarks.last()).filter(|_| !outliers.searched);
+    why.map(|remark| capital(remark) + ".")
 }
 
 /// Hosts of which nothing was measured that could be compared, with the tests; `None` without any.
@@ -220,9 +376,8 @@ fn unmeasured(found: &[Localisation]) -> Option<String> {
     (!all.is_empty()).then(|| format!("Not judged, without a value that may be trusted: {}.", all.join("; ")))
 }
 
-/// Links that stand out and belong to no part; `None` without any.
-fn beside(outliers: &Outliers<'_>, none: bool) -> Option<String> {
-    let links = outliers.beside();
+/// Links that stand out and belong to nothing that is named; `None` without any.
+fn told_beside(links: &[(&OfTest<'_>, &Link<'_>, usize)], none: bool) -> Option<String> {
     if links.is_empty() {
         return None;
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::analysis::{
     localise::Standing,
     switches::{Loaded, OnLinks, SuspectLink, Switches},
-    words::number,
+    words::{between, change, number},
 };
 
 /// The switches between the hosts of a run.
@@ -31,10 +31,17 @@ pub struct SuspectView {
     pub name: String,
     /// `suspect`, `confirmed`, `cleared` or `open`.
     pub standing: &'static str,
+    /// Whether it was shown to be bad, and is no mere suspect.
+    #[serde(skip)]
+    pub certain: bool,
     /// The class that colours it.
     pub class: &'static str,
     /// Name of the test.
     pub test: String,
+    /// Its difference from good flows, in words.
+    pub change: String,
+    /// Flows that speak for it, in words.
+    pub flows: String,
     /// The evidence, in words.
     pub words: String,
 }
@@ -86,25 +93,55 @@ pub(super) fn switches(found: &Switches) -> SwitchesView {
 }
 
 fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
-    let mut words = format!("{} %", number(suspect.change_percent));
-    if let Some((low, high)) = suspect.interval_percent {
-        words += &format!(" ({} to {} %)", number(low), number(high));
+    let mut difference = change(suspect.change_percent);
+    if let Some(interval) = suspect.interval_percent {
+        difference += &format!(" ({})", between(interval));
     }
-    words += &format!(": {} through it low, {} good", count(suspect.low, "flow"), suspect.good);
+    let flows = format!("{} through it low, {} good", count(suspect.low, "flow"), suspect.good);
+    let mut words = format!("{difference}: {flows}");
     if let Some((percent, n)) = suspect.again_percent {
-        words += &format!("; measured again by {}: {} %", count(n, "flow"), number(percent));
+        words += &format!("; measured again by {}: {}", count(n, "flow"), change(percent));
     }
     let class = match suspect.standing {
         Standing::Confirmed => "fail",
         Standing::Cleared => "pass",
         _ => "inconclusive",
     };
-    let name = match suspect.alternatives.as_slice() {
-        [] => suspect.name.clone(),
-        // The values fit each of them as well.
-        others => format!("one of {}, {}", suspect.name, others.join(", ")),
-    };
-    SuspectView { name, standing: suspect.standing.word(), class, test: test.to_owned(), words }
+    let name = one_of(&suspect.name, &suspect.alternatives);
+    let standing = suspect.standing.word();
+    SuspectView {
+        name,
+        standing,
+        certain: suspect.standing == Standing::Confirmed,
+        class,
+        test: test.to_owned(),
+        change: difference,
+        flows,
+        words,
+    }
+}
+
+/// A part, or the parts of which the values fit each as well: `one of A, B`.
+pub(super) fn one_of(name: &str, alternatives: &[String]) -> String {
+    match alternatives {
+        [] => name.to_owned(),
+        others => format!("one of {name}, {}", others.join(", ")),
+    }
+}
+
+/// What stands out between switches, was not good when it was measured again, and is not waived: each once for all tests, what is
+/// confirmed first.
+pub(super) fn open(links: &[OnLinks]) -> Vec<SuspectView> {
+    let counting = links.iter().filter(|on| !on.waived);
+    let all = counting.flat_map(|on| on.standing().map(move |suspect| one(&on.test, suspect)));
+    let (certain, open): (Vec<_>, Vec<_>) = all.partition(|view| view.certain);
+    let mut views: Vec<SuspectView> = Vec::new();
+    for view in certain.into_iter().chain(open) {
+        if !views.iter().any(|known| known.name == view.name) {
+            views.push(view);
+        }
+    }
+    views
 }
 
 fn search(on: &OnLinks) -> String {

@@ -148,9 +148,33 @@ fn hosts(cases: &[&Trouble]) -> (String, bool) {
     let blamed: Option<BTreeSet<String>> = cases.iter().map(|case| of(case)).collect();
     let named = blamed.is_some();
     let ends = || cases.iter().flat_map(|case| [case.src_host.clone(), case.dst_host.clone()]).collect();
-    let mut hosts: Vec<String> = blamed.unwrap_or_else(ends).into_iter().collect();
+    let hosts = blamed.unwrap_or_else(ends);
+    let others = if named { common(cases, &hosts) } else { String::new() };
+    (folded(hosts) + &others, named)
+}
+
+fn folded(hosts: BTreeSet<String>) -> String {
+    let mut hosts: Vec<String> = hosts.into_iter().collect();
     natural::sort(&mut hosts);
-    (hostlist::fold(hosts.iter().map(String::as_str)), named)
+    hostlist::fold(hosts.iter().map(String::as_str))
+}
+
+/// Most hosts that are told as those at the other end.
+const OTHERS: usize = 3;
+
+/// `, each with gpu006`: the hosts at the other end of failures, where they are few and those that noticed are many: what many have in
+/// common is what is to be looked at.
+fn common(cases: &[&Trouble], noticed: &BTreeSet<String>) -> String {
+    let peer = |one: &Objection| match one {
+        Objection::Failed { failure, .. } => failure.peer.clone(),
+        _ => None,
+    };
+    let others: Option<BTreeSet<String>> = cases.iter().map(|case| case.against.0.iter().find_map(peer)).collect();
+    let others = others.filter(|others| others.len() <= OTHERS && 2 * others.len() <= noticed.len());
+    others.filter(|others| !others.is_empty()).map_or_else(String::new, |others| {
+        let words = if others.len() == 1 { "each with" } else { "each with one of" };
+        format!(", {words} {}", folded(others))
+    })
 }
 
 /// A first case of a link, the sizes of all, and the counters that moved by host and name.

@@ -260,6 +260,7 @@ mod tests {
             qps: 1,
             only: None,
             neighbours: None,
+            applied: None,
             manner: None,
         };
         Case { id: 7, test: "t".into(), round: 0, flow: Flow::pair(port("a"), port("b")), cell }
@@ -280,7 +281,7 @@ mod tests {
 
     fn outcome(at: Nanoseconds, result: Result<Sample, Failure>) -> Outcome {
         let at = jiff::Timestamp::from_nanosecond(BEHIND.saturating_add(at).0.into()).unwrap();
-        Outcome { case: 7, repeat: 0, started_at: at.to_string(), link: None, result }
+        Outcome { case: 7, repeat: 0, started_at: at.to_string(), link: None, link_line: None, result }
     }
 
     fn measured(started: Nanoseconds, slices: &[u64]) -> Outcome {

@@ -88,7 +88,8 @@ impl PairCase {
     /// What it came to.
     pub(crate) fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
-        let outcome = Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, result };
+        let outcome =
+            Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, link_line: None, result };
         Tried { case: self.case, open: link, progress: None, outcome }
     }
 }

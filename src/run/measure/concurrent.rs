@@ -1,7 +1,7 @@
 //! Concurrent flows: each link is verified by itself, then all are timed together from one planned start.
 //!
 //! ```text
-//! verify all → compare clocks → counters → arm all → time all from the planned start → counters → verify all
+//! verify all → the plan's command → compare clocks → counters → arm all → time all from the planned start → end it → counters → verify all
 //! ```
 //! Nothing here decides whether they overlapped: every sample says where it stands in time, and the analysis of the
 //! journal lays them over each other.
@@ -27,6 +27,7 @@ use super::super::{
 };
 use super::{
     case::{PairCase, Tried},
+    command::Commands,
     counters::{self, Counters},
     neighbour::{self, Neighbours},
     steps::{self, Timed},
@@ -117,9 +118,12 @@ async fn measure(job: &Job, links: Vec<Opened>) -> Vec<(Link, Result<Sample, Fai
     };
     let mut members: Vec<Member> = links.into_iter().map(member).collect();
     verify(job, &mut members, 1).await;
+    let mut commands = begin(job, &mut members).await;
     let plan = Planned::new(job, &members).await;
     let before = counters::all(&sound(&members)).await;
     time(job, &mut members, &plan).await;
+    commands.end().await;
+    refuse(&mut members, &commands);
     let after = counters::all(&sound(&members)).await;
     verify(job, &mut members, 2).await;
     for beside in members.iter_mut().filter_map(|member| Arc::into_inner(member.beside.take()?)) {
@@ -131,6 +135,25 @@ async fn measure(job: &Job, links: Vec<Opened>) -> Vec<(Link, Result<Sample, Fai
         false => counters::difference,
     };
     members.into_iter().map(|member| finish(member, (&before, &after), difference)).collect()
+}
+
+/// Starts what the plan wants to run on the hosts of the flows.
+async fn begin(job: &Job, members: &mut [Member]) -> Commands {
+    if job.cell.neighbours.is_none() {
+        return Commands::default();
+    }
+    let commands = Commands::start(&job.plan, &job.plan.tests[job.test], &sound(members)).await;
+    refuse(members, &commands);
+    commands
+}
+
+/// Puts flows out that did not have the command beside them.
+fn refuse(members: &mut [Member], commands: &Commands) {
+    for member in members.iter_mut().filter(|member| member.so_far.is_ok()) {
+        if let Some(failure) = commands.against(&member.link) {
+            member.so_far = Err(failure.clone());
+        }
+    }
 }
 
 /// The planned start.

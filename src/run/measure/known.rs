@@ -102,6 +102,7 @@ pub(crate) async fn move_known(
         qps,
         only: None,
         neighbours: None,
+        applied: None,
         manner: None,
     };
     let wanted = Wanted {

@@ -56,6 +56,9 @@ pub(super) struct Neighbours {
 /// A NIC has no interface for TCP, or the hosts cannot be joined over it. Of several directions none stays open.
 pub(super) async fn open(case: &PairCase) -> Result<Option<Neighbours>, Failure> {
     let (Some(flows), Some(beside)) = (case.case.cell.neighbours, &case.test().beside) else { return Ok(None) };
+    if beside.command.is_some() {
+        return Ok(None);
+    }
     let (test, cell) = (traffic(case.test()), cell(beside, flows));
     let flow = &case.case.flow;
     let (from, from_port) = end(case, &flow.from, &case.from)?;
@@ -124,6 +127,7 @@ fn cell(beside: &Beside, flows: u32) -> Cell {
         qps: flows,
         only: None,
         neighbours: None,
+        applied: None,
         manner: None,
     }
 }

@@ -5,6 +5,7 @@ mod kept;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
     sync::Arc,
     time::Duration,
 };
@@ -16,10 +17,10 @@ use railgauge_wire::{
     message::{Answer, Ask},
     terms::Transport,
     unit::{Nanoseconds, NanosecondsI64},
-    watch::{Watched, WatchedPort},
+    watch::{ANSWER_WITHIN, ASK_EVERY, Watched, WatchedPort},
 };
 use tokio::{
-    sync::watch,
+    sync::{Notify, watch},
     task::{JoinHandle, JoinSet},
 };
 
@@ -30,10 +31,9 @@ use self::{
 use super::{clocks, hosts::Hosts, rails, spine::Spine, work::Work};
 use crate::cluster::{Agent, Asked};
 
-/// Time between two questions to an agent.
-const ASK_EVERY: Duration = Duration::from_secs(5);
-/// How long an agent may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// Time between two questions to an agent, [`ASK_EVERY`], where readings follow each other quickly: after so many of them, but not more often than this.
+const READINGS: u32 = 20;
+const ASK_SOON: Duration = Duration::from_secs(1);
 /// How far off a clock may be that was compared well.
 const CLOSE: Nanoseconds = Nanoseconds::from_millis(100);
 /// Records of a host that changes of states may bring before their time.
@@ -76,6 +76,8 @@ pub(crate) struct Shared {
     /// Clocks of the hosts.
     pub(crate) clocks: Clocks,
     ports: Ports,
+    /// Wakes those that watch when a link tells a port that was not known.
+    news: Arc<Notify>,
 }
 
 impl Shared {
@@ -85,15 +87,29 @@ impl Shared {
         let of =
             |&(host, offset): &(&str, NanosecondsI64)| (host.to_owned(), Clock { offset, error: Nanoseconds::ZERO });
         let clocks = Clocks(Arc::new(Mutex::new(clocks.iter().map(of).collect())));
-        Self { clocks, ports: Ports::default() }
+        Self { clocks, ..Self::default() }
     }
 
     /// A link of these two hosts is used: its ports are watched from now on.
     pub(crate) fn learn(&self, from: &str, to: &str, link: &LinkRecord) {
+        self.add([(from, &link.from_device), (to, &link.to_device)]);
+    }
+
+    fn add(&self, used: [(&str, &str); 2]) {
         let mut ports = self.ports.lock();
-        for (host, device) in [(from, &link.from_device), (to, &link.to_device)] {
-            ports.entry(host.to_owned()).or_default().insert(port_of(device));
+        let mut is_news = false;
+        for (host, device) in used {
+            is_news |= ports.entry(host.to_owned()).or_default().insert(port_of(device));
         }
+        drop(ports);
+        if is_news {
+            self.news.notify_waiters();
+        }
+    }
+
+    /// The ports that links told, by host.
+    fn told(&self) -> BTreeMap<String, BTreeSet<WatchedPort>> {
+        self.ports.lock().clone()
     }
 }
 
@@ -101,6 +117,17 @@ impl Shared {
 fn port_of(name: &str) -> WatchedPort {
     let (device, port) = port_name(name);
     WatchedPort { device: device.to_owned(), port: port.unwrap_or(1) }
+}
+
+/// How ports are watched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Manner {
+    /// What was seen becomes a record when a state changed, and in any case after this time.
+    pub(crate) part: Duration,
+    /// Whether the readings of counters in a record become one.
+    pub(crate) thin: bool,
+    /// Time between two readings of all counters, where the plan asks for one.
+    pub(crate) every: Option<Duration>,
 }
 
 /// The task that asks.
@@ -111,10 +138,13 @@ pub(crate) struct Watcher {
 }
 
 impl Watcher {
-    /// Watches the ports that the work uses, as far as that is known before links tell it. What was seen becomes a record when a state
-    /// changed, and in any case after `part`; if `thin`, the readings of counters in it become one.
-    pub(crate) fn start(work: &Work, hosts: &Hosts, (part, thin): (Duration, bool), spine: &Spine) -> Self {
-        let shared = Shared { clocks: Clocks::default(), ports: Arc::new(Mutex::new(known(work, hosts))) };
+    /// Watches the ports that the work uses, as far as that is known before links tell it. `earlier` has those that links of the same flows
+    /// told before.
+    pub(crate) fn start(work: &Work, hosts: &Hosts, manner: Manner, earlier: &Shared, spine: &Spine) -> Self {
+        let Manner { part, thin, every } = manner;
+        let mut ports = known(work, hosts);
+        earlier.told().into_iter().for_each(|(host, told)| ports.entry(host).or_default().extend(told));
+        let shared = Shared { ports: Arc::new(Mutex::new(ports)), ..Shared::default() };
         let (stop, stopped) = watch::channel(false);
         let kept = Kept::default();
         let host = |(name, agent): (&String, &Agent)| Watch {
@@ -123,6 +153,7 @@ impl Watcher {
             shared: shared.clone(),
             part,
             thin,
+            every,
             spine: spine.clone(),
             asked: BTreeSet::new(),
             refused: false,
@@ -171,17 +202,35 @@ fn known(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<WatchedPort>> 
             let Some(host) = work.plan.hosts.iter().find(|host| *host.name == *end.host) else { continue };
             let facts = hosts.facts.get(&host.name);
             let devices = rails::devices(host, facts, case.cell.transport);
-            let device = devices.get(end.rail as usize);
-            // TCP is named by address, too: of what interface that is, the link tells.
-            let device = device.filter(|name| case.cell.transport != Transport::Tcp || is_interface(name, facts));
-            ports.entry(host.name.clone()).or_default().extend(device.map(|name| port_of(name)));
+            let device = devices.get(end.rail as usize).map(String::as_str);
+            // TCP is named by address, too. Where the facts do not tell of what interface, the link does.
+            let device = match (case.cell.transport, device) {
+                (Transport::Tcp, Some(name)) => interface(name, facts),
+                (Transport::Tcp, None) => only_interface(facts),
+                _ => device,
+            };
+            ports.entry(host.name.clone()).or_default().extend(device.map(port_of));
         }
     }
     ports
 }
 
-fn is_interface(name: &str, facts: Option<&HostFacts>) -> bool {
-    facts.is_some_and(|facts| facts.interfaces.iter().any(|interface| interface.name == name))
+/// The interface of this name, or with this address.
+fn interface<'f>(name: &str, facts: Option<&'f HostFacts>) -> Option<&'f str> {
+    facts?.interfaces.iter().find(|interface| interface.is(name)).map(|interface| interface.name.as_str())
+}
+
+/// The interface that the agent takes where the plan names none, if there is only one with an address that others can reach.
+fn only_interface(facts: Option<&HostFacts>) -> Option<&str> {
+    let is_reachable = |address: &String| {
+        let address: Option<IpAddr> = address.split('%').next().and_then(|address| address.parse().ok());
+        address.is_some_and(|address| match address {
+            IpAddr::V4(address) => !address.is_loopback() && !address.is_link_local(),
+            IpAddr::V6(address) => !address.is_loopback() && !address.is_unicast_link_local(),
+        })
+    };
+    let mut found = facts?.interfaces.iter().filter(|interface| interface.addresses.iter().any(is_reachable));
+    found.next().filter(|_| found.next().is_none()).map(|interface| interface.name.as_str())
 }
 
 /// The watch of one host.
@@ -191,6 +240,7 @@ struct Watch {
     shared: Shared,
     part: Duration,
     thin: bool,
+    every: Option<Duration>,
     spine: Spine,
     /// The ports that the agent watches.
     asked: BTreeSet<WatchedPort>,
@@ -211,16 +261,26 @@ struct Watch {
 impl Watch {
     async fn run(mut self, mut stopped: watch::Receiver<bool>) {
         loop {
-            self.watch_all().await;
-            // The sender is gone where the run was given up.
-            let is_last = tokio::select! {
-                () = tokio::time::sleep(ASK_EVERY) => false,
-                _ = stopped.wait_for(|stop| *stop) => true,
+            // Many readings are asked for before the agent joins old ones.
+            let pause = self.every.map_or(ASK_EVERY, |every| (every * READINGS).clamp(ASK_SOON, ASK_EVERY));
+            let due = tokio::time::Instant::now() + pause;
+            let is_last = loop {
+                let news = self.shared.news.clone();
+                let mut told = std::pin::pin!(news.notified());
+                // From here on no news is missed.
+                told.as_mut().enable();
+                self.watch_all().await;
+                // The sender is gone where the run was given up.
+                tokio::select! {
+                    () = tokio::time::sleep_until(due) => break false,
+                    _ = stopped.wait_for(|stop| *stop) => break true,
+                    () = told => {}
+                }
             };
             self.ask().await;
             self.record(is_last);
             if is_last {
-                let none = Ask::Watch { ports: Vec::new() };
+                let none = Ask::Watch { ports: Vec::new(), every: None };
                 // An agent that is gone watches nothing either.
                 let _ = self.agent.ask(none, ANSWER_WITHIN).await;
                 return;
@@ -236,7 +296,8 @@ impl Watch {
         }
         // What was seen so far is taken before the watch begins anew.
         self.ask().await;
-        let ask = Ask::Watch { ports: wanted.iter().cloned().collect() };
+        let every = self.every.map(Into::into);
+        let ask = Ask::Watch { ports: wanted.iter().cloned().collect(), every };
         match self.agent.ask(ask, ANSWER_WITHIN).await {
             Ok(Answer::Done) => self.asked = wanted,
             Ok(_) => self.tell("its agent does not answer as it should".to_owned()),
@@ -311,13 +372,37 @@ impl Watch {
     }
 
     fn event(&self, error: Nanoseconds, seen: Watched) -> Event {
-        Event::Watched { host: self.host.clone(), error, soak: self.thin, seen: Box::new(seen) }
+        let clock = Some(self.moved_by);
+        Event::Watched { host: self.host.clone(), error, clock, soak: self.thin, seen: Box::new(seen) }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use railgauge_wire::facts::Interface;
+
     use super::*;
+
+    #[test]
+    fn an_address_of_tcp_is_watched_by_its_interface() {
+        let addresses = vec!["10.84.0.1".to_owned(), "fe80::1".to_owned()];
+        let eth0 = Interface { name: "eth0".into(), addresses, ..Interface::default() };
+        let facts = HostFacts { interfaces: vec![eth0], ..HostFacts::default() };
+        let found = ["eth0", "10.84.0.1", "fe80::1", "10.84.0.2"].map(|name| interface(name, Some(&facts)));
+        assert_eq!(found, [Some("eth0"), Some("eth0"), Some("eth0"), None]);
+        let with = |name: &str, address: &str| Interface {
+            name: name.into(),
+            addresses: vec![address.into()],
+            ..Interface::default()
+        };
+        let only = |interfaces: Vec<Interface>| {
+            only_interface(Some(&HostFacts { interfaces, ..HostFacts::default() })).map(str::to_owned)
+        };
+        let lo = || with("lo", "127.0.0.1");
+        assert_eq!(only(vec![lo(), with("eth0", "10.84.0.1"), with("eth1", "fe80::1")]).as_deref(), Some("eth0"));
+        assert_eq!(only(vec![lo(), with("eth0", "10.84.0.1"), with("eth1", "2001:db8::1")]), None);
+        assert_eq!(only(vec![lo()]), None);
+    }
 
     #[test]
     fn ports_are_named_as_plans_name_them() {
@@ -326,5 +411,23 @@ mod tests {
         assert_eq!(port_of("mlx5_0:2"), port("mlx5_0", 2));
         assert_eq!(port_of("bond0.7"), port("bond0.7", 1));
         assert_eq!(port_of("eth0:alias"), port("eth0:alias", 1));
+    }
+
+    #[tokio::test]
+    async fn a_port_that_a_link_tells_wakes_who_watches_and_is_known_to_who_watches_next() {
+        let shared = Shared::default();
+        let used = [("a", "eth0"), ("b", "eth1")];
+        let news = shared.news.clone();
+        let mut told = std::pin::pin!(news.notified());
+        told.as_mut().enable();
+        shared.add(used);
+        tokio::time::timeout(Duration::from_secs(5), told).await.unwrap();
+        let ports = shared.told();
+        assert_eq!((&ports["a"], &ports["b"]), (&[port_of("eth0")].into(), &[port_of("eth1")].into()));
+        // What is known is no news.
+        let mut again = std::pin::pin!(news.notified());
+        again.as_mut().enable();
+        shared.add(used);
+        assert!(tokio::time::timeout(Duration::from_millis(50), again).await.is_err());
     }
 }

@@ -44,6 +44,10 @@ const NOISE_LEAST: f64 = 0.005;
 /// known, and shares are uneven: so it is wide, and what all groups fill together is judged by the noise.
 const FULL: f64 = 0.1;
 
+/// So much more or less than one flow alone do several move together on a good path. Half of the mildest damage: paths of which most are
+/// slow are not taken for good ones.
+const UNLIKE: f64 = power::MILDEST / 2.0;
+
 /// Groups of a size together are off from full paths by no more than so many standard deviations.
 const TOGETHER: f64 = 3.0;
 
@@ -166,8 +170,9 @@ pub fn collisions(passes: &[Vec<FlowRates>], full: Option<f64>) -> Result<Collis
     let lacking = (3.0 * noise).clamp(LOW_LEAST, LOW);
     let is_low = |flow: &FlowRates| flow.fewest.is_some_and(|rate| rate < undisturbed * (1.0 - lacking));
     let is_suspect = |flow: &FlowRates| flow.most.is_some_and(|rate| rate < cut);
-    let scale = Scale { undisturbed, noise, alone: alone.len() };
-    let sorted: Vec<Sorted> = passes.iter().map(|flows| Sorted::new(flows, scale, is_low, is_suspect)).collect();
+    let scale = Scale { undisturbed, together: 1.0, noise, alone: alone.len() };
+    let sort = |scale| passes.iter().map(|flows| Sorted::new(flows, scale, is_low, is_suspect)).collect::<Vec<_>>();
+    let sorted = sort(Scale { together: together(&sort(scale))?, ..scale });
     let odd = sorted.iter().filter(|pass| pass.odd).count();
     let setting = Setting {
         load: load(alone.len(), fewest.len()),
@@ -210,10 +215,22 @@ fn load(alone: usize, flows: usize) -> f64 {
     -most.min(0.99).ln()
 }
 
+/// What flows that share a path move together, in parts of what one by itself does: the median of all paths that flows fill together. Congestion
+/// control costs a little, and one flow by itself may leave gaps that several fill.
+fn together(passes: &[Sorted]) -> Result<f64, Refusal> {
+    let filled: Vec<f64> = passes.iter().flat_map(|pass| &pass.filled).copied().collect();
+    if filled.is_empty() {
+        return Ok(1.0);
+    }
+    Ok(median(&filled)?.clamp(1.0 - UNLIKE, 1.0 + UNLIKE))
+}
+
 /// What a flow with a path to itself moves.
 #[derive(Debug, Clone, Copy)]
 struct Scale {
     undisturbed: f64,
+    /// What flows that share a good path move together, in parts of that.
+    together: f64,
     noise: f64,
     /// Flows that this is known from.
     alone: usize,
@@ -227,6 +244,8 @@ struct Sorted {
     odd: bool,
     /// The largest standard deviation of what groups of a size fill together, in paths.
     deviation: f64,
+    /// What each group fills, in paths.
+    filled: Vec<f64>,
 }
 
 impl Sorted {
@@ -237,16 +256,20 @@ impl Sorted {
         is_suspect: impl Fn(&FlowRates) -> bool,
     ) -> Self {
         let low: Vec<usize> = (0..flows.len()).filter(|at| is_low(&flows[*at])).collect();
-        let shares: Vec<f64> = low.iter().map(|at| flows[*at].fewest.unwrap_or_default() / scale.undisturbed).collect();
+        let full = scale.undisturbed * scale.together;
+        let shares: Vec<f64> = low.iter().map(|at| flows[*at].fewest.unwrap_or_default() / full).collect();
         let found = groups(&shares, FULL);
         let mut sizes = vec![None; flows.len()];
+        let mut filled = Vec::new();
         let mut by_size: BTreeMap<usize, Filled> = BTreeMap::new();
         for path in &found.paths {
             path.iter().for_each(|at| sizes[low[*at]] = Some(path.len()));
-            let filled = by_size.entry(path.len().min(3)).or_default();
-            filled.paths += 1.0;
-            filled.sum += path.iter().map(|at| shares[*at]).sum::<f64>();
-            filled.squares += path.iter().map(|at| shares[*at].powi(2)).sum::<f64>();
+            let sum = path.iter().map(|at| shares[*at]).sum::<f64>();
+            let of_size = by_size.entry(path.len().min(3)).or_default();
+            of_size.paths += 1.0;
+            of_size.sum += sum;
+            of_size.squares += path.iter().map(|at| shares[*at].powi(2)).sum::<f64>();
+            filled.push(sum);
         }
         let deviations: Vec<f64> = by_size.values().map(|filled| filled.deviation(scale)).collect();
         let is_off = |(filled, deviation): (&Filled, &f64)| (filled.sum - filled.paths).abs() > TOGETHER * deviation;
@@ -255,7 +278,7 @@ impl Sorted {
         // What a flow without a value took of a path nobody knows.
         let unknown = flows.iter().any(|flow| flow.fewest.is_none());
         let odd = left || unknown || by_size.values().zip(&deviations).any(is_off);
-        Self { sizes, odd, deviation: deviations.into_iter().fold(0.0, f64::max) }
+        Self { sizes, odd, deviation: deviations.into_iter().fold(0.0, f64::max), filled }
     }
 }
 

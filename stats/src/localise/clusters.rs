@@ -15,28 +15,64 @@ const FEW_APART: f64 = 0.005;
 /// Least standard deviations between the centres for the same: twice what many results need, for tails that are not normal.
 const FAR_APART: f64 = 8.0;
 
-/// Whether the clusters of a few sorted values, cut after `below` of them, are farther apart than chance makes them (Student's t of
-/// two samples; Bonferroni over which value it is), and by the least effect at least.
-fn far_apart(sorted: &[f64], below: usize, scale: f64, least: f64) -> bool {
-    let (low, high) = sorted.split_at(below);
-    let (n, sizes) = (sorted.len() as f64, [low.len() as f64, high.len() as f64]);
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-    let error = scale * (1.0 / sizes[0] + 1.0 / sizes[1]).sqrt();
-    mean(high) - mean(low) > (t_quantile(FEW_APART / n, n - 2.0) * error).max(FAR_APART * scale).max(least)
+/// Sums over the first values of a sorted list, so that every cut of a long one is looked at in the time of one.
+struct Sums {
+    /// Sum of the values before each place, and of their squares, as differences from their mean.
+    before: Vec<(f64, f64)>,
+}
+
+/// What one side of a cut comes to.
+struct Side {
+    n: f64,
+    mean: f64,
+    /// Sum of squared differences from the mean.
+    away: f64,
+}
+
+impl Sums {
+    fn of(sorted: &[f64]) -> Self {
+        let centre = sorted.iter().sum::<f64>() / sorted.len().max(1) as f64;
+        let mut sum = (0.0, 0.0);
+        let after = sorted.iter().map(|value| {
+            let value = value - centre;
+            sum = (sum.0 + value, sum.1 + value * value);
+            sum
+        });
+        Self { before: std::iter::once((0.0, 0.0)).chain(after).collect() }
+    }
+
+    /// The sides of a cut after so many values.
+    fn sides(&self, below: usize) -> [Side; 2] {
+        let all = self.before.len() - 1;
+        let side = |from: usize, until: usize| {
+            let n = (until - from) as f64;
+            let sum = self.before[until].0 - self.before[from].0;
+            let squares = self.before[until].1 - self.before[from].1;
+            Side { n, mean: sum / n, away: (squares - sum * sum / n).max(0.0) }
+        };
+        [side(0, below), side(below, all)]
+    }
+}
+
+/// Whether two clusters of sorted values are farther apart than chance makes them (Student's t of two samples; Bonferroni over which value
+/// it is), and by the least effect at least.
+fn far_apart([low, high]: &[Side; 2], scale: f64, least: f64) -> bool {
+    let n = low.n + high.n;
+    let error = scale * (1.0 / low.n + 1.0 / high.n).sqrt();
+    let apart = high.mean - low.mean;
+    // The quantile last: it takes the longest.
+    apart > (FAR_APART * scale).max(least) && apart > t_quantile(FEW_APART / n, n - 2.0) * error
 }
 
 /// Where the upper cluster of many sorted values begins if it has hardly any of them: a fault takes bandwidth away and adds
 /// none, so one pair far above all others says that those are low, however many they are.
 fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
     let most = sorted.len() / 10;
+    let sums = Sums::of(sorted);
     let above = |upper: &usize| {
-        let (low, high) = sorted.split_at(sorted.len() - upper);
-        let away = |side: &[f64]| {
-            let mean = side.iter().sum::<f64>() / side.len() as f64;
-            side.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
-        };
-        let scale = ((away(low) + away(high)) / (sorted.len() - 2) as f64).sqrt();
-        far_apart(sorted, low.len(), scale, least) && no_tail(sorted, *upper, FEW_APART / most as f64)
+        let sides = sums.sides(sorted.len() - upper);
+        let scale = ((sides[0].away + sides[1].away) / (sorted.len() - 2) as f64).sqrt();
+        far_apart(&sides, scale, least) && no_tail(sorted, *upper, FEW_APART / most as f64)
     };
     (1..=most).find(above).map(|upper| sorted[sorted.len() - upper])
 }
@@ -92,7 +128,7 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
             return few_above(&values, table.least).filter(|_| one_kind).map(|from| (from, stratum));
         };
         let below = values.partition_point(|value| *value < split.from);
-        if few && !far_apart(&values, below, split.scale, table.least) {
+        if few && !far_apart(&Sums::of(&values).sides(below), split.scale, table.least) {
             return None;
         }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))

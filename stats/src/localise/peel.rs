@@ -1,6 +1,6 @@
 //! The peel: take the part whose pairs are all low, set its pairs aside, look again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{
     Part, Setting, Way,
@@ -86,7 +86,7 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
             .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least && !look.rejected)
             .min_by(|a, b| a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0])));
         let Some((part, _)) = worst else { break };
-        trials.push((part, take(table, cover, part, &mut looks)));
+        trials.push((part, take(table, cover, part, &mut looks).0));
     }
     table.settle();
     let limit = cut(table, setting, ends, CUT);
@@ -105,8 +105,8 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     any
 }
 
-/// Sets the live cells of a part aside, those in which it can be seen, and looks again at all parts that they touch.
-fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>]) -> Vec<u32> {
+/// Sets the live cells of a part aside, those in which it can be seen, and looks again at all parts that they touch: these cells and parts.
+fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>]) -> (Vec<u32>, Vec<u32>) {
     let live = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]).collect();
     let cells: Vec<u32> = in_sight(table, &cover.parts[part], live).into_iter().map(|at| at as u32).collect();
     let mut changed: Vec<u32> = Vec::new();
@@ -116,10 +116,10 @@ fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>
     }
     changed.sort_unstable();
     changed.dedup();
-    for part in changed {
+    for &part in &changed {
         looks[part as usize] = look(table, cover, part as usize);
     }
-    cells
+    (cells, changed)
 }
 
 /// `least`, or more where chance would go that far among `looks` looks: quantile of Student's t for as many values as
@@ -133,17 +133,28 @@ fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 
 fn sweep(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &mut Peeled) {
     let mut looks: Vec<Option<Look>> = (0..cover.parts.len()).map(|part| look(table, cover, part)).collect();
     let low = |look: &Look| !look.rejected && look.z < -peeled.cut[look.stratum] && look.effect < -setting.least;
+    let is_low = |looks: &[Option<Look>], part: usize| looks[part].as_ref().is_some_and(low);
+    // Few parts of a large cluster are low, and all of them would be looked through for each that is taken.
+    let mut candidates: BTreeSet<usize> = (0..looks.len()).filter(|&part| is_low(&looks, part)).collect();
     loop {
-        let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, look.filter(low)?)));
+        let known = candidates.iter().filter_map(|&part| Some((part, looks[part]?)));
         let order = |a: &(usize, Look), b: &(usize, Look)| {
             a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0]))
         };
-        let Some((part, found)) = candidates.min_by(order) else { return };
+        let Some((part, found)) = known.min_by(order) else { return };
         if !holds(table, cover, part, found.effect) {
             looks[part] = Some(Look { rejected: true, ..found });
+            candidates.remove(&part);
             continue;
         }
-        let cells = take(table, cover, part, &mut looks);
+        let (cells, changed) = take(table, cover, part, &mut looks);
+        for part in changed.into_iter().map(|part| part as usize) {
+            if is_low(&looks, part) {
+                candidates.insert(part)
+            } else {
+                candidates.remove(&part)
+            };
+        }
         peeled.taken.push((part, cells));
     }
 }
@@ -222,15 +233,19 @@ fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
     }
     let root = (n as f64).sqrt();
     let median = median_in_place(&mut scores);
-    // Only a part that is low needs the rest.
+    // Only a part that is low, by the least effect at least, needs the rest: no other is ever a candidate.
+    let usual = Look { z: 0.0, effect: 0.0, key: 0.0, stratum: 0, rejected: true };
     if median >= 0.0 {
-        return Some(Look { z: 0.0, effect: 0.0, key: 0.0, stratum: 0, rejected: true });
+        return Some(usual);
+    }
+    let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at)).collect();
+    let effect = median_in_place(&mut residuals);
+    if effect >= -table.least {
+        return Some(usual);
     }
     scores.sort_unstable_by(f64::total_cmp);
     // What others took shows nothing against a part, so with borrowed cells all must be low.
     let upper = quantile_sorted(&scores, if borrowed { 1.0 } else { 0.75 }).unwrap_or(0.0);
-    let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at)).collect();
-    let effect = median_in_place(&mut residuals);
     let rejected = borrowed && residuals.iter().any(|residual| *residual > effect / 2.0);
     let between = cells.iter().filter(|&&at| table.cells[at].stratum == 1).count();
     let stratum = usize::from(2 * between > n);

@@ -1,6 +1,6 @@
 //! The few tests that settle what a suspect is.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way};
 
@@ -222,9 +222,19 @@ fn fresh(
     let good: BTreeSet<Port> = good.filter(|&port| !doubtful(port)).collect();
     let parts: Vec<&Part> =
         findings.suspects.iter().map(|suspect| &suspect.part).filter(|part| part.is_shared()).collect();
+    // Ends by rail and group: where there is nobody of the kind, nobody has to be looked for.
+    let group = |port: &Port| setting.groups.get(port.host as usize);
+    let mut of_rail: HashMap<u32, HashMap<Option<&u32>, usize>> = HashMap::new();
+    good.iter().for_each(|port| *of_rail.entry(port.rail).or_default().entry(group(port)).or_default() += 1);
+    let has_partner = |port: &Port| {
+        of_rail.get(&port.rail).is_some_and(|groups| match between {
+            true => groups.len() > 1,
+            false => groups.get(&group(port)).is_some_and(|ends| *ends > 1),
+        })
+    };
     let met: HashSet<(Port, Port)> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
     let (mut used, mut chosen) = (HashSet::new(), Vec::new());
-    for &from in &good {
+    for &from in good.iter().filter(|port| has_partner(port)) {
         let fits = |to: &&Port| {
             to.rail == from.rail
                 && to.host > from.host

@@ -5,7 +5,7 @@ use std::time::Duration;
 use railgauge::analysis::verdict::{Status, Verdicts};
 use railgauge_model::plan::model::Degraded;
 
-use super::made::{Made, judged, status};
+use super::made::{Made, at, judged, status};
 
 #[test]
 fn a_port_that_lost_lanes_for_longer_than_allowed_fails_and_is_named() {
@@ -27,6 +27,38 @@ fn a_port_that_lost_lanes_for_longer_than_allowed_fails_and_is_named() {
     assert_eq!(status(&narrow(20_000, true).1, "longest_degraded").0, Status::Fail);
     let (_, all) = Made::healthy().found();
     assert_eq!(status(&all, "longest_degraded").0, Status::Pass);
+}
+
+/// Nobody saw the end of it.
+#[test]
+fn a_port_that_is_still_slow_at_the_end_of_the_watch_is_no_pass() {
+    let judged_at = |longest: u64, from: u64| {
+        let mut made = Made { narrow: vec![(2, 1, from, 700_000)], ..Made::healthy() };
+        made.soak.longest_degraded = Some(Degraded { longest: Duration::from_millis(longest), written: true });
+        let (found, all) = made.found();
+        assert!(found.lower[0].lower.open);
+        status(&all, "longest_degraded")
+    };
+    let (open, reason) = judged_at(30_000, 580_000);
+    assert_eq!(open, Status::Inconclusive, "{reason}");
+    assert!(reason.contains("at least 19.9"), "{reason}");
+    let (failed, reason) = judged_at(30_000, 560_000);
+    assert_eq!(failed, Status::Fail, "{reason}");
+    assert!(reason.contains("at least 39.9"), "{reason}");
+}
+
+#[test]
+fn a_port_that_is_slow_at_both_edges_of_a_hole_is_no_pass() {
+    let mut made = Made { narrow: vec![(2, 1, 100_000, 200_000)], ..Made::healthy() };
+    made.soak.longest_degraded = Some(Degraded { longest: Duration::from_secs(30), written: true });
+    let mut journal = made.journal();
+    journal.watched.retain(|seen| seen.host != "gpu003" || seen.seen.from != at(120_000));
+    let (found, all) = judged(&journal);
+    let spans: Vec<_> =
+        found.lower.iter().map(|one| (one.lower.span.length().seconds().round(), one.lower.open)).collect();
+    assert_eq!(spans, [(20.0, true), (20.0, true)], "{:?}", found.lower);
+    let verdict = all.verdicts.iter().find(|one| one.key.as_deref() == Some("longest_degraded")).unwrap();
+    assert_eq!((verdict.tally.doubtful, verdict.status), (2, Status::Inconclusive), "{}", verdict.reason);
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Made {
     pub fn seen(&self, host: usize, from: u64, until: u64, first: bool) -> Seen {
         let ports = (0..self.scenario.rails).map(|rail| self.port((host, rail), from, until, first)).collect();
         let seen = Watched { from: at(from), until: at(until), cpu: Nanoseconds::from_millis(3), ports };
-        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), soak: true, seen }
+        Seen { host: self.scenario.name(host), error: Nanoseconds(60_000), clock: None, soak: true, seen }
     }
 
     pub fn port(&self, (host, rail): (usize, u32), from: u64, until: u64, first: bool) -> PortSeen {
@@ -266,6 +266,7 @@ pub fn lines(made: &Made) -> String {
         event(Event::Watched {
             host: seen.host.clone(),
             error: seen.error,
+            clock: seen.clock,
             soak: seen.soak,
             seen: Box::new(seen.seen.clone()),
         })

@@ -18,15 +18,15 @@ use super::nights::{cluster, night, run, watch};
 use crate::support::Dice;
 
 /// The night of the move.
-const MOVED: u32 = 45;
+pub(super) const MOVED: u32 = 45;
 /// The night on which the bad card became slow.
-const SLOW: u32 = 35;
+pub(super) const SLOW: u32 = 35;
 
 /// Which card a host has on a night, by a number.
-type CardOf = fn(u32, &str) -> &'static str;
+pub(super) type CardOf = fn(u32, &str) -> &'static str;
 
 /// Every host has the card it always had.
-fn own(_: u32, host: &str) -> &'static str {
+pub(super) fn own(_: u32, host: &str) -> &'static str {
     match host {
         "gpu001" => "MT0001",
         "gpu002" => "MT0002",
@@ -38,7 +38,7 @@ fn own(_: u32, host: &str) -> &'static str {
 }
 
 /// The cards of two hosts change places.
-fn exchanged(night: u32, host: &str) -> &'static str {
+pub(super) fn exchanged(night: u32, host: &str) -> &'static str {
     match host {
         "gpu003" if night >= MOVED => own(0, "gpu002"),
         "gpu002" if night >= MOVED => own(0, "gpu003"),
@@ -47,17 +47,17 @@ fn exchanged(night: u32, host: &str) -> &'static str {
 }
 
 /// One host gets a new card.
-fn renewed(night: u32, host: &str) -> &'static str {
+pub(super) fn renewed(night: u32, host: &str) -> &'static str {
     if host == "gpu003" && night >= MOVED { "MT0099" } else { own(0, host) }
 }
 
 /// Nights in which what passes a slow card carries half, as soon as it is slow; `tell` puts what is known of a card into facts.
-fn nights(seed: u64, card: CardOf, tell: impl Fn(&mut HostFacts, &str)) -> Vec<Run> {
+pub(super) fn nights(seed: u64, card: CardOf, tell: impl Fn(&mut HostFacts, &str)) -> Vec<Run> {
     nights_with(seed, card, |number, host| card(number, host) == "MT0003", tell)
 }
 
 /// The same where `is_slow` says of which host everything is slow, from the night on which anything is.
-fn nights_with(
+pub(super) fn nights_with(
     seed: u64,
     card: CardOf,
     is_slow: impl Fn(u32, &str) -> bool,
@@ -84,14 +84,14 @@ fn nights_with(
 }
 
 /// The serial number of the card that carries all devices.
-fn by_serial(facts: &mut HostFacts, serial: &str) {
+pub(super) fn by_serial(facts: &mut HostFacts, serial: &str) {
     let label = Label { serial: Some(serial.into()), ..Label::default() };
     let devices = facts.rdma.iter().map(|device| device.name.clone()).collect();
     facts.parts.cards = vec![Card { pci: "0000:18:00.0".into(), devices, label, ..Card::default() }];
 }
 
 /// The machine and all that is in it.
-fn by_machine(facts: &mut HostFacts, serial: &str) {
+pub(super) fn by_machine(facts: &mut HostFacts, serial: &str) {
     by_serial(facts, serial);
     for (label, kind) in [(&mut facts.parts.machine, "machine"), (&mut facts.parts.board, "board")] {
         label.serial = Some(format!("{kind} {serial}"));
@@ -104,7 +104,7 @@ fn by_guid(facts: &mut HostFacts, serial: &str) {
 }
 
 /// The cable in every network interface of the devices.
-fn by_cable(facts: &mut HostFacts, serial: &str) {
+pub(super) fn by_cable(facts: &mut HostFacts, serial: &str) {
     let label = || Label { serial: Some(serial.into()), ..Label::default() };
     let ports = facts.rdma.iter().flat_map(|device| &device.ports);
     let interfaces: Vec<String> = ports.filter_map(|port| port.netdev.clone()).collect();
@@ -122,7 +122,7 @@ fn by_both(facts: &mut HostFacts, serial: &str) {
     by_serial(facts, serial);
 }
 
-fn in_slot<'t>(found: &'t Trend, host: &str) -> &'t Replaced {
+pub(super) fn in_slot<'t>(found: &'t Trend, host: &str) -> &'t Replaced {
     found.replaced.iter().find(|one| one.host == host).expect("its part was replaced")
 }
 
@@ -171,7 +171,16 @@ fn a_slow_card_is_followed_to_the_host_that_it_was_moved_to() {
             let over = matches!(alert.state, State::WentAway | State::Ended);
             assert_eq!(over, !series.link.contains("gpu002"), "{}: {:?}", series.link, alert.state);
         }
+        // What is told of it names the host that is bad, and not the one that was.
+        assert!(then.moved.as_ref().is_some_and(|moved| moved.contains("host gpu002")), "{then:?}");
+        assert_eq!(now.moved, None);
         let shown = view(&found).unwrap();
+        assert!(
+            shown
+                .open
+                .iter()
+                .any(|change| change.name.starts_with("host gpu003 until ") && change.name.contains("host gpu002"))
+        );
         assert_eq!(shown.parts.rows.len(), 2);
         let text = text::summary(&shown, std::path::Path::new("x.html"), false);
         assert!(text.contains("MT0003"), "{text}");

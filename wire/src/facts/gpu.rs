@@ -53,6 +53,9 @@ pub struct Gpu {
     pub nvlinks_total: Option<u32>,
     /// Line rate of each NVLink in one direction, coding included.
     pub nvlink_mbps: Option<MegabytesPerSecond>,
+    /// How it stands with the NVLink fabric; `None` where it has none, or the driver does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<GpuFabric>,
     /// Whether the driver stays loaded while nobody uses the GPU.
     pub persistence: Option<bool>,
     /// Whether it is split into instances (MIG).
@@ -71,6 +74,57 @@ pub struct Gpu {
     pub power_watts: Option<(f64, f64)>,
     /// Processes that have a context on it.
     pub processes: Option<u32>,
+}
+
+/// How a GPU stands with the NVLink fabric that the fabric manager (or IMEX) runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GpuFabric {
+    /// How far its registration is. Unless it is completed, CUDA does not start on boards with NVSwitch.
+    pub state: Registration,
+    /// NVML's code where the registration has failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<u32>,
+    /// UUID of the cluster of hosts that its NVLinks reach (`clusterUuid`); `None` where they end at the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
+    /// Its part of that cluster (`cliqueId`): GPUs of different parts do not reach each other by NVLink.
+    pub clique: u32,
+    /// What the driver says is wrong, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub troubles: Vec<String>,
+}
+
+impl GpuFabric {
+    /// Name of its NVLink domain, `UUID.CLIQUE`, as the Kubernetes label `nvidia.com/gpu.clique` has it; `None` where its NVLinks end at
+    /// the host.
+    pub fn domain(&self) -> Option<String> {
+        self.cluster.as_ref().map(|cluster| format!("{cluster}.{}", self.clique))
+    }
+}
+
+/// How far a GPU's registration with the NVLink fabric is (`nvmlGpuFabricState_t`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Registration {
+    /// Nobody has begun it.
+    #[default]
+    NotStarted,
+    /// It is under way.
+    InProgress,
+    /// It is over; whether it has failed the error says.
+    Completed,
+}
+
+impl Registration {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NotStarted => "not started",
+            Self::InProgress => "under way",
+            Self::Completed => "completed",
+        }
+    }
 }
 
 /// What is wrong with a GPU's memory; `None` where the GPU does not count it.

@@ -14,6 +14,10 @@ pub struct Cpu {
     pub threads: u32,
     /// NUMA nodes.
     pub numa_nodes: u32,
+    /// Numbers of those that have processors, rising: others are memory alone, of a GPU for example. Empty where the kernel does not
+    /// say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nodes_with_processors: Vec<u32>,
     /// Frequency governor; all of them where the processors' differ.
     pub governor: Option<String>,
     /// Whether frequencies above the nominal one are allowed.
@@ -22,6 +26,24 @@ pub struct Cpu {
     pub smt: Option<bool>,
     /// Size of the last-level cache.
     pub last_level_cache: Option<Bytes>,
+}
+
+/// More NUMA nodes than any host has.
+pub const MOST_NODES: u32 = 1024;
+
+impl Cpu {
+    /// Numbers of the NUMA nodes that have processors, rising, each once. Where the kernel does not say which, all have; one without NUMA has one.
+    pub fn nodes(&self) -> Vec<u32> {
+        match self.nodes_with_processors.is_empty() {
+            true => (0..self.numa_nodes.clamp(1, MOST_NODES)).collect(),
+            false => {
+                let mut nodes = self.nodes_with_processors.clone();
+                nodes.sort_unstable();
+                nodes.dedup();
+                nodes
+            }
+        }
+    }
 }
 
 /// Huge pages of one size.

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gpu::{Gpu, GpuDistance, MemoryFaults, POWER_CAP};
-pub use machine::{Cpu, HugePages, IpcLock, Load, Surroundings, Traffic, Xid};
+pub use gpu::{Gpu, GpuDistance, GpuFabric, MemoryFaults, POWER_CAP, Registration};
+pub use machine::{Cpu, HugePages, IpcLock, Load, MOST_NODES, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};
 pub use pci::{Bridge, PciErrors, PciFunction, Sriov};

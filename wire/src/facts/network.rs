@@ -43,6 +43,13 @@ pub struct Interface {
 }
 
 impl Interface {
+    /// Whether a plan's word for TCP means it: its name, or one of its addresses.
+    pub fn is(&self, word: &str) -> bool {
+        self.name == word || self.addresses.iter().any(|address| address == word)
+    }
+}
+
+impl Interface {
     /// Speeds of the members that carry traffic, the fastest first; `None` for an interface that is no bond, and
     /// where a speed is not known. One connection uses one of them, but for `balance-rr`.
     pub fn member_rates(&self) -> Option<Vec<GigabitsPerSecond>> {

@@ -142,6 +142,15 @@ impl Remedy {
         })
     }
 
+    /// Fills in a host of a failure where the words have it and the value is not known yet. A name in a command alone is an address,
+    /// which is none of the plan's names.
+    pub(crate) fn name(&mut self, name: &'static str, host: &str) {
+        let is_told = Entry::find(&self.id).is_some_and(|entry| entry.text.contains(&format!("{{{name}}}")));
+        if is_told {
+            self.values.entry(Cow::Borrowed(name)).or_insert_with(|| host.to_owned());
+        }
+    }
+
     /// The commands in it.
     pub fn commands(&self) -> Vec<Command> {
         Entry::find(&self.id).map_or_else(Vec::new, |entry| entry.commands(&self.values))

@@ -91,6 +91,10 @@ metrics! {
         // One operation deviates from nothing.
         fewest: 2, is_optional: true, ..latency(|all| all.stdev.microseconds())
     },
+    /// Mean latency, or mean time of a collective: only in imported runs, whose tools tell no more.
+    LatencyMean = "latency_mean": About {
+        family: Family::Imported, title: "Latency, mean", name: "mean latency", ..latency(|all| all.mean.microseconds())
+    },
     /// Bus bandwidth of a collective (nccl-tests' definition).
     Busbw = "busbw": About {
         title: "Bus bandwidth",
@@ -108,6 +112,12 @@ metrics! {
     },
     /// Median time of the same buckets one after another, without a backward pass.
     StepAlone = "step_alone": step(|group| Some(group.alone?.microseconds())),
+    /// Bytes per second of a test within a host: read, written, or copied. A byte that is copied counts once, although it is read and
+    /// written.
+    MemoryBandwidth = "memory_bandwidth": About {
+        family: Family::Node, title: "Memory bandwidth", name: "memory bandwidth",
+        ..rate("GB/s", |end| end.bytes.as_f64())
+    },
     /// CPU time spent per GiB of payload, at the initiator.
     CpuTimePerGib = "cpu_time_per_gib": spent("s/GiB", Side::Initiator, cpu_per_gib),
     /// CPU time spent per GiB of payload, at the responder.
@@ -147,6 +157,8 @@ pub enum Family {
     Victim,
     /// Of such a test with traffic of the same two hosts beside its flows.
     Beside,
+    /// Of a bandwidth test within hosts: memory of processors and GPUs.
+    Node,
     /// Of every latency test.
     Latency,
     /// Of a bandwidth test of a collective.
@@ -155,6 +167,8 @@ pub enum Family {
     Step,
     /// Of both.
     Collective,
+    /// Of no test of ours: other tools have it.
+    Imported,
 }
 
 /// What a metric reads of a sample.

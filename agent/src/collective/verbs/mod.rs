@@ -151,7 +151,7 @@ impl Verbs {
 
     /// The failure of a completion, with the rank at the other end; or the event behind it.
     fn failed(&self, failure: Failure) -> Failure {
-        if let Err(event) = self.watch.check(failure.stage) {
+        if let Err(event) = self.watch.check_behind(failure.stage) {
             return Failure { cause: format!("{}; then: {}", event.cause, failure.cause), ..event };
         }
         let lane = self.poller.failed().and_then(|tag| self.lanes.get(tag)).and_then(Option::as_ref);

@@ -70,14 +70,14 @@ impl Link for VerbsEnd {
         done.map_err(|failure| {
             // Both passes are made of the same loops, which do not know what they are a part of.
             let failure = if stage == Stage::Verify { Failure { stage, ..failure } } else { failure };
-            let failure = match watch.check(failure.stage) {
+            // The link can go on with other steps.
+            let goes_on = matches!(failure.kind, Kind::Unsupported | Kind::Configuration | Kind::Aborted);
+            let behind = if goes_on { watch.check(failure.stage) } else { watch.check_behind(failure.stage) };
+            let failure = match behind {
                 // The loop itself has found it.
                 Err(event) if event == failure => event,
                 Err(event) => Failure { cause: format!("{}; then: {}", event.cause, failure.cause), ..event },
-                // The link can go on with other steps.
-                Ok(()) if matches!(failure.kind, Kind::Unsupported | Kind::Configuration | Kind::Aborted) => {
-                    return failure;
-                }
+                Ok(()) if goes_on => return failure,
                 Ok(()) => failure,
             };
             self.connection.mailbox.tell_failure();

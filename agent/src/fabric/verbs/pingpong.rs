@@ -320,6 +320,10 @@ pub fn serve_first(
         window.completed(now, 1);
         before = now;
         done += 1;
+        if waiter.is_due(now) {
+            waiter.look()?;
+            before = clock::now();
+        }
     }
     if let Some(sample) = sample {
         recorder.record(sample);

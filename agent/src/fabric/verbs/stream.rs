@@ -148,7 +148,7 @@ pub fn stream(
         if done > 0 {
             last = clock::now();
             window.completed(last, done);
-            waiter.completed(last);
+            waiter.completed(last)?;
         }
         if polled > 0 {
             wanted &= incoming.tend(done)?;

@@ -18,6 +18,9 @@ use crate::{
 /// Empty polls between two looks at the flags and the deadline.
 const LOOK_EVERY: u32 = 1024;
 
+/// Time between two looks where something completes all the time: a look is a system call.
+const LOOK_AFTER: Nanoseconds = Nanoseconds::from_millis(100);
+
 /// Longest sleep in event mode. Neither the mailbox nor a flag wakes anybody, so they are looked at this often.
 const NAP: Duration = Duration::from_millis(2);
 
@@ -33,6 +36,8 @@ pub struct Waiter {
     /// Only one processor to run on: whoever makes progress for us needs it.
     alone: bool,
     idle: u32,
+    /// When a loop that never pauses looks next; zero before its first completion.
+    next: Nanoseconds,
     sleeping: Option<Arc<CompletionQueue>>,
     armed: bool,
     /// Events taken so far.
@@ -71,6 +76,7 @@ impl Waiter {
             stage,
             alone,
             idle: 0,
+            next: Nanoseconds::ZERO,
             sleeping: None,
             armed: false,
             events: 0,
@@ -88,8 +94,11 @@ impl Waiter {
     }
 
     /// Flags, deadline, events and the peer.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
     #[cold]
-    fn look(&self) -> Result<(), Failure> {
+    pub fn look(&self) -> Result<(), Failure> {
         self.control.check(self.stage)?;
         self.watch
             .as_ref()
@@ -107,10 +116,24 @@ impl Waiter {
         self.sleeping.is_some()
     }
 
-    /// Messages of a pass have completed by `now`.
+    /// Messages of a pass have completed by `now`. A loop that is never idle looks here, now and then.
+    ///
+    /// # Errors
+    /// As [`pause`](Self::pause).
     #[inline]
-    pub fn completed(&self, now: Nanoseconds) {
+    pub fn completed(&mut self, now: Nanoseconds) -> Result<(), Failure> {
         self.control.progressed(now);
+        if self.is_due(now) { self.look() } else { Ok(()) }
+    }
+
+    /// Whether it looks by now, though it was never idle. What a look takes belongs to no sample: a loop that records them
+    /// asks first, then calls [`look`](Self::look) and begins its next sample after it.
+    #[inline]
+    pub fn is_due(&mut self, now: Nanoseconds) -> bool {
+        if now < self.next {
+            return false;
+        }
+        std::mem::replace(&mut self.next, now.saturating_add(LOOK_AFTER)) != Nanoseconds::ZERO
     }
 
     /// Something completed.

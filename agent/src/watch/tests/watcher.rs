@@ -22,8 +22,8 @@ impl Drivers for Said {
         Ok(self.0.borrow().clone())
     }
 
-    fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
-        Nobody.module(interface, part)
+    fn module(&self, _: &str, _: Part) -> io::Result<Vec<u8>> {
+        Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
     }
 }
 
@@ -39,7 +39,7 @@ impl Bench {
         let root = tempfile::tempdir().unwrap();
         let ports = devices.iter().map(|device| WatchedPort { device: (*device).to_owned(), port: 1 });
         let ports: Vec<_> = ports.collect();
-        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now()));
+        let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now(), false));
         let said = Said::default();
         let watcher = Watcher::new(Tree::new(root.path()), said.clone(), ports, mailbox);
         let bench = Self { root, watcher, said };
@@ -327,6 +327,33 @@ fn what_costs_much_is_read_less_often_and_looks_go_on() {
     assert!(seen.ports[0].looks > 18 && seen.ports[0].longest_gap < Nanoseconds::from_millis(400), "{seen:?}");
 }
 
+#[test]
+fn a_pace_that_is_asked_for_is_kept_for_statistics_too() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    *bench.said.0.borrow_mut() = vec![("rx_prio3_pause".into(), 1), ("rx_packets".into(), 1)];
+    bench.watcher = bench.watcher.at_pace(Some(Nanoseconds::from_millis(100)));
+    let asked = bench.said.2.clone();
+    let seen = ran(bench, Duration::from_millis(1_550));
+    assert!((10..=16).contains(&*asked.borrow()), "{}", asked.borrow());
+    let rows = || seen.ports[0].rows.iter();
+    assert!(rows().filter(|row| !row.is_of_statistics()).count() >= 10, "{seen:?}");
+    assert!(rows().any(|row| row.counted.contains_key("ethtool/rx_prio3_pause")), "that it is there is told");
+    assert!(!rows().any(|row| row.counted.contains_key("ethtool/rx_packets")), "{seen:?}");
+}
+
+#[test]
+fn a_pace_that_is_asked_for_has_its_own_budget() {
+    let mut bench = Bench::new(&["mlx5_0"]);
+    let dear = Said(bench.said.0.clone(), Duration::from_millis(40), bench.said.2.clone());
+    *dear.0.borrow_mut() = vec![("rx_prio3_pause".into(), 1)];
+    bench.watcher.drivers = dear.clone();
+    bench.watcher = bench.watcher.at_pace(Some(Nanoseconds::from_millis(100)));
+    let seen = ran(bench, Duration::from_millis(2_500));
+    // 40 ms of a tenth of a processor: every 0.4 to 0.6 s, and not every 0.1 s.
+    assert!((4..=7).contains(&*dear.2.borrow()), "{}", dear.2.borrow());
+    assert!(seen.ports[0].looks > 15, "{seen:?}");
+}
+
 /// A driver that does not answer for a while.
 struct Hangs;
 
@@ -336,8 +363,8 @@ impl Drivers for Hangs {
         Ok(vec![("rx_discards_phy".into(), 1)])
     }
 
-    fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
-        Nobody.module(interface, part)
+    fn module(&self, _: &str, _: Part) -> io::Result<Vec<u8>> {
+        Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
     }
 }
 

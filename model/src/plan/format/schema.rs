@@ -8,10 +8,14 @@ use crate::plan::{
     test_table::{LAST_RAIL, WINDOW},
 };
 
+/// Identity of the schema (RFC 8141): a name and no address, so that no editor looks for it in a network.
+pub const ID: &str = "urn:railgauge:schema:plan";
+
 /// The schema of a plan. It knows names, types and bounds; what needs the whole plan is left to `railgauge check`.
 pub fn schema() -> Value {
     let mut schema = section(&PLAN);
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
+    schema["$id"] = json!(ID);
     schema["title"] = json!("railgauge plan");
     schema
 }

@@ -25,12 +25,14 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
         }
         // Positions: in the plan's order whatever the order here.
         let mut members = BTreeSet::new();
+        let mut written = Vec::new();
         for words in texts_of(table.book, value.get_ref(), value.span()) {
             let Some(names) = list(table, &words) else {
                 sound = false;
                 continue;
             };
             for member in names {
+                written.push(member.clone());
                 if let Some(position) = hosts.position.get(&member) {
                     if !members.insert(*position) {
                         let mistake =
@@ -46,6 +48,7 @@ pub fn read(table: &Table<'_>, hosts: &mut Hosts) {
         }
         let members: Vec<String> = members.into_iter().map(|position| hosts.list[position].name.clone()).collect();
         hosts.groups.insert(group.to_owned(), members);
+        hosts.written.insert(group.to_owned(), written);
     }
     hosts.sound = sound;
 }

@@ -34,6 +34,8 @@ pub struct Hosts {
     pub list: Vec<Host>,
     /// Groups, members in the plan's order.
     pub groups: BTreeMap<String, Vec<String>>,
+    /// Groups, members in the order in which the plan writes them, with those that are excluded.
+    written: BTreeMap<String, Vec<String>>,
     /// Positions in `list`, by name.
     pub position: HashMap<String, usize>,
     /// The pods it wants in place of names.

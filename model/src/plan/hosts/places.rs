@@ -29,6 +29,9 @@ pub(super) fn read(table: &Table<'_>, hosts: &Hosts) -> BTreeMap<String, String>
     match raw.value.as_table() {
         Some(entries) => {
             let mut said: HashMap<String, (String, Range<usize>)> = HashMap::new();
+            // In the order in which they are written: what comes second is the mistake.
+            let mut entries: Vec<_> = entries.iter().collect();
+            entries.sort_by_key(|(name, _)| name.span().start);
             for (name, value) in entries {
                 let Some(words) = Words::new(table.book, value.get_ref(), value.span()) else { continue };
                 let Some(names) = hosts_of(table, hosts, name.get_ref(), name.span()) else { continue };
@@ -73,7 +76,8 @@ fn of_plan(hosts: &Hosts, all: impl Iterator<Item = (String, String)>) -> BTreeM
 
 /// The hosts that the name of an entry stands for: a group, or a hostlist. `None` after saying what is wrong with it.
 fn hosts_of(table: &Table<'_>, hosts: &Hosts, name: &str, span: Range<usize>) -> Option<Vec<String>> {
-    if let Some(members) = hosts.groups.get(name) {
+    // Places follow the order in which the plan writes a group, as they follow that of a hostlist.
+    if let Some(members) = hosts.written.get(name) {
         return Some(members.clone());
     }
     let names = match expand(name) {

@@ -6,22 +6,24 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
-use super::{at_once::SHORTEST, victim};
+use super::{at_once::SHORTEST, members::Members, victim};
 use crate::plan::{
+    command,
     count::count,
     format::{Preset, Section, Shape, key},
     grammar::quantity,
     limits,
     mistakes::Mistake,
-    model::{Beside, BesideWay, Limit, Test},
+    model::{Beside, BesideCommand, BesideOn, BesideWay, Limit, Test},
     read::Table,
 };
 
 /// Keys of `[test.beside]`.
 pub static BESIDE: Section = Section {
     header: "[test.beside]",
-    about: "TCP connections between the interfaces of the NICs that a flow uses. Each flow is measured alone and right after that \
-            beside each number of connections, in every repeat. They start before its window and end after it.",
+    about: "TCP connections between the interfaces of the NICs that a flow uses, or a command on its hosts. Each flow is measured alone \
+            and right after that beside each number of connections, or beside the command, in every repeat. They start before its \
+            window and end after it.",
     keys: &[
         key(
             "transport",
@@ -47,6 +49,19 @@ pub static BESIDE: Section = Section {
             Preset::Words("as fast as they go"),
             "How fast all connections of one direction send together: `\"10 Gb/s\"`.",
         ),
+        key(
+            "command",
+            Shape::Command,
+            Preset::Words("TCP connections"),
+            "What runs in place of TCP connections: a command that the agents start on the flow's hosts, such as fio on a network file \
+             system. It must go on until it is ended. `{host}`, `{name}`, `{user}` and `{port}` stand for the host. No shell takes part.",
+        ),
+        key(
+            "on",
+            Shape::Word(|| BesideOn::WORDS.iter().map(|(word, _)| *word).collect()),
+            Preset::Value("\"both\""),
+            "On which hosts of a flow the command runs: where its bytes leave, where they arrive, or both.",
+        ),
     ],
 };
 
@@ -54,9 +69,16 @@ pub static BESIDE: Section = Section {
 const SLOWEST_EACH: f64 = 1024.0 * 8.0 / 0.01 / 1e9;
 
 /// Reads the table; `None` where it is not there, or after saying all that is wrong.
-pub(super) fn read(test: &Table<'_>) -> Option<Beside> {
+pub(super) fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
     test.written("beside")?;
     let table = test.table("beside");
+    if table.written("command").is_some() {
+        return of_command(&table, members);
+    }
+    if let Some(span) = table.written("on") {
+        let mistake = Mistake::at(span, "`on` says where a `command` runs, and there is none");
+        table.book.add(mistake.help("leave it out, or give a command"));
+    }
     // All are read before one of them ends it, so that every mistake is said.
     let (transport, flows, direction) = (table.word("transport"), flows(&table), table.word("direction"));
     let most = flows.as_ref().and_then(|flows| flows.last().copied()).unwrap_or(1);
@@ -67,7 +89,37 @@ pub(super) fn read(test: &Table<'_>) -> Option<Beside> {
     transport?;
     let direction = direction?.value;
     let direction = BesideWay::WORDS.iter().find(|(word, _)| *word == direction).map(|(_, way)| *way)?;
-    Some(Beside { flows: flows?, direction, rate: rate? })
+    Some(Beside { flows: flows?, direction, rate: rate?, command: None })
+}
+
+/// A command in place of connections. What is of connections alone is a mistake beside it.
+fn of_command(table: &Table<'_>, members: Option<&Members<'_>>) -> Option<Beside> {
+    let span = table.written("command")?;
+    let mut is_right = true;
+    for key in ["transport", "flows", "direction", "rate"] {
+        if let Some(at) = table.written(key) {
+            let mistake = Mistake::at(at, format!("`{key}` does not apply to a command"));
+            table
+                .book
+                .add(mistake.also(span.clone(), "the command").help("it is of TCP connections: leave one of both out"));
+            is_right = false;
+        }
+    }
+    let example = "fio --name=beside --directory=/mnt/nfs --rw=write --size=4g --time_based --runtime=600";
+    let words = command::read(table, "command", example);
+    if let Some(members) = members {
+        let hosts = members.hosts.list.iter().filter(|host| members.has(&host.name));
+        command::judge(table, "command", &words, hosts);
+    }
+    let on = table.word("on")?.value;
+    let on = BesideOn::WORDS.iter().find(|(word, _)| *word == on).map(|(_, on)| *on)?;
+    let command = Some(BesideCommand { words: words.clone(), on });
+    (is_right && !words.is_empty()).then_some(Beside {
+        flows: vec![0],
+        direction: BesideWay::Same,
+        rate: None,
+        command,
+    })
 }
 
 /// Numbers of connections, in their order.
@@ -160,4 +212,50 @@ pub(super) fn judge(table: &Table<'_>, test: &mut Test) {
     }
     // A default that has no meaning here is left out.
     test.bidirectional &= table.name_span("bidirectional").is_some();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::plan::{Mistakes, Plan, model::BesideOn, parse};
+
+    fn read(beside: &str) -> Result<Plan, Mistakes> {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a[1-2]\"] }\n[[test]]\nop = \"write\"\n\
+                    metric = \"bandwidth\"\ntransport = \"tcp\"\nmeasure = \"2s\"\nrepeats = 3\n";
+        parse("p.toml", &format!("{head}{beside}"), Path::new("")).map(|(plan, _)| plan)
+    }
+
+    #[test]
+    fn a_command_is_words_on_hosts() {
+        let plan = read("[test.beside]\ncommand = \"fio --directory=/mnt/{name} 'a b'\"\n").unwrap();
+        let beside = plan.tests[0].beside.as_ref().unwrap();
+        let command = beside.command.as_ref().unwrap();
+        assert_eq!((command.words.len(), command.words[2].as_str(), command.on), (3, "a b", BesideOn::Both));
+        assert_eq!(plan.tests[0].neighbours(), [None, Some(0)]);
+        let plan = read("[test.beside]\ncommand = \"dd\"\non = \"source\"\n").unwrap();
+        assert_eq!(plan.tests[0].beside.as_ref().unwrap().command.as_ref().unwrap().on, BesideOn::Source);
+    }
+
+    #[test]
+    fn what_is_of_connections_alone_is_a_mistake_beside_a_command() {
+        for (beside, words) in [
+            ("command = \"dd\"\nflows = 4\n", "`flows` does not apply to a command"),
+            ("command = \"dd\"\nrate = \"1 Gb/s\"\n", "`rate` does not apply to a command"),
+            ("command = \"dd\"\ndirection = \"both\"\n", "`direction` does not apply to a command"),
+            ("command = \"dd\"\ntransport = \"tcp\"\n", "`transport` does not apply to a command"),
+            ("command = \"\"\n", "`command` is empty"),
+            ("command = \"dd {hots}\"\n", "no placeholder `{hots}`"),
+            ("command = \"dd {user}\"\n", "a1 has no user"),
+            ("on = \"source\"\n", "there is none"),
+            ("command = \"dd\"\non = \"nowhere\"\n", "nowhere"),
+        ] {
+            let mistakes = read(&format!("[test.beside]\n{beside}")).unwrap_err().to_string();
+            assert!(mistakes.contains(words), "{beside}: {mistakes}");
+        }
+        let wanted = "[[test.expect]]\nmetric = \"beside_bandwidth\"\nat_least = \"1 Gb/s\"\n";
+        let mistakes = read(&format!("[test.beside]\ncommand = \"dd\"\n{wanted}")).unwrap_err().to_string();
+        assert!(mistakes.contains("beside_bandwidth"), "{mistakes}");
+        assert!(read(&format!("[test.beside]\nflows = 4\n{wanted}")).is_ok());
+    }
 }

@@ -3,11 +3,17 @@
 use std::time::Duration;
 
 use super::members::Members;
-use crate::plan::{
-    command,
-    format::{Preset, Section, Shape, key},
-    model::Configure,
-    read::Table,
+use crate::{
+    border::text::is_printable,
+    plan::{
+        command,
+        count::count,
+        format::{Preset, Section, Shape, key},
+        limits,
+        mistakes::Mistake,
+        model::Configure,
+        read::Table,
+    },
 };
 
 /// Keys of `[test.configure]`.
@@ -32,6 +38,14 @@ pub static CONFIGURE: Section = Section {
             "Undoes the change, even if `apply` failed half way. While it fails, nothing else is measured.",
         ),
         key("timeout", Shape::Time("100ms", "1h"), Preset::Value("\"1min\""), "Time for either of them at one host."),
+        key(
+            "values",
+            Shape::Texts,
+            Preset::Words("one change"),
+            "What stands for `{value}` in the commands, one after the other: the test is measured at each of them, in every repeat, and \
+             the report says what each costs against the first. `apply` must have `{value}` then, `undo` may. A value stays within its \
+             word, like `{host}`.",
+        ),
     ],
 };
 
@@ -40,22 +54,94 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>) -> Option<Configure
     test.written("configure")?;
     let table = test.table("configure");
     let [apply, undo] = ["apply", "undo"].map(|key| {
-        let words = command::read(&table, key, "ssh {host} sudo mlnx_qos -i eth2 --pfc 0,0,0,1,0,0,0,0");
+        let example = "ssh {host} sudo mlnx_qos -i eth2 --pfc 0,0,0,1,0,0,0,0";
+        let words = command::read_with(&table, key, example, &[command::VALUE]);
         if let Some(members) = members {
             let hosts = members.hosts.list.iter().filter(|host| members.has(&host.name));
             command::judge(&table, key, &words, hosts);
         }
         words
     });
+    let values = values(&table);
+    judge(&table, &apply, &undo);
     let timeout = Duration::from(table.time("timeout")?.value);
-    (!apply.is_empty() && !undo.is_empty()).then_some(Configure { apply, undo, timeout })
+    (!apply.is_empty() && !undo.is_empty()).then_some(Configure { apply, undo, timeout, values: values? })
+}
+
+/// The values, in their order; `None` after saying what is wrong with them.
+fn values(table: &Table<'_>) -> Option<Vec<String>> {
+    if table.written("values").is_none() {
+        return Some(Vec::new());
+    }
+    let given = table.texts("values")?;
+    let mut values: Vec<String> = Vec::new();
+    let mut wrong = false;
+    for one in &given.value {
+        let says = |message: String, help: &str| table.book.add(Mistake::at(one.span.clone(), message).help(help));
+        let length = one.text.chars().count();
+        let fault = if one.text.trim().is_empty() {
+            Some(("a value is empty".to_owned(), "write what stands for {value}, for example \"0%\""))
+        } else if !is_printable(&one.text) {
+            Some(("a value has characters that cannot be printed".to_owned(), "a value is one line of text"))
+        } else if length > limits::VALUE {
+            let message = format!("a value has {length} characters, and at most {} can be", limits::VALUE);
+            Some((message, "it stands in every row of the results: put what is long into `apply`"))
+        } else if values.contains(&one.text) {
+            Some((format!("`{}` is listed twice", one.text), "list every value once"))
+        } else {
+            None
+        };
+        match fault {
+            Some((message, help)) => {
+                says(message, help);
+                wrong = true;
+            }
+            None => values.push(one.text.clone()),
+        }
+    }
+    let says = |message: String, help: &str| table.book.add(Mistake::at(given.span.clone(), message).help(help));
+    match values.len() {
+        _ if wrong => None,
+        0 | 1 => {
+            let help = "the first is what the others are held against: for example values = [\"0%\", \"0.1%\", \"1%\"]";
+            says(format!("`values` has {}", count(values.len(), "value")), help);
+            None
+        }
+        n if n > limits::VALUES => {
+            says(count(n, "value"), &format!("list at most {}", limits::VALUES));
+            None
+        }
+        _ => Some(values),
+    }
+}
+
+/// Says where `{value}` stands without values, or does not stand where there are some.
+fn judge(table: &Table<'_>, apply: &[String], undo: &[String]) {
+    let listed = table.written("values");
+    for (key, words) in [("apply", apply), ("undo", undo)].into_iter().filter(|(_, words)| !words.is_empty()) {
+        let Some(span) = table.written(key) else { continue };
+        let mistake = match (&listed, command::has_value(words)) {
+            (None, true) => Mistake::at(span, format!("`{key}` uses `{{value}}`, but there are no `values`"))
+                .help("list them: values = [\"0%\", \"0.1%\", \"1%\"]"),
+            (Some(values), false) if key == "apply" => {
+                Mistake::at(span, "`apply` does not use `{value}`, so that all values would be the same")
+                    .also(values.clone(), "the values")
+                    .help("write {value} where it belongs, or leave `values` out")
+            }
+            _ => continue,
+        };
+        table.book.add(mistake);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use crate::plan::{Mistakes, Plan, parse};
+    use crate::{
+        plan::{Mistakes, Plan, limits, parse},
+        schedule::{Inventory, schedule},
+    };
 
     fn read(configure: &str) -> Result<Plan, Mistakes> {
         let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a[1-2]\"] }\n\
@@ -73,6 +159,19 @@ mod tests {
     }
 
     #[test]
+    fn a_series_of_values_is_a_case_for_each() {
+        let plan = read("apply = \"tc {value}\"\nundo = \"tc del\"\nvalues = [\"0us\", \"50us 10us\"]\n").unwrap();
+        assert_eq!(plan.tests[0].values(), ["0us", "50us 10us"]);
+        let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+        let applied: Vec<_> = schedule.cells[0].iter().map(|cell| cell.applied.as_deref()).collect();
+        assert_eq!(applied, [Some("0us"), Some("50us 10us")]);
+        assert_eq!(limits::least(&plan, &plan.tests[0]), 2);
+        assert!(
+            schedule.cells[0][0].is_reference(&plan.tests[0]) && !schedule.cells[0][1].is_reference(&plan.tests[0])
+        );
+    }
+
+    #[test]
     fn what_cannot_be_run_or_taken_back_is_said() {
         for (configure, words) in [
             ("apply = \"true\"\n", "`undo` is missing in [test.configure]"),
@@ -80,6 +179,15 @@ mod tests {
             ("apply = \"ssh {hots}\"\nundo = \"true\"\n", "no placeholder `{hots}`"),
             ("apply = \"ssh {user}@{host}\"\nundo = \"true\"\n", "a1 has no user"),
             ("apply = \"a 'b\"\nundo = \"true\"\n", "quote"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\n", "`apply` uses `{value}`"),
+            ("apply = \"tc\"\nundo = \"tc {value}\"\n", "`undo` uses `{value}`"),
+            ("apply = \"tc\"\nundo = \"true\"\nvalues = [\"0%\", \"1%\"]\n", "`apply` does not use `{value}`"),
+            ("apply = \"tc {vlaue}\"\nundo = \"true\"\n", "no placeholder `{vlaue}`"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\"]\n", "`values` has 1 value"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = []\n", "values"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \"1%\"]\n", "`1%` is listed twice"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \" \"]\n", "a value is empty"),
+            ("apply = \"tc {value}\"\nundo = \"true\"\nvalues = [\"1%\", \"a\\nb\"]\n", "cannot be printed"),
         ] {
             let mistakes = read(configure).unwrap_err().to_string();
             assert!(mistakes.contains(words), "{configure}: {mistakes}");

@@ -1,7 +1,7 @@
 //! `[[test.expect]]`: what is demanded of the results.
 
 use railgauge_wire::{
-    terms::{Better, Metric},
+    terms::{Better, Family, Metric},
     unit::Bytes,
 };
 
@@ -15,6 +15,11 @@ use crate::plan::{
     read::{At, Table},
 };
 
+/// Metrics that some test of ours has.
+fn measured() -> impl Iterator<Item = Metric> {
+    Metric::ALL.iter().copied().filter(|metric| metric.family() != Family::Imported)
+}
+
 /// Keys of `[[test.expect]]`.
 pub static EXPECT: Section = Section {
     header: "[[test.expect]]",
@@ -23,7 +28,7 @@ pub static EXPECT: Section = Section {
     keys: &[
         key(
             "metric",
-            Shape::Word(|| Metric::ALL.iter().map(|metric| metric.word()).collect()),
+            Shape::Word(|| measured().map(|metric| metric.word()).collect()),
             Preset::Required,
             "The metric it applies to; the test must measure it.",
         ),
@@ -100,7 +105,7 @@ const LIMITS: &[&str] =
 
 /// Reads one expectation; `None` after saying what is wrong.
 pub fn read(table: &Table<'_>, subject: &Subject<'_>) -> Option<Expectation> {
-    let metric = table.term("metric", Metric::from_word);
+    let metric = table.term("metric", |word| measured().find(|metric| metric.word() == word));
     if let (Some(metric), Some(produces)) = (&metric, &subject.produces)
         && !produces.contains(&metric.value)
     {

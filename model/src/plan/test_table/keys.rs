@@ -45,7 +45,8 @@ const KEYS: &[Key] = &[
         "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` \
              and `send`; from `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and \
              `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` \
-             between host memories.",
+             between host memories. From `memory_read` on they stay within a host: memory of its processors and GPUs \
+             ([node.md](node.md)).",
     )
     .known_as("perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`"),
     key(
@@ -64,7 +65,7 @@ const KEYS: &[Key] = &[
         Shape::Word(|| Transport::ALL.iter().map(|word| word.word()).collect()),
         Preset::Value("\"verbs\""),
         "`verbs` is RDMA; `tcp` is sockets, the baseline; `nccl` runs collectives between GPUs with the \
-             host's own NCCL.",
+             host's own NCCL. Operations within a host have `cpu` or `gpu` of their own: leave it out.",
     ),
     key(
         "service",
@@ -196,7 +197,9 @@ const KEYS: &[Key] = &[
     key(
         "sizes",
         Shape::Sizes,
-        Preset::Words("`\"64KiB\"` for bandwidth, `8` for latency and atomics"),
+        Preset::Words(
+            "`\"64KiB\"` for bandwidth, `8` for latency and atomics; within hosts `\"512MiB\"` on GPUs, `\"2GiB\"` of host memory",
+        ),
         "Message sizes: `\"64..8MiB x2\"` doubles, `\"4KiB..64KiB +4KiB\"` adds, or a list. Atomics work on \
              8 bytes. For a collective the larger of what a rank sends and receives.",
     )
@@ -268,7 +271,7 @@ const KEYS: &[Key] = &[
     ),
     key(
         "links_loaded",
-        Shape::Percent(1.0, 100.0),
+        Shape::Percent(0.1, 100.0),
         Preset::Words("required with `pattern = \"cover-links\"`"),
         "How much of its rate every link between switches must carry in some round.",
     ),
@@ -314,7 +317,8 @@ const KEYS: &[Key] = &[
         Shape::Rails,
         Preset::Value("\"aligned\""),
         "`aligned`: rail i with rail i, all rails at once. `crossed`: every rail with every rail of the \
-             peer. `each`: rail i with rail i, one rail after the other. A list: only these rails, aligned, counted from 0.",
+             peer. `each`: rail i with rail i, one rail after the other. A list: only these rails, aligned, counted from 0. \
+             Within hosts rails are GPUs or NUMA nodes: all of them at once, or each by itself.",
     )
     .known_as("`NCCL_CROSS_NIC`"),
     key(

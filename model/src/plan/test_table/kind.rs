@@ -37,6 +37,9 @@ pub fn read(test: &Table<'_>) -> Kind {
     let memory = test.term("memory", Memory::from_word);
     let words = (op.as_ref().map(|op| op.value), transport.as_ref().map(|transport| transport.value));
     let metric = super::training::suited(test, metric, words.0);
+    if let Some((op, own)) = op.as_ref().and_then(|op| Some((op, op.value.within_host()?))) {
+        return super::node::read(test, op, metric, transport.as_ref(), own);
+    }
     if let Some(op) = &op
         && (op.value.is_collective() || transport.as_ref().is_some_and(|transport| transport.value == Transport::Nccl))
     {
@@ -47,7 +50,7 @@ pub fn read(test: &Table<'_>) -> Kind {
         gpu_path: gpu_path(test, memory.as_ref(), transport.as_ref(), op.as_ref()),
         bidirectional: bidirectional(test, metric.as_ref()),
         qps: qps(test, metric.as_ref()),
-        op: op.and_then(|op| carried(test, op, tcp)),
+        op: op.and_then(|op| carried(test, op, tcp)).filter(|op| within_host(test, *op, transport.as_ref())),
         metric: metric.map(|at| at.value),
         transport: transport.map(|at| at.value),
         memory: memory.map(|at| at.value),
@@ -91,6 +94,17 @@ fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
         return None;
     }
     Some(op.value)
+}
+
+/// Whether a transport that stays within a host carries an operation, if it is one; says so where it does not.
+fn within_host(test: &Table<'_>, op: Op, transport: Option<&At<Transport>>) -> bool {
+    let Some(transport) = transport.filter(|at| at.value.is_within_host() && !at.value.carries(op)) else {
+        return true;
+    };
+    let carried: Vec<_> = Op::ALL.iter().filter(|op| transport.value.carries(**op)).map(|op| op.word()).collect();
+    let mistake = Mistake::at(transport.span.clone(), format!("{op} is not supported over {}", transport.value));
+    test.book.add(mistake.help(format!("{} stays within a host: it carries {}", transport.value, carried.join(", "))));
+    false
 }
 
 fn service(test: &Table<'_>, op: Option<&At<Op>>, transport: Option<&At<Transport>>) -> Option<Service> {

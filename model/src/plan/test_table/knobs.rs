@@ -152,6 +152,8 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     // A knob without meaning is a mistake where the test turns it, and left out where a default does.
     let meaningless = |name: &str| match (transport, op) {
         (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("does not apply to TCP"),
+        (Some(Transport::Cpu), _) if name != "footprint" => Some("does not apply to memory of a host"),
+        (Some(Transport::Gpu), _) => Some("does not apply to copies of a GPU"),
         (Some(Transport::Nccl), _) => Some("does not apply to NCCL, which is configured with `env`"),
         (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("does not apply to a collective"),
         (Some(Transport::Verbs), _) if name == "congestion_control" => Some("applies only to TCP"),

@@ -76,6 +76,7 @@ impl<'a> Members<'a> {
                 u64::from(rounds.unwrap_or(1)) * (n / 2)
             }
             Pattern::Fabric(OnFabric::CoverLinks(_)) => n / 2,
+            Pattern::Within => n,
         }
     }
 
@@ -122,6 +123,7 @@ impl<'a> Members<'a> {
                 (inside(from) && inside(to)) || (inside(one) && self.list.iter().any(sends))
             }
             Pattern::AtOnce(_) | Pattern::Fabric(_) => two(),
+            Pattern::Within => self.list.iter().any(inside),
             Pattern::Pairs(pairs) => pairs.iter().any(|(from, to)| inside(from) && inside(to)),
         }
     }

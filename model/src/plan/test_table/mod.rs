@@ -12,6 +12,7 @@ mod kind;
 mod knobs;
 mod links;
 mod members;
+mod node;
 pub mod pattern;
 mod rails;
 mod sizes;
@@ -109,17 +110,24 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
     let sizes = training::bytes(table, &kind);
-    let gpus = collective::gpus(table, kind.memory);
-    let distances = distances::read(table, &kind);
+    let within = kind.transport.is_some_and(Transport::is_within_host);
+    let gpus = if within { Vec::new() } else { collective::gpus(table, kind.memory) };
+    let distances = if within { Vec::new() } else { distances::read(table, &kind) };
     let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
     let pair = collective.is_none();
-    let pattern = if pair { pattern::read(table, members.as_ref()) } else { None };
+    let pattern = match (pair, within) {
+        (true, true) => Some(Pattern::Within),
+        (true, false) => pattern::read(table, members.as_ref()),
+        (false, _) => None,
+    };
     let rails = if pair { rails::read(table, members.as_ref(), kind.transport) } else { None };
+    let window = window::read(table, pair);
+    let (window, rails) = if within { node::settled(table, window, rails) } else { (window, rails) };
     let flows = if let Some(Pattern::AtOnce(pattern)) = &pattern { Some(pattern) } else { None };
     let at_once = flows.is_some();
-    let beside = beside::read(table);
+    let beside = if within { None } else { beside::read(table, members.as_ref()) };
     let subject = expect::Subject {
-        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, flows, beside.is_some())),
+        produces: kind.metric.zip(kind.op).map(|(metric, op)| metrics_of(metric, op, flows, beside.as_ref())),
         sizes: sizes.as_deref(),
         rails: rails.as_ref(),
         pattern: pattern.as_ref(),
@@ -137,8 +145,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         }),
     };
     let expect = table.tables("expect").iter().filter_map(demand).collect();
-    let links_covered = links::read(table, &kind, pattern.as_ref(), hosts);
-    let window = window::read(table, pair);
+    let links_covered = if within { None } else { links::read(table, &kind, pattern.as_ref(), hosts) };
     let time = |name| table.time(name).map_or(Duration::ZERO, |at| at.value.into());
     let mut test = Test {
         name: name(table, &kind),
@@ -154,7 +161,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         collective,
         configure: configure::read(table, members.as_ref()),
         beside,
-        threads: threads::read(table, &kind, window),
+        threads: if within { 1 } else { threads::read(table, &kind, window) },
         qps: kind.qps,
         bidirectional: kind.bidirectional,
         sizes: sizes.unwrap_or_default(),

@@ -55,7 +55,11 @@ pub fn read(test: &Table<'_>, members: Option<&Members<'_>>, transport: Option<T
     let taking_part =
         members.into_iter().flat_map(|members| members.hosts.list.iter().filter(|host| members.has(&host.name)));
     for host in taking_part {
-        let ports = if transport == Some(Transport::Tcp) { &host.tcp } else { &host.devices };
+        let ports = match transport {
+            Some(Transport::Cpu | Transport::Gpu) => break,
+            Some(Transport::Tcp) => &host.tcp,
+            _ => &host.devices,
+        };
         if let Some(rail) = rails.iter().find(|rail| !ports.is_empty() && rail.value as usize >= ports.len()) {
             let message = format!("{} has no rail {}: in the plan it has {}", host.name, rail.value, ports.join(", "));
             test.book.add(Mistake::at(rail.span.clone(), message).help("rails are counted from 0"));

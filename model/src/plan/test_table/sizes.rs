@@ -42,8 +42,15 @@ pub fn number(table: &Table<'_>, value: &DeValue<'_>, span: &Range<usize>) -> Op
 /// Sizes of a test, rising, each once; `None` after saying what is wrong.
 pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
     let atomic = kind.op.is_some_and(Op::is_atomic);
-    let Some(raw) = test.raw("sizes").filter(|raw| raw.own || !atomic) else {
-        let preset = if atomic || kind.metric == Some(TestMetric::Latency) { Bytes(8) } else { Bytes::from_kib(64) };
+    let within = super::node::size(kind.op);
+    let Some(raw) = test.raw("sizes").filter(|raw| raw.own || !(atomic || within.is_some())) else {
+        let preset = if let Some(size) = within {
+            size
+        } else if atomic || kind.metric == Some(TestMetric::Latency) {
+            Bytes(8)
+        } else {
+            Bytes::from_kib(64)
+        };
         return test.written("sizes").is_none().then(|| vec![preset]);
     };
     let elements: Vec<(&DeValue<'_>, Range<usize>)> = match &*raw.value {

@@ -79,6 +79,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         seed,
         rotate: None,
         watch: false,
+        watch_every: None,
         launch: Launch {
             via: Launcher::Local,
             in_flight: 1,

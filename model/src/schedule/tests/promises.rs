@@ -58,6 +58,7 @@ fn wanted(plan: &Plan) -> Option<HashSet<(usize, usize)>> {
             a.iter().flat_map(|&a| b.iter().map(move |&b| sorted((a, b)))).filter(|(a, b)| a != b).collect()
         }
         Pattern::Pairs(pairs) => pairs.iter().map(|(a, b)| (number(a), number(b))).collect(),
+        Pattern::Within => return None,
     })
 }
 

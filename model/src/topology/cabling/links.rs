@@ -1,8 +1,8 @@
 //! Links that run narrower or slower than those beside them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Agree, Attached, Cabling, Finding, Run, Trunk, most};
+use super::{Agree, Attached, Cabling, Finding, Run, Trunk, Unjudged, most};
 use crate::topology::ibnetdiscover::lane_gbps;
 
 /// What can be compared of a link: Mbit/s, lanes, Mbit/s of a lane.
@@ -48,6 +48,7 @@ fn usual(paces: &[Pace]) -> Option<(Pace, Agree)> {
 /// uplink to a slower world is slow among a spine's links, and like all others at its far end.
 pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling) {
     let mut alone = 0;
+    let mut hosts: BTreeSet<&str> = BTreeSet::new();
     let mut beside: BTreeMap<(&str, u32), Vec<(&Attached, Pace)>> = BTreeMap::new();
     for port in ports {
         let pace = pace(&port.run);
@@ -64,7 +65,10 @@ pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling)
         let Some((fellows, agree)) = usual(&paces) else {
             // A rail of few at a leaf: nothing is found by the other rails there, but who runs as they do is not in doubt.
             let others = usual(&at_leaf[leaf]).map(|(pace, _)| pace);
-            alone += paces.iter().filter(|pace| Some(**pace) != others).count();
+            let unlike = links.iter().filter(|(_, pace)| Some(*pace) != others);
+            let unlike: Vec<&str> = unlike.map(|(port, _)| port.host.as_str()).collect();
+            alone += unlike.len();
+            hosts.extend(unlike);
             continue;
         };
         for (port, pace) in links.iter().filter(|(_, pace)| is_lower(*pace, fellows)) {
@@ -96,8 +100,10 @@ pub(super) fn judge(ports: &[Attached], trunks: &[Trunk], cabling: &mut Cabling)
         }
     }
     if alone > 0 {
-        cabling
-            .unjudged
-            .push(format!("width and speed of {alone} links: those beside them are too few or do not agree"));
+        let why = match alone {
+            1 => "width and speed of 1 link: those beside it are too few or do not agree".to_owned(),
+            n => format!("width and speed of {n} links: those beside them are too few or do not agree"),
+        };
+        cabling.unjudged.push(Unjudged::new(hosts, why));
     }
 }

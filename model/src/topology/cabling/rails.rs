@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Agree, Attached, Cabling, Finding, most, some_of};
+use super::{Agree, Attached, Cabling, Finding, Unjudged, most};
 
 /// The leaves of a rail, by key.
 type Leaves<'a> = BTreeSet<&'a str>;
@@ -58,18 +58,18 @@ pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
         }
     }
     for (why, names) in silence {
-        cabling.unjudged.push(format!("rails of {}: {why}", some_of(&names)));
+        cabling.unjudged.push(Unjudged::new(names, why));
     }
 }
 
 /// Why a host has no fellows.
 #[derive(Debug, thiserror::Error)]
 enum Alone {
-    #[error("not judged: no other host is at their leaves")]
+    #[error("rails: no other host is at the same leaves")]
     Nobody,
-    #[error("not judged: fewer than two other hosts with as many rails are at their leaves")]
+    #[error("rails: fewer than two other hosts with as many rails are at the same leaves")]
     Others,
-    #[error("not judged: no two other hosts share more than half of their leaves")]
+    #[error("rails: no two other hosts share more than half of the leaves")]
     Far,
 }
 
@@ -118,7 +118,7 @@ fn among<'a>(
                 expected.insert(*rail, (leaves, agree));
             }
             _ => {
-                let why = format!("not judged: rail {rail} of this group has no common leaf");
+                let why = format!("rail {rail}: the hosts at these leaves have no common leaf for it");
                 silence.entry(why).or_default().insert(host.name);
             }
         }
@@ -133,7 +133,7 @@ fn among<'a>(
     }
     swaps(host, &expected, &mut off, cabling);
     if 2 * off.len() > host.at.len() {
-        let why = "not judged: most rails are at other leaves than the fellows'";
+        let why = "rails: most are at other leaves than those of the other hosts there";
         silence.entry(why.into()).or_default().insert(host.name);
         return;
     }
@@ -142,7 +142,7 @@ fn among<'a>(
         let is_shared = fellows.iter().any(|fellow| fellow.at.get(&rail) == host.at.get(&rail));
         // A design of a few hosts, or a leaf that nobody else has: not one cable in the wrong place.
         if is_shared || below[extra].len() < 2 {
-            let why = format!("not judged: rail {rail} is at a leaf of its own");
+            let why = format!("rail {rail}: it is at a leaf where no other host has it");
             silence.entry(why).or_default().insert(host.name);
             continue;
         }
@@ -204,7 +204,7 @@ pub(super) fn uncabled(hosts: &[Host<'_>], cabling: &mut Cabling) {
     let cabled = |ports: &[&Attached]| ports.iter().filter(|port| port.at.is_some()).count();
     let unseen: BTreeSet<&str> = hosts.iter().filter(|host| host.all.is_empty()).map(|host| host.name).collect();
     if !unseen.is_empty() {
-        cabling.unjudged.push(format!("{}: no source knows a cable of theirs", some_of(&unseen)));
+        cabling.unjudged.push(Unjudged::new(unseen, "no source knows a cable here"));
     }
     let mut counts: BTreeMap<(Vec<u32>, u32), Vec<usize>> = BTreeMap::new();
     let kind = |host: &Host<'_>| host.rails.keys().copied().collect::<Vec<_>>();
@@ -217,13 +217,18 @@ pub(super) fn uncabled(hosts: &[Host<'_>], cabling: &mut Cabling) {
     for host in seen() {
         for (rail, ports) in &host.rails {
             let Some((usual, agree)) = most(counts[&(kind(host), *rail)].iter().copied()) else { continue };
-            if cabled(ports) < usual && agree.is_rule() {
-                let devices = ports.iter().filter(|port| port.at.is_none()).map(|port| port.device.clone()).collect();
+            let bare = || ports.iter().filter(|port| port.at.is_none());
+            let devices: Vec<String> = bare().map(|port| port.device.clone()).collect();
+            if cabled(ports) < usual && agree.is_rule() && bare().all(|port| port.is_up == Some(true)) {
+                // A cable is there: only where it ends is not told.
+                let list = devices.join(", ");
+                let why = format!("rail {rail}: no source tells where {list} is plugged in, and its link is up");
+                cabling.unjudged.push(Unjudged::new([host.name], why));
+            } else if cabled(ports) < usual && agree.is_rule() {
                 cabling.findings.push(Finding::Uncabled { host: host.name.into(), rail: *rail, devices, agree });
             } else if cabled(ports) < ports.len() && !agree.is_rule() {
-                cabling
-                    .unjudged
-                    .push(format!("{}: rail {rail} has no cable, and the other hosts do not agree", host.name));
+                let why = format!("rail {rail}: no source knows a cable of it, and the other hosts do not agree");
+                cabling.unjudged.push(Unjudged::new([host.name], why));
             }
         }
     }

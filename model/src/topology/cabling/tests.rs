@@ -74,6 +74,7 @@ fn cluster(shape: &Shape) -> Vec<Attached> {
                     board: Some(format!("board{}", nic / 2)),
                     at,
                     run: run(),
+                    is_up: None,
                 };
                 let (device, rail) = (format!("mlx5_{nic}"), nic - first);
                 match shape.design {
@@ -94,7 +95,15 @@ fn cluster(shape: &Shape) -> Vec<Attached> {
                 let rail = 2 * shape.rails;
                 let at = at("storage".into(), unit * 20 + place);
                 let run = Run { rate_gbps: Some(100.0), width: Some(2), speed: Some("HDR".into()) };
-                all.push(Attached { host: host.clone(), device: "mlx5_9".into(), rail, board: None, at, run });
+                all.push(Attached {
+                    host: host.clone(),
+                    device: "mlx5_9".into(),
+                    rail,
+                    board: None,
+                    at,
+                    run,
+                    is_up: None,
+                });
             }
         }
     }

@@ -141,3 +141,34 @@ fn a_host_is_found_by_guid_by_name_and_device_and_by_name() {
     assert!(fabric.nics_of(&["h2"], Some("mlx5_7"), 1, &[]).is_empty());
     assert!(fabric.nics_of(&["h22"], Some("mlx5_0"), 1, &[]).is_empty());
 }
+
+/// Slurm knows that a host is below a switch, and a cable with its port knows more.
+#[test]
+fn a_cable_with_its_port_counts_before_a_host_below_a_switch() {
+    let source = |cables: &[(&str, &str, Option<&str>)]| {
+        let mut told = Told::default();
+        for (host, switch, port) in cables {
+            told.switches.insert((*switch).into(), Switch { name: (*switch).into(), ..Switch::default() });
+            let nic = Nic { host: Some((*host).into()), ..Nic::default() };
+            let a = Plug { device: Device::Nic(nic), port: None };
+            let b = Plug { device: Device::Switch((*switch).into()), port: port.map(str::to_owned) };
+            told.cables.push(Cable { a, b, rate_gbps: None, width: None, speed: None });
+        }
+        told
+    };
+    let slurm = source(&[("n1", "leaf1", None), ("n2", "leaf1", None), ("n3", "leaf2", None)]);
+    let cables = source(&[("n1", "leaf2", Some("1")), ("n2", "leaf1", Some("2"))]);
+    for told in [[slurm.clone(), cables.clone()], [cables, slurm]] {
+        let fabric = Fabric::join(&told);
+        let leaf = |host: &str| {
+            let nic = fabric.nics_of(&[host], None, 1, &[]);
+            let [nic] = nic.as_slice() else { panic!("{host} is at {nic:?}") };
+            let (_, switch) = fabric.leaf(*nic).unwrap();
+            fabric.switches[switch as usize].name.clone()
+        };
+        assert_eq!(["n1", "n2", "n3"].map(leaf), ["leaf2", "leaf1", "leaf2"]);
+        // One contradiction, and one that agrees.
+        let [remark] = fabric.remarks.as_slice() else { panic!("{:?}", fabric.remarks) };
+        assert!(remark.contains("n1") && remark.contains("leaf1"), "{remark}");
+    }
+}

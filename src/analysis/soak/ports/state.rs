@@ -80,6 +80,8 @@ pub struct Lower {
     pub best_gbps: Option<GigabitsPerSecond>,
     /// Its lanes at best.
     pub best_lanes: Option<u8>,
+    /// Whether it may have been longer, because its begin or end was not seen.
+    pub open: bool,
 }
 
 impl Lower {
@@ -137,6 +139,13 @@ impl Look {
 /// A port's rate and lanes.
 type Speed = (Option<GigabitsPerSecond>, Option<u8>);
 
+/// A time with one speed, and whether both its ends were seen.
+struct AtSpeed {
+    span: Span,
+    speed: Speed,
+    is_whole: bool,
+}
+
 /// What is known of a port's state so far.
 #[derive(Default)]
 pub(super) struct Watch {
@@ -145,9 +154,9 @@ pub(super) struct Watch {
     /// Since when it is down, and what the kernel said.
     down: Option<(Edge, String)>,
     outages: Vec<Down>,
-    /// Since when it has which speed.
-    speed: Option<(Nanoseconds, Speed)>,
-    speeds: Vec<(Span, Speed)>,
+    /// Since when it has which speed, and whether the change to it was seen.
+    speed: Option<(Nanoseconds, Speed, bool)>,
+    speeds: Vec<AtSpeed>,
 }
 
 impl Watch {
@@ -156,12 +165,14 @@ impl Watch {
         if let Some((until, error)) = look.last.filter(|_| look.hole) {
             let was_down = self.down.as_ref().map(|(_, words)| words.clone());
             self.close(look.unseen(until, error));
-            self.slow_down(until, None);
+            let had = self.speed.as_ref().map(|(_, speed, _)| *speed);
+            self.slow_down(until, None, false);
             // A watch that went on while its answers were lost does not say the state again.
-            match was_down {
-                _ if port.states.first().is_some_and(is_first) => self.up = None,
-                Some(words) => self.down = Some((look.unseen(look.span.from, look.error), words)),
-                None => {}
+            if port.states.first().is_some_and(is_first) {
+                self.up = None;
+            } else {
+                self.down = was_down.map(|words| (look.unseen(look.span.from, look.error), words));
+                self.slow_down(look.span.from, had, false);
             }
         }
         for state in &port.states {
@@ -176,6 +187,7 @@ impl Watch {
             _ if is_first => look.unseen(state.at, look.error),
             _ => look.change(state.after.min(state.at), state.at),
         };
+        let seen = edge.seen;
         match (self.up, state.up) {
             (Some(true) | None, false) if self.down.is_none() => self.down = Some((edge, state.words.clone())),
             (_, true) => self.close(edge),
@@ -183,7 +195,7 @@ impl Watch {
         }
         self.up = Some(state.up);
         let speed = (state.rate_gbps, state.lanes);
-        self.slow_down(state.at, (state.up && speed != (None, None)).then_some(speed));
+        self.slow_down(state.at, (state.up && speed != (None, None)).then_some(speed), seen);
     }
 
     /// Ends the outage that there is.
@@ -193,18 +205,16 @@ impl Watch {
         }
     }
 
-    /// Notes which speed the port has from now on.
-    fn slow_down(&mut self, at: Nanoseconds, speed: Option<Speed>) {
-        if let Some((since, had)) = self.speed.take() {
-            match speed {
-                Some(now) if now == had => {
-                    self.speed = Some((since, had));
-                    return;
-                }
-                _ => self.speeds.push((Span::new(since, at), had)),
+    /// Notes which speed the port has from now on, and whether that change was seen.
+    fn slow_down(&mut self, at: Nanoseconds, speed: Option<Speed>, seen: bool) {
+        if let Some((since, had, begin_seen)) = self.speed.take() {
+            if speed == Some(had) {
+                self.speed = Some((since, had, begin_seen));
+                return;
             }
+            self.speeds.push(AtSpeed { span: Span::new(since, at), speed: had, is_whole: begin_seen && seen });
         }
-        self.speed = speed.map(|speed| (at, speed));
+        self.speed = speed.map(|speed| (at, speed, seen));
     }
 
     /// Whether any look told the rate or the lanes.
@@ -215,19 +225,20 @@ impl Watch {
     /// Outages, and times of lower speed, where nobody looked any more after `last`.
     pub(super) fn finish(mut self, (until, error): (Nanoseconds, Nanoseconds)) -> (Vec<Down>, Vec<Lower>) {
         self.close(Edge { at: until, error, seen: false, clock: (usize::MAX, error) });
-        self.slow_down(until, None);
-        let rates = self.speeds.iter().filter_map(|(_, (rate, _))| rate.map(|rate| rate.0));
+        self.slow_down(until, None, false);
+        let rates = self.speeds.iter().filter_map(|one| one.speed.0.map(|rate| rate.0));
         let best = rates.fold(None, |best: Option<f64>, rate| Some(best.map_or(rate, |best| best.max(rate))));
-        let best_lanes = self.speeds.iter().filter_map(|(_, (_, lanes))| *lanes).max();
+        let best_lanes = self.speeds.iter().filter_map(|one| one.speed.1).max();
         let is_lower = |(rate, lanes): &Speed| {
             rate.zip(best).is_some_and(|(rate, best)| rate.0 < best) || lanes.is_some_and(|of| Some(of) < best_lanes)
         };
-        let lower = self.speeds.iter().filter(|(_, speed)| is_lower(speed)).map(|(span, (rate, lanes))| Lower {
-            span: *span,
-            rate_gbps: *rate,
-            lanes: *lanes,
+        let lower = self.speeds.iter().filter(|one| is_lower(&one.speed)).map(|one| Lower {
+            span: one.span,
+            rate_gbps: one.speed.0,
+            lanes: one.speed.1,
             best_gbps: best.map(GigabitsPerSecond),
             best_lanes,
+            open: !one.is_whole,
         });
         let lower = lower.collect();
         (self.outages, lower)

@@ -38,7 +38,7 @@ fn seen(from: u64, until: u64, states: Vec<PortState>, rows: Vec<CounterRow>) ->
         failure: None,
     };
     let seen = Watched { from: ms(from), until: ms(until), cpu: Nanoseconds::ZERO, ports: vec![port] };
-    Seen { host: "gpu1".into(), error: Nanoseconds(50_000), soak: true, seen }
+    Seen { host: "gpu1".into(), error: Nanoseconds(50_000), clock: None, soak: true, seen }
 }
 
 fn journal(watched: Vec<Seen>) -> Journal {
@@ -163,6 +163,7 @@ fn a_port_that_comes_back_with_fewer_lanes_is_told() {
     let port = of(vec![seen(0, 10_000, states, Vec::new())], 0, 10_000);
     let [lower] = port.lower.as_slice() else { panic!("{port:?}") };
     assert_eq!((lower.lanes, lower.best_lanes, lower.span), (Some(2), Some(4), Span::new(ms(2_100), ms(5_100))));
+    assert!(!lower.open, "both its ends were seen");
     assert_eq!(port.outages.len(), 1);
 }
 

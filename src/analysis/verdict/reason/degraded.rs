@@ -19,14 +19,18 @@ pub struct Degraded {
     pub begin: Nanoseconds,
     /// How long it was, in nanoseconds.
     pub length: Nanoseconds,
+    /// Whether it may have been longer, because its begin or end was not seen.
+    pub open: bool,
     /// Its rate and lanes at worst.
     pub lower: Lower,
 }
 
-/// `gpu031 mlx5_3 ran at 100 Gb/s, 2 lanes in place of 200 Gb/s, 4 lanes for 30.0 s from 2026-11-22 03:04:05.3 UTC`.
+/// `gpu031 mlx5_3 ran at 100 Gb/s, 2 lanes in place of 200 Gb/s, 4 lanes for 30.0 s from 2026-11-22 03:04:05.3 UTC`; `for at least`
+/// where its begin or end was not seen.
 impl fmt::Display for Degraded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, begin, length, lower } = self;
-        write!(f, "{place} ran at {lower} for {} from {}", lasting(*length), moment(*begin))
+        let Self { place, begin, length, open, lower } = self;
+        let least = if *open { "at least " } else { "" };
+        write!(f, "{place} ran at {lower} for {least}{} from {}", lasting(*length), moment(*begin))
     }
 }

@@ -104,6 +104,16 @@ pub enum OfLinks {
         /// How many directions.
         links: usize,
     },
+    /// Flows moved more over links than these can carry.
+    #[serde(rename = "links-impossible")]
+    Impossible {
+        /// How many directions.
+        links: usize,
+        /// That with most.
+        link: String,
+        /// What it carried, in percent of its rate.
+        percent: f64,
+    },
     /// Flows of which nobody knows which of several equal paths they took.
     #[serde(rename = "links-open-flows")]
     OpenFlows {
@@ -191,6 +201,12 @@ impl fmt::Display for OfLinks {
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
                 write!(f, "not loaded: {}{more}", links.join(", "))
             }
+            Self::Impossible { links, link, percent } => write!(
+                f,
+                "{} carried more than their rate, {link} {} % of it: set the right `link_rate`, or look whether the topology is right",
+                count(*links, "direction"),
+                number(*percent)
+            ),
             Self::NoRate { links } => write!(f, "the rate of {} is not known", count(*links, "direction")),
             Self::OpenFlows { flows } => {
                 write!(

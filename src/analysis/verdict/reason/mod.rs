@@ -30,11 +30,13 @@ pub use cases::{Among, OfCases};
 pub use degraded::Degraded;
 pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
 pub use links::OfLinks;
+pub(super) use parts::NamedParts;
 pub use parts::{Apart, OfParts};
 pub use place::{Blamed, Place};
 pub use place_of_host::{OfPlaces, Placed};
 pub use preflight::OfPreflight;
 pub use run::OfRun;
+pub(super) use soak::Next;
 pub use soak::{OfSoak, SoakEvent, What, frequency};
 
 /// Why a verdict is what it is: its grounds, in the order in which they are told.

@@ -3,28 +3,64 @@
 use std::fmt;
 
 use railgauge_model::plan::hostlist;
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::{natural, unit::Bytes};
 use serde::Serialize;
 
 use crate::analysis::{
-    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, OneWay},
+    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, OneWay, TOGETHER},
     words::{change, count, number, size},
 };
+
+/// Parts that a verdict names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NamedParts {
+    /// Their names.
+    parts: Vec<String>,
+    /// The same as it is told, with hosts together where they are many.
+    #[serde(skip)]
+    told: Vec<String>,
+}
+
+impl NamedParts {
+    /// Parts in their order: their names, and of what is a host as a whole which one. [`TOGETHER`] hosts and more are told at the place of
+    /// the first.
+    pub(in crate::analysis::verdict) fn of<'p>(named: impl Iterator<Item = (&'p str, Option<&'p str>)>) -> Self {
+        let named: Vec<_> = named.collect();
+        let mut hosts: Vec<&str> = named.iter().filter_map(|(_, host)| *host).collect();
+        natural::sort(&mut hosts);
+        let parts = named.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let mut told: Vec<String> = Vec::new();
+        let mut together = (hosts.len() >= TOGETHER).then(|| format!("hosts {}", hostlist::fold(hosts.into_iter())));
+        let is_told = together.is_some();
+        for (name, host) in named {
+            match host.filter(|_| is_told) {
+                Some(_) => told.extend(together.take()),
+                None => told.push(name.to_owned()),
+            }
+        }
+        Self { parts, told }
+    }
+}
+
+/// Parts that are told by their names.
+const NAMED: usize = 8;
+
+impl fmt::Display for NamedParts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (told, more) = self.told.split_at(self.told.len().min(NAMED));
+        f.write_str(&told.join(", "))?;
+        if more.is_empty() { Ok(()) } else { write!(f, " and {} more", more.len()) }
+    }
+}
 
 /// What a test says of the parts of the cluster.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OfParts {
     /// Parts that are worse than their fellows and were measured again.
-    Worse {
-        /// Their names.
-        parts: Vec<String>,
-    },
+    Worse(NamedParts),
     /// Parts that stand out, neither confirmed nor cleared.
-    Unsettled {
-        /// Their names.
-        parts: Vec<String>,
-    },
+    Unsettled(NamedParts),
     /// Links that stand out by themselves and were not measured again.
     LinksStandOut {
         /// How many.
@@ -46,10 +82,7 @@ pub enum OfParts {
     /// Results scatter too much to tell.
     TooNoisy(Noise),
     /// What the plan waives.
-    Waived {
-        /// Names of the parts.
-        parts: Vec<String>,
-    },
+    Waived(NamedParts),
     /// Hosts without a value that may be trusted.
     NotJudged {
         /// Their names.
@@ -104,12 +137,9 @@ impl fmt::Display for Apart {
 
 impl fmt::Display for OfParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listed = |parts: &Vec<String>| parts.join(", ");
         match self {
-            Self::Worse { parts } => write!(f, "worse than its fellows, measured again: {}", listed(parts)),
-            Self::Unsettled { parts } => {
-                write!(f, "stands out and is neither confirmed nor cleared: {}", listed(parts))
-            }
+            Self::Worse(parts) => write!(f, "worse than its fellows, measured again: {parts}"),
+            Self::Unsettled(parts) => write!(f, "stands out and is neither confirmed nor cleared: {parts}"),
             Self::LinksStandOut { links, worst, shared_host } => {
                 let stand = if *links == 1 { "stands" } else { "stand" };
                 write!(f, "{} {stand} out, not measured again: {worst}", count(*links, "link"))?;
@@ -122,7 +152,7 @@ impl fmt::Display for OfParts {
             Self::CarryLess(less) => less.fmt(f),
             Self::Unexplained { cause } => f.write_str(cause),
             Self::TooNoisy(noise) => write!(f, "too noisy to tell: {noise}"),
-            Self::Waived { parts } => write!(f, "waived by the plan: {}", listed(parts)),
+            Self::Waived(parts) => write!(f, "waived by the plan: {parts}"),
             Self::NotJudged { hosts } => {
                 let hosts = hostlist::fold(hosts.iter().map(String::as_str));
                 write!(f, "not judged, without a value that may be trusted: {hosts}")

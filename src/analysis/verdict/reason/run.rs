@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use railgauge_model::plan::hostlist;
-use railgauge_wire::failure::Failure;
+use railgauge_model::{journal::event::Change, plan::hostlist};
+use railgauge_wire::{failure::Failure, remedy::Remedy};
 use serde::Serialize;
 
 use crate::analysis::words::count;
@@ -18,6 +18,9 @@ pub enum OfRun {
     Prevented {
         /// Why, in words.
         cause: String,
+        /// What to do before the plan is run again, where `--resume` would end in the same way.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remedy: Option<Remedy>,
     },
     /// Its records stop without an end.
     BrokeOff,
@@ -62,15 +65,17 @@ pub enum OfRun {
     },
     /// What a test configured could not be taken back.
     UndoFailed {
-        /// Name of the test.
-        test: String,
+        /// Name of the test, and which of its values.
+        #[serde(flatten)]
+        change: Change,
         /// Why.
         failure: Box<Failure>,
     },
     /// The run ended before it took back what a test configured.
     UndoNotReached {
-        /// Name of the test.
-        test: String,
+        /// Name of the test, and which of its values.
+        #[serde(flatten)]
+        change: Change,
     },
 }
 
@@ -83,8 +88,11 @@ impl fmt::Display for OfRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interrupted => f.write_str("it was interrupted; `railgauge run --resume` goes on with it"),
-            Self::Prevented { cause } => {
+            Self::Prevented { cause, remedy: None } => {
                 write!(f, "it could not go on: {cause}; `railgauge run --resume` goes on with it")
+            }
+            Self::Prevented { cause, remedy: Some(remedy) } => {
+                write!(f, "it could not go on: {cause}; {remedy}, and run the plan anew")
             }
             Self::BrokeOff => {
                 f.write_str("its records stop without an end: it broke off; `railgauge run --resume` goes on with it")
@@ -113,9 +121,9 @@ impl fmt::Display for OfRun {
                 write!(f, "{hosts}: the records say neither that it answered nor why it did not")
             }
             Self::Unused { hosts } => write!(f, "no case measures {}", folded(hosts)),
-            Self::UndoFailed { test, failure } => write!(f, "`{test}`: {failure}"),
-            Self::UndoNotReached { test } => {
-                write!(f, "`undo` of `{test}` was not reached; `railgauge run --resume` runs it, or run it by hand")
+            Self::UndoFailed { change, failure } => write!(f, "`{}`: {failure}", change.test),
+            Self::UndoNotReached { change } => {
+                write!(f, "`undo` of {change} was not reached; `railgauge run --resume` runs it, or run it by hand")
             }
         }
     }

@@ -32,9 +32,16 @@ pub enum OfSoak {
         lasted: Nanoseconds,
         /// What is missing.
         missing: Nanoseconds,
+        /// What comes next of it.
+        #[serde(flatten)]
+        next: Next,
     },
     /// No part of it was recorded.
-    SoakNothing,
+    SoakNothing {
+        /// What comes next of it.
+        #[serde(flatten)]
+        next: Next,
+    },
     /// Planned flows of which no window was measured.
     SoakIdleFlows {
         /// How many.
@@ -70,6 +77,8 @@ pub enum OfSoak {
         /// How many.
         ends: usize,
     },
+    /// No agent has told yet what it saw of its ports.
+    SoakNotTold,
     /// Nobody looked at some ports.
     SoakHole {
         /// Since when.
@@ -238,7 +247,7 @@ pub enum What {
     Down,
     /// So many breaks that only a counter saw.
     Breaks(u64),
-    /// Flows stalled while their watched ports were up.
+    /// Flows stalled, or windows failed, while no watched port of theirs was down.
     Stall,
 }
 
@@ -258,8 +267,12 @@ impl fmt::Display for SoakEvent {
                 let breaks = count(usize::try_from(*breaks).unwrap_or(usize::MAX), "break");
                 write!(f, "{place}: {breaks} shorter than the time between two looks, by its counter, after {begin}")?;
             }
+            What::Stall if self.length.is_zero() => {
+                write!(f, "{place}: a window failed at {begin} with no watched port of theirs down")?;
+                return if *stalls > 1 { write!(f, ", one of {stalls}") } else { Ok(()) };
+            }
             What::Stall => {
-                write!(f, "{place} stalled for {length} from {begin} with all watched ports of theirs up")?;
+                write!(f, "{place} stalled for {length} from {begin} with no watched port of theirs down")?;
                 return if *stalls > 1 { write!(f, ", the longest of {sum}") } else { Ok(()) };
             }
         }
@@ -301,20 +314,38 @@ fn windows(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
+/// What comes next of a soak that is not over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Next {
+    /// Whether the run is still going on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub running: bool,
+    /// Whether its plan must be changed first: a run that is taken up again would end in the same way.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub prevented: bool,
+}
+
+impl fmt::Display for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self { running: true, .. } => "the run is still going on",
+            Self { prevented: true, .. } => "nothing but a run of a changed plan can have it",
+            Self { .. } => "`railgauge run --resume` goes on with it",
+        })
+    }
+}
+
 impl fmt::Display for OfSoak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SoakLasted { lasted, flows } => {
                 write!(f, "{} of traffic, {}", lasting(*lasted), count(*flows, "flow"))
             }
-            Self::SoakShort { lasted, missing } => write!(
-                f,
-                "{} of traffic, {} are missing: `railgauge run --resume` goes on with it",
-                lasting(*lasted),
-                lasting(*missing)
-            ),
-            Self::SoakNothing => {
-                f.write_str("no traffic of the soak was recorded: `railgauge run --resume` goes on with it")
+            Self::SoakShort { lasted, missing, next } => {
+                write!(f, "{} of traffic, {} are missing: {next}", lasting(*lasted), lasting(*missing))
+            }
+            Self::SoakNothing { next } => {
+                write!(f, "no traffic of the soak was recorded: {next}")
             }
             Self::SoakIdleFlows { flows, first } => {
                 write!(f, "no window of {} was measured: {}", count(*flows, "planned flow"), and_more(first, *flows))
@@ -338,6 +369,7 @@ impl fmt::Display for OfSoak {
                     count(*ends, "end")
                 )
             }
+            Self::SoakNotTold => f.write_str("no agent has told yet what it saw of its ports"),
             Self::SoakHole { from, length, ports } => {
                 write!(f, "{} not watched for {} from {}", were(*ports, "port"), lasting(*length), moment(*from))
             }

@@ -59,15 +59,23 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     );
     let told = all.iter().take(TOLD).map(|one| format!("{}; {}.", one.words(), one.counted.words()));
     let sentence = std::iter::once(sum).chain(told).collect::<Vec<_>>().join(" ");
+    let what = match data.test.beside.as_ref().and_then(|beside| beside.command.as_ref()) {
+        Some(_) => {
+            "Agents ran the command on the flow's hosts. What it moved is not known, and its bytes on the wire are not held against the \
+             flow. It"
+        }
+        None => "The traffic is TCP between the interfaces of the NICs that the flow uses. It",
+    };
     Ok(Some(Block {
         heading: "A flow beside other traffic of its hosts",
         sentence,
         figures,
         table: Some(table(&all[..all.len().min(LISTED)])),
-        method: "The traffic is TCP between the interfaces of the NICs that the flow uses. It began before the flow's window and ended \
-                 after it, or the case has no value. The loss is that of each repeat against the same flow alone shortly before, and \
-                 the interval Student's of their mean, 95 % for all such cases of the test together."
-            .to_owned(),
+        method: format!(
+            "{what} began before the flow's window and ended after it, or the case has no value. The loss is that of each repeat \
+             against the same flow alone shortly before, and the interval Student's of their mean, 95 % for all such cases of the test \
+             together."
+        ),
         ..Block::default()
     }))
 }
@@ -96,7 +104,8 @@ fn figures(all: &[Neighboured]) -> Result<Vec<Figure>, ChartError> {
         let points =
             places.iter().map(|(bytes, flows)| point(bytes.max(&Bytes(1)).as_f64().log2(), size(*bytes), flows));
         let x = sizes("message size".to_owned(), &places.keys().copied().collect::<Vec<_>>());
-        let title = format!("Loss by message size, beside {}{}", count(number as usize, "connection"), pairs(of));
+        let beside = if number == 0 { "a command".to_owned() } else { count(number as usize, "connection") };
+        let title = format!("Loss by message size, beside {beside}{}", pairs(of));
         figures.extend(figure(title, &x, points.flatten().collect())?);
     }
     Ok(figures)

@@ -1,10 +1,16 @@
 //! The pair matrix: every size small, the telling one large, and the links and hosts that stand out with their numbers. What
 //! stands out, and how far, is decided in [`outliers`](mod@crate::analysis::outliers); here it is only drawn.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use railgauge_model::schedule::{Flow, Port};
-use railgauge_wire::{terms::Better, unit::Bytes};
+use railgauge_model::{
+    plan::model::Test,
+    schedule::{Flow, Port},
+};
+use railgauge_wire::{
+    terms::{Better, Op},
+    unit::Bytes,
+};
 use serde::Serialize;
 
 use super::{
@@ -15,7 +21,7 @@ use super::{
 use crate::{
     analysis::{
         outliers::{Grade, Link, Look, Part},
-        words::{change, count, short, worse},
+        words::{change, count, part_words, short, worse},
     },
     report::chart::{
         ChartError,
@@ -30,6 +36,10 @@ pub struct Map {
     pub thumbnails: Vec<(String, String)>,
     /// The size that tells most, one large matrix per rail.
     pub large: Vec<Figure>,
+    /// What is said of each large matrix while it is folded; empty where none is, because each does not fill a screen.
+    pub folded: Vec<String>,
+    /// The one of them that is not folded: most of its links stand out.
+    pub open: usize,
     /// Names of rows and of columns for the page's script, a line each; `None` where it is given no values of cells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<(String, String)>,
@@ -80,18 +90,68 @@ type Cells<'l, 'a> = BTreeMap<(u32, Bytes), BTreeMap<u32, Vec<&'l Link<'a>>>>;
 
 /// The matrix of a test; `None` where it has too few links.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
-    Ok(map(data).map(|map| Block { heading: "Pairs", map: Some(map), ..Block::default() }))
+    let heading = if data.test.transport.is_within_host() { "Parts of hosts" } else { "Pairs" };
+    Ok(map(data).map(|map| Block { heading, map: Some(map), ..Block::default() }))
+}
+
+/// What rows and columns are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// Hosts, with a matrix for each rail.
+    Hosts,
+    /// Ports of hosts.
+    Ports,
+    /// Hosts and the numbers of their parts.
+    Parts(&'static str),
+    /// Parts of hosts and the numbers of those that they copy to.
+    Ways(&'static str),
+}
+
+impl Shape {
+    fn of(test: &Test, crossed: bool) -> Self {
+        match (part_words(test.transport), crossed) {
+            (Some(part), _) if test.op == Op::GpuToGpu => Self::Ways(part),
+            (Some(part), _) => Self::Parts(part),
+            (None, true) => Self::Ports,
+            (None, false) => Self::Hosts,
+        }
+    }
+
+    /// The row and the column of a flow. No host has the empty name, which those of numbers have.
+    fn places(self, flow: &Flow) -> [Port; 2] {
+        let number = |port: &Port| Port::new("", port.rail);
+        let host = |port: &Port| Port { rail: 0, ..port.clone() };
+        match self {
+            Self::Hosts => [host(&flow.from), host(&flow.to)],
+            Self::Ports => [flow.from.clone(), flow.to.clone()],
+            Self::Parts(_) => [host(&flow.from), number(&flow.from)],
+            Self::Ways(_) => [flow.from.clone(), number(&flow.to)],
+        }
+    }
+
+    /// Name of a row or column.
+    fn name(self, port: &Port) -> String {
+        match self {
+            Self::Parts(part) | Self::Ways(part) if port.host.is_empty() => format!("{part} {}", port.rail),
+            Self::Ways(part) => format!("{} {part} {}", port.host, port.rail),
+            Self::Ports => format!("{}:{}", port.host, port.rail),
+            Self::Hosts | Self::Parts(_) => port.host.to_string(),
+        }
+    }
 }
 
 fn map(data: &Data<'_>) -> Option<Map> {
     let links = &data.out.links;
     let flows: BTreeSet<_> = links.iter().map(|link| &link.result.case.flow).collect();
     // Groups of two hosts are pairs as well; larger ones have no place in a matrix.
-    if flows.len() < AT_LEAST || flows.iter().any(|flow| flow.hosts().len() != 2) {
+    let within = data.test.transport.is_within_host();
+    let least = if within { 2 } else { AT_LEAST };
+    if flows.len() < least || (!within && flows.iter().any(|flow| flow.hosts().len() != 2)) {
         return None;
     }
     let groups = flows.iter().any(|flow| !flow.members.is_empty());
-    let crossed = !groups && flows.iter().any(|flow| flow.from.rail != flow.to.rail);
+    let crossed = within || (!groups && flows.iter().any(|flow| flow.from.rail != flow.to.rail));
+    let shape = Shape::of(data.test, crossed);
     let mut cells: Cells<'_, '_> = BTreeMap::new();
     for link in links {
         let panel = if crossed || groups { 0 } else { link.result.case.flow.from.rail };
@@ -102,12 +162,12 @@ fn map(data: &Data<'_>) -> Option<Map> {
     let focus = links.iter().find(|link| Some(&link.cell) == data.out.focus.as_ref())?;
     let focus = (data.variant(focus.result), focus.cell.1);
     let outlined = outlined(data);
-    let axes = axes(data, links, crossed);
+    let axes = axes(data, links, shape);
     let label = |cell: (u32, Bytes), rail: u32| {
         let words = data.cell_words(cell);
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
-    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, crossed, &outlined);
+    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, shape, &outlined);
     let mut thumbnails = Vec::new();
     if cells.len() > 1 {
         for (cell, panels) in &cells {
@@ -122,7 +182,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
     let panels = cells.get(&focus)?;
     // The page's script tells what cells are; groups have no ends of their own.
     let planned = panels.values().map(Vec::len).sum::<usize>();
-    let told = !groups && planned <= TOLD;
+    let told = !groups && !within && planned <= TOLD;
     let large = panels
         .iter()
         .map(|(rail, links)| {
@@ -136,6 +196,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
             Figure { svg, title, legend: Vec::new() }
         })
         .collect();
+    let (folded, open) = folded(&axes, panels, |rail| label(focus, rail));
     let names = panels.values().next().filter(|_| told).map(|links| drawn(links).names);
     let here: Vec<&Link<'_>> = panels.values().flatten().copied().collect();
     let cell = |link: &Link<'_>| MapCell {
@@ -146,26 +207,47 @@ fn map(data: &Data<'_>) -> Option<Map> {
     Some(Map {
         thumbnails,
         large,
+        folded,
+        open,
         names: names.map(cells::names),
         unit: data.out.metric.unit().to_owned(),
         legend: legend(data, &here),
         sentence: sentence(data, &here, focus) + &untold(planned),
         links: standing_out(data),
         links_more: data.out.flows().len().saturating_sub(LISTED),
-        hosts: hosts(data),
-        hosts_more: data.out.ends.len().saturating_sub(HOSTS),
+        // A host is its parts, which the matrix has.
+        hosts: if within { None } else { hosts(data) },
+        hosts_more: if within { 0 } else { data.out.ends.len().saturating_sub(HOSTS) },
         rails: by_rail(data, panels, focus),
         cells: links.iter().map(cell).collect(),
     })
+}
+
+/// What is said of large matrices that are folded, and the number of the one that is not.
+fn folded(axes: &Axes, panels: &BTreeMap<u32, Vec<&Link<'_>>>, label: impl Fn(u32) -> String) -> (Vec<String>, usize) {
+    let is_screen = axes.places.iter().any(|side| side.len() > SINGLE);
+    let out = |links: &[&Link<'_>]| links.iter().filter(|link| link.stands_out).count();
+    let counts: Vec<usize> = panels.values().map(|links| out(links)).collect();
+    // The first of the worst.
+    let open = (0..counts.len()).rev().max_by_key(|&at| counts[at]).unwrap_or_default();
+    if !is_screen || counts.len() < 2 {
+        return (Vec::new(), open);
+    }
+    let said = |(rail, out): (&u32, &usize)| match out {
+        0 => format!("{}: no link stands out", label(*rail)),
+        1 => format!("{}: 1 link stands out", label(*rail)),
+        n => format!("{}: {n} links stand out", label(*rail)),
+    };
+    (panels.keys().zip(&counts).map(said).collect(), open)
 }
 
 /// Cases that are outlined: those of the links that are listed, and all that speak for a named part.
 fn outlined(data: &Data<'_>) -> BTreeSet<u64> {
     let listed: BTreeSet<&Flow> =
         data.out.flows().into_iter().take(LISTED).map(|(link, _)| &link.result.case.flow).collect();
+    let speak: HashSet<u64> = bad(data).flat_map(|part| part.cases(data.out.test)).collect();
     let drawn = |link: &&Link<'_>| {
-        (link.stands_out && listed.contains(&link.result.case.flow))
-            || bad(data).any(|part| part.speaks(data.out.test, link.result.case.id))
+        (link.stands_out && listed.contains(&link.result.case.flow)) || speak.contains(&link.result.case.id)
     };
     data.out.links.iter().filter(drawn).map(|link| link.result.case.id).collect()
 }
@@ -184,7 +266,7 @@ struct Axes {
 }
 
 /// Rows and columns: ports of initiators and of responders, by groups of hosts and then in the plan's order.
-fn axes(data: &Data<'_>, links: &[Link<'_>], crossed: bool) -> Axes {
+fn axes(data: &Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes {
     let groups = cells::groups_of(data.groups, &data.test.hosts);
     let mut first: HashMap<&str, usize> = HashMap::new();
     let keys = data.test.hosts.iter().enumerate().map(|(at, name)| {
@@ -193,11 +275,11 @@ fn axes(data: &Data<'_>, links: &[Link<'_>], crossed: bool) -> Axes {
     });
     let order: HashMap<&str, (usize, usize)> = keys.collect();
     let last = (usize::MAX, usize::MAX);
-    let ports = |pick: fn(&Flow) -> &Port| -> BTreeSet<((usize, usize), Port)> {
-        let ports = links.iter().map(|link| place(pick(&link.result.case.flow).clone(), crossed));
+    let ports = |side: usize| -> BTreeSet<((usize, usize), Port)> {
+        let ports = links.iter().map(|link| shape.places(&link.result.case.flow)[side].clone());
         ports.map(|port| (order.get(&*port.host).copied().unwrap_or(last), port)).collect()
     };
-    let mut sides = [ports(|flow| &flow.from), ports(|flow| &flow.to)];
+    let mut sides = [ports(0), ports(1)];
     // Two groups have a side each; one group has the same hosts on both, also those that only ever respond.
     if !sides[0].is_disjoint(&sides[1]) {
         let all: BTreeSet<_> = sides[0].union(&sides[1]).cloned().collect();
@@ -214,28 +296,24 @@ fn axes(data: &Data<'_>, links: &[Link<'_>], crossed: bool) -> Axes {
     Axes { groups, places: sides.map(|side| side.into_iter().enumerate().map(|(at, (_, port))| (port, at)).collect()) }
 }
 
-/// The row or column of a port: hosts where every rail has its own matrix, ports where rails are crossed.
-fn place(port: Port, crossed: bool) -> Port {
-    if crossed { port } else { Port { rail: 0, ..port } }
-}
-
-fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes, crossed: bool, outlined: &BTreeSet<u64>) -> Matrix {
+fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
     let names = |axis: &HashMap<Port, usize>| {
         let mut names = vec![String::new(); axis.len()];
         for (port, at) in axis {
-            names[*at] = if crossed { format!("{}:{}", port.host, port.rail) } else { port.host.to_string() };
+            names[*at] = shape.name(port);
         }
         names
     };
     let cells = links.iter().filter_map(|link| {
-        let flow = &link.result.case.flow;
-        let row = axes.places[0].get(&place(flow.from.clone(), crossed))?;
-        let column = axes.places[1].get(&place(flow.to.clone(), crossed))?;
+        let [from, to] = shape.places(&link.result.case.flow);
+        let row = axes.places[0].get(&from)?;
+        let column = axes.places[1].get(&to)?;
         let raw = link.row.and_then(|row| row.value);
         Some(Cell {
             at: (*row, *column),
             look: link.look,
             value: raw,
+            difference: link.change_percent(),
             text: raw.map_or_else(|| "–".to_owned(), short),
             tip: tip(data, link, raw),
             outlined: outlined.contains(&link.result.case.id),
@@ -245,7 +323,7 @@ fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes, crossed: bool, outl
     let panel = links.first().map_or(0, |link| link.result.case.flow.from.rail);
     let named = |axis: &HashMap<Port, usize>| -> BTreeSet<usize> {
         let is_bad = |port: &Port| {
-            let port = Port { rail: if crossed { port.rail } else { panel }, ..port.clone() };
+            let port = Port { rail: if shape == Shape::Hosts { panel } else { port.rail }, ..port.clone() };
             bad(data).any(|part| part.is_end(&port) && part.is_named_by(data.out.test))
         };
         axis.iter().filter(|(port, _)| is_bad(port)).map(|(_, at)| *at).collect()

@@ -21,7 +21,9 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
+        axis::Watch,
         collisions::Collisions,
+        costs::ValueCost,
         frame::{self, Frame, Mark, Spread},
         journal::Journal,
         nics::AllNics,
@@ -59,12 +61,14 @@ macro_rules! declare {
 // In the order of the page.
 declare! {
     curves,
+    costs,
     environments,
     map,
     tails,
     together,
     victims,
     beside,
+    axis,
     collisions,
     nics,
     flapping,
@@ -125,6 +129,9 @@ pub struct Block {
     pub map: Option<Map>,
     /// Charts.
     pub figures: Vec<Figure>,
+    /// Charts as wide as the page.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub wide: Vec<Figure>,
     /// Numbers.
     pub table: Option<Table>,
     /// How it was judged.
@@ -152,6 +159,8 @@ struct Data<'a> {
     collisions: Option<&'a Collisions>,
     /// All of its rails at once against single ones.
     nics: Vec<&'a AllNics>,
+    /// What its values cost.
+    costs: Vec<&'a ValueCost>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
     /// Groups of the plan's hosts.
@@ -160,6 +169,8 @@ struct Data<'a> {
     out: &'a OfTest<'a>,
     /// What stands out in the run.
     outliers: &'a Outliers<'a>,
+    /// What agents saw of their ports during the tests, where that was watched.
+    watch: Option<&'a Watch<'a>>,
 }
 
 impl Data<'_> {
@@ -244,6 +255,7 @@ pub(super) fn tests(
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
     let spreads = frame::spreads(frame, &variants.marks)?;
+    let watch = Watch::of(journal);
     let view = |(place, (test, out)): (usize, (&Test, &OfTest<'_>))| {
         let of_metric = |metric| {
             let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
@@ -255,11 +267,13 @@ pub(super) fn tests(
             totals: of_metric(Metric::TotalBandwidth),
             collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
             nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
+            costs: verdicts.costs.iter().filter(|cost| cost.test == test.name).collect(),
             spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
             variants: &variants,
             groups: &journal.plan.groups,
             out,
             outliers,
+            watch: watch.as_ref(),
         };
         one(place, &data).map_err(ReportError::drawing(format!("test {}", test.name)))
     };

@@ -5,13 +5,23 @@ use crate::{analysis::nics::AllNics, report::chart::ChartError};
 
 /// What all rails together reach; `None` for tests without a like one of single rails.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
+    let (heading, method) = match data.test.transport.is_within_host() {
+        false => (
+            "All NICs at once",
+            "For each pair of hosts the rates of all rails measured at the same time, over the sum of the rates that the same rails \
+             reach one after the other.",
+        ),
+        true => (
+            "All of a host at once",
+            "For each host what all of its parts reach at the same time, over the sum of what the same parts reach one after the \
+             other.",
+        ),
+    };
     let words: Vec<String> = data.nics.iter().map(|nics| AllNics::words(nics)).collect();
     Ok((!words.is_empty()).then(|| Block {
-        heading: "All NICs at once",
+        heading,
         sentence: words.join(" "),
-        method: "For each pair of hosts the rates of all rails measured at the same time, over the sum of the rates that the same \
-                 rails reach one after the other."
-            .to_owned(),
+        method: method.to_owned(),
         ..Block::default()
     }))
 }

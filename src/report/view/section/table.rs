@@ -69,6 +69,8 @@ pub(super) fn table(data: &Data<'_>) -> Table {
     columns.push(number_column(
         if group {
             "groups"
+        } else if test.transport.is_within_host() {
+            "parts"
         } else if test.at_once() {
             "flows"
         } else {
@@ -115,6 +117,12 @@ pub(super) fn table(data: &Data<'_>) -> Table {
 /// Metric, quantile over the links, and head of every column of values.
 fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
     match (test.op.is_collective(), test.metric) {
+        _ if test.transport.is_within_host() => &[
+            (Metric::MemoryBandwidth, 0, "slowest"),
+            (Metric::MemoryBandwidth, 1, "p5"),
+            (Metric::MemoryBandwidth, 2, "median"),
+            (Metric::MemoryBandwidth, 4, "fastest"),
+        ],
         (false, TestMetric::Bandwidth) if test.at_once() => &[
             (Metric::TotalBandwidth, 2, "all flows"),
             (Metric::IngressBandwidth, 0, "into a NIC, least"),

@@ -14,7 +14,7 @@ use railgauge_wire::{
 use crate::{
     analysis::{
         results::CaseResult,
-        words::{amount, count, number, short, size},
+        words::{amount, count, lane, number, short, size},
     },
     report::view::sizes,
 };
@@ -25,6 +25,7 @@ pub(super) fn title(test: &Test) -> String {
         Transport::Verbs => "RDMA",
         Transport::Tcp => "TCP",
         Transport::Nccl => "NCCL",
+        Transport::Cpu | Transport::Gpu => return within_hosts(test).to_owned(),
     };
     let op = match test.op {
         Op::WriteImm => "write with immediate".to_owned(),
@@ -36,10 +37,34 @@ pub(super) fn title(test: &Test) -> String {
     format!("{transport} {op} {}{both}", test.metric)
 }
 
+/// What a test within hosts measures.
+fn within_hosts(test: &Test) -> &'static str {
+    match test.op {
+        Op::MemoryRead => "Host memory, read",
+        Op::MemoryWrite => "Host memory, written",
+        Op::MemoryCopy => "Host memory, copied",
+        Op::HostToGpu => "Copies from host to GPU",
+        Op::GpuToHost => "Copies from GPU to host",
+        Op::GpuCopy => "Copies within the memory of a GPU",
+        _ => "Copies from GPU to GPU of a host",
+    }
+}
+
 /// How it was measured, in a sentence.
 pub(super) fn how(test: &Test) -> String {
     if let Some(collective) = &test.collective {
         return how_together(test, collective);
+    }
+    if test.transport.is_within_host() {
+        let parts = if test.transport == Transport::Gpu { "GPU" } else { "NUMA node" };
+        let which = match (&test.rails, test.op) {
+            (Rails::Each, Op::GpuToGpu) => "every two GPUs of a host by themselves, in both orders".to_owned(),
+            (_, Op::GpuToGpu) => "each GPU of a host to another, all of the host at once".to_owned(),
+            (Rails::Each, _) => format!("each {parts} of a host by itself"),
+            (_, _) => format!("all {parts}s of a host at once"),
+        };
+        let repeats = count(test.repeats as usize, "repeat");
+        return plan::count::capital(&format!("{which}, {}; {repeats}{}", sizes(&test.sizes), configured(test)));
     }
     let pattern = match &test.pattern {
         Pattern::Tournament => "Every pair once".to_owned(),
@@ -51,6 +76,7 @@ pub(super) fn how(test: &Test) -> String {
         Pattern::Between(a, b) => format!("Every host of {a} with every host of {b}"),
         Pattern::Pairs(pairs) => count(pairs.len(), "given pair"),
         Pattern::AtOnce(pattern) => at_once(pattern),
+        Pattern::Within => "Each host by itself".to_owned(),
         Pattern::Fabric(OnFabric::SameLeaf(_)) => "NIC ports below one leaf switch".to_owned(),
         Pattern::Fabric(OnFabric::CrossLeaf(_)) => "NIC ports below different leaf switches".to_owned(),
         Pattern::Fabric(OnFabric::CoverLinks(percent)) => format!("Pairs that load every switch link to {percent} %"),
@@ -62,7 +88,7 @@ pub(super) fn how(test: &Test) -> String {
         Rails::Only(rails) if rails.len() == 1 => format!("rail {}", rails[0]),
         Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
     };
-    let what = if test.transport == Transport::Tcp { "stream" } else { "queue pair" };
+    let what = lane(test.transport);
     let qps = match test.qps.as_slice() {
         [one] => count(*one as usize, what),
         many => format!("{} {what}s", many.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
@@ -82,6 +108,9 @@ pub(super) fn how(test: &Test) -> String {
 /// What ran beside the flows of a test; empty if nothing did.
 fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
+        if let Some(one) = &beside.command {
+            return format!("; each flow alone, then beside `{}` {}", command(&one.words), one.on.words());
+        }
         let numbers = beside.flows.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         let way = match beside.direction {
             BesideWay::Same => "the same way",
@@ -96,7 +125,11 @@ fn beside(test: &Test) -> String {
 /// What was run to change the cluster for a test; empty if nothing was.
 fn configured(test: &Test) -> String {
     test.configure.as_ref().map_or_else(String::new, |configure| {
-        format!("; configured by `{}`, taken back by `{}`", command(&configure.apply), command(&configure.undo))
+        let values = match configure.values.as_slice() {
+            [] => String::new(),
+            values => format!(" at each of {}, in turn", values.join(", ")),
+        };
+        format!("; configured by `{}`, taken back by `{}`{values}", command(&configure.apply), command(&configure.undo))
     })
 }
 

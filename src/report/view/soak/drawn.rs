@@ -25,7 +25,7 @@ use crate::{
 /// Places drawn, the worst first.
 const LINES: usize = 24;
 /// Name of the line of stalls that no outage explains.
-const STALLS: &str = "stalls with all watched ports up";
+const STALLS: &str = "stalls with no watched port down";
 
 /// Classes of bands and what they mean.
 const LEGEND: &[(&str, &str)] = &[

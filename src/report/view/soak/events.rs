@@ -141,10 +141,15 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
         links => format!("only these flows pass {}", links.join(", ")),
     };
     vec![
-        if stall.failed { "stall, failed" } else { "stall" }.to_owned(),
+        match (stall.failed, length.is_zero()) {
+            (true, true) => "failed window",
+            (true, false) => "stall, failed",
+            (false, _) => "stall",
+        }
+        .to_owned(),
         flows,
         moment(stall.span.from),
-        lasting_about(length, error),
+        if length.is_zero() { String::new() } else { lasting_about(length, error) },
         stall.hit.flows_hit.to_string(),
         stall_of(&stall.hit),
         format!("{watched}; {links}"),
@@ -153,11 +158,12 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
 
 fn lower_row(of: &PortLower) -> Vec<String> {
     let lower = &of.lower;
+    let length = lasting(lower.span.length());
     vec![
         "lower rate".to_owned(),
         of.name.clone(),
         moment(lower.span.from),
-        lasting(lower.span.length()),
+        if lower.open { format!("at least {length}") } else { length },
         String::new(),
         String::new(),
         lower.to_string(),

@@ -114,7 +114,7 @@ fn sentence(found: &Soaking) -> String {
     let events = [
         (counts.outages, "outage of ports"),
         (counts.breaks, "time with breaks that only a counter saw"),
-        (counts.stalls, "stall with all watched ports up"),
+        (counts.stalls, "stall with no watched port down"),
         (counts.lower, "time at a lower rate"),
     ];
     let told: Vec<String> = events.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| told(*n, noun)).collect();

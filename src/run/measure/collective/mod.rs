@@ -109,7 +109,7 @@ pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
         Err(failure) => (None, Err(failure)),
     };
     let record = group.as_ref().and_then(|group| group.record.clone());
-    let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
+    let outcome = Outcome { case: case.id, repeat, started_at, link: record, link_line: None, result };
     Tried { case, open: group, progress: None, outcome }
 }
 

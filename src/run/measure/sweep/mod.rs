@@ -113,7 +113,9 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
         }
     };
     let mut course = Course::new(sweep, &joining, rate);
-    course.tell();
+    if !joining.waits() {
+        course.tell();
+    }
     let link = match joining {
         Way::Open(link) => link,
         Way::Joining(joining) => match joining.finish().await {
@@ -145,6 +147,11 @@ impl Way {
             Self::Open(link) => link.record.rate_gbps,
             Self::Joining(joining) => joining.rate,
         }
+    }
+
+    /// Whether the ends are told of nothing before they have joined.
+    fn waits(&self) -> bool {
+        matches!(self, Self::Joining(joining) if joining.by_manager)
     }
 
     fn held(&self) -> Held {
@@ -185,7 +192,14 @@ impl Sweep {
     /// The first case failed before there was a link.
     fn fail(&mut self, started_at: String, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let Some((_, case)) = self.cases.pop_front() else { return };
-        let outcome = Outcome { case: case.id, repeat: self.repeat, started_at, link: None, result: Err(failure) };
+        let outcome = Outcome {
+            case: case.id,
+            repeat: self.repeat,
+            started_at,
+            link: None,
+            link_line: None,
+            result: Err(failure),
+        };
         done(Tried { case, open: None, progress: None, outcome });
     }
 
@@ -318,7 +332,7 @@ impl Course {
             let is_bad = result.is_err();
             let is_over = is_bad || self.flights.is_empty() && self.sweep.cases.is_empty();
             let (record, repeat) = (Some(link.record.clone()), self.sweep.repeat);
-            let outcome = Outcome { case: case.id, repeat, started_at, link: record, result };
+            let outcome = Outcome { case: case.id, repeat, started_at, link: record, link_line: None, result };
             if is_over && !is_bad {
                 self.settle();
             }

@@ -1,6 +1,14 @@
 //! Sweeps against agents that answer as late as they may.
 
-use std::{collections::VecDeque, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use railgauge_model::{
     journal::event::Case,
@@ -12,7 +20,7 @@ use railgauge_wire::{
     facts::HostFacts,
     failure::{Failure, Kind, Stage},
     frame,
-    link::{Endpoint, Opened, TcpEndpoint},
+    link::{Endpoint, Opened, TcpEndpoint, VerbsEndpoint},
     measure::Measurement,
     message::{Answer, Ask, FromAgent, Request},
     step::Checked,
@@ -91,8 +99,45 @@ fn failed(kind: Kind) -> Result<Answer, Failure> {
 /// What an agent answers to a case, by its number.
 type Answers = fn(usize) -> Result<Answer, Failure>;
 
-/// Plays an agent that answers no join and no case before it knows of `all` cases. Returns what it was asked, in a word each.
-async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'static str> {
+/// When an agent answers that it has joined.
+#[derive(Clone, Copy)]
+enum Joins {
+    /// Once it knows of so many cases.
+    Behind(usize),
+    /// After so much time. Its peer finds it by rdma_cm.
+    ByManager(Duration),
+}
+
+impl Joins {
+    fn opened(self) -> Opened {
+        let Self::ByManager(_) = self else { return opened() };
+        let endpoint = VerbsEndpoint {
+            qp_numbers: vec![1],
+            psns: vec![0],
+            lid: 0,
+            gid: String::new(),
+            gid_type: "iWARP".into(),
+            mtu: 1024,
+            address: 0,
+            length: Bytes::from_mib(2),
+            rkey: 0,
+            polled: true,
+            grh_required: false,
+            pkey: None,
+            control: None,
+            max_reads: 1,
+            qkey: 0,
+            cm_port: Some(7),
+            cm_address: Some("127.0.0.1".into()),
+        };
+        Opened { endpoint: Endpoint::Verbs(endpoint), ..opened() }
+    }
+}
+
+/// Plays an agent that answers no join and no case before its time. Returns what it was asked, in a word each.
+///
+/// `ends` counts those that joined. A case that comes before both have is told as `early` where that matters.
+async fn play(stream: DuplexStream, joins: Joins, answers_with: Answers, ends: Arc<AtomicUsize>) -> Vec<&'static str> {
     let (mut from, mut to) = tokio::io::split(stream);
     to.write_all(frame::MAGIC).await.unwrap();
     let (mut asked, mut held, mut known) = (Vec::new(), Vec::new(), 0);
@@ -105,6 +150,10 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
         from.read_exact(&mut bytes).await.unwrap();
         let Request { id, ask } = frame::decode(&bytes).unwrap();
         let mut answers = Vec::new();
+        let all = match joins {
+            Joins::Behind(cases) => cases,
+            Joins::ByManager(_) => 0,
+        };
         match ask {
             Ask::Hello { protocol, .. } => {
                 answers.push((id, Ok(Answer::Hello { protocol, version: String::new(), pid: 1 })));
@@ -112,14 +161,23 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
             Ask::Open { .. } => {
                 asked.push("open");
                 tokio::time::sleep(OPENING).await;
-                answers.push((id, Ok(Answer::Opened(Box::new(opened())))));
+                answers.push((id, Ok(Answer::Opened(Box::new(joins.opened())))));
             }
             Ask::Join { .. } => {
                 asked.push("join");
-                held.push((id, Ok(Answer::Joined(Box::new(opened())))));
+                let joined = (id, Ok(Answer::Joined(Box::new(joins.opened()))));
+                match joins {
+                    Joins::Behind(_) => held.push(joined),
+                    Joins::ByManager(time) => {
+                        tokio::time::sleep(time).await;
+                        ends.fetch_add(1, Ordering::Relaxed);
+                        answers.push(joined);
+                    }
+                }
             }
             Ask::Case { .. } => {
-                asked.push("case");
+                let is_early = all == 0 && ends.load(Ordering::Relaxed) < 2;
+                asked.push(if is_early { "early" } else { "case" });
                 held.push((id, answers_with(known)));
                 known += 1;
             }
@@ -129,7 +187,7 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
             }
             _ => answers.push((id, Ok(Answer::Done))),
         }
-        if known == all {
+        if known == all || all == 0 {
             answers.append(&mut held);
         }
         for (id, outcome) in answers {
@@ -139,13 +197,14 @@ async fn play(stream: DuplexStream, all: usize, answers_with: Answers) -> Vec<&'
 }
 
 /// A sweep over all cases of the plan, and what its agents play.
-async fn begin(answers: [Answers; 2]) -> (Sweep, Vec<JoinHandle<Vec<&'static str>>>) {
+async fn begin(joins: [Joins; 2], answers: [Answers; 2]) -> (Sweep, Vec<JoinHandle<Vec<&'static str>>>) {
+    let ends = Arc::new(AtomicUsize::new(0));
     let plan = Arc::new(plan());
     let cases = cases(&plan);
     let (mut agents, mut players) = (Vec::new(), Vec::new());
-    for (host, answers) in ["a", "b"].into_iter().zip(answers) {
+    for ((host, answers), joins) in ["a", "b"].into_iter().zip(answers).zip(joins) {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
-        players.push(tokio::spawn(play(theirs, CASES, answers)));
+        players.push(tokio::spawn(play(theirs, joins, answers, ends.clone())));
         let (from, to) = tokio::io::split(ours);
         agents.push((Agent::over(host, "run", from, to).await.unwrap(), Arc::new(HostFacts::default())));
     }
@@ -172,7 +231,12 @@ async fn begin(answers: [Answers; 2]) -> (Sweep, Vec<JoinHandle<Vec<&'static str
 
 /// What a sweep over all cases of the plan came to, what was left, and what each agent was asked.
 async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
-    let (sweep, players) = begin(answers).await;
+    swept([Joins::Behind(CASES); 2], answers).await
+}
+
+/// The same for ends that join so.
+async fn swept(joins: [Joins; 2], answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
+    let (sweep, players) = begin(joins, answers).await;
     let (done, mut tried) = mpsc::unbounded_channel();
     let keep = move |tried| drop(done.send(tried));
     let left = tokio::time::timeout(Duration::from_secs(60), run(sweep, keep)).await.expect("it waits for an answer");
@@ -203,6 +267,19 @@ async fn a_link_costs_two_round_trips_however_many_sizes_there_are() {
         // Nothing else was asked, and nothing was answered between the first case and the last.
         assert_eq!(asked.iter().filter(|word| **word == "case").count(), CASES);
         assert_eq!(asked.len(), CASES + 2, "{asked:?}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_over_a_connection_of_rdma_cm_before_both_ends_have_it() {
+    let slowly = Joins::ByManager(Duration::from_millis(100));
+    for joins in [[Joins::ByManager(Duration::ZERO), slowly], [slowly, Joins::ByManager(Duration::ZERO)]] {
+        let (tried, left, asked) = swept(joins, [good, good]).await;
+        assert_eq!((tried.len(), left), (CASES, 0));
+        assert!(tried.iter().all(|tried| tried.outcome.result.is_ok()), "{:?}", tried[0].outcome);
+        for asked in asked {
+            assert_eq!(asked.iter().filter(|word| **word == "case").count(), CASES, "{asked:?}");
+        }
     }
 }
 
@@ -284,7 +361,7 @@ async fn ends_are_told_to_stop_when_a_case_fails_that_they_know_to_be_good() {
 
 #[tokio::test]
 async fn ends_are_told_to_stop_when_a_sweep_is_given_up() {
-    let (mut sweep, players) = begin([good, good]).await;
+    let (mut sweep, players) = begin([Joins::Behind(CASES); 2], [good, good]).await;
     // The run keeps its agents: dropping the last copy ends the conversation.
     let agents = (sweep.from.0.clone(), sweep.to.0.clone());
     // One case fewer than the agents wait for: none is answered.

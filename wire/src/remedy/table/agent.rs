@@ -7,7 +7,9 @@ remedies! {
         "run the agent as root, or add {congestion} to net.ipv4.tcp_allowed_congestion_control of the host; {0} shows \
          what is allowed",
         look "sysctl net.ipv4.tcp_allowed_congestion_control";
-    CHECK_FIREWALL = "check-firewall", "check that no firewall drops TCP connections to this host";
+    BEYOND_CACHES = "beyond-caches",
+        "set `sizes` to {bytes} bytes or more, or `knobs.footprint` to \"cache\", which measures the caches";
+    CHECK_FIREWALL = "check-firewall", "check that no firewall drops TCP connections from {peer} to {host}";
     CHECK_PEER_AND_LINK = "check-peer-and-link",
         "check that the peer's agent still runs and that the link between the hosts is up";
     CHECK_ROUTE = "check-route",

@@ -12,6 +12,9 @@ remedies! {
         "check who may open /dev/infiniband/uverbs* ({0}): udev rule, group rdma, device list of the container",
         look "ls -l /dev/infiniband";
     CACHE_FOOTPRINT = "cache-footprint", "use footprint = \"cache\"";
+    CHECK_CABLE = "check-cable",
+        "look at this cable: its error counters, rate and lanes at both ends; clean or reseat it and its modules, and exchange it \
+         if that changes nothing";
     CHECK_PATH_TO_PEER = "check-path-to-peer",
         "check that the peer is alive and its port is up; compare GID, VLAN, MTU (jumbo frames end to end) and \
          routes of both ends; then check packet loss, PFC and firewalls (RoCE v2 is UDP port 4791)";

@@ -16,6 +16,9 @@ remedies! {
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
     ECC_ON = "ecc-on", "{0}, then reset the GPU", change "nvidia-smi -e 1";
     ECN_ON = "ecn-on", "{0}", change "echo 1 > /sys/class/net/{interface}/ecn/{file}/enable/{priority}";
+    FABRIC_MANAGER = "fabric-manager",
+        "{0} (nvidia-imex where NVLinks reach other hosts), {1}",
+        look "systemctl status nvidia-fabricmanager", look "nvidia-smi -q";
     FIND_DEVICES = "find-devices",
         "run {0} and {1} on the host, or name its devices in the plan",
         look "lspci | grep -iE 'infiniband|ethernet'", look "dmesg | grep -iE 'mlx5|infiniband'";

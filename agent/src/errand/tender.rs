@@ -1,0 +1,190 @@
+//! The process that tends a command: `railgauge-agent --tend WORD…`. It ends the command when its standard input ends, which the agent's
+//! death brings about as well, and says on its standard output what came of it.
+
+use std::{
+    fs,
+    io::{self, Read, Write},
+    os::{fd::AsFd, unix::process::CommandExt},
+    process::{Child, ChildStderr, Command, ExitCode, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use railgauge_wire::{
+    errand::{EarlyEnd, Errand},
+    frame,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::system::{
+    process::{self, Group},
+    wait::{self, GONE, HANG_UP, READABLE},
+};
+
+/// The agent's argument that makes it a tender; the command's words follow.
+pub const ARGUMENT: &str = "--tend";
+/// From the signal that asks a command to end to the one that makes it.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+/// How long processes that were killed are waited for.
+pub(crate) const LEFT: Duration = Duration::from_secs(2);
+/// Time for processes outside its group, however long its first process took.
+const STRAYS: Duration = Duration::from_millis(200);
+/// Between two looks at the command.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long the errors of a command that has ended are waited for: others may hold the pipe open.
+const SAID: Duration = Duration::from_millis(100);
+/// Last bytes of its errors that are kept.
+const KEPT: usize = 1024;
+
+/// What a tender says.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Told {
+    /// The command runs.
+    Started,
+    /// It does not, and why.
+    NotStarted(String),
+    /// It is over.
+    Over(Errand),
+}
+
+/// Tends a command until it is to end.
+pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
+    process::own_group();
+    let mut words = words;
+    let Some(program) = words.next() else { return say(&Told::NotStarted("it has no words".to_owned())) };
+    let name = program.to_string_lossy().into_owned();
+    if let Err(error) = children() {
+        return say(&Told::NotStarted(format!("its processes could not be found to end them: {error}")));
+    }
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+    process::die_with_parent(&mut command);
+    let begun = Instant::now();
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return say(&Told::NotStarted(format!("{name}: {error}"))),
+    };
+    let group = Group::of(&child);
+    let mut errors = Errors { from: child.stderr.take(), kept: Vec::new() };
+    if say(&Told::Started) != ExitCode::SUCCESS {
+        // Nobody listens any more.
+        let _ = finish(&mut child, &group);
+        return ExitCode::from(3);
+    }
+    let early = until_told(&child, &mut errors, begun);
+    let (status, left) = finish(&mut child, &group);
+    let early = early.map(|ran| {
+        errors.rest();
+        EarlyEnd { ran: ran.into(), status, said: errors.last_line() }
+    });
+    say(&Told::Over(Errand { early, left }))
+}
+
+/// Waits until the agent closes the pipe. Returns how long the command ran if it ended before that.
+fn until_told(child: &Child, errors: &mut Errors, begun: Instant) -> Option<Duration> {
+    let stdin = io::stdin();
+    let mut ended = None;
+    loop {
+        let from = errors.from.as_ref().map(AsFd::as_fd);
+        let events = match from {
+            Some(from) => wait::wait([(stdin.as_fd(), HANG_UP), (from, READABLE)], Some(LOOK)),
+            None => wait::wait([(stdin.as_fd(), HANG_UP)], Some(LOOK)).map(|[stdin]| [stdin, 0]),
+        };
+        // The command first: what ended before it was told to did so early.
+        if ended.is_none() && process::has_ended(child) {
+            ended = Some(begun.elapsed());
+        }
+        match events {
+            Ok([stdin, _]) if stdin & GONE != 0 => return ended,
+            Ok([_, 0]) => {}
+            Ok(_) => errors.take(),
+            Err(_) => return ended,
+        }
+    }
+}
+
+/// Ends the command and all of its processes: asked first, then killed. Returns how its first process ended, and which are left.
+fn finish(child: &mut Child, group: &Group) -> (String, Vec<u32>) {
+    group.ask_to_end();
+    let until = Instant::now() + GRACE;
+    while !process::has_ended(child) && Instant::now() < until {
+        thread::sleep(LOOK);
+    }
+    // Its other processes too, before its number can be anybody else's.
+    group.kill();
+    let until = Instant::now() + LEFT;
+    while !process::has_ended(child) && Instant::now() < until {
+        thread::sleep(LOOK);
+    }
+    let status = match child.try_wait() {
+        Ok(Some(status)) => status.to_string(),
+        Ok(None) => "it does not end".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    // Those that left its group are children of this process once their parents are gone. Whether there are any the kernel's wait says:
+    // the list may miss one while another ends (proc_pid_task_children(5)).
+    let until = until.max(Instant::now() + STRAYS);
+    loop {
+        let has_more = process::reap_all();
+        let left = children().unwrap_or_default();
+        if !has_more || Instant::now() >= until {
+            return (status, left);
+        }
+        left.iter().for_each(|child| process::kill(*child));
+        thread::sleep(LOOK);
+    }
+}
+
+/// The processes whose parent this one is.
+fn children() -> io::Result<Vec<u32>> {
+    let me = std::process::id();
+    let text = fs::read_to_string(format!("/proc/self/task/{me}/children"))?;
+    Ok(text.split_whitespace().filter_map(|number| number.parse().ok()).collect())
+}
+
+/// The last of what a command writes to its standard error.
+struct Errors {
+    from: Option<ChildStderr>,
+    kept: Vec<u8>,
+}
+
+impl Errors {
+    /// What is there; the pipe is readable.
+    fn take(&mut self) {
+        let mut piece = [0; 4096];
+        let Some(from) = &mut self.from else { return };
+        match from.read(&mut piece) {
+            Ok(n @ 1..) => {
+                self.kept.extend_from_slice(&piece[..n]);
+                let older = self.kept.len().saturating_sub(KEPT);
+                self.kept.drain(..older);
+            }
+            _ => self.from = None,
+        }
+    }
+
+    /// What is there still, for a moment.
+    fn rest(&mut self) {
+        let until = Instant::now() + SAID;
+        while let Some(from) = self.from.as_ref().map(AsFd::as_fd) {
+            let left = until.saturating_duration_since(Instant::now());
+            match wait::wait([(from, READABLE)], Some(left)) {
+                Ok([0]) | Err(_) => return,
+                Ok(_) => self.take(),
+            }
+        }
+    }
+
+    fn last_line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.kept);
+        text.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
+}
+
+fn say(told: &Told) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match frame::write(&mut out, told).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(3),
+    }
+}

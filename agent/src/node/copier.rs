@@ -1,0 +1,215 @@
+//! Copies of a GPU: from and to page-locked host memory, within its own memory, and to another GPU.
+//!
+//! Method of nvbandwidth's copy-engine tests: large copies queued one behind the other on one stream, timed by events on the GPU's own
+//! clock. The value is the mean over the whole window. Host memory lies on the GPU's NUMA node.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    node::NodeSpec,
+    remedy,
+    step::{Checked, Pattern, Window},
+    terms::{LinkLayer, Op},
+    unit::{Bytes, Nanoseconds},
+};
+
+use super::{Mover, Opened};
+use crate::{
+    bench::{clock, control::Control},
+    gpu::{Buffer, Device, Event, Pinned, Stream, device, kernels},
+    memory::{host, pattern, place},
+    system::tree::Tree,
+};
+
+/// Time that a batch of copies takes at least: so long that the queue never runs empty between two looks at it.
+const BATCH: Nanoseconds = Nanoseconds::from_millis(10);
+/// Most copies of a batch: drivers queue about a thousand commands before a call waits.
+const MOST: u64 = 256;
+
+/// What is copied, and by whom.
+pub(super) struct Copier {
+    op: Op,
+    stream: Stream,
+    /// A stream of the GPU that is copied to, where that is another one.
+    remote: Option<Stream>,
+    from: End,
+    to: End,
+    link_layer: LinkLayer,
+    devices: (String, String),
+    settings: BTreeMap<String, String>,
+}
+
+/// Memory at one end of a copy.
+enum End {
+    Host(Pinned),
+    Gpu(Buffer),
+}
+
+impl Copier {
+    /// Opens the GPUs at these PCI addresses and takes the memory.
+    ///
+    /// # Errors
+    /// CUDA does not see a GPU, there is not enough memory, or the driver refuses.
+    pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<Self, Failure> {
+        let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
+        let own = at(from)?;
+        let remote_record = |device: &Device| -> BTreeMap<String, String> {
+            device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)).collect()
+        };
+        if spec.op != Op::HostToGpu {
+            settings.extend(own.record());
+        }
+        if matches!(spec.op, Op::HostToGpu | Op::GpuCopy) {
+            settings.extend(remote_record(&own));
+        }
+        let stream = Stream::new(&own)?;
+        let length = spec.size.0;
+        let on = |device: &Arc<Device>| Buffer::new(device, length).map(End::Gpu);
+        let host = || Ok::<_, Failure>(End::Host(Pinned::new(&own, host::Buffer::new(length, false)?)?));
+        let (memory, gpu) = ("memory".to_owned(), own.pci().to_owned());
+        let mut remote = None;
+        let (ends, link_layer, devices) = match spec.op {
+            Op::HostToGpu => ((host()?, on(&own)?), below(&own), (memory, gpu)),
+            Op::GpuToHost => ((on(&own)?, host()?), below(&own), (gpu, memory)),
+            Op::GpuCopy => ((on(&own)?, on(&own)?), LinkLayer::Memory, (gpu.clone(), gpu)),
+            _ => {
+                let other = at(to)?;
+                let access = own.reach(&other)?;
+                settings.insert("peer_access".to_owned(), access.to_string());
+                settings.extend(remote_record(&other));
+                remote = Some(Stream::new(&other)?);
+                // What lies between two GPUs the facts of both say.
+                ((on(&own)?, on(&other)?), LinkLayer::Unknown, (gpu, other.pci().to_owned()))
+            }
+        };
+        Ok(Self { op: spec.op, stream, remote, from: ends.0, to: ends.1, link_layer, devices, settings })
+    }
+
+    /// Queues one copy of everything.
+    fn copy(&self, length: u64) -> Result<(), Failure> {
+        match (&self.from, &self.to) {
+            (End::Host(from), End::Gpu(to)) => self.stream.deliver(to, from, 0, length),
+            (End::Gpu(from), End::Host(to)) => self.stream.fetch(to, from, 0, length),
+            (End::Gpu(from), End::Gpu(to)) => self.stream.on_device(to, from, length),
+            (End::Host(_), End::Host(_)) => {
+                Err(Failure::new(Stage::Measure, Kind::Internal, format!("{} copies from host to host", self.op)))
+            }
+        }
+    }
+
+    /// Time of one copy, with everything around it.
+    fn once(&self, length: u64) -> Result<Nanoseconds, Failure> {
+        let begun = clock::now();
+        self.copy(length)?;
+        self.stream.wait()?;
+        Ok((clock::now() - begun).max(Nanoseconds(1)))
+    }
+
+    /// Queues a batch, and the event behind it.
+    fn batch(&self, copies: u64, length: u64) -> Result<Event, Failure> {
+        for _ in 0..copies {
+            self.copy(length)?;
+        }
+        let event = Event::new(self.stream.device())?;
+        event.record(&self.stream)?;
+        Ok(event)
+    }
+}
+
+/// Copies may still be under way when a pass is given up: the memory of both ends goes only when they are over.
+impl Drop for Copier {
+    fn drop(&mut self) {
+        // A stream that failed has nothing under way.
+        let _ = self.stream.wait();
+        let _ = self.remote.as_ref().map(Stream::wait);
+    }
+}
+
+impl Mover for Copier {
+    fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure> {
+        match &mut self.from {
+            End::Host(pinned) => pattern::fill(pinned.bytes_mut(), pattern, 0),
+            End::Gpu(buffer) => kernels::fill(&self.stream, buffer, 0, pattern, 0)?,
+        }
+        let far = self.remote.as_ref().unwrap_or(&self.stream);
+        match &mut self.to {
+            End::Host(pinned) => pattern::poison(pinned.bytes_mut(), pattern, 0),
+            End::Gpu(buffer) => kernels::poison(far, buffer, 0, pattern, 0)?,
+        }
+        control.check(Stage::Verify)?;
+        self.stream.device().enter()?;
+        self.once(pattern.size.0)?;
+        control.check(Stage::Verify)?;
+        Ok(match &self.to {
+            End::Host(pinned) => pattern::check(pinned.bytes(), pattern, 0),
+            End::Gpu(buffer) => kernels::check(far, buffer, 0, pattern, 0)?,
+        })
+    }
+
+    fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
+        self.stream.device().enter()?;
+        let length = spec.size.0;
+        let warm = clock::now().saturating_add(spec.warm_up);
+        let mut one = self.once(length)?;
+        while clock::now() < warm {
+            one = one.min(self.once(length)?);
+            control.check(Stage::Measure)?;
+        }
+        let copies = (BATCH / one).clamp(1, MOST);
+        let first = self.batch(0, length)?;
+        first.wait()?;
+        let started = clock::now();
+        let (stop, most) = match spec.window {
+            Window::Iterations(copies) => (Nanoseconds::MAX, copies),
+            window => (started.saturating_add(window.at_most().into()), u64::MAX),
+        };
+        let mut done = 0;
+        let mut last = None;
+        while done < most && (done == 0 || clock::now() < stop) {
+            let now = copies.min(most - done);
+            let next = self.batch(now, length)?;
+            done += now;
+            // One batch is always queued behind the one that is waited for.
+            if let Some(earlier) = last.replace(next) {
+                Event::wait(&earlier)?;
+            }
+            control.check(Stage::Measure)?;
+        }
+        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "nothing was copied");
+        let last = last.ok_or_else(nothing)?;
+        last.wait()?;
+        Ok(Measurement {
+            started,
+            elapsed: last.since(&first)?,
+            operations: done,
+            bytes: Bytes(length.saturating_mul(done)),
+            ..Measurement::default()
+        })
+    }
+
+    fn opened(&self) -> Opened {
+        Opened { link_layer: self.link_layer, devices: self.devices.clone(), settings: self.settings.clone() }
+    }
+}
+
+/// The GPU at a PCI address.
+fn at(pci: &str) -> Result<Arc<Device>, Failure> {
+    // Without a driver this says so.
+    let visible = device::visible()?;
+    let number = visible.iter().position(|known| known == pci).and_then(|number| u32::try_from(number).ok());
+    let Some(number) = number else {
+        if visible.is_empty() {
+            return Device::open(0);
+        }
+        let cause = format!("the GPU at {pci} is not one of those that CUDA sees: {}", visible.join(", "));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
+    };
+    Device::open(number)
+}
+
+/// What lies between a GPU and the host's memory. On x86-64 it is PCIe; elsewhere it may be another link.
+fn below(_: &Device) -> LinkLayer {
+    if cfg!(target_arch = "x86_64") { LinkLayer::Pcie } else { LinkLayer::Unknown }
+}

@@ -1,0 +1,208 @@
+//! Tests within this host (see [`railgauge_wire::node`]): all flows of a cell at the same time, each on a thread of its own.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `gate` | where flows wait for each other |
+//! | `processors` | host memory of a NUMA node, moved by its processors |
+//! | `stretch` | one processor's part of it |
+//! | `copier` | copies of a GPU |
+
+mod copier;
+mod gate;
+mod processors;
+mod stretch;
+
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use railgauge_wire::{
+    case::{CaseAccount, Spent},
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    node::{NodeAccount, NodeFlow, NodeSpec, Part},
+    remedy,
+    step::{Checked, Pattern},
+    terms::{LinkLayer, Op},
+    unit::Nanoseconds,
+};
+
+use crate::{bench::control::Control, memory::available, system::tree::Tree};
+use copier::Copier;
+use gate::{Gate, Pass};
+use processors::Processors;
+
+/// What moves the bytes of a flow.
+trait Mover {
+    /// Fills what is moved, moves it once and compares.
+    fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure>;
+
+    /// The timed pass, with its warm-up.
+    fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure>;
+
+    /// What it turned out to be.
+    fn opened(&self) -> Opened;
+}
+
+/// What a flow turned out to be.
+struct Opened {
+    link_layer: LinkLayer,
+    devices: (String, String),
+    settings: BTreeMap<String, String>,
+}
+
+/// One request at a time: one that its controller no longer waits for still takes memory and bandwidth.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs one cell on all its flows; the accounts are in their order.
+pub(crate) fn run(spec: &NodeSpec) -> Vec<NodeAccount> {
+    let _turn = TURN.lock();
+    if let Some(failure) = too_much(spec, available::bytes(&Tree::host())) {
+        return spec.flows.iter().map(|_| failed(failure.clone())).collect();
+    }
+    let gate = Gate::new(spec.flows.len());
+    thread::scope(|scope| {
+        let start = |flow| {
+            let pass = gate.pass();
+            thread::Builder::new().name("node".into()).spawn_scoped(scope, move || one(spec, flow, &pass))
+        };
+        // All are started before the first is waited for.
+        let running: Vec<_> = spec.flows.iter().map(start).collect();
+        running
+            .into_iter()
+            .map(|thread| match thread.map(|thread| thread.join()) {
+                Ok(Ok(account)) => account,
+                Ok(Err(_)) => failed(Failure::new(Stage::Measure, Kind::Internal, "the agent panicked")),
+                Err(error) => {
+                    let cause = format!("no thread could be started: {error}");
+                    failed(Failure::new(Stage::Open, Kind::Internal, cause))
+                }
+            })
+            .collect()
+    })
+}
+
+/// Host memory of all flows together, where there is less: they take it at the same time, so none of them sees what the others take.
+fn too_much(spec: &NodeSpec, available: Option<u64>) -> Option<Failure> {
+    let buffers = |flow: &NodeFlow| match (&flow.from, spec.op) {
+        (Part::Processors(_), Op::MemoryCopy) => 2,
+        (Part::Processors(_), _) | (Part::Gpu(_), Op::HostToGpu | Op::GpuToHost) => 1,
+        _ => 0,
+    };
+    let wanted = spec.size.saturating_mul(spec.flows.iter().map(buffers).sum());
+    let available = available.filter(|available| wanted.0 > *available)?;
+    let count = spec.flows.len();
+    let cause =
+        format!("{wanted} bytes are wanted by {count} flows at once, {available} bytes of memory are available");
+    Some(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS))
+}
+
+fn failed(failure: Failure) -> NodeAccount {
+    NodeAccount { account: CaseAccount { failure: Some(failure), ..CaseAccount::default() }, ..NodeAccount::default() }
+}
+
+/// One flow. Its pass is given back at the end, however that comes, so that the others wait for it no longer.
+fn one(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>) -> NodeAccount {
+    let begun = Instant::now();
+    let mut account = NodeAccount::default();
+    if let Err(failure) = steps(spec, flow, pass, &mut account) {
+        account.account.failure = Some(failure);
+    }
+    account.account.took = begun.elapsed().into();
+    account
+}
+
+fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAccount) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let limit = Duration::from_millis(spec.deadline_ms) + spec.window.at_most() + Duration::from(spec.warm_up);
+    let control = &Control::new(Arc::default(), Arc::default(), begun + limit);
+    let mut mover = open(spec, flow)?;
+    let Opened { link_layer, devices, settings } = mover.opened();
+    (account.link_layer, account.devices, account.settings) = (Some(link_layer), devices, settings);
+    verify(spec, mover.as_mut(), 1, control, &mut account.account)?;
+    account.account.spent.verify = begun.elapsed().into();
+    let waits = Instant::now();
+    pass.meet(control)?;
+    let timed = Instant::now();
+    let measured = mover.time(spec, control)?;
+    let Spent { window, warm_up, waiting, .. } = &mut account.account.spent;
+    *window = measured.elapsed;
+    *warm_up = Nanoseconds::from(timed.elapsed()).saturating_sub(measured.elapsed);
+    *waiting = (timed - waits).into();
+    account.account.measured = Some(Box::new(measured));
+    // Comparing would disturb those whose pass is still under way.
+    let waits = Instant::now();
+    pass.meet(control)?;
+    *waiting = waiting.saturating_add(waits.elapsed().into());
+    let verifying = Instant::now();
+    verify(spec, mover.as_mut(), 2, control, &mut account.account)?;
+    let spent = &mut account.account.spent.verify;
+    *spent = spent.saturating_add(verifying.elapsed().into());
+    Ok(())
+}
+
+/// One verify pass, if any is wanted; `iteration` makes its bytes differ from those of other passes.
+fn verify(
+    spec: &NodeSpec,
+    mover: &mut dyn Mover,
+    iteration: u64,
+    control: &Control,
+    account: &mut CaseAccount,
+) -> Result<(), Failure> {
+    let Some(seed) = spec.verify else {
+        // Pages of zeros may travel faster than data.
+        if iteration == 1 {
+            mover.verify(&Pattern { size: spec.size, seed: 0, iteration }, control)?;
+        }
+        return Ok(());
+    };
+    account.checked += mover.verify(&Pattern { size: spec.size, seed, iteration }, control)?;
+    Ok(())
+}
+
+fn open(spec: &NodeSpec, flow: &NodeFlow) -> Result<Box<dyn Mover>, Failure> {
+    let tree = Tree::host();
+    Ok(match (&flow.from, &flow.to) {
+        (Part::Processors(node), Part::Processors(other)) if node == other => {
+            Box::new(Processors::open(&tree, *node, spec)?)
+        }
+        (Part::Gpu(from), Part::Gpu(to)) => Box::new(Copier::open(&tree, from, to, spec)?),
+        _ => {
+            let cause = format!("{} has no such ends: {flow:?}", spec.op);
+            return Err(Failure::new(Stage::Open, Kind::Internal, cause));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::{step::Window, unit::Bytes};
+
+    use super::*;
+
+    #[test]
+    fn memory_of_all_flows_counts_together() {
+        let part = |flows: usize, op, part: Part| {
+            let spec = NodeSpec {
+                op,
+                size: Bytes(100),
+                window: Window::Iterations(1),
+                warm_up: Nanoseconds::ZERO,
+                verify: None,
+                deadline_ms: 1,
+                cached: true,
+                flows: vec![NodeFlow { from: part.clone(), to: part }; flows],
+            };
+            move |available| too_much(&spec, available).is_some()
+        };
+        let copies = part(4, Op::MemoryCopy, Part::Processors(0));
+        assert!(copies(Some(799)) && !copies(Some(800)) && !copies(None));
+        let gpus = part(8, Op::HostToGpu, Part::Gpu("0000:01:00.0".into()));
+        assert!(gpus(Some(799)) && !gpus(Some(800)));
+        assert!(!part(8, Op::GpuCopy, Part::Gpu("0000:01:00.0".into()))(Some(0)));
+    }
+}

@@ -1,0 +1,90 @@
+//! Host memory of this machine, as an agent reads, writes and copies it.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
+
+mod controller;
+
+use controller::{Agent, command};
+use railgauge_wire::{
+    failure::Kind,
+    message::{Answer, Ask},
+    node::{NodeAccount, NodeFlow, NodeSpec, Part},
+    step::{Checked, Window},
+    terms::{LinkLayer, Op},
+    unit::{Bytes, Nanoseconds},
+};
+
+const SIZE: Bytes = Bytes(8 * 1024 * 1024 + 24);
+
+fn spec(op: Op, nodes: &[u32]) -> NodeSpec {
+    NodeSpec {
+        op,
+        size: SIZE,
+        window: Window::Duration(Nanoseconds::from_millis(250)),
+        warm_up: Nanoseconds::from_millis(50),
+        verify: Some(7),
+        deadline_ms: 15_000,
+        cached: true,
+        flows: nodes.iter().map(|node| flow(*node)).collect(),
+    }
+}
+
+fn flow(node: u32) -> NodeFlow {
+    NodeFlow { from: Part::Processors(node), to: Part::Processors(node) }
+}
+
+fn measured(mut agent: Agent, spec: NodeSpec) -> Vec<NodeAccount> {
+    match agent.ask(Ask::Node(Box::new(spec))) {
+        Ok(Answer::Node(accounts)) => accounts,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_byte_is_verified_twice_and_the_window_is_the_time_asked_for() {
+    for op in [Op::MemoryRead, Op::MemoryWrite, Op::MemoryCopy] {
+        let account = measured(Agent::start(), spec(op, &[0])).remove(0);
+        assert_eq!(account.account.failure, None, "{op}");
+        let right = Checked { verified: SIZE * 2, wrong: Bytes::ZERO, first_wrong: None };
+        assert_eq!(account.account.checked, right, "{op}");
+        let measured = account.account.measured.unwrap();
+        assert_eq!(measured.elapsed, Nanoseconds::from_millis(250), "{op}");
+        assert!(measured.bytes > SIZE && measured.operations == measured.bytes.0.div_ceil(SIZE.0), "{op}");
+        assert_eq!(measured.slices.len(), 2, "{op}");
+        assert_eq!((account.link_layer, account.devices.0.as_str()), (Some(LinkLayer::Memory), "node0"), "{op}");
+    }
+}
+
+#[test]
+fn a_number_of_passes_is_that_many_bytes() {
+    let spec = NodeSpec { window: Window::Iterations(3), ..spec(Op::MemoryCopy, &[0]) };
+    let measured = measured(Agent::start(), spec).remove(0).account.measured.unwrap();
+    assert_eq!((measured.operations, measured.bytes), (3, SIZE * 3));
+}
+
+#[test]
+fn a_node_that_is_not_there_fails_alone() {
+    let accounts = measured(Agent::start(), spec(Op::MemoryRead, &[0, 400]));
+    assert_eq!(accounts[0].account.failure, None);
+    let failure = accounts[1].account.failure.as_ref().unwrap();
+    assert!(failure.kind == Kind::Configuration && failure.cause.contains("no NUMA node 400"), "{failure}");
+}
+
+#[test]
+fn a_wrong_byte_of_memory_is_found() {
+    for op in [Op::MemoryRead, Op::MemoryWrite, Op::MemoryCopy] {
+        let agent = Agent::greeted(command().env("RAILGAUGE_FAULT", "flip-bit"));
+        let checked = measured(agent, spec(op, &[0])).remove(0).account.checked;
+        assert!(checked.wrong >= Bytes(2), "{op}: {checked:?}");
+    }
+}
+
+#[test]
+fn what_lies_in_caches_is_no_memory() {
+    let spec = NodeSpec { cached: false, size: Bytes(4096), ..spec(Op::MemoryRead, &[0]) };
+    let account = measured(Agent::start(), spec).remove(0);
+    // A machine that does not tell its caches cannot refuse.
+    match account.account.failure {
+        Some(failure) => assert_eq!(failure.remedy.unwrap().id, "beyond-caches"),
+        None => assert_eq!(account.settings["last_level_caches"], "unknown"),
+    }
+}

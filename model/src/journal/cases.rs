@@ -1,0 +1,289 @@
+//! How cases stand in a line of the journal: a list of a million cases names a few tests, measurements and ports over and over, so each
+//! of them stands there once, and a case is a row of their places.
+//!
+//! ```json
+//! {"first":0,"tests":["bw"],"cells":[{…}],"ports":[{"host":"a","rail":0},{"host":"b","rail":0}],"rows":[[0,0,0,0,1]]}
+//! ```
+//! A row is test, round, cell, sending port, receiving port and, of a collective, the ports of all ranks. Row `i` is case `first + i`.
+//! Journals of version 3 have a list of whole cases; it is read, and written for cases whose numbers do not follow one another.
+
+use std::{collections::HashMap, fmt, hash::Hash};
+
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer, value::SeqAccessDeserializer},
+};
+
+use railgauge_wire::group::CollectiveOptions;
+
+use super::event::Case;
+use crate::plan::limits::MEASUREMENTS;
+use crate::schedule::{Cell, Flow, Port};
+
+/// Numbers of a row before the ranks of a collective.
+const HEAD: usize = 5;
+
+/// Most bytes of names and settings of all cases together; a run of ten million cases with names of 64 bytes has 0.64 GB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// The table, with rows of either direction.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table<T, C, P> {
+    first: u64,
+    tests: Vec<T>,
+    cells: Vec<C>,
+    ports: Vec<P>,
+    rows: Vec<Row>,
+}
+
+/// One case by places in the tables.
+struct Row {
+    head: [u32; HEAD],
+    members: Vec<u32>,
+}
+
+impl Serialize for Row {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.head.iter().chain(&self.members))
+    }
+}
+
+impl<'de> Deserialize<'de> for Row {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Numbers;
+        impl<'de> Visitor<'de> for Numbers {
+            type Value = Row;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a row of {HEAD} numbers or more")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut row: A) -> Result<Row, A::Error> {
+                let mut head = [0; HEAD];
+                for (at, number) in head.iter_mut().enumerate() {
+                    *number = row.next_element()?.ok_or_else(|| de::Error::invalid_length(at, &self))?;
+                }
+                let mut members = Vec::new();
+                while let Some(member) = row.next_element()? {
+                    members.push(member);
+                }
+                Ok(Row { head, members })
+            }
+        }
+        deserializer.deserialize_seq(Numbers)
+    }
+}
+
+/// Different things in the order in which they were first seen.
+struct Numbered<'c, T> {
+    places: HashMap<&'c T, u32>,
+    all: Vec<&'c T>,
+}
+
+impl<'c, T: Eq + Hash> Numbered<'c, T> {
+    fn new() -> Self {
+        Self { places: HashMap::new(), all: Vec::new() }
+    }
+
+    fn place(&mut self, of: &'c T) -> u32 {
+        let all = &mut self.all;
+        *self.places.entry(of).or_insert_with(|| {
+            all.push(of);
+            // No list has so many cases that their parts could be more: a run has at most `plan::limits::MEASUREMENTS`.
+            u32::try_from(all.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+/// Writes the table, or the list where the numbers of the cases do not follow one another.
+///
+/// # Errors
+/// Those of the serialiser.
+pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, S::Error> {
+    let first = cases.first().map_or(0, |case| case.id);
+    if (first..).zip(cases).any(|(id, case)| case.id != id) {
+        return cases.serialize(serializer);
+    }
+    let (mut tests, mut cells, mut ports) = (Numbered::new(), Numbered::new(), Numbered::new());
+    let mut rows = Vec::with_capacity(cases.len());
+    for Case { id: _, test, round, flow: Flow { from, to, members }, cell } in cases {
+        let head = [tests.place(test), *round, cells.place(cell), ports.place(from), ports.place(to)];
+        rows.push(Row { head, members: members.iter().map(|port| ports.place(port)).collect() });
+    }
+    Table { first, tests: tests.all, cells: cells.all, ports: ports.all, rows }.serialize(serializer)
+}
+
+/// Reads either form.
+///
+/// # Errors
+/// It is neither, or a row has a place that its tables do not have.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Case>, D::Error> {
+    struct Either;
+    impl<'de> Visitor<'de> for Either {
+        type Value = Vec<Case>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table or a list of cases")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<Case>, A::Error> {
+            Vec::deserialize(SeqAccessDeserializer::new(list))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Vec<Case>, A::Error> {
+            let table = Table::deserialize(MapAccessDeserializer::new(table))?;
+            // A row is short, and the case that it makes is not: who wrote the file must not choose how much memory that takes.
+            if table.rows.len() as u64 > MEASUREMENTS {
+                let words = format!("{} cases, and a run has at most {MEASUREMENTS}", table.rows.len());
+                return Err(de::Error::custom(words));
+            }
+            if table.weight() > MOST_BYTES {
+                return Err(de::Error::custom("its cases repeat longer names and settings than those of any run"));
+            }
+            if table.first.checked_add(MEASUREMENTS).is_none() {
+                return Err(de::Error::custom(format!("the first case has number {}", table.first)));
+            }
+            let ids = table.first..;
+            ids.zip(&table.rows).map(|(id, row)| table.case(id, row).map_err(de::Error::custom)).collect()
+        }
+    }
+    deserializer.deserialize_any(Either)
+}
+
+impl Table<String, Cell, Port> {
+    /// Bytes of names and settings that the cases repeat.
+    fn weight(&self) -> u64 {
+        let of_cell = |cell: &Cell| {
+            let manner = cell.manner.as_ref().map_or(0, |manner| {
+                let env = manner.env.iter().map(|(name, value)| name.len() + value.len());
+                size_of::<CollectiveOptions>() + env.sum::<usize>()
+            });
+            manner + cell.applied.as_ref().map_or(0, |value| value.len())
+        };
+        let (tests, cells): (Vec<usize>, Vec<usize>) =
+            (self.tests.iter().map(String::len).collect(), self.cells.iter().map(of_cell).collect());
+        let of = |all: &[usize], place: u32| all.get(place as usize).copied().unwrap_or(0) as u64;
+        let of_row = |row: &Row| of(&tests, row.head[0]).saturating_add(of(&cells, row.head[2]));
+        self.rows.iter().fold(0, |sum: u64, row| sum.saturating_add(of_row(row)))
+    }
+
+    fn case(&self, id: u64, row: &Row) -> Result<Case, NoPlace> {
+        let [test, round, cell, from, to] = row.head;
+        let port = |number: u32| place(&self.ports, number, id, "port");
+        let members = row.members.iter().map(|member| port(*member)).collect::<Result<_, _>>()?;
+        let flow = Flow { from: port(from)?, to: port(to)?, members };
+        Ok(Case {
+            id,
+            test: place(&self.tests, test, id, "test")?,
+            round,
+            flow,
+            cell: place(&self.cells, cell, id, "cell")?,
+        })
+    }
+}
+
+/// A row has a place that its table does not have.
+#[derive(Debug, thiserror::Error)]
+#[error("case {case} has {what} {place} of {of}")]
+struct NoPlace {
+    case: u64,
+    what: &'static str,
+    place: u32,
+    of: usize,
+}
+
+fn place<T: Clone>(all: &[T], place: u32, case: u64, what: &'static str) -> Result<T, NoPlace> {
+    let found = usize::try_from(place).ok().and_then(|at| all.get(at));
+    found.cloned().ok_or(NoPlace { case, what, place, of: all.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        journal::event::Event,
+        plan::parse,
+        schedule::{Inventory, schedule},
+    };
+
+    fn cases(text: &str) -> Vec<Case> {
+        let text = format!("name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[1-6]\"] }}\n{text}");
+        let plan = parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
+        Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap())
+    }
+
+    fn pairs() -> Vec<Case> {
+        cases(
+            "[[test]]\nname = \"bw\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = [\"1KiB\", \"1MiB\"]\n\
+             [[test]]\nname = \"lat\"\nop = \"send\"\nmetric = \"latency\"\ntransport = \"tcp\"\nsizes = \"8\"\n",
+        )
+    }
+
+    fn told(cases: &[Case]) -> Value {
+        serde_json::to_value(Event::Planned { cases: cases.to_vec() }).unwrap()["Planned"]["cases"].take()
+    }
+
+    fn read(cases: &Value) -> Result<Vec<Case>, String> {
+        match serde_json::from_value(json!({ "Planned": { "cases": cases } })).map_err(|error| error.to_string())? {
+            Event::Planned { cases } => Ok(cases),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_in_either_form() {
+        let groups = "[[test]]\nop = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = [\"1KiB\", \"1MiB\"]\n\
+                      groups = \"pairs\"\n";
+        for all in [pairs(), cases(groups), pairs().split_off(7), Vec::new()] {
+            assert!(told(&all).is_object());
+            assert_eq!(read(&told(&all)).unwrap(), all);
+            // As version 3 wrote them.
+            assert_eq!(read(&serde_json::to_value(&all).unwrap()).unwrap(), all);
+        }
+    }
+
+    #[test]
+    fn names_stand_there_once() {
+        let table = told(&pairs());
+        let lengths = ["tests", "cells", "ports"].map(|key| table[key].as_array().unwrap().len());
+        assert_eq!(lengths, [2, 3, 6]);
+        assert_eq!(table["rows"].as_array().unwrap().len(), pairs().len());
+    }
+
+    /// A reader says that such numbers cannot be: they must reach it.
+    #[test]
+    fn numbers_that_do_not_follow_one_another_are_kept() {
+        let mut all = pairs();
+        all[3].id = 77;
+        assert!(told(&all).is_array());
+        assert_eq!(read(&told(&all)).unwrap(), all);
+    }
+
+    #[test]
+    fn places_that_are_none_are_refused() {
+        let table = told(&pairs());
+        for (at, word) in [(0, "test 99 of 2"), (2, "cell 99 of 3"), (3, "port 99 of 6"), (4, "port 99 of 6")] {
+            let mut wrong = table.clone();
+            wrong["rows"][1][at] = json!(99);
+            let error = read(&wrong).unwrap_err();
+            assert!(error.contains(word) && error.contains("case 1 "), "{error}");
+        }
+        for row in [json!([0, 0, 0, 0]), json!([0, 0, 0, 0, -1]), json!([0, 0, 0, 0, 1, 99]), json!("x")] {
+            let mut wrong = table.clone();
+            wrong["rows"][1] = row;
+            assert!(read(&wrong).is_err());
+        }
+        let mut heavy = table.clone();
+        heavy["tests"][0] = json!("x".repeat(1 << 20));
+        heavy["rows"] = vec![json!([0, 0, 0, 0, 1]); 1100].into();
+        assert!(read(&heavy).unwrap_err().contains("longer names"));
+        let mut far = table;
+        far["first"] = json!(u64::MAX);
+        assert!(read(&far).is_err());
+    }
+}

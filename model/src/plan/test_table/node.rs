@@ -1,0 +1,161 @@
+//! Tests within hosts: memory of processors and GPUs. What they have in common with pairs is the window, the sizes, the rails and what
+//! is demanded; all else belongs to a network.
+
+use railgauge_wire::{
+    step::Window,
+    terms::{Memory, Op, Service, TestMetric, Transport},
+    unit::{Bytes, Nanoseconds},
+};
+
+use super::{kind::Kind, pattern};
+use crate::plan::{
+    mistakes::Mistake,
+    model::Rails,
+    read::{At, Table},
+};
+
+/// Bytes that a GPU copies at once where the plan does not say: nvbandwidth's.
+const OF_GPU: Bytes = Bytes::from_mib(512);
+/// Host memory that is moved where the plan does not say: several times the caches of most processors.
+const OF_PROCESSORS: Bytes = Bytes::from_gib(2);
+
+/// Window of a test whose defaults are adaptive: that of a test without any.
+const USUAL: Nanoseconds = Nanoseconds::from_secs(2);
+
+/// Keys that have no meaning within a host.
+const OF_NETWORKS: &[&str] = &[
+    "service",
+    "memory",
+    "gpu_path",
+    "gpus",
+    "gpu_distance",
+    "qps",
+    "threads",
+    "bidirectional",
+    "pattern",
+    "links_covered",
+    "beside",
+];
+
+/// Reads what kind of test within hosts it is, and says which keys it must not have.
+pub fn read(
+    test: &Table<'_>,
+    op: &At<Op>,
+    metric: Option<At<TestMetric>>,
+    transport: Option<&At<Transport>>,
+    own: Transport,
+) -> Kind {
+    for name in OF_NETWORKS.iter().copied().chain(pattern::own_names()) {
+        if let Some(span) = test.name_span(name) {
+            let mistake =
+                Mistake::at(span, format!("`{name}` does not apply to {}, which stays within a host", op.value));
+            test.book.add(mistake.help("leave it out"));
+        }
+    }
+    let fits = transport.is_none_or(|at| !at.own || at.value == own);
+    if let Some(transport) = transport.filter(|_| !fits) {
+        let mistake = Mistake::at(op.span.clone(), format!("{} is not supported over {}", op.value, transport.value));
+        test.book.add(mistake.also(transport.span.clone(), "the transport").help("leave `transport` out"));
+    }
+    let bandwidth = metric.as_ref().is_none_or(|at| at.value == TestMetric::Bandwidth);
+    if let Some(metric) = metric.as_ref().filter(|_| !bandwidth) {
+        let message = format!("{} does not support metric = \"{}\"", op.value, metric.value);
+        test.book.add(Mistake::at(metric.span.clone(), message).help("set metric = \"bandwidth\""));
+    }
+    Kind {
+        op: fits.then_some(op.value),
+        metric: metric.filter(|_| bandwidth).map(|at| at.value),
+        transport: Some(own),
+        service: Some(Service::Rc),
+        memory: Some(if own == Transport::Gpu { Memory::Cuda } else { Memory::Host }),
+        gpu_path: None,
+        bidirectional: false,
+        qps: vec![1],
+    }
+}
+
+/// The size where the plan does not say any; `None` for tests of a network.
+pub fn size(op: Option<Op>) -> Option<Bytes> {
+    op?.within_host().map(|transport| if transport == Transport::Gpu { OF_GPU } else { OF_PROCESSORS })
+}
+
+/// The window and the rails of a test within hosts: what it says itself and cannot be is a mistake, and a default that cannot be is left
+/// out.
+pub fn settled(test: &Table<'_>, window: Option<Window>, rails: Option<Rails>) -> (Option<Window>, Option<Rails>) {
+    let wrong = |span, message: &str, help: &str| test.book.add(Mistake::at(span, message).help(help));
+    let window = match (window, test.written("measure")) {
+        (Some(Window::Adaptive { .. }), Some(span)) => {
+            let message = "a test within hosts is not measured adaptively: its flows would not end together";
+            wrong(span, message, "write measure = \"2s\" or measure = \"20 iterations\"");
+            None
+        }
+        (Some(Window::Adaptive { .. }), None) => Some(Window::Duration(USUAL)),
+        (window, _) => window,
+    };
+    let rails = match (rails, test.written("rails")) {
+        (Some(Rails::Crossed), Some(span)) => {
+            let help = "use \"aligned\" (all at once), \"each\" (one after the other), or a list";
+            wrong(span, "rails = \"crossed\" does not apply within a host", help);
+            None
+        }
+        (Some(Rails::Crossed), None) => Some(Rails::Aligned),
+        (rails, _) => rails,
+    };
+    (window, rails)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::plan::{Mistakes, Plan, model::Pattern, parse};
+
+    fn read(test: &str) -> Result<Plan, Mistakes> {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\"] }\n\
+                    [defaults]\nsizes = \"64KiB\"\ntransport = \"tcp\"\nqps = [1, 4]\n\
+                    rails = \"crossed\"\nmeasure = { confidence = 2 }\n[[test]]\nmetric = \"bandwidth\"\n";
+        parse("p.toml", &format!("{head}{test}\n"), Path::new("")).map(|(plan, _)| plan)
+    }
+
+    #[test]
+    fn a_test_within_a_host_needs_one_host_and_takes_nothing_from_the_defaults_of_networks() {
+        let of = |test: &str| read(test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0);
+        let test = of("op = \"host_to_gpu\"");
+        assert_eq!((test.transport, test.memory, &*test.sizes), (Transport::Gpu, Memory::Cuda, &[OF_GPU][..]));
+        assert_eq!((test.window, &test.rails), (Window::Duration(USUAL), &Rails::Aligned));
+        assert_eq!(
+            (&test.pattern, &*test.qps, test.name.as_str()),
+            (&Pattern::Within, &[1][..], "host_to_gpu-bandwidth-gpu")
+        );
+        let test = of("op = \"memory_copy\"\nsizes = \"1MiB\"\ntransport = \"cpu\"\nknobs = { footprint = \"cache\" }");
+        assert_eq!(
+            (test.transport, test.memory, &*test.sizes),
+            (Transport::Cpu, Memory::Host, &[Bytes::from_mib(1)][..])
+        );
+        let test = of(
+            "op = \"gpu_copy\"\nrails = \"each\"\n[[test.expect]]\nmetric = \"memory_bandwidth\"\nat_least = \"1000 GB/s\"",
+        );
+        assert_eq!((test.rails, test.expect.len()), (Rails::Each, 1));
+    }
+
+    #[test]
+    fn what_belongs_to_networks_is_refused() {
+        for (test, words) in [
+            ("op = \"gpu_copy\"\nqps = 2", "`qps` does not apply"),
+            ("op = \"gpu_copy\"\npattern = \"ring\"", "`pattern` does not apply"),
+            ("op = \"gpu_copy\"\nto = \"a\"", "`to` does not apply"),
+            ("op = \"gpu_copy\"\ngpus = [0]", "`gpus` does not apply"),
+            ("op = \"gpu_copy\"\ntransport = \"nccl\"", "is not supported over nccl"),
+            ("op = \"gpu_copy\"\nrails = \"crossed\"", "does not apply within a host"),
+            ("op = \"gpu_copy\"\nmeasure = { confidence = 2 }", "not measured adaptively"),
+            ("op = \"gpu_copy\"\nknobs = { footprint = \"cache\" }", "`footprint`"),
+            ("op = \"memory_read\"\nknobs = { depth = 2 }", "`depth`"),
+            ("op = \"memory_read\"\nranks_per_host = 2", "only to collectives"),
+            ("op = \"write\"\ntransport = \"gpu\"", "write is not supported over gpu"),
+        ] {
+            let refused = format!("{:?}", read(test).expect_err(test));
+            assert!(refused.contains(words), "{test}: {refused}");
+        }
+    }
+}

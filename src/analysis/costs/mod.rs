@@ -1,0 +1,329 @@
+//! What the values of `[test.configure]` cost: each against the first of its test, repeat by repeat.
+
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_model::{
+    plan::model::Test,
+    schedule::{Cell, Flow},
+};
+use railgauge_stats::robust::median;
+use railgauge_wire::{
+    terms::{Better, Metric, TestMetric},
+    unit::Bytes,
+};
+use serde::Serialize;
+
+use super::{
+    results::{CaseResult, State},
+    rows::by_repeat,
+    together::{self, Loss, is_telling},
+    truth::Doubt,
+    words::count,
+};
+
+/// Whether a value costs something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// It is the first value, against which the others are held.
+    Reference,
+    /// The interval of its cost lies above zero.
+    Costs,
+    /// The interval lies below zero: it is better than the first.
+    Gains,
+    /// The interval holds zero.
+    NoDifference,
+    /// Too little is known.
+    Unknown,
+}
+
+/// What one value costs in one metric, at one size and all else alike.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ValueCost {
+    /// Name of the test.
+    pub test: String,
+    /// The value.
+    pub value: String,
+    /// The first value of the test.
+    pub reference: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Unit of its values.
+    pub unit: String,
+    /// Message size.
+    pub size_bytes: Bytes,
+    /// What else sets it apart from others of the test: `4 queue pairs`; empty for most.
+    pub variant: String,
+    /// Links (or groups, or rounds) that have numbers at both values in the same repeats.
+    pub links: usize,
+    /// All of them that were planned.
+    pub of: usize,
+    /// Median of the links' medians.
+    pub median: Option<f64>,
+    /// Least and most of the links' medians; of a single link, of its repeats.
+    pub range: Option<(f64, f64)>,
+    /// The median at the first value.
+    pub reference_median: Option<f64>,
+    /// Mean cost of the links in percent of what they have at the first value, mean over the repeats: how much less where more is
+    /// better, how much more where less is.
+    pub cost_percent: Option<f64>,
+    /// Its interval, 95 % for all values, sizes and variants of the test together.
+    pub interval_percent: Option<(f64, f64)>,
+    /// Whether that is a cost.
+    pub answer: Answer,
+    /// Why nothing is known; empty where something is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why_unknown: String,
+    /// What the value did to packets, where a counter shows it: the first that does, in words. It is not held against the numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<String>,
+    /// Link by link.
+    pub flows: Vec<FlowCost>,
+}
+
+/// The same for one link.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FlowCost {
+    /// The flow, or what its sum is over: `gpu01:0 → gpu02:0`.
+    pub flow: String,
+    /// Number of the case.
+    pub case: u64,
+    /// Number of the case at the first value.
+    pub reference_case: Option<u64>,
+    /// Median of its repeats.
+    pub median: Option<f64>,
+    /// Mean cost of the repeats in percent.
+    pub cost_percent: Option<f64>,
+    /// Its interval, 95 % for all links, values, sizes and variants of the test together.
+    pub interval_percent: Option<(f64, f64)>,
+    /// Whether that is a cost.
+    pub answer: Answer,
+    /// Why nothing is known; empty where something is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why_unknown: String,
+}
+
+/// What the values of all tests cost, in the order of the plan: test, metric, what is measured, value.
+pub fn costs(tests: &[Test], results: &[CaseResult<'_>]) -> Vec<ValueCost> {
+    let with_values = tests.iter().filter(|test| !test.values().is_empty());
+    let of = |test: &Test| {
+        let own: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+        of_test(test, &own)
+    };
+    with_values.flat_map(of).collect()
+}
+
+/// Metrics in which costs are told, the one of the test's headline first.
+fn metrics(test: &Test) -> &'static [Metric] {
+    match (test.metric, test.op.is_collective()) {
+        (TestMetric::Bandwidth, false) if test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
+        (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::CpuTimePerGib],
+        (TestMetric::Bandwidth, true) => &[Metric::Busbw],
+        (TestMetric::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99, Metric::LatencyP999],
+        (TestMetric::Step, _) => &[Metric::StepTime, Metric::StepExposed],
+    }
+}
+
+/// Values of a metric by repeat.
+type Repeats = BTreeMap<u32, f64>;
+
+/// One link in one cell: its case, and what it has at the test's first value.
+struct OfLink<'r> {
+    result: &'r CaseResult<'r>,
+    own: Repeats,
+    reference: Option<(u64, Repeats)>,
+}
+
+/// The cases of all links in one cell.
+struct Group<'r> {
+    value: &'r str,
+    is_reference: bool,
+    links: Vec<OfLink<'r>>,
+}
+
+fn of_test(test: &Test, results: &[&CaseResult<'_>]) -> Vec<ValueCost> {
+    let mut all = Vec::new();
+    for &metric in metrics(test) {
+        let groups = groups(test, results, metric);
+        // A metric that this transport does not have, or that windows are too short for.
+        if groups.iter().flat_map(|group| &group.links).all(|link| link.own.is_empty()) && metric != metrics(test)[0] {
+            continue;
+        }
+        let judged = || groups.iter().filter(|group| !group.is_reference);
+        let looks = (judged().count(), judged().map(|group| group.links.len()).sum());
+        all.extend(groups.iter().filter_map(|group| cost(test, group, metric, looks)));
+    }
+    all
+}
+
+/// The groups of a test, cell by cell in its order, and at each cell value by value.
+fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) -> Vec<Group<'r>> {
+    let numbers = |result: &CaseResult<'_>| -> Repeats {
+        let is_number = |(_, value): &(u32, f64)| *value > 0.0 && value.is_finite();
+        let is_trusted = match test.at_once() {
+            true => is_telling(result),
+            // Alone nothing fills a port: a first value that lost packets shows nothing to hold others against.
+            false => matches!(result.state, State::Measured | State::Short),
+        };
+        if is_trusted { by_repeat(result, metric).filter(is_number).collect() } else { Repeats::new() }
+    };
+    let mut cells: Vec<(Cell, Vec<&CaseResult<'_>>)> = Vec::new();
+    let mut places: std::collections::HashMap<Cell, usize> = std::collections::HashMap::new();
+    for result in results.iter().copied().filter(|result| together::has_row(result, metric)) {
+        let cell = Cell { applied: None, ..result.case.cell.clone() };
+        let place = *places.entry(cell.clone()).or_insert_with(|| {
+            cells.push((cell, Vec::new()));
+            cells.len() - 1
+        });
+        cells[place].1.push(result);
+    }
+    let mut groups = Vec::new();
+    for (_, members) in &cells {
+        let at = |result: &CaseResult<'_>, value: &str| result.case.cell.applied.as_deref() == Some(value);
+        let first = test.values().first().map_or("", String::as_str);
+        let reference: BTreeMap<(u32, &Flow), (u64, Repeats)> = members
+            .iter()
+            .filter(|result| at(result, first))
+            .map(|result| ((result.case.round, &result.case.flow), (result.case.id, numbers(result))))
+            .collect();
+        for value in test.values() {
+            let link = |result: &&'r CaseResult<'r>| OfLink {
+                result,
+                own: numbers(result),
+                reference: reference.get(&(result.case.round, &result.case.flow)).cloned(),
+            };
+            let links: Vec<OfLink<'r>> = members.iter().filter(|result| at(result, value)).map(link).collect();
+            if !links.is_empty() {
+                groups.push(Group { value, is_reference: value == first, links });
+            }
+        }
+    }
+    groups
+}
+
+/// The cost of one repeat in percent.
+fn percent(metric: Metric, own: f64, reference: f64) -> f64 {
+    match metric.better() {
+        Better::Higher => 100.0 * (1.0 - own / reference),
+        Better::Lower => 100.0 * (own / reference - 1.0),
+    }
+}
+
+impl OfLink<'_> {
+    /// Its cost in every repeat that has both figures.
+    fn costs(&self, metric: Metric) -> Repeats {
+        let reference = self.reference.as_ref().map(|(_, repeats)| repeats);
+        let both = self.own.iter().filter_map(|(repeat, own)| Some((*repeat, *own, *reference?.get(repeat)?)));
+        both.map(|(repeat, own, reference)| (repeat, percent(metric, own, reference))).collect()
+    }
+
+    fn median(&self) -> Option<f64> {
+        median(&self.own.values().copied().collect::<Vec<_>>()).ok()
+    }
+
+    /// Why there is nothing to tell although there should be.
+    fn why(&self, both: usize) -> String {
+        if !is_telling(self.result) {
+            return self.result.error().unwrap_or_else(|| self.result.state.word().to_owned());
+        }
+        if self.reference.as_ref().is_none_or(|(_, repeats)| repeats.is_empty()) {
+            return "there is no number at the first value that may be trusted".to_owned();
+        }
+        too_few(both)
+    }
+}
+
+/// The gravest loss that its value made, in words.
+fn packets(result: &CaseResult<'_>) -> Option<String> {
+    let share = |doubt: &Doubt| match doubt {
+        Doubt::Loss { times, packets, .. } => Some(*times as f64 / packets),
+        Doubt::NotArrived { sent, lost, .. } => Some(*lost as f64 / (*sent).max(1) as f64),
+        _ => None,
+    };
+    let all = result.excused.iter().filter_map(|doubt| Some((share(doubt)?, doubt)));
+    all.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, doubt)| doubt.to_string())
+}
+
+fn too_few(both: usize) -> String {
+    format!("{} with both figures, and three are needed to tell a cost from noise", count(both, "repeat"))
+}
+
+fn answer(loss: Option<Loss>) -> Answer {
+    match loss.map(|loss| loss.interval) {
+        None => Answer::Unknown,
+        Some((low, _)) if low > 0.0 => Answer::Costs,
+        Some((_, high)) if high < 0.0 => Answer::Gains,
+        Some(_) => Answer::NoDifference,
+    }
+}
+
+/// One value in one cell. `looks` are the groups and the links that are judged in this metric.
+fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -> Option<ValueCost> {
+    let first = group.links.first()?;
+    let costs: Vec<Repeats> = group.links.iter().map(|link| link.costs(metric)).collect();
+    let counted: Vec<&Repeats> = costs.iter().filter(|repeats| !repeats.is_empty()).collect();
+    // Means over different links would not be comparable.
+    let common = counted.iter().map(|repeats| repeats.keys().copied().collect::<BTreeSet<u32>>());
+    let common = common.reduce(|a, b| a.intersection(&b).copied().collect()).unwrap_or_default();
+    let mean = |repeat: &u32| counted.iter().map(|repeats| repeats[repeat]).sum::<f64>() / counted.len() as f64;
+    let of_repeats: Vec<f64> = common.iter().map(mean).collect();
+    let loss = if group.is_reference { None } else { Loss::of_repeats(&of_repeats, looks.0) };
+    let medians: Vec<f64> = group.links.iter().filter_map(OfLink::median).collect();
+    let spread: Vec<f64> = match group.links.as_slice() {
+        [only] => only.own.values().copied().collect(),
+        _ => medians.clone(),
+    };
+    let ends = |all: &[f64]| {
+        let (low, high) = all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+        (low <= high).then_some((low, high))
+    };
+    let references = group.links.iter().filter_map(|link| {
+        let (_, repeats) = link.reference.as_ref()?;
+        median(&repeats.values().copied().collect::<Vec<_>>()).ok()
+    });
+    let why_unknown = match (&loss, group.is_reference) {
+        (Some(_), _) | (_, true) => String::new(),
+        (None, false) if counted.is_empty() => first.why(0),
+        (None, false) => too_few(of_repeats.len()),
+    };
+    let flow = |(link, repeats): (&OfLink<'_>, &Repeats)| {
+        let of_repeats: Vec<f64> = repeats.values().copied().collect();
+        let loss = if group.is_reference { None } else { Loss::of_repeats(&of_repeats, looks.1) };
+        let is_told = loss.is_some() || group.is_reference;
+        FlowCost {
+            flow: together::name(link.result, metric),
+            case: link.result.case.id,
+            reference_case: link.reference.as_ref().map(|(case, _)| *case),
+            median: link.median(),
+            cost_percent: loss.map(|loss| loss.percent),
+            interval_percent: loss.map(|loss| loss.interval),
+            answer: if group.is_reference { Answer::Reference } else { answer(loss) },
+            why_unknown: if is_told { String::new() } else { link.why(of_repeats.len()) },
+        }
+    };
+    Some(ValueCost {
+        test: test.name.clone(),
+        value: group.value.to_owned(),
+        reference: test.values().first().cloned().unwrap_or_default(),
+        metric,
+        unit: metric.unit().to_owned(),
+        size_bytes: first.result.case.cell.size,
+        variant: first.result.variant_at_any_value(),
+        links: counted.len(),
+        of: group.links.len(),
+        median: median(&medians).ok(),
+        range: ends(&spread),
+        reference_median: median(&references.collect::<Vec<_>>()).ok(),
+        cost_percent: loss.map(|loss| loss.percent),
+        interval_percent: loss.map(|loss| loss.interval),
+        answer: if group.is_reference { Answer::Reference } else { answer(loss) },
+        why_unknown,
+        packets: group.links.iter().find_map(|link| packets(link.result)),
+        flows: group.links.iter().zip(&costs).map(flow).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

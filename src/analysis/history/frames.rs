@@ -1,0 +1,72 @@
+//! The frame of a run, for who asks for rows and compares nothing.
+
+use std::{
+    io::{Read, Seek, SeekFrom},
+    path::Path,
+};
+
+use railgauge_model::{
+    directory::JOURNAL,
+    files,
+    journal::{event::Event, line},
+};
+
+use super::{RunError, computed, imported, stored};
+use crate::analysis::{
+    frame::{self, Frame, FrameError},
+    journal::{Journal, JournalEnd},
+    results::CaseResult,
+    rows::rows,
+};
+
+/// More bytes than the last line of a run that came to its end has.
+const LAST: u64 = 4096;
+
+/// Columns of a run's frame.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFrame {
+    /// The wanted columns.
+    pub frame: Frame,
+    /// Version of the columns in the file; the current one where the frame was made anew.
+    pub version: u32,
+    /// What wrote the outputs, where the run was imported.
+    pub imported: Option<String>,
+    /// Whether the run came to its end; cases of one that did not may be missing.
+    pub is_whole: bool,
+}
+
+/// Columns of the frame of a run. They are read from `records.parquet` where that is what the journal makes, else made anew.
+///
+/// # Errors
+/// The journal or the frame cannot be read, or the journal is damaged or contradicts itself.
+pub fn frame_of(directory: &Path, columns: &[&str]) -> Result<RunFrame, RunError> {
+    let journal = directory.join(JOURNAL);
+    if let Some(found) = imported::read(&journal)? {
+        let frame = frame::select(&frame::frame(&found.rows())?, columns)?;
+        return Ok(RunFrame { frame, version: frame::VERSION, imported: Some(found.tools()), is_whole: true });
+    }
+    if let Some(path) = stored(directory, &journal) {
+        let frame::Stored { frame, version } = frame::stored(&path, columns)?;
+        return Ok(RunFrame { frame, version, imported: None, is_whole: is_finished(&journal) });
+    }
+    let made = |journal: &Journal, results: &[CaseResult<'_>]| {
+        Ok::<_, FrameError>((frame::frame(&rows(journal, results))?, journal.end == JournalEnd::Finished))
+    };
+    let (made, is_whole) = computed(&journal, made)??;
+    Ok(RunFrame { frame: frame::select(&made, columns)?, version: frame::VERSION, imported: None, is_whole })
+}
+
+/// Whether the last line of a journal says that the run came to its end. The journal was read before: what cannot be read is no end.
+fn is_finished(journal: &Path) -> bool {
+    let last = || {
+        let mut file = files::open(journal)?;
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(LAST)))?;
+        let mut end = Vec::new();
+        file.take(LAST).read_to_end(&mut end)?;
+        Ok::<_, std::io::Error>(end)
+    };
+    let Ok(end) = last() else { return false };
+    let line = end.strip_suffix(b"\n").unwrap_or(&end).rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    line::decode(line, None).is_ok_and(|read| read.line.event == Event::Finished)
+}

@@ -1,0 +1,201 @@
+//! What other tools measured, read back from the journal of an imported run. It is compared beside runs of ours and
+//! is never one: nothing judges it.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+};
+
+use jiff::Timestamp;
+use railgauge_model::{
+    files,
+    journal::{
+        event::{Event, Imported, ImportedValue},
+        line::{self, LineError},
+    },
+    plan::limits,
+};
+use railgauge_stats::robust::median;
+use railgauge_wire::terms::Metric;
+
+use super::{
+    history::Run,
+    journal::JournalError,
+    row::{Phase, Reading, Row},
+};
+
+/// An imported run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImportedRun {
+    /// When the run counts as started.
+    pub at: Timestamp,
+    /// What it says.
+    pub said: Imported,
+}
+
+/// What wrote the outputs, each once.
+pub(super) fn tools(said: &Imported) -> String {
+    let mut tools: Vec<&str> = said.files.iter().map(|file| file.tool.as_str()).collect();
+    tools.sort_unstable();
+    tools.dedup();
+    tools.join(", ")
+}
+
+/// Reads an imported run; `None` where the journal is one of ours, or begins with a line that is not whole: whoever reads it as
+/// ours tells that.
+///
+/// # Errors
+/// The file cannot be read, or an imported run is damaged or holds what no import writes.
+pub fn read(path: &Path) -> Result<Option<ImportedRun>, JournalError> {
+    let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
+    let mut file = BufReader::new(files::open(path).map_err(unreadable)?);
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    file.read_until(b'\n', &mut first).map_err(unreadable)?;
+    // The first line of a run of ours holds a whole plan: it is not parsed twice.
+    if !is_import(&first) {
+        return Ok(None);
+    }
+    let refuse = |line: usize, cause: &str| {
+        let (path, cause) = (path.to_owned(), cause.to_owned());
+        JournalError::Foreign { path, line, cause }
+    };
+    let decoded = |bytes: &[u8], number: usize, run: Option<&str>| {
+        line::decode(bytes, run).map_err(|error| match error {
+            LineError::Version(found) => JournalError::Version { path: path.to_owned(), line: number, found },
+            error => refuse(number, &error.to_string()),
+        })
+    };
+    let begun = decoded(&first, 1, None)?;
+    let Event::Imported(said) = begun.line.event else { return Ok(None) };
+    file.read_until(b'\n', &mut second).map_err(unreadable)?;
+    if second.is_empty() {
+        return Err(refuse(2, "the import did not come to its end: import the files again"));
+    }
+    if decoded(&second, 2, Some(&begun.run))?.line.event != Event::Finished {
+        return Err(refuse(2, "only `Finished` follows an import"));
+    }
+    if let Some(what) = limits::beyond(&said.plan) {
+        return Err(refuse(1, &what));
+    }
+    let at: Timestamp = begun.line.at.parse().map_err(|_| refuse(1, "it was written at no time of day"))?;
+    let known = |value: &ImportedValue| {
+        usize::try_from(value.case).is_ok_and(|case| case < said.cases.len()) && value.file < said.files.len()
+    };
+    let numbered = said.cases.iter().enumerate().all(|(place, case)| case.id == place as u64);
+    if !numbered || !said.values.iter().all(|value| known(value) && value.value().is_some()) {
+        return Err(refuse(1, "a value of no case or no file, or one that is no number"));
+    }
+    Ok(Some(ImportedRun { at, said: *said }))
+}
+
+/// Whether a first line begins as imports do. What is meant is decided by its sum afterwards.
+fn is_import(line: &[u8]) -> bool {
+    const HEAD: usize = 160;
+    let head = String::from_utf8_lossy(&line[..line.len().min(HEAD)]);
+    head.contains("\"event\":{\"Imported\":")
+}
+
+/// The values of one case and metric.
+struct Measured<'i> {
+    first: &'i ImportedValue,
+    values: Vec<f64>,
+    error: Option<String>,
+    wrong: u64,
+}
+
+impl ImportedRun {
+    /// What wrote the outputs, each once.
+    pub fn tools(&self) -> String {
+        tools(&self.said)
+    }
+
+    /// Values by case and metric, in the order of the cases.
+    fn measured(&self) -> BTreeMap<(u64, Metric), Measured<'_>> {
+        let mut all: BTreeMap<(u64, Metric), Measured<'_>> = BTreeMap::new();
+        for one in &self.said.values {
+            let Some(value) = one.value() else { continue };
+            let entry = all.entry((one.case, one.metric));
+            let entry = entry.or_insert_with(|| Measured { first: one, values: Vec::new(), error: None, wrong: 0 });
+            entry.values.push(value);
+            entry.error = entry.error.take().or_else(|| one.error.clone());
+            entry.wrong = entry.wrong.saturating_add(one.wrong);
+        }
+        all
+    }
+
+    /// The run, as it is compared with others.
+    pub fn run(&self, directory: &Path, metrics: &[Metric]) -> Run {
+        let reading = |(&(case, metric), found): (&(u64, Metric), &Measured<'_>)| Reading {
+            case,
+            metric,
+            value: Reading::trusted(median(&found.values).ok(), found.error.as_deref()),
+            wrong: found.wrong,
+            transport: found.first.transport.as_str().into(),
+            devices: [found.first.device.as_str().into(), "".into()],
+        };
+        let all = self.measured();
+        Run {
+            path: PathBuf::from(directory),
+            run_id: self.said.run_id.clone(),
+            plan: (*self.said.plan).clone(),
+            plan_hash: self.said.files.iter().map(|file| file.sha256.as_str()).collect::<Vec<_>>().join(" "),
+            version: format!("{} (imported)", self.tools()),
+            imported: true,
+            started: self.at,
+            hosts: BTreeMap::new(),
+            cases: self.said.cases.clone(),
+            readings: all.iter().filter(|((_, metric), _)| metrics.contains(metric)).map(reading).collect(),
+        }
+    }
+
+    /// The rows of the frame: one for each case and metric.
+    pub fn rows(&self) -> Vec<Row> {
+        let row = |((case, metric), found): ((u64, Metric), Measured<'_>)| {
+            let case = self.said.cases.get(usize::try_from(case).ok()?)?;
+            let (cell, first) = (&case.cell, found.first);
+            let manner = cell.manner.as_ref().map(|manner| {
+                let reduction = manner.reduction.map(|word| format!(" reduction={word}")).unwrap_or_default();
+                format!("datatype={}{reduction} in_place={}", manner.datatype, manner.in_place)
+            });
+            Some(Row {
+                run_id: self.said.run_id.clone(),
+                plan: self.said.plan.name.clone(),
+                test: case.test.clone(),
+                case: case.id,
+                round: 0,
+                started_at: Some(self.at),
+                op: cell.op.word().to_owned(),
+                metric,
+                unit: metric.unit().to_owned(),
+                value: median(&found.values).ok(),
+                value_min: found.values.iter().copied().reduce(f64::min),
+                value_max: found.values.iter().copied().reduce(f64::max),
+                better: metric.better(),
+                n: u32::try_from(found.values.len()).unwrap_or(u32::MAX),
+                size_bytes: cell.size,
+                ranks: case.flow.ranks(),
+                qps: cell.qps,
+                transport: first.transport.clone(),
+                link_layer: first.link_layer.clone(),
+                memory: cell.memory.word().to_owned(),
+                gpu_path: String::new(),
+                src_host: case.flow.from.host.to_string(),
+                src_device: first.device.clone(),
+                src_gpu: None,
+                dst_host: case.flow.to.host.to_string(),
+                dst_device: String::new(),
+                dst_gpu: None,
+                rail: case.flow.from.rail,
+                ceiling: None,
+                verified_bytes: 0,
+                wrong: found.wrong,
+                env: manner.unwrap_or_default(),
+                error: found.error,
+                phase: Phase::Imported,
+                tool: self.said.files.get(first.file)?.tool.clone(),
+            })
+        };
+        self.measured().into_iter().filter_map(row).collect()
+    }
+}

@@ -1,0 +1,416 @@
+//! Tests within hosts: which GPU, NUMA node or host is slower than its fellows of all hosts, and the further cases that settle it.
+//!
+//! A part is measured by itself, so its value is held against those of all parts of all hosts. Where enough hosts have it, what a place in the
+//! host takes from all of them (a socket with fewer memory modules, a way between two sockets) is set aside first, and told. What
+//! stands out is measured again as it was measured: all that ran at the same time on its host, beside the same of a host on which nothing
+//! stood out. The same place of other hosts says what is good.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use railgauge_model::{
+    journal::event::Case,
+    plan::{headline, model::Test},
+    schedule::Flow,
+};
+use railgauge_stats::robust::{Level, median, outlier_cut};
+use railgauge_wire::unit::Bytes;
+
+use super::{
+    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
+    conditions::Conditions, pick,
+};
+use crate::analysis::{
+    journal::Journal,
+    results::{CaseResult, State},
+    row::Row,
+    rows::rows_without_ceilings,
+    words::{self, brief, count, number, part_words, worse},
+};
+
+/// What is counted in these tests.
+pub(super) const COUNTED: &str = "part";
+/// Parts under which none can be told from the others: one, and three to hold it against.
+const FEWEST: usize = 4;
+/// With fewer values than this the spread is not taken to be below the least effect.
+const FEW: usize = 12;
+/// How often a suspect is measured again.
+const REPEATS: usize = 3;
+/// Hosts of suspects that are measured again, the worst first.
+const HOSTS: usize = 8;
+/// Standard deviations above the centre from which a value says that the others are low: a fault takes away and adds nothing. As for two
+/// clusters of pairs, twice what many values need, for tails that are not normal.
+const FAR_ABOVE: f64 = 8.0;
+/// What must at least be seen: a part at half the rate of the others, as for pairs.
+const HALF: f64 = std::f64::consts::LN_2;
+/// An effect that is so many times what stands out is seen on a busy host and on a virtual machine, too.
+const FAR: f64 = 4.0;
+
+/// The cases of one test in one cell: the reference, at the largest size.
+struct Scene<'a> {
+    cases: Vec<(&'a CaseResult<'a>, &'a Row)>,
+}
+
+impl<'a> Scene<'a> {
+    fn new(test: &Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
+        if !test.transport.is_within_host() {
+            return None;
+        }
+        let metric = headline(test.metric, test.op);
+        let of_test = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
+        let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
+        let all: Vec<_> = all.filter(|(result, _)| result.case.cell.is_reference(test)).collect();
+        let size: Bytes = all.iter().map(|(result, _)| result.case.cell.size).max()?;
+        let cases = all.into_iter().filter(|(result, _)| result.case.cell.size == size).collect();
+        Some(Self { cases })
+    }
+}
+
+/// What was found in a test within hosts; `None` for tests of networks.
+pub(super) fn found(
+    journal: &Journal,
+    test: &Test,
+    (results, rows): (&[CaseResult<'_>], &[Row]),
+    (further, further_rows): (&[CaseResult<'_>], &[Row]),
+) -> Option<Localisation> {
+    let scene = Scene::new(test, results, rows)?;
+    let (first, row) = *scene.cases.first()?;
+    let mut found = Localisation::of(journal, first, row, COUNTED);
+    let mut values: Vec<(&CaseResult<'_>, f64)> =
+        scene.cases.iter().filter_map(|(result, row)| Some((*result, pick::logarithm(result, row)?))).collect();
+    found.pairs = values.len();
+    found.missing = scene.cases.len() - values.len();
+    let with_value: HashSet<u64> = values.iter().map(|(result, _)| result.case.id).collect();
+    let cases = scene.cases.iter().map(|(result, _)| (*result, with_value.contains(&result.case.id)));
+    found.unmeasured = super::unmeasured(test, cases);
+    if values.len() < FEWEST {
+        found.too_few = Some([values.len(), FEWEST]);
+        let got = count(values.len(), COUNTED);
+        found.remarks.push(format!("no part can be told from the others among {got}, {FEWEST} are needed"));
+        return Some(found);
+    }
+    let places = Places::of(&values);
+    values.iter_mut().for_each(|(result, log)| *log -= places.offset(result));
+    let noise = pick::noise(&scene.cases).unwrap_or_default();
+    let floor = if values.len() < FEW { noise.max(found.least) } else { noise };
+    let logs: Vec<f64> = values.iter().map(|(_, log)| *log).collect();
+    let level = Level::of(&logs, floor).ok()?;
+    let cut = outlier_cut(values.len(), Some(level.n));
+    let threshold = (cut * level.scale).max(found.least);
+    found.good = vec![Good {
+        which: Which::Parts,
+        centre: level.centre.exp(),
+        spread_percent: 100.0 * level.scale.exp_m1(),
+        n: level.n,
+    }];
+    found.level_of = values.iter().map(|(result, _)| (result.case.id, 0)).collect();
+    found.noise = level.scale;
+    let low: Vec<(&CaseResult<'_>, f64)> =
+        values.iter().filter(|(_, log)| *log < level.centre - threshold).copied().collect();
+    found.alike = places.low(test, threshold);
+    let above = values.iter().filter(|(_, log)| *log > level.centre + (FAR_ABOVE * level.scale).max(found.least));
+    let above: Vec<f64> = above.map(|(_, log)| log - level.centre).collect();
+    if let Ok(by) = median(&above) {
+        found.unexplained = Some(format!(
+            "{} of {} reach {} % more than the median of all, so that the others may be the low ones",
+            above.len(),
+            count(values.len(), COUNTED),
+            brief(100.0 * by.exp_m1())
+        ));
+    }
+    // One at half the rate must stand out.
+    let seen_from = cut * level.scale;
+    found.too_noisy = (seen_from > HALF).then(|| TooNoisy {
+        which: Which::Parts,
+        n: level.n,
+        spread_percent: 100.0 * level.scale.exp_m1(),
+        seen_from_percent: 100.0 * (-seen_from).exp_m1(),
+    });
+    let measured = Measured { level, cut, threshold };
+    for suspects in apart(&values, &low) {
+        let mut named = measured.named(&found, test, &suspects);
+        let again = Again::of((test, first), &suspects, (&low, &places), (further, further_rows));
+        measured.settle(&mut named, &again, &Conditions::new(journal));
+        for (told, _) in again.controls {
+            if !found.controls.iter().any(|known| known.case == told.case) {
+                found.controls.push(told);
+            }
+        }
+        found.suspects.push(named);
+    }
+    found.suspects.sort_by(|a, b| a.change_percent.total_cmp(&b.change_percent));
+    Some(found)
+}
+
+/// A place in a host: where bytes come from and where they go.
+type Place = (u32, u32);
+
+fn place(result: &CaseResult<'_>) -> Place {
+    (result.case.flow.from.rail, result.case.flow.to.rail)
+}
+
+/// By how much places of the hosts differ from the median of all values, as logarithms; only those that enough hosts have.
+struct Places(BTreeMap<Place, f64>);
+
+impl Places {
+    fn of(values: &[(&CaseResult<'_>, f64)]) -> Self {
+        let mut by_place: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
+        values.iter().for_each(|(result, log)| by_place.entry(place(result)).or_default().push(*log));
+        let Ok(centre) = median(&values.iter().map(|(_, log)| *log).collect::<Vec<_>>()) else {
+            return Self(BTreeMap::new());
+        };
+        let several = by_place.into_iter().filter(|(_, logs)| logs.len() >= FEWEST);
+        Self(several.filter_map(|(place, logs)| Some((place, median(&logs).ok()? - centre))).collect())
+    }
+
+    fn offset(&self, result: &CaseResult<'_>) -> f64 {
+        self.0.get(&place(result)).copied().unwrap_or_default()
+    }
+
+    /// Places that are lower than others by more than stands out, on all hosts alike.
+    fn low(&self, test: &Test, threshold: f64) -> Vec<Alike> {
+        let part = part_words(test.transport).unwrap_or_default();
+        let low = self.0.iter().filter(|(_, offset)| **offset < -threshold);
+        low.map(|((from, to), offset)| Alike {
+            place: match from == to {
+                true => format!("{part} {from}"),
+                false => format!("way from {part} {from} to {part} {to}"),
+            },
+            change_percent: 100.0 * offset.exp_m1(),
+        })
+        .collect()
+    }
+}
+
+/// Suspects by part: a host all of whose parts are low is one, every other low part is one by itself.
+fn apart<'r>(
+    values: &[(&'r CaseResult<'r>, f64)],
+    low: &[(&'r CaseResult<'r>, f64)],
+) -> Vec<Vec<(&'r CaseResult<'r>, f64)>> {
+    let mut of_host: BTreeMap<&str, usize> = BTreeMap::new();
+    values.iter().for_each(|(result, _)| *of_host.entry(&result.case.flow.from.host).or_default() += 1);
+    let mut by_host: BTreeMap<&str, Vec<(&CaseResult<'_>, f64)>> = BTreeMap::new();
+    low.iter().for_each(|one| by_host.entry(&one.0.case.flow.from.host).or_default().push(*one));
+    by_host
+        .into_iter()
+        .flat_map(|(host, low)| match (low.len(), of_host.get(host)) {
+            (several @ 2.., Some(all)) if several == *all => vec![low],
+            _ => low.into_iter().map(|one| vec![one]).collect(),
+        })
+        .collect()
+}
+
+/// What all parts came to.
+struct Measured {
+    level: Level,
+    cut: f64,
+    threshold: f64,
+}
+
+impl Measured {
+    fn named(&self, found: &Localisation, test: &Test, suspects: &[(&CaseResult<'_>, f64)]) -> Named {
+        let flow = &suspects[0].0.case.flow;
+        let host = flow.from.host.to_string();
+        let logs: Vec<f64> = suspects.iter().map(|(_, log)| *log).collect();
+        let effect = median(&logs).unwrap_or(suspects[0].1) - self.level.centre;
+        let part = part_words(test.transport).unwrap_or_default();
+        let (kind, name) = match (suspects.len(), flow.from == flow.to) {
+            (2.., _) => ("host", format!("host {host}")),
+            (_, true) => (part, format!("{part} {} of {host}", flow.from.rail)),
+            (_, false) => ("way", format!("way from {part} {} to {part} {} of {host}", flow.from.rail, flow.to.rail)),
+        };
+        let z = effect.abs() / self.level.scale.max(f64::MIN_POSITIVE);
+        let all = format!("{} {}", number(self.level.centre.exp()), found.unit);
+        let of = if suspects.len() > 1 {
+            format!("all of its {} are low, typically ", count(logs.len(), "part"))
+        } else {
+            "it is ".into()
+        };
+        let reason = format!(
+            "{of}{} ({} reach {all}); it stands out by {} standard deviations, {} are needed",
+            worse(effect, true),
+            Which::Parts,
+            brief(z),
+            brief(self.cut)
+        );
+        Named {
+            reach: vec![host.clone()],
+            kind,
+            name,
+            hosts: vec![host],
+            groups: Vec::new(),
+            rail: None,
+            change_percent: 100.0 * effect.exp_m1(),
+            interval_percent: None,
+            n: logs.len(),
+            bad: logs.len(),
+            partners: 0,
+            standard_errors: z,
+            needed: self.cut,
+            method: "value against the median of all parts of all hosts, less what its place takes on all of them (docs/node.md)",
+            reason,
+            cases: suspects.iter().map(|(result, _)| result.case.id).collect(),
+            standing: Standing::Suspect,
+            waived: false,
+            open: None,
+            decided_by: Some(DecidedBy::Peers),
+            alternatives: Vec::new(),
+            bad_share: None,
+            further: Vec::new(),
+            confirmation: None,
+            lanes: Vec::new(),
+        }
+    }
+
+    /// Gives a suspect its standing by what it came to when it was measured again.
+    fn settle(&self, named: &mut Named, again: &Again, conditions: &Conditions) {
+        named.further = again.own.iter().map(|(told, _)| told.clone()).collect();
+        if again.own.is_empty() {
+            return;
+        }
+        let logs = |all: &[(Further, Option<f64>)]| all.iter().filter_map(|(_, log)| *log).collect::<Vec<_>>();
+        let (own, controls) = (logs(&again.own), logs(&again.controls));
+        let (centre, moved) = match median(&controls) {
+            Ok(centre) => (centre, centre - self.level.centre),
+            Err(_) => (self.level.centre, 0.0),
+        };
+        // Half of what stood out: values that were picked for being low come back a little.
+        let bad = own.iter().filter(|log| **log < centre - self.threshold / 2.0).count();
+        let effect = median(&own).map(|log| log - centre).unwrap_or_default();
+        let bounded = conditions.against(named.reach.iter().map(String::as_str), effect.abs() > FAR * self.threshold);
+        let (standing, open) = match (own.len(), controls.len()) {
+            (0 | 1, _) => (Standing::Open, Some(OpenReason::TooFew)),
+            (_, 0 | 1) => (Standing::Open, Some(OpenReason::NoControls)),
+            _ if moved.abs() > self.threshold => (Standing::Open, Some(OpenReason::ControlsUnsteady)),
+            (all, _) if bad == all => bounded.map_or((Standing::Confirmed, None), |why| (Standing::Open, Some(why))),
+            _ if bad == 0 => (Standing::Cleared, None),
+            _ => bounded.map_or((Standing::Intermittent, None), |why| (Standing::Open, Some(why))),
+        };
+        let (change, tests) = (100.0 * effect.exp_m1(), count(own.len(), "further test"));
+        named.confirmation = (own.len() > 1).then_some(Confirmation {
+            change_percent: change,
+            interval_percent: None,
+            n: own.len(),
+            bad,
+            controls: controls.len(),
+            controls_change_percent: 100.0 * moved.exp_m1(),
+        });
+        named.bad_share = (standing == Standing::Intermittent).then(|| bad as f64 / own.len() as f64);
+        (named.standing, named.open) = (standing, open);
+        let by = words::change(change);
+        let words = match (standing, open) {
+            (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
+            (Standing::Intermittent, _) => format!("bad in {bad} of {tests}"),
+            (Standing::Cleared, _) => format!("shown to be good by {tests}: {by}"),
+            (_, Some(open)) => format!("open after {tests}: {}", open.words()),
+            _ => return,
+        };
+        named.reason = format!("{}; {words}", named.reason);
+    }
+}
+
+/// What the further cases of a suspect and of what ran beside it came to, with the logarithms of values that may be trusted.
+struct Again {
+    own: Vec<(Further, Option<f64>)>,
+    controls: Vec<(Further, Option<f64>)>,
+}
+
+impl Again {
+    fn of(
+        (test, first): (&Test, &CaseResult<'_>),
+        suspects: &[(&CaseResult<'_>, f64)],
+        (low, places): (&[(&CaseResult<'_>, f64)], &Places),
+        (further, rows): (&[CaseResult<'_>], &[Row]),
+    ) -> Self {
+        let metric = headline(test.metric, test.op);
+        let mut again = Self { own: Vec::new(), controls: Vec::new() };
+        let is = |all: &[(&CaseResult<'_>, f64)], flow: &Flow| all.iter().any(|(result, _)| result.case.flow == *flow);
+        let doubtful: BTreeSet<&str> = low.iter().map(|(result, _)| &*result.case.flow.from.host).collect();
+        let wanted: BTreeSet<Place> = suspects.iter().map(|(result, _)| place(result)).collect();
+        // Other parts of the same host may differ from a suspect by design.
+        let controls = |result: &CaseResult<'_>| {
+            wanted.contains(&place(result)) && !doubtful.contains(&*result.case.flow.from.host)
+        };
+        for result in further.iter().filter(|one| one.case.test == test.name && one.case.cell == first.case.cell) {
+            let row = rows.iter().find(|row| row.case == result.case.id && row.metric == metric);
+            let log = row.and_then(|row| pick::logarithm(result, row)).map(|log| log - places.offset(result));
+            let told = Further {
+                case: result.case.id,
+                link: result.link_name(),
+                value: log.map(f64::exp),
+                error: result.error(),
+            };
+            if is(suspects, &result.case.flow) {
+                again.own.push((told, log));
+            } else if controls(result) {
+                again.controls.push((told, log));
+            }
+        }
+        again
+    }
+}
+
+/// The further cases of a test within hosts that the journal does not hold yet, round by round.
+pub(super) fn further(
+    journal: &Journal,
+    found: &Localisation,
+    (results, rows): (&[CaseResult<'_>], &[Row]),
+) -> Vec<Case> {
+    let open = found.suspects.iter().filter(|named| named.standing == Standing::Suspect && !named.waived);
+    let mut hosts: BTreeSet<&str> = BTreeSet::new();
+    for host in open.flat_map(|named| &named.hosts) {
+        if hosts.len() < HOSTS {
+            hosts.insert(host);
+        }
+    }
+    let test = journal.plan.tests.iter().find(|test| test.name == found.test);
+    let Some(scene) = test.and_then(|test| Scene::new(test, results, rows)).filter(|_| !hosts.is_empty()) else {
+        return Vec::new();
+    };
+    let suspected: BTreeSet<&str> = found.suspects.iter().flat_map(|named| &named.hosts).map(String::as_str).collect();
+    let host = |result: &CaseResult<'_>| result.case.flow.from.host.to_string();
+    let good = scene.cases.iter().find(|(result, _)| {
+        matches!(result.state, State::Measured | State::Short) && !suspected.contains(&*host(result))
+    });
+    let control = good.map(|(result, _)| host(result));
+    hosts.extend(control.as_deref());
+    let known =
+        || journal.further.iter().filter(|case| case.test == found.test && Some(&case.cell) == found.cell.as_ref());
+    let mut held: HashMap<&Flow, usize> = HashMap::new();
+    known().for_each(|case| *held.entry(&case.flow).or_default() += 1);
+    let mut by_round: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
+    for (result, _) in scene.cases.iter().filter(|(result, _)| hosts.contains(&*host(result))) {
+        by_round.entry(result.case.round).or_default().push(result.case);
+    }
+    let start = known().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
+    let missing = (0..REPEATS).flat_map(|repeat| {
+        let wanted = |case: &&Case| held.get(&case.flow).copied().unwrap_or(0) <= repeat;
+        by_round.values().map(move |round| round.iter().copied().filter(wanted).collect::<Vec<_>>()).collect::<Vec<_>>()
+    });
+    (start..)
+        .zip(missing.filter(|round| !round.is_empty()))
+        .flat_map(|(round, cases)| cases.into_iter().map(move |case| Case { id: 0, round, ..case.clone() }))
+        .collect()
+}
+
+/// What tests within hosts found, in the order of the plan.
+pub(super) fn all(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    rows: &[Row],
+    further: &[CaseResult<'_>],
+) -> Vec<Localisation> {
+    let within = |test: &&Test| test.transport.is_within_host();
+    let tests: Vec<&Test> = journal.plan.tests.iter().filter(within).collect();
+    if tests.is_empty() {
+        return Vec::new();
+    }
+    let more = rows_without_ceilings(journal, further);
+    tests
+        .into_iter()
+        .filter_map(|test| found(journal, test, (results, rows), (further, &more)))
+        .map(|mut found| {
+            found.waive(journal);
+            found
+        })
+        .collect()
+}

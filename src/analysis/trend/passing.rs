@@ -1,0 +1,139 @@
+//! Which series pass which part, and what stood against a part.
+
+use std::collections::{BTreeSet, HashMap};
+
+use railgauge_stats::robust::median;
+use railgauge_wire::terms::Memory;
+
+use super::{
+    Series, State, Way,
+    assemble::Everything,
+    calendar::day,
+    judge::{FARTHEST, NEARBY},
+    parts::Part,
+};
+use crate::analysis::history::{PartKind, Seated, Stay};
+
+/// More than one in so many of what passes a part speak against it: of three hosts or more, the partner of a bad one has half of its
+/// links bad at most.
+const SHARE: usize = 2;
+
+/// Changes for the worse of what passed a part.
+pub(super) struct Stood {
+    /// First night of the first of them.
+    pub since: i64,
+    /// Series that were worse, and all that passed the part.
+    pub series: (usize, usize),
+    /// By how much they were slow, as a difference of logarithms.
+    pub size: f64,
+}
+
+/// Which series pass which part.
+pub(super) struct Passing<'a> {
+    everything: &'a Everything,
+    /// The place of every series.
+    place_of: Vec<usize>,
+    /// Devices by host and rail, where a test says them.
+    of_rail: HashMap<(&'a str, u32), BTreeSet<&'a str>>,
+    /// Series that may pass a part of a host: there are many parts, and few of the series are about each host.
+    of_host: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Passing<'a> {
+    pub(super) fn new(everything: &'a Everything) -> Self {
+        let mut of_rail: HashMap<(&str, u32), BTreeSet<&str>> = HashMap::new();
+        // Only rails of parts are looked up.
+        if everything.series.iter().any(|one| matches!(one.part, Some(Part::Nic(..)))) {
+            for (subject, devices) in everything.through.all() {
+                let flow = &everything.subjects[subject].flow;
+                for (port, device) in [&flow.from, &flow.to].into_iter().zip(devices) {
+                    of_rail.entry((&port.host, port.rail)).or_default().insert(device);
+                }
+            }
+        }
+        let mut of_host: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, one) in everything.series.iter().enumerate() {
+            let hosts: BTreeSet<&str> = match &one.part {
+                Some(Part::Host(host) | Part::Nic(host, _)) => [host.as_str()].into(),
+                Some(_) => BTreeSet::new(),
+                None => everything.subjects[one.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
+            };
+            hosts.into_iter().for_each(|host| of_host.entry(host).or_default().push(at));
+        }
+        let mut place_of = vec![0; everything.series.len()];
+        for (number, place) in everything.places.iter().enumerate() {
+            place.members.iter().for_each(|&at| place_of[at] = number);
+        }
+        Self { everything, place_of, of_rail, of_host }
+    }
+
+    /// Series that may pass a part of a host.
+    pub(super) fn of_host(&self, host: &str) -> &[usize] {
+        self.of_host.get(host).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether all of a series passes a part. What a collective uses of a host is the library's choice.
+    pub(super) fn passes(&self, at: usize, part: &Seated<'_>) -> bool {
+        let one = &self.everything.series[at];
+        let subject = &self.everything.subjects[one.subject];
+        let whole = match part.kind {
+            PartKind::Machine | PartKind::Board => true,
+            PartKind::Gpu => subject.cell.memory != Memory::Host,
+            PartKind::Card | PartKind::Module => false,
+        };
+        match &one.part {
+            Some(Part::Host(host)) => *host == part.host,
+            Some(Part::Nic(host, rail)) => {
+                let devices = self.of_rail.get(&(host.as_str(), *rail));
+                *host == part.host && (whole || devices.is_some_and(|all| all.iter().any(|one| part.has_device(one))))
+            }
+            Some(_) => false,
+            None if whole => subject.flow.hosts().iter().any(|host| ***host == *part.host),
+            None if subject.flow.members.is_empty() => {
+                let ends = [&subject.flow.from, &subject.flow.to].into_iter();
+                let devices = self.everything.through.at(one.subject, part.run);
+                let mut ends = ends.zip(devices.into_iter().flatten());
+                ends.any(|(port, device)| *port.host == *part.host && part.has_device(device))
+            }
+            None => false,
+        }
+    }
+
+    /// Places that pass a part.
+    pub(super) fn places(&self, part: &Seated<'_>) -> BTreeSet<usize> {
+        let passing = self.of_host(part.host).iter().filter(|at| self.passes(**at, part));
+        passing.map(|at| self.place_of[*at]).collect()
+    }
+
+    /// What stood against a part on its last night in a slot, if it is more than chance.
+    pub(super) fn stood(&self, series: &[Series], stay: &Stay, (first, last): (i64, i64)) -> Option<Stood> {
+        let (of, part) = (&self.everything.series, stay.left());
+        let there = |at: &usize| {
+            let ends = of[*at].ends();
+            ends.0 <= last && ends.1 + NEARBY >= last && self.passes(*at, &part)
+        };
+        // Series that took turns in a place are one.
+        let mut passing: Vec<usize> = self.of_host(part.host).iter().copied().filter(there).collect();
+        passing.sort_by_key(|at| self.place_of[*at]);
+        passing.dedup_by_key(|at| self.place_of[*at]);
+        let since = |at: &usize| {
+            let standing = |alert: &&super::Alert| {
+                let over = || alert.end.as_deref().and_then(|end| day(end).ok()).is_some_and(|end| end <= last);
+                let stood = match alert.state {
+                    State::Open | State::Left | State::Ended => true,
+                    State::WentAway | State::Accepted | State::Overtaken => !over(),
+                };
+                alert.way == Way::Worse && (first..=last).contains(&alert.day) && stood
+            };
+            // What is still so is told of the series that took its place.
+            let of_place = self.everything.places[self.place_of[*at]].members.iter();
+            let first = of_place.flat_map(|at| &series[*at].alerts).filter(standing).min_by_key(|alert| alert.day)?;
+            Some((first.day, (first.percent / 100.0).ln_1p().abs().min(FARTHEST)))
+        };
+        let slow: Vec<(i64, f64)> = passing.iter().filter_map(since).collect();
+        let since = slow.iter().map(|(day, _)| *day).min()?;
+        let size = median(&slow.iter().map(|(_, size)| *size).collect::<Vec<f64>>()).ok()?;
+        let series = (slow.len(), passing.len());
+        (slow.len() * SHARE > passing.len()).then_some(Stood { since, series, size })
+    }
+}

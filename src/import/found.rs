@@ -1,0 +1,116 @@
+//! What a file says.
+
+use railgauge_wire::{
+    terms::{Datatype, Memory, Metric, Op, Reduction, Service, TestMetric, Transport},
+    unit::Bytes,
+};
+
+/// What is measured, as far as the file says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// Operation; `None` where the file does not name it.
+    pub op: Option<Op>,
+    /// Bandwidth or latency.
+    pub metric: TestMetric,
+    /// What a test of ours would be carried by; `None` where the file does not say.
+    pub transport: Option<Transport>,
+    /// Queue pair service.
+    pub service: Service,
+    /// Where the data was.
+    pub memory: Memory,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// Whether both directions ran at once.
+    pub bidirectional: bool,
+    /// Elements of a collective; `None` for pairs.
+    pub elements: Option<Elements>,
+}
+
+/// What a collective works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Elements {
+    /// Type of the elements.
+    pub datatype: Datatype,
+    /// Reduction, where the operation reduces.
+    pub reduction: Option<Reduction>,
+    /// Whether the result takes the place of the input.
+    pub in_place: bool,
+}
+
+/// One number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// Its line, from 1.
+    pub line: u64,
+    /// What is measured.
+    pub kind: Kind,
+    /// Message size; `None` where the file does not say it.
+    pub size: Option<Bytes>,
+    /// Whether the size is that of one rank's part, which the frame counts for all ranks together.
+    pub size_per_rank: bool,
+    /// Metric.
+    pub metric: Metric,
+    /// The number as it stands in the text.
+    pub written: String,
+    /// What it is multiplied with for the metric's unit, then divided by: both are exact.
+    pub scale: (f64, f64),
+    /// What the file says against it.
+    pub error: Option<String>,
+    /// Wrong elements that the tool counted.
+    pub wrong: u64,
+}
+
+/// One output of a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    /// The tool's name.
+    pub tool: &'static str,
+    /// Its version, where the file says it.
+    pub version: Option<String>,
+    /// When it ran, in seconds since 1970, where the file says it.
+    pub seconds: Option<i64>,
+    /// Ends of a pair, where the file names them: who sends, who receives.
+    pub ends: [Option<String>; 2],
+    /// Hosts of the ranks, by rank, where the file names them.
+    pub ranks: Vec<String>,
+    /// Device of the end that wrote the file.
+    pub device: String,
+    /// What carried the bytes, as the frame has it; empty where the file does not say.
+    pub carrier: String,
+    /// The layer below; empty where the file does not say.
+    pub link_layer: String,
+    /// What was not read, and what is not known.
+    pub notes: Vec<String>,
+    /// The numbers, in the order of the lines.
+    pub said: Vec<Said>,
+}
+
+impl Output {
+    /// The output of a tool that says nothing yet.
+    pub(super) fn of(tool: &'static str) -> Self {
+        Self {
+            tool,
+            version: None,
+            seconds: None,
+            ends: [None, None],
+            ranks: Vec::new(),
+            device: String::new(),
+            carrier: String::new(),
+            link_layer: String::new(),
+            notes: Vec::new(),
+            said: Vec::new(),
+        }
+    }
+
+    /// The tool with its version.
+    pub fn name(&self) -> String {
+        self.version.as_ref().map_or_else(|| self.tool.to_owned(), |version| format!("{} {version}", self.tool))
+    }
+}
+
+/// Gigabits per second of one MiB/s: 2^20 × 8 bits over 10^9 (perftest's `0x100000`, iperf3's units of bytes).
+pub(super) const MIB_TO_GIGABITS: (f64, f64) = (8_388_608.0, 1e9);
+/// Gigabits per second of one MB/s: 8 bits over 10^3.
+pub(super) const MB_TO_GIGABITS: (f64, f64) = (8.0, 1e3);
+/// The number is in the unit of the metric already.
+pub(super) const SAME: (f64, f64) = (1.0, 1.0);

@@ -1,0 +1,125 @@
+//! iperf3's JSON (`--json`), of the client.
+
+use railgauge_wire::{terms::Metric, unit::Bytes};
+use serde::Deserialize;
+use serde_json::Number;
+
+use super::{
+    ImportError, Output, Said,
+    iperf3::{KNOWN, kind, output},
+    nccl_json::of_json,
+};
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    start: Start,
+    end: Option<End>,
+    error: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct Start {
+    #[serde(default)]
+    connected: Vec<Connected>,
+    version: Option<String>,
+    timestamp: Option<Timestamp>,
+    connecting_to: Option<Host>,
+    test_start: Option<TestStart>,
+}
+
+#[derive(Deserialize)]
+struct Connected {
+    local_host: String,
+}
+
+#[derive(Deserialize)]
+struct Timestamp {
+    timesecs: i64,
+}
+
+#[derive(Deserialize)]
+struct Host {
+    host: String,
+}
+
+#[derive(Deserialize)]
+struct TestStart {
+    protocol: String,
+    num_streams: u32,
+    blksize: u64,
+    #[serde(default)]
+    reverse: u8,
+    #[serde(default)]
+    bidir: u8,
+}
+
+#[derive(Deserialize)]
+struct End {
+    sum_received: Option<Sum>,
+    sum_sent_bidir_reverse: Option<Sum>,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    bits_per_second: Number,
+}
+
+/// A test that failed early has `start` and `intervals` alone.
+pub(super) fn is_one(text: &str) -> bool {
+    ["\"test_start\"", "\"cookie\"", "\"intervals\""].iter().any(|word| text.contains(word))
+}
+
+pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
+    let document: Document = serde_json::from_str(text).map_err(|error| of_json(file, text, &error))?;
+    let last = text.lines().count().max(1) as u64;
+    let line_of = |word: &str| {
+        let found = (1..).zip(text.lines()).find(|(_, line)| line.contains(word));
+        found.map_or(1, |(line, _)| line)
+    };
+    if let Some(error) = &document.error {
+        return Err(ImportError::malformed(file, line_of("\"error\""), "a test that came to its end", error));
+    }
+    let start = document.start;
+    let test = start.test_start.ok_or_else(|| ImportError::truncated(file, last, "`test_start`"))?;
+    let unsupported = |word: &str, what: &str| Err(ImportError::unsupported(file, line_of(word), what, KNOWN));
+    let end = document.end.ok_or_else(|| ImportError::truncated(file, last, "`end`"))?;
+    if test.protocol != "TCP" {
+        return unsupported("\"protocol\"", &format!("the protocol {}", test.protocol));
+    }
+    if test.bidir != 0 || end.sum_sent_bidir_reverse.is_some() {
+        return unsupported("\"test_start\"", "a test of both directions");
+    }
+    let Some(to) = start.connecting_to else {
+        return unsupported("\"start\"", "the output of the server, which does not say whom it served");
+    };
+    let received = end.sum_received.ok_or_else(|| ImportError::truncated(file, last, "`sum_received` in `end`"))?;
+    let line = line_of("\"sum_received\"");
+    let written = received.bits_per_second.to_string();
+    if !received.bits_per_second.as_f64().is_some_and(|rate| rate.is_finite() && rate >= 0.0) {
+        return Err(ImportError::malformed(file, line, "bits per second", &written));
+    }
+    if test.num_streams == 0 {
+        return Err(ImportError::malformed(file, line_of("\"num_streams\""), "a number of streams", "0"));
+    }
+    let mut output = output();
+    output.version = start.version.as_deref().and_then(|version| version.strip_prefix("iperf ")).map(str::to_owned);
+    output.seconds = start.timestamp.map(|time| time.timesecs);
+    let from = start.connected.into_iter().next().map(|socket| socket.local_host);
+    output.ends = [from, Some(to.host)];
+    if test.reverse != 0 {
+        output.ends.reverse();
+    }
+    output.said.push(Said {
+        line,
+        kind: kind(test.num_streams),
+        size: Some(Bytes(test.blksize)),
+        size_per_rank: false,
+        metric: Metric::Bandwidth,
+        written,
+        scale: (1.0, 1e9),
+        error: None,
+        wrong: 0,
+    });
+    Ok(output)
+}

@@ -1,0 +1,97 @@
+//! Outputs of other tools become values of the frame, marked as not ours. Which tool wrote a file is told by what it holds, never
+//! by its name.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `lines` | lines with their numbers, and what `mpirun` and `srun` put before them |
+//! | `number` | numbers as they stand in the text |
+//! | `refusal` | why a file is refused, with its line |
+//! | `found` | what a file says |
+//! | `perftest`, `perftest_json` | `ib_write_bw` and its sisters |
+//! | `nccl`, `nccl_json` | nccl-tests |
+//! | `osu` | OSU micro-benchmarks |
+//! | `iperf3`, `iperf3_json` | iperf3's client |
+//! | `run` | what was found becomes the journal of an imported run |
+//!
+//! `docs/import.md` has the formats, the units and their sources.
+
+mod found;
+mod iperf3;
+mod iperf3_json;
+mod lines;
+mod nccl;
+mod nccl_json;
+mod number;
+mod osu;
+mod perftest;
+mod perftest_json;
+mod refusal;
+mod run;
+
+pub use found::{Elements, Kind, Output, Said};
+pub use refusal::ImportError;
+pub use run::{Given, Source, imported};
+
+use lines::Lines;
+
+/// Reads everything that a file holds. `name` stands in errors.
+///
+/// # Errors
+/// It is none of the known formats, or not whole, or says what the frame has no place for.
+pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        ImportError::malformed(name, line as u64, "text in UTF-8", "other bytes")
+    })?;
+    if text.trim_start().starts_with('{') {
+        return json(name, text);
+    }
+    if !text.ends_with('\n') {
+        let last = text.lines().count().max(1) as u64;
+        return Err(ImportError::truncated(name, last, "a line break at the end of the last line"));
+    }
+    let mut outputs = Vec::new();
+    for lines in lines::streams(name, text)? {
+        outputs.extend(of_stream(&lines)?);
+    }
+    if outputs.is_empty() {
+        return Err(ImportError::Unknown { file: name.to_owned() });
+    }
+    Ok(outputs)
+}
+
+/// What one rank, task or shell wrote; nothing where it holds no result.
+fn of_stream(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
+    let first = |is: fn(&str) -> bool| lines.all().iter().find(|line| is(line.text));
+    let starts = [
+        first(|text| perftest::is_title(text) || perftest::is_header(text)),
+        first(|text| nccl::is_header(text) || nccl::is_start(text)),
+        first(osu::is_title),
+        first(iperf3::is_start),
+    ];
+    // A reader passes over what is not its tool's: the other tool's values would be lost without a word.
+    let mut there: Vec<_> = starts.into_iter().flatten().collect();
+    there.sort_by_key(|line| line.number);
+    if let [_, other, ..] = there[..] {
+        return Err(lines.malformed(*other, "one tool in a file: give each its own"));
+    }
+    match starts {
+        [Some(_), ..] => perftest::read(lines),
+        [_, Some(_), ..] => nccl::read(lines).map(|output| vec![output]),
+        [_, _, Some(_), _] => osu::read(lines),
+        [.., Some(_)] => iperf3::read(lines).map(|output| vec![output]),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn json(name: &str, text: &str) -> Result<Vec<Output>, ImportError> {
+    if perftest_json::is_one(text) {
+        perftest_json::read(name, text)
+    } else if iperf3_json::is_one(text) {
+        iperf3_json::read(name, text).map(|output| vec![output])
+    } else if text.contains("\"nccl_version\"") || text.contains("\"average_bus_bandwidth\"") {
+        nccl_json::read(name, text).map(|output| vec![output])
+    } else {
+        Err(ImportError::Unknown { file: name.to_owned() })
+    }
+}

@@ -1,0 +1,15 @@
+//! Numbers as they stand in the text: decimal, finite, not below zero.
+
+/// The text if it is a number that these tools write: digits, maybe a point and digits, maybe an exponent (`getFloatStr` of
+/// nccl-tests, `%g`). Words such as `inf` and `nan` are none.
+pub(super) fn real(text: &str) -> Option<&str> {
+    let shaped = text.starts_with(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
+    (shaped && text.parse::<f64>().is_ok_and(f64::is_finite)).then_some(text)
+}
+
+/// A whole number.
+pub(super) fn whole(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,245 @@
+//! perftest's text: a title, a block of settings, a table that is closed by a line of dashes. Columns are found by the header,
+//! since they differ by version and by options.
+
+use railgauge_wire::{
+    terms::{Memory, Metric, Op, Service, TestMetric, Transport},
+    unit::Bytes,
+};
+
+use super::{
+    ImportError, Kind, Output, Said,
+    found::{MIB_TO_GIGABITS, SAME},
+    lines::{Line, Lines},
+    number,
+};
+
+/// Services that the frame has.
+pub(super) const SERVICES: &str = "connections are RC, UC or UD";
+
+/// The title: `RDMA_Write BW Test`, `Send Bidirectional BW Test`, `RDMA_Read Latency Test`.
+pub(super) fn is_title(text: &str) -> bool {
+    let verb = text.split_whitespace().next().unwrap_or_default();
+    ["Send", "Send_imm", "RDMA_Write", "RDMA_Write_imm", "RDMA_Read", "Atomic"].contains(&verb)
+        && text.ends_with(" Test")
+        && (text.contains(" BW ") || text.contains(" Latency "))
+}
+
+pub(super) fn is_header(text: &str) -> bool {
+    text.starts_with("#bytes")
+}
+
+fn is_rule(text: &str) -> bool {
+    text.len() > 20 && text.bytes().all(|byte| byte == b'-')
+}
+
+/// What perftest writes to stderr of the clock of the host, between the header and the first row where both go to one file.
+fn is_remark(text: &str) -> bool {
+    text.starts_with("Conflicting CPU frequency values") || text.starts_with("Warning: measured timestamp frequency")
+}
+
+/// What a title, or the field `test` of the JSON, says: words between spaces or underscores.
+pub(super) fn kind_of(title: &str) -> Option<Kind> {
+    let op = match title {
+        t if t.starts_with("RDMA_Write_imm") => Op::WriteImm,
+        t if t.starts_with("RDMA_Write") => Op::Write,
+        t if t.starts_with("RDMA_Read") => Op::Read,
+        t if t.starts_with("Send_imm") => return None,
+        t if t.starts_with("Send") => Op::Send,
+        t if t.starts_with("Atomic") && t.contains("FETCH_AND_ADD") => Op::AtomicFadd,
+        t if t.starts_with("Atomic") && t.contains("CMP_AND_SWAP") => Op::AtomicCas,
+        _ => return None,
+    };
+    if title.contains("Multicast") || title.contains("forwarding") {
+        return None;
+    }
+    Some(Kind {
+        op: Some(op),
+        metric: if title.contains("Latency") { TestMetric::Latency } else { TestMetric::Bandwidth },
+        transport: Some(Transport::Verbs),
+        service: Service::Rc,
+        memory: Memory::Host,
+        qps: 1,
+        bidirectional: title.contains("Bidirectional"),
+        elements: None,
+    })
+}
+
+/// The service of perftest's word.
+pub(super) fn service_of(word: &str) -> Option<Service> {
+    Service::from_word(&word.to_ascii_lowercase()).filter(|_| word.bytes().all(|byte| byte.is_ascii_uppercase()))
+}
+
+/// The layer of perftest's word. Which version of RoCE it was is not told.
+pub(super) fn layer_of(word: &str) -> &'static str {
+    match word {
+        "IB" => "infiniband",
+        "Ethernet" => "ethernet",
+        _ => "unknown",
+    }
+}
+
+/// All outputs of a stream, one for each title.
+pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
+    let (mut outputs, mut current, mut table): (Vec<Output>, Option<(Output, Kind)>, Option<Table>) =
+        (Vec::new(), None, None);
+    let mut on_gpu = false;
+    for &line in lines.all() {
+        let text = line.text;
+        if let Some(open) = &mut table {
+            let Some((output, kind)) = &mut current else { continue };
+            if is_rule(text) {
+                if output.said.is_empty() {
+                    return Err(lines.malformed(
+                        line,
+                        "a row of results: the end that waits prints none, import the other's output",
+                    ));
+                }
+                outputs.extend(current.take().map(|(output, _)| output));
+                (table, on_gpu) = (None, false);
+            } else if !text.is_empty() && !is_remark(text) {
+                output.said.extend(open.row(lines, line, *kind)?);
+            }
+        } else if is_title(text) {
+            if current.is_some() {
+                return Err(lines.malformed(line, "the table of the test before"));
+            }
+            let kind = kind_of(text).ok_or_else(|| {
+                let known = "tests are of write, read, send and atomics between a pair";
+                ImportError::unsupported(lines.file, line.number, format!("`{text}`"), known)
+            })?;
+            let memory = if on_gpu { Memory::Cuda } else { Memory::Host };
+            let mut output = Output::of("perftest");
+            output.notes.push("peak bandwidth and standard deviations are not taken".to_owned());
+            current = Some((output, Kind { memory, ..kind }));
+        } else if is_header(text) {
+            let Some((_, kind)) = &current else {
+                return Err(lines.malformed(line, "one table under each title"));
+            };
+            table = Some(Table::of(lines, line, kind.metric)?);
+        } else if text.contains("GPU buffer") && !text.starts_with("deallocating") {
+            on_gpu = true;
+            if let Some((_, kind)) = &mut current {
+                kind.memory = Memory::Cuda;
+            }
+        } else if let Some((output, kind)) = &mut current {
+            setting(lines, line, output, kind)?;
+        }
+    }
+    match (current, outputs.is_empty()) {
+        (Some(_), _) => Err(lines.truncated("rows of results and a line of dashes after them")),
+        (None, true) => Err(lines.truncated("a title, a table and a line of dashes after it")),
+        (None, false) => Ok(outputs),
+    }
+}
+
+/// A line of the block of settings: pairs of a name and a value.
+fn setting(lines: &Lines<'_>, line: Line<'_>, output: &mut Output, kind: &mut Kind) -> Result<(), ImportError> {
+    // Two stand in one line, with tabs between them.
+    for part in line.text.split("\t\t") {
+        let Some((name, value)) = part.split_once(':') else { continue };
+        let value = value.trim();
+        match name.trim() {
+            "Number of qps" => {
+                let qps = number::whole(value).and_then(|qps| u32::try_from(qps).ok()).filter(|qps| *qps > 0);
+                kind.qps = qps.ok_or_else(|| lines.malformed(line, "a number of queue pairs"))?;
+            }
+            "Connection type" => {
+                kind.service = service_of(value).ok_or_else(|| {
+                    ImportError::unsupported(lines.file, line.number, format!("connection type `{value}`"), SERVICES)
+                })?;
+                output.carrier = format!("verbs-{}", kind.service.word());
+            }
+            "Device" => output.device = value.to_owned(),
+            "Link type" => output.link_layer = layer_of(value).to_owned(),
+            "Use ROCm memory" | "Use MUSA memory" if value == "ON" => {
+                let known = "memory is of the host or of CUDA";
+                return Err(ImportError::unsupported(lines.file, line.number, format!("`{}`", part.trim()), known));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Column {
+    Size,
+    Metric(Metric, (f64, f64)),
+    Other,
+}
+
+/// An open table.
+struct Table {
+    columns: Vec<Column>,
+}
+
+impl Table {
+    fn of(lines: &Lines<'_>, line: Line<'_>, metric: TestMetric) -> Result<Self, ImportError> {
+        let mut columns = Vec::new();
+        // Names of two words begin with one of these.
+        let mut words = line.text.split_whitespace().peekable();
+        while let Some(word) = words.next() {
+            let next = words.peek().copied().unwrap_or_default();
+            let is_pair =
+                matches!(word, "BW" | "99%" | "99.9%" | "tps") || word == "MsgRate" && next.starts_with("Port");
+            let name = if is_pair { format!("{word} {}", words.next().unwrap_or_default()) } else { word.to_owned() };
+            let is_known = matches!(name.as_str(), "#iterations" | "#sl" | "tps average" | "t_stdev[usec]")
+                || ["BW peak[", "BW Port", "MsgRate Port", "CPU_Util["].iter().any(|start| name.starts_with(start));
+            columns.push(match name.as_str() {
+                "#bytes" => Column::Size,
+                "BW average[MB/sec]" | "BW average[MiB/sec]" => Column::Metric(Metric::Bandwidth, bandwidth(false)),
+                "BW average[Gb/sec]" => Column::Metric(Metric::Bandwidth, bandwidth(true)),
+                "MsgRate[Mpps]" => Column::Metric(Metric::MessageRate, SAME),
+                "t_min[usec]" => Column::Metric(Metric::LatencyMin, SAME),
+                "t_max[usec]" => Column::Metric(Metric::LatencyMax, SAME),
+                "t_typical[usec]" => Column::Metric(Metric::LatencyP50, SAME),
+                "t_avg[usec]" => Column::Metric(Metric::LatencyMean, SAME),
+                "99% percentile[usec]" => Column::Metric(Metric::LatencyP99, SAME),
+                "99.9% percentile[usec]" => Column::Metric(Metric::LatencyP999, SAME),
+                _ if is_known => Column::Other,
+                other => return Err(ImportError::malformed(lines.file, line.number, "a column of perftest", other)),
+            });
+        }
+        let wanted = if metric == TestMetric::Bandwidth { Metric::Bandwidth } else { Metric::LatencyMean };
+        let is_there = |column: &Column| matches!(column, Column::Metric(metric, _) if *metric == wanted);
+        if !columns.iter().any(is_there) {
+            return Err(lines.malformed(line, "a header with `BW average` for bandwidth or `t_avg` for latency"));
+        }
+        Ok(Self { columns })
+    }
+
+    fn row(&mut self, lines: &Lines<'_>, line: Line<'_>, kind: Kind) -> Result<Vec<Said>, ImportError> {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        let columns = self.columns.len();
+        if words.len() != columns {
+            return Err(lines.malformed(line, format!("{columns} columns of results, or the closing line of dashes")));
+        }
+        let mut size = None;
+        let mut said = Vec::new();
+        for (column, word) in self.columns.iter().zip(words) {
+            let expected = |what: &str| ImportError::malformed(lines.file, line.number, what, word);
+            match column {
+                Column::Size => size = Some(Bytes(number::whole(word).ok_or_else(|| expected("a size in bytes"))?)),
+                Column::Other => _ = number::real(word).ok_or_else(|| expected("a number"))?,
+                Column::Metric(metric, scale) => said.push(Said {
+                    line: line.number,
+                    kind,
+                    size,
+                    size_per_rank: false,
+                    metric: *metric,
+                    written: number::real(word).ok_or_else(|| expected("a number"))?.to_owned(),
+                    scale: *scale,
+                    error: None,
+                    wrong: 0,
+                }),
+            }
+        }
+        Ok(said)
+    }
+}
+
+/// What one of perftest's bandwidths is in Gb/s.
+pub(super) const fn bandwidth(is_gigabits: bool) -> (f64, f64) {
+    if is_gigabits { SAME } else { MIB_TO_GIGABITS }
+}

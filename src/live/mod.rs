@@ -1,0 +1,114 @@
+//! The page of a run while it goes on: a small web server beside the run, on a thread of its own.
+//!
+//! ```text
+//! records.jsonl ─ follow ─▶ Underway ─ report::live ─▶ page ─ shelf ─▶ serve ─▶ browser
+//! ```
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `address` | what `--live=` takes |
+//! | `token` | the secret of the URL |
+//! | `follow` | reads what the journal has gained |
+//! | `shelf` | keeps a drawing until it is old enough to be made again |
+//! | `serve` | connections: how many, how long, who may ask what |
+//!
+//! The run knows nothing of it: what is shown is read from the records, when somebody asks. The thread and those that draw have the
+//! lowest priority of the scheduler.
+
+mod address;
+mod follow;
+mod serve;
+mod shelf;
+mod token;
+
+use std::{
+    io,
+    net::{SocketAddr, TcpListener},
+    path::PathBuf,
+    thread,
+};
+
+use tokio::sync::oneshot;
+
+pub use address::{NoAddress, address};
+use token::Token;
+
+/// Why there can be no page.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// The address cannot be used.
+    #[error("the page cannot be served at {address}: {cause}")]
+    Bind {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// The kernel has no random bytes for the secret of the URL.
+    #[error("no random bytes for the address of the page: {0}")]
+    Token(#[from] getrandom::Error),
+    /// There can be no thread for it.
+    #[error("the page cannot be served: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// A place that is taken, before anything is measured.
+#[derive(Debug)]
+pub struct Listening {
+    listener: TcpListener,
+    token: Token,
+    address: SocketAddr,
+}
+
+impl Listening {
+    /// Takes an address; with port 0 a free port.
+    ///
+    /// # Errors
+    /// The address is not of this machine, or something else listens there.
+    pub fn at(address: SocketAddr) -> Result<Self, LiveError> {
+        let bind = |cause| LiveError::Bind { address, cause };
+        let listener = TcpListener::bind(address).map_err(bind)?;
+        let address = listener.local_addr().map_err(bind)?;
+        Ok(Self { listener, token: Token::new()?, address })
+    }
+
+    /// Where a browser finds the page. Whoever knows it can read the page.
+    pub fn url(&self) -> String {
+        format!("http://{}/{}/", self.address, self.token.text())
+    }
+
+    /// Whether only programs of this machine reach it.
+    pub fn is_local(&self) -> bool {
+        self.address.ip().is_loopback()
+    }
+
+    /// Serves the page of the run with these records until the answer is dropped.
+    ///
+    /// # Errors
+    /// There can be no thread, or no timer for it.
+    pub fn serve(self, records: PathBuf) -> Result<Serving, LiveError> {
+        let (stop, stopped) = oneshot::channel();
+        self.listener.set_nonblocking(true)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            // One that draws the page, and one that draws a report, which may take long.
+            .max_blocking_threads(2)
+            .build()?;
+        thread::Builder::new().name("live".to_owned()).spawn(move || {
+            // On Linux this is the priority of the calling thread, and threads that it starts inherit it. Without it all is as before.
+            let _ = rustix::process::setpriority_process(None, 19);
+            let pages = shelf::Pages::of(records);
+            runtime.block_on(serve::serve(self.listener, self.token, pages, stopped));
+            // A drawing that goes on is not waited for.
+            runtime.shutdown_background();
+        })?;
+        Ok(Serving { _stop: stop })
+    }
+}
+
+/// A page that is served; no longer once this is dropped.
+#[derive(Debug)]
+#[must_use = "the page is served as long as this is kept"]
+pub struct Serving {
+    _stop: oneshot::Sender<()>,
+}

@@ -1,0 +1,178 @@
+//! Connections: how many at once, for how long, and who may ask what.
+//!
+//! A request has to know the token, to come from a page or a command line that named this server by an IP address or as `localhost`
+//! (a name that somebody else can point to this machine is refused), and to be GET or HEAD. Nothing of it names a file.
+
+use std::{convert::Infallible, net::IpAddr, net::TcpListener, sync::Arc, time::Duration};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::{
+        ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, REFERRER_POLICY,
+        X_CONTENT_TYPE_OPTIONS,
+    },
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    sync::{Semaphore, oneshot},
+    time::{sleep, timeout},
+};
+
+use super::{
+    shelf::{NotDrawn, Pages},
+    token::Token,
+};
+use crate::report::live;
+
+/// Connections at once; further ones wait until one of them ends.
+const CONNECTIONS: usize = 32;
+/// Time for a request to come in.
+const REQUEST: Duration = Duration::from_secs(5);
+/// Time for a connection with all that is drawn and sent.
+const CONNECTION: Duration = Duration::from_secs(120);
+/// Longest request with all its headers, in bytes: the least that the library allows, which is more than browsers send.
+const LONGEST: usize = 8192;
+/// Most headers of a request.
+const HEADERS: usize = 64;
+/// Time between two tries where no connection can be taken, for example because there are no file descriptors left.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// What is answered.
+type Answer = Response<Full<Bytes>>;
+
+/// Serves until it is told to stop, or nobody is left who could tell it.
+pub(super) async fn serve(listener: TcpListener, token: Token, pages: Pages, stopped: oneshot::Receiver<()>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let (token, pages) = (Arc::new(token), Arc::new(pages));
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let take = async {
+        loop {
+            // Never closed, so there is a place in the end.
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let Ok((stream, _)) = listener.accept().await else {
+                sleep(PAUSE).await;
+                continue;
+            };
+            let (token, pages) = (Arc::clone(&token), Arc::clone(&pages));
+            tokio::spawn(async move {
+                let service = service_fn(move |request| {
+                    let (token, pages) = (Arc::clone(&token), Arc::clone(&pages));
+                    async move { Ok::<_, Infallible>(answer(&request, &token, &pages).await) }
+                });
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new())
+                    .header_read_timeout(REQUEST)
+                    .max_buf_size(LONGEST)
+                    .max_headers(HEADERS)
+                    .keep_alive(false);
+                // Whoever sends nothing, or reads nothing, is let go.
+                let _ = timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await;
+                drop(place);
+            });
+        }
+    };
+    tokio::select! {
+        () = take => {}
+        _ = stopped => {}
+    }
+}
+
+/// The host of a `Host` header, where it is one that nobody else can point to this machine.
+fn is_own(host: Option<&HeaderValue>) -> bool {
+    let Some(host) = host.and_then(|host| host.to_str().ok()) else { return false };
+    let is_port = |port: &str| port.is_empty() || port.parse::<u16>().is_ok();
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map_or((host, ""), |(name, port)| (name, port)),
+        None => host.split_once(':').map_or((host, ""), |(name, _)| (name, &host[name.len()..])),
+    };
+    let is_name = name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok();
+    is_name && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+}
+
+async fn answer(request: &Request<Incoming>, token: &Token, pages: &Pages) -> Answer {
+    let answer = answered(request, token, pages).await;
+    let mut answer = answer.unwrap_or_else(|(status, why)| text(status, why.into()));
+    if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
+        answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    }
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    answer
+}
+
+async fn answered(request: &Request<Incoming>, token: &Token, pages: &Pages) -> Result<Answer, (StatusCode, String)> {
+    let refused = |status, why: &str| Err((status, format!("{why}\n")));
+    if !is_own(request.headers().get(HOST)) {
+        return refused(StatusCode::MISDIRECTED_REQUEST, "open this page by an IP address or as localhost");
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return refused(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD");
+    }
+    let Some(path) = token.behind(request.uri().path()) else {
+        return refused(StatusCode::FORBIDDEN, "the address lacks the secret that `railgauge run --live` printed");
+    };
+    let failed = |why: NotDrawn| (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
+    match path {
+        "/" => {
+            let page = pages.page().await.map_err(failed)?;
+            let mut answer = of("text/html; charset=utf-8", page.html);
+            if let Ok(policy) = HeaderValue::from_str(&live::policy()) {
+                answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+            }
+            Ok(answer)
+        }
+        "/status.json" => Ok(of("application/json", pages.page().await.map_err(failed)?.json)),
+        "/report" => Ok(of("text/html; charset=utf-8", pages.report().await.map_err(failed)?)),
+        "" => refused(StatusCode::NOT_FOUND, "the address ends with a slash"),
+        _ => refused(StatusCode::NOT_FOUND, "there is no such page"),
+    }
+}
+
+fn of(kind: &'static str, body: Bytes) -> Answer {
+    let mut answer = Response::new(Full::new(body));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
+}
+
+fn text(status: StatusCode, body: Bytes) -> Answer {
+    let mut answer = of("text/plain; charset=utf-8", body);
+    *answer.status_mut() = status;
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_nobody_else_can_give_are_taken() {
+        let own = |host: &'static str| is_own(Some(&HeaderValue::from_static(host)));
+        for host in ["127.0.0.1", "127.0.0.1:80", "localhost", "LOCALHOST:8080", "[::1]", "[::1]:9", "10.0.0.7:8080"] {
+            assert!(own(host), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:80",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example",
+            "localhost:x",
+            "localhost:80:80",
+            "[::1",
+            "[::1]x",
+            "[evil]:80",
+            "127.0.0.1@evil",
+            "127.0.0.1:99999",
+        ] {
+            assert!(!own(host), "{host}");
+        }
+        assert!(!is_own(None));
+    }
+}

@@ -1,0 +1,115 @@
+//! A short message of the newest run, for a chat, a web service or mail: state, first bad part, first thing to do, and where the page is.
+
+use railgauge_model::{border::text::path_text, directory::PAGE};
+use serde::Serialize;
+
+use super::{
+    judged::Judged,
+    state::{Standing, State},
+};
+use crate::report::index::escaped;
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Message {
+    /// Version of this document.
+    pub version: u32,
+    /// The state of the run.
+    pub state: State,
+    /// Name of the plan.
+    pub plan: String,
+    /// Identity of the run.
+    pub run_id: String,
+    /// The verdict, or why there is none, in a sentence.
+    pub sentence: String,
+    /// The part that is named first, or why none is; empty where nothing is wrong or nothing is certain.
+    pub bad_part: String,
+    /// The first thing to do, with what it is for; empty where nothing is to be done or nothing is certain.
+    pub first_step: String,
+    /// Where the page of the run is: a URL, or a path without one; empty where there is no page.
+    pub link: String,
+    /// All of it in one line, for services that show this key.
+    pub text: String,
+}
+
+impl Message {
+    /// The message of a run that stands so. `base` is the URL under which the directory of the runs can be read.
+    pub fn of(run: &Judged, standing: &Standing, base: Option<&str>) -> Self {
+        // What is old, unfinished or damaged says nothing of any part.
+        let certain = !matches!(standing.state, State::Ok | State::Unknown);
+        let banner = if certain { run.banner() } else { None };
+        let bad_part = banner.as_ref().map(|banner| banner.part.text.clone()).unwrap_or_default();
+        let first_step = banner.and_then(|banner| banner.remedy).map(|remedy| match remedy.about.as_str() {
+            "" => remedy.text,
+            about => format!("{about}: {}", remedy.text),
+        });
+        let first_step = first_step.unwrap_or_default();
+        let message = Self {
+            version: 1,
+            state: standing.state,
+            plan: standing.plan.clone(),
+            run_id: standing.run_id.clone(),
+            sentence: standing.text.clone(),
+            bad_part,
+            first_step,
+            link: link(run, base),
+            text: String::new(),
+        };
+        Self { text: message.line(), ..message }
+    }
+
+    /// What is told where there is no run that can be read.
+    pub fn of_nothing(standing: &Standing) -> Self {
+        let message = Self {
+            version: 1,
+            state: standing.state,
+            plan: String::new(),
+            run_id: String::new(),
+            sentence: standing.text.clone(),
+            bad_part: String::new(),
+            first_step: String::new(),
+            link: String::new(),
+            text: String::new(),
+        };
+        Self { text: message.line(), ..message }
+    }
+
+    /// One line, without what a terminal or a mail's header would take for something else.
+    fn line(&self) -> String {
+        let of = if self.plan.is_empty() { String::new() } else { format!(" {} ({})", self.plan, self.run_id) };
+        let mut line = format!("railgauge {}{of}: {}", self.state.word(), self.sentence);
+        for (what, text) in [("Bad part", &self.bad_part), ("First step", &self.first_step), ("Report", &self.link)] {
+            if !text.is_empty() {
+                line = format!("{} {what}: {text}", ended(&line));
+            }
+        }
+        // Words of hosts are in it, and a chat would take these for links, for calls of everybody, or for the end of either.
+        let plain = |c: char| match c {
+            c if c.is_control() => ' ',
+            '<' => '\u{2039}',
+            '>' => '\u{203a}',
+            '@' => '\u{ff20}',
+            c => c,
+        };
+        line.chars().map(plain).collect()
+    }
+}
+
+/// A sentence with its full stop.
+fn ended(text: &str) -> String {
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+fn link(run: &Judged, base: Option<&str>) -> String {
+    let page = run.directory.join(PAGE);
+    if !page.is_file() {
+        return String::new();
+    }
+    let real = run.directory.canonicalize().unwrap_or_else(|_| run.directory.clone());
+    match (base, real.file_name()) {
+        (Some(base), Some(name)) => {
+            format!("{}/{}/{PAGE}", base.trim_end_matches('/'), escaped(name.as_encoded_bytes()))
+        }
+        _ => path_text(real.join(PAGE)).to_string(),
+    }
+}

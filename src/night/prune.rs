@@ -1,0 +1,316 @@
+//! Which runs of a directory may be deleted, and deleting them.
+//!
+//! What is not certainly a run of ours that came to its end is kept, with the reason. Nothing is followed that is a link, and no file is
+//! deleted that a run does not write: a directory that holds anything else is kept as a whole.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use railgauge_model::{
+    border::text::path_text,
+    directory::{Directory, FILES, JOURNAL},
+    files,
+    journal::{event::Event, line},
+    plan::{Plan, baseline::Baseline},
+};
+use serde::Serialize;
+
+use super::{index, judged::NightError, newest::first_line};
+use crate::{
+    analysis::history,
+    report::index::{Outcome, Row},
+};
+
+/// The place for signatures on a sign-off, as its template has it.
+const SIGNATURES: &str = "id=\"signatures\"";
+/// Largest page or document that is looked into for runs that it names, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// What is to be kept.
+#[derive(Debug, Clone, Default)]
+pub struct Keep {
+    /// So many of the newest runs of each plan that came to their end.
+    pub last: Option<usize>,
+    /// Runs that began within this time.
+    pub within: Option<SignedDuration>,
+    /// Runs with a failed verdict.
+    pub failed: bool,
+    /// Runs whose identity stands in one of these files.
+    pub named_in: Vec<PathBuf>,
+}
+
+/// A run and what is to become of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Choice {
+    /// Its directory.
+    pub directory: String,
+    /// Identity of the run; empty where it cannot be read.
+    pub run_id: String,
+    /// Name of the plan; empty where it cannot be read.
+    pub plan: String,
+    /// When it began.
+    pub began: String,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// Why it is kept; absent where it may be deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
+    /// Whether it was deleted.
+    pub deleted: bool,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+/// Every run of a directory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// The runs, the newest first.
+    pub runs: Vec<Choice>,
+    /// Files of [`Keep::named_in`] that name none of them: a slip, or what they rest on is gone.
+    pub idle: Vec<String>,
+}
+
+/// What would be deleted of a directory of runs, and what is kept, the newest first.
+///
+/// # Errors
+/// There is no run, or a file with names of runs cannot be read.
+pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, PruneError> {
+    let word = directory.to_string_lossy().into_owned();
+    let found = history::run_directories(&word).map_err(NightError::NoRuns)?;
+    let mut rows: Vec<(Timestamp, Row, PathBuf)> = found
+        .into_iter()
+        .map(|path| {
+            let (began, row) = index::row(&path, None);
+            (began, row, path)
+        })
+        .collect();
+    rows.sort_by(|a, b| (b.0, &b.2).cmp(&(a.0, &a.2)));
+    let named = Named::of(directory, &keep.named_in, rows.iter().map(|(.., path)| path.as_path()))?;
+    let mut newest: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut choices = Vec::new();
+    for (began, row, path) in rows {
+        // A part of a plan and a night without a run are no nights to keep, and stay as long as a newer night than they are missing: the
+        // part may be what shows that a host was mended. Copies of a run are one.
+        let nights = newest.entry(row.plan.clone()).or_default();
+        let is_copy = nights.contains(&row.run_id);
+        let is_last = is_over(row.outcome) && keep.last.is_some_and(|last| nights.len() < last || is_copy && last > 0);
+        if is_last && !row.is_part && row.outcome != Outcome::NotRun {
+            nights.insert(row.run_id.clone());
+        }
+        let is_young = keep.within.is_some_and(|within| now.duration_since(began) < within);
+        let kept = unsure(directory, &path, &row).or_else(|| {
+            if is_last {
+                return Some(format!("one of the newest {} of its plan", keep.last.unwrap_or_default()));
+            }
+            if is_young {
+                return Some("young".to_owned());
+            }
+            if keep.failed && row.outcome == Outcome::Fail {
+                return Some("a verdict failed".to_owned());
+            }
+            named.by(&row.run_id).map(|file| format!("named in {file}"))
+        });
+        choices.push(Choice {
+            directory: row.directory,
+            run_id: row.run_id,
+            plan: row.plan,
+            began: row.began,
+            outcome: row.outcome,
+            bytes: size(&path),
+            kept,
+            deleted: false,
+            path,
+        });
+    }
+    let idle = named.idle(choices.iter().map(|choice| choice.run_id.as_str()));
+    Ok(Chosen { runs: choices, idle })
+}
+
+/// Why nothing can be chosen.
+#[derive(Debug, thiserror::Error)]
+pub enum PruneError {
+    /// There is no run, or it cannot be read.
+    #[error(transparent)]
+    Night(#[from] NightError),
+    /// A file that may name runs cannot be read: what it names is not known.
+    #[error("{}: cannot be read: {cause}; runs that it names could be lost", path_text(path))]
+    Named {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        cause: io::Error,
+    },
+}
+
+const fn is_over(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Pass | Outcome::Fail | Outcome::Inconclusive | Outcome::NotRun)
+}
+
+/// Why nobody but a person should delete this; `None` where it is a run of ours that came to its end.
+fn unsure(above: &Path, path: &Path, row: &Row) -> Option<String> {
+    let why = match row.outcome {
+        Outcome::Running => Some("it is still going on".to_owned()),
+        Outcome::Unfinished => Some("it did not come to its end; it may be resumed".to_owned()),
+        Outcome::Damaged => Some("its records are damaged".to_owned()),
+        Outcome::Imported => Some("it was imported".to_owned()),
+        Outcome::Unreadable => Some(format!("its records cannot be read: {}", row.sentence)),
+        _ => None,
+    };
+    why.or_else(|| out_of_place(above, path)).or_else(|| holds_other(path))
+}
+
+/// Why a path is not a real directory right below the one that was named, which no link leads out of; `None` where it is one.
+fn out_of_place(above: &Path, path: &Path) -> Option<String> {
+    match path.symlink_metadata() {
+        Err(error) => return Some(error.to_string()),
+        Ok(about) if !about.is_dir() => return Some("it is a link, and no directory".to_owned()),
+        Ok(_) => {}
+    }
+    match (path.canonicalize(), above.canonicalize()) {
+        (Ok(path), Ok(above)) if path.parent() == Some(above.as_path()) => None,
+        (Err(error), _) | (_, Err(error)) => Some(error.to_string()),
+        _ => Some("it does not lie in the directory that was named".to_owned()),
+    }
+}
+
+/// What a directory holds that a run does not write, or why it cannot be looked into.
+fn holds_other(path: &Path) -> Option<String> {
+    let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        Ok(entries) => entries,
+        Err(error) => return Some(error.to_string()),
+    };
+    for entry in entries {
+        let name = entry.file_name();
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if !is_file || !(FILES.iter().any(|own| name == *own) || files::is_temporary(&name)) {
+            return Some(format!("it holds `{}`, which no run writes", path_text(&name)));
+        }
+    }
+    // The first line, with its sum: that no other program writes.
+    match started(path) {
+        Some(_) => None,
+        None => Some("its first record is not that of a run".to_owned()),
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    let of = |name: &&str| path.join(name).symlink_metadata().map_or(0, |about| about.len());
+    FILES.iter().map(of).sum()
+}
+
+/// Files and the names of runs that they hold.
+struct Named {
+    /// Baselines of the plans that were run, by the runs they were learned from.
+    learned: BTreeSet<String>,
+    texts: Vec<(String, String)>,
+    /// How many of the texts were named by the user; they come first.
+    further: usize,
+}
+
+impl Named {
+    /// Baselines of the plans of these runs; pages and documents in the directory itself; and further files.
+    fn of<'p>(directory: &Path, further: &[PathBuf], runs: impl Iterator<Item = &'p Path>) -> Result<Self, PruneError> {
+        let learned = runs.flat_map(sources).collect();
+        let unread = |path: &Path| {
+            let path = path.to_owned();
+            move |cause| PruneError::Named { path, cause }
+        };
+        let read = |path: PathBuf| {
+            let length = path.metadata().map_err(unread(&path))?.len();
+            if length > LARGEST {
+                return Err(unread(&path)(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large")));
+            }
+            let text = files::read(&path).map_err(unread(&path))?;
+            Ok((path_text(&path).to_string(), String::from_utf8_lossy(&text).into_owned()))
+        };
+        let mut texts: Vec<_> = further.iter().cloned().map(read).collect::<Result<_, _>>()?;
+        let further = texts.len();
+        for entry in fs::read_dir(directory).map_err(unread(directory))? {
+            let path = entry.map_err(unread(directory))?.path();
+            let is_known = path.extension().is_some_and(|end| end == "html" || end == "json");
+            // Whatever it is called: but an archive beside the runs is not looked into.
+            if path.is_file() && (is_known || path.metadata().is_ok_and(|about| about.len() <= LARGEST)) {
+                // Other pages name runs, too: comparisons, trends and the index, which can be made again.
+                texts.extend(Some(read(path)?).filter(|(_, text)| is_kept_for(text)));
+            }
+        }
+        Ok(Self { learned, texts, further })
+    }
+
+    /// Files that the user named and that name none of these runs.
+    fn idle<'r>(&self, runs: impl Iterator<Item = &'r str> + Clone) -> Vec<String> {
+        let names_one = |text: &str| runs.clone().any(|run_id| !run_id.is_empty() && text.contains(run_id));
+        let further = self.texts.iter().take(self.further);
+        further.filter(|(_, text)| !names_one(text)).map(|(file, _)| file.clone()).collect()
+    }
+
+    /// The file that names a run.
+    fn by(&self, run_id: &str) -> Option<&str> {
+        if self.learned.contains(run_id) {
+            return Some("the baseline of a plan that was run");
+        }
+        self.texts.iter().find(|(_, text)| text.contains(run_id)).map(|(file, _)| file.as_str())
+    }
+}
+
+/// Whether a document rests on the runs that it names: a sign-off, which alone has a place for signatures, or a baseline.
+fn is_kept_for(text: &str) -> bool {
+    text.contains(SIGNATURES) || serde_json::from_str::<Baseline>(text).is_ok() || is_like_a_baseline(text)
+}
+
+/// Whether a document may be a baseline of another version: it lists runs by their identity, and values that follow from them.
+fn is_like_a_baseline(text: &str) -> bool {
+    let Ok(serde_json::Value::Object(document)) = serde_json::from_str(text) else { return false };
+    let names_runs = document.get("runs").and_then(|runs| runs.as_array()).is_some_and(|runs| {
+        !runs.is_empty() && runs.iter().all(|run| run.get("run_id").is_some_and(serde_json::Value::is_string))
+    });
+    names_runs && document.contains_key("railgauge")
+}
+
+/// The runs from which the baseline of a run's plan was learned.
+fn sources(run: &Path) -> Vec<String> {
+    let learned = started(run).and_then(|plan| plan.baseline);
+    learned.map_or_else(Vec::new, |known| known.runs.into_iter().map(|run| run.run_id).collect())
+}
+
+/// The plan of a run, from its first record; `None` where that is not whole.
+fn started(run: &Path) -> Option<Box<Plan>> {
+    match line::decode(&first_line(run)?, None).ok()?.line.event {
+        Event::Started { resolved, .. } => Some(resolved),
+        _ => None,
+    }
+}
+
+/// Deletes a run that may be deleted, and is not written to. Its records go last: what is cut off can be deleted again.
+///
+/// # Errors
+/// Somebody writes to it, it changed since it was chosen, or a file cannot be deleted.
+pub fn delete(choice: &mut Choice) -> io::Result<()> {
+    if choice.kept.is_some() {
+        return Ok(());
+    }
+    if !choice.path.symlink_metadata()?.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is no longer a directory"));
+    }
+    let (_directory, claim) = Directory::open(&choice.path).map_err(io::Error::other)?;
+    if let Some(other) = holds_other(&choice.path) {
+        return Err(io::Error::other(other));
+    }
+    files::sweep(&choice.path)?;
+    for name in FILES.into_iter().filter(|name| *name != JOURNAL).chain([JOURNAL]) {
+        match fs::remove_file(choice.path.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    fs::remove_dir(&choice.path)?;
+    drop(claim);
+    choice.deleted = true;
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! GPUs that are not registered with the NVLink fabric, or not well there.
+
+use std::collections::BTreeSet;
+
+use railgauge_wire::{facts::Registration, remedy};
+
+use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+
+pub(super) const RULE: Rule = Rule {
+    reads: "NVML",
+    meaning: "CUDA does not start on the GPU (error 802), or its NVLink traffic is slower or stops",
+    source: "NVML, nvmlDeviceGetGpuFabricInfoV; NVIDIA Fabric Manager User Guide",
+    spoils: Spoils::GpuMemory,
+    subject: Subject::Gpu,
+    needs: &[Need::Gpu(
+        |gpu| gpu.fabric.is_some(),
+        "registration of its GPUs with an NVLink fabric (they may have none)",
+    )],
+    find,
+};
+
+fn find(scene: &Scene<'_>) -> Vec<Found> {
+    let mut found = Vec::new();
+    for (host, gpu) in scene.gpus() {
+        let Some(fabric) = &gpu.fabric else { continue };
+        let mut add = |what: String, observed: Observation| {
+            let fault = Found::host(Severity::Warning, host, what, remedy::FABRIC_MANAGER);
+            found.push(fault.device(format!("GPU {}", gpu.index)).observed(observed));
+        };
+        if fabric.state != Registration::Completed {
+            let what = format!("its registration with the NVLink fabric is {}", fabric.state.words());
+            let observed = Observation::seen("fabric.state", fabric.state.words());
+            add(what, observed.wanted(Registration::Completed.words(), WantedBy::Check));
+        }
+        if let Some(code) = fabric.error {
+            let what = format!("its registration with the NVLink fabric failed (NVML error {code})");
+            add(what, Observation::seen("fabric.error", code));
+        }
+        for trouble in &fabric.troubles {
+            let what = format!("the NVLink fabric says of it: {trouble}");
+            add(what, Observation::seen("fabric.troubles", trouble.clone()));
+        }
+    }
+    for (host, facts) in scene.hosts().filter(|_| scene.needs_gpus()) {
+        let domains: BTreeSet<String> = facts.gpus.iter().filter_map(|gpu| gpu.fabric.as_ref()?.domain()).collect();
+        if domains.len() > 1 {
+            let names = domains.into_iter().collect::<Vec<_>>().join(", ");
+            let what =
+                format!("its GPUs are in several NVLink domains, and do not reach each other by NVLink: {names}");
+            let observed = Observation::seen("fabric.domain", names);
+            found.push(Found::host(Severity::Warning, host, what, remedy::FABRIC_MANAGER).observed(observed));
+        }
+    }
+    found
+}

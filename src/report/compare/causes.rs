@@ -1,0 +1,50 @@
+//! What changes have in common.
+
+use serde::Serialize;
+
+use crate::analysis::compare::{Cause, Comparison, Word};
+
+/// Causes that are named in the banner.
+const NAMED: usize = 3;
+
+/// Changes with one cause.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CauseView {
+    /// Class of the style sheet.
+    pub class: &'static str,
+    /// Verdict.
+    pub word: &'static str,
+    /// What they have in common.
+    pub name: String,
+    /// How many changed.
+    pub text: String,
+}
+
+/// What the banner says of changes for the worse that have something in common.
+pub(super) fn bad(comparison: &Comparison) -> String {
+    let worse = comparison.causes.iter().filter(|cause| cause.verdict == Word::Regressed);
+    let names: Vec<&str> = worse.map(|cause| cause.name.as_str()).collect();
+    let (told, more) = names.split_at(names.len().min(NAMED));
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    told.join("; ") + &more
+}
+
+/// All of them, in their order.
+pub(super) fn causes(comparison: &Comparison) -> Vec<CauseView> {
+    let view = |cause: &Cause| CauseView {
+        class: class(cause.verdict),
+        word: cause.verdict.words(),
+        name: cause.name.clone(),
+        text: cause.text.clone(),
+    };
+    comparison.causes.iter().map(view).collect()
+}
+
+/// Class of the style sheet.
+fn class(word: Word) -> &'static str {
+    match word {
+        Word::Regressed => "fail",
+        Word::Improved | Word::Equivalent => "pass",
+        Word::NotEnoughData | Word::TooNoisy => "inconclusive",
+    }
+}

@@ -1,0 +1,218 @@
+//! The index over many runs: one page and the text on the terminal, of the same rows. Runs that are not what they should be have a row
+//! that says so.
+
+mod text;
+
+use std::path::{Component, Path};
+
+use railgauge_model::directory::PAGE;
+use serde::Serialize;
+
+use super::{ReportError, html, write::text_file};
+
+pub use text::summary;
+
+/// What became of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Every verdict passed.
+    Pass,
+    /// A verdict failed.
+    Fail,
+    /// Something could not be judged.
+    Inconclusive,
+    /// Nothing was run.
+    NotRun,
+    /// It is still going on.
+    Running,
+    /// It did not come to its end: interrupted, prevented or killed.
+    Unfinished,
+    /// Its records are damaged: nothing is certain.
+    Damaged,
+    /// Its records cannot be read at all.
+    Unreadable,
+    /// Another tool measured it, and nothing is judged.
+    Imported,
+}
+
+impl Outcome {
+    /// The one spelling.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+            Self::NotRun => "not-run",
+            Self::Running => "running",
+            Self::Unfinished => "unfinished",
+            Self::Damaged => "damaged",
+            Self::Unreadable => "unreadable",
+            Self::Imported => "imported",
+        }
+    }
+
+    /// The class that colours it on the page: that of the verdict it comes to.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive | Self::Damaged | Self::Unreadable | Self::Unfinished => "inconclusive",
+            Self::NotRun | Self::Running | Self::Imported => "not-run",
+        }
+    }
+}
+
+/// A run in the index.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Its directory.
+    pub directory: String,
+    /// Where its page is, as a relative URL; empty where it has none.
+    pub page: String,
+    /// Identity of the run; empty where it cannot be read.
+    pub run_id: String,
+    /// Name of the plan; empty where it cannot be read.
+    pub plan: String,
+    /// When it began, UTC, RFC 3339; where that cannot be read, when its files were changed last.
+    pub began: String,
+    /// Whether that is when it began.
+    pub began_is_known: bool,
+    /// Seconds from its first to its last record.
+    pub seconds: Option<i64>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Why, in a sentence.
+    pub sentence: String,
+    /// The first bad part; where none is named, the first thing that failed; empty where nothing did.
+    pub first_bad: String,
+    /// Cases that were measured with nothing against them, and all of them.
+    pub cases: Option<(u64, u64)>,
+    /// Failed verdicts that count.
+    pub failures: u64,
+    /// Whether only a part of the plan was run.
+    pub is_part: bool,
+    /// What else is worth knowing.
+    pub remarks: Vec<String>,
+}
+
+/// All runs of an index.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Index {
+    /// Version of this document.
+    pub version: u32,
+    /// What was asked for.
+    pub runs_of: String,
+    /// When it was made, UTC.
+    pub made: String,
+    /// How many runs became what, without zeros.
+    pub counts: Vec<(&'static str, usize)>,
+    /// The runs, the newest first.
+    pub runs: Vec<Row>,
+}
+
+impl Index {
+    /// An index over rows that stand in their order already.
+    pub fn of(runs_of: &str, made: String, runs: Vec<Row>) -> Self {
+        let mut counts: Vec<(&'static str, usize)> = Vec::new();
+        for row in &runs {
+            match counts.iter_mut().find(|(word, _)| *word == row.outcome.word()) {
+                Some((_, n)) => *n += 1,
+                None => counts.push((row.outcome.word(), 1)),
+            }
+        }
+        counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        Self { version: 1, runs_of: runs_of.to_owned(), made, counts, runs }
+    }
+}
+
+/// A row as the page shows it.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    row: &'a Row,
+    class: &'static str,
+    word: &'static str,
+    began: String,
+    lasted: String,
+}
+
+#[derive(Debug, Serialize)]
+struct IndexView<'a> {
+    index: &'a Index,
+    rows: Vec<Shown<'a>>,
+}
+
+/// `1 h 4 min`, `3 min 20 s`, `12 s`.
+fn lasted(seconds: i64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// `2026-11-21 02:00` of an RFC 3339 time.
+fn minute(time: &str) -> String {
+    time.parse::<jiff::Timestamp>().map_or_else(|_| time.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
+}
+
+/// Writes the page. What was there before is replaced as a whole or not at all.
+///
+/// # Errors
+/// The page cannot be drawn or written.
+pub fn write(index: &Index, page: &Path) -> Result<(), ReportError> {
+    let rows = index.runs.iter().map(|row| Shown {
+        row,
+        class: row.outcome.class(),
+        word: row.outcome.word(),
+        began: minute(&row.began),
+        lasted: row.seconds.map_or_else(String::new, lasted),
+    });
+    let view = IndexView { index, rows: rows.collect() };
+    let text = html::page("index.html", &view).map_err(ReportError::drawing("the index"))?;
+    text_file(page, &text)
+}
+
+/// Where the page of a run is, as a URL relative to a page in `from`; `None` where the run has no page, or no relative path leads there.
+pub fn link(run: &Path, from: &Path) -> Option<String> {
+    let page = run.join(PAGE);
+    page.symlink_metadata().ok()?.is_file().then_some(())?;
+    let (page, from) = (page.canonicalize().ok()?, from.canonicalize().ok()?);
+    let common = page.components().zip(from.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(common).map(|_| "..".to_owned());
+    let down = page.components().skip(common).map(|part| match part {
+        Component::Normal(name) => escaped(name.as_encoded_bytes()),
+        _ => String::new(),
+    });
+    Some(up.chain(down).collect::<Vec<_>>().join("/"))
+}
+
+/// A name as a part of a URL: everything but what RFC 3986 calls unreserved is escaped.
+pub(crate) fn escaped(name: &[u8]) -> String {
+    name.iter().fold(String::new(), |mut text, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => text.push(char::from(*byte)),
+            byte => text += &format!("%{byte:02X}"),
+        }
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_lead_from_the_index_to_a_page_whatever_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("runs/a b:c%\"<é>");
+        std::fs::create_dir_all(&run).unwrap();
+        assert_eq!(link(&run, place.path()), None);
+        std::fs::write(run.join(PAGE), "").unwrap();
+        let name = "a%20b%3Ac%25%22%3C%C3%A9%3E";
+        assert_eq!(link(&run, place.path()).unwrap(), format!("runs/{name}/report.html"));
+        let beside = place.path().join("pages");
+        std::fs::create_dir(&beside).unwrap();
+        assert_eq!(link(&run, &beside).unwrap(), format!("../runs/{name}/report.html"));
+    }
+}

@@ -1,0 +1,135 @@
+//! What failed verdicts name beside parts: hosts that are not as the plan wants, links between switches, ports of the soak. Each with
+//! what to do about it, where that is known.
+
+use std::collections::BTreeMap;
+
+use railgauge_model::plan::hostlist;
+use railgauge_wire::remedy::{self, Remedy};
+
+use super::{FindingView, Pointer, help};
+use crate::{
+    analysis::{
+        localise::Standing,
+        soak::families::{Family, family},
+        verdict::{ESCALATED, Ground, Kind, OfLinks, OfSoak, SoakEvent, Status, Verdict, What},
+    },
+    preflight::{Finding, Held, Severity},
+};
+
+/// What one failed verdict names.
+pub(super) struct Culprit {
+    /// The parts, each with what is wrong with it: `gpu002 (kernel is 5.0.1, the plan wants 6.1.0)`.
+    pub names: Vec<String>,
+    /// What to do about the first of them; `None` where nothing is known.
+    pub step: Option<Pointer>,
+    /// Where the page tells more.
+    pub anchor: &'static str,
+}
+
+/// What a verdict names; `None` for one that did not fail, is waived, or is of a kind whose parts are told by themselves.
+pub(super) fn culprit(verdict: &Verdict, findings: &[FindingView]) -> Option<Culprit> {
+    if verdict.status != Status::Fail || verdict.waived {
+        return None;
+    }
+    let (found, anchor) = match verdict.kind {
+        Kind::Preflight => {
+            (vec![of_preflight(verdict, findings)], if findings.is_empty() { "where" } else { "configuration" })
+        }
+        Kind::Links => (verdict.reason.grounds().iter().filter_map(of_link).collect(), "switches"),
+        Kind::Soak => (verdict.reason.grounds().iter().filter_map(of_soak).collect(), "soak"),
+        _ => return None,
+    };
+    let first = found.iter().find_map(|(names, remedy)| Some((names.first()?, remedy.as_ref()?)));
+    let step = first.map(|(name, remedy)| Pointer { about: name.clone(), text: help(remedy), anchor });
+    Some(Culprit { names: found.into_iter().flat_map(|(names, _)| names).collect(), step, anchor })
+}
+
+/// Parts by name, and what to do.
+type Named = (Vec<String>, Option<Remedy>);
+
+/// A departure in words, and the hosts that have it.
+type Alike<'v> = (String, Vec<&'v str>);
+
+/// Hosts and devices that are not as wanted, those with one value together, and the remedy of the finding of the same fact.
+fn of_preflight(verdict: &Verdict, findings: &[FindingView]) -> Named {
+    let mut alike: BTreeMap<(&str, Option<&str>), Alike<'_>> = BTreeMap::new();
+    for held in verdict.holdings.iter().filter(|held| held.state == Held::Unmet) {
+        let of = alike.entry((held.seen.as_str(), held.device.as_deref()));
+        of.or_insert_with(|| (verdict.departure(held), Vec::new())).1.push(&held.host);
+    }
+    let mut names: Vec<(usize, String)> = alike
+        .into_values()
+        .map(|(words, hosts)| (hosts.len(), format!("{} ({words})", hostlist::fold(hosts.iter().copied()))))
+        .collect();
+    names.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
+    let remedy =
+        behind(verdict, findings).map_or_else(|| remedy::WANTED_VALUE.into(), |finding| finding.remedy.clone());
+    (names.into_iter().map(|(_, name)| name).collect(), Some(remedy))
+}
+
+/// The gravest finding of the fact that a verdict is about, at one of the hosts that break it.
+fn behind<'f>(verdict: &Verdict, findings: &'f [FindingView]) -> Option<&'f Finding> {
+    let key = verdict.key.as_deref()?;
+    let unmet = |host: &String| verdict.holdings.iter().any(|held| held.state == Held::Unmet && held.host == *host);
+    let is_about = |finding: &Finding| match key.strip_prefix(ESCALATED) {
+        Some(check) => finding.check == check,
+        None => {
+            // The firmware of each kind of device is a key of its own.
+            let fact = |fact: &str| fact == key || key.strip_prefix(fact).is_some_and(|rest| rest.starts_with('.'));
+            finding.key.as_deref() == Some(key)
+                || finding.observed.as_ref().is_some_and(|observed| fact(&observed.fact))
+        }
+    };
+    // The gravest are the first.
+    findings.iter().map(|view| &view.finding).find(|finding| {
+        finding.severity > Severity::Notice && !finding.unread && is_about(finding) && finding.hosts.iter().any(unmet)
+    })
+}
+
+fn of_link(ground: &Ground) -> Option<Named> {
+    match ground {
+        Ground::Links(OfLinks::StandsOut { standing: standing @ Standing::Confirmed, link, alternatives, .. }) => {
+            let name = super::switches::one_of(link, alternatives);
+            Some((vec![format!("{name} ({})", standing.word())], Some(remedy::CHECK_CABLE.into())))
+        }
+        _ => None,
+    }
+}
+
+fn of_soak(ground: &Ground) -> Option<Named> {
+    let Ground::Soak(ground) = ground else { return None };
+    let named = |place: &str, what: &str, remedy: Option<Remedy>| Some((vec![format!("{place} ({what})")], remedy));
+    match ground {
+        OfSoak::SoakTooLong(SoakEvent { what, place, .. }) => match what {
+            What::Down => named(place, "down", Some(remedy::LINK_WENT_DOWN.into())),
+            What::Breaks(_) => named(place, "link breaks", Some(remedy::LINK_WENT_DOWN.into())),
+            // All ports that are known were up: what is to be looked at is not.
+            What::Stall => named(place, "stalled", None),
+        },
+        OfSoak::SoakDegraded(time) => named(&time.place, "lower rate", Some(remedy::LOOK_AT_CABLE.into())),
+        OfSoak::SoakOverLimit { counter, port, .. } => {
+            let of_cable = family(counter).is_some_and(is_of_cable);
+            named(port, &format!("{counter} over its limit"), of_cable.then(|| remedy::LOOK_AT_CABLE.into()))
+        }
+        OfSoak::SoakWrongBytes { first, .. } => named(first, "wrong bytes", None),
+        OfSoak::SoakFailed { first, failure, .. } => {
+            let remedy = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());
+            named(first, "windows failed", remedy)
+        }
+        _ => None,
+    }
+}
+
+/// Whether such a counter speaks of a cable, its modules or its ports.
+const fn is_of_cable(family: Family) -> bool {
+    matches!(
+        family,
+        Family::LinkBreaks
+            | Family::Retraining
+            | Family::Uncorrected
+            | Family::SymbolErrors
+            | Family::LocalIntegrity
+            | Family::Damaged
+            | Family::Module
+    )
+}

@@ -1,0 +1,148 @@
+//! The plan's command beside a flow: run by the agents of its hosts from before the flow's window to after it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use railgauge_model::plan::{
+    Plan,
+    model::{BesideOn, Test},
+};
+use railgauge_wire::{
+    errand::{EarlyEnd, Errand},
+    failure::{Failure, Kind, Stage},
+    message::{Answer, Ask},
+    remedy,
+};
+use tokio::task::JoinSet;
+
+use super::super::{failures::unexpected, links::Link};
+use crate::cluster::{self, Agent};
+
+/// How long an agent may take to start a command, or to end it with all its processes.
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// Commands that run on hosts, once on each whatever the number of its flows. Given up on the way, all of them are ended.
+#[derive(Default)]
+pub(super) struct Commands {
+    running: Vec<Agent>,
+    failed: BTreeMap<String, Failure>,
+}
+
+impl Commands {
+    /// Starts the command of a test where it is to run for these links.
+    pub(super) async fn start(plan: &Plan, test: &Test, links: &[&Link]) -> Self {
+        let mut commands = Self::default();
+        let Some(command) = test.beside.as_ref().and_then(|beside| beside.command.as_ref()) else { return commands };
+        let mut agents: BTreeMap<&str, &Agent> = BTreeMap::new();
+        for link in links {
+            // A read brings its bytes to the initiator.
+            let (source, sink) = if test.op.pulls() { (&link.to, &link.from) } else { (&link.from, &link.to) };
+            let (is_source, is_sink) = match command.on {
+                BesideOn::Source => (true, false),
+                BesideOn::Destination => (false, true),
+                BesideOn::Both => (true, true),
+            };
+            let here = [(is_source, source), (is_sink, sink)].into_iter().filter(|(runs, _)| *runs);
+            agents.extend(here.map(|(_, agent)| (agent.host(), agent)));
+        }
+        let mut starting = JoinSet::new();
+        for (name, agent) in agents {
+            let words = match plan.hosts.iter().find(|host| host.name == name) {
+                Some(host) => cluster::filled_at(&command.words, Some(host), None).map_err(|trouble| trouble.failure),
+                None => Err(Failure::new(Stage::Measure, Kind::Internal, "the plan does not have this host")),
+            };
+            match words {
+                Ok(words) => {
+                    // Before it is known to run: it is ended in any case.
+                    commands.running.push(agent.clone());
+                    let agent = agent.clone();
+                    starting.spawn(async move {
+                        let begun = agent.ask(Ask::BeginErrand { words }, LIMIT).await;
+                        (agent.host().to_owned(), begun)
+                    });
+                }
+                Err(failure) => drop(commands.failed.insert(name.to_owned(), failure.at(name))),
+            }
+        }
+        for (host, begun) in starting.join_all().await {
+            let failure = match begun {
+                Ok(Answer::Done) => continue,
+                Ok(other) => unexpected(&host, Stage::Measure, &other),
+                Err(failure) => failure,
+            };
+            commands.running.retain(|agent| agent.host() != host || failure.kind == Kind::Deadline);
+            commands.failed.insert(host, failure);
+        }
+        commands
+    }
+
+    /// Why a link was not measured beside the command; `None` if it was, as far as is known.
+    pub(super) fn against(&self, link: &Link) -> Option<&Failure> {
+        [link.from.host(), link.to.host()].into_iter().find_map(|host| self.failed.get(host))
+    }
+
+    /// Ends all commands and waits until nothing of them is left. A command that ended before is a failure of its host.
+    pub(super) async fn end(&mut self) {
+        let mut ending = JoinSet::new();
+        for agent in &self.running {
+            let agent = agent.clone();
+            ending.spawn(async move { (agent.host().to_owned(), agent.ask(Ask::EndErrand, LIMIT).await) });
+        }
+        for (host, ended) in ending.join_all().await {
+            let failure = match ended {
+                Ok(Answer::Errand(errand)) => match failed(*errand) {
+                    Some(failure) => failure.at(&host),
+                    None => continue,
+                },
+                Ok(other) => unexpected(&host, Stage::Measure, &other),
+                Err(failure) => failure,
+            };
+            // What kept it from starting says more.
+            self.failed.entry(host).or_insert(failure);
+        }
+        self.running.clear();
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        for agent in &self.running {
+            // Only the answer is given up.
+            drop(agent.send(Ask::EndErrand));
+        }
+    }
+}
+
+/// What speaks against a measurement beside a command.
+fn failed(Errand { early, left }: Errand) -> Option<Failure> {
+    if let Some(EarlyEnd { ran, status, said }) = early {
+        let said = if said.is_empty() { "it said nothing".to_owned() } else { format!("it said: {said}") };
+        let cause = format!(
+            "the command beside it ended by itself after {:.1} s ({status}), so it was not measured beside it; {said}",
+            ran.seconds()
+        );
+        return Some(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::RUN_BESIDE_BY_HAND));
+    }
+    let numbers = left.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    (!left.is_empty()).then(|| {
+        let cause = format!("processes of the command beside it were killed and are still there: {numbers}");
+        Failure::new(Stage::Measure, Kind::Internal, cause).remedy(remedy::RUN_BESIDE_BY_HAND)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use railgauge_wire::unit::Nanoseconds;
+
+    use super::*;
+
+    #[test]
+    fn a_command_counts_only_while_it_runs() {
+        assert!(failed(Errand::default()).is_none());
+        let early =
+            EarlyEnd { ran: Nanoseconds::from_millis(300), status: "exit status: 1".into(), said: "no space".into() };
+        let cause = failed(Errand { early: Some(early), left: Vec::new() }).unwrap().cause;
+        assert!(cause.contains("0.3 s") && cause.contains("exit status: 1") && cause.contains("no space"), "{cause}");
+        let left = failed(Errand { early: None, left: vec![7] }).unwrap().cause;
+        assert!(left.contains('7'), "{left}");
+    }
+}

@@ -1,0 +1,182 @@
+//! Tests within a host: one request for all flows of the host that run at the same time. See `wire/src/node.rs`.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use railgauge_model::{
+    journal::event::{Case, LinkRecord, Outcome, Sample},
+    plan::{Plan, model::Test},
+    schedule::Port,
+};
+use railgauge_wire::{
+    facts::{Gpu, HostFacts},
+    failure::{Failure, Kind, Stage},
+    link::Footprint,
+    message::{Answer, Ask},
+    node::{NodeAccount, NodeFlow, NodeSpec, Part},
+    remedy,
+    terms::{Carrier, GpuPath, LinkLayer, Op, Transport},
+    unit::Nanoseconds,
+};
+
+use super::super::{failures::unexpected, links::Link, rails::parts, spine::now};
+use super::{
+    case::{HostAgent, Tried},
+    steps::corrupted,
+};
+
+/// What the controller waits longer than the agent, which gives up first and in its own words.
+const GRACE: Duration = Duration::from_secs(8);
+
+/// Cases of one cell that run on a host at the same time.
+pub(crate) struct NodeCases {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Position of the test in it.
+    pub index: usize,
+    /// The cases: one at least, all of one cell and one host.
+    pub cases: Vec<Case>,
+    /// Which repeat of them.
+    pub repeat: u32,
+    /// The host.
+    pub host: HostAgent,
+}
+
+/// Runs them. What cannot be asked for fails by name, and the others run without it.
+pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
+    let NodeCases { plan, index, cases, repeat, host: (agent, facts) } = of;
+    let (test, started_at, host) = (&plan.tests[index], now(), agent.host().to_owned());
+    let tried = |case: Case, link, result: Result<Sample, Failure>| {
+        let result = result.map_err(|failure| failure.at(&host));
+        let outcome = Outcome { case: case.id, repeat, started_at: started_at.clone(), link, link_line: None, result };
+        Tried { case, open: None, progress: None, outcome }
+    };
+    let mut done = Vec::new();
+    let (mut asked, mut flows) = (Vec::new(), Vec::new());
+    for case in cases {
+        match flow(&case, &facts) {
+            Ok(flow) => {
+                asked.push(case);
+                flows.push(flow);
+            }
+            Err(failure) => done.push(tried(case, None, Err(failure))),
+        }
+    }
+    let Some(first) = asked.first() else { return done };
+    let spec = spec(test, first, plan.seed, flows);
+    let limit = test.deadline + test.warm_up + test.window.at_most() + GRACE;
+    let begun = Instant::now();
+    let answer = agent.ask(Ask::Node(Box::new(spec)), limit).await;
+    let waited = begun.elapsed().into();
+    match answer {
+        Ok(Answer::Node(accounts)) if accounts.len() == asked.len() => {
+            for (case, account) in asked.into_iter().zip(accounts) {
+                let link = record(&case, &account, &facts);
+                done.push(tried(case, link, sample(account, waited)));
+            }
+        }
+        other => {
+            let failure = match other {
+                Ok(other) => unexpected(&host, Stage::Measure, &other),
+                Err(failure) => failure,
+            };
+            done.extend(asked.into_iter().map(|case| tried(case, None, Err(failure.clone()))));
+        }
+    }
+    done
+}
+
+fn spec(test: &Test, case: &Case, seed: u64, flows: Vec<NodeFlow>) -> NodeSpec {
+    NodeSpec {
+        op: case.cell.op,
+        size: case.cell.size,
+        window: test.window,
+        warm_up: test.warm_up.into(),
+        verify: test.verify.then_some(seed),
+        deadline_ms: u64::try_from(test.deadline.as_millis()).unwrap_or(u64::MAX),
+        cached: test.knobs.footprint == Some(Footprint::Cache),
+        flows,
+    }
+}
+
+/// The parts of the host that a case is about.
+///
+/// # Errors
+/// The host does not have them.
+fn flow(case: &Case, facts: &HostFacts) -> Result<NodeFlow, Failure> {
+    if case.cell.op == Op::GpuToGpu && case.flow.from == case.flow.to {
+        let cause = "this host has one GPU, and none to copy to";
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause));
+    }
+    let part = |port: &Port| part(case.cell.transport, port.rail, facts);
+    Ok(NodeFlow { from: part(&case.flow.from)?, to: part(&case.flow.to)? })
+}
+
+fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Failure> {
+    let names = parts(facts, transport);
+    let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
+    let Some(name) = names.get(rail as usize) else {
+        let (what, there) = match transport {
+            Transport::Gpu => ("GPU", "GPUs"),
+            _ => ("NUMA node", "NUMA nodes with processors"),
+        };
+        let cause = match names.len() {
+            0 => format!("this host has no {there}"),
+            count => format!("this host has no {what} {rail}: it has {count} {there}, counted from 0"),
+        };
+        return Err(refused(cause).remedy_if((transport == Transport::Gpu).then_some(remedy::LOOK_AT_GPU)));
+    };
+    match transport {
+        Transport::Gpu if name.is_empty() => Err(refused(format!("the PCI address of GPU {rail} is not known"))),
+        Transport::Gpu => Ok(Part::Gpu(name.clone())),
+        _ => name.parse().map(Part::Processors).map_err(|_| refused(format!("`{name}` is no NUMA node"))),
+    }
+}
+
+/// What one flow came to.
+///
+/// # Errors
+/// What it failed with; wrong bytes before that are told first.
+fn sample(account: NodeAccount, waited: Nanoseconds) -> Result<Sample, Failure> {
+    let account = account.account;
+    if let Some(failure) = account.failure {
+        return Err(corrupted(account.checked, failure));
+    }
+    let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass returned no measurement");
+    let initiator = *account.measured.ok_or_else(nothing)?;
+    let (checked, spent, waited) = (account.checked, Some(account.spent), Some(waited));
+    Ok(Sample { initiator, checked, spent, waited, ..Sample::default() })
+}
+
+/// What a flow turned out to be; `None` where it was not opened.
+fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkRecord> {
+    let link_layer = match (case.cell.op, account.link_layer?) {
+        (Op::GpuToGpu, _) => between(account, facts),
+        (_, layer) => layer,
+    };
+    Some(LinkRecord {
+        transport: if case.cell.transport == Transport::Gpu { Carrier::CudaCopy } else { Carrier::Cpu },
+        link_layer,
+        gpu_path: GpuPath::None,
+        software: false,
+        from_device: account.devices.0.clone(),
+        to_device: account.devices.1.clone(),
+        rate_gbps: None,
+        mtu: 0,
+        write_order: None,
+        settings: account.settings.clone(),
+    })
+}
+
+/// What lies between two GPUs: NVLink where both have active ones and reach each other, else PCIe.
+fn between(account: &NodeAccount, facts: &HostFacts) -> LinkLayer {
+    let of = |name: &str| -> Option<&Gpu> {
+        let pci = account.settings.get(name)?;
+        facts.gpus.iter().find(|gpu| gpu.pci.as_ref() == Some(pci))
+    };
+    let linked = |name: &str| of(name).and_then(|gpu| gpu.nvlinks).is_some_and(|links| links > 0);
+    let reach = account.settings.get("peer_access").is_some_and(|access| access == "true");
+    if reach && linked("gpu_pci") && linked("gpu_pci_remote") { LinkLayer::Nvlink } else { LinkLayer::Pcie }
+}

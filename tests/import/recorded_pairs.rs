@@ -1,0 +1,192 @@
+//! Outputs that perftest, OSU micro-benchmarks and iperf3 wrote on machines of ours, beside a reader of tables that knows nothing of these tools.
+
+use std::{collections::BTreeSet, fs};
+
+use railgauge_wire::terms::Metric::{
+    self, Bandwidth, LatencyMax, LatencyMean, LatencyMin, LatencyP50, LatencyP99, LatencyP999, MessageRate,
+};
+
+use super::{PAIR, imported, outputs, text};
+
+/// `MB/sec` and `MiB/sec` of perftest in Gb/s.
+const MIB: f64 = 8_388_608.0 / 1e9;
+/// `MB/s` of OSU in Gb/s.
+const MB: f64 = 8.0 / 1e3;
+
+const TCP: [&str; 2] = ["--transport", "tcp"];
+const TWO: [&str; 4] = ["--hosts", "a,b", "--ranks-per-host", "1"];
+const FOUR: [&str; 4] = ["--hosts", "a,b", "--ranks-per-host", "2"];
+
+/// What a column holds: its place in a row of the table, its metric, and the factor to our unit.
+type Column = (usize, Metric, f64);
+
+const BANDWIDTH_MIB: [Column; 2] = [(3, Bandwidth, MIB), (4, MessageRate, 1.0)];
+const BANDWIDTH_GIGABITS: [Column; 2] = [(3, Bandwidth, 1.0), (4, MessageRate, 1.0)];
+const LATENCIES: [Column; 6] = [
+    (2, LatencyMin, 1.0),
+    (3, LatencyMax, 1.0),
+    (4, LatencyP50, 1.0),
+    (5, LatencyMean, 1.0),
+    (7, LatencyP99, 1.0),
+    (8, LatencyP999, 1.0),
+];
+const LATENCY_OF_DURATION: [Column; 1] = [(2, LatencyMean, 1.0)];
+const OSU_BANDWIDTH: [Column; 1] = [(1, Bandwidth, MB)];
+const OSU_LATENCY: [Column; 1] = [(1, LatencyMean, 1.0)];
+
+/// A file without what all names begin with, its columns, and by what its sizes are multiplied.
+type Table = (&'static str, &'static [Column], u64);
+
+const PERFTEST: [Table; 9] = [
+    ("5.98-write-bw-all.txt", &BANDWIDTH_MIB, 1),
+    ("5.98-read-lat.txt", &LATENCIES, 1),
+    ("6.06-send-bw-both-ways.txt", &BANDWIDTH_GIGABITS, 1),
+    ("6.06-write-lat.txt", &LATENCIES, 1),
+    ("6.21-write-bw-duration.txt", &BANDWIDTH_MIB, 1),
+    ("6.21-send-lat-ud.txt", &LATENCIES, 1),
+    ("6.25-read-bw-gbits.txt", &BANDWIDTH_GIGABITS, 1),
+    ("6.29-send-bw-ud-duration.txt", &BANDWIDTH_MIB, 1),
+    ("6.29-atomic-bw.txt", &BANDWIDTH_MIB, 1),
+];
+
+/// The rest of perftest, whose columns differ, and OSU. The sizes of all-to-all are those of one rank's part.
+const OTHERS: [(Table, &str, &[&str]); 13] = [
+    (("perftest-6.29-read-lat-duration.txt", &LATENCY_OF_DURATION, 1), "perftest", &[]),
+    (("osu-5.3-bw.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 5.3", &[]),
+    (("osu-5.3-latency.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 5.3", &[]),
+    (("osu-5.3-allreduce-full.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 5.3", &FOUR),
+    (("osu-7.1-bibw.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.1", &[]),
+    (("osu-7.1-allreduce-validated.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.1", &TWO),
+    (("osu-7.4-alltoall-full.txt", &OSU_LATENCY, 2), "OSU micro-benchmarks 7.4", &TWO),
+    (("osu-7.4-reduce-scatter.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.4", &TWO),
+    (("osu-7.4-bw-mpirun-4.1.4-tagged.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.4", &[]),
+    (("osu-7.4-allreduce-mpirun-5.0.11-tagged-wrong.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.4", &TWO),
+    (("osu-7.4-bw-mpirun-5.0.11-detailed.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.4", &[]),
+    (("osu-7.4-bw-mpirun-5.0.11-rank.txt", &OSU_BANDWIDTH, 1), "OSU micro-benchmarks 7.4", &[]),
+    (("osu-7.4-latency-mpirun-5.0.11-fullname.txt", &OSU_LATENCY, 1), "OSU micro-benchmarks 7.4", &[]),
+];
+
+/// Files that are no tables of sizes: the tool that they name, what has to be said, and every value by size.
+type Values = (&'static str, &'static str, &'static [&'static str], &'static [(u64, Metric, f64)]);
+
+const VALUES: [Values; 10] = [
+    (
+        "perftest-6.06-send-bw.json",
+        "perftest",
+        &PAIR,
+        &[(65_536, Bandwidth, 10.49 * MIB), (65_536, MessageRate, 0.000_168)],
+    ),
+    (
+        "perftest-6.25-write-bw-gbits.json",
+        "perftest",
+        &PAIR,
+        &[(65_536, Bandwidth, 0.075_652), (65_536, MessageRate, 0.000_144)],
+    ),
+    (
+        "perftest-6.29-read-lat.json",
+        "perftest",
+        &PAIR,
+        &[
+            (64, LatencyMin, 647.77),
+            (64, LatencyMax, 25_814.53),
+            (64, LatencyP50, 3_535.90),
+            (64, LatencyMean, 5_161.84),
+            (64, LatencyP99, 21_687.38),
+            (64, LatencyP999, 25_814.53),
+        ],
+    ),
+    ("iperf3-3.1.3.txt", "iperf3", &["--size", "131072"], &[(131_072, Bandwidth, 9.66)]),
+    ("iperf3-3.1.3-verbose-p2.txt", "iperf3 3.1.3", &[], &[(131_072, Bandwidth, 9.81)]),
+    ("iperf3-3.7-rev.json", "iperf3 3.7", &[], &[(131_072, Bandwidth, 4.282_210_550_446_115)]),
+    ("iperf3-3.21-verbose.txt", "iperf3 3.21+", &[], &[(131_072, Bandwidth, 9.67)]),
+    ("iperf3-3.21-omit.txt", "iperf3 3.21+", &[], &[(131_072, Bandwidth, 9.21)]),
+    ("iperf3-3.21-p4-mbytes.txt", "iperf3", &["--size", "65536"], &[(65_536, Bandwidth, 2522.0 * MIB)]),
+    ("iperf3-3.21-p2.json", "iperf3 3.21+", &[], &[(131_072, Bandwidth, 35.311_897_526_077_94)]),
+];
+
+/// Sizes and values of a table, as any reader of columns finds them: rows begin with a number.
+fn table(text: &str, columns: &[Column], times: u64) -> Vec<(u64, Metric, f64)> {
+    let rows = text.lines().filter_map(|line| {
+        let line = line.split_once("<stdout>:").map_or(line, |(_, text)| text);
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let size: u64 = words.first()?.parse().ok()?;
+        Some(
+            columns
+                .iter()
+                .map(move |(at, metric, scale)| (size * times, *metric, words[*at].parse::<f64>().unwrap() * scale))
+                .collect::<Vec<_>>(),
+        )
+    });
+    rows.flatten().collect()
+}
+
+/// Imports a file that was recorded and holds all of its rows against these.
+fn same(file: &str, tool: &str, options: &[&str], mut wanted: Vec<(u64, Metric, f64)>) {
+    let place = tempfile::tempdir().unwrap();
+    let run = imported(place.path(), &format!("recorded-{file}"), options);
+    assert_eq!(run.tools(), tool, "{file}");
+    let mut found: Vec<_> = run.rows().iter().map(|row| (row.size_bytes.0, row.metric, row.value.unwrap())).collect();
+    let order = |one: &(u64, Metric, f64)| (one.0, one.1.word());
+    found.sort_by_key(order);
+    wanted.sort_by_key(order);
+    assert!(!wanted.is_empty() && found.len() == wanted.len(), "{file}: {found:?} for {wanted:?}");
+    for (found, wanted) in found.iter().zip(&wanted) {
+        let is_near = (found.2 - wanted.2).abs() <= wanted.2 * 1e-12;
+        assert!((found.0, found.1) == (wanted.0, wanted.1) && is_near, "{file}: {found:?} for {wanted:?}");
+    }
+}
+
+#[test]
+fn every_value_of_a_recorded_table_is_taken_and_no_other() {
+    for (name, columns, times) in PERFTEST {
+        let file = format!("perftest-{name}");
+        same(&file, "perftest", &PAIR, table(&text(&format!("recorded-{file}")), columns, times));
+    }
+    for ((file, columns, times), tool, options) in OTHERS {
+        let is_pair = options.is_empty();
+        let ends = if is_pair { &PAIR[..] } else { options };
+        let options = if tool.starts_with("OSU") { [ends, &TCP].concat() } else { ends.to_vec() };
+        same(file, tool, &options, table(&text(&format!("recorded-{file}")), columns, times));
+    }
+}
+
+#[test]
+fn every_value_of_other_recorded_outputs_is_taken_and_no_other() {
+    for (file, tool, options, values) in VALUES {
+        same(file, tool, options, values.to_vec());
+    }
+}
+
+#[test]
+fn what_a_recorded_output_says_of_its_test_is_in_its_rows() {
+    let place = tempfile::tempdir().unwrap();
+    let rows = |file: &str, options: &[&str]| imported(place.path(), &format!("recorded-{file}"), options).rows();
+    let datagrams = rows("perftest-6.29-send-bw-ud-duration.txt", &PAIR);
+    assert!(datagrams.iter().all(|row| row.transport == "verbs-ud" && row.link_layer == "ethernet"));
+    let both_ways = imported(place.path(), "recorded-perftest-6.06-send-bw-both-ways.txt", &PAIR);
+    assert!(both_ways.said.plan.tests[0].bidirectional && both_ways.rows().iter().all(|row| row.qps == 2));
+    assert!(rows("perftest-6.25-read-bw-gbits.txt", &PAIR).iter().all(|row| row.qps == 4));
+    assert!(rows("iperf3-3.21-p2.json", &[]).iter().all(|row| row.qps == 2));
+    // Extremes over ranks are there with `-f` alone, and that they are left out is said then alone.
+    let extremes = |file: &str, options: &[&str]| {
+        let run = imported(place.path(), &format!("recorded-{file}"), options);
+        run.said.files.iter().flat_map(|file| &file.notes).any(|note| note.contains("-f"))
+    };
+    assert!(extremes("osu-7.4-alltoall-full.txt", &[&TWO[..], &TCP].concat()));
+    assert!(!extremes("osu-7.4-reduce-scatter.txt", &[&TWO[..], &TCP].concat()));
+    // Its check of the data failed at 16 bytes, and it stopped.
+    let wrong = rows("osu-7.4-allreduce-mpirun-5.0.11-tagged-wrong.txt", &[&TWO[..], &TCP].concat());
+    let failed: Vec<u64> = wrong.iter().filter(|row| row.error.is_some()).map(|row| row.size_bytes.0).collect();
+    assert_eq!((failed, wrong.len()), (vec![16], 5));
+}
+
+#[test]
+fn every_file_that_was_recorded_is_read_by_a_test() {
+    let named = PERFTEST.iter().map(|(name, ..)| format!("perftest-{name}"));
+    let named = named.chain(OTHERS.iter().map(|((name, ..), ..)| (*name).to_owned()));
+    let named = named.chain(VALUES.iter().map(|(name, ..)| (*name).to_owned()));
+    let named = named.chain(super::recorded::names()).map(|name| format!("recorded-{name}"));
+    let names = fs::read_dir(outputs()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let there: BTreeSet<String> = names.filter(|name| name.starts_with("recorded-")).collect();
+    assert_eq!(named.collect::<BTreeSet<_>>(), there);
+}

@@ -1,0 +1,195 @@
+//! What stands below the verdict: the part that is bad and the first thing to do belong to what failed.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{journal, verdict::Status},
+    report::{draw, view::View},
+};
+use railgauge_model::{
+    journal::event::{Event, Line},
+    plan::model::Topology,
+};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
+
+use crate::{
+    soak::made::{self, Made},
+    support::{self, Scenario},
+    switches::tree,
+};
+
+fn view(text: &str) -> View {
+    let path = Path::new("records.jsonl");
+    draw(&journal::parse(text.as_bytes(), path).unwrap(), path).unwrap().view
+}
+
+fn small(hosts: usize) -> Scenario {
+    Scenario { sizes: vec![1 << 24], repeats: 1, ..Scenario::healthy(hosts, 1) }
+}
+
+/// The first thing to do, with what it is for.
+fn step(view: &View) -> (String, String) {
+    let first = view.banner.remedy.as_ref().unwrap();
+    (first.about.clone(), first.text.clone())
+}
+
+#[test]
+fn a_host_that_is_not_as_the_plan_wants_is_the_bad_part_with_its_remedy() {
+    let mut lines = small(6).lines();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Started { resolved, .. } => resolved.preflight.wanted.kernel = Some("6.1.0".to_owned()),
+            Event::HostUp { host, facts, .. } => {
+                facts.kernel = if host == "gpu002" { "5.0.1" } else { "6.1.0" }.to_owned();
+            }
+            _ => {}
+        }
+    }
+    let view = view(&support::text(&lines));
+    assert_eq!(view.status, Status::Fail);
+    let part = &view.banner.part;
+    assert!(part.text.contains("gpu002 (kernel is 5.0.1, the plan wants 6.1.0)"), "{part:?}");
+    assert!(!part.text.contains("No part stands out"), "{part:?}");
+    let (about, text) = step(&view);
+    assert!(about.contains("gpu002") && text.ends_with("[same-kernel]"), "{about}: {text}");
+}
+
+#[test]
+fn a_port_that_fails_a_soak_is_the_bad_part() {
+    let made = Made { flaps: vec![(1, 0, 100_000, 102_000)], ..Made::healthy() };
+    let view = view(&made::lines(&made));
+    assert_eq!(view.status, Status::Fail);
+    assert!(view.banner.part.text.contains("gpu002 mlx5_0"), "{:?}", view.banner.part);
+    let (about, text) = step(&view);
+    assert!(about.contains("gpu002 mlx5_0") && text.ends_with("[link-went-down]"), "{about}: {text}");
+}
+
+#[test]
+fn a_run_that_broke_off_is_gone_on_with_first() {
+    let mut lines = small(4).lines();
+    lines.truncate(lines.len() - 6);
+    let view = view(&support::text(&lines));
+    assert_ne!(view.status, Status::Pass);
+    let (about, text) = step(&view);
+    assert!(text.contains("railgauge run --resume"), "{about}: {text}");
+}
+
+/// Taken up again it would end in the same way.
+#[test]
+fn a_run_whose_plan_must_be_changed_is_not_gone_on_with() {
+    let told = |remedy: Option<remedy::Remedy>| {
+        let mut lines = small(4).lines();
+        let why = "the soak cannot begin".to_owned();
+        lines.last_mut().unwrap().event = Event::Prevented { why, remedy };
+        let view = view(&support::text(&lines));
+        assert_eq!(view.status, Status::Inconclusive);
+        assert!(view.banner.remedy.as_ref().unwrap().about.contains("the soak cannot begin"));
+        let reasons: Vec<String> = view.expectations.iter().map(|one| one.reason.clone()).collect();
+        (step(&view).1, reasons.join("; ") + &view.sentence)
+    };
+    let (step, said) = told(Some(remedy::RATE_OF_SOAK.into()));
+    assert!(step.ends_with("[rate-of-soak]") && !said.contains("--resume"), "{step}: {said}");
+    let (step, said) = told(None);
+    assert!(step.contains("--resume") && said.contains("--resume"), "{step}: {said}");
+}
+
+/// A run in which flows between these leaves carry 70 %, by whether the plan knows the switches.
+fn low(from: usize, is_known: bool) -> View {
+    let scenario = small(16);
+    let leaf = |host: &str| (0..16).position(|at| scenario.name(at) == host).unwrap() / 4;
+    let mut lines: Vec<Line> = scenario.lines();
+    let mut slow = Vec::new();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Started { resolved, .. } => {
+                resolved.topology = is_known.then(|| -> Topology { tree(&scenario) });
+                resolved.tests.iter_mut().for_each(|test| test.expect.clear());
+            }
+            Event::Planned { cases } => {
+                let is_low = |case: &&railgauge_model::journal::event::Case| {
+                    case.test == "write-bw" && leaf(&case.flow.from.host) == from && leaf(&case.flow.to.host) != from
+                };
+                slow = cases.iter().filter(is_low).map(|case| case.id).collect();
+            }
+            Event::Outcome(outcome) if slow.contains(&outcome.case) => {
+                if let Ok(sample) = &mut outcome.result {
+                    sample.initiator.elapsed = sample.initiator.elapsed * 10 / 7;
+                    sample.initiator.slices.iter_mut().for_each(|slice| *slice = *slice * 7 / 10);
+                }
+            }
+            _ => {}
+        }
+    }
+    view(&support::text(&lines))
+}
+
+#[test]
+fn a_link_that_explains_all_low_flows_is_the_part_and_no_boundary_is() {
+    let without = low(2, false);
+    assert!(!without.parts.as_ref().unwrap().nothing, "{:?}", without.parts);
+    let view = low(2, true);
+    let link = "leaf2 port 31";
+    let part = &view.banner.part;
+    assert!(part.text.contains(link), "{part:?}");
+    assert!(!part.text.contains("boundary") && !part.text.contains("path between"), "{part:?}");
+    assert!(view.sentence.contains(link), "{}", view.sentence);
+    let parts = view.parts.as_ref().unwrap();
+    assert!(parts.sentence.contains(link) && !parts.sentence.contains("nothing tells"), "{}", parts.sentence);
+    assert_eq!(parts.beside, 0, "{parts:?}");
+    let names: Vec<&str> = parts.named.iter().map(|named| named.name.as_str()).collect();
+    assert!(names.len() == 1 && names[0].contains(link), "{names:?}");
+    let (about, text) = step(&view);
+    assert!(about.contains(link) && text.ends_with("[check-cable]"), "{about}: {text}");
+}
+
+#[test]
+fn what_failures_have_in_common_is_named() {
+    let mut lines = small(6).lines();
+    let mut with_last = Vec::new();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Planned { cases } => {
+                let of_last =
+                    cases.iter().filter(|case| &*case.flow.to.host == "gpu006" && &*case.flow.from.host != "gpu006");
+                with_last = of_last.map(|case| (case.id, case.flow.from.host.to_string())).collect();
+            }
+            Event::Outcome(outcome) => {
+                if let Some((_, from)) = with_last.iter().find(|(case, _)| *case == outcome.case) {
+                    let failure = Failure::new(Stage::Join, Kind::Fabric, "0 of 1 connections of the initiator came");
+                    outcome.result = Err(failure.remedy(remedy::CHECK_FIREWALL).at(from).with("gpu006"));
+                }
+            }
+            _ => {}
+        }
+    }
+    let view = view(&support::text(&lines));
+    let [group] = view.troubles.as_slice() else { panic!("{:?}", view.troubles) };
+    assert!(group.hosts.starts_with("gpu[00") && group.hosts.ends_with(", each with gpu006"), "{}", group.hosts);
+    let (about, text) = step(&view);
+    assert!(about.contains("gpu006"), "{about}");
+    assert!(text.contains("from gpu006 to gpu001") && !text.contains("this host"), "{text}");
+}
+
+/// Without a topology nothing says that they share a switch; they are one card all the same.
+#[test]
+fn hosts_that_are_slow_alike_are_told_together() {
+    let scenario = Scenario { slow: Some(19), slow_hosts: 5, ..small(24) };
+    let drawn = view(&scenario.jsonl());
+    let parts = drawn.parts.unwrap();
+    let names: Vec<&str> = parts.named.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(names, ["hosts gpu[020-024]"], "{}", parts.sentence);
+    assert!(parts.sentence.contains("hosts gpu[020-024]") && drawn.banner.part.text.contains("hosts gpu[020-024]"));
+    // So are they in the verdict.
+    let verdicts = drawn.expectations.iter().map(|verdict| verdict.reason.as_str());
+    let named: Vec<&str> = verdicts.filter(|reason| reason.contains("hosts gpu[020-024]")).collect();
+    assert!(!named.is_empty() && named.iter().all(|reason| !reason.contains("host gpu020")), "{named:?}");
+    let [test, change, reason] = &parts.named[0].evidence[0];
+    assert!(!test.is_empty() && change.contains(" to ") && reason.contains("5 hosts"), "{:?}", parts.named[0].evidence);
+
+    // Three are told by themselves.
+    let few = view(&Scenario { slow: Some(19), slow_hosts: 3, ..small(24) }.jsonl()).parts.unwrap();
+    assert_eq!(few.named.len(), 3, "{}", few.sentence);
+}

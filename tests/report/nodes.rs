@@ -1,0 +1,233 @@
+//! Tests within hosts: which GPU or host is slower than its fellows, settled by further cases, and what the page shows of it.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{
+        journal::{Journal, JournalEnd, Try},
+        localise::{Localisation, Named, Standing, further, localise},
+        nics::nics,
+        results::results,
+        rows::rows,
+        verdict::{Kind, Status, verdicts},
+    },
+    report::draw,
+};
+use railgauge_model::{
+    journal::event::{Case, LinkRecord, Sample},
+    plan::parse,
+    schedule::{Inventory, Port, schedule},
+};
+use railgauge_wire::{
+    facts::Gpu,
+    measure::Measurement,
+    step::Checked,
+    terms::{Carrier, GpuPath, LinkLayer, Metric, Transport},
+    unit::{Bytes, Nanoseconds},
+};
+
+use crate::support::{self, Dice};
+
+const HOSTS: &str = "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[1-4]\"]\n";
+const EACH: &str = "[[test]]\nname = \"each\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
+const ALL: &str = "[[test]]\nname = \"all\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\n";
+const PEERS: &str = "[[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 10\n";
+
+/// Hosts of two GPUs, 55 GB/s each, and what a case carries of that.
+struct Cluster {
+    share: fn(&Case) -> f64,
+    dice: Dice,
+}
+
+impl Cluster {
+    fn new(share: fn(&Case) -> f64) -> Self {
+        Self { share, dice: Dice(3) }
+    }
+
+    fn run(&mut self, journal: &mut Journal, cases: &[Case]) {
+        for case in cases {
+            let rate = 55.0 * (self.share)(case) * (1.0 + 0.002 * self.dice.normal());
+            let (elapsed, size) = (Nanoseconds::from_secs(2), case.cell.size);
+            let operations = (rate * elapsed.as_f64() / size.as_f64()) as u64;
+            let bytes = Bytes((rate * elapsed.as_f64()) as u64);
+            let initiator = Measurement { elapsed, operations, bytes, ..Measurement::default() };
+            let checked = Checked { verified: size * 2, ..Checked::default() };
+            let sample = Sample { initiator, checked, waited: Some(elapsed * 2), ..Sample::default() };
+            let link = LinkRecord {
+                transport: Carrier::CudaCopy,
+                link_layer: LinkLayer::Pcie,
+                gpu_path: GpuPath::None,
+                software: false,
+                from_device: "memory".into(),
+                to_device: format!("0000:1{}:00.0", case.flow.to.rail),
+                rate_gbps: None,
+                mtu: 0,
+                write_order: None,
+                settings: [("gpu_remote".to_owned(), case.flow.to.rail.to_string())].into(),
+            };
+            let started_at = "2026-11-21T02:00:00.000Z".to_owned();
+            let result = Ok(sample);
+            journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: Some(link.into()), result });
+        }
+    }
+
+    /// A run of these tests, with everything that settles suspects.
+    fn settled(&mut self, tests: &str) -> Journal {
+        let plan =
+            parse("p.toml", &format!("{HOSTS}{tests}"), Path::new("")).unwrap_or_else(|wrong| panic!("{wrong}")).0;
+        let mut inventory = Inventory::of_plan(&plan);
+        plan.hosts.iter().for_each(|host| inventory.set(&host.name, Transport::Gpu, 2));
+        let cases = Case::planned(&plan, &schedule(&plan, &inventory).unwrap());
+        let mut hosts = support::group::hosts(&plan);
+        for up in hosts.values_mut() {
+            up.facts.gpus = (0..2).map(|index| Gpu { index, ..Gpu::default() }).collect();
+        }
+        let mut journal = Journal {
+            run_id: "run".into(),
+            time: ("2026-11-21T02:00:00.000Z".into(), "2026-11-21T02:10:00.000Z".into()),
+            hosts,
+            cases: cases.clone(),
+            end: JournalEnd::Finished,
+            ..Journal::of(plan)
+        };
+        self.run(&mut journal, &cases);
+        loop {
+            let results = results(&journal).unwrap();
+            let cases = further(&journal, &results, &rows(&journal, &results));
+            if cases.is_empty() {
+                return journal;
+            }
+            assert!(journal.further.len() < 100, "the search does not end");
+            journal.further.extend(cases.clone());
+            self.run(&mut journal, &cases);
+        }
+    }
+}
+
+fn found(journal: &Journal) -> Vec<Localisation> {
+    let results = results(journal).unwrap();
+    localise(journal, &results, &rows(journal, &results))
+}
+
+fn suspects(journal: &Journal) -> Vec<Named> {
+    found(journal).into_iter().flat_map(|one| one.suspects).collect()
+}
+
+fn is_at(case: &Case, host: &str, rail: u32) -> bool {
+    case.flow.from == Port::new(host, rail)
+}
+
+#[test]
+fn a_gpu_that_is_slow_again_is_confirmed_and_fails_what_is_demanded_of_peers() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 });
+    let journal = cluster.settled(&format!("{ALL}{PEERS}"));
+    let suspects = suspects(&journal);
+    let [gpu] = suspects.as_slice() else { panic!("{suspects:?}") };
+    assert_eq!(
+        (gpu.kind, gpu.name.as_str(), gpu.standing),
+        ("GPU", "GPU 1 of a3", Standing::Confirmed),
+        "{}",
+        gpu.reason
+    );
+    assert!((gpu.change_percent + 50.0).abs() < 2.0, "{}", gpu.change_percent);
+    assert_eq!(gpu.confirmation.unwrap().bad, 3);
+    // Both GPUs of its host, as they were, beside those of a good host.
+    assert_eq!(journal.further.len(), 12);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+    let failed = |kind| verdicts.iter().any(|one| one.kind == kind && one.status == Status::Fail);
+    assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
+    assert!(rows.iter().filter(|row| row.metric == Metric::MemoryBandwidth).all(|row| row.unit == "GB/s"));
+}
+
+#[test]
+fn what_is_good_again_is_cleared() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a3", 1) && case.id < 8 { 0.5 } else { 1.0 });
+    let suspects = suspects(&cluster.settled(ALL));
+    assert_eq!(suspects.iter().map(|one| one.standing).collect::<Vec<_>>(), [Standing::Cleared]);
+}
+
+#[test]
+fn a_host_whose_parts_are_all_slow_is_one_suspect() {
+    let mut cluster = Cluster::new(|case| if *case.flow.from.host == *"a2" { 0.6 } else { 1.0 });
+    let suspects = suspects(&cluster.settled(ALL));
+    let names: Vec<_> = suspects.iter().map(|one| (one.name.as_str(), one.standing)).collect();
+    assert_eq!(names, [("host a2", Standing::Confirmed)]);
+}
+
+/// By design or by a fault that all have: it is told, and no GPU is confirmed to be bad by others of its own host.
+#[test]
+fn what_all_hosts_have_alike_is_told_and_nobody_is_named() {
+    let journal = Cluster::new(|case| if case.flow.from.rail == 1 { 0.5 } else { 1.0 }).settled(ALL);
+    assert_eq!((suspects(&journal), journal.further.len()), (Vec::new(), 0));
+    let alike = found(&journal).remove(0).alike;
+    let [gpu] = alike.as_slice() else { panic!("{alike:?}") };
+    assert_eq!(gpu.place, "GPU 1");
+    // The median of all lies between them: half is 29 % below it.
+    assert!((gpu.change_percent + 29.3).abs() < 2.0, "{gpu:?}");
+    let parts = draw(&journal, Path::new("records.jsonl")).unwrap().view.parts.unwrap();
+    assert!(parts.sentence.contains(&gpu.place), "{}", parts.sentence);
+    // A GPU that is lower than the same GPU of others is still seen.
+    let share = |case: &Case| match (case.flow.from.rail, &*case.flow.from.host) {
+        (1, "a3") => 0.25,
+        (1, _) => 0.5,
+        _ => 1.0,
+    };
+    let suspects = suspects(&Cluster::new(share).settled(ALL));
+    let names: Vec<_> = suspects.iter().map(|one| (one.name.as_str(), one.standing)).collect();
+    assert_eq!(names, [("GPU 1 of a3", Standing::Confirmed)]);
+}
+
+/// Where every host is suspected nothing says what a good one reaches now.
+#[test]
+fn without_a_good_host_nothing_is_confirmed() {
+    let share = |case: &Case| match (&*case.flow.from.host, case.flow.from.rail) {
+        ("a1" | "a3", 0) | ("a2" | "a4", 1) => 0.5,
+        _ => 1.0,
+    };
+    let journal = Cluster::new(share).settled(ALL);
+    let results = results(&journal).unwrap();
+    let verdicts = verdicts(&journal, &results, &rows(&journal, &results), Vec::new());
+    assert_ne!(verdicts.status, Status::Pass);
+    assert!(suspects(&journal).iter().all(|one| one.standing != Standing::Confirmed));
+}
+
+/// A fault takes away and adds nothing: few that are far above the others are the good ones.
+#[test]
+fn most_parts_being_slow_is_no_pass() {
+    let journal = Cluster::new(|case| if *case.flow.from.host == *"a4" { 1.0 } else { 0.5 }).settled(ALL);
+    let results = results(&journal).unwrap();
+    let verdicts = verdicts(&journal, &results, &rows(&journal, &results), Vec::new());
+    assert_eq!(verdicts.status, Status::Inconclusive, "{verdicts:?}");
+}
+
+#[test]
+fn hosts_that_are_alike_cost_nothing() {
+    let journal = Cluster::new(|_| 1.0).settled(&format!("{EACH}{ALL}"));
+    assert_eq!((suspects(&journal), journal.further.len()), (Vec::new(), 0));
+    assert!(found(&journal).iter().all(|one| one.counted == "part" && one.pairs == 8));
+}
+
+#[test]
+fn gpus_at_once_are_held_against_each_alone() {
+    let mut cluster = Cluster::new(|case| if case.test == "all" { 0.75 } else { 1.0 });
+    let journal = cluster.settled(&format!("{EACH}{ALL}"));
+    let results = results(&journal).unwrap();
+    let all = nics(&journal.plan.tests, &results, &rows(&journal, &results));
+    let [one] = all.as_slice() else { panic!("{all:?}") };
+    assert_eq!((one.rails, one.pairs, one.missing), ((2, 2), 4, 0));
+    assert!((one.percent.unwrap() - 75.0).abs() < 1.0, "{one:?}");
+}
+
+#[test]
+fn a_page_shows_every_part_of_every_host() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 });
+    let journal = cluster.settled(&format!("{EACH}{ALL}"));
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    for test in &drawn.view.tests {
+        let map = test.map().unwrap();
+        assert_eq!((map.cells.len(), map.cells.iter().filter(|cell| cell.outlined).count()), (8, 1), "{}", test.name);
+        assert!(map.hosts.is_none() && map.links.is_some());
+    }
+}

@@ -1,0 +1,75 @@
+//! A page of every kind, for what must be true of all of them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use railgauge::{analysis::underway::Underway, night, report};
+use railgauge_model::journal::event::{Event, Line};
+use railgauge_wire::failure::{Failure, Kind, Stage};
+
+use super::{drawn, many_hosts};
+use crate::support::{Scenario, text};
+
+/// A page of every kind, at paths that say which.
+pub fn pages(dir: &Path) -> Vec<PathBuf> {
+    let troubled = Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(16, 2) };
+    let healthy = Scenario { sizes: vec![65536, 1 << 20], ..Scenario::healthy(4, 1) };
+    let mut pages = vec![
+        drawn(&dir.join("troubled"), &troubled.jsonl()),
+        drawn(&dir.join("healthy"), &healthy.jsonl()),
+        drawn(&dir.join("many"), &many_hosts(192, 2, 16, Some(3))),
+        drawn(&dir.join("soak"), &crate::soak::faulty()),
+        crate::compare::page(dir),
+        crate::trend::page(dir),
+        drawn(&dir.join("axis"), &crate::axis::paused()),
+    ];
+    let signed = dir.join("signoff.html");
+    report::signoff::write(&dir.join("troubled"), &signed).unwrap();
+    pages.push(signed);
+    pages.extend(crate::preflight::page(dir));
+    pages.extend(live(dir));
+    pages.push(index(dir));
+    pages
+}
+
+/// The page of a run that goes on with a host that was lost and cases that failed, and the report so far. It asks for itself
+/// again when the test is long over.
+fn live(dir: &Path) -> [PathBuf; 2] {
+    let scenario = Scenario { sizes: vec![65536, 1 << 20], ..Scenario::troubled(16, 2) };
+    let mut lines = scenario.lines();
+    lines.truncate(lines.len() * 2 / 3);
+    let at = lines.last().unwrap().at.clone();
+    let gone = Failure::new(Stage::Measure, Kind::Lost, "the agent has not answered for 30 s");
+    lines.push(Line { at: at.clone(), event: Event::HostLost { host: "gpu016".to_owned(), failure: gone } });
+    let mut run = Underway::default();
+    lines.iter().for_each(|line| run.event(line.at.parse().unwrap(), line.event.clone()));
+    let now = at.parse().unwrap();
+    let (page, _) = report::live::page(&run, now, 86_400).unwrap();
+    let going_on = dir.join("going-on");
+    fs::create_dir_all(&going_on).unwrap();
+    fs::write(going_on.join("records.jsonl"), text(&lines)).unwrap();
+    let paths = [dir.join("live.html"), dir.join("so-far.html")];
+    fs::write(&paths[0], page).unwrap();
+    fs::write(&paths[1], report::live::so_far(&going_on.join("records.jsonl"), now).unwrap()).unwrap();
+    paths
+}
+
+/// The index of runs that became different things.
+fn index(dir: &Path) -> PathBuf {
+    let runs = dir.join("runs");
+    let small = |day| Scenario { sizes: vec![1 << 20], day, ..Scenario::healthy(4, 1) };
+    for day in 0..12 {
+        drawn(&runs.join(format!("night-{day:02}")), &small(day).jsonl());
+    }
+    drawn(&runs.join("slow"), &Scenario { slow: Some(2), day: 12, ..small(12) }.jsonl());
+    drawn(&runs.join("stopped"), &Scenario { interrupted: true, ..small(13) }.jsonl());
+    fs::create_dir(runs.join("foreign")).unwrap();
+    fs::write(runs.join("foreign/records.jsonl"), "hello\n").unwrap();
+    let now = "2026-11-26T06:00:00Z".parse().unwrap();
+    let found = night::index(runs.to_str().unwrap(), None, Some(&runs), now).unwrap();
+    let page = runs.join("index.html");
+    report::index::write(&found, &page).unwrap();
+    page
+}

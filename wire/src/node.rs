@@ -1,0 +1,75 @@
+//! Tests within a host: host memory by NUMA node, copies between a host and its GPUs, within a GPU and between GPUs.
+//!
+//! The controller asks once for all flows of a host that run at the same time. The agent makes everything ready, verifies, begins
+//! all timed passes together, and verifies again:
+//!
+//! ```text
+//! each flow   open, fill, move once, compare ─┐
+//!                                             ├─ all together: warm-up, timed pass ─▶ each flow: fill, move once, compare
+//! each flow   open, fill, move once, compare ─┘
+//! ```
+//! A flow that fails is out, and the others go on without it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    case::CaseAccount,
+    step::Window,
+    terms::{LinkLayer, Op},
+    unit::{Bytes, Nanoseconds},
+};
+
+/// One cell on some parts of a host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NodeSpec {
+    /// The operation; one within a host.
+    pub op: Op,
+    /// Bytes that one operation reads, writes or copies.
+    pub size: Bytes,
+    /// How long the timed pass is; never adaptive.
+    pub window: Window,
+    /// Untimed time before it.
+    pub warm_up: Nanoseconds,
+    /// Seed of the bytes of the verify passes; none are made if `None`.
+    pub verify: Option<u64>,
+    /// Milliseconds that all of it may take beside the timed pass.
+    pub deadline_ms: u64,
+    /// Whether memory that fits the caches of the processors may be measured.
+    pub cached: bool,
+    /// What runs at the same time.
+    pub flows: Vec<NodeFlow>,
+}
+
+/// A part of the host, or the way between two.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeFlow {
+    /// Where the bytes are, and what moves them.
+    pub from: Part,
+    /// Where they come to; the same part for all operations but one between two GPUs.
+    pub to: Part,
+}
+
+/// A part of a host with memory of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// The processors of a NUMA node and their memory, by the kernel's number.
+    Processors(u32),
+    /// A GPU by its PCI address, in sysfs' spelling: CUDA counts GPUs otherwise than the facts may.
+    Gpu(String),
+}
+
+/// What came of one flow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NodeAccount {
+    /// What lies between the two ends; `None` where it was not opened.
+    pub link_layer: Option<LinkLayer>,
+    /// Names of both ends.
+    pub devices: (String, String),
+    /// Settings as used.
+    pub settings: BTreeMap<String, String>,
+    /// What was verified and measured, whole or not.
+    pub account: CaseAccount,
+}
