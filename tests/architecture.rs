@@ -103,6 +103,15 @@ fn files_can_be_read_in_one_sitting() {
     }
 }
 
+/// Each of them links polars: 62 programs took 13 GB, and a machine ran out of disk.
+#[test]
+fn programs_of_tests_are_few() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let program = |path: &Path| path.extension().is_some_and(|end| end == "rs") || path.join("main.rs").exists();
+    let programs = fs::read_dir(tests).unwrap().filter(|entry| program(&entry.as_ref().unwrap().path())).count();
+    assert!(programs <= 24, "{programs} programs below tests/: make a new file a module of one that is there");
+}
+
 /// People and tools take a folder of that name for tests of something.
 #[test]
 fn no_room_of_product_code_is_called_test() {

@@ -5,6 +5,8 @@
 mod lab;
 #[path = "support/railgauge.rs"]
 mod railgauge;
+#[path = "support/skip.rs"]
+mod skip;
 
 use lab::borrow;
 use railgauge::Scene;

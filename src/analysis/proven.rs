@@ -17,7 +17,7 @@ use super::{
 
 /// Drivers that were run by us, and by what that is shown.
 pub const PROVEN: &[(&str, &str)] = &[
-    ("rdma_rxe", "tests/lab_verbs.rs: virtual hosts with Soft-RoCE"),
+    ("rdma_rxe", "tests/lab_2x1/verbs.rs: virtual hosts with Soft-RoCE"),
     ("siw", "tests/lab_iwarp.rs: virtual hosts with iWARP in software"),
 ];
 

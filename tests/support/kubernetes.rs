@@ -3,9 +3,6 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
-#[path = "skip.rs"]
-mod skip;
-
 use std::{
     fs,
     io::{BufRead, BufReader},
@@ -17,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-pub use skip::skipped;
+pub use crate::skip::skipped;
 
 /// Through which kubectl the pods are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

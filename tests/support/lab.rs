@@ -2,9 +2,6 @@
 //! that failed and a lab that failed.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-#[path = "skip.rs"]
-mod skip;
-
 use std::{
     cell::Cell,
     fs::{self, File},
@@ -13,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-pub use skip::skipped;
+pub use crate::skip::skipped;
 
 /// Exit code of the lab tool where this machine cannot run a lab.
 const UNAVAILABLE: i32 = 77;

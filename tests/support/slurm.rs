@@ -2,9 +2,6 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
-#[path = "skip.rs"]
-mod skip;
-
 use std::{
     cell::RefCell,
     io::{BufRead, BufReader, Read},
@@ -13,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use skip::skipped;
+pub use crate::skip::skipped;
 
 /// A running Slurm. It ends when its standard input does, so also with a test that is killed.
 pub struct Slurm {

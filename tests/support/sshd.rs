@@ -2,9 +2,6 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
-#[path = "skip.rs"]
-mod skip;
-
 use std::{
     fs,
     net::{Ipv4Addr, TcpListener, TcpStream},
@@ -16,7 +13,7 @@ use std::{
 use railgauge_model::plan::model::{HostKeys, Launcher, Ssh};
 use tempfile::TempDir;
 
-pub use skip::skipped;
+pub use crate::skip::skipped;
 
 const SSHD: &str = "/usr/sbin/sshd";
 

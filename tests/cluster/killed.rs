@@ -1,0 +1,111 @@
+//! A controller ended with SIGKILL: nothing of it stays on the hosts, and little here.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    cluster::{Log, comes, fake, fake_agent, host, is_alive, launch, one},
+    sshd::{self, Sshd},
+};
+use railgauge::cluster::bring_up;
+use railgauge_model::plan::model::{Launcher, Ssh};
+
+/// How many agents the killed controller had.
+const AGENTS: usize = 3;
+/// In the environment of the process that is killed: `local`, or the launcher as JSON.
+const PART: &str = "RAILGAUGE_TEST_KILLED";
+
+/// Not a test by itself: the process that is killed. Brings agents up, prints their numbers, and waits.
+#[tokio::test]
+#[ignore = "started by the tests of this file"]
+async fn controller() {
+    let Ok(part) = std::env::var(PART) else { return };
+    let launcher =
+        if part == "local" { Launcher::Local } else { Launcher::Ssh(serde_json::from_str::<Ssh>(&part).unwrap()) };
+    let hosts = (0..AGENTS).map(|i| host(&format!("h{i}"), "127.0.0.1")).collect();
+    let mut results = bring_up(launch(launcher), hosts, "killed".into(), fake(), Log::default().sink());
+    let mut agents = Vec::new();
+    while let Some((_, result)) = results.recv().await {
+        let agent = result.unwrap();
+        println!("\nagent {}", agent.pid());
+        agents.push(agent);
+    }
+    tokio::time::sleep(Duration::from_secs(120)).await;
+}
+
+/// Starts the controller and reads its agents' numbers.
+fn start(part: &str, temporary: &Path) -> (Child, Vec<u32>) {
+    fake_agent();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "controller", "--ignored", "--nocapture"])
+        .env(PART, part)
+        .env("TMPDIR", temporary)
+        .env_remove("XDG_RUNTIME_DIR")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let agents: Vec<u32> =
+        lines.filter_map(|line| line.strip_prefix("agent ").and_then(|pid| pid.parse().ok())).take(AGENTS).collect();
+    assert_eq!(agents.len(), AGENTS, "the controller did not bring its agents up");
+    assert!(agents.iter().all(|pid| is_alive(*pid)));
+    (child, agents)
+}
+
+/// Kills the controller; no agent may be left after two seconds. Answers how long the last one lived.
+async fn kill(mut child: Child, agents: &[u32]) -> Duration {
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let killed = Instant::now();
+    assert!(comes(Duration::from_secs(2), || !agents.iter().any(|pid| is_alive(*pid))).await, "agents are left");
+    killed.elapsed()
+}
+
+#[tokio::test]
+async fn local_agents_end() {
+    let temporary = tempfile::tempdir().unwrap();
+    let (child, agents) = start("local", temporary.path());
+    println!("local agents ended {:?} after their controller", kill(child, &agents).await);
+}
+
+#[tokio::test]
+async fn agents_over_ssh_end_and_so_does_ssh() {
+    let Some(sshd) = Sshd::start("") else { return };
+    let temporary = sshd.path("t");
+    fs::create_dir(&temporary).unwrap();
+    let (child, agents) = start(&serde_json::to_string(&sshd.ssh()).unwrap(), &temporary);
+    let pid = child.id();
+    assert_eq!(masters(&temporary), AGENTS, "one ssh process per host");
+    println!("agents over ssh ended {:?} after their controller", kill(child, &agents).await);
+    // The masters keep their connections for ControlPersist, which nobody can use any more, and go.
+    let killed = Instant::now();
+    assert!(comes(Duration::from_secs(25), || masters(&temporary) == 0).await, "an ssh process is left");
+    println!("the ssh processes ended {:?} after their controller", killed.elapsed());
+    // On the host nothing is left. Here it is the directory of its control sockets, which the next run takes away.
+    assert_eq!(sshd.left(), [""; 0]);
+    let room = |pid: u32| format!("railgauge-ssh-{pid}-");
+    let rooms = |pid| sshd::listing(&temporary).into_iter().filter(|name| name.starts_with(&room(pid))).count();
+    assert_eq!(rooms(pid), 1);
+    let (mut next, agents) = start(&serde_json::to_string(&sshd.ssh()).unwrap(), &temporary);
+    assert_eq!(rooms(pid), 0, "{:?}", sshd::listing(&temporary));
+    assert_eq!(sshd.left().len(), 1 + AGENTS, "{:?}", sshd.left());
+    next.kill().unwrap();
+    next.wait().unwrap();
+    assert!(comes(Duration::from_secs(2), || !agents.iter().any(|pid| is_alive(*pid))).await);
+    let agent = one(launch(sshd.launcher()), host("h0", "127.0.0.1"), &Log::default()).await.unwrap();
+    agent.close().await;
+    assert_eq!(sshd.left(), [""; 0]);
+}
+
+/// Ssh processes whose control socket is below a directory.
+fn masters(directory: &Path) -> usize {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    let wanted = directory.display().to_string();
+    lines.filter(|line| line.starts_with(b"ssh") && String::from_utf8_lossy(line).contains(&wanted)).count()
+}

@@ -1,0 +1,162 @@
+//! The index over a directory of runs: of made-up runs, whole and not.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+use crate::support::{Scenario, followed::followed_up};
+use railgauge::report;
+use serde_json::Value;
+
+fn healthy(day: u32) -> Scenario {
+    Scenario { sizes: vec![1 << 20], day, ..Scenario::healthy(4, 1) }
+}
+
+/// A run directory with its report, as a run leaves it.
+fn run(place: &Path, name: &str, text: &str) -> PathBuf {
+    let directory = place.join(name);
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("records.jsonl"), text).unwrap();
+    directory
+}
+
+fn drawn(place: &Path, name: &str, text: &str) -> PathBuf {
+    let directory = run(place, name, text);
+    report::write(&directory).unwrap();
+    directory
+}
+
+fn railgauge(args: &[&str], place: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_railgauge")).args(args).current_dir(place).output().unwrap()
+}
+
+fn index(place: &Path) -> Value {
+    let output = railgauge(&["index", "runs", "--json"], place);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn slow() -> String {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], day: 1, ..Scenario::healthy(8, 2) };
+    followed_up(&slow, &slow).0
+}
+
+#[test]
+fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    fs::create_dir(&runs).unwrap();
+    drawn(&runs, "a good", &healthy(0).jsonl());
+    drawn(&runs, "b-bad", &slow());
+    drawn(&runs, "c-interrupted", &Scenario { interrupted: true, ..healthy(2) }.jsonl());
+    // The controller was killed, and nobody drew a report.
+    let text = healthy(3).jsonl();
+    run(&runs, "d-killed", &text[..text.trim_end().rfind('\n').unwrap() + 1]);
+    // A line was changed after it was written, before the report was drawn and after it.
+    let damaged = |day: u32| healthy(day).jsonl().replacen("\"repeat\":1", "\"repeat\":2", 1);
+    drawn(&runs, "e-damaged", &damaged(4));
+    let stale = drawn(&runs, "f-stale", &healthy(5).jsonl());
+    fs::write(stale.join("records.jsonl"), damaged(5)).unwrap();
+    let forged = drawn(&runs, "g-forged", &Scenario { slow: Some(1), ..healthy(6) }.jsonl());
+    let verdicts = fs::read_to_string(forged.join("verdicts.json")).unwrap();
+    fs::write(forged.join("verdicts.json"), verdicts.replace("\"sums\"", "\"other\"")).unwrap();
+    run(&runs, "h-foreign", "hello\n");
+    run(&runs, "i-empty", "");
+    let no_journal = drawn(&runs, "j-gone", &healthy(7).jsonl());
+    fs::remove_file(no_journal.join("records.jsonl")).unwrap();
+    // Not runs.
+    fs::create_dir(runs.join("k-other")).unwrap();
+    fs::write(runs.join("notes.txt"), "").unwrap();
+
+    let index = index(place.path());
+    assert_eq!(index["version"], 1);
+    let rows = index["runs"].as_array().unwrap();
+    let outcome = |name: &str| {
+        let row = rows.iter().find(|row| row["directory"].as_str().unwrap().ends_with(name));
+        row.unwrap_or_else(|| panic!("no row of {name}: {index}"))
+    };
+    assert_eq!(rows.len(), 10, "{index:#}");
+    for (name, became) in [
+        ("a good", "pass"),
+        ("b-bad", "fail"),
+        ("c-interrupted", "unfinished"),
+        ("d-killed", "unfinished"),
+        ("e-damaged", "damaged"),
+        ("f-stale", "damaged"),
+        ("h-foreign", "unreadable"),
+        ("i-empty", "unreadable"),
+        ("j-gone", "unreadable"),
+    ] {
+        assert_eq!(outcome(name)["outcome"], became, "{name}: {:#}", outcome(name));
+        let silent = outcome(name)["sentence"].as_str().unwrap().is_empty();
+        assert!(!silent, "{name} says nothing");
+    }
+    assert!(outcome("b-bad")["first_bad"].as_str().unwrap().contains("gpu005"), "{:#}", outcome("b-bad"));
+    assert!(outcome("b-bad")["failures"].as_u64().unwrap() > 0);
+    // What lies beside the records and does not belong to them is not believed, and that is said.
+    for name in ["d-killed", "f-stale", "g-forged"] {
+        assert!(!outcome(name)["remarks"].as_array().unwrap().is_empty(), "{name}");
+    }
+    let known = rows.iter().filter(|row| row["began_is_known"] == true);
+    let began: Vec<&str> = known.map(|row| row["began"].as_str().unwrap()).collect();
+    assert!(began.len() >= 7 && began.is_sorted_by(|a, b| a >= b), "{began:?}");
+
+    let page = fs::read_to_string(runs.join("index.html")).unwrap().replace("&#x2f;", "/");
+    assert!(page.contains("href=\"a%20good/report.html\"") && page.contains("no report"));
+    assert_eq!(page.matches("<tr>").count(), rows.len() + 1);
+    // The text has the same.
+    let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
+    assert!(said.contains("gpu005") && said.contains("unfinished") && said.contains("damaged"), "{said}");
+    // A plan that is named leaves out others, and what may be of any plan stays.
+    let other = railgauge(&["index", "runs", "--plan", "nobody's", "--json"], place.path());
+    let other: Value = serde_json::from_slice(&other.stdout).unwrap();
+    assert!(other["runs"].as_array().unwrap().iter().all(|row| row["plan"] == ""), "{other:#}");
+}
+
+#[test]
+fn what_is_not_ours_is_not_replaced_and_no_runs_are_a_mistake() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    fs::create_dir(&runs).unwrap();
+    assert_eq!(railgauge(&["index", "runs"], place.path()).status.code(), Some(2));
+    assert_eq!(railgauge(&["index", "nothing"], place.path()).status.code(), Some(2));
+    drawn(&runs, "a", &healthy(0).jsonl());
+    fs::write(runs.join("index.html"), "<!doctype html>\nmine").unwrap();
+    assert_eq!(railgauge(&["index", "runs"], place.path()).status.code(), Some(2));
+    assert_eq!(fs::read_to_string(runs.join("index.html")).unwrap(), "<!doctype html>\nmine");
+    let output = railgauge(&["index", "runs", "-o", "pages/all.html"], place.path());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(place.path().join("pages/all.html")).unwrap().replace("&#x2f;", "/");
+    assert!(page.contains("href=\"../runs/a/report.html\""));
+    // A page of ours is replaced.
+    assert_eq!(railgauge(&["index", "runs", "-o", "pages/all.html"], place.path()).status.code(), Some(0));
+}
+
+#[test]
+fn a_thousand_runs_are_listed_quickly() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    fs::create_dir(&runs).unwrap();
+    let first = drawn(&runs, "run-0", &healthy(0).jsonl());
+    for n in 1..1000 {
+        let copy = runs.join(format!("run-{n}"));
+        fs::create_dir(&copy).unwrap();
+        for name in ["records.jsonl", "verdicts.json", "report.html"] {
+            fs::hard_link(first.join(name), copy.join(name)).unwrap();
+        }
+    }
+    let begun = Instant::now();
+    let index = index(place.path());
+    let took = begun.elapsed();
+    assert_eq!(index["runs"].as_array().unwrap().len(), 1000);
+    // A build for tests is ten times as slow as what users have.
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    let page = fs::metadata(runs.join("index.html")).unwrap().len();
+    assert!(page < 2 << 20, "{page} bytes");
+    // The text stays short.
+    let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
+    assert!(said.lines().count() < 50, "{} lines", said.lines().count());
+}

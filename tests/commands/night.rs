@@ -1,0 +1,337 @@
+//! What a night hangs on to: states, metrics and lists, of made-up runs.
+
+use std::{
+    io::Write,
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+use crate::{
+    skip::skipped,
+    support::{self, Scenario, followed::followed_up},
+};
+use jiff::{SignedDuration, Timestamp};
+use railgauge::{
+    analysis::journal::{Journal, parse},
+    night::{Judged, Lists, Runs, Scheduler, Standing, State, metrics},
+};
+
+fn read(text: &str) -> Journal {
+    parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()
+}
+
+fn judged(text: &str) -> Judged {
+    Judged::of(read(text), "records.jsonl").unwrap()
+}
+
+/// A run on a cluster with a slow host that was measured again and confirmed.
+fn confirmed() -> String {
+    let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+    followed_up(&slow, &slow).0
+}
+
+fn healthy() -> Scenario {
+    Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) }
+}
+
+const DAY: SignedDuration = SignedDuration::from_hours(26);
+
+fn standing(text: &str, hours_later: i64) -> Standing {
+    let run = judged(text);
+    let now = run.ended + SignedDuration::from_hours(hours_later);
+    Standing::of(&run, DAY, now)
+}
+
+/// Runs of a directory, each in its own.
+fn directory(runs: &[&str]) -> tempfile::TempDir {
+    let place = tempfile::tempdir().unwrap();
+    for (n, text) in runs.iter().enumerate() {
+        let run = place.path().join(format!("run-{n}"));
+        std::fs::create_dir(&run).unwrap();
+        std::fs::write(run.join("records.jsonl"), text).unwrap();
+    }
+    place
+}
+
+/// How a host stands an hour after the newest of these runs.
+fn of_host(runs: &[&str], host: &str) -> Standing {
+    let place = directory(runs);
+    let runs = Runs::of(place.path().to_str().unwrap(), None).unwrap();
+    let now = runs.newest().unwrap().ended + SignedDuration::from_hours(1);
+    Standing::of_host(&runs, host, DAY, now).unwrap()
+}
+
+#[test]
+fn every_end_of_a_run_has_its_state() {
+    let healthy = healthy();
+    let text = healthy.jsonl();
+    assert_eq!(standing(&text, 1).state, State::Ok);
+    // Whatever it was, it says nothing of now when it is too old, or of the future.
+    assert_eq!(standing(&text, 27).state, State::Unknown);
+    assert_eq!(standing(&text, -2).state, State::Unknown);
+    assert_eq!(standing(&confirmed(), 1).state, State::Critical);
+    assert_eq!(standing(&confirmed(), 27).state, State::Unknown);
+    let contaminated = Scenario { contaminated: true, ..Scenario::healthy(4, 1) };
+    assert_eq!(standing(&contaminated.jsonl(), 1).state, State::Warning);
+    let interrupted = Scenario { interrupted: true, ..healthy.clone() };
+    assert_eq!(standing(&interrupted.jsonl(), 1).state, State::Unknown);
+    // The end is missing: the controller was killed.
+    let broken: String = text.lines().take(text.lines().count() - 1).map(|line| format!("{line}\n")).collect();
+    assert_eq!(standing(&broken, 1).state, State::Unknown);
+    // A line was changed after it was written.
+    let damaged = text.replacen("\"repeat\":1", "\"repeat\":2", 1);
+    assert_ne!(damaged, text);
+    assert_eq!(standing(&damaged, 1).state, State::Unknown);
+}
+
+#[test]
+fn a_host_is_critical_only_if_a_failed_verdict_blames_it_by_itself() {
+    let text = confirmed();
+    let bad = of_host(&[&text], "gpu005");
+    assert_eq!(bad.state, State::Critical);
+    assert!(bad.text.contains("gpu005"), "{}", bad.text);
+    assert_eq!(of_host(&[&text], "gpu004").state, State::Warning);
+    assert_eq!(of_host(&[&text], "gpu999").state, State::Unknown);
+    assert_eq!(of_host(&[&healthy().jsonl()], "gpu002").state, State::Ok);
+    // The same host stands out, and was not measured again: nothing is certain.
+    let open = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+    assert_ne!(of_host(&[&open.jsonl()], "gpu005").state, State::Critical);
+}
+
+#[test]
+fn a_bad_host_that_no_longer_answers_is_still_bad_until_a_run_measures_it() {
+    let eight = |day| Scenario { sizes: vec![1 << 20], day, ..Scenario::healthy(8, 2) };
+    let gone = Scenario { down: Some(4), ..eight(1) }.jsonl();
+    let (bad, well) = (confirmed(), eight(2).jsonl());
+    let still = of_host(&[&bad, &gone], "gpu005");
+    assert_eq!(still.state, State::Critical, "{}", still.text);
+    assert_eq!(of_host(&[&bad, &gone, &well], "gpu005").state, State::Ok);
+    // One that was well and does not answer is not known to be bad.
+    assert_eq!(of_host(&[&eight(0).jsonl(), &gone], "gpu005").state, State::Warning);
+}
+
+#[test]
+fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
+    let place = directory(&[&healthy().jsonl(), &Scenario { day: 1, ..healthy() }.jsonl()]);
+    let newest = |plan| Runs::of(place.path().to_str().unwrap(), plan).and_then(|runs| runs.newest());
+    // An old run that lost its records hides nothing. A new one does.
+    let lost = place.path().join("run-9");
+    std::fs::create_dir(&lost).unwrap();
+    std::fs::write(lost.join("plan.toml"), "").unwrap();
+    let old = std::fs::File::open(&lost).unwrap();
+    old.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000)).unwrap();
+    assert_eq!(newest(None).unwrap().began.to_string()[..10], *"2026-11-22");
+    old.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(4_000_000_000)).unwrap();
+    assert!(newest(None).is_err());
+    std::fs::remove_dir_all(&lost).unwrap();
+    // A run of a part of the plan.
+    let part = Scenario { day: 2, ..healthy() }.jsonl();
+    let (first, rest) = part.split_once('\n').unwrap();
+    let first = first.replacen(
+        "\"resolved\":{",
+        "\"resolved\":{\"subset\":{\"hosts\":[\"gpu001\"],\"of_hosts\":4,\"of_tests\":3},",
+        1,
+    );
+    let body = first.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
+    let run = place.path().join("run-2");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::write(run.join("records.jsonl"), support::sealed(&body) + rest).unwrap();
+    assert_eq!(newest(None).unwrap().began.to_string()[..10], *"2026-11-22");
+    // Where it is the only one, it passed and is no pass of the whole.
+    let alone = Runs::of(run.to_str().unwrap(), None).unwrap().newest().unwrap();
+    let standing = Standing::of(&alone, DAY, alone.ended);
+    assert_eq!((alone.verdicts.status.word(), standing.state), ("pass", State::Warning));
+    // Of a host the part decides, and the answer says that it does.
+    let runs = Runs::of(place.path().to_str().unwrap(), None).unwrap();
+    let host = Standing::of_host(&runs, "gpu001", DAY, alone.ended).unwrap();
+    assert!(host.state == State::Ok && host.text.contains(&alone.verdicts.run_id), "{host:?}");
+    // Another plan's.
+    let other = Scenario { day: 3, ..healthy() }.jsonl();
+    let (first, rest) = other.split_once('\n').unwrap();
+    let first = first.replacen("\"plan\":\"acceptance\"", "\"plan\":\"other\"", 1);
+    let body = first.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
+    let run = place.path().join("run-3");
+    std::fs::create_dir(&run).unwrap();
+    std::fs::write(run.join("records.jsonl"), support::sealed(&body) + rest).unwrap();
+    assert!(matches!(newest(None), Err(railgauge::night::NightError::SeveralPlans { .. })));
+    assert_eq!(newest(Some("acceptance")).unwrap().began.to_string()[..10], *"2026-11-22");
+}
+
+#[test]
+fn a_plugins_line_is_one_line_with_one_bar() {
+    let odd = Scenario { odd_name: Some("gpu|1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
+    for text in [healthy().jsonl(), confirmed(), odd.jsonl()] {
+        let line = standing(&text, 1).plugin_line();
+        assert_eq!((line.matches('|').count(), line.lines().count()), (1, 1), "{line}");
+        let (words, data) = line.split_once(" | ").unwrap();
+        assert!(["OK", "WARNING", "CRITICAL"].iter().any(|state| words.starts_with(&format!("RAILGAUGE {state} - "))));
+        assert!(data.starts_with("age=3600s;;93600 "), "{data}");
+    }
+}
+
+#[test]
+fn lists_hold_hosts_of_certain_results_only() {
+    let lists = |text: &str, hours, scheduler| Lists::of(&judged(text), &standing(text, hours), scheduler);
+    let slurm = lists(&confirmed(), 1, Scheduler::Slurm);
+    assert_eq!(slurm.hosts.iter().map(|one| one.host.as_str()).collect::<Vec<_>>(), ["gpu005"]);
+    assert!(slurm.drain[0].contains("|| scontrol update nodename=gpu005 state=drain reason='railgauge: "), "{slurm:?}");
+    assert!(slurm.undo[0].contains("grep -q '^railgauge: .*(run ") && slurm.undo[0].ends_with("state=resume"));
+    // What takes it back is wanted days later.
+    assert_eq!(lists(&confirmed(), 1000, Scheduler::Slurm).undo, slurm.undo);
+    let kubernetes = lists(&confirmed(), 1, Scheduler::Kubernetes);
+    assert!(kubernetes.drain[0].starts_with("kubectl taint nodes gpu005 railgauge/unhealthy="), "{kubernetes:?}");
+    assert!(kubernetes.undo[0].ends_with(":NoSchedule-"), "{kubernetes:?}");
+    // Too old, inconclusive, of an open suspect: nobody is listed, and why is said.
+    let open = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) }.jsonl();
+    let contaminated = Scenario { contaminated: true, ..Scenario::healthy(4, 1) }.jsonl();
+    for (text, hours) in [(confirmed(), 27), (open, 1), (contaminated, 1)] {
+        let lists = lists(&text, hours, Scheduler::Slurm);
+        assert!(lists.hosts.is_empty() && lists.drain.is_empty() && !lists.remarks.is_empty(), "{lists:?}");
+    }
+    let well = lists(&healthy().jsonl(), 1, Scheduler::Slurm);
+    assert!(well.hosts.is_empty() && well.remarks.is_empty());
+}
+
+/// `scontrol` takes `ALL` and `a[1-9]` for many nodes, `kubectl` takes `--all` for an option, and a line that is read line by line is two where a
+/// name has a line break in it.
+#[test]
+fn a_host_whose_name_a_command_would_take_for_something_else_is_told_and_not_listed() {
+    let names = ["ALL", "--all"];
+    for name in names {
+        let slow =
+            Scenario { odd_name: Some(name.into()), slow: Some(0), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
+        let run = judged(&followed_up(&slow, &slow).0);
+        let standing = Standing::of(&run, DAY, run.ended);
+        assert_eq!(standing.blamed.iter().map(|one| one.host.as_str()).collect::<Vec<_>>(), [name]);
+        for scheduler in [Scheduler::Slurm, Scheduler::Kubernetes] {
+            let lists = Lists::of(&run, &standing, scheduler);
+            assert!(lists.drain.is_empty() && lists.undo.is_empty(), "{name:?}: {lists:?}");
+            assert_eq!(lists.hosts.len(), 1, "the JSON has it: {name:?}");
+            let told =
+                lists.remarks.iter().find(|remark| remark.contains("by hand")).unwrap_or_else(|| panic!("{name:?}"));
+            assert!(told.lines().count() == 1 && told.chars().all(|c| !c.is_control()), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn values_are_told_in_base_units() {
+    let text = metrics(&judged(&healthy().jsonl())).unwrap();
+    let value = |start: &str| -> f64 {
+        let line = text.lines().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("no {start} in\n{text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    // 200 Gb/s are 25 GB/s; the made-up links reach 98 % of them.
+    let bandwidth = value("railgauge_test_bandwidth_bytes_per_second");
+    assert!((1e9..25e9).contains(&bandwidth), "{bandwidth}");
+    let latency = value("railgauge_test_latency_p50_seconds");
+    assert!((1e-7..1e-3).contains(&latency), "{latency}");
+    assert_eq!(value("railgauge_run_finished"), 1.0);
+    assert!(!text.contains("railgauge_host_blamed{"));
+    assert_eq!(text, metrics(&judged(&healthy().jsonl())).unwrap(), "the same records give the same bytes");
+    let bad = metrics(&judged(&confirmed())).unwrap();
+    assert!(bad.contains("host=\"gpu005\""), "{bad}");
+}
+
+/// Prometheus' own reader, where it is installed, takes the text and has nothing to say of it.
+#[test]
+fn promtool_accepts_the_metrics() {
+    if Command::new("promtool").arg("--version").output().is_err() {
+        skipped("promtool is not installed");
+        return;
+    }
+    let odd = Scenario { odd_name: Some("g\"p\\u\n1".into()), slow: Some(0), ..Scenario::healthy(8, 1) };
+    for text in [healthy().jsonl(), confirmed(), odd.jsonl()] {
+        let mut promtool = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        promtool.stdin.take().unwrap().write_all(metrics(&judged(&text)).unwrap().as_bytes()).unwrap();
+        let output = promtool.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.trim().is_empty(), "{said}");
+    }
+}
+
+/// Runs the program on a directory with runs.
+fn program(words: &[&str], runs: &Path) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_railgauge")).args(words).arg(runs).output().unwrap()
+}
+
+fn hours_since_the_made_up_runs() -> i64 {
+    let begin: Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
+    Timestamp::now().duration_since(begin).as_hours()
+}
+
+#[test]
+fn the_newest_run_of_a_directory_counts() {
+    let runs = tempfile::tempdir().unwrap();
+    let bad = runs.path().join("a-later-name-and-an-earlier-date");
+    std::fs::create_dir_all(&bad).unwrap();
+    std::fs::write(bad.join("records.jsonl"), confirmed()).unwrap();
+    Scenario { day: 1, ..healthy() }.write(&runs.path().join("a"));
+    // The clock of this machine may be behind the made-up dates; then all of them are of the future.
+    let expected = if hours_since_the_made_up_runs() > 48 { (0, 1) } else { (3, 3) };
+    let age = "1000000h";
+    let code = |words: &[&str], runs: &Path| program(words, runs).status.code().unwrap();
+    assert_eq!(code(&["status", "--max-age", age], runs.path()), expected.0);
+    assert_eq!(code(&["status", "--max-age", age], &bad), expected.1);
+    assert_eq!(code(&["status", "--nagios", "--max-age", age], runs.path()), expected.0);
+    // The default: 26 hours.
+    assert_eq!(code(&["status", "--nagios"], &bad), 3);
+    assert_eq!(code(&["status"], &bad), 3);
+}
+
+#[test]
+fn plugins_answer_in_their_own_way_whatever_happens() {
+    let empty = tempfile::tempdir().unwrap();
+    let nagios = program(&["status", "--nagios"], empty.path());
+    assert_eq!(nagios.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&nagios.stdout).starts_with("RAILGAUGE UNKNOWN - "));
+    // A wrong word of the command line must not look critical, and nothing that is unknown may drain a node.
+    assert_eq!(program(&["status", "--nagios", "--no-such-word"], empty.path()).status.code(), Some(3));
+    let nhc = program(&["status", "--nhc", "--host", "gpu001"], empty.path());
+    assert_eq!(nhc.status.code(), Some(0));
+    // No plan is known, so none is named.
+    assert!(String::from_utf8_lossy(&nhc.stdout).starts_with("RAILGAUGE UNKNOWN - gpu001: "), "{nhc:?}");
+    assert_eq!(program(&["status", "--nhc", "--no-such-word"], empty.path()).status.code(), Some(0));
+    // That there is no run is an answer: unknown.
+    let shown = program(&["status", "--json"], empty.path());
+    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert_eq!(shown["state"], "unknown");
+    assert_eq!(program(&["status"], empty.path()).status.code(), Some(3));
+    assert_eq!(program(&["metrics"], empty.path()).status.code(), Some(2));
+    assert_eq!(program(&["status", "--max-age", "-2h"], empty.path()).status.code(), Some(2));
+}
+
+#[test]
+fn a_health_check_fails_for_the_blamed_host_only() {
+    if hours_since_the_made_up_runs() < 48 {
+        skipped("the clock of this machine is behind the made-up runs");
+        return;
+    }
+    let runs = tempfile::tempdir().unwrap();
+    std::fs::write(runs.path().join("records.jsonl"), confirmed()).unwrap();
+    let code = |host: &str, age: &str| {
+        program(&["status", "--nhc", "--max-age", age, "--host", host], runs.path()).status.code().unwrap()
+    };
+    assert_eq!((code("gpu005", "1000000h"), code("gpu004", "1000000h"), code("other", "1000000h")), (1, 0, 0));
+    assert_eq!(code("gpu005", "1h"), 0, "an old result drains nobody");
+}
+
+#[test]
+fn a_metrics_file_is_replaced_as_a_whole() {
+    let runs = tempfile::tempdir().unwrap();
+    healthy().write(&runs.path().join("a"));
+    let file = runs.path().join("railgauge.prom");
+    let output = program(&["metrics", "-o", file.to_str().unwrap()], &runs.path().join("a"));
+    assert!(output.status.success(), "{output:?}");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.ends_with("# EOF\n") && text.contains("railgauge_run_info{"));
+    let records = runs.path().join("a/records.jsonl");
+    let refused = program(&["metrics", "-o", records.to_str().unwrap()], &runs.path().join("a"));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+}

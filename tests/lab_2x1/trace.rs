@@ -1,0 +1,47 @@
+//! The verbs calls of the agent beside perftest's (`bench/trace-parity`): a few of its cases, in the lab of the tests. Every
+//! difference must be in the list of those that are meant, and every entry of that list must still occur.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    example,
+    lab::{self, borrow, text},
+};
+
+/// Those that differ most from one another: polling memory, sleeping on events, requests that bring bytes, datagrams.
+const CASES: &str = "write rc poll bandwidth,write rc poll latency,send rc events latency,read rc poll bandwidth,\
+                     send ud poll bandwidth";
+
+/// The agent as users get it: a debug build is ten times as large, and copying takes the lab's hosts that much longer.
+fn agent() -> PathBuf {
+    let built = Path::new(env!("CARGO_BIN_EXE_railgauge")).ancestors().nth(2).unwrap().join("agent/railgauge-agent");
+    assert!(built.exists(), "{} is missing: cargo build --profile agent -p railgauge-agent", built.display());
+    built
+}
+
+#[test]
+fn the_agent_asks_for_what_perftest_asks_for() {
+    lab::sound(|| {
+        let Some(lab) = borrow(2, 1) else { return };
+        let library = example::folder_with("railgauge-agent", "verbs_trace").join("libverbs_trace.so");
+        let mut parity = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/trace-parity"));
+        parity.args(["--cases", CASES, "--block", lab::BLOCK, "--ssh-config"]).arg(lab.ssh_config());
+        parity.env("RAILGAUGE_AGENT", agent()).env("RAILGAUGE_VERBS_TRACE", library);
+        let output = parity.output().unwrap();
+        let said = format!("{}\n{}", text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("cases=5 ") && said.contains(" bar=0 unmeant met"), "nothing was compared:\n{said}");
+    });
+}
+
+#[test]
+fn what_is_made_of_traces_is_right() {
+    let mut tests = Command::new("python3");
+    tests.args(["-B", "-m", "unittest", "railgauge_bench.test_trace"]);
+    let output = tests.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench")).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("Ran "), "{said}");
+}

@@ -1,0 +1,167 @@
+//! GPUs in a plan, on this machine: local agents with a double of NVIDIA's driver library.
+
+use std::{fs, os::unix::fs::symlink, path::PathBuf};
+
+use crate::{
+    example,
+    railgauge::{Results, Scene},
+};
+
+const STAGED: &str =
+    "op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nmemory = \"cuda\"\nsizes = \"64KiB\"";
+const ALL_REDUCE: &str = "op = \"all_reduce\"\nmetric = \"bandwidth\"\ntransport = \"nccl\"\nsizes = 8";
+
+/// A folder for agents to find libraries in: the doubles, or none.
+fn libraries(scene: &Scene, doubles: bool) -> PathBuf {
+    let folder = scene.path("cuda");
+    fs::create_dir(&folder).unwrap();
+    if doubles {
+        for (double, name) in [("cuda_double", "libcuda.so.1"), ("nccl_double", "libnccl_double.so.2")] {
+            let library = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
+            symlink(library, folder.join(name)).unwrap();
+        }
+    }
+    folder
+}
+
+/// Runs one test on two local hosts, with the double where `double` says what it is, and without CUDA elsewhere.
+fn run(test: &str, double: Option<&str>) -> (Scene, Results) {
+    let scene = Scene::new();
+    let folder = libraries(&scene, double.is_some());
+    let plan = format!(
+        "name = \"gpus\"\nhosts = {{ names = [\"a\", \"b\"] }}\n\
+         launch = {{ via = \"local\", env = {{ LD_LIBRARY_PATH = \"{}\"{} }} }}\n\
+         [[test]]\n{test}\nmeasure = \"20 iterations\"\nwarm_up = \"1ms\"\n",
+        folder.display(),
+        double.unwrap_or_default()
+    );
+    scene.start(&scene.write("plan.toml", &plan)).end();
+    let results = scene.results();
+    (scene, results)
+}
+
+/// NCCL waits for ever for a rank whose process is stopped, and so do the other ranks: what is said must name the one.
+#[test]
+fn a_rank_that_hangs_within_nccl_is_named_and_ended() {
+    let test = format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\"\ndeadline = \"2s\"");
+    let (_scene, results) = run(&test, Some(", NCCL_DOUBLE_STOP = \"1\""));
+    let rows = results.rows();
+    assert!(rows.iter().all(|row| row.value.is_none()), "{rows:?}");
+    let error = rows[0].error.clone().unwrap();
+    assert_eq!(results.verdicts()["run_exit_code"], 3);
+    // Rank 1 is the GPU of host b. Host a, which waited, is not what hangs.
+    assert!(error.contains("b: ") && !error.contains("a: "), "{error}");
+}
+
+/// Runs an all-reduce that demands sockets on two local hosts, each with an environment of its own: `words` for `env`,
+/// where `{name}` is the host. The doubles of CUDA and NCCL join them; `fault` is what goes wrong there.
+fn all_reduce(words: &[&str], fault: &str) -> (Scene, Results) {
+    let scene = Scene::new();
+    let folder = libraries(&scene, true);
+    let words: String = words.iter().map(|word| format!(", \"{word}\"")).collect();
+    let plan = format!(
+        "name = \"two-hosts\"\nhosts = {{ names = [\"a\", \"b\"] }}\n\
+         [launch]\nvia = \"command\"\ncommand = [\"env\"{words}]\n\
+         env = {{ LD_LIBRARY_PATH = \"{}\", NCCL_DOUBLE_GROUP = \"1\", NCCL_DOUBLE_FAULT = \"{fault}\" }}\n\
+         [[test]]\n{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\"\ncarried_by = \"nccl-socket\"\n\
+         measure = \"20 iterations\"\nwarm_up = \"1ms\"\ndeadline = \"2s\"\n",
+        folder.display()
+    );
+    scene.start(&scene.write("plan.toml", &plan)).end();
+    let results = scene.results();
+    (scene, results)
+}
+
+/// Two GPUs of one machine, or two agents on it, can stand for two hosts: the id travels through the controller, and the
+/// log says what carried the bytes. The loopback did, though nothing but the addresses says so.
+#[test]
+fn two_hosts_of_one_machine_are_joined_by_sockets() {
+    let (_scene, results) = all_reduce(&["NCCL_HOSTID={name}"], "");
+    let rows = results.rows();
+    assert!(rows.iter().all(|row| row.value.is_some() && row.verified > 0), "{rows:?}");
+    assert_eq!((&*rows[0].transport, &*rows[0].link_layer), ("nccl-socket", "loopback"));
+    let outcome = results.outcomes().remove(0);
+    for rank in outcome["result"]["Ok"]["ranks"].as_array().unwrap() {
+        assert_eq!((&rank["carried"], &rank["nics"][0]), (&"nccl-socket".into(), &"lo".into()), "{rank}");
+    }
+    assert!(results.report().contains("<td>lo"), "the page shows the interface of every rank");
+}
+
+#[test]
+fn what_goes_by_peer_to_peer_is_not_called_sockets() {
+    let (_scene, results) = all_reduce(&["NCCL_HOSTID=one", "HOST={name}"], "");
+    let row = results.rows().remove(0);
+    assert_eq!(row.value, None);
+    assert!(row.error.unwrap().contains("the plan demands nccl-socket, and nccl-p2p carried the bytes"));
+    assert_eq!(results.outcomes()[0]["link"]["transport"], "nccl-p2p");
+}
+
+/// The rank that waits fails as well, and often first.
+#[test]
+fn a_rank_lost_in_a_collective_is_named_with_its_host() {
+    for (rank, host, signal, how) in
+        [(0, "a", 9, "SIGKILL"), (1, "b", 9, "SIGKILL"), (0, "a", 19, "did not answer"), (1, "b", 19, "did not answer")]
+    {
+        // The first collectives verify and agree; the tenth is in the middle.
+        let (_scene, results) = all_reduce(&["NCCL_HOSTID={name}"], &format!("{rank}:{signal}:10"));
+        let failure = &results.outcomes().remove(0)["result"]["Err"];
+        assert_eq!((&failure["host"], &failure["stage"]), (&host.into(), &"measure".into()), "{failure}");
+        let cause = failure["cause"].as_str().unwrap();
+        let other = format!("rank {}", 1 - rank);
+        assert!(cause.contains(&format!("rank {rank}")) && cause.contains(how) && !cause.contains(&other), "{cause}");
+        assert_eq!(results.verdicts()["run_exit_code"], 3);
+    }
+}
+
+/// The error of the only case.
+fn error(test: &str, double: Option<&str>) -> String {
+    let (_scene, results) = run(test, double);
+    let rows = results.rows();
+    assert!(rows.iter().all(|row| row.value.is_none()), "{rows:?}");
+    rows[0].error.clone().unwrap()
+}
+
+#[test]
+fn copies_are_measured_before_the_tests_and_shown() {
+    let (_scene, results) = run(&format!("{STAGED}\ngpus = 1"), Some(""));
+    assert!(results.rows().iter().all(|row| row.gpu_path == "staged" && row.verified > 0), "{:?}", results.rows());
+    let journal = results.journal();
+    let place = |name: &str| journal.iter().position(|line| line["event"].get(name).is_some()).expect(name);
+    assert!(place("Copies") < place("Round"));
+    let copies: Vec<_> = journal.iter().filter_map(|line| line["event"].get("Copies")).collect();
+    assert_eq!(copies.len(), 2, "one GPU of each host");
+    for copied in copies {
+        assert_eq!((&copied["copies"]["gpu"], &copied["copies"]["pci"]), (&1.into(), &"0000:d1:00.0".into()));
+        assert!(copied["copies"]["to_gpu"].as_f64().unwrap() > 0.1, "{copied}");
+    }
+    assert!(results.report().contains("GPU 1: copies to it"));
+}
+
+#[test]
+fn gpus_that_cannot_be_used_are_refused_in_words() {
+    for (test, double, words) in [
+        (STAGED, None, "there is no CUDA driver on this host"),
+        (STAGED, Some(", CUDA_DOUBLE_VERSION = \"10020\""), "too old: 10.2"),
+        (STAGED, Some(", CUDA_DOUBLE_MANAGED = \"1\""), "this is managed memory"),
+        (&format!("{STAGED}\ngpus = 5"), Some(""), "GPU 5 does not exist: this host has GPUs 0 to 1"),
+        (&STAGED.replace("64KiB", "1GiB"), Some(""), "are free"),
+        (ALL_REDUCE, None, "there is no CUDA driver on this host"),
+        (ALL_REDUCE, Some(""), "NCCL cannot be opened"),
+        (&format!("{ALL_REDUCE}\ngpus = [4, 5]"), Some(""), "GPU 4 does not exist"),
+        (&format!("{ALL_REDUCE}\nlibrary = \"libc.so.6\""), Some(""), "it is no NCCL, or too old"),
+        (
+            &format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\""),
+            Some(", NCCL_DOUBLE_VERSION = \"21003\""),
+            "is NCCL 2.10.3, which is too old",
+        ),
+        (
+            &format!("{ALL_REDUCE}\nlibrary = \"libnccl_double.so.2\""),
+            Some(""),
+            "making the group's id: NCCL error 3 (said by a double)",
+        ),
+        (&ALL_REDUCE.replace("sizes = 8", "sizes = \"768MiB\""), Some(""), "two buffers of 805306368 bytes are wanted"),
+    ] {
+        let error = error(test, double);
+        assert!(error.contains(words), "{test}\n{words}: {error}");
+    }
+}

@@ -1,0 +1,51 @@
+//! Soaks of local agents over TCP: what a port that tells no rate means for them.
+
+use std::time::{Duration, Instant};
+
+use crate::railgauge::{Ended, Results, Scene};
+
+fn soak(keys: &str) -> (Scene, Ended, Results) {
+    let scene = Scene::new();
+    let text = format!(
+        "name = \"soak\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"] }}\nlocalise = {{ confirm = false, waive = [\"all\"] }}\n\
+         [[test]]\nname = \"write\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\n\
+         measure = \"100ms\"\nwarm_up = \"10ms\"\n[soak]\nwindow = \"1s\"\n{keys}\n"
+    );
+    let ended = scene.start(&scene.write("plan.toml", &text)).end();
+    let results = scene.results();
+    (scene, ended, results)
+}
+
+/// The loopback interface tells neither rate nor lanes: only a plan that demands something of them is not fulfilled.
+#[test]
+fn ports_without_a_rate_are_judged_only_where_the_plan_says_so() {
+    let (_scene, ended, results) = soak("for = \"4s\"");
+    ended.expect(0);
+    assert_eq!(results.verdicts()["status"], "pass");
+    let (_scene, ended, results) = soak("for = \"4s\"\nlongest_degraded = \"0s\"");
+    ended.expect(3);
+    let verdicts = results.verdicts();
+    let open: Vec<_> =
+        verdicts["verdicts"].as_array().unwrap().iter().filter(|verdict| verdict["status"] != "pass").collect();
+    assert!(open.len() == 1 && open[0]["key"] == "longest_degraded", "{open:#?}");
+}
+
+/// Nobody can send a share of a rate that nobody knows. It is no stall of a flow, and is said at once.
+#[test]
+fn a_share_of_a_rate_that_no_port_tells_ends_the_soak_at_once() {
+    let begun = Instant::now();
+    let (_scene, ended, results) = soak("for = \"10min\"\nshare = \"80%\"");
+    assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
+    ended.expect(4);
+    let verdicts = results.verdicts();
+    for verdict in verdicts["verdicts"].as_array().unwrap() {
+        assert_ne!(verdict["status"], "fail", "{verdict:#}");
+    }
+    assert!(verdicts["soak"]["stalls"].as_array().is_none_or(Vec::is_empty), "{:#}", verdicts["soak"]);
+    assert!(ended.said.contains("set `rate` in `[soak]`"), "{}", ended.said);
+    // Taken up again it would end in the same way: nothing says that it goes on, and the first thing to do is to change the plan.
+    assert!(!ended.said.contains("--resume"), "{}", ended.said);
+    assert!(!verdicts.to_string().contains("--resume"), "{verdicts:#}");
+    let page = std::fs::read_to_string(results.path("report.html")).unwrap();
+    assert!(!page.contains("--resume") && page.contains("[rate-of-soak]"));
+}

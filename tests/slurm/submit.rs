@@ -1,0 +1,94 @@
+//! `railgauge submit` beside programs that stand for Slurm's where a real one cannot be brought into such a state: an sbatch that
+//! hangs, a slurmctld that has forgotten the job. `tests/slurm/jobs.rs` has the rest, on a real Slurm.
+
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use crate::railgauge::{Running, Scene, program};
+
+const PLAN: &str = "name = \"submitted\"\nlaunch = { via = \"slurm\" }\nhosts = { slurm = { nodes = 2 } }\n[[test]]\nop = \"write\"\n\
+                    metric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n";
+/// slurmctld has forgotten every job (the words of Slurm 22.05).
+const FORGOTTEN: (&str, &str) = ("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+/// There is no accounting (the words of Slurm 22.05).
+const NO_ACCOUNTING: (&str, &str) = ("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
+
+/// `railgauge submit` where these programs come first.
+fn submit(scene: &Scene, programs: &[(&str, &str)]) -> Running {
+    let folder = scene.path("bin");
+    fs::create_dir(&folder).unwrap();
+    for (name, text) in programs {
+        fs::write(folder.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let plan = scene.write("plan.toml", PLAN);
+    let mut command = program();
+    command.arg("submit").arg(plan).arg("-o").arg(scene.run_directory());
+    command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+    scene.spawn(command, "submit")
+}
+
+#[test]
+fn an_interrupt_is_heard_while_sbatch_hangs() {
+    let scene = Scene::new();
+    let (begun, told) = (scene.path("begun"), scene.path("told"));
+    // It starts a process of its own, as a wrapper around sbatch does.
+    let hangs = format!("trap 'touch {}' TERM INT; touch {}; sleep 60; :", told.display(), begun.display());
+    let running = submit(&scene, &[("sbatch", &hangs)]);
+    let end = Instant::now() + Duration::from_secs(30);
+    while !begun.exists() {
+        assert!(Instant::now() < end, "sbatch was not started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let at = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &running.pid().to_string()]).status().unwrap().success());
+    let ended = running.end();
+    ended.expect(130);
+    ended.says("squeue --me --name=railgauge-submitted");
+    assert!(at.elapsed() < Duration::from_secs(20), "{:?}", at.elapsed());
+}
+
+#[test]
+fn a_forgotten_job_ends_as_its_run_did() {
+    let scene = Scene::new();
+    let run = scene.run_directory();
+    let leaves = |code: u32| {
+        format!(
+            "mkdir -p '{run}'; echo '{{\"run_exit_code\": {code}}}' > '{run}/verdicts.json'; cat > /dev/null; echo 7",
+            run = run.display()
+        )
+    };
+    submit(&scene, &[("sbatch", &leaves(1)), FORGOTTEN, NO_ACCOUNTING]).end().expect(1);
+    // What Slurm's accounting knows goes first.
+    let scene = Scene::new();
+    let accounting = ("sacct", "echo 'CANCELLED by 0|0:15'");
+    let ended = submit(&scene, &[("sbatch", &leaves(0)), FORGOTTEN, accounting]).end();
+    ended.expect(130);
+    ended.says("job 7 was cancelled");
+}
+
+#[test]
+fn a_forgotten_job_whose_run_left_nothing_is_no_success() {
+    for left in [None, Some("{\"run_exit_code\": 0}"), Some("{\"run_exit_code\": null}")] {
+        let scene = Scene::new();
+        // Verdicts of an earlier run in the same directory say nothing of this one.
+        let is_old = left.is_some_and(|text| text.ends_with("0}"));
+        let verdicts = scene.run_directory().join("verdicts.json");
+        fs::create_dir(scene.run_directory()).unwrap();
+        if let (Some(text), true) = (left, is_old) {
+            fs::write(&verdicts, text).unwrap();
+        }
+        let write = match (left, is_old) {
+            (Some(text), false) => format!("echo '{text}' > '{}'; ", verdicts.display()),
+            _ => String::new(),
+        };
+        let sbatch = format!("{write}cat > /dev/null; echo 7");
+        let ended = submit(&scene, &[("sbatch", &sbatch), FORGOTTEN, NO_ACCOUNTING]).end();
+        ended.expect(4);
+        ended.says("Slurm has forgotten job 7");
+    }
+}
