@@ -42,7 +42,7 @@ async fn controller() {
 fn start(part: &str, temporary: &Path) -> (Child, Vec<u32>) {
     fake_agent();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "controller", "--ignored", "--nocapture"])
+        .args(["--exact", "killed::controller", "--ignored", "--nocapture"])
         .env(PART, part)
         .env("TMPDIR", temporary)
         .env_remove("XDG_RUNTIME_DIR")
