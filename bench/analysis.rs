@@ -227,7 +227,7 @@ fn write(
     let journal = journal::parse(records.as_slice(), Path::new("records.jsonl"))?;
     let all = rows(&journal, &results(&journal)?);
     let parquet = directory.join("records.parquet");
-    frame::write_parquet(&mut frame::frame(&all)?, &fs::File::create(&parquet)?, &parquet)?;
+    frame::write_rows(&all, &fs::File::create(&parquet)?, &parquet)?;
     let sums = Sums { journal: Sums::of(&records), frame: Sums::of(&fs::read(&parquet)?), whole: true };
     Ok(fs::write(directory.join("verdicts.json"), serde_json::json!({ "sums": sums }).to_string())?)
 }

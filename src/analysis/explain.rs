@@ -77,7 +77,7 @@ fn spoils(spoils: Spoils, row: &Row) -> bool {
         Spoils::Everything => true,
         Spoils::Bandwidth => row.better_is_higher(),
         Spoils::Latency => !row.better_is_higher(),
-        Spoils::GpuMemory => row.memory == "cuda",
+        Spoils::GpuMemory => &*row.memory == "cuda",
         Spoils::Nothing => false,
     }
 }
@@ -97,8 +97,8 @@ fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
         let (row, flow) = (link.row?, &link.result.case.flow);
         let tcp = link.result.case.cell.transport == Transport::Tcp;
         Some([
-            ((row.src_host.as_str(), flow.from.rail, tcp), row.src_device.as_str()),
-            ((row.dst_host.as_str(), flow.to.rail, tcp), row.dst_device.as_str()),
+            ((&*row.src_host, flow.from.rail, tcp), &*row.src_device),
+            ((&*row.dst_host, flow.to.rail, tcp), &*row.dst_device),
         ])
     };
     links.filter_map(of).flatten().filter(|(_, device)| !device.is_empty()).collect()
@@ -124,20 +124,21 @@ impl About<'_> {
 
     /// Whether it is about an end. A case that failed before its devices were opened has none: it is about those that others
     /// opened there or that the plan gives the host on its rail, or about any where neither tells.
-    fn is(&self, link: &Link<'_>, (host, rail): (&String, u32), device: &str, gpu: Option<u32>) -> bool {
-        if !self.finding.hosts.contains(host) || self.finding.devices.is_empty() {
-            return self.finding.hosts.contains(host);
+    fn is(&self, link: &Link<'_>, (host, rail): (&str, u32), device: &str, gpu: Option<u32>) -> bool {
+        let named = self.finding.hosts.iter().any(|one| one == host);
+        if !named || self.finding.devices.is_empty() {
+            return named;
         }
         if gpu.is_some_and(|gpu| self.finding.devices.contains(&format!("GPU {gpu}"))) {
             return true;
         }
         let tcp = link.result.case.cell.transport == Transport::Tcp;
         let planned = || {
-            let of = self.plan.hosts.iter().find(|one| one.name == *host)?;
+            let of = self.plan.hosts.iter().find(|one| one.name == host)?;
             let list = if tcp { &of.tcp } else { &of.devices };
             list.get(rail as usize).map(String::as_str)
         };
-        let opened = || self.opened.get(&(host.as_str(), rail, tcp)).copied();
+        let opened = || self.opened.get(&(host, rail, tcp)).copied();
         let device = Some(device).filter(|device| !device.is_empty()).or_else(opened).or_else(planned);
         match device {
             Some(device) => self.finding.devices.iter().any(|named| self.names(named, device)),

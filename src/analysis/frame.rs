@@ -2,13 +2,12 @@
 //!
 //! Columns, order and types are the run directory's contract; [`COLUMNS`] is their one list.
 
-use std::{fs::File, io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use polars::prelude::{
-    Column, DataFrame, DataType, Int64Chunked, IntoLazy, IntoSeries, KeyValueMetadata, NULL, NamedFrom,
-    NewChunkedArray, ParquetCompression, ParquetReader, ParquetWriter, PolarsError, QuantileMethod, SerReader, Series,
-    TimeUnit, TimeZone, col, lit, when,
+    Column, DataFrame, DataType, Int64Chunked, IntoLazy, IntoSeries, NewChunkedArray, ParquetReader, PolarsError,
+    QuantileMethod, SerReader, TimeUnit, TimeZone, col, lit,
 };
 use railgauge_model::{border::text::path_text, files};
 use railgauge_wire::{
@@ -16,15 +15,17 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::row::{Phase, Row};
+use super::row::{CaseColumns, Phase, Row, Texts};
 
 mod cells;
 mod readings;
 mod stored;
+mod written;
 
 pub use cells::{Cells, Kind, below, cells, empty, head, keep, kind, place, select, sorted};
 pub use readings::readings;
 pub use stored::{Stored, stored};
+pub use written::{write_parquet, write_rows};
 
 /// Version of the columns: 1 had `case` for `case_id`, `started_at` as text, and neither `value_min` nor `value_max`. It stands in the
 /// metadata of the Parquet file under [`VERSION_KEY`], which version 1 lacks.
@@ -122,15 +123,15 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         };
     }
     let columns = vec![
-        column!("run_id", |row| row.run_id.as_str()),
-        column!("plan", |row| row.plan.as_str()),
-        column!("test", |row| row.test.as_str()),
+        column!("run_id", |row| &*row.run_id),
+        column!("plan", |row| &*row.plan),
+        column!("test", |row| &*row.test),
         column!("case_id", |row| row.case),
         column!("round", |row| row.round),
         times("started_at", rows.iter().map(|row| row.started_at)),
-        column!("op", |row| row.op.as_str()),
+        column!("op", |row| &*row.op),
         column!("metric", |row| row.metric.word()),
-        column!("unit", |row| row.unit.as_str()),
+        column!("unit", |row| &*row.unit),
         column!("value", |row| row.value),
         column!("value_min", |row| row.value_min),
         column!("value_max", |row| row.value_max),
@@ -139,24 +140,24 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         column!("size_bytes", |row| row.size_bytes.0),
         column!("ranks", |row| row.ranks),
         column!("qps", |row| row.qps),
-        column!("transport", |row| row.transport.as_str()),
-        column!("link_layer", |row| row.link_layer.as_str()),
-        column!("memory", |row| row.memory.as_str()),
-        column!("gpu_path", |row| row.gpu_path.as_str()),
-        column!("src_host", |row| row.src_host.as_str()),
-        column!("src_device", |row| row.src_device.as_str()),
+        column!("transport", |row| &*row.transport),
+        column!("link_layer", |row| &*row.link_layer),
+        column!("memory", |row| &*row.memory),
+        column!("gpu_path", |row| &*row.gpu_path),
+        column!("src_host", |row| &*row.src_host),
+        column!("src_device", |row| &*row.src_device),
         column!("src_gpu", |row| row.src_gpu),
-        column!("dst_host", |row| row.dst_host.as_str()),
-        column!("dst_device", |row| row.dst_device.as_str()),
+        column!("dst_host", |row| &*row.dst_host),
+        column!("dst_device", |row| &*row.dst_device),
         column!("dst_gpu", |row| row.dst_gpu),
         column!("rail", |row| row.rail),
         column!("ceiling", |row| row.ceiling),
         column!("verified_bytes", |row| row.verified_bytes),
         column!("wrong", |row| row.wrong),
-        column!("env", |row| row.env.as_str()),
+        column!("env", |row| &*row.env),
         column!("error", |row| row.error.as_deref()),
         column!("phase", |row| row.phase.word()),
-        column!("tool", |row| row.tool.as_str()),
+        column!("tool", |row| &*row.tool),
     ];
     DataFrame::new(rows.len(), columns).map_err(polars("building the frame"))
 }
@@ -166,17 +167,6 @@ fn times(name: &str, all: impl Iterator<Item = Option<Timestamp>>) -> Column {
     let all = all.map(|time| time.map(Timestamp::as_microsecond));
     let whole = Int64Chunked::from_iter_options(name.into(), all);
     whole.into_datetime(TimeUnit::Microseconds, Some(TimeZone::UTC)).into_series().into()
-}
-
-/// Writes the frame as Parquet, compressed by zstd, to a file; `path` is what errors name.
-///
-/// # Errors
-/// The file cannot be written.
-pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<(), FrameError> {
-    let version = KeyValueMetadata::from_static(vec![(VERSION_KEY.to_owned(), VERSION.to_string())]);
-    let writer = ParquetWriter::new(file).with_compression(ParquetCompression::Zstd(None));
-    let writer = writer.with_key_value_metadata(Some(version));
-    writer.finish(frame).map(drop).map_err(polars(path_text(path)))
 }
 
 /// Reads a frame of this version back and checks that it has every column of [`COLUMNS`] with its type.
@@ -250,6 +240,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
     let null =
         |name: &str| FrameError::Foreign { file: file.to_owned(), cause: format!("column `{name}` holds a null") };
     let mut rows = Vec::with_capacity(frame.height());
+    let mut texts = Texts::default();
     for _ in 0..frame.height() {
         macro_rules! next {
             ($values:ident) => {
@@ -264,42 +255,46 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             cause: format!("column `{name}` holds `{word}`, which is not a word of ours"),
         };
         let (metric, better, phase) = (next!(metric?), next!(better?), next!(phase?));
-        rows.push(Row {
-            run_id: next!(run_id?).to_owned(),
-            plan: next!(plan?).to_owned(),
-            test: next!(test?).to_owned(),
+        let of = CaseColumns {
+            run_id: texts.shared(next!(run_id?)),
+            plan: texts.shared(next!(plan?)),
+            test: texts.shared(next!(test?)),
             case: next!(case_id?),
             round: next!(round?),
             started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),
-            op: next!(op?).to_owned(),
+            op: texts.shared(next!(op?)),
+            size_bytes: Bytes(next!(size_bytes?)),
+            ranks: next!(ranks?),
+            qps: next!(qps?),
+            transport: texts.shared(next!(transport?)),
+            link_layer: texts.shared(next!(link_layer?)),
+            memory: texts.shared(next!(memory?)),
+            gpu_path: texts.shared(next!(gpu_path?)),
+            src_host: texts.shared(next!(src_host?)),
+            src_device: texts.shared(next!(src_device?)),
+            src_gpu: next!(src_gpu),
+            dst_host: texts.shared(next!(dst_host?)),
+            dst_device: texts.shared(next!(dst_device?)),
+            dst_gpu: next!(dst_gpu),
+            rail: next!(rail?),
+            verified_bytes: next!(verified_bytes?),
+            wrong: next!(wrong?),
+            env: texts.shared(next!(env?)),
+            phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
+            tool: texts.shared(next!(tool?)),
+        };
+        let same = rows.last().filter(|before: &&Row| *before.of == of).map(|before| Arc::clone(&before.of));
+        rows.push(Row {
+            of: same.unwrap_or_else(|| Arc::new(of)),
             metric: Metric::from_word(metric).ok_or_else(|| word("metric", metric))?,
-            unit: next!(unit?).to_owned(),
+            unit: texts.shared(next!(unit?)),
             value: next!(value),
             value_min: next!(value_min),
             value_max: next!(value_max),
             better: Better::from_word(better).ok_or_else(|| word("better", better))?,
             n: next!(n?),
-            size_bytes: Bytes(next!(size_bytes?)),
-            ranks: next!(ranks?),
-            qps: next!(qps?),
-            transport: next!(transport?).to_owned(),
-            link_layer: next!(link_layer?).to_owned(),
-            memory: next!(memory?).to_owned(),
-            gpu_path: next!(gpu_path?).to_owned(),
-            src_host: next!(src_host?).to_owned(),
-            src_device: next!(src_device?).to_owned(),
-            src_gpu: next!(src_gpu),
-            dst_host: next!(dst_host?).to_owned(),
-            dst_device: next!(dst_device?).to_owned(),
-            dst_gpu: next!(dst_gpu),
-            rail: next!(rail?),
             ceiling: next!(ceiling),
-            verified_bytes: next!(verified_bytes?),
-            wrong: next!(wrong?),
-            env: next!(env?).to_owned(),
             error: next!(error).map(str::to_owned),
-            phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
-            tool: next!(tool?).to_owned(),
         });
     }
     Ok(rows)
@@ -337,27 +332,36 @@ pub struct Mark {
     pub trusted: bool,
 }
 
-/// Quantiles over the links of the tests, one per test, metric, size and variant, in the order of the frame. `marks` has
+/// Quantiles over the links of the tests, one per test, metric, size and variant, in the order of the rows. `marks` has
 /// one mark for every planned case, by its number.
 ///
 /// # Errors
-/// The frame is not one of ours.
-pub fn spreads(frame: &DataFrame, marks: &[Mark]) -> Result<Vec<Spread>, FrameError> {
+/// polars refuses, which it does only for want of memory.
+pub fn spreads(rows: &[Row], marks: &[Mark]) -> Result<Vec<Spread>, FrameError> {
     let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
-    let cases = frame.column("case_id").and_then(|c| c.as_materialized_series().u64()).map_err(polars("the frame"))?;
-    let mark = |case: Option<u64>| case.and_then(|case| marks.get(usize::try_from(case).ok()?)).copied();
-    let marks: Vec<Option<Mark>> = cases.iter().map(mark).collect();
-    let trusted: Vec<bool> = marks.iter().map(|mark| mark.is_some_and(|mark| mark.trusted)).collect();
-    let variant: Vec<u32> = marks.iter().map(|mark| mark.map_or(u32::MAX, |mark| mark.variant)).collect();
-    let table = frame
-        .clone()
+    // Only the columns that are summed up: those of a whole frame take four times as much memory.
+    let rows = || rows.iter().filter(|row| row.phase == Phase::Test);
+    let mark = |row: &Row| usize::try_from(row.case).ok().and_then(|case| marks.get(case)).copied();
+    let value = |row: &Row| row.value.filter(|_| mark(row).is_some_and(|mark| mark.trusted));
+    macro_rules! column {
+        ($name:literal, |$row:ident| $value:expr) => {
+            Column::new($name.into(), rows().map(|$row| $value).collect::<Vec<_>>())
+        };
+    }
+    let columns = vec![
+        column!("test", |row| &*row.test),
+        column!("metric", |row| row.metric.word()),
+        column!("size_bytes", |row| row.size_bytes.0),
+        column!("variant", |row| mark(row).map_or(u32::MAX, |mark| mark.variant)),
+        column!("value", |row| value(row)),
+        column!("ceiling", |row| row.ceiling),
+    ];
+    let table = DataFrame::new(rows().count(), columns)
+        .map_err(polars("summing up the frame"))?
         .lazy()
-        .with_columns([lit(Series::new("trusted".into(), trusted)), lit(Series::new("variant".into(), variant))])
-        .with_column(when(col("trusted")).then(col("value")).otherwise(lit(NULL)).alias("value"))
-        .filter(col("phase").eq(lit(Phase::Test.word())))
         .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("variant")])
         .agg([
-            col("case_id").count().alias("links"),
+            col("size_bytes").count().alias("links"),
             col("value").count().alias("measured"),
             col("value").min().alias("q0"),
             quantile(0.05).alias("q5"),

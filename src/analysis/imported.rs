@@ -5,6 +5,7 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -22,7 +23,7 @@ use railgauge_wire::terms::Metric;
 use super::{
     history::Run,
     journal::JournalError,
-    row::{Phase, Reading, Row},
+    row::{CaseColumns, Phase, Reading, Row},
 };
 
 /// An imported run.
@@ -158,42 +159,45 @@ impl ImportedRun {
                 let reduction = manner.reduction.map(|word| format!(" reduction={word}")).unwrap_or_default();
                 format!("datatype={}{reduction} in_place={}", manner.datatype, manner.in_place)
             });
-            Some(Row {
-                run_id: self.said.run_id.clone(),
-                plan: self.said.plan.name.clone(),
-                test: case.test.clone(),
+            let of = CaseColumns {
+                run_id: self.said.run_id.as_str().into(),
+                plan: self.said.plan.name.as_str().into(),
+                test: case.test.as_str().into(),
                 case: case.id,
                 round: 0,
                 started_at: Some(self.at),
-                op: cell.op.word().to_owned(),
+                op: cell.op.word().into(),
+                size_bytes: cell.size,
+                ranks: case.flow.ranks(),
+                qps: cell.qps,
+                transport: first.transport.as_str().into(),
+                link_layer: first.link_layer.as_str().into(),
+                memory: cell.memory.word().into(),
+                gpu_path: "".into(),
+                src_host: Arc::clone(&case.flow.from.host),
+                src_device: first.device.as_str().into(),
+                src_gpu: None,
+                dst_host: Arc::clone(&case.flow.to.host),
+                dst_device: "".into(),
+                dst_gpu: None,
+                rail: case.flow.from.rail,
+                verified_bytes: 0,
+                wrong: found.wrong,
+                env: manner.unwrap_or_default().into(),
+                phase: Phase::Imported,
+                tool: self.said.files.get(first.file)?.tool.as_str().into(),
+            };
+            Some(Row {
+                of: Arc::new(of),
                 metric,
-                unit: metric.unit().to_owned(),
+                unit: metric.unit().into(),
                 value: median(&found.values).ok(),
                 value_min: found.values.iter().copied().reduce(f64::min),
                 value_max: found.values.iter().copied().reduce(f64::max),
                 better: metric.better(),
                 n: u32::try_from(found.values.len()).unwrap_or(u32::MAX),
-                size_bytes: cell.size,
-                ranks: case.flow.ranks(),
-                qps: cell.qps,
-                transport: first.transport.clone(),
-                link_layer: first.link_layer.clone(),
-                memory: cell.memory.word().to_owned(),
-                gpu_path: String::new(),
-                src_host: case.flow.from.host.to_string(),
-                src_device: first.device.clone(),
-                src_gpu: None,
-                dst_host: case.flow.to.host.to_string(),
-                dst_device: String::new(),
-                dst_gpu: None,
-                rail: case.flow.from.rail,
                 ceiling: None,
-                verified_bytes: 0,
-                wrong: found.wrong,
-                env: manner.unwrap_or_default(),
                 error: found.error,
-                phase: Phase::Imported,
-                tool: self.said.files.get(first.file)?.tool.clone(),
             })
         };
         self.measured().into_iter().filter_map(row).collect()

@@ -31,7 +31,7 @@ use super::{
     plausible::{self, Implausible},
     together::{self, Part, Scattered},
     truth::{self, Doubt},
-    words::{count, lane, neighbour_words, part_words, value_words},
+    words::{count, lane, link_name, neighbour_words, value_words},
 };
 
 /// Everything known of one planned case.
@@ -147,12 +147,7 @@ impl CaseResult<'_> {
 
     /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group; `gpu01 GPU 0 → GPU 1` within a host.
     pub fn link_name(&self) -> String {
-        let flow = &self.case.flow;
-        match (part_words(self.case.cell.transport), flow.from == flow.to) {
-            (None, _) => flow.name(),
-            (Some(part), true) => format!("{} {part} {}", flow.from.host, flow.from.rail),
-            (Some(part), false) => format!("{} {part} {} → {part} {}", flow.from.host, flow.from.rail, flow.to.rail),
-        }
+        link_name(&self.case.flow, self.case.cell.transport)
     }
 
     /// What sets this case apart from others of the same test, size and link: `4 queue pairs`, `bf16, NCCL_ALGO=Ring`;

@@ -1,6 +1,6 @@
 //! The frame's row: one per case and metric. The columns are fixed by the run directory's contract.
 
-use std::sync::Arc;
+use std::{collections::HashSet, ops::Deref, sync::Arc};
 
 use jiff::Timestamp;
 use railgauge_wire::{
@@ -40,27 +40,16 @@ impl Phase {
     }
 }
 
-/// One row of the frame. Optional columns are null in the frame.
+/// One row of the frame. Optional columns are null in the frame. The columns that all rows of a case share stand in [`CaseColumns`], and are
+/// fields of the row by its `Deref`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Identity of the run.
-    pub run_id: String,
-    /// Name of the plan.
-    pub plan: String,
-    /// Name of the test.
-    pub test: String,
-    /// Number of the case in the run.
-    pub case: u64,
-    /// Round of the test.
-    pub round: u32,
-    /// Start of the first sample; null if nothing was started, or at no time of day.
-    pub started_at: Option<Timestamp>,
-    /// Operation.
-    pub op: String,
+    /// What the rows of its case have in common.
+    pub of: Arc<CaseColumns>,
     /// Metric.
     pub metric: Metric,
     /// Unit of the value.
-    pub unit: String,
+    pub unit: Arc<str>,
     /// Median over the samples; null if nothing was measured.
     pub value: Option<f64>,
     /// Smallest of the samples behind the value.
@@ -71,6 +60,29 @@ pub struct Row {
     pub better: Better,
     /// Samples behind the value.
     pub n: u32,
+    /// Computed ceiling in the row's unit; null where none can be computed.
+    pub ceiling: Option<f64>,
+    /// Which host, stage and cause, if the value is null or not to be trusted.
+    pub error: Option<String>,
+}
+
+/// The columns that all rows of a case share. A case has about five rows, and a run may have millions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseColumns {
+    /// Identity of the run.
+    pub run_id: Arc<str>,
+    /// Name of the plan.
+    pub plan: Arc<str>,
+    /// Name of the test.
+    pub test: Arc<str>,
+    /// Number of the case in the run.
+    pub case: u64,
+    /// Round of the test.
+    pub round: u32,
+    /// Start of the first sample; null if nothing was started, or at no time of day.
+    pub started_at: Option<Timestamp>,
+    /// Operation.
+    pub op: Arc<str>,
     /// Message size in bytes.
     pub size_bytes: Bytes,
     /// Ranks of a collective; 2 for a pair.
@@ -78,41 +90,61 @@ pub struct Row {
     /// Queue pairs or streams.
     pub qps: u32,
     /// What carried the bytes; empty if nothing did.
-    pub transport: String,
+    pub transport: Arc<str>,
     /// The layer below.
-    pub link_layer: String,
+    pub link_layer: Arc<str>,
     /// Where the bytes lived.
-    pub memory: String,
+    pub memory: Arc<str>,
     /// How GPU memory was reached.
-    pub gpu_path: String,
+    pub gpu_path: Arc<str>,
     /// Initiator's host.
-    pub src_host: String,
+    pub src_host: Arc<str>,
     /// Initiator's device.
-    pub src_device: String,
+    pub src_device: Arc<str>,
     /// Initiator's GPU.
     pub src_gpu: Option<u32>,
     /// Responder's host.
-    pub dst_host: String,
+    pub dst_host: Arc<str>,
     /// Responder's device.
-    pub dst_device: String,
+    pub dst_device: Arc<str>,
     /// Responder's GPU.
     pub dst_gpu: Option<u32>,
     /// Rail of the initiator.
     pub rail: u32,
-    /// Computed ceiling in the row's unit; null where none can be computed.
-    pub ceiling: Option<f64>,
     /// Bytes that were verified.
     pub verified_bytes: u64,
     /// Bytes that were wrong.
     pub wrong: u64,
     /// Cell of an environment matrix, `KEY=value` joined by spaces; empty without one.
-    pub env: String,
-    /// Which host, stage and cause, if the value is null or not to be trusted.
-    pub error: Option<String>,
+    pub env: Arc<str>,
     /// What it is part of.
     pub phase: Phase,
     /// What measured: `railgauge` and its version, or the tool whose output was imported.
-    pub tool: String,
+    pub tool: Arc<str>,
+}
+
+impl Deref for Row {
+    type Target = CaseColumns;
+
+    fn deref(&self) -> &CaseColumns {
+        &self.of
+    }
+}
+
+/// Texts that stand in thousands of rows, each once.
+#[derive(Debug, Default)]
+pub struct Texts(HashSet<Arc<str>>);
+
+impl Texts {
+    /// The one copy of this text.
+    pub fn shared(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = text.into();
+        self.0.insert(Arc::clone(&new));
+        new
+    }
 }
 
 /// Why a value must not be used.
@@ -174,8 +206,8 @@ impl From<&Row> for Reading {
             metric: row.metric,
             value: Self::trusted(row.value, row.error.as_deref()),
             wrong: row.wrong,
-            transport: row.transport.as_str().into(),
-            devices: [row.src_device.as_str().into(), row.dst_device.as_str().into()],
+            transport: Arc::clone(&row.transport),
+            devices: [Arc::clone(&row.src_device), Arc::clone(&row.dst_device)],
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Cases become rows: one per metric a case produces, also where nothing was measured.
 
+use std::sync::Arc;
+
 use railgauge_model::{
     journal::event::Sample,
     plan::{metrics_of, model::is_loss},
@@ -11,7 +13,7 @@ use super::{
     journal::Journal,
     percentile,
     results::CaseResult,
-    row::{Phase, Row},
+    row::{CaseColumns, Phase, Row, Texts},
     row_ceiling::RowCeilings,
     together,
     value::{self, Direction},
@@ -26,19 +28,31 @@ pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
     let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
     let ceilings = RowCeilings::new(facts, results.iter());
     let ceiling = |result: &CaseResult<'_>, metric| ceilings.of(result, metric);
-    results.iter().flat_map(|result| of_case(journal, result, &ceiling)).collect()
+    all(journal, results, &ceiling)
 }
 
 /// The same without ceilings, for who reads values only: the settling of suspects, whose links had their ceilings looked at
 /// before, and a history that is read anew. Parts are looked for in [`rows`]: a ceiling may decide which one is bad.
 pub(crate) fn rows_without_ceilings(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
-    results.iter().flat_map(|result| of_case(journal, result, &|_, _| None)).collect()
+    all(journal, results, &|_, _| None)
+}
+
+fn all(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> Vec<Row> {
+    let mut texts = Texts::default();
+    let tool = format!("railgauge {}", journal.version);
+    let mut rows = Vec::new();
+    for result in results {
+        let of = Arc::new(of_all(journal, result, &tool, &mut texts));
+        rows.extend(of_case(result, &of, ceiling, &mut texts));
+    }
+    rows
 }
 
 fn of_case<'r>(
-    journal: &'r Journal,
     result: &'r CaseResult<'r>,
+    of: &'r Arc<CaseColumns>,
     ceiling: &'r Ceiling<'_>,
+    texts: &'r mut Texts,
 ) -> impl Iterator<Item = Row> {
     let error = result.error();
     let metrics = metrics_of(
@@ -76,15 +90,17 @@ fn of_case<'r>(
         // Where a sample lacks a value the case says so already.
         let own = [senseless, absent, no_loss].into_iter().flatten().filter(|_| result.lacks.absent.is_empty());
         let words: Vec<String> = error.clone().into_iter().chain(own).collect();
-        let row = blank(journal, result, metric);
         Some(Row {
+            of: Arc::clone(of),
+            metric,
+            unit: texts.shared(metric.unit()),
+            better: metric.better(),
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),
             value: median(&values).ok(),
             value_min: values.iter().copied().reduce(f64::min),
             value_max: values.iter().copied().reduce(f64::max),
             ceiling: ceiling(result, metric),
             error: (!words.is_empty()).then(|| words.join("; ")),
-            ..row
         })
     })
 }
@@ -119,52 +135,43 @@ pub(crate) fn by_repeat(result: &CaseResult<'_>, metric: Metric) -> impl Iterato
     result.samples.iter().filter_map(of)
 }
 
-/// Everything of a row that does not depend on what was measured.
-fn blank(journal: &Journal, result: &CaseResult<'_>, metric: Metric) -> Row {
+/// The columns that all rows of a case share.
+fn of_all(journal: &Journal, result: &CaseResult<'_>, tool: &str, texts: &mut Texts) -> CaseColumns {
     let case = result.case;
     let (verified_bytes, wrong) = result.checked();
     let measured = !result.samples.is_empty();
     let link = result.link;
-    Row {
-        run_id: journal.run_id.clone(),
-        plan: journal.plan.name.clone(),
-        test: case.test.clone(),
+    CaseColumns {
+        run_id: texts.shared(&journal.run_id),
+        plan: texts.shared(&journal.plan.name),
+        test: texts.shared(&case.test),
         case: case.id,
         round: case.round,
         // That it is a time of day is looked at where the sample is judged.
         started_at: result.started_at.and_then(|at| at.parse().ok()),
-        op: case.cell.op.word().to_owned(),
-        metric,
-        unit: metric.unit().to_owned(),
-        value: None,
-        value_min: None,
-        value_max: None,
-        better: metric.better(),
-        n: 0,
+        op: texts.shared(case.cell.op.word()),
         size_bytes: case.cell.size,
         ranks: case.flow.ranks(),
         qps: if case.cell.only.is_some() { 1 } else { case.cell.qps },
-        transport: link.filter(|_| measured).map_or_else(String::new, |link| link.transport.word().to_owned()),
-        link_layer: link.map_or_else(String::new, |link| link.link_layer.word().to_owned()),
-        memory: case.cell.memory.word().to_owned(),
-        gpu_path: match (case.cell.memory, link) {
-            (Memory::Host, _) => "none".to_owned(),
-            (Memory::Cuda, link) => link.map_or_else(String::new, |link| link.gpu_path.word().to_owned()),
-        },
-        src_host: case.flow.from.host.to_string(),
-        src_device: link.map_or_else(String::new, |link| link.from_device.clone()),
+        transport: texts.shared(link.filter(|_| measured).map_or("", |link| link.transport.word())),
+        link_layer: texts.shared(link.map_or("", |link| link.link_layer.word())),
+        memory: texts.shared(case.cell.memory.word()),
+        gpu_path: texts.shared(match (case.cell.memory, link) {
+            (Memory::Host, _) => "none",
+            (Memory::Cuda, link) => link.map_or("", |link| link.gpu_path.word()),
+        }),
+        src_host: Arc::clone(&case.flow.from.host),
+        src_device: texts.shared(link.map_or("", |link| &link.from_device)),
         src_gpu: gpu(result, true),
-        dst_host: case.flow.to.host.to_string(),
-        dst_device: link.map_or_else(String::new, |link| link.to_device.clone()),
+        dst_host: Arc::clone(&case.flow.to.host),
+        dst_device: texts.shared(link.map_or("", |link| &link.to_device)),
         dst_gpu: gpu(result, false),
         rail: case.flow.from.rail,
-        ceiling: None,
         verified_bytes,
         wrong,
-        env: env(result),
-        error: None,
+        env: texts.shared(&env(result)),
         phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
-        tool: format!("railgauge {}", journal.version),
+        tool: texts.shared(tool),
     }
 }
 

@@ -3,6 +3,7 @@
 mod limit;
 mod number;
 
+use railgauge_model::schedule::Flow;
 use railgauge_wire::{group::Training, terms::Transport, unit::Bytes};
 
 pub use limit::{held_against, limit};
@@ -39,6 +40,15 @@ pub const fn part_words(transport: Transport) -> Option<&'static str> {
         Transport::Gpu => Some("GPU"),
         Transport::Cpu => Some("NUMA node"),
         Transport::Verbs | Transport::Tcp | Transport::Nccl => None,
+    }
+}
+
+/// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group; `gpu01 GPU 0 → GPU 1` within a host.
+pub fn link_name(flow: &Flow, by: Transport) -> String {
+    match (part_words(by), flow.from == flow.to) {
+        (None, _) => flow.name(),
+        (Some(part), true) => format!("{} {part} {}", flow.from.host, flow.from.rail),
+        (Some(part), false) => format!("{} {part} {} → {part} {}", flow.from.host, flow.from.rail, flow.to.rail),
     }
 }
 

@@ -143,7 +143,7 @@ impl Judged {
     /// has a value that may be trusted.
     pub fn has_judged(&self, host: &str) -> bool {
         let measured =
-            |row: &Row| row.value.is_some() && row.error.is_none() && (row.src_host == host || row.dst_host == host);
+            |row: &Row| row.value.is_some() && row.error.is_none() && (*row.src_host == *host || *row.dst_host == *host);
         self.end() == &JournalEnd::Finished
             && self.is_whole()
             && !self.journal.lost.contains_key(host)

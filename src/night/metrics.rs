@@ -180,7 +180,7 @@ fn of_tests(all: &mut All, run: &Judged) {
 fn cell(all: &All, row: &Row) -> Labels {
     let (size, qps) = (row.size_bytes.0.to_string(), row.qps.to_string());
     let further =
-        [("test", row.test.as_str()), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
+        [("test", &*row.test), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
     all.labels(&further)
 }
 

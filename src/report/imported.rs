@@ -64,7 +64,7 @@ pub fn write(run: &Path) -> Result<Option<ImportedView>, ReportError> {
 fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
     let value = |row: &Row| {
         vec![
-            row.test.clone(),
+            row.test.to_string(),
             row.metric.word().to_owned(),
             size(row.size_bytes),
             if row.ranks > 2 {
@@ -74,8 +74,8 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
             },
             row.value.map_or_else(|| "–".to_owned(), |value| format!("{} {}", number(value), row.unit)),
             row.n.to_string(),
-            row.env.clone(),
-            row.tool.clone(),
+            row.env.to_string(),
+            row.tool.to_string(),
             row.error.clone().unwrap_or_default(),
         ]
     };

@@ -11,10 +11,11 @@ use super::{
 };
 use crate::analysis::{
     compare::interleaved,
-    frame::{self, Frame},
+    frame,
     journal::{self, Journal},
     outliers::outliers,
     results::{further, results},
+    row::Row,
     rows::rows,
     verdict::{Sums, Verdicts, verdicts},
 };
@@ -33,8 +34,8 @@ pub struct Written {
 /// What a journal comes to, before anything is written.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The frame.
-    pub frame: Frame,
+    /// The rows of the frame, the settling of suspects among them.
+    pub rows: Vec<Row>,
     /// The verdicts.
     pub verdicts: Verdicts,
     /// Everything shown.
@@ -51,11 +52,11 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     // Before it is read: lines that are written meanwhile make it another journal.
     let sum = files::read(&path).map(|bytes| Sums::of(&bytes)).unwrap_or_default();
     let journal = journal::read(&path)?;
-    let Drawn { mut frame, mut verdicts, view } = draw(&journal, &path)?;
+    let Drawn { rows, mut verdicts, view } = draw(&journal, &path)?;
     let parquet = run.join(FRAME);
     files::replace(
         &parquet,
-        |file| frame::write_parquet(&mut frame, file, &parquet).map_err(ReportError::from),
+        |file| frame::write_rows(&rows, file, &parquet).map_err(ReportError::from),
         |cause| ReportError::File { path: parquet.clone(), cause },
     )?;
     let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
@@ -83,10 +84,9 @@ pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let rows = &all[..tested];
     let turns = interleaved(journal, &results).map_err(ReportError::drawing("the comparison of tests in turn"))?;
     let verdicts = verdicts(journal, &results, rows, turns);
-    let frame = frame::frame(&all)?;
     let outliers = outliers(journal, &results, rows, &verdicts.localisation);
-    let view = view::view(journal, &results, rows, &frame, &verdicts, &outliers)?;
-    Ok(Drawn { frame, verdicts, view })
+    let view = view::view(journal, &results, rows, &verdicts, &outliers)?;
+    Ok(Drawn { rows: all, verdicts, view })
 }
 
 /// Writes a file that is there as a whole or not at all.

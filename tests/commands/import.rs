@@ -142,7 +142,7 @@ fn the_values_of_all_tools_and_versions_are_in_units_of_the_frame() {
             assert_eq!(found.len(), 1, "{file}: {metric} at {size}: {rows:?}");
             assert!((found[0] / value - 1.0).abs() < 1e-12, "{file}: {metric} at {size}: {} for {value}", found[0]);
         }
-        assert!(rows.iter().all(|row| row.tool == tool && row.phase.word() == "imported" && row.n == 1), "{file}");
+        assert!(rows.iter().all(|row| *row.tool == *tool && row.phase.word() == "imported" && row.n == 1), "{file}");
         let parquet = fs::File::open(place.path().join(file).join("records.parquet")).unwrap();
         assert_eq!(ParquetReader::new(parquet).finish().unwrap().height(), rows.len(), "{file}");
     }
@@ -152,20 +152,20 @@ fn the_values_of_all_tools_and_versions_are_in_units_of_the_frame() {
 fn what_else_a_file_says_is_in_its_rows() {
     let place = tempfile::tempdir().unwrap();
     let cuda = imported(place.path(), "perftest-6.29-write-bw-cuda.txt", &PAIR).rows();
-    assert!(cuda.iter().all(|row| (row.memory.as_str(), row.transport.as_str()) == ("cuda", "verbs-rc")));
-    assert!(cuda.iter().all(|row| (row.src_host.as_str(), row.dst_host.as_str(), row.rail) == ("gpu01", "gpu02", 1)));
+    assert!(cuda.iter().all(|row| (&*row.memory, &*row.transport) == ("cuda", "verbs-rc")));
+    assert!(cuda.iter().all(|row| (&*row.src_host, &*row.dst_host, row.rail) == ("gpu01", "gpu02", 1)));
     let bidirectional = imported(place.path(), "perftest-6.06-send-bw-bidir.txt", &PAIR);
     assert!(bidirectional.said.plan.tests[0].bidirectional && bidirectional.rows()[0].qps == 4);
-    assert_eq!(bidirectional.rows()[0].link_layer, "ethernet");
+    assert_eq!(&*bidirectional.rows()[0].link_layer, "ethernet");
     let ud = imported(place.path(), "perftest-6.29-send-lat.json", &PAIR).rows();
-    assert!(ud.iter().all(|row| row.transport == "verbs-ud"));
+    assert!(ud.iter().all(|row| &*row.transport == "verbs-ud"));
     let group = imported(place.path(), "nccl-tests-2.19.6-all-reduce.txt", &[]).rows();
-    assert!(group.iter().all(|row| (row.ranks, row.src_host.as_str(), row.dst_host.as_str()) == (4, "gpu01", "gpu02")));
+    assert!(group.iter().all(|row| (row.ranks, &*row.src_host, &*row.dst_host) == (4, "gpu01", "gpu02")));
     let listed = imported(place.path(), "nccl-tests-2.17.3-all-reduce.json", &[]).rows();
     assert!(listed.iter().all(|row| row.ranks == 4), "each process is listed by its first GPU");
     // A reversed test sends from the server.
     let reversed = imported(place.path(), "iperf3-p2.txt", &["--size", "65536"]).rows();
-    assert!(reversed[0].qps == 2 && reversed[0].transport == "tcp");
+    assert!(reversed[0].qps == 2 && &*reversed[0].transport == "tcp");
     let run = imported(place.path(), "iperf3.json", &[]);
     assert_eq!(run.at.as_second(), 1_795_670_242, "the time is that of the file");
 }

@@ -40,9 +40,9 @@ fn every_planned_case_has_its_rows() {
         assert_eq!(row.value.is_some(), row.n > 0);
     }
     let error_of = |test: fn(&&Row) -> bool| rows.iter().find(test).and_then(|row| row.error.clone()).unwrap();
-    let down = error_of(|row| row.dst_host == "gpu006" || row.src_host == "gpu006");
+    let down = error_of(|row| &*row.dst_host == "gpu006" || &*row.src_host == "gpu006");
     assert!(down.starts_with("gpu006: connect: ssh: connect to host: No route to host (4 tries)"), "{down}");
-    let died = error_of(|row| row.src_host == "gpu001" && row.value.is_none() && !row.dst_host.contains("006"));
+    let died = error_of(|row| &*row.src_host == "gpu001" && row.value.is_none() && !row.dst_host.contains("006"));
     assert!(died.starts_with("gpu001: "), "{died}");
 }
 
@@ -60,7 +60,7 @@ fn the_value_is_the_median_of_the_repeats() {
         .collect();
     values.sort_by(f64::total_cmp);
     let row = &rows_of(&text)[0];
-    assert_eq!((row.value, row.n, row.unit.as_str()), (Some(values[1]), 3, "Gb/s"));
+    assert_eq!((row.value, row.n, &*row.unit), (Some(values[1]), 3, "Gb/s"));
     assert_eq!((row.verified_bytes, row.wrong), (3 * 2 * 65536, 0));
     // 64 KiB over 200 Gb/s of RoCE v2 with a path MTU of 4096, as docs/ceilings.md works it by hand.
     let ceiling = 200.0 * 65536.0 / (65536.0 + 16.0 * 82.0 + 16.0);

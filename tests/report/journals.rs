@@ -5,7 +5,6 @@ use std::{path::Path, sync::LazyLock};
 use proptest::prelude::*;
 use railgauge::{
     analysis::{
-        frame,
         journal::{Journal, JournalEnd, JournalError, parse},
         row::Row,
         verdict::{Kind, Status, Verdict},
@@ -291,7 +290,7 @@ fn rows_and_doubt(bytes: &[u8]) -> Option<(Vec<Row>, bool)> {
     let drawn = draw(&parse(bytes, path).ok()?, path).ok()?;
     let doubts = |verdict: &Verdict| matches!(verdict.kind, Kind::Run | Kind::Records);
     let doubted = drawn.verdicts.verdicts.iter().any(|one| doubts(one) && one.status == Status::Inconclusive);
-    Some((frame::rows(&drawn.frame).unwrap(), doubted))
+    Some((drawn.rows, doubted))
 }
 
 /// The bytes with one change: a bit, a byte, a piece cut out, doubled, moved, the end cut off, or two lines exchanged.

@@ -4,7 +4,6 @@ use std::{collections::BTreeSet, path::Path};
 
 use railgauge::{
     analysis::{
-        frame,
         journal::{Journal, parse},
         localise::{DecidedBy, Localisation, Named, OpenReason, SeparatedBy, Standing, localise},
         results::results,
@@ -149,7 +148,7 @@ fn path(slow: &Scenario) -> Named {
     assert!(wanted(&text).iter().all(|case| case.test != alone[0].test), "nothing is asked for twice");
     assert_eq!(read(&text).contradictions, [], "what a run writes is what a run may write");
     let rows = rows(&read(&text), &railgauge::analysis::results::further(&read(&text)));
-    assert!(rows.iter().any(|row| row.env == "queue_pair=8" && row.qps == 1), "the frame says which queue pair it was");
+    assert!(rows.iter().any(|row| &*row.env == "queue_pair=8" && row.qps == 1), "the frame says which queue pair it was");
     let found = found_in(&text).remove(0);
     assert_eq!(found.suspects.len(), 1, "{:?}", found.suspects);
     let suspect = found.suspects[0].clone();
@@ -237,9 +236,8 @@ fn further_cases_have_a_part_in_the_verdict_on_parts_alone() {
         let [more, plain] = [more, plain].map(|view| (&view.table, view.block("curves"), view.block("tails")));
         assert_eq!(more, plain);
     }
-    let rows = frame::rows(&more.frame).unwrap();
-    let (tests, confirmation): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.phase == Phase::Test);
-    assert_eq!(tests, frame::rows(&plain.frame).unwrap());
+    let (tests, confirmation): (Vec<Row>, Vec<Row>) = more.rows.into_iter().partition(|row| row.phase == Phase::Test);
+    assert_eq!(tests, plain.rows);
     let ids: BTreeSet<u64> = confirmation.iter().map(|row| row.case).collect();
     assert!(ids.into_iter().eq(cases.iter().map(|case| case.id)));
     assert!(confirmation.iter().all(|row| row.value.is_some() && row.n == 1));

@@ -138,7 +138,7 @@ fn a_gpu_that_is_slow_again_is_confirmed_and_fails_what_is_demanded_of_peers() {
     let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
     let failed = |kind| verdicts.iter().any(|one| one.kind == kind && one.status == Status::Fail);
     assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
-    assert!(rows.iter().filter(|row| row.metric == Metric::MemoryBandwidth).all(|row| row.unit == "GB/s"));
+    assert!(rows.iter().filter(|row| row.metric == Metric::MemoryBandwidth).all(|row| &*row.unit == "GB/s"));
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn drawn(journal: &str) -> Option<(Status, Vec<Row>)> {
     let drawn = draw(&parse(journal.as_bytes(), path).ok()?, path).ok()?;
     // The page and the summary come of the view: drawing them must not end either.
     let _ = text::summary(&drawn.view, path, false);
-    Some((drawn.verdicts.status, frame::rows(&drawn.frame).unwrap()))
+    Some((drawn.verdicts.status, frame::rows(&frame::frame(&drawn.rows).unwrap()).unwrap()))
 }
 
 /// Pairs over verbs and TCP, and their hosts' clocks and counters.

@@ -255,7 +255,7 @@ fn what_is_missing_or_impossible_is_no_reading_for_compare_and_trend() {
         }
         let results = results(&journal).unwrap();
         let rows = rows(&journal, &results);
-        for row in rows.iter().filter(|row| row.test == bandwidth) {
+        for row in rows.iter().filter(|row| *row.test == bandwidth) {
             assert!(row.error.is_some(), "{row:?}");
             assert!(Reading::from(row).value.is_err(), "{row:?}");
         }

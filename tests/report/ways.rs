@@ -146,7 +146,7 @@ fn a_row_says_how_writes_were_timed_and_whether_order_was_promised() {
     let journal = parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
-    let of = |test: &'static str| rows.iter().filter(move |row| row.test == test).map(|row| row.env.as_str());
+    let of = |test: &'static str| rows.iter().filter(move |row| *row.test == *test).map(|row| &*row.env);
     assert!(of("write-lat").count() > 0);
     assert!(of("write-lat").all(|env| env == "write_latency=poll order=not-promised"));
     assert!(of("write-bw").all(str::is_empty));

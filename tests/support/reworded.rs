@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use railgauge::{
-    analysis::journal,
+    analysis::{frame, journal},
     report::{Drawn, draw},
 };
 use railgauge_model::journal::{
@@ -86,7 +86,7 @@ pub fn changes(text: &[u8]) -> Result<usize, String> {
         (Err(_), Err(_)) => return Ok(words),
         (a, b) => return Err(format!("one can be judged: {:?}, {:?}", a.err(), b.err())),
     };
-    let frame = |drawn: &Drawn| drawn.frame.drop("error").unwrap();
+    let frame = |drawn: &Drawn| frame::frame(&drawn.rows).unwrap().drop("error").unwrap();
     if !frame(&a).equals_missing(&frame(&b)) {
         return Err("another frame".to_owned());
     }

@@ -56,7 +56,7 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
     }
     let ceilings: BTreeMap<u64, f64> = rows
         .iter()
-        .filter(|row| row.test == test.name && row.metric == Metric::Bandwidth)
+        .filter(|row| *row.test == test.name && row.metric == Metric::Bandwidth)
         .filter_map(|row| Some((row.case, row.ceiling?)))
         .collect();
     let used = || {

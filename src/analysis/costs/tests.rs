@@ -84,7 +84,7 @@ fn each_value_is_held_against_the_first_repeat_by_repeat() {
     assert!(much.flows.iter().all(|flow| flow.answer == Answer::Costs), "{much:?}");
     // Every row says which value it is of.
     let envs: Vec<&str> =
-        rows.iter().filter(|row| row.metric == Metric::Bandwidth).map(|row| row.env.as_str()).collect();
+        rows.iter().filter(|row| row.metric == Metric::Bandwidth).map(|row| &*row.env).collect();
     assert_eq!(envs, ["value=0%", "value=0%", "value=0.01%", "value=0.01%", "value=1%", "value=1%"]);
 }
 
@@ -120,7 +120,7 @@ fn what_could_not_be_applied_or_has_too_few_repeats_is_not_known() {
     assert_eq!((much.median, much.links, much.cost_percent), (None, 0, None));
     assert!(much.words().contains("no such qdisc"), "{}", much.words());
     assert!(little.words().contains("three are needed"), "{}", little.words());
-    assert!(rows.iter().filter(|row| row.env == "value=1%").all(|row| row.value.is_none() && row.error.is_some()));
+    assert!(rows.iter().filter(|row| &*row.env == "value=1%").all(|row| row.value.is_none() && row.error.is_some()));
     assert_ne!(verdicts.status, Status::Pass);
 }
 

@@ -1,13 +1,13 @@
 //! The few columns of a stored frame that comparisons and trends need, without reading the rest.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::path::Path;
 
 use polars::prelude::Column;
 use railgauge_model::border::text::path_text;
 use railgauge_wire::terms::Metric;
 
 use super::{FrameError, polars, stored};
-use crate::analysis::row::Reading;
+use crate::analysis::row::{Reading, Texts};
 
 const NEEDED: [&str; 8] = ["case_id", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
 
@@ -31,7 +31,7 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
     let (case, metric) = (values!("case_id", u64), values!("metric", str));
     let (value, error, wrong) = (values!("value", f64), values!("error", str), values!("wrong", u64));
     let (transport, from, to) = (values!("transport", str), values!("src_device", str), values!("dst_device", str));
-    let mut words = Words::default();
+    let mut words = Texts::default();
     let mut found = Vec::new();
     for (((((((case, metric), value), error), wrong), transport), from), to) in
         case.zip(metric).zip(value).zip(error).zip(wrong).zip(transport).zip(from).zip(to)
@@ -47,24 +47,10 @@ pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameEr
                 metric,
                 value: Reading::trusted(value, error),
                 wrong: wrong.unwrap_or_default(),
-                transport: words.shared(transport),
-                devices: [words.shared(from), words.shared(to)],
+                transport: words.shared(transport.unwrap_or_default()),
+                devices: [words.shared(from.unwrap_or_default()), words.shared(to.unwrap_or_default())],
             });
         }
     }
     Ok(found)
-}
-
-/// Texts that stand in thousands of rows, each once.
-#[derive(Default)]
-struct Words(HashMap<String, Arc<str>>);
-
-impl Words {
-    fn shared(&mut self, word: Option<&str>) -> Arc<str> {
-        let word = word.unwrap_or_default();
-        if let Some(known) = self.0.get(word) {
-            return Arc::clone(known);
-        }
-        Arc::clone(self.0.entry(word.to_owned()).or_insert_with(|| word.into()))
-    }
 }

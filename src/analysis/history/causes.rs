@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::schedule::Flow;
 use railgauge_stats::changepoint::{Member, Shared, together};
+use railgauge_wire::terms::Transport;
 use serde::Serialize;
 
 use super::Subject;
+use crate::analysis::words::part_words;
 
 /// What is said of everything.
 pub const EVERY: &str = "every link";
@@ -47,8 +49,8 @@ pub struct Cause {
     pub members: Vec<usize>,
 }
 
-/// What links have in common, in words: everything, hosts, NICs, rails and named groups.
-pub fn common(flow: &Flow, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
+/// What links have in common, in words: everything, hosts, NICs, rails and named groups; within hosts GPUs or NUMA nodes.
+pub fn common(flow: &Flow, by: Transport, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
     let mut words: BTreeSet<String> = [EVERY.to_owned()].into();
     let hosts: Vec<&str> = flow.hosts().into_iter().map(|host| &**host).collect();
     words.extend(hosts.iter().map(|host| format!("host {host}")));
@@ -56,8 +58,9 @@ pub fn common(flow: &Flow, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<S
     words.extend(shared.map(|(name, _)| format!("group {name}")));
     if flow.members.is_empty() {
         let ends = [&flow.from, &flow.to];
-        words.extend(ends.map(|port| format!("rail {} of {}", port.rail, port.host)));
-        words.extend(ends.map(|port| format!("rail {}", port.rail)));
+        let word = part_words(by).unwrap_or("rail");
+        words.extend(ends.map(|port| format!("{word} {} of {}", port.rail, port.host)));
+        words.extend(ends.map(|port| format!("{word} {}", port.rail)));
     }
     words
 }
@@ -71,9 +74,9 @@ impl Labels {
     /// What a subject has in common with others, in words.
     pub fn words(subject: &Subject, groups: &BTreeMap<String, Vec<String>>) -> BTreeSet<String> {
         let flow = &subject.flow;
-        let mut words = common(flow, groups);
+        let mut words = common(flow, subject.cell.transport, groups);
         words.insert(format!("test {}", subject.test));
-        if flow.members.is_empty() {
+        if flow.members.is_empty() && part_words(subject.cell.transport).is_none() {
             let mut link = [&flow.from, &flow.to].map(|port| format!("{}:{}", port.host, port.rail));
             link.sort();
             words.insert(format!("link {}", link.join(" – ")));

@@ -11,7 +11,7 @@ use railgauge_wire::{
 };
 
 use super::Run;
-use crate::analysis::words::{count, lane, neighbour_words, size, step, value_words};
+use crate::analysis::words::{count, lane, link_name, neighbour_words, size, step, value_words};
 
 /// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
 const IMMEDIATE: &str = "with immediate data";
@@ -88,9 +88,9 @@ impl Subject {
         format!("{} {}, {}{variant}", self.test, metric.word().replace('_', " "), size(self.cell.size))
     }
 
-    /// The same with the link: `write-bw bandwidth, 64 KiB, gpu01:0 → gpu02:0`.
+    /// The same with the link: `write-bw bandwidth, 64 KiB, gpu01:0 → gpu02:0`; within hosts `copy memory bandwidth, 512 MiB, gpu01 GPU 0`.
     pub fn name(&self, metric: Metric) -> String {
-        format!("{}, {}", self.kind(metric), self.flow.name())
+        format!("{}, {}", self.kind(metric), link_name(&self.flow, self.cell.transport))
     }
 }
 

@@ -73,7 +73,7 @@ impl<'a> Scene<'a> {
     fn new(journal: &'a Journal, test: &'a Test, results: &'a [CaseResult<'a>], rows: &'a [Row]) -> Option<Self> {
         test.collective.as_ref()?;
         let metric = railgauge_model::plan::headline(test.metric, test.op);
-        let of_test = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
+        let of_test = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
         let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
         let all: Vec<(&CaseResult<'_>, &Row)> = all.filter(|(result, _)| result.case.cell.is_reference(test)).collect();
         let sizes = all.iter().map(|(result, _)| result.case.cell.size);

@@ -307,10 +307,10 @@ impl Localisation {
     /// Of the test and cell of this case, with nothing found yet.
     fn of(journal: &Journal, first: &CaseResult<'_>, row: &Row, counted: &'static str) -> Self {
         Self {
-            test: row.test.clone(),
+            test: row.test.to_string(),
             counted,
             metric: row.metric,
-            unit: row.unit.clone(),
+            unit: row.unit.to_string(),
             size_bytes: row.size_bytes,
             pairs: 0,
             missing: 0,

@@ -54,7 +54,7 @@ impl Names {
             let flow = &result.case.flow;
             for (port, device) in [(&flow.from, &row.src_device), (&flow.to, &row.dst_device)] {
                 if let (Some(port), false) = (names.port(port), device.is_empty()) {
-                    names.devices.insert(port, device.clone());
+                    names.devices.insert(port, device.to_string());
                 }
             }
         }

@@ -56,7 +56,7 @@ impl<'a> Scene<'a> {
             return None;
         }
         let metric = headline(test.metric, test.op);
-        let of_test = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
+        let of_test = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
         let all = of_test.filter_map(|row| Some((results.get(usize::try_from(row.case).ok()?)?, row)));
         let all: Vec<_> = all.filter(|(result, _)| result.case.cell.is_reference(test)).collect();
         let size: Bytes = all.iter().map(|(result, _)| result.case.cell.size).max()?;

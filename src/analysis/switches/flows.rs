@@ -68,7 +68,7 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
         let cases: HashMap<u64, &CaseResult<'_>> =
             results.iter().filter(counts).map(|result| (result.case.id, result)).collect();
         let of_test =
-            |row: &&Row| row.test == test.name && row.metric == Metric::Bandwidth && cases.contains_key(&row.case);
+            |row: &&Row| *row.test == test.name && row.metric == Metric::Bandwidth && cases.contains_key(&row.case);
         if !is_further {
             let usual = |row: &&Row| cases.get(&row.case).is_some_and(|result| result.case.cell.is_reference(test));
             let valued = rows.iter().filter(of_test).filter(|row| row.value.is_some()).filter(usual);

@@ -69,7 +69,7 @@ pub(super) fn loaded(
     let mut carried: BTreeMap<Moment, Vec<(f64, Vec<Link>)>> = BTreeMap::new();
     let (mut open_flows, mut unknown) = (0, BTreeMap::<String, usize>::new());
     let mut seen: HashMap<[&Port; 2], Option<Vec<Link>>> = HashMap::new();
-    for row in rows.iter().filter(|row| row.test == name && row.metric == Metric::Bandwidth) {
+    for row in rows.iter().filter(|row| *row.test == *name && row.metric == Metric::Bandwidth) {
         let (Some(result), Some(value)) = (cases.get(&row.case), row.value) else { continue };
         if !result.case.flow.members.is_empty() {
             return None;

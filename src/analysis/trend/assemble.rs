@@ -15,7 +15,7 @@ use super::{
     history::{History, Key, Past, Watch},
     last::Reported,
     lines::Lines,
-    parts::{Groups, Part},
+    parts::{Ends, Groups, Part},
     places::{self, Place},
     presence::{Presence, Standing},
     through::Through,
@@ -360,21 +360,25 @@ fn of_nights(
 
 /// Leaves out parts that say what others say: a host of one NIC is that NIC, one rail is everything, and so is one group.
 fn retain_telling(series: &mut Vec<Collected>) {
-    let mut rails: HashMap<&str, HashSet<u32>> = HashMap::new();
+    let mut rails: HashMap<(&str, Ends), HashSet<u32>> = HashMap::new();
     for one in series.iter() {
-        if let Some(Part::Nic(host, rail)) = &one.part {
-            rails.entry(host).or_default().insert(*rail);
+        if let Some(Part::Nic(host, ends, rail)) = &one.part {
+            rails.entry((host, *ends)).or_default().insert(*rail);
         }
     }
-    let several = rails.values().flatten().collect::<HashSet<_>>().len() > 1;
-    let single: HashSet<String> =
-        rails.into_iter().filter(|(_, rails)| rails.len() == 1).map(|(host, _)| host.to_owned()).collect();
+    let mut of_all: HashMap<Ends, HashSet<u32>> = HashMap::new();
+    rails.iter().for_each(|((_, ends), rails)| of_all.entry(*ends).or_default().extend(rails));
+    let single: HashSet<(String, Ends)> = rails
+        .into_iter()
+        .filter(|(_, rails)| rails.len() == 1)
+        .map(|((host, ends), _)| (host.to_owned(), ends))
+        .collect();
     let leave = |one: &Collected| matches!(one.part, Some(Part::Out(_) | Part::Between(..)));
     let grouped = series.iter().any(leave);
     series.retain(|one| match &one.part {
         Some(Part::Within(_)) => grouped,
-        Some(Part::Rail(_)) => several,
-        Some(Part::Nic(host, _)) => !single.contains(host),
+        Some(Part::Rail(ends, _)) => of_all.get(ends).is_some_and(|all| all.len() > 1),
+        Some(Part::Nic(host, ends, _)) => !single.contains(&(host.clone(), *ends)),
         _ => true,
     });
 }

@@ -178,8 +178,7 @@ impl Kind<'_> {
             if one.alerts.is_empty() && one.suspicion.is_none() && !one.far_off {
                 continue;
             }
-            let flow = &self.everything.subjects[self.of(at).subject].flow;
-            let passed = Part::of(flow, self.groups);
+            let passed = Part::of(&self.everything.subjects[self.of(at).subject], self.groups);
             let mine: Vec<Fall> = passed.iter().filter_map(|part| by_part.get(part)).flatten().copied().collect();
             self.take(series, at, (&mine, &[]));
         }
@@ -200,7 +199,7 @@ impl Kind<'_> {
 
     /// Whether a host's series is of a host in a group, or of any where no group is meant.
     fn is_in(&self, host: usize, group: Option<&Part>) -> bool {
-        let Some(Part::Host(host) | Part::Nic(host, _)) = &self.of(host).part else { return false };
+        let Some(Part::Host(host) | Part::Nic(host, ..)) = &self.of(host).part else { return false };
         let mut own = self.groups.of(host);
         match group {
             Some(Part::Out(name) | Part::Within(name)) => own.any(|group| group == name),

@@ -19,7 +19,7 @@ use super::{
     parts::sign,
     reason,
 };
-use crate::analysis::history::common;
+use crate::analysis::history::{Subject, common};
 
 /// Marks of the nights of a series, by day.
 type Marks = BTreeMap<i64, Mark>;
@@ -74,8 +74,10 @@ pub(super) fn look(everything: &Everything, series: &mut [Series], marks: &[Vec<
 fn labels(everything: &Everything, of: &[usize]) -> BTreeMap<Vec<usize>, String> {
     let mut members: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for &at in of {
-        let flow = &everything.subjects[everything.series[at].subject].flow;
-        for word in common(flow, &everything.groups).into_iter().chain(outward(flow, &everything.groups)) {
+        let Subject { flow, cell, .. } = &everything.subjects[everything.series[at].subject];
+        for word in
+            common(flow, cell.transport, &everything.groups).into_iter().chain(outward(flow, &everything.groups))
+        {
             members.entry(word).or_default().push(at);
         }
     }

@@ -3,27 +3,41 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::schedule::Flow;
-use railgauge_wire::terms::{Better, Metric};
+use railgauge_wire::terms::{Better, Metric, Transport};
 
-use crate::analysis::history::{EVERY, Subject};
+use crate::analysis::{
+    history::{EVERY, Subject},
+    words::part_words,
+};
 
 /// Something that many pairs pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Part {
     /// Everything that is measured.
     All,
-    /// A rail of all hosts.
-    Rail(u32),
+    /// A rail of all hosts; of tests within hosts the GPUs, or the NUMA nodes, of one number.
+    Rail(Ends, u32),
     /// A host.
     Host(String),
-    /// A NIC: a rail of a host.
-    Nic(String, u32),
+    /// A NIC: a rail of a host. Of tests within hosts a GPU or a NUMA node.
+    Nic(String, Ends, u32),
     /// What stays in a group of hosts: its switch.
     Within(String),
     /// What leaves a group: its uplinks.
     Out(String),
     /// What crosses from one to the other where a plan has two groups.
     Between(String, String),
+}
+
+/// What the ends of a test are numbers of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Ends(&'static str);
+
+impl Ends {
+    /// Those of what is moved in this way.
+    pub(super) fn of(transport: Transport) -> Self {
+        Self(part_words(transport).unwrap_or("rail"))
+    }
 }
 
 /// Which groups hosts are in.
@@ -64,7 +78,7 @@ impl Groups {
             Part::Within(name) => known(name),
             Part::Out(name) => !self.two && known(name),
             Part::Between(a, b) => self.two && known(a) && known(b),
-            Part::All | Part::Rail(_) | Part::Host(_) | Part::Nic(..) => true,
+            Part::All | Part::Rail(..) | Part::Host(_) | Part::Nic(..) => true,
         }
     }
 
@@ -85,14 +99,15 @@ impl Groups {
 
 impl Part {
     /// The parts that a pair passes; none for a group.
-    pub(super) fn of(flow: &Flow, groups: &Groups) -> BTreeSet<Self> {
+    pub(super) fn of(subject: &Subject, groups: &Groups) -> BTreeSet<Self> {
+        let (flow, ends_of) = (&subject.flow, Ends::of(subject.cell.transport));
         if !flow.members.is_empty() {
             return BTreeSet::new();
         }
         let ends = [&flow.from, &flow.to];
         let own = ends.into_iter().flat_map(|port| {
             let host = port.host.to_string();
-            [Self::Rail(port.rail), Self::Host(host.clone()), Self::Nic(host, port.rail)]
+            [Self::Rail(ends_of, port.rail), Self::Host(host.clone()), Self::Nic(host, ends_of, port.rail)]
         });
         own.chain([Self::All]).chain(groups.passed(flow)).collect()
     }
@@ -101,9 +116,9 @@ impl Part {
     pub(super) fn name(&self) -> String {
         match self {
             Self::All => EVERY.to_owned(),
-            Self::Rail(rail) => format!("rail {rail}"),
+            Self::Rail(Ends(word), number) => format!("{word} {number}"),
             Self::Host(host) => format!("host {host}"),
-            Self::Nic(host, rail) => format!("rail {rail} of {host}"),
+            Self::Nic(host, Ends(word), number) => format!("{word} {number} of {host}"),
             Self::Within(group) => format!("links within group {group}"),
             Self::Out(group) => format!("links out of group {group}"),
             Self::Between(a, b) => format!("links between groups {a} and {b}"),
@@ -113,17 +128,17 @@ impl Part {
     /// What its series has in common with others.
     pub(super) fn labels(&self, test: &str, groups: Option<&Groups>) -> BTreeSet<String> {
         let mut words: BTreeSet<String> = [Self::All.name(), format!("test {test}"), self.name()].into();
-        if let Self::Nic(host, rail) = self {
-            words.extend([Self::Host(host.clone()).name(), Self::Rail(*rail).name()]);
+        if let Self::Nic(host, ends, number) = self {
+            words.extend([Self::Host(host.clone()).name(), Self::Rail(*ends, *number).name()]);
         }
         let group = |name: &str| format!("group {name}");
         match self {
-            Self::Host(host) | Self::Nic(host, _) => {
+            Self::Host(host) | Self::Nic(host, ..) => {
                 words.extend(groups.into_iter().flat_map(|of| of.of(host)).map(group))
             }
             Self::Within(name) | Self::Out(name) => _ = words.insert(group(name)),
             Self::Between(a, b) => words.extend([group(a), group(b)]),
-            Self::All | Self::Rail(_) => {}
+            Self::All | Self::Rail(..) => {}
         }
         words
     }
@@ -132,7 +147,7 @@ impl Part {
     pub(super) fn class(&self) -> &'static str {
         match self {
             Self::All => "all",
-            Self::Rail(_) => "rail",
+            Self::Rail(..) => "rail",
             Self::Host(_) => "host",
             Self::Nic(..) => "nic",
             Self::Within(_) => "within",
@@ -160,7 +175,7 @@ impl Night {
     pub(super) fn add(&mut self, number: usize, subject: &Subject, metric: Metric, value: Option<f64>) {
         let value = value.unwrap_or(f64::NEG_INFINITY);
         let kind = subject.kind(metric);
-        for part in Part::of(&subject.flow, &self.groups) {
+        for part in Part::of(subject, &self.groups) {
             let key = (kind.clone(), metric, part);
             self.values.entry(key).or_insert_with(|| (number, Vec::new())).1.push(value);
         }
@@ -184,16 +199,36 @@ pub(super) fn sign(metric: Metric) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use railgauge_model::schedule::Port;
+
     use super::*;
+
+    #[test]
+    fn parts_within_hosts_are_gpus_and_numa_nodes() {
+        let named = |transport| {
+            let port = Port::new("gpu003", 1);
+            let part = Part::Nic(port.host.to_string(), Ends::of(transport), port.rail);
+            (part.name(), Part::Rail(Ends::of(transport), 1).name())
+        };
+        let words = |one: &str, all: &str| (one.to_owned(), all.to_owned());
+        assert_eq!(named(Transport::Gpu), words("GPU 1 of gpu003", "GPU 1"));
+        assert_eq!(named(Transport::Cpu), words("NUMA node 1 of gpu003", "NUMA node 1"));
+        assert_eq!(named(Transport::Verbs), words("rail 1 of gpu003", "rail 1"));
+        // Rail 1 and GPU 1 of a host are two parts.
+        assert_ne!(Part::Rail(Ends::of(Transport::Gpu), 1), Part::Rail(Ends::of(Transport::Verbs), 1));
+    }
 
     #[test]
     fn the_better_middle_of_a_part_is_not_its_bad_partner() {
         let mut values = BTreeMap::new();
         let key = |part| ("write".to_owned(), Metric::Bandwidth, part);
         values.insert(key(Part::All), (0, vec![1.0, 0.3]));
-        values.insert(key(Part::Rail(0)), (0, vec![0.3, 1.0, 0.9]));
-        values.insert(key(Part::Rail(1)), (0, vec![f64::NEG_INFINITY, 1.0]));
-        values.insert(key(Part::Rail(2)), (0, vec![f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]));
+        values.insert(key(Part::Rail(Ends::of(Transport::Verbs), 0)), (0, vec![0.3, 1.0, 0.9]));
+        values.insert(key(Part::Rail(Ends::of(Transport::Verbs), 1)), (0, vec![f64::NEG_INFINITY, 1.0]));
+        values.insert(
+            key(Part::Rail(Ends::of(Transport::Verbs), 2)),
+            (0, vec![f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]),
+        );
         let found: Vec<Option<f64>> =
             Night { values, ..Night::default() }.values().map(|(_, _, value)| value).collect();
         assert_eq!(found, [Some(1.0), Some(0.9), Some(1.0), None]);

@@ -10,9 +10,9 @@ use super::{
     assemble::Everything,
     calendar::day,
     judge::{FARTHEST, NEARBY},
-    parts::Part,
+    parts::{Ends, Part},
 };
-use crate::analysis::history::{PartKind, Seated, Stay};
+use crate::analysis::history::{PartKind, Seated, Stay, Subject};
 
 /// More than one in so many of what passes a part speak against it: of three hosts or more, the partner of a bad one has half of its
 /// links bad at most.
@@ -34,27 +34,27 @@ pub(super) struct Passing<'a> {
     /// The place of every series.
     place_of: Vec<usize>,
     /// Devices by host and rail, where a test says them.
-    of_rail: HashMap<(&'a str, u32), BTreeSet<&'a str>>,
+    of_rail: HashMap<(&'a str, Ends, u32), BTreeSet<&'a str>>,
     /// Series that may pass a part of a host: there are many parts, and few of the series are about each host.
     of_host: HashMap<&'a str, Vec<usize>>,
 }
 
 impl<'a> Passing<'a> {
     pub(super) fn new(everything: &'a Everything) -> Self {
-        let mut of_rail: HashMap<(&str, u32), BTreeSet<&str>> = HashMap::new();
+        let mut of_rail: HashMap<(&str, Ends, u32), BTreeSet<&str>> = HashMap::new();
         // Only rails of parts are looked up.
         if everything.series.iter().any(|one| matches!(one.part, Some(Part::Nic(..)))) {
             for (subject, devices) in everything.through.all() {
-                let flow = &everything.subjects[subject].flow;
+                let Subject { flow, cell, .. } = &everything.subjects[subject];
                 for (port, device) in [&flow.from, &flow.to].into_iter().zip(devices) {
-                    of_rail.entry((&port.host, port.rail)).or_default().insert(device);
+                    of_rail.entry((&port.host, Ends::of(cell.transport), port.rail)).or_default().insert(device);
                 }
             }
         }
         let mut of_host: HashMap<&str, Vec<usize>> = HashMap::new();
         for (at, one) in everything.series.iter().enumerate() {
             let hosts: BTreeSet<&str> = match &one.part {
-                Some(Part::Host(host) | Part::Nic(host, _)) => [host.as_str()].into(),
+                Some(Part::Host(host) | Part::Nic(host, ..)) => [host.as_str()].into(),
                 Some(_) => BTreeSet::new(),
                 None => everything.subjects[one.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
             };
@@ -83,8 +83,8 @@ impl<'a> Passing<'a> {
         };
         match &one.part {
             Some(Part::Host(host)) => *host == part.host,
-            Some(Part::Nic(host, rail)) => {
-                let devices = self.of_rail.get(&(host.as_str(), *rail));
+            Some(Part::Nic(host, ends, rail)) => {
+                let devices = self.of_rail.get(&(host.as_str(), *ends, *rail));
                 *host == part.host && (whole || devices.is_some_and(|all| all.iter().any(|one| part.has_device(one))))
             }
             Some(_) => false,

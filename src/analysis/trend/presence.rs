@@ -217,7 +217,7 @@ impl Plan {
     /// Hosts of a series that are not in the plan any more.
     fn lacks(&self, one: &Collected, subjects: &[Subject]) -> Vec<String> {
         let hosts: Vec<String> = match &one.part {
-            Some(Part::Host(host) | Part::Nic(host, _)) => vec![host.clone()],
+            Some(Part::Host(host) | Part::Nic(host, ..)) => vec![host.clone()],
             Some(_) => Vec::new(),
             None => subjects[one.subject].flow.hosts().into_iter().map(|host| host.to_string()).collect(),
         };
@@ -231,6 +231,6 @@ impl Plan {
 
     fn parts(&self, subjects: &[Subject], groups: &Groups) -> HashSet<Part> {
         let planned = self.planned.iter().flatten().filter_map(|&subject| subjects.get(subject));
-        planned.flat_map(|subject| Part::of(&subject.flow, groups)).collect()
+        planned.flat_map(|subject| Part::of(subject, groups)).collect()
     }
 }

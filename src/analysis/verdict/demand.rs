@@ -208,11 +208,11 @@ fn held_against<'r>(
             let ceiling = row.ceiling.ok_or(Unlimited::NoCeiling)?;
             if value > DISPROVED * ceiling {
                 return Err(Unlimited::AboveCeiling {
-                    src_host: row.src_host.clone(),
-                    dst_host: row.dst_host.clone(),
+                    src_host: row.src_host.to_string(),
+                    dst_host: row.dst_host.to_string(),
                     value,
                     ceiling,
-                    unit: row.unit.clone(),
+                    unit: row.unit.to_string(),
                 });
             }
             (ceiling * percent / 100.0, true)
@@ -242,7 +242,7 @@ fn held_against<'r>(
         let known = if value > limit { loss.interval.0 > limit } else { loss.interval.1 <= limit };
         if !known {
             let (low, high) = loss.interval;
-            return Err(Unlimited::WithinNoise { value, low, high, unit: row.unit.clone() });
+            return Err(Unlimited::WithinNoise { value, low, high, unit: row.unit.to_string() });
         }
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };

@@ -29,7 +29,6 @@ use super::{
 use crate::analysis::{
     compare::Interleaved,
     copies,
-    frame::Frame,
     journal::{Journal, JournalEnd},
     outliers::Outliers,
     overrides,
@@ -171,7 +170,6 @@ pub fn view(
     journal: &Journal,
     results: &[CaseResult<'_>],
     rows: &[Row],
-    frame: &Frame,
     verdicts: &Verdicts,
     outliers: &Outliers<'_>,
 ) -> Result<View, ReportError> {
@@ -183,7 +181,7 @@ pub fn view(
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
     let parts = parts::parts(outliers, &verdicts.localisation, on_links);
     let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
-    let tests = section::tests(journal, results, rows, frame, outliers, verdicts)?;
+    let tests = section::tests(journal, results, rows, outliers, verdicts)?;
     let links = switches::open(on_links);
     let seen = banner::Seen {
         end: &journal.end,

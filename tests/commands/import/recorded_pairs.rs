@@ -162,7 +162,7 @@ fn what_a_recorded_output_says_of_its_test_is_in_its_rows() {
     let place = tempfile::tempdir().unwrap();
     let rows = |file: &str, options: &[&str]| imported(place.path(), &format!("recorded-{file}"), options).rows();
     let datagrams = rows("perftest-6.29-send-bw-ud-duration.txt", &PAIR);
-    assert!(datagrams.iter().all(|row| row.transport == "verbs-ud" && row.link_layer == "ethernet"));
+    assert!(datagrams.iter().all(|row| &*row.transport == "verbs-ud" && &*row.link_layer == "ethernet"));
     let both_ways = imported(place.path(), "recorded-perftest-6.06-send-bw-both-ways.txt", &PAIR);
     assert!(both_ways.said.plan.tests[0].bidirectional && both_ways.rows().iter().all(|row| row.qps == 2));
     assert!(rows("perftest-6.25-read-bw-gbits.txt", &PAIR).iter().all(|row| row.qps == 4));

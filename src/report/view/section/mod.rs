@@ -24,7 +24,7 @@ use crate::{
         axis::Watch,
         collisions::Collisions,
         costs::ValueCost,
-        frame::{self, Frame, Mark, Spread},
+        frame::{self, Mark, Spread},
         journal::Journal,
         nics::AllNics,
         outliers::{OfTest, Outliers, Part},
@@ -249,16 +249,15 @@ pub(super) fn tests(
     journal: &Journal,
     results: &[CaseResult<'_>],
     rows: &[Row],
-    frame: &Frame,
     outliers: &Outliers<'_>,
     verdicts: &Verdicts,
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
-    let spreads = frame::spreads(frame, &variants.marks)?;
+    let spreads = frame::spreads(rows, &variants.marks)?;
     let watch = Watch::of(journal);
     let view = |(place, (test, out)): (usize, (&Test, &OfTest<'_>))| {
         let of_metric = |metric| {
-            let rows = rows.iter().filter(|row| row.test == test.name && row.metric == metric);
+            let rows = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
             rows.map(|row| (row.case, row)).collect()
         };
         let data = Data {
