@@ -171,16 +171,16 @@ mod tests {
     #[test]
     fn matrix_products_have_a_precision_and_square_results() {
         let of = |test: &str| {
-            let test = test.replace("OP", "op = \"matmul\"");
+            let test = test.replace("{OP}", "op = \"matmul\"");
             read_as("compute", &test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0)
         };
-        let test = of("OP");
+        let test = of("{OP}");
         assert_eq!((test.transport, &*test.sizes), (Transport::Gpu, &[Bytes::from_mib(128)][..]));
         assert_eq!((test.knobs.precision, test.name.as_str()), (Some(Precision::Bf16), "matmul-compute-gpu"));
-        let test = of("OP\nknobs = { precision = \"tf32\" }");
+        let test = of("{OP}\nknobs = { precision = \"tf32\" }");
         assert_eq!((test.knobs.precision, &*test.sizes), (Some(Precision::Tf32), &[Bytes::from_mib(256)][..]));
         let test = of(
-            "OP\nsizes = [\"32MiB\", \"128MiB\"]\n[[test.expect]]\nmetric = \"compute\"\nat_least = \"0.6 PFLOP/s\"",
+            "{OP}\nsizes = [\"32MiB\", \"128MiB\"]\n[[test.expect]]\nmetric = \"compute\"\nat_least = \"0.6 PFLOP/s\"",
         );
         assert_eq!((test.sizes.len(), test.expect.len()), (2, 1));
         for (metric, test, words) in [
