@@ -4,7 +4,7 @@
 //! Put beside an agent as `libcuda.so.1` and named by `LD_LIBRARY_PATH`. Its memory can be registered with a device by
 //! its address, as GPU memory can with nvidia-peermem. The environment makes it another GPU or a bad one:
 //! `CUDA_DOUBLE_GPUS` (2), `CUDA_DOUBLE_VERSION` (13000), `CUDA_DOUBLE_FREE` (free bytes, 1 GiB), `CUDA_DOUBLE_MANAGED`
-//! (1: memory says that it is managed).
+//! (1: memory says that it is managed), `CUDA_DOUBLE_CAPABILITY` (90: compute capability 9.0).
 #![allow(non_snake_case, missing_docs, reason = "the names are CUDA's, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are CUDA's")]
@@ -34,7 +34,8 @@ const GRANULE: usize = 65_536;
 /// Elements of a table of the values of collectives.
 const NUMBERS: usize = 128;
 
-const KERNELS: [&CStr; 4] = [c"write_pattern", c"check_pattern", c"write_values", c"check_values"];
+const KERNELS: [&CStr; 6] =
+    [c"write_pattern", c"check_pattern", c"write_values", c"check_values", c"write_outer", c"check_outer"];
 
 /// Lengths of what is allocated, by address.
 static MEMORY: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
@@ -90,7 +91,13 @@ driver! {
     }
     cuDeviceGetAttribute(to: *mut c_int, attribute: c_int, _device: c_int) {
         // CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED: it exports them; whether anybody takes them is another matter.
-        answer(to, c_int::from(attribute == 124))
+        // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
+        let capability = setting("CUDA_DOUBLE_CAPABILITY", 90) as c_int;
+        answer(to, match attribute {
+            75 => capability / 10,
+            76 => capability % 10,
+            _ => c_int::from(attribute == 124),
+        })
     }
     cuDevicePrimaryCtxRetain(to: *mut Handle, _device: c_int) { answer(to, std::ptr::without_provenance_mut(1)) }
     cuDevicePrimaryCtxRelease_v2(_device: c_int) { SUCCESS }
@@ -190,6 +197,24 @@ driver! {
                 let tally = slice::from_raw_parts_mut(argument(3) as *mut u64, 2);
                 check_pattern(slice::from_raw_parts(at, length), argument(2), tally);
             }
+            5 | 6 => {
+                let word = |i: usize| (*arguments.add(i)).cast::<u32>().read_unaligned();
+                let (columns, shift) = (word(5) as usize, word(6));
+                let numbers = |i: usize| slice::from_raw_parts(argument(i) as *const [i32; 2], columns);
+                let outer = Outer { rows: numbers(2), columns: numbers(3) };
+                let table = slice::from_raw_parts(argument(4) as *const [u8; 4], 512);
+                let elements = slice::from_raw_parts_mut(at, length << shift).chunks_exact_mut(1 << shift);
+                match function.addr() {
+                    5 => elements.enumerate().for_each(|(i, to)| to.copy_from_slice(&table[outer.number(i)][..to.len()])),
+                    _ => {
+                        let tally = slice::from_raw_parts_mut(argument(7) as *mut u64, 2);
+                        for (i, _) in elements.enumerate().filter(|(i, got)| **got != table[outer.number(*i)][..got.len()]) {
+                            tally[0] += 1;
+                            tally[1] = tally[1].min((i << shift) as u64);
+                        }
+                    }
+                }
+            }
             _ => {
                 let word = |i: usize| (*arguments.add(i)).cast::<u32>().read_unaligned();
                 let shift = word(5);
@@ -239,6 +264,20 @@ fn check_pattern(bytes: &[u8], key: u64, tally: &mut [u64]) {
     for (i, _) in bytes.iter().enumerate().filter(|(i, got)| **got != byte(key, *i)) {
         tally[0] += 1;
         tally[1] = tally[1].min(i as u64);
+    }
+}
+
+/// What a kernel for matrices is told.
+struct Outer<'a> {
+    rows: &'a [[i32; 2]],
+    columns: &'a [[i32; 2]],
+}
+
+impl Outer<'_> {
+    /// The place in the table of what element `i` holds, written anew from `outer` of kernels.ptx.
+    fn number(&self, i: usize) -> usize {
+        let (row, column) = (self.rows[i / self.columns.len()], self.columns[i % self.columns.len()]);
+        usize::try_from(row[0] * column[0] + row[1] * column[1] + 256).unwrap_or(usize::MAX)
     }
 }
 

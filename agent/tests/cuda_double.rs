@@ -17,16 +17,18 @@ use railgauge_wire::{
     message::{Answer, Ask},
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     step::{Checked, Window},
-    terms::{GpuPath, LinkLayer, Memory, Op, TestMetric},
+    terms::{GpuPath, LinkLayer, Memory, Op, Precision, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
-/// The folder that holds the double as `libcuda.so.1`.
+/// The folder that holds the doubles as `libcuda.so.1` and `libcublasLt.so.12`.
 fn folder() -> &'static Path {
     static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
         let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
+        let double = example::folder_with("railgauge-agent", "cublaslt_double").join("libcublaslt_double.so");
+        std::os::unix::fs::symlink(double, folder.path().join("libcublasLt.so.12")).unwrap();
         folder
     });
     FOLDER.path()
@@ -109,6 +111,7 @@ fn copied(settings: &[(&str, &str)], op: Op, flows: &[(u32, u32)]) -> Vec<NodeAc
         verify: Some(7),
         deadline_ms: 10_000,
         cached: false,
+        precision: None,
         flows: flows.iter().map(|(from, to)| NodeFlow { from: gpu(*from), to: gpu(*to) }).collect(),
     };
     match agent(settings).ask(Ask::Node(Box::new(spec))) {
@@ -157,4 +160,119 @@ fn a_wrong_byte_of_a_copy_is_found() {
         let accounts = copied(&[("RAILGAUGE_FAULT", "flip-bit")], op, &[flow]);
         assert_eq!(accounts[0].account.checked.wrong, Bytes(2), "{op}");
     }
+}
+
+/// What 20 products of matrices of 32 rows come to on one GPU.
+fn multiplied(precision: Precision, settings: &[(&str, &str)]) -> NodeAccount {
+    let gpu = Part::Gpu("0000:d0:00.0".into());
+    let spec = NodeSpec {
+        op: Op::Matmul,
+        size: precision.square(32),
+        window: Window::Iterations(20),
+        warm_up: Nanoseconds::ZERO,
+        verify: Some(7),
+        deadline_ms: 10_000,
+        cached: false,
+        precision: Some(precision),
+        flows: vec![NodeFlow { from: gpu.clone(), to: gpu }],
+    };
+    match agent(settings).ask(Ask::Node(Box::new(spec))) {
+        Ok(Answer::Node(mut accounts)) => accounts.remove(0),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn matrix_products_are_counted_and_verified_before_and_after() {
+    for precision in Precision::ALL {
+        let account = multiplied(*precision, &[]);
+        assert_eq!(account.account.failure, None, "{precision}");
+        let measured = account.account.measured.as_ref().unwrap();
+        assert_eq!((measured.operations, measured.flops), (20, 20 * 2 * 32 * 32 * 32), "{precision}");
+        assert!(measured.elapsed > Nanoseconds::ZERO);
+        let verified = Bytes(2 * precision.square(32).0);
+        assert_eq!(account.account.checked, Checked { verified, wrong: Bytes::ZERO, first_wrong: None }, "{precision}");
+        let told = ["precision", "shape", "library", "gpu_pci"].map(|name| account.settings[name].as_str());
+        assert_eq!(told, [precision.word(), "32x32x32", "libcublasLt.so.12 (120900)", "0000:d0:00.0"]);
+        let algorithm = &account.settings["algorithm"];
+        assert!(algorithm.starts_with("id 20,") || algorithm.starts_with("id 21,"), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_wrong_element_of_a_product_is_found() {
+    for precision in Precision::ALL {
+        let width = precision.result();
+        let checked = |fault: &str| multiplied(*precision, &[("CUBLASLT_DOUBLE", fault)]).account.checked;
+        // The third row of the double's columns: element 5 * 32 + 3.
+        let wrong = Checked {
+            verified: Bytes(2 * precision.square(32).0),
+            wrong: Bytes(2 * width.0),
+            first_wrong: Some((5 * 32 + 3) * width.0),
+        };
+        assert_eq!(checked("wrong"), wrong, "{precision}");
+        // Nothing is written, and what was there before is no result.
+        assert_eq!(checked("lazy").wrong, wrong.verified, "{precision}");
+        assert!(checked("part").wrong > Bytes(wrong.verified.0 / 2), "{precision}");
+        let flipped = multiplied(*precision, &[("RAILGAUGE_FAULT", "flip-bit")]).account.checked;
+        assert_eq!(flipped.wrong, Bytes(2 * width.0), "{precision}");
+    }
+}
+
+#[test]
+fn a_product_that_goes_wrong_later_is_found() {
+    let gpu = Part::Gpu("0000:d0:00.0".into());
+    let spec = NodeSpec {
+        op: Op::Matmul,
+        size: Precision::Bf16.square(16),
+        window: Window::Iterations(200),
+        warm_up: Nanoseconds::ZERO,
+        verify: Some(7),
+        deadline_ms: 10_000,
+        cached: false,
+        precision: Some(Precision::Bf16),
+        flows: vec![NodeFlow { from: gpu.clone(), to: gpu }],
+    };
+    let Ok(Answer::Node(accounts)) = agent(&[("CUBLASLT_DOUBLE", "late")]).ask(Ask::Node(Box::new(spec))) else {
+        panic!("no accounts");
+    };
+    assert_eq!(accounts[0].account.checked.wrong, Bytes(2));
+}
+
+#[test]
+fn products_that_cannot_be_are_refused_in_words() {
+    let refused = |precision, settings: &[(&str, &str)]| {
+        let failure = multiplied(precision, settings).account.failure.unwrap();
+        (failure.kind, failure.cause.clone(), failure.remedy.map(|remedy| remedy.id.to_string()))
+    };
+    let (kind, cause, remedy) = refused(Precision::Fp8, &[("CUDA_DOUBLE_CAPABILITY", "80")]);
+    assert_eq!((kind, remedy.as_deref()), (Kind::Unsupported, Some("other-precision")));
+    assert!(cause.contains("FP8 needs compute capability 8.9; GPU 0 (double of a GPU) has 8.0"), "{cause}");
+    let (_, cause, _) = refused(Precision::Bf16, &[("CUDA_DOUBLE_CAPABILITY", "75")]);
+    assert!(cause.contains("BF16 needs compute capability 8.0"), "{cause}");
+    let (kind, cause, remedy) = refused(Precision::Bf16, &[("CUBLASLT_DOUBLE", "dead")]);
+    assert_eq!((kind, remedy.as_deref()), (Kind::Unsupported, Some("install-cublaslt")));
+    assert!(
+        cause.contains("libcublasLt.so.13: cannot open") && cause.contains("starting libcublasLt.so.12"),
+        "{cause}"
+    );
+    let (_, cause, remedy) = refused(Precision::Tf32, &[("CUBLASLT_DOUBLE", "none")]);
+    assert_eq!(remedy.as_deref(), Some("other-precision"));
+    assert!(cause.contains("looking for an algorithm: said by a double"), "{cause}");
+    let (_, cause, _) = refused(Precision::Fp16, &[("CUBLASLT_DOUBLE", "fails")]);
+    assert!(cause.contains("GPU 0: multiplying: said by a double"), "{cause}");
+}
+
+#[test]
+fn a_host_without_cublaslt_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
+    std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
+    let account = multiplied(Precision::Bf16, &[("LD_LIBRARY_PATH", folder.path().to_str().unwrap())]);
+    let failure = account.account.failure.unwrap();
+    assert!(
+        failure.cause.contains("cuBLASLt cannot be used") && failure.cause.contains("libcublasLt.so.11"),
+        "{failure}"
+    );
+    assert_eq!(failure.remedy.unwrap().id, "install-cublaslt");
 }

@@ -23,6 +23,7 @@ fn spec(op: Op, nodes: &[u32]) -> NodeSpec {
         warm_up: Nanoseconds::from_millis(50),
         verify: Some(7),
         deadline_ms: 15_000,
+        precision: None,
         cached: true,
         flows: nodes.iter().map(|node| flow(*node)).collect(),
     }

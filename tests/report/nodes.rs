@@ -7,7 +7,7 @@ use railgauge::{
         journal::{Journal, JournalEnd, Try},
         localise::{Localisation, Named, Standing, further, localise},
         nics::nics,
-        results::results,
+        results::{State, results},
         rows::rows,
         verdict::{Kind, Status, verdicts},
     },
@@ -22,7 +22,7 @@ use railgauge_wire::{
     facts::Gpu,
     measure::Measurement,
     step::Checked,
-    terms::{Carrier, GpuPath, LinkLayer, Metric, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Metric, Op, Precision, Transport, flops},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -50,11 +50,13 @@ impl Cluster {
             let (elapsed, size) = (Nanoseconds::from_secs(2), case.cell.size);
             let operations = (rate * elapsed.as_f64() / size.as_f64()) as u64;
             let bytes = Bytes((rate * elapsed.as_f64()) as u64);
-            let initiator = Measurement { elapsed, operations, bytes, ..Measurement::default() };
+            let rows = Precision::Bf16.rows(size).filter(|_| case.cell.op == Op::Matmul);
+            let flops = rows.map_or(0, |rows| flops(rows) * operations);
+            let initiator = Measurement { elapsed, operations, bytes, flops, ..Measurement::default() };
             let checked = Checked { verified: size * 2, ..Checked::default() };
             let sample = Sample { initiator, checked, waited: Some(elapsed * 2), ..Sample::default() };
             let link = LinkRecord {
-                transport: Carrier::CudaCopy,
+                transport: if rows.is_some() { Carrier::Cublaslt } else { Carrier::CudaCopy },
                 link_layer: LinkLayer::Pcie,
                 gpu_path: GpuPath::None,
                 software: false,
@@ -230,4 +232,40 @@ fn a_page_shows_every_part_of_every_host() {
         assert_eq!((map.cells.len(), map.cells.iter().filter(|cell| cell.outlined).count()), (8, 1), "{}", test.name);
         assert!(map.hosts.is_none() && map.links.is_some());
     }
+}
+
+const PRODUCTS: &str = "[[test]]\nname = \"products\"\nop = \"matmul\"\nmetric = \"compute\"\n\
+                        [[test.expect]]\nmetric = \"compute\"\nat_least = \"400 TFLOP/s\"\nwithin_percent_of_peers = 10\n";
+
+#[test]
+fn a_gpu_that_multiplies_slowly_is_confirmed_and_drawn() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 });
+    let journal = cluster.settled(PRODUCTS);
+    let suspects = suspects(&journal);
+    let names: Vec<_> = suspects.iter().map(|one| (one.name.as_str(), one.standing)).collect();
+    assert_eq!(names, [("GPU 1 of a3", Standing::Confirmed)]);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    assert!(rows.iter().all(|row| row.metric == Metric::Compute && row.unit == "TFLOP/s" && row.error.is_none()));
+    // 55 GB/s of results of 128 MiB, with 2 * 8192^3 operations for each.
+    let value = rows[0].value.unwrap();
+    assert!((value / 450.6 - 1.0).abs() < 0.02, "{value}");
+    let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+    let failed = |kind| verdicts.iter().any(|one| one.kind == kind && one.status == Status::Fail);
+    assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    let map = drawn.view.tests[0].map().unwrap();
+    assert_eq!(map.cells.iter().filter(|cell| cell.outlined).count(), 1);
+}
+
+#[test]
+fn products_that_are_counted_wrong_are_no_measurement() {
+    let mut journal = Cluster::new(|_| 1.0).settled(PRODUCTS);
+    journal.tries[2].result.as_mut().unwrap().initiator.flops += 1;
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let wrong: Vec<_> = results.iter().filter(|result| result.state == State::Impossible).collect();
+    assert_eq!(wrong.iter().map(|result| result.case.id).collect::<Vec<_>>(), [journal.tries[2].case]);
+    let status = verdicts(&journal, &results, &rows, Vec::new()).status;
+    assert_ne!(status, Status::Pass);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    terms::{Carrier, GpuPath, LinkLayer, Memory, Service, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Precision, Service, Transport},
     unit::{Bytes, GigabitsPerSecond},
 };
 
@@ -173,6 +173,9 @@ pub struct Knobs {
     /// Buffer footprint of bandwidth loops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Footprint>,
+    /// Type of the elements of matrix products. Set by the plan's reader in every test of them, so that it is a setting of the test.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// How the latency of `write` is taken. Set by the plan's reader in every test that measures it, so that it is a
     /// setting of the test; of no meaning elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]

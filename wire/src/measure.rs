@@ -20,6 +20,9 @@ pub struct Measurement {
     /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Bytes>,
+    /// Floating-point operations of those operations, where they are matrix products.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub flops: u64,
     /// CPU time this agent's measuring threads spent in the window.
     pub cpu: Nanoseconds,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
@@ -35,6 +38,12 @@ pub struct Measurement {
     /// service lost is not in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
+}
+
+/// Only matrix products have any: what is not there is not written.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// One queue pair's or stream's part of a bandwidth pass.

@@ -1,4 +1,4 @@
-//! Tests within a host: host memory by NUMA node, copies between a host and its GPUs, within a GPU and between GPUs.
+//! Tests within a host: host memory by NUMA node, copies between a host and its GPUs, within a GPU and between GPUs, and matrix products.
 //!
 //! The controller asks once for all flows of a host that run at the same time. The agent makes everything ready, verifies, begins
 //! all timed passes together, and verifies again:
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     case::CaseAccount,
     step::Window,
-    terms::{LinkLayer, Op},
+    terms::{LinkLayer, Op, Precision},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -26,7 +26,7 @@ use crate::{
 pub struct NodeSpec {
     /// The operation; one within a host.
     pub op: Op,
-    /// Bytes that one operation reads, writes or copies.
+    /// Bytes that one operation reads, writes or copies; those of the result of a matrix product.
     pub size: Bytes,
     /// How long the timed pass is; never adaptive.
     pub window: Window,
@@ -38,6 +38,9 @@ pub struct NodeSpec {
     pub deadline_ms: u64,
     /// Whether memory that fits the caches of the processors may be measured.
     pub cached: bool,
+    /// Type of the elements of matrix products; `None` for all other operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// What runs at the same time.
     pub flows: Vec<NodeFlow>,
 }

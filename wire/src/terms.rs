@@ -36,8 +36,10 @@ macro_rules! words {
 }
 
 mod metric;
+mod precision;
 
 pub use metric::{Better, Collective, Family, Metric, Reads, Side};
+pub use precision::{MOST as MOST_ROWS, Precision, STEP as ROW_STEP, flops};
 
 words! {
     /// The operation.
@@ -82,6 +84,8 @@ words! {
         GpuCopy = "gpu_copy",
         /// A GPU's memory is copied to another GPU of the host.
         GpuToGpu = "gpu_to_gpu",
+        /// Two matrices are multiplied on a GPU by cuBLASLt (GEMM).
+        Matmul = "matmul",
     }
 }
 
@@ -104,7 +108,7 @@ impl Op {
     pub const fn within_host(self) -> Option<Transport> {
         match self {
             Self::MemoryRead | Self::MemoryWrite | Self::MemoryCopy => Some(Transport::Cpu),
-            Self::HostToGpu | Self::GpuToHost | Self::GpuCopy | Self::GpuToGpu => Some(Transport::Gpu),
+            Self::HostToGpu | Self::GpuToHost | Self::GpuCopy | Self::GpuToGpu | Self::Matmul => Some(Transport::Gpu),
             _ => None,
         }
     }
@@ -156,6 +160,8 @@ words! {
         Latency = "latency",
         /// Gradients of a training step, reduced in buckets while a timer stands for the backward pass.
         Step = "step",
+        /// As many floating-point operations as possible.
+        Compute = "compute",
     }
 }
 
@@ -170,7 +176,7 @@ words! {
         Nccl = "nccl",
         /// Loads and stores of a host's processors: operations on host memory. A rail is a NUMA node that has processors.
         Cpu = "cpu",
-        /// Copies by a host's GPUs. A rail is a GPU.
+        /// Copies and matrix products by a host's GPUs. A rail is a GPU.
         Gpu = "gpu",
     }
 }
@@ -352,6 +358,8 @@ words! {
         Cpu = "cpu",
         /// Copies of CUDA.
         CudaCopy = "cuda-copy",
+        /// Matrix products of cuBLASLt.
+        Cublaslt = "cublaslt",
     }
 }
 
@@ -363,7 +371,7 @@ impl Carrier {
             Self::Tcp => Transport::Tcp,
             Self::NcclIb | Self::NcclPlugin | Self::NcclSocket | Self::NcclP2p | Self::NcclShm => Transport::Nccl,
             Self::Cpu => Transport::Cpu,
-            Self::CudaCopy => Transport::Gpu,
+            Self::CudaCopy | Self::Cublaslt => Transport::Gpu,
         }
     }
 }

@@ -136,6 +136,7 @@ impl Tally {
     /// The tally as a measurement without latency.
     pub fn measurement(self, cpu: Nanoseconds) -> Measurement {
         Measurement {
+            flops: 0,
             started: self.started,
             elapsed: self.elapsed,
             operations: self.operations,

@@ -20,7 +20,7 @@ use crate::bench::control::Control;
 
 /// What a link answers that is asked for training steps, which are measured in groups.
 fn no_steps() -> Failure {
-    Failure::new(Stage::Measure, Kind::Unsupported, "training steps are not defined for a pair")
+    Failure::new(Stage::Measure, Kind::Unsupported, "training steps and matrix products are not defined for a pair")
 }
 
 /// Opens one end of a link on the calling thread, which is the link's own from then on.

@@ -25,6 +25,11 @@ const FLUSH_CURRENT_CONTEXT: c_int = 0;
 /// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER`.
 const FLUSH_TO_OWNER: c_int = 100;
 
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`.
+const CAPABILITY_MAJOR: c_int = 75;
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR`.
+const CAPABILITY_MINOR: c_int = 76;
+
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
 const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
 
@@ -193,6 +198,12 @@ impl Device {
         self.enter()?;
         // SAFETY: both numbers are of the driver's enumerations; the context is current.
         self.check(unsafe { flush(FLUSH_CURRENT_CONTEXT, FLUSH_TO_OWNER) }, "flushing a NIC's writes")
+    }
+
+    /// Its compute capability; `None` where the driver does not tell.
+    pub(super) fn capability(&self) -> Option<(u32, u32)> {
+        let number = |attribute| self.attribute(attribute).and_then(|value| u32::try_from(value).ok());
+        number(CAPABILITY_MAJOR).zip(number(CAPABILITY_MINOR))
     }
 
     /// An attribute of the device by its number in `cuda.h`; `None` where the driver does not know it.

@@ -30,6 +30,8 @@ pub(super) struct Kernels {
     check_pattern: Handle,
     write_values: Handle,
     check_values: Handle,
+    write_outer: Handle,
+    check_outer: Handle,
 }
 
 impl Kernels {
@@ -66,6 +68,8 @@ impl Kernels {
             check_pattern: function("check_pattern")?,
             write_values: function("write_values")?,
             check_values: function("check_values")?,
+            write_outer: function("write_outer")?,
+            check_outer: function("check_outer")?,
         })
     }
 }
@@ -211,6 +215,66 @@ fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<Argument> {
         Argument::Word(part.first),
         Argument::Word(part.many),
     ]
+}
+
+/// A square matrix of whole numbers of which each is what its row and its column give: r₁·c₁ + r₂·c₂.
+pub(crate) struct Outer<'a> {
+    /// Two numbers (i32) of every row.
+    pub(crate) rows: &'a Buffer,
+    /// The same of every column.
+    pub(crate) columns: &'a Buffer,
+    /// Elements of the numbers −256 to 255, four bytes each.
+    pub(crate) table: &'a Buffer,
+    /// Rows, and columns.
+    pub(crate) length: u32,
+    /// Base-2 logarithm of the width of an element.
+    pub(crate) shift: u32,
+}
+
+impl Outer<'_> {
+    fn elements(&self) -> u64 {
+        u64::from(self.length) * u64::from(self.length)
+    }
+
+    /// What the kernels take; the matrix and all that it is made of are as long as they read.
+    fn arguments(&self, matrix: &Buffer) -> Result<Vec<Argument>, Failure> {
+        inside(matrix, 0, self.elements() << self.shift)?;
+        inside(self.rows, 0, u64::from(self.length) * 8)?;
+        inside(self.columns, 0, u64::from(self.length) * 8)?;
+        inside(self.table, 0, 512 * 4)?;
+        Ok(vec![
+            Argument::Long(matrix.address()),
+            Argument::Long(self.elements()),
+            Argument::Long(self.rows.address()),
+            Argument::Long(self.columns.address()),
+            Argument::Long(self.table.address()),
+            Argument::Word(self.length),
+            Argument::Word(self.shift),
+        ])
+    }
+}
+
+/// Writes a matrix, row by row, and waits for it.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn write_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(), Failure> {
+    stream.device().enter()?;
+    let function = stream.device().kernels()?.write_outer;
+    launch(stream, function, outer.elements(), &mut outer.arguments(matrix)?)?;
+    stream.wait()
+}
+
+/// Compares every element of a matrix: how many are wrong, and the offset of the first in bytes.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(u64, Option<u64>), Failure> {
+    let mut tally = Tally::new(stream)?;
+    let mut arguments = outer.arguments(matrix)?;
+    arguments.push(Argument::Long(tally.address()));
+    launch(stream, stream.device().kernels()?.check_outer, outer.elements(), &mut arguments)?;
+    tally.read(stream)
 }
 
 /// Where a comparing kernel counts: 16 bytes on the device.

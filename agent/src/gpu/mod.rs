@@ -11,10 +11,13 @@
 //! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`) |
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`values`], [`table`] | the data of collectives, and its numbers as elements of every type |
+//! | [`blas`], [`product`] | cuBLASLt's functions, and one matrix product by them |
+//! | [`matrices`] | matrices whose product is known, to verify every element |
 //! | [`facts`] | NVML's facts |
 //! | [`fabric`] | how GPUs stand with the NVLink fabric |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
 
+mod blas;
 pub(crate) mod buffer;
 pub mod copies;
 pub(crate) mod device;
@@ -24,6 +27,8 @@ pub(crate) mod event;
 mod fabric;
 pub(crate) mod facts;
 pub mod kernels;
+pub(crate) mod matrices;
+pub(crate) mod product;
 pub(crate) mod reach;
 pub(crate) mod stream;
 pub(crate) mod table;

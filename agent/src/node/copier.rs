@@ -195,7 +195,7 @@ impl Mover for Copier {
 }
 
 /// The GPU at a PCI address.
-fn at(pci: &str) -> Result<Arc<Device>, Failure> {
+pub(super) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
     // Without a driver this says so.
     let visible = device::visible()?;
     let number = visible.iter().position(|known| known == pci).and_then(|number| u32::try_from(number).ok());

@@ -6,9 +6,11 @@
 //! | `processors` | host memory of a NUMA node, moved by its processors |
 //! | `stretch` | one processor's part of it |
 //! | `copier` | copies of a GPU |
+//! | `multiplier` | matrix products of a GPU |
 
 mod copier;
 mod gate;
+mod multiplier;
 mod processors;
 mod stretch;
 
@@ -34,6 +36,7 @@ use railgauge_wire::{
 use crate::{bench::control::Control, memory::available, system::tree::Tree};
 use copier::Copier;
 use gate::{Gate, Pass};
+use multiplier::Multiplier;
 use processors::Processors;
 
 /// What moves the bytes of a flow.
@@ -170,6 +173,7 @@ fn open(spec: &NodeSpec, flow: &NodeFlow) -> Result<Box<dyn Mover>, Failure> {
         (Part::Processors(node), Part::Processors(other)) if node == other => {
             Box::new(Processors::open(&tree, *node, spec)?)
         }
+        (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::Matmul => Box::new(Multiplier::open(gpu, spec)?),
         (Part::Gpu(from), Part::Gpu(to)) => Box::new(Copier::open(&tree, from, to, spec)?),
         _ => {
             let cause = format!("{} has no such ends: {flow:?}", spec.op);
@@ -195,6 +199,7 @@ mod tests {
                 verify: None,
                 deadline_ms: 1,
                 cached: true,
+                precision: None,
                 flows: vec![NodeFlow { from: part.clone(), to: part }; flows],
             };
             move |available| too_much(&spec, available).is_some()

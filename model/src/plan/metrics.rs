@@ -11,6 +11,7 @@ use super::model::{AtOnce, Beside};
 /// knows.
 pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: Option<&Beside>) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
+        _ if op == Op::Matmul => &[Family::Compute],
         _ if op.within_host().is_some() => &[Family::Node],
         (TestMetric::Bandwidth, false) => match at_once {
             Some(AtOnce::Victim(_)) => &[Family::Flow, Family::Round, Family::Victim],
@@ -21,6 +22,7 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: 
         (TestMetric::Latency, _) => &[Family::Latency],
         (TestMetric::Bandwidth, true) => &[Family::Group, Family::Collective],
         (TestMetric::Step, _) => &[Family::Step, Family::Collective],
+        (TestMetric::Compute, _) => &[],
     };
     let of = |family: Family| Metric::ALL.iter().copied().filter(move |metric| metric.family() == family);
     let is_known =
@@ -33,6 +35,7 @@ pub const fn headline(metric: TestMetric, op: Op) -> Metric {
     match (op.is_collective(), metric) {
         (_, TestMetric::Latency) => Metric::LatencyP50,
         (_, TestMetric::Step) => Metric::StepTime,
+        (_, TestMetric::Compute) => Metric::Compute,
         (true, TestMetric::Bandwidth) => Metric::Busbw,
         (false, TestMetric::Bandwidth) if op.within_host().is_some() => Metric::MemoryBandwidth,
         (false, TestMetric::Bandwidth) => Metric::Bandwidth,
@@ -62,6 +65,8 @@ mod tests {
         assert_eq!(words(TestMetric::Latency, Op::AllReduce, None), latency);
         assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, None), "busbw algbw");
         assert_eq!(words(TestMetric::Bandwidth, Op::HostToGpu, None), "memory_bandwidth");
+        assert_eq!(words(TestMetric::Compute, Op::Matmul, None), "compute");
+        assert_eq!(headline(TestMetric::Compute, Op::Matmul), Metric::Compute);
         assert_eq!(words(TestMetric::Step, Op::AllReduce, None), "step_time step_exposed step_alone algbw");
     }
 }

@@ -122,6 +122,7 @@ fn metrics(test: &Test) -> &'static [Metric] {
         (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::CpuTimePerGib],
         (TestMetric::Bandwidth, true) => &[Metric::Busbw],
         (TestMetric::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99, Metric::LatencyP999],
+        (TestMetric::Compute, _) => &[Metric::Compute],
         (TestMetric::Step, _) => &[Metric::StepTime, Metric::StepExposed],
     }
 }

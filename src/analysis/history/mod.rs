@@ -62,8 +62,14 @@ pub use swaps::{Shared, Swap};
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm
 /// bandwidth differ by a factor) or is a single extreme value of a window.
-pub const METRICS: [Metric; 5] =
-    [Metric::Bandwidth, Metric::MemoryBandwidth, Metric::Busbw, Metric::LatencyP50, Metric::LatencyP99];
+pub const METRICS: [Metric; 6] = [
+    Metric::Bandwidth,
+    Metric::MemoryBandwidth,
+    Metric::Compute,
+    Metric::Busbw,
+    Metric::LatencyP50,
+    Metric::LatencyP99,
+];
 
 /// One run, as far as it is compared with others.
 #[derive(Debug, Clone, PartialEq)]

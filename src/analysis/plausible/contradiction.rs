@@ -72,6 +72,10 @@ pub enum Contradiction {
     LittleCpuTime { cpu: Nanoseconds, operations: u64 },
     /// Bytes that are not so many messages.
     Size { bytes: Bytes, operations: u64, size: Bytes },
+    /// Floating-point operations that are not those of so many products.
+    Flops { flops: u64, operations: u64, wanted: u128 },
+    /// More floating-point operations in the time than any GPU does.
+    FasterThanGpus { rate: f64, most: f64 },
     /// More verified than there is.
     Verified { verified: Bytes, most: u128 },
     /// Other bytes received than sent.
@@ -178,6 +182,12 @@ impl fmt::Display for Contradiction {
                 write!(f, "{cpu} ns of CPU time for {}", operations(*n))
             }
             Self::Size { bytes, operations: n, size } => write!(f, "{bytes} B in {} of {size} B", operations(*n)),
+            Self::Flops { flops, operations: n, wanted } => {
+                write!(f, "{flops} floating-point operations in {}, which have {wanted}", operations(*n))
+            }
+            Self::FasterThanGpus { rate, most } => {
+                write!(f, "{rate:.0} TFLOP/s, and the fastest GPU has {most:.0} TFLOP/s")
+            }
             Self::Verified { verified, most } => write!(f, "{verified} B verified, of {most} B at most"),
             Self::Received { sent, host, received } => {
                 write!(f, "{sent} B were sent, and {host} received {received} B")

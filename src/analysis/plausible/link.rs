@@ -13,6 +13,9 @@ pub(super) const ANY_PORT: f64 = 8.0 * 1600.0;
 /// More than any rank of a collective moves, in Gb/s: every byte is written to its memory once, and the fastest there is moves
 /// 22 TB/s (HBM4 of eight stacks).
 pub(super) const ANY_MEMORY: f64 = 22_000.0 * 8.0;
+/// More than any GPU multiplies, in TFLOP/s: NVIDIA's announcement of Rubin has 50 PFLOP/s, with elements of 4 bits, which are half as long as
+/// the shortest that are measured here.
+pub(super) const ANY_GPU: f64 = 50_000.0;
 /// Largest path MTU of verbs (`enum ibv_mtu`).
 const MOST_VERBS: u32 = 4096;
 /// Larger than the MTU of any interface: IP packets end at 64 KiB, and what Linux lets one set on loopback is seldom more.

@@ -3,12 +3,13 @@
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
     measure::Measurement,
-    terms::{Service, TestMetric, Transport},
+    terms::{Op, Service, TestMetric, Transport, flops},
+    unit::Nanoseconds,
 };
 
 use super::{
     Contradiction,
-    link::{ANY_MEMORY, ANY_PORT},
+    link::{ANY_GPU, ANY_MEMORY, ANY_PORT},
     responder_counts,
 };
 use crate::analysis::results::CaseResult;
@@ -27,6 +28,7 @@ const RECEIVES: u64 = 512;
 pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Option<f64>) -> Vec<Contradiction> {
     let mut found = off_size(result, sample);
     found.extend(verified_too_much(result, sample));
+    found.extend(miscounted(result, sample));
     found.extend(received(result, sample));
     let most = if result.case.cell.transport.is_within_host() { ANY_MEMORY } else { ANY_PORT };
     found.extend(too_fast(result, sample, rate.unwrap_or(most).min(most)));
@@ -48,6 +50,19 @@ fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let told =
         |end: &Measurement| Contradiction::Size { bytes: end.bytes, operations: end.operations, size: cell.size };
     ends.filter(off).map(told).collect()
+}
+
+/// Floating-point operations that are not those of so many products, or more of them than any GPU does in the time.
+fn miscounted(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
+    let (cell, end) = (&result.case.cell, &sample.initiator);
+    let rows = result.test.knobs.precision.and_then(|precision| precision.rows(cell.size));
+    let (Op::Matmul, Some(rows)) = (cell.op, rows) else { return Vec::new() };
+    let wanted = u128::from(flops(rows)) * u128::from(end.operations);
+    let miscounted = u128::from(end.flops) != wanted;
+    let rate = end.flops as f64 / end.elapsed.as_f64() / Nanoseconds::PER_MICROSECOND;
+    let counted = Contradiction::Flops { flops: end.flops, operations: end.operations, wanted };
+    let faster = Contradiction::FasterThanGpus { rate, most: ANY_GPU };
+    [(miscounted, counted), (rate > ANY_GPU, faster)].into_iter().filter_map(|(is, what)| is.then_some(what)).collect()
 }
 
 /// More verified than the two verify passes hold: one before and one after the window, over every queue pair. Buffers are

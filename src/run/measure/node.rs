@@ -96,6 +96,7 @@ fn spec(test: &Test, case: &Case, seed: u64, flows: Vec<NodeFlow>) -> NodeSpec {
         warm_up: test.warm_up.into(),
         verify: test.verify.then_some(seed),
         deadline_ms: u64::try_from(test.deadline.as_millis()).unwrap_or(u64::MAX),
+        precision: test.knobs.precision,
         cached: test.knobs.footprint == Some(Footprint::Cache),
         flows,
     }
@@ -157,7 +158,11 @@ fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkR
         (_, layer) => layer,
     };
     Some(LinkRecord {
-        transport: if case.cell.transport == Transport::Gpu { Carrier::CudaCopy } else { Carrier::Cpu },
+        transport: match (case.cell.op, case.cell.transport) {
+            (Op::Matmul, _) => Carrier::Cublaslt,
+            (_, Transport::Gpu) => Carrier::CudaCopy,
+            _ => Carrier::Cpu,
+        },
         link_layer,
         gpu_path: GpuPath::None,
         software: false,

@@ -118,6 +118,11 @@ metrics! {
         family: Family::Node, title: "Memory bandwidth", name: "memory bandwidth",
         ..rate("GB/s", |end| end.bytes.as_f64())
     },
+    /// Floating-point operations per second of matrix products: 2·m·n·k of each.
+    Compute = "compute": About {
+        family: Family::Compute, title: "Matrix products", name: "rate of matrix products",
+        ..rate("TFLOP/s", |end| end.flops as f64 / Nanoseconds::PER_MICROSECOND)
+    },
     /// CPU time spent per GiB of payload, at the initiator.
     CpuTimePerGib = "cpu_time_per_gib": spent("s/GiB", Side::Initiator, cpu_per_gib),
     /// CPU time spent per GiB of payload, at the responder.
@@ -159,6 +164,8 @@ pub enum Family {
     Beside,
     /// Of a bandwidth test within hosts: memory of processors and GPUs.
     Node,
+    /// Of a test of matrix products within hosts.
+    Compute,
     /// Of every latency test.
     Latency,
     /// Of a bandwidth test of a collective.

@@ -322,7 +322,7 @@ impl Tcp {
     }
 
     fn time(&mut self, timing: &Timing, control: &Control) -> Result<Stepped, Failure> {
-        if timing.metric == TestMetric::Step {
+        if matches!(timing.metric, TestMetric::Step | TestMetric::Compute) {
             return Err(crate::fabric::no_steps());
         }
         let pass = self.pass(timing.op, timing.metric, timing.size, Purpose::Measure)?;

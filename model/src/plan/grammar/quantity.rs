@@ -146,6 +146,8 @@ const BYTES: &[(&str, f64)] = &[
 ];
 
 const MESSAGES: &[(&str, f64)] = &[("Mmsg/s", 1.0), ("kmsg/s", 1e-3), ("msg/s", 1e-6)];
+const OPERATIONS: &[(&str, f64)] =
+    &[("TFLOP/s", 1.0), ("GFLOP/s", 1e-3), ("PFLOP/s", 1e3), ("TFLOPS", 1.0), ("PFLOPS", 1e3)];
 const LATENCIES: &[(&str, f64)] = &[("us", 1.0), ("µs", 1.0), ("ns", 1e-3), ("ms", 1e3), ("s", 1e6)];
 const CPU_TIMES: &[(&str, f64)] = &[("s/GiB", 1.0), ("ms/GiB", 1e-3), ("us/GiB", 1e-6), ("µs/GiB", 1e-6)];
 
@@ -156,6 +158,7 @@ pub fn units(metric: Metric) -> Vec<(&'static str, f64)> {
         "GB/s" => BYTES.iter().chain(BITS).map(|(unit, bits)| (*unit, bits / 8e9)).collect(),
         "Mmsg/s" => MESSAGES.to_vec(),
         "s/GiB" => CPU_TIMES.to_vec(),
+        "TFLOP/s" => OPERATIONS.to_vec(),
         "%" => vec![("%", 1.0)],
         _ => LATENCIES.to_vec(),
     }

@@ -45,8 +45,8 @@ const KEYS: &[Key] = &[
         "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` \
              and `send`; from `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and \
              `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` \
-             between host memories. From `memory_read` on they stay within a host: memory of its processors and GPUs \
-             ([node.md](node.md)).",
+             between host memories. From `memory_read` on they stay within a host: memory of its processors and GPUs, and \
+             matrix products ([node.md](node.md)).",
     )
     .known_as("perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`"),
     key(
@@ -57,7 +57,8 @@ const KEYS: &[Key] = &[
              has one operation in flight and yields the latency percentiles. A collective yields bus and \
              algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of \
              operations separated by a barrier; the slowest rank counts. `step` is a training step: gradients \
-             are reduced in buckets while a timer stands for the backward pass ([collectives.md](collectives.md)).",
+             are reduced in buckets while a timer stands for the backward pass ([collectives.md](collectives.md)). \
+             `compute` is for `matmul`: floating-point operations per second.",
     )
     .known_as("perftest `*_bw`, `*_lat`; nccl-tests `busbw`"),
     key(
@@ -198,10 +199,10 @@ const KEYS: &[Key] = &[
         "sizes",
         Shape::Sizes,
         Preset::Words(
-            "`\"64KiB\"` for bandwidth, `8` for latency and atomics; within hosts `\"512MiB\"` on GPUs, `\"2GiB\"` of host memory",
+            "`\"64KiB\"` for bandwidth, `8` for latency and atomics; within hosts `\"512MiB\"` on GPUs, `\"2GiB\"` of host memory; 8192 rows for `matmul`",
         ),
         "Message sizes: `\"64..8MiB x2\"` doubles, `\"4KiB..64KiB +4KiB\"` adds, or a list. Atomics work on \
-             8 bytes. For a collective the larger of what a rank sends and receives.",
+             8 bytes. For a collective the larger of what a rank sends and receives. For `matmul` the bytes of the square result.",
     )
     .known_as("perftest `--size`, `--all`; nccl-tests `-b -e -f -i`"),
     key(

@@ -2,7 +2,7 @@
 
 use railgauge_wire::{
     link::{Completion, DEPTH, Footprint, Joining, Knobs, WriteLatency},
-    terms::{GpuPath, Memory, Op, TestMetric, Transport},
+    terms::{GpuPath, Memory, Op, Precision, TestMetric, Transport},
 };
 
 use super::kind::Kind;
@@ -124,6 +124,13 @@ pub static KNOBS: Section = Section {
             "How queue pairs are joined: their endpoints travel through the controller, or librdmacm connects them. `auto` takes rdma-cm for iWARP and exchange for the rest.",
             "perftest `--rdma_cm`",
         ),
+        key(
+            "precision",
+            Shape::Word(|| Precision::ALL.iter().map(|precision| precision.word()).collect()),
+            Preset::Words("`bf16`; only for `matmul`"),
+            "Type of the elements of the matrices that are multiplied; sums are kept in FP32. `fp8` is E4M3. The result is of the same \
+             type, of `tf32` FP32, and of `fp8` BF16.",
+        ),
         knob(
             "congestion_control",
             Shape::Text,
@@ -151,6 +158,9 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let book = table.book;
     // A knob without meaning is a mistake where the test turns it, and left out where a default does.
     let meaningless = |name: &str| match (transport, op) {
+        (_, Some(Op::Matmul)) if name == "precision" => None,
+        (_, Some(Op::Matmul)) => Some("does not apply to matrix products"),
+        (Some(_), Some(_)) if name == "precision" => Some("applies only to matrix products"),
         (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("does not apply to TCP"),
         (Some(Transport::Cpu), _) if name != "footprint" => Some("does not apply to memory of a host"),
         (Some(Transport::Gpu), _) => Some("does not apply to copies of a GPU"),
@@ -229,6 +239,8 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         let mistake = Mistake::at(name.span.clone(), "this cannot be the name of a congestion control");
         book.add(mistake.help("`sysctl net.ipv4.tcp_available_congestion_control` on a host lists those available"));
     }
+    let given = word("precision").and_then(Precision::from_word);
+    let precision = (op == Some(Op::Matmul)).then(|| given.unwrap_or(Precision::Bf16));
     let plain = |knob: Option<At<u32>>| knob.map(|at| at.value);
     Knobs {
         depth: plain(depth),
@@ -249,6 +261,7 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         core: plain(whole("core")),
         completion,
         footprint: word("footprint").map(|word| if word == "dram" { Footprint::Dram } else { Footprint::Cache }),
+        precision,
         write_latency,
         joining: word("joining").map(|word| match word {
             "exchange" => Joining::Exchange,

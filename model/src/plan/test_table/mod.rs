@@ -109,7 +109,12 @@ pub fn read(top: &Table<'_>, hosts: &Hosts, chosen: Option<&Chosen<'_>>) -> (Vec
 fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> Vec<Test> {
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
+    let turned = knobs::read(knobs, &kind);
     let sizes = training::bytes(table, &kind);
+    let sizes = match turned.precision {
+        Some(precision) => node::products(table, precision, sizes),
+        None => sizes,
+    };
     let within = kind.transport.is_some_and(Transport::is_within_host);
     let gpus = if within { Vec::new() } else { collective::gpus(table, kind.memory) };
     let distances = if within { Vec::new() } else { distances::read(table, &kind) };
@@ -155,7 +160,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         service: kind.service.unwrap_or(Service::Rc),
         memory: kind.memory.unwrap_or(Memory::Host),
         gpu_path: kind.gpu_path,
-        knobs: knobs::read(knobs, &kind),
+        knobs: turned,
         gpus,
         gpu_distance: None,
         collective,

@@ -1,9 +1,9 @@
 //! Tests within hosts: memory of processors and GPUs. What they have in common with pairs is the window, the sizes, the rails and what
-//! is demanded; all else belongs to a network.
+//! is demanded; matrix products have a precision, too. All else belongs to a network.
 
 use railgauge_wire::{
     step::Window,
-    terms::{Memory, Op, Service, TestMetric, Transport},
+    terms::{MOST_ROWS, Memory, Op, Precision, ROW_STEP, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -18,6 +18,9 @@ use crate::plan::{
 const OF_GPU: Bytes = Bytes::from_mib(512);
 /// Host memory that is moved where the plan does not say: several times the caches of most processors.
 const OF_PROCESSORS: Bytes = Bytes::from_gib(2);
+
+/// Rows of a matrix product where the plan does not say: enough for every multiprocessor of an H100 for many rounds.
+const ROWS: u32 = 8192;
 
 /// Window of a test whose defaults are adaptive: that of a test without any.
 const USUAL: Nanoseconds = Nanoseconds::from_secs(2);
@@ -57,14 +60,15 @@ pub fn read(
         let mistake = Mistake::at(op.span.clone(), format!("{} is not supported over {}", op.value, transport.value));
         test.book.add(mistake.also(transport.span.clone(), "the transport").help("leave `transport` out"));
     }
-    let bandwidth = metric.as_ref().is_none_or(|at| at.value == TestMetric::Bandwidth);
-    if let Some(metric) = metric.as_ref().filter(|_| !bandwidth) {
+    let wanted = if op.value == Op::Matmul { TestMetric::Compute } else { TestMetric::Bandwidth };
+    let suits = metric.as_ref().is_none_or(|at| at.value == wanted);
+    if let Some(metric) = metric.as_ref().filter(|_| !suits) {
         let message = format!("{} does not support metric = \"{}\"", op.value, metric.value);
-        test.book.add(Mistake::at(metric.span.clone(), message).help("set metric = \"bandwidth\""));
+        test.book.add(Mistake::at(metric.span.clone(), message).help(format!("set metric = \"{wanted}\"")));
     }
     Kind {
         op: fits.then_some(op.value),
-        metric: metric.filter(|_| bandwidth).map(|at| at.value),
+        metric: metric.filter(|_| suits).map(|at| at.value),
         transport: Some(own),
         service: Some(Service::Rc),
         memory: Some(if own == Transport::Gpu { Memory::Cuda } else { Memory::Host }),
@@ -77,6 +81,27 @@ pub fn read(
 /// The size where the plan does not say any; `None` for tests of a network.
 pub fn size(op: Option<Op>) -> Option<Bytes> {
     op?.within_host().map(|transport| if transport == Transport::Gpu { OF_GPU } else { OF_PROCESSORS })
+}
+
+/// The sizes of matrix products, which are those of their square results: as the plan says, or of [`ROWS`] rows. `None` after saying what
+/// cannot be one.
+pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
+    let Some(raw) = test.raw("sizes").filter(|raw| raw.own) else {
+        return Some(vec![precision.square(ROWS)]);
+    };
+    let sizes = sizes?;
+    let wrong = sizes.iter().find(|size| precision.rows(**size).is_none());
+    let Some(wrong) = wrong else { return Some(sizes) };
+    let message = format!("no square matrix of {precision} products has {wrong} bytes");
+    let help = format!(
+        "the result has a multiple of {ROW_STEP} rows, up to {MOST_ROWS}, of as many elements of {} bytes: 4096 rows are {} bytes, and \
+         {ROWS} are {}",
+        precision.result(),
+        precision.square(4096),
+        precision.square(ROWS)
+    );
+    test.book.add(Mistake::at(raw.span.clone(), message).help(help));
+    None
 }
 
 /// The window and the rails of a test within hosts: what it says itself and cannot be is a mistake, and a default that cannot be is left
@@ -112,10 +137,14 @@ mod tests {
     use crate::plan::{Mistakes, Plan, model::Pattern, parse};
 
     fn read(test: &str) -> Result<Plan, Mistakes> {
+        read_as("bandwidth", test)
+    }
+
+    fn read_as(metric: &str, test: &str) -> Result<Plan, Mistakes> {
         let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\"] }\n\
                     [defaults]\nsizes = \"64KiB\"\ntransport = \"tcp\"\nqps = [1, 4]\n\
-                    rails = \"crossed\"\nmeasure = { confidence = 2 }\n[[test]]\nmetric = \"bandwidth\"\n";
-        parse("p.toml", &format!("{head}{test}\n"), Path::new("")).map(|(plan, _)| plan)
+                    rails = \"crossed\"\nmeasure = { confidence = 2 }\n[[test]]\n";
+        parse("p.toml", &format!("{head}metric = \"{metric}\"\n{test}\n"), Path::new("")).map(|(plan, _)| plan)
     }
 
     #[test]
@@ -137,6 +166,35 @@ mod tests {
             "op = \"gpu_copy\"\nrails = \"each\"\n[[test.expect]]\nmetric = \"memory_bandwidth\"\nat_least = \"1000 GB/s\"",
         );
         assert_eq!((test.rails, test.expect.len()), (Rails::Each, 1));
+    }
+
+    #[test]
+    fn matrix_products_have_a_precision_and_square_results() {
+        let of = |test: &str| {
+            let test = test.replace("{OP}", "op = \"matmul\"");
+            read_as("compute", &test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0)
+        };
+        let test = of("{OP}");
+        assert_eq!((test.transport, &*test.sizes), (Transport::Gpu, &[Bytes::from_mib(128)][..]));
+        assert_eq!((test.knobs.precision, test.name.as_str()), (Some(Precision::Bf16), "matmul-compute-gpu"));
+        let test = of("{OP}\nknobs = { precision = \"tf32\" }");
+        assert_eq!((test.knobs.precision, &*test.sizes), (Some(Precision::Tf32), &[Bytes::from_mib(256)][..]));
+        let test = of(
+            "{OP}\nsizes = [\"32MiB\", \"128MiB\"]\n[[test.expect]]\nmetric = \"compute\"\nat_least = \"0.6 PFLOP/s\"",
+        );
+        assert_eq!((test.sizes.len(), test.expect.len()), (2, 1));
+        for (metric, test, words) in [
+            ("compute", "op = \"gpu_copy\"", "gpu_copy does not support metric = \\\"compute\\\""),
+            ("compute", "op = \"write\"\ntransport = \"verbs\"", "write does not support metric"),
+            ("bandwidth", "op = \"matmul\"", "matmul does not support metric"),
+            ("compute", "op = \"matmul\"\nsizes = \"100MiB\"", "no square matrix of bf16 products has 104857600 bytes"),
+            ("compute", "op = \"matmul\"\nknobs = { precision = \"fp64\" }", "fp64"),
+            ("compute", "op = \"matmul\"\nknobs = { footprint = \"cache\" }", "`footprint`"),
+            ("bandwidth", "op = \"gpu_copy\"\nknobs = { precision = \"bf16\" }", "`precision`"),
+        ] {
+            let refused = format!("{:?}", read_as(metric, test).expect_err(test));
+            assert!(refused.contains(words), "{test}: {refused}");
+        }
     }
 
     #[test]

@@ -39,6 +39,12 @@ pub fn suited(test: &Table<'_>, metric: Option<At<TestMetric>>, op: Option<Op>) 
     let metric = metric?;
     let wrong = match (metric.value, op) {
         (TestMetric::Step, Some(op)) if op != Op::AllReduce => format!("{op} does not support metric = \"step\""),
+        (TestMetric::Compute, Some(op)) if op != Op::Matmul => {
+            let wrong = format!("{op} does not support metric = \"compute\"");
+            let help = "matrix products (op = \"matmul\") are measured so; use \"bandwidth\" or \"latency\" for other operations";
+            test.book.add(Mistake::at(metric.span, wrong).help(help));
+            return None;
+        }
         _ => return Some(metric),
     };
     let help = "a training step is an all_reduce; use \"bandwidth\" or \"latency\" for other operations";

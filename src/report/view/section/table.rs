@@ -117,6 +117,12 @@ pub(super) fn table(data: &Data<'_>) -> Table {
 /// Metric, quantile over the links, and head of every column of values.
 fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
     match (test.op.is_collective(), test.metric) {
+        (_, TestMetric::Compute) => &[
+            (Metric::Compute, 0, "slowest"),
+            (Metric::Compute, 1, "p5"),
+            (Metric::Compute, 2, "median"),
+            (Metric::Compute, 4, "fastest"),
+        ],
         _ if test.transport.is_within_host() => &[
             (Metric::MemoryBandwidth, 0, "slowest"),
             (Metric::MemoryBandwidth, 1, "p5"),

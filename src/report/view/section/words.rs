@@ -25,7 +25,7 @@ pub(super) fn title(test: &Test) -> String {
         Transport::Verbs => "RDMA",
         Transport::Tcp => "TCP",
         Transport::Nccl => "NCCL",
-        Transport::Cpu | Transport::Gpu => return within_hosts(test).to_owned(),
+        Transport::Cpu | Transport::Gpu => return within_hosts(test),
     };
     let op = match test.op {
         Op::WriteImm => "write with immediate".to_owned(),
@@ -38,8 +38,9 @@ pub(super) fn title(test: &Test) -> String {
 }
 
 /// What a test within hosts measures.
-fn within_hosts(test: &Test) -> &'static str {
-    match test.op {
+fn within_hosts(test: &Test) -> String {
+    let words = match test.op {
+        Op::Matmul => return products(test),
         Op::MemoryRead => "Host memory, read",
         Op::MemoryWrite => "Host memory, written",
         Op::MemoryCopy => "Host memory, copied",
@@ -47,7 +48,14 @@ fn within_hosts(test: &Test) -> &'static str {
         Op::GpuToHost => "Copies from GPU to host",
         Op::GpuCopy => "Copies within the memory of a GPU",
         _ => "Copies from GPU to GPU of a host",
-    }
+    };
+    words.to_owned()
+}
+
+/// Matrix products and of what.
+fn products(test: &Test) -> String {
+    let precision = test.knobs.precision.map(|precision| format!(", {}", precision.word().to_uppercase()));
+    format!("Matrix products of GPUs{}", precision.unwrap_or_default())
 }
 
 /// How it was measured, in a sentence.
@@ -97,7 +105,7 @@ pub(super) fn how(test: &Test) -> String {
     let half = match (test.metric, test.op.pulls() || test.op.is_atomic()) {
         (TestMetric::Latency, true) => "; full round trips",
         (TestMetric::Latency, false) => "; half round trips",
-        (TestMetric::Bandwidth | TestMetric::Step, _) => "",
+        (TestMetric::Bandwidth | TestMetric::Step | TestMetric::Compute, _) => "",
     };
     let repeats = count(test.repeats as usize, "repeat");
     let configured = format!("{}{}", beside(test), configured(test));
@@ -182,6 +190,7 @@ fn how_together(test: &Test, collective: &Collective) -> String {
     let manner = match test.metric {
         TestMetric::Bandwidth => "operations follow one another as in nccl-tests".to_owned(),
         TestMetric::Latency => "a barrier before each operation".to_owned(),
+        TestMetric::Compute => String::new(),
         TestMetric::Step => collective.training.as_ref().map_or_else(String::new, step),
     };
     format!("{}; {}; {manner}{}", words.join(", "), count(test.repeats as usize, "repeat"), configured(test))

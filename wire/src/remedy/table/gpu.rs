@@ -10,6 +10,9 @@ remedies! {
     FREE_GPU_MEMORY = "free-gpu-memory",
         "use smaller sizes, or check who else uses this GPU ({0})",
         look "nvidia-smi";
+    INSTALL_CUBLASLT = "install-cublaslt",
+        "install cuBLAS of CUDA 11.4 or newer, and name its folder in LD_LIBRARY_PATH in `launch.env` if the loader does not know it: \
+         CUDA toolkits and PyTorch bring libcublasLt along";
     INSTALL_CUDA_DRIVER = "install-cuda-driver",
         "install NVIDIA's driver, or use memory = \"cuda\" and nccl collectives only on hosts with GPUs";
     INSTALL_NCCL = "install-nccl", "{0}, or set `library` in the plan to its path", change "apt install libnccl2";
@@ -25,6 +28,8 @@ remedies! {
         "install NCCL 2.24 or newer; to reduce this datatype, GPUs need compute capability 9.0";
     NEWER_CUDA = "newer-cuda", "install a driver of CUDA 11.0 or newer";
     NEWER_NCCL = "newer-nccl", "install NCCL 2.11 or newer";
+    OTHER_PRECISION = "other-precision",
+        "set knobs = { precision = \"fp16\" }, or another that this GPU and its cuBLASLt multiply";
     REACH_GPU_MEMORY = "reach-gpu-memory",
         "{0}, or use NVIDIA's open kernel modules with a NIC driver that registers dma-bufs; gpu_path = \"staged\" \
          measures through host memory",

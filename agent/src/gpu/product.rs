@@ -1,0 +1,308 @@
+//! One product of two square matrices on a GPU by cuBLASLt: described once, and queued as often as wanted.
+//!
+//! The matrices lie row by row. cuBLASLt takes them column by column, so that X, Y and Z of [`super::matrices`] are its A transposed, its B and
+//! its D: the only layout that FP8 has, and the usual one of linear layers.
+
+use std::{
+    ffi::{c_int, c_void},
+    sync::Arc,
+};
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+    terms::Precision,
+};
+
+use super::{
+    blas::{Algorithm, Blas, Proposal, SUCCESS, Status},
+    buffer::Buffer,
+    device::Device,
+    driver::Handle,
+    event::Event,
+    matrices::Matrices,
+    stream::Stream,
+};
+
+/// Bytes of workspace that algorithms may use: what NVIDIA recommends for compute capability 9.0 is 32 MiB (cuBLAS documentation,
+/// `cublasSetWorkspace`); PyTorch takes no more.
+const WORKSPACE: u64 = 32 << 20;
+/// Algorithms that are asked for, and timed.
+const ASKED: usize = 8;
+/// Products of each that are timed, behind one that is not.
+const TRIALS: u32 = 3;
+
+/// `CUBLASLT_MATMUL_DESC_TRANSA`.
+const TRANSPOSE_A: c_int = 3;
+/// `CUBLAS_OP_T`.
+const TRANSPOSED: c_int = 1;
+/// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
+const MOST_WORKSPACE: c_int = 1;
+/// `CUBLASLT_ALGO_CONFIG_ID`, `…_TILE_ID`, `…_SPLITK_NUM`, `…_STAGES_ID`.
+const CONFIGURATION: [(&str, c_int); 4] = [("id", 0), ("tile", 1), ("split-k", 2), ("stages", 6)];
+
+/// `CUDA_R_32F`: the type of the factors alpha and beta, too.
+const R_32F: c_int = 0;
+/// `CUDA_R_16F`.
+const R_16F: c_int = 2;
+/// `CUDA_R_16BF`.
+const R_16BF: c_int = 14;
+/// `CUDA_R_8F_E4M3`.
+const R_8F_E4M3: c_int = 28;
+/// `CUBLAS_COMPUTE_32F`.
+const COMPUTE_32F: c_int = 68;
+/// `CUBLAS_COMPUTE_32F_FAST_TF32`.
+const COMPUTE_TF32: c_int = 77;
+
+/// What cuBLASLt calls the operands, the result and the arithmetic of a precision.
+const fn types(precision: Precision) -> (c_int, c_int, c_int) {
+    match precision {
+        Precision::Bf16 => (R_16BF, R_16BF, COMPUTE_32F),
+        Precision::Fp16 => (R_16F, R_16F, COMPUTE_32F),
+        Precision::Tf32 => (R_32F, R_32F, COMPUTE_TF32),
+        Precision::Fp32 => (R_32F, R_32F, COMPUTE_32F),
+        Precision::Fp8 => (R_8F_E4M3, R_16BF, COMPUTE_32F),
+    }
+}
+
+/// Something of the library that is destroyed once.
+struct Owned {
+    handle: Handle,
+    destroy: unsafe extern "C" fn(Handle) -> Status,
+}
+
+impl Owned {
+    /// What `make` makes.
+    fn new(
+        blas: &Blas,
+        destroy: unsafe extern "C" fn(Handle) -> Status,
+        make: impl FnOnce(*mut Handle) -> Status,
+    ) -> Result<Self, Failure> {
+        let mut handle = std::ptr::null_mut();
+        blas.check(make(&raw mut handle), "describing a matrix product")?;
+        Ok(Self { handle, destroy })
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: made in `new` or by `Blas::open` and destroyed once, by the function that belongs to it.
+        unsafe { (self.destroy)(self.handle) };
+    }
+}
+
+/// A product, ready to be queued.
+pub(crate) struct Product {
+    blas: &'static Blas,
+    device: Arc<Device>,
+    description: Owned,
+    operand: Owned,
+    result: Owned,
+    workspace: Buffer,
+    algorithm: Algorithm,
+    /// Dropped last: the others belong to it.
+    library: Owned,
+}
+
+// SAFETY: the handles may be used from any thread, one at a time, which `&mut` and the owner's thread see to; they are only numbers to
+// this process.
+unsafe impl Send for Product {}
+
+impl Product {
+    /// Describes a product of matrices of so many rows and columns.
+    ///
+    /// # Errors
+    /// The GPU does not multiply this precision, there is no cuBLASLt, or it refuses.
+    pub(crate) fn new(device: &Arc<Device>, precision: Precision, rows: u32) -> Result<Self, Failure> {
+        able(device, precision)?;
+        device.enter()?;
+        let (blas, library) = Blas::open()?;
+        let library = Owned { handle: library, destroy: blas.destroy };
+        let (operand, result, arithmetic) = types(precision);
+        let rows = u64::from(rows);
+        let layout = |of: c_int| {
+            Owned::new(blas, blas.layout_destroy, |to| {
+                // SAFETY: `to` is valid for writes. Square, and without gaps between its columns.
+                unsafe { (blas.layout_create)(to, of, rows, rows, rows.cast_signed()) }
+            })
+        };
+        let description = Owned::new(blas, blas.product_destroy, |to| {
+            // SAFETY: `to` is valid for writes.
+            unsafe { (blas.product_create)(to, arithmetic, R_32F) }
+        })?;
+        let transposed = TRANSPOSED;
+        // SAFETY: the attribute is an int that outlives the call.
+        let status = unsafe {
+            let value = (&raw const transposed).cast::<c_void>();
+            (blas.product_set)(description.handle, TRANSPOSE_A, value, size_of::<c_int>())
+        };
+        blas.check(status, "describing a matrix product")?;
+        Ok(Self {
+            blas,
+            device: Arc::clone(device),
+            description,
+            operand: layout(operand)?,
+            result: layout(result)?,
+            workspace: Buffer::new(device, WORKSPACE)?,
+            algorithm: Algorithm::default(),
+            library,
+        })
+    }
+
+    /// Takes the fastest of the algorithms that the library proposes, by a few products of each; what it is, in words.
+    ///
+    /// # Errors
+    /// The library proposes none, or none of them works.
+    pub(crate) fn choose(&mut self, stream: &Stream, matrices: &Matrices) -> Result<String, Failure> {
+        let mut best: Option<(u64, Algorithm)> = None;
+        let mut refused = None;
+        for proposal in self.proposals()? {
+            self.algorithm = proposal.algorithm;
+            match self.trial(stream, matrices) {
+                Ok(time) if best.is_none_or(|(least, _)| time < least) => best = Some((time, proposal.algorithm)),
+                Ok(_) => {}
+                Err(failure) => refused = Some(failure),
+            }
+        }
+        let nothing = || Failure::new(Stage::Open, Kind::Internal, "no algorithm was tried");
+        let (_, algorithm) = best.ok_or_else(|| refused.unwrap_or_else(nothing))?;
+        self.algorithm = algorithm;
+        Ok(self.words())
+    }
+
+    /// The algorithms that the library proposes, the best by its own estimate first.
+    fn proposals(&self) -> Result<Vec<Proposal>, Failure> {
+        let blas = self.blas;
+        let preference = Owned::new(blas, blas.preference_destroy, |to| {
+            // SAFETY: `to` is valid for writes.
+            unsafe { (blas.preference_create)(to) }
+        })?;
+        let most = WORKSPACE;
+        // SAFETY: the attribute is a u64 that outlives the call.
+        let status = unsafe {
+            let value = (&raw const most).cast::<c_void>();
+            (blas.preference_set)(preference.handle, MOST_WORKSPACE, value, size_of::<u64>())
+        };
+        blas.check(status, "limiting the workspace")?;
+        let mut proposals = [Proposal::default(); ASKED];
+        let mut found: c_int = 0;
+        let (operand, result) = (self.operand.handle, self.result.handle);
+        // SAFETY: all handles live; there is room for as many proposals as are asked for.
+        let status = unsafe {
+            (blas.propose)(
+                self.library.handle,
+                self.description.handle,
+                operand,
+                operand,
+                result,
+                result,
+                preference.handle,
+                ASKED as c_int,
+                proposals.as_mut_ptr(),
+                &raw mut found,
+            )
+        };
+        let refused = |failure: Failure| {
+            let gpu = self.device.index();
+            let cause = format!("GPU {gpu}: {}: {}", blas.record(), failure.cause);
+            Failure { cause, ..failure }.remedy(remedy::OTHER_PRECISION)
+        };
+        blas.check(status, "looking for an algorithm").map_err(refused)?;
+        let usable = |one: &Proposal| one.state == SUCCESS && one.workspace as u64 <= WORKSPACE;
+        let found = usize::try_from(found).unwrap_or(0).min(ASKED);
+        let proposals: Vec<Proposal> = proposals[..found].iter().copied().filter(usable).collect();
+        if proposals.is_empty() {
+            let cause = "it has no algorithm for this product";
+            return Err(refused(Failure::new(Stage::Open, Kind::Unsupported, cause)));
+        }
+        Ok(proposals)
+    }
+
+    /// Nanoseconds of a few products.
+    fn trial(&self, stream: &Stream, matrices: &Matrices) -> Result<u64, Failure> {
+        self.multiply(stream, matrices)?;
+        let (begin, end) = (Event::new(&self.device)?, Event::new(&self.device)?);
+        begin.record(stream)?;
+        (0..TRIALS).try_for_each(|_| self.multiply(stream, matrices))?;
+        end.record(stream)?;
+        end.wait()?;
+        Ok(end.since(&begin)?.0)
+    }
+
+    /// The algorithm by its numbers in the library.
+    fn words(&self) -> String {
+        let number = |attribute: c_int| {
+            let (mut value, mut written) = (0_u32, 0);
+            // SAFETY: all of these attributes are 32 bits wide; both places are valid for writes.
+            let status = unsafe {
+                let to = (&raw mut value).cast::<c_void>();
+                (self.blas.algorithm_get)(&raw const self.algorithm, attribute, to, size_of::<u32>(), &raw mut written)
+            };
+            if status == SUCCESS { value.to_string() } else { "unknown".to_owned() }
+        };
+        CONFIGURATION.map(|(name, attribute)| format!("{name} {}", number(attribute))).join(", ")
+    }
+
+    /// The library, for the record.
+    pub(crate) fn library(&self) -> String {
+        self.blas.record()
+    }
+
+    /// Queues one product.
+    ///
+    /// # Errors
+    /// The library refuses.
+    pub(crate) fn multiply(&self, stream: &Stream, matrices: &Matrices) -> Result<(), Failure> {
+        let (alpha, beta) = (1.0_f32, 0.0_f32);
+        let (x, y, z) = matrices.addresses();
+        let (operand, result) = (self.operand.handle, self.result.handle);
+        // SAFETY: all handles live, the buffers are as large as the layouts say and live as long as the stream works on them, and both
+        // factors are read during the call.
+        let status = unsafe {
+            (self.blas.multiply)(
+                self.library.handle,
+                self.description.handle,
+                (&raw const alpha).cast(),
+                x,
+                operand,
+                y,
+                operand,
+                (&raw const beta).cast(),
+                z,
+                result,
+                z,
+                result,
+                &raw const self.algorithm,
+                self.workspace.address(),
+                self.workspace.len() as usize,
+                stream.handle(),
+            )
+        };
+        self.blas
+            .check(status, &format!("GPU {}: multiplying", self.device.index()))
+            .map_err(|failure| Failure { stage: Stage::Measure, ..failure })
+    }
+}
+
+/// Whether a GPU multiplies a precision.
+fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
+    let gpu = device.index();
+    let Some(has) = device.capability() else {
+        let cause = format!("GPU {gpu}: its compute capability is not known");
+        return Err(Failure::new(Stage::Open, Kind::Unsupported, cause));
+    };
+    let needed = precision.capability();
+    if has >= needed {
+        return Ok(());
+    }
+    let cause = format!(
+        "{} needs compute capability {}.{}; GPU {gpu} ({}) has {}.{}",
+        precision.word().to_uppercase(),
+        needed.0,
+        needed.1,
+        device.name(),
+        has.0,
+        has.1
+    );
+    Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::OTHER_PRECISION))
+}

@@ -1,0 +1,159 @@
+//! Matrix products of a GPU (GEMM), by the host's own cuBLASLt.
+//!
+//! Products are queued one behind the other on one stream and timed by events on the GPU's own clock, as copies are. What is timed is
+//! what is verified: the same matrices, of whole numbers (see `gpu::matrices`), the same algorithm, and the result of the last timed product
+//! is compared too.
+
+use std::collections::BTreeMap;
+
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    measure::Measurement,
+    node::NodeSpec,
+    step::{Checked, Pattern, Window},
+    terms::{LinkLayer, flops},
+    unit::{Bytes, Nanoseconds},
+};
+
+use super::{Mover, Opened, copier::at};
+use crate::{
+    bench::{clock, control::Control},
+    gpu::{Event, Stream, matrices::Matrices, product::Product},
+};
+
+/// Time that a batch of products takes at least, as for copies.
+const BATCH: Nanoseconds = Nanoseconds::from_millis(10);
+/// Most products of a batch, as for copies.
+const MOST: u64 = 256;
+
+/// What multiplies, and what is multiplied. What is dropped first is declared first: nothing is under way then.
+pub(super) struct Multiplier {
+    product: Product,
+    matrices: Matrices,
+    stream: Stream,
+    rows: u32,
+    settings: BTreeMap<String, String>,
+    /// Whether the result is that of a timed product which has not been compared yet.
+    timed: bool,
+}
+
+impl Multiplier {
+    /// Opens the GPU at this PCI address, takes the memory, and chooses the algorithm.
+    ///
+    /// # Errors
+    /// CUDA does not see the GPU, it does not multiply this precision, there is no cuBLASLt, or not enough memory.
+    pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<Self, Failure> {
+        let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
+        let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;
+        let rows = precision.rows(spec.size).ok_or_else(|| wrong("its size is not that of a square result"))?;
+        let device = at(pci)?;
+        let mut product = Product::new(&device, precision, rows)?;
+        let stream = Stream::new(&device)?;
+        let mut matrices = Matrices::new(&stream, precision, rows)?;
+        // Algorithms are compared on data: products of zeros are faster.
+        matrices.fill(&stream, &Pattern { size: spec.size, seed: 0, iteration: 0 })?;
+        let algorithm = product.choose(&stream, &matrices)?;
+        let mut settings = device.record();
+        let own = [
+            ("precision", precision.to_string()),
+            ("shape", format!("{rows}x{rows}x{rows}")),
+            ("library", product.library()),
+            ("algorithm", algorithm),
+        ];
+        settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        Ok(Self { product, matrices, stream, rows, settings, timed: false })
+    }
+
+    /// Time of one product, with everything around it.
+    fn once(&self) -> Result<Nanoseconds, Failure> {
+        let begun = clock::now();
+        self.product.multiply(&self.stream, &self.matrices)?;
+        self.stream.wait()?;
+        Ok((clock::now() - begun).max(Nanoseconds(1)))
+    }
+
+    /// Queues a batch, and the event behind it.
+    fn batch(&self, products: u64) -> Result<Event, Failure> {
+        for _ in 0..products {
+            self.product.multiply(&self.stream, &self.matrices)?;
+        }
+        let event = Event::new(self.stream.device())?;
+        event.record(&self.stream)?;
+        Ok(event)
+    }
+}
+
+/// Products may still be under way when a pass is given up: the memory goes only when they are over.
+impl Drop for Multiplier {
+    fn drop(&mut self) {
+        // A stream that failed has nothing under way.
+        let _ = self.stream.device().enter();
+        let _ = self.stream.wait();
+    }
+}
+
+impl Mover for Multiplier {
+    fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure> {
+        self.stream.device().enter()?;
+        let left = if self.timed { self.matrices.check(&self.stream)? } else { Checked::default() };
+        self.timed = false;
+        self.matrices.fill(&self.stream, pattern)?;
+        self.matrices.poison(&self.stream)?;
+        control.check(Stage::Verify)?;
+        self.once()?;
+        control.check(Stage::Verify)?;
+        let fresh = self.matrices.check(&self.stream)?;
+        // One pass holds one result: what was wrong in either of the two is wrong in it.
+        let wrong = left.wrong.max(fresh.wrong);
+        Ok(Checked { verified: fresh.verified, wrong, first_wrong: left.first_wrong.or(fresh.first_wrong) })
+    }
+
+    fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
+        self.stream.device().enter()?;
+        let warm = clock::now().saturating_add(spec.warm_up);
+        let mut one = self.once()?;
+        while clock::now() < warm {
+            one = one.min(self.once()?);
+            control.check(Stage::Measure)?;
+        }
+        // What is compared afterwards is what the timed products write.
+        self.matrices.poison(&self.stream)?;
+        let products = (BATCH / one).clamp(1, MOST);
+        let first = self.batch(0)?;
+        first.wait()?;
+        let started = clock::now();
+        let (stop, most) = match spec.window {
+            Window::Iterations(products) => (Nanoseconds::MAX, products),
+            window => (started.saturating_add(window.at_most().into()), u64::MAX),
+        };
+        let mut done = 0;
+        let mut last = None;
+        while done < most && (done == 0 || clock::now() < stop) {
+            let now = products.min(most - done);
+            let next = self.batch(now)?;
+            done += now;
+            // One batch is always queued behind the one that is waited for.
+            if let Some(earlier) = last.replace(next) {
+                Event::wait(&earlier)?;
+            }
+            control.check(Stage::Measure)?;
+        }
+        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "nothing was multiplied");
+        let last = last.ok_or_else(nothing)?;
+        last.wait()?;
+        self.timed = true;
+        Ok(Measurement {
+            started,
+            elapsed: last.since(&first)?,
+            operations: done,
+            bytes: Bytes(spec.size.0.saturating_mul(done)),
+            flops: flops(self.rows).saturating_mul(done),
+            ..Measurement::default()
+        })
+    }
+
+    fn opened(&self) -> Opened {
+        let gpu = self.stream.device().pci().to_owned();
+        Opened { link_layer: LinkLayer::Memory, devices: (gpu.clone(), gpu), settings: self.settings.clone() }
+    }
+}
