@@ -12,6 +12,7 @@
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`values`], [`table`] | the data of collectives, and its numbers as elements of every type |
 //! | [`facts`] | NVML's facts |
+//! | [`state`] | what NVML says while tests run |
 //! | [`fabric`] | how GPUs stand with the NVLink fabric |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
 
@@ -25,6 +26,7 @@ mod fabric;
 pub(crate) mod facts;
 pub mod kernels;
 pub(crate) mod reach;
+pub(crate) mod state;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod values;

@@ -10,6 +10,9 @@ remedies! {
     FREE_GPU_MEMORY = "free-gpu-memory",
         "use smaller sizes, or check who else uses this GPU ({0})",
         look "nvidia-smi";
+    GPU_MEMORY_ERRORS = "gpu-memory-errors",
+        "{0} shows errors and replaced rows; drain the host and reset the GPU, and have it replaced if they go on",
+        look "nvidia-smi -q -d ECC,ROW_REMAPPER";
     INSTALL_CUDA_DRIVER = "install-cuda-driver",
         "install NVIDIA's driver, or use memory = \"cuda\" and nccl collectives only on hosts with GPUs";
     INSTALL_NCCL = "install-nccl", "{0}, or set `library` in the plan to its path", change "apt install libnccl2";
@@ -25,6 +28,9 @@ remedies! {
         "install NCCL 2.24 or newer; to reduce this datatype, GPUs need compute capability 9.0";
     NEWER_CUDA = "newer-cuda", "install a driver of CUDA 11.0 or newer";
     NEWER_NCCL = "newer-nccl", "install NCCL 2.11 or newer";
+    NVLINK_ERRORS = "nvlink-errors",
+        "{0} has the errors of each link; reset the GPU, and look at the board and its NVSwitches if they go on",
+        look "nvidia-smi nvlink -e";
     REACH_GPU_MEMORY = "reach-gpu-memory",
         "{0}, or use NVIDIA's open kernel modules with a NIC driver that registers dma-bufs; gpu_path = \"staged\" \
          measures through host memory",
