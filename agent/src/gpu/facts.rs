@@ -14,7 +14,7 @@ use thiserror::Error;
 use super::state;
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
-const NVLINKS: u32 = 18;
+pub(super) const NVLINKS: u32 = 18;
 
 /// What NVML did not do although it is there.
 #[derive(Debug, Error)]

@@ -8,7 +8,10 @@ use std::{
 use nvml_wrapper::{
     Device, EventSet, Nvml,
     bitmasks::{device::ThrottleReasons, event::EventTypes},
-    enum_wrappers::device::{Clock, TemperatureSensor},
+    enum_wrappers::{
+        device::{Clock, TemperatureSensor},
+        nv_link::ErrorCounter,
+    },
     enums::{device::SampleValue, event::XidError},
     error::NvmlError,
     structs::device::FieldId,
@@ -17,6 +20,7 @@ use nvml_wrapper::{
 use railgauge_wire::gpu_state::{GpuReading, Hold, MOST_XIDS, counter};
 use thiserror::Error;
 
+use super::facts::NVLINKS;
 use crate::bench::clock;
 
 /// Why a GPU could not be read.
@@ -103,7 +107,16 @@ impl Cards {
                 .collect();
             Some(((*name).to_owned(), sums.into_iter().flatten().next()?))
         };
-        Ok(COUNTERS.iter().filter_map(value).collect())
+        let mut counted: BTreeMap<String, u64> = COUNTERS.iter().filter_map(value).collect();
+        // Where no field sums them up, links are asked one by one.
+        for (name, kind) in LINK_ERRORS {
+            if !counted.contains_key(name) {
+                let links = (0..NVLINKS).map(|link| device.link_wrapper_for(link).error_counter(kind));
+                let told = links.filter_map(Result::ok).reduce(u64::saturating_add);
+                counted.extend(told.map(|sum| (name.to_owned(), sum)));
+            }
+        }
+        Ok(counted)
     }
 
     /// What does not change.
@@ -166,12 +179,18 @@ const COUNTERS: &[(&str, &[&[u32]])] = &[
     (counter::ROWS_REMAPPED, &[&[id::NVML_FI_DEV_REMAPPED_COR, id::NVML_FI_DEV_REMAPPED_UNC]]),
 ];
 
+/// What NVLinks count, each link by itself.
+const LINK_ERRORS: [(&str, ErrorCounter); 3] = [
+    (counter::NVLINK_REPLAYS, ErrorCounter::DlReplay),
+    (counter::NVLINK_RECOVERIES, ErrorCounter::DlRecovery),
+    (counter::NVLINK_CRC, ErrorCounter::DlCrcFlit),
+];
+
 /// NVML, opened once for the life of the process: opening it takes as long as all readings of a run.
 fn nvml() -> Result<&'static Nvml, Unread> {
-    static NVML: OnceLock<Result<Nvml, String>> = OnceLock::new();
-    NVML.get_or_init(|| Nvml::init().map_err(|error| error.to_string()))
-        .as_ref()
-        .map_err(|why| Unread::NoLibrary(why.clone()))
+    static NVML: OnceLock<Result<Nvml, Unread>> = OnceLock::new();
+    let start = || Nvml::init().map_err(|error| Unread::NoLibrary(error.to_string()));
+    NVML.get_or_init(start).as_ref().map_err(Clone::clone)
 }
 
 fn open(pci: &str) -> Result<Card, Unread> {

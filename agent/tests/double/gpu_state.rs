@@ -112,9 +112,10 @@ fn what_holds_clocks_down_and_a_narrow_link_are_told() {
 
 #[test]
 fn errors_and_xids_of_the_time_between_are_told() {
-    let [first, second] = seen("d1:replays=+7 d0:uncorrected=+1 xid=79");
+    let [first, second] = seen("d1:replays=+7 d0:uncorrected=+1 d1:nvlink_recoveries=+2 xid=79");
     assert_eq!((first.counted[counter::PCIE_REPLAYS], first.counted[counter::ECC_UNCORRECTED]), (0, 1));
     assert_eq!((second.counted[counter::PCIE_REPLAYS], second.counted[counter::ROWS_REMAPPED]), (7, 0));
+    assert_eq!(second.counted[counter::NVLINK_RECOVERIES], 2);
     assert_eq!([first.xids.unwrap(), second.xids.unwrap()].concat(), [79]);
 }
 

@@ -83,9 +83,11 @@ impl Bad {
             Self::Xid { .. } => remedy::XID,
             Self::Held { .. } => remedy::GPU_CLOCKS,
             Self::Narrow { .. } | Self::Slow { .. } => remedy::RESEAT_GPU,
-            Self::Errors { counter, .. } if counter == counter::PCIE_REPLAYS => remedy::RESEAT_GPU,
-            Self::Errors { counter, .. } if counter.starts_with("nvlink/") => remedy::NVLINK_ERRORS,
-            Self::Errors { .. } => remedy::GPU_MEMORY_ERRORS,
+            Self::Errors { counter, .. } => match counter.as_str() {
+                counter::PCIE_REPLAYS => remedy::RESEAT_GPU,
+                counter::NVLINK_REPLAYS | counter::NVLINK_RECOVERIES | counter::NVLINK_CRC => remedy::NVLINK_ERRORS,
+                _ => remedy::GPU_MEMORY_ERRORS,
+            },
         }
     }
 }

@@ -44,13 +44,27 @@ use sampler::{Order, Sampler};
 /// How long a case waits for the last reading of its GPUs.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Why nothing is known of GPUs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Silent {
+    /// Nobody reads them.
+    #[error("no thread could be started: {0}")]
+    NoThread(String),
+    /// Nobody does any more.
+    #[error("the thread that reads NVML has ended")]
+    Ended,
+    /// NVML holds the thread.
+    #[error("NVML has not answered within {} s", PATIENCE.as_secs())]
+    Late,
+}
+
 /// A case that uses GPUs, from its begin on.
 pub(crate) struct Span {
     number: u64,
     gpus: Vec<String>,
     begun: Nanoseconds,
     /// Where the thread takes orders; why there is none.
-    to: Result<Sender<Order>, String>,
+    to: Result<Sender<Order>, Silent>,
     ended: bool,
 }
 
@@ -102,17 +116,16 @@ impl Span {
     pub(crate) fn end(mut self) -> Read {
         self.ended = true;
         let (answer, read) = channel();
-        let asked = self.to.as_ref().map_err(Clone::clone).and_then(|to| {
-            to.send(Order::End { span: self.number, answer })
-                .map_err(|_| "the thread that reads NVML has ended".to_owned())
-        });
-        let read = asked.and_then(|()| {
-            read.recv_timeout(PATIENCE).map_err(|_| format!("NVML has not answered within {} s", PATIENCE.as_secs()))
-        });
+        let asked = self
+            .to
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|to| to.send(Order::End { span: self.number, answer }).map_err(|_| Silent::Ended));
+        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late));
         let whole = (self.begun, clock::now());
         match read {
             Ok(of_gpu) => Read { of_gpu, whole, failure: None },
-            Err(why) => Read { failure: Some(why), whole, ..Read::default() },
+            Err(why) => Read { failure: Some(why.to_string()), whole, ..Read::default() },
         }
     }
 }
@@ -153,8 +166,8 @@ pub(crate) fn pass(measured: &Measurement) -> (Nanoseconds, Nanoseconds) {
 }
 
 /// The thread, started when the first case asks for it.
-fn thread() -> Result<Sender<Order>, String> {
-    static THREAD: OnceLock<Result<Sender<Order>, String>> = OnceLock::new();
+fn thread() -> Result<Sender<Order>, Silent> {
+    static THREAD: OnceLock<Result<Sender<Order>, Silent>> = OnceLock::new();
     let start = || {
         let (to, orders) = channel();
         let work = move || {
@@ -163,7 +176,7 @@ fn thread() -> Result<Sender<Order>, String> {
             }
         };
         let started = thread::Builder::new().name("gpus".into()).spawn(work);
-        started.map(|_| to).map_err(|error| format!("no thread could be started: {error}"))
+        started.map(|_| to).map_err(|error| Silent::NoThread(error.to_string()))
     };
     THREAD.get_or_init(start).clone()
 }
