@@ -4,6 +4,8 @@
 mod controller;
 #[path = "../../tests/support/example.rs"]
 mod example;
+#[path = "double/gpu_state.rs"]
+mod gpu_state;
 
 use std::{path::Path, sync::LazyLock};
 

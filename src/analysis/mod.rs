@@ -17,6 +17,7 @@ pub mod costs;
 pub mod environments;
 pub mod explain;
 pub mod frame;
+pub mod gpus;
 pub mod history;
 pub mod imported;
 pub mod journal;

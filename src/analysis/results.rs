@@ -233,7 +233,8 @@ impl CaseResult<'_> {
 
     /// The next thing to look at or do, where the failure that counts knows one.
     pub fn remedy(&self) -> Option<Remedy> {
-        self.failure.and_then(Failure::told_remedy)
+        let of_doubts = || self.doubts.iter().find_map(Doubt::remedy);
+        self.failure.and_then(Failure::told_remedy).or_else(of_doubts)
     }
 
     /// What carried the bytes is not what the plan asked for.

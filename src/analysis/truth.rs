@@ -18,7 +18,7 @@ mod counted;
 mod doubt;
 mod ends;
 
-use super::ceiling::wire_efficiency;
+use super::{ceiling::wire_efficiency, gpus};
 
 /// Bytes on the wire may exceed the payload and its headers by this factor.
 const WIRE_TOLERANCE: f64 = 1.02;
@@ -156,9 +156,14 @@ fn places(counters: &BTreeMap<String, u64>) -> Vec<String> {
     places
 }
 
-/// What the run noted while it measured a sample.
+/// What the run noted while it measured a sample, and what its GPUs suffered meanwhile.
 pub(super) fn noted(sample: &Sample) -> impl Iterator<Item = Doubt> {
-    sample.contaminated.iter().map(|cause| Doubt::Noted { cause: cause.clone() })
+    let gpus = gpus::disturbances(sample).map(|(gpu, bad)| Doubt::Gpu {
+        host: gpu.host.clone(),
+        gpu: gpus::name(&gpu.seen),
+        bad,
+    });
+    sample.contaminated.iter().map(|cause| Doubt::Noted { cause: cause.clone() }).chain(gpus)
 }
 
 /// Payload bytes of everything the sample's flow moved, warm-up included.

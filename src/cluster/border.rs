@@ -7,8 +7,9 @@
 
 use railgauge_model::border::{self, facts, text};
 use railgauge_wire::{
+    case::CaseAccount,
     failure::{Failure, Kind, Stage},
-    frame,
+    frame, gpu_state,
     message::{Answer, FromAgent},
     remedy::{self, Entry, Place, Remedy},
 };
@@ -59,11 +60,26 @@ fn bounded(reply: FromAgent) -> FromAgent {
         }
         FromAgent::Reply { id, outcome: Err(failure) } => FromAgent::Reply { id, outcome: Err(of_agent(failure)) },
         FromAgent::Reply { id, outcome: Ok(Answer::Case(mut account)) } => {
-            account.failure = account.failure.map(of_agent);
+            of_case(&mut account);
             FromAgent::Reply { id, outcome: Ok(Answer::Case(account)) }
+        }
+        FromAgent::Reply { id, outcome: Ok(Answer::Node(mut accounts)) } => {
+            accounts.iter_mut().for_each(|of_flow| of_case(&mut of_flow.account));
+            FromAgent::Reply { id, outcome: Ok(Answer::Node(accounts)) }
+        }
+        FromAgent::Reply { id, outcome: Ok(Answer::MemberMeasured(mut measured)) } => {
+            let gpu = measured.gpu.take().map(|gpu| gpu_state::bounded(vec![*gpu]));
+            measured.gpu = gpu.and_then(|mut gpus| gpus.pop()).map(Box::new);
+            FromAgent::Reply { id, outcome: Ok(Answer::MemberMeasured(measured)) }
         }
         other => other,
     }
+}
+
+/// What an agent may say of a case.
+fn of_case(account: &mut CaseAccount) {
+    account.failure = account.failure.take().map(of_agent);
+    account.gpus = gpu_state::bounded(std::mem::take(&mut account.gpus));
 }
 
 /// A failure as an agent may tell it. Whose failure it is the controller knows; an agent could only name others.
@@ -103,6 +119,9 @@ mod tests {
     use proptest::prelude::*;
     use railgauge_wire::{
         facts::{HostFacts, RdmaDevice, RdmaPort},
+        gpu_state::{GpuReading, GpuSeen},
+        group::CollectiveMeasurement,
+        node::NodeAccount,
         unit::Nanoseconds,
     };
 
@@ -224,6 +243,35 @@ mod tests {
         assert!(matches!(admit(&clock(Nanoseconds(1 << 61))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
         let counters = Answer::Counters([("rx".to_owned(), u64::MAX)].into());
         assert!(matches!(admit(&reply(Ok(counters))).unwrap(), FromAgent::Reply { outcome: Ok(_), .. }));
+    }
+
+    #[test]
+    fn a_case_of_a_node_or_rank_tells_no_more_of_gpus_than_ours_do() {
+        let seen = GpuSeen { series: vec![GpuReading::default(); 500], ..GpuSeen::default() };
+        let account = || CaseAccount { gpus: vec![seen.clone(); 200], ..CaseAccount::default() };
+        let read = |answer| match admit(&reply(Ok(answer))).unwrap() {
+            FromAgent::Reply { outcome: Ok(answer), .. } => answer,
+            other => panic!("{other:?}"),
+        };
+        let node = NodeAccount { account: account(), ..NodeAccount::default() };
+        let measured = CollectiveMeasurement { gpu: Some(Box::new(seen.clone())), ..CollectiveMeasurement::default() };
+        let told = [
+            match read(Answer::Case(Box::new(account()))) {
+                Answer::Case(account) => account.gpus,
+                other => panic!("{other:?}"),
+            },
+            match read(Answer::Node(vec![node])) {
+                Answer::Node(mut accounts) => accounts.remove(0).account.gpus,
+                other => panic!("{other:?}"),
+            },
+            match read(Answer::MemberMeasured(Box::new(measured))) {
+                Answer::MemberMeasured(measured) => vec![*measured.gpu.unwrap()],
+                other => panic!("{other:?}"),
+            },
+        ];
+        for gpus in told {
+            assert!(gpus.len() <= gpu_state::MOST && gpus[0].series.len() == gpu_state::SERIES + 2);
+        }
     }
 
     proptest! {

@@ -142,8 +142,9 @@ impl Judged {
     /// Whether this run says whether a host is bad: it came to its end, its records are whole, the host was not lost, and a case with it
     /// has a value that may be trusted.
     pub fn has_judged(&self, host: &str) -> bool {
-        let measured =
-            |row: &Row| row.value.is_some() && row.error.is_none() && (*row.src_host == *host || *row.dst_host == *host);
+        let measured = |row: &Row| {
+            row.value.is_some() && row.error.is_none() && (*row.src_host == *host || *row.dst_host == *host)
+        };
         self.end() == &JournalEnd::Finished
             && self.is_whole()
             && !self.journal.lost.contains_key(host)

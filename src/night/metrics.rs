@@ -179,8 +179,7 @@ fn of_tests(all: &mut All, run: &Judged) {
 /// Labels of what is one kind of case.
 fn cell(all: &All, row: &Row) -> Labels {
     let (size, qps) = (row.size_bytes.0.to_string(), row.qps.to_string());
-    let further =
-        [("test", &*row.test), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
+    let further = [("test", &*row.test), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
     all.labels(&further)
 }
 

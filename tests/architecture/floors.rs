@@ -24,6 +24,7 @@ const FLOORS: &[(&str, &[&str])] = &[
             "tool",
             "link",
             "step",
+            "gpu_state",
             "case",
             "node",
             "group",

@@ -148,7 +148,10 @@ fn path(slow: &Scenario) -> Named {
     assert!(wanted(&text).iter().all(|case| case.test != alone[0].test), "nothing is asked for twice");
     assert_eq!(read(&text).contradictions, [], "what a run writes is what a run may write");
     let rows = rows(&read(&text), &railgauge::analysis::results::further(&read(&text)));
-    assert!(rows.iter().any(|row| &*row.env == "queue_pair=8" && row.qps == 1), "the frame says which queue pair it was");
+    assert!(
+        rows.iter().any(|row| &*row.env == "queue_pair=8" && row.qps == 1),
+        "the frame says which queue pair it was"
+    );
     let found = found_in(&text).remove(0);
     assert_eq!(found.suspects.len(), 1, "{:?}", found.suspects);
     let suspect = found.suspects[0].clone();

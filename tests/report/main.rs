@@ -35,6 +35,7 @@ mod environments;
 mod explain;
 mod few;
 mod frames;
+mod gpus;
 mod groups;
 mod journals;
 mod localise;

@@ -14,7 +14,7 @@ use railgauge::{
     report::draw,
 };
 use railgauge_model::{
-    journal::event::{Case, LinkRecord, Sample},
+    journal::event::{Case, GpuDuring, LinkRecord, Sample},
     plan::parse,
     schedule::{Inventory, Port, schedule},
 };
@@ -30,18 +30,19 @@ use crate::support::{self, Dice};
 
 const HOSTS: &str = "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[1-4]\"]\n";
 const EACH: &str = "[[test]]\nname = \"each\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
-const ALL: &str = "[[test]]\nname = \"all\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\n";
-const PEERS: &str = "[[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 10\n";
+pub const ALL: &str = "[[test]]\nname = \"all\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\n";
+pub const PEERS: &str = "[[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 10\n";
 
-/// Hosts of two GPUs, 55 GB/s each, and what a case carries of that.
-struct Cluster {
+/// Hosts of two GPUs, 55 GB/s each, what a case carries of that, and what is seen of its GPU meanwhile.
+pub struct Cluster {
     share: fn(&Case) -> f64,
+    pub gpus: fn(&Case) -> Vec<GpuDuring>,
     dice: Dice,
 }
 
 impl Cluster {
-    fn new(share: fn(&Case) -> f64) -> Self {
-        Self { share, dice: Dice(3) }
+    pub fn new(share: fn(&Case) -> f64) -> Self {
+        Self { share, gpus: |_| Vec::new(), dice: Dice(3) }
     }
 
     fn run(&mut self, journal: &mut Journal, cases: &[Case]) {
@@ -54,7 +55,8 @@ impl Cluster {
             let flops = rows.map_or(0, |rows| flops(rows) * operations);
             let initiator = Measurement { elapsed, operations, bytes, flops, ..Measurement::default() };
             let checked = Checked { verified: size * 2, ..Checked::default() };
-            let sample = Sample { initiator, checked, waited: Some(elapsed * 2), ..Sample::default() };
+            let gpus = (self.gpus)(case);
+            let sample = Sample { initiator, checked, waited: Some(elapsed * 2), gpus, ..Sample::default() };
             let link = LinkRecord {
                 transport: if rows.is_some() { Carrier::Cublaslt } else { Carrier::CudaCopy },
                 link_layer: LinkLayer::Pcie,
@@ -74,7 +76,7 @@ impl Cluster {
     }
 
     /// A run of these tests, with everything that settles suspects.
-    fn settled(&mut self, tests: &str) -> Journal {
+    pub fn settled(&mut self, tests: &str) -> Journal {
         let plan =
             parse("p.toml", &format!("{HOSTS}{tests}"), Path::new("")).unwrap_or_else(|wrong| panic!("{wrong}")).0;
         let mut inventory = Inventory::of_plan(&plan);
@@ -111,11 +113,11 @@ fn found(journal: &Journal) -> Vec<Localisation> {
     localise(journal, &results, &rows(journal, &results))
 }
 
-fn suspects(journal: &Journal) -> Vec<Named> {
+pub fn suspects(journal: &Journal) -> Vec<Named> {
     found(journal).into_iter().flat_map(|one| one.suspects).collect()
 }
 
-fn is_at(case: &Case, host: &str, rail: u32) -> bool {
+pub fn is_at(case: &Case, host: &str, rail: u32) -> bool {
     case.flow.from == Port::new(host, rail)
 }
 
@@ -246,7 +248,7 @@ fn a_gpu_that_multiplies_slowly_is_confirmed_and_drawn() {
     assert_eq!(names, [("GPU 1 of a3", Standing::Confirmed)]);
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
-    assert!(rows.iter().all(|row| row.metric == Metric::Compute && row.unit == "TFLOP/s" && row.error.is_none()));
+    assert!(rows.iter().all(|row| row.metric == Metric::Compute && &*row.unit == "TFLOP/s" && row.error.is_none()));
     // 55 GB/s of results of 128 MiB, with 2 * 8192^3 operations for each.
     let value = rows[0].value.unwrap();
     assert!((value / 450.6 - 1.0).abs() < 0.02, "{value}");

@@ -203,8 +203,11 @@ fn flows_that_fill_a_link_together_are_not_held_against_it() {
     let mut journal = journal(&scenario);
     // A cable carries what one NIC does.
     let alone = results(&journal).unwrap();
-    let fastest =
-        rows(&journal, &alone).iter().filter(|row| &*row.unit == "Gb/s").filter_map(|row| row.value).fold(0.0, f64::max);
+    let fastest = rows(&journal, &alone)
+        .iter()
+        .filter(|row| &*row.unit == "Gb/s")
+        .filter_map(|row| row.value)
+        .fold(0.0, f64::max);
     for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {
         cable.rate_gbps = Some(fastest);
     }

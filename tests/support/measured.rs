@@ -66,7 +66,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     let flaps = scenario.flapping.is_some_and(|(host, rail)| ends.contains(&host) && case.flow.from.rail == rail);
     let chosen = |share: u64| case.id == (plan.seed * 31) % share && repeat == 0;
     let initiator = match case.cell.metric {
-        TestMetric::Bandwidth => {
+        TestMetric::Bandwidth | TestMetric::Compute => {
             let whole = bandwidth(scenario, case, (slow, carried), flaps && repeat == 1, &mut dice);
             let sum: f64 = shares.iter().map(|(_, share)| share).sum();
             let lane = |&(port, share): &(u16, f64)| Lane {

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     failure::Failure,
+    gpu_state::GpuSeen,
     measure::Measurement,
     step::{Checked, Timing},
     unit::Nanoseconds,
@@ -54,6 +55,9 @@ pub struct CaseAccount {
     /// What the end's NIC counted around the timed pass, as [`crate::message::Answer::Counters`] has it: before and after. Empty on
     /// loopback, which everything on a host shares, and where it cannot be read.
     pub counters: (BTreeMap<String, u64>, BTreeMap<String, u64>),
+    /// The state of the GPUs of this end while the timed pass ran; empty where it uses none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuSeen>,
     /// Where the time went.
     pub spent: Spent,
     /// From the beginning of the case at this end to this account, whole or not.

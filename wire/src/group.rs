@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    gpu_state::GpuSeen,
     link::{Endpoint, LinkSpec},
     step::{Checked, Window},
     terms::{Algorithm, Carrier, Datatype, GpuPath, LinkLayer, Op, Reduction, TestMetric, Transport},
@@ -165,6 +166,13 @@ pub struct CollectiveMeasurement {
     pub checked: Checked,
     /// CPU time of the timed batches.
     pub cpu: Nanoseconds,
+    /// From the begin of the first timed batch to the end of the last, on the monotonic clock of the rank's host; `None` where it was not
+    /// looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<(Nanoseconds, Nanoseconds)>,
+    /// The state of the rank's GPU meanwhile; `None` for one over host memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<Box<GpuSeen>>,
     /// What carried the bytes, where this rank found evidence of it.
     pub carried: Option<Carried>,
     /// The algorithm that was used, where it is ours.

@@ -17,6 +17,7 @@
 //! | [`step`] | what a link is told to do: fill, transfer, check, serve, time |
 //! | [`case`] | a whole case in one request to each end |
 //! | [`copies`] | how fast bytes move between host and GPU |
+//! | [`gpu_state`] | the state of GPUs while a case uses them |
 //! | [`node`] | a case within a host: memory of processors and GPUs |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
@@ -40,6 +41,7 @@ pub mod errand;
 pub mod facts;
 pub mod failure;
 pub mod frame;
+pub mod gpu_state;
 pub mod group;
 pub mod link;
 pub mod measure;
@@ -58,4 +60,4 @@ pub mod watch;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 8;
+pub const PROTOCOL: u32 = 9;

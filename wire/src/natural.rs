@@ -6,7 +6,8 @@ pub fn sort<T: AsRef<str>>(names: &mut [T]) {
     names.sort_by_cached_key(|name| (key(name.as_ref()), name.as_ref().to_owned()));
 }
 
-fn key(name: &str) -> Vec<(String, u64)> {
+/// What names sort by: their words, each with the number behind it.
+pub fn key(name: &str) -> Vec<(String, u64)> {
     let mut parts = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {

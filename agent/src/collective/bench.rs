@@ -78,7 +78,15 @@ impl Bench {
         let ready = Ready::new(collective, layout, rank, ranks)?;
         self.memory.scratch(ready.scratch)?;
         let (Timed { times, alone, cpu }, batch, checked) = self.measured(&ready, control)?;
-        Ok(CollectiveMeasurement { times, batch, alone, checked, cpu, carried: None, algorithm: Some(ready.algorithm) })
+        Ok(CollectiveMeasurement {
+            times,
+            batch,
+            alone,
+            checked,
+            cpu,
+            algorithm: Some(ready.algorithm),
+            ..CollectiveMeasurement::default()
+        })
     }
 
     fn measured(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(Timed, u64, Checked), Failure> {

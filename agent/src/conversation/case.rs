@@ -17,7 +17,13 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use crate::{bench::control::Control, counters, fabric::Link, system::tree::Tree};
+use crate::{
+    bench::{clock, control::Control},
+    counters,
+    fabric::Link,
+    system::tree::Tree,
+    watch::gpus::{self, Span},
+};
 
 /// What an end knows of itself, whatever it is asked.
 #[derive(Debug, Clone)]
@@ -43,8 +49,15 @@ pub(super) fn run(
     control: &dyn Fn(Duration) -> Control,
 ) -> CaseAccount {
     let (begun, deadline) = (Instant::now(), Duration::from_millis(case.deadline_ms));
-    let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default() };
-    if let Err(failure) = part.all(is_first) {
+    let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default(), pass: None };
+    // Where the bytes lie on a GPU.
+    let gpu = part.end.opened().settings.get("gpu_pci").cloned();
+    let span = Span::begin(gpu.clone(), case.timing.window);
+    let ran = part.all(is_first);
+    if let Some((span, pci)) = span.zip(gpu) {
+        part.account.gpus = vec![span.end().seen(&pci, part.pass)];
+    }
+    if let Err(failure) = ran {
         part.account.failure = Some(failure);
         part.end.give_up();
     }
@@ -60,6 +73,8 @@ struct Part<'a> {
     control: &'a dyn Fn(Duration) -> Control,
     deadline: Duration,
     account: CaseAccount,
+    /// When this end was busy with the timed pass.
+    pass: Option<(Nanoseconds, Nanoseconds)>,
 }
 
 impl Part<'_> {
@@ -122,6 +137,7 @@ impl Part<'_> {
         let timing = self.case.timing;
         self.account.counters.0 = self.counters();
         let pass = self.deadline + Duration::from(timing.warm_up) + timing.window.at_most();
+        let begin = clock::now();
         let took = match self.here.role {
             Role::Initiator => {
                 self.await_turn(self.patience())?;
@@ -147,6 +163,7 @@ impl Part<'_> {
                 took
             }
         };
+        self.pass = self.account.measured.as_deref().map(gpus::pass).or(Some((begin, clock::now())));
         let window = self.account.measured.as_ref().map_or(Nanoseconds::ZERO, |measured| measured.elapsed);
         let spent = &mut self.account.spent;
         (spent.window, spent.warm_up) = (window, Nanoseconds::from(took).saturating_sub(window));

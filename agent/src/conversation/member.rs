@@ -28,6 +28,7 @@ use crate::{
     },
     nccl::process,
     system::wait::Doorbell,
+    watch::gpus::Span,
 };
 
 /// How long a rank may take to open GPU and library. A first context on a host of eight GPUs takes seconds.
@@ -150,8 +151,10 @@ fn serve(
         let said = rank.ask(RankAsk::Open(Box::new(spec.clone())), OPEN, abort, bell)?;
         Ok((rank, said))
     };
+    let mut gpu = None;
     let mut rank = match caught(Stage::Open, opening).flatten() {
         Ok((rank, said)) => {
+            gpu = gpu_of(&said);
             outlet.reply(id, Ok(answer(said)));
             Ok(rank)
         }
@@ -163,11 +166,15 @@ fn serve(
     while let Ok(work) = inbox.recv() {
         match work {
             Work::Rank(id, ask, limit) => {
+                let span = match &ask {
+                    RankAsk::Measure(collective) => Span::begin(gpu.clone(), collective.window),
+                    RankAsk::Open(_) | RankAsk::Join(_) => None,
+                };
                 let outcome = match &mut rank {
                     Ok(rank) => caught(Stage::Measure, || rank.ask(ask, limit, abort, bell)).flatten(),
                     Err(failure) => Err(failure.clone()),
                 };
-                outlet.reply(id, outcome.map(answer));
+                outlet.reply(id, outcome.map(|said| answer(with_gpu(said, span))));
             }
             Work::Close(id) => {
                 drop(rank);
@@ -175,6 +182,27 @@ fn serve(
                 return;
             }
         }
+    }
+}
+
+/// The PCI address of a rank's GPU, where it has one.
+fn gpu_of(said: &RankAnswer) -> Option<String> {
+    match said {
+        RankAnswer::Opened(opened) => opened.settings.get("gpu_pci").cloned(),
+        RankAnswer::Joined | RankAnswer::Measured(_) => None,
+    }
+}
+
+/// A measurement with the state of the rank's GPU meanwhile.
+fn with_gpu(said: RankAnswer, span: Option<Span>) -> RankAnswer {
+    match (said, span) {
+        (RankAnswer::Measured(mut measured), Some(span)) => {
+            let gpu = span.gpus().first().cloned();
+            let read = span.end();
+            measured.gpu = gpu.map(|pci| Box::new(read.seen(&pci, measured.pass)));
+            RankAnswer::Measured(measured)
+        }
+        (said, _) => said,
     }
 }
 

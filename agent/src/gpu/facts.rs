@@ -2,20 +2,19 @@
 
 use nvml_wrapper::{
     Device, Nvml,
-    bitmasks::device::ThrottleReasons,
     enum_wrappers::device::{Clock, EccCounter, MemoryError, RetirementCause, TemperatureSensor},
-    enums::device::SampleValue,
     error::NvmlError,
-    structs::device::FieldId,
 };
 use railgauge_wire::{
-    facts::{Gpu, MemoryFaults, POWER_CAP, PciFunction, serial_number},
+    facts::{Gpu, MemoryFaults, PciFunction, serial_number},
     unit::{Bytes, MegabytesPerSecond},
 };
 use thiserror::Error;
 
+use super::state;
+
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
-const NVLINKS: u32 = 18;
+pub(super) const NVLINKS: u32 = 18;
 
 /// What NVML did not do although it is there.
 #[derive(Debug, Error)]
@@ -82,7 +81,10 @@ fn gpu(index: u32, device: &Device<'_>) -> Gpu {
         mig: device.mig_mode().ok().map(|mode| mode.current == 1),
         clock_mhz: clock(Clock::SM),
         memory_clock_mhz: clock(Clock::Memory),
-        throttled: device.current_throttle_reasons().ok().map(throttled),
+        throttled: device
+            .current_throttle_reasons()
+            .ok()
+            .map(|reasons| state::holds(reasons).into_iter().map(|hold| hold.words().to_owned()).collect()),
         memory_faults: memory_faults(device),
         temperature: device.temperature(TemperatureSensor::Gpu).ok(),
         power_watts: watts(device.power_usage()).zip(watts(device.power_management_limit())),
@@ -104,19 +106,6 @@ fn watts(milliwatts: Result<u32, NvmlError>) -> Option<f64> {
     milliwatts.ok().map(|milliwatts| f64::from(milliwatts) / 1e3)
 }
 
-/// Reasons that hold clocks down, in words. An idle GPU and clocks that somebody set are none.
-fn throttled(reasons: ThrottleReasons) -> Vec<String> {
-    let words = [
-        (ThrottleReasons::SW_POWER_CAP, POWER_CAP),
-        (ThrottleReasons::HW_SLOWDOWN, "hardware slowdown"),
-        (ThrottleReasons::SYNC_BOOST, "sync boost"),
-        (ThrottleReasons::SW_THERMAL_SLOWDOWN, "too hot (driver)"),
-        (ThrottleReasons::HW_THERMAL_SLOWDOWN, "too hot (hardware)"),
-        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "power brake"),
-    ];
-    words.into_iter().filter(|(reason, _)| reasons.contains(*reason)).map(|(_, word)| word.to_owned()).collect()
-}
-
 /// The line rate of the NVLinks, from whichever field this driver fills.
 fn nvlink_rate(device: &Device<'_>) -> Option<MegabytesPerSecond> {
     use nvml_wrapper::sys_exports::field_id::{
@@ -128,11 +117,7 @@ fn nvlink_rate(device: &Device<'_>) -> Option<MegabytesPerSecond> {
 
 /// A whole number among NVML's fields.
 fn field(device: &Device<'_>, id: u32) -> Option<u32> {
-    match device.field_values_for(&[FieldId(id)]).ok()?.pop()?.ok()?.value.ok()? {
-        SampleValue::U32(value) => Some(value),
-        SampleValue::U64(value) => u32::try_from(value).ok(),
-        SampleValue::F64(_) | SampleValue::I64(_) => None,
-    }
+    state::fields(device, &[id])[0].and_then(|value| u32::try_from(value).ok())
 }
 
 fn memory_faults(device: &Device<'_>) -> MemoryFaults {

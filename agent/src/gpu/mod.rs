@@ -14,6 +14,7 @@
 //! | [`blas`], [`product`] | cuBLASLt's functions, and one matrix product by them |
 //! | [`matrices`] | matrices whose product is known, to verify every element |
 //! | [`facts`] | NVML's facts |
+//! | [`state`] | what NVML says while tests run |
 //! | [`fabric`] | how GPUs stand with the NVLink fabric |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
 
@@ -30,6 +31,7 @@ pub mod kernels;
 pub(crate) mod matrices;
 pub(crate) mod product;
 pub(crate) mod reach;
+pub(crate) mod state;
 pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod values;

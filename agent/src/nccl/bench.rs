@@ -49,6 +49,8 @@ struct Timed {
     alone: Vec<Nanoseconds>,
     /// CPU time of all.
     cpu: Nanoseconds,
+    /// From the first to the end of the last.
+    pass: (Nanoseconds, Nanoseconds),
 }
 
 /// Group, stream and memory of one rank.
@@ -112,7 +114,7 @@ impl Bench {
         let verify_timed = collective.verify && layout.repeats(reduction);
         let last = (cut.batch - 1) % layout.slots;
         let verified = verify_timed.then_some(last);
-        let Timed { times, alone, cpu } = match self.step_of(&layout, collective) {
+        let Timed { times, alone, cpu, pass } = match self.step_of(&layout, collective) {
             Some(step) => self.time_steps(&layout, collective, &cut, &step, verified)?,
             None => self.time(&layout, collective, &cut, verified)?,
         };
@@ -126,7 +128,15 @@ impl Bench {
             checked += self.compare(&layout, &values, 0)?;
         }
         self.say("idle");
-        Ok(CollectiveMeasurement { times, batch: cut.batch, alone, checked, cpu, carried: None, algorithm: None })
+        Ok(CollectiveMeasurement {
+            times,
+            batch: cut.batch,
+            alone,
+            checked,
+            cpu,
+            pass: Some(pass),
+            ..CollectiveMeasurement::default()
+        })
     }
 
     fn say(&self, words: &str) {
@@ -307,7 +317,7 @@ impl Bench {
         }
         self.line_up(collective, untimed.as_ref())?;
         times.push(batch()?);
-        Ok(Timed { times, alone: Vec::new(), cpu: cpu::thread() - before })
+        Ok(Timed { times, alone: Vec::new(), cpu: cpu::thread() - before, pass: (begin, clock::now()) })
     }
 
     fn poison(&self, layout: &Layout, collective: &CollectiveSpec, slot: u64) -> Result<(), Failure> {

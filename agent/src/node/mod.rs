@@ -33,7 +33,12 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use crate::{bench::control::Control, memory::available, system::tree::Tree};
+use crate::{
+    bench::control::Control,
+    memory::available,
+    system::tree::Tree,
+    watch::{self, gpus::Span},
+};
 use copier::Copier;
 use gate::{Gate, Pass};
 use multiplier::Multiplier;
@@ -67,6 +72,27 @@ pub(crate) fn run(spec: &NodeSpec) -> Vec<NodeAccount> {
     if let Some(failure) = too_much(spec, available::bytes(&Tree::host())) {
         return spec.flows.iter().map(|_| failed(failure.clone())).collect();
     }
+    let span = Span::begin(spec.flows.iter().flat_map(gpus).map(str::to_owned), spec.window);
+    let mut accounts = all(spec);
+    let Some(read) = span.map(Span::end) else { return accounts };
+    for (flow, NodeAccount { account, .. }) in spec.flows.iter().zip(&mut accounts) {
+        let pass = account.measured.as_deref().map(watch::gpus::pass);
+        account.gpus = gpus(flow).map(|pci| read.seen(pci, pass)).collect();
+    }
+    accounts
+}
+
+/// The PCI addresses of the GPUs of a flow, each once.
+fn gpus(flow: &NodeFlow) -> impl Iterator<Item = &str> {
+    let other = (flow.to != flow.from).then_some(&flow.to);
+    std::iter::once(&flow.from).chain(other).filter_map(|part| match part {
+        Part::Gpu(pci) => Some(pci.as_str()),
+        Part::Processors(_) => None,
+    })
+}
+
+/// All flows at the same time; the accounts are in their order.
+fn all(spec: &NodeSpec) -> Vec<NodeAccount> {
     let gate = Gate::new(spec.flows.len());
     thread::scope(|scope| {
         let start = |flow| {

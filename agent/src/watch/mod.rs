@@ -1,4 +1,4 @@
-//! Ports watched while traffic runs ([`railgauge_wire::watch`]).
+//! Ports watched while traffic runs ([`railgauge_wire::watch`]), and GPUs while cases use them ([`gpus`]).
 //!
 //! ```text
 //! conversation ─ Watch ──▶ a thread of its own ─ looks, readings ─▶ mailbox
@@ -18,8 +18,10 @@
 //! | `module` | what optics tell |
 //! | `recorded` | what drivers of another host said, for trees of it |
 //! | `mailbox` | what nobody asked for yet, in bounded memory |
+//! | [`gpus`] | the state of GPUs while cases use them, on a thread of its own: a GPU that hangs keeps no port from being looked at |
 
 mod counters;
+pub(crate) mod gpus;
 mod mailbox;
 mod module;
 mod pace;

@@ -8,6 +8,7 @@ use railgauge_wire::{
     copies::Copies,
     facts::HostFacts,
     failure::Failure,
+    gpu_state::GpuSeen,
     link::WriteOrder,
     measure::{Latency, Measurement},
     remedy::Remedy,
@@ -350,9 +351,29 @@ pub struct Sample {
     /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankAccount>,
+    /// The state of the GPUs that it used, while its timed pass ran; empty where it used none, and in journals of versions before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuDuring>,
     /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Latency>,
+}
+
+/// The state of a GPU of a host while a case used it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GpuDuring {
+    /// Name of the host in the plan.
+    pub host: String,
+    /// What was seen. Times are of the host's monotonic clock.
+    #[serde(flatten)]
+    pub seen: GpuSeen,
+}
+
+impl GpuDuring {
+    /// What an end saw of its GPUs.
+    pub fn of(host: &str, gpus: Vec<GpuSeen>) -> Vec<Self> {
+        gpus.into_iter().map(|seen| Self { host: host.to_owned(), seen }).collect()
+    }
 }
 
 /// Traffic of one direction beside a flow.

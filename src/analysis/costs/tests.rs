@@ -83,8 +83,7 @@ fn each_value_is_held_against_the_first_repeat_by_repeat() {
     assert_eq!(cases, [(4, Some(0)), (5, Some(1))]);
     assert!(much.flows.iter().all(|flow| flow.answer == Answer::Costs), "{much:?}");
     // Every row says which value it is of.
-    let envs: Vec<&str> =
-        rows.iter().filter(|row| row.metric == Metric::Bandwidth).map(|row| &*row.env).collect();
+    let envs: Vec<&str> = rows.iter().filter(|row| row.metric == Metric::Bandwidth).map(|row| &*row.env).collect();
     assert_eq!(envs, ["value=0%", "value=0%", "value=0.01%", "value=0.01%", "value=1%", "value=1%"]);
 }
 

@@ -474,6 +474,7 @@ impl Localisation {
             bad_share: suspect.share,
             further: Vec::new(),
             confirmation: None,
+            gpus: None,
             lanes: Vec::new(),
         }
     }

@@ -20,6 +20,7 @@ use super::{
     conditions::Conditions, pick,
 };
 use crate::analysis::{
+    gpus,
     journal::Journal,
     results::{CaseResult, State},
     row::Row,
@@ -236,7 +237,7 @@ impl Measured {
             reach: vec![host.clone()],
             kind,
             name,
-            hosts: vec![host],
+            hosts: vec![host.clone()],
             groups: Vec::new(),
             rail: None,
             change_percent: 100.0 * effect.exp_m1(),
@@ -257,6 +258,7 @@ impl Measured {
             bad_share: None,
             further: Vec::new(),
             confirmation: None,
+            gpus: gpus::told(suspects.iter().map(|(result, _)| *result), &host),
             lanes: Vec::new(),
         }
     }

@@ -230,6 +230,9 @@ pub struct Named {
     pub method: &'static str,
     /// Why, in a sentence.
     pub reason: String,
+    /// What was bad about the state of its GPUs while these cases ran, in words; `None` where nothing was, or it uses none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<String>,
     /// Numbers of the cases that speak of it.
     pub cases: Vec<u64>,
     /// Whether it was followed up.

@@ -68,8 +68,7 @@ pub fn switches(
     let switch_links = ways.fabric.links.iter().filter(|link| link.is_between_switches()).count();
     let told = &journal.plan.topology.as_ref()?.told;
     let used = of_rows.iter().flat_map(|row| [(&*row.src_host, &*row.src_device), (&*row.dst_host, &*row.dst_device)]);
-    let mut used: Vec<(&str, &str)> =
-        used.filter(|(host, device)| !host.is_empty() && !device.is_empty()).collect();
+    let mut used: Vec<(&str, &str)> = used.filter(|(host, device)| !host.is_empty() && !device.is_empty()).collect();
     used.sort();
     used.dedup();
     let unplaced = used.into_iter().filter(|(host, device)| ways.nic(host, device).is_none());

@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use railgauge_wire::remedy::Remedy;
 use serde::Serialize;
 
-use crate::analysis::together::Scattered;
+use crate::analysis::{gpus::Bad, together::Scattered};
 
 /// A reason not to trust a sample. Amounts are bytes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -104,8 +105,28 @@ pub enum Doubt {
         /// The path MTU there.
         possible: u32,
     },
+    /// A GPU had errors while it was measured.
+    Gpu {
+        /// The host.
+        host: String,
+        /// The GPU: `GPU 3`.
+        gpu: String,
+        /// What happened.
+        #[serde(flatten)]
+        bad: Bad,
+    },
     /// The flows of its round did not run together.
     Round(Scattered),
+}
+
+impl Doubt {
+    /// What to do about it, where that is known.
+    pub fn remedy(&self) -> Option<Remedy> {
+        match self {
+            Self::Gpu { bad, .. } => Some(bad.remedy().into()),
+            _ => None,
+        }
+    }
 }
 
 fn mib(bytes: f64) -> f64 {
@@ -157,6 +178,7 @@ impl fmt::Display for Doubt {
                 "{host}: the path MTU of {device} is {mtu}, that of {peer} {possible}: the packets are smaller than they could \
                  be (a plan that means it says so with the knob `mtu`)"
             ),
+            Self::Gpu { host, gpu, bad } => write!(f, "{host}: {gpu}: {bad}"),
             Self::Round(scattered) => scattered.fmt(f),
         }
     }

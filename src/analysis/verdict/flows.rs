@@ -40,7 +40,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
     let mut reason = Reason::default();
     reason.extend(parts::standing_out(&own, in_common(&own)));
     if !waived.is_empty() {
-        reason.push(OfParts::Waived(NamedParts::of([(parts::LINKS, None)].into_iter())));
+        reason.push(OfParts::Waived(NamedParts::of(&[(parts::LINKS.to_owned(), None, None)])));
     }
     if parts.is_empty() {
         let below_percent = from_where(&judged);

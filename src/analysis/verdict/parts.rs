@@ -156,11 +156,17 @@ pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
 
 /// The parts that `which` says yes to; `None` without any.
 fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<NamedParts> {
-    let hosts: HashMap<&str, &str> =
-        found.suspects.iter().filter_map(|part| Some((&*part.name, part.host()?))).collect();
+    let suspects: HashMap<&str, &Named> = found.suspects.iter().map(|part| (&*part.name, part)).collect();
     let chosen = parts.iter().filter(|part| which(part));
-    let named: Vec<_> = chosen.map(|part| (&*part.name, hosts.get(&*part.name).copied())).collect();
-    (!named.is_empty()).then(|| NamedParts::of(named.into_iter()))
+    let one = |part: &Part| {
+        let suspect = suspects.get(&*part.name);
+        // A part that has its reason is told by itself.
+        let gpus = suspect.and_then(|suspect| suspect.gpus.as_deref());
+        let host = suspect.and_then(|suspect| suspect.host()).filter(|_| gpus.is_none());
+        (part.name.clone(), host.map(str::to_owned), gpus.map(str::to_owned))
+    };
+    let named: Vec<_> = chosen.map(one).collect();
+    (!named.is_empty()).then(|| NamedParts::of(&named))
 }
 
 /// Links that stand out and that nothing further was measured of, with the host that they share where that is told; `None`

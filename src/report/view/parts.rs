@@ -162,7 +162,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         } else {
             format!(" ({})", one.named.standing.word())
         };
-        [one.test.test.clone() + &own, difference(one.named), one.named.reason.clone()]
+        [one.test.test.clone() + &own, difference(one.named), reason(one.named)]
     };
     PartView {
         name: part.name.to_owned(),
@@ -174,6 +174,14 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),
         further: further.collect(),
+    }
+}
+
+/// Why a part stands out, and what was bad about its GPUs meanwhile.
+fn reason(part: &Named) -> String {
+    match &part.gpus {
+        Some(gpus) => format!("{}; while it was measured {gpus}", part.reason),
+        None => part.reason.clone(),
     }
 }
 

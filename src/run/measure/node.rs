@@ -6,7 +6,7 @@ use std::{
 };
 
 use railgauge_model::{
-    journal::event::{Case, LinkRecord, Outcome, Sample},
+    journal::event::{Case, GpuDuring, LinkRecord, Outcome, Sample},
     plan::{Plan, model::Test},
     schedule::Port,
 };
@@ -74,7 +74,7 @@ pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
         Ok(Answer::Node(accounts)) if accounts.len() == asked.len() => {
             for (case, account) in asked.into_iter().zip(accounts) {
                 let link = record(&case, &account, &facts);
-                done.push(tried(case, link, sample(account, waited)));
+                done.push(tried(case, link, sample(&host, account, waited)));
             }
         }
         other => {
@@ -140,7 +140,7 @@ fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Fail
 ///
 /// # Errors
 /// What it failed with; wrong bytes before that are told first.
-fn sample(account: NodeAccount, waited: Nanoseconds) -> Result<Sample, Failure> {
+fn sample(host: &str, account: NodeAccount, waited: Nanoseconds) -> Result<Sample, Failure> {
     let account = account.account;
     if let Some(failure) = account.failure {
         return Err(corrupted(account.checked, failure));
@@ -148,7 +148,8 @@ fn sample(account: NodeAccount, waited: Nanoseconds) -> Result<Sample, Failure> 
     let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass returned no measurement");
     let initiator = *account.measured.ok_or_else(nothing)?;
     let (checked, spent, waited) = (account.checked, Some(account.spent), Some(waited));
-    Ok(Sample { initiator, checked, spent, waited, ..Sample::default() })
+    let gpus = GpuDuring::of(host, account.gpus);
+    Ok(Sample { initiator, checked, spent, waited, gpus, ..Sample::default() })
 }
 
 /// What a flow turned out to be; `None` where it was not opened.

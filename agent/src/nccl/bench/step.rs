@@ -80,7 +80,7 @@ impl Bench {
                 times.push(self.step(step)?);
             }
             if further == 0 {
-                return Ok(Timed { times, alone, cpu: cpu::thread() - before });
+                return Ok(Timed { times, alone, cpu: cpu::thread() - before, pass: (begin, clock::now()) });
             }
             elapsed = self.largest(clock::now() - begin)?;
         }

@@ -190,6 +190,7 @@ impl Localisation {
                 controls_change_percent: 0.0,
             }),
             reach: Vec::new(),
+            gpus: None,
             lanes: Vec::new(),
         }
     }

@@ -22,20 +22,20 @@ pub struct NamedParts {
 }
 
 impl NamedParts {
-    /// Parts in their order: their names, and of what is a host as a whole which one. [`TOGETHER`] hosts and more are told at the place of
-    /// the first.
-    pub(in crate::analysis::verdict) fn of<'p>(named: impl Iterator<Item = (&'p str, Option<&'p str>)>) -> Self {
-        let named: Vec<_> = named.collect();
-        let mut hosts: Vec<&str> = named.iter().filter_map(|(_, host)| *host).collect();
+    /// Parts in their order: their names, of what is a host as a whole which one, and what was bad about their GPUs. [`TOGETHER`] hosts and
+    /// more are told at the place of the first.
+    pub(in crate::analysis::verdict) fn of(named: &[(String, Option<String>, Option<String>)]) -> Self {
+        let mut hosts: Vec<&str> = named.iter().filter_map(|(_, host, _)| host.as_deref()).collect();
         natural::sort(&mut hosts);
-        let parts = named.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let parts = named.iter().map(|(name, ..)| name.clone()).collect();
         let mut told: Vec<String> = Vec::new();
         let mut together = (hosts.len() >= TOGETHER).then(|| format!("hosts {}", hostlist::fold(hosts.into_iter())));
         let is_told = together.is_some();
-        for (name, host) in named {
-            match host.filter(|_| is_told) {
-                Some(_) => told.extend(together.take()),
-                None => told.push(name.to_owned()),
+        for (name, host, gpus) in named {
+            match (host.as_ref().filter(|_| is_told), gpus) {
+                (Some(_), _) => told.extend(together.take()),
+                (None, Some(gpus)) => told.push(format!("{name} ({gpus})")),
+                (None, None) => told.push(name.clone()),
             }
         }
         Self { parts, told }

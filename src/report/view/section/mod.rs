@@ -69,6 +69,7 @@ declare! {
     victims,
     beside,
     axis,
+    gpus,
     collisions,
     nics,
     flapping,

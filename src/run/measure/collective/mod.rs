@@ -325,7 +325,8 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
         ..Default::default()
     };
     let alone = times::slowest(&alone).map(|times| times::distribution(&times, 1));
-    Ok(Sample { initiator, checked, ranks: ranks.collect(), alone, ..Sample::default() })
+    let gpus = times::gpus(group.members.iter().map(|member| &*member.port.host).zip(accounts));
+    Ok(Sample { initiator, checked, ranks: ranks.collect(), gpus, alone, ..Sample::default() })
 }
 
 /// Ends every rank. An agent that does not answer is left to its end of life.

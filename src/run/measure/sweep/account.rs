@@ -1,6 +1,6 @@
 //! What two ends say of one case, as one sample.
 
-use railgauge_model::journal::event::Sample;
+use railgauge_model::journal::event::{GpuDuring, Sample};
 use railgauge_wire::{
     case::CaseAccount,
     failure::{Failure, Kind, Stage},
@@ -78,6 +78,7 @@ fn whole(
         to_counters: counters::difference(&to.counters.0, &to.counters.1),
         waited: Some(waited),
         spent: Some(from.spent),
+        gpus: [GpuDuring::of(link.from.host(), from.gpus), GpuDuring::of(link.to.host(), to.gpus)].concat(),
         ..Sample::default()
     })
 }

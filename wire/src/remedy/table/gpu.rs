@@ -10,6 +10,9 @@ remedies! {
     FREE_GPU_MEMORY = "free-gpu-memory",
         "use smaller sizes, or check who else uses this GPU ({0})",
         look "nvidia-smi";
+    GPU_MEMORY_ERRORS = "gpu-memory-errors",
+        "{0} shows errors and replaced rows; drain the host and reset the GPU, and have it replaced if they go on",
+        look "nvidia-smi -q -d ECC,ROW_REMAPPER";
     INSTALL_CUBLASLT = "install-cublaslt",
         "install cuBLAS of CUDA 11.4 or newer, and name its folder in LD_LIBRARY_PATH in `launch.env` if the loader does not know it: \
          CUDA toolkits and PyTorch bring libcublasLt along";
@@ -28,6 +31,9 @@ remedies! {
         "install NCCL 2.24 or newer; to reduce this datatype, GPUs need compute capability 9.0";
     NEWER_CUDA = "newer-cuda", "install a driver of CUDA 11.0 or newer";
     NEWER_NCCL = "newer-nccl", "install NCCL 2.11 or newer";
+    NVLINK_ERRORS = "nvlink-errors",
+        "{0} has the errors of each link; reset the GPU, and look at the board and its NVSwitches if they go on",
+        look "nvidia-smi nvlink -e";
     OTHER_PRECISION = "other-precision",
         "set knobs = { precision = \"fp16\" }, or another that this GPU and its cuBLASLt multiply";
     REACH_GPU_MEMORY = "reach-gpu-memory",

@@ -1,0 +1,254 @@
+//! The thread that reads NVML: when a case begins, when it ends, and in between.
+//!
+//! Counters are read at both ends alone. GPUs that several cases use at the same time are read at the shortest time between two readings that
+//! one of them wants, but for no more than [`SHARE`] of a processor.
+
+use std::{
+    collections::BTreeMap,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender},
+};
+
+use railgauge_wire::{
+    gpu_state::{GpuReading, MOST_XIDS},
+    unit::Nanoseconds,
+};
+
+use super::{OfGpu, history::History};
+use crate::{
+    bench::{clock, cpu},
+    gpu::state::{Cards, Lasting, Unread},
+    watch::counters::{Series, Values},
+};
+
+/// Largest share of a processor that readings between begin and end of cases take.
+const SHARE: f64 = 0.02;
+
+/// What GPUs are read from.
+pub(super) trait Source {
+    /// What a GPU does now.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread>;
+    /// What the driver has counted of it.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn counters(&mut self, pci: &str) -> Result<Values, Unread>;
+    /// What does not change.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread>;
+    /// Xids since this was asked last, where they are told.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread>;
+}
+
+impl Source for Cards {
+    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
+        Self::read(self, pci)
+    }
+
+    fn counters(&mut self, pci: &str) -> Result<Values, Unread> {
+        Self::counters(self, pci)
+    }
+
+    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
+        Self::lasting(self, pci)
+    }
+
+    fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
+        Self::xids(self, pci)
+    }
+}
+
+/// What the thread is told.
+pub(super) enum Order {
+    /// A case begins.
+    Begin {
+        /// Its number.
+        span: u64,
+        /// PCI addresses of its GPUs.
+        gpus: Vec<String>,
+        /// Time between two readings.
+        every: Nanoseconds,
+    },
+    /// It has ended, and wants to know what was read.
+    End {
+        /// Its number.
+        span: u64,
+        /// Where the answer goes.
+        answer: Sender<BTreeMap<String, OfGpu>>,
+    },
+    /// It has ended, and nobody wants to know.
+    Forget {
+        /// Its number.
+        span: u64,
+    },
+}
+
+/// A case that is under way.
+struct Open {
+    begun: Nanoseconds,
+    every: Nanoseconds,
+    gpus: BTreeMap<String, Counting>,
+}
+
+/// What is kept of a GPU for one case.
+#[derive(Default)]
+struct Counting {
+    counters: Series,
+    xids: Option<Vec<u32>>,
+    failure: Option<String>,
+}
+
+/// The thread's own.
+pub(super) struct Sampler<S> {
+    source: S,
+    open: BTreeMap<u64, Open>,
+    read: BTreeMap<String, History>,
+    /// When the last round of readings began, and the CPU time that it took.
+    last: (Nanoseconds, Nanoseconds),
+}
+
+impl<S: Source> Sampler<S> {
+    /// To be made by the thread that runs it: its CPU time counts.
+    pub(super) fn new(source: S) -> Self {
+        Self { source, open: BTreeMap::new(), read: BTreeMap::new(), last: Default::default() }
+    }
+
+    /// Works until nobody can give orders any more.
+    pub(super) fn run(mut self, orders: &Receiver<Order>) {
+        loop {
+            let order = match self.due().map(|due| due.saturating_sub(clock::now())) {
+                Some(wait) => orders.recv_timeout(wait.into()),
+                None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match order {
+                Ok(order) => self.obey(order),
+                Err(RecvTimeoutError::Timeout) => self.round(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// When the next round of readings is due; `None` while no case is under way.
+    fn due(&self) -> Option<Nanoseconds> {
+        let every = self.open.values().map(|open| open.every).min()?;
+        let (begun, cost) = self.last;
+        Some(begun.saturating_add(every.max(Nanoseconds((cost.as_f64() / SHARE) as u64))))
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Begin { span, gpus, every } => self.begin(span, gpus, every),
+            Order::End { span, answer } => {
+                let read = self.end(span);
+                // Nobody waits any more where it took too long.
+                let _ = answer.send(read);
+            }
+            Order::Forget { span } => self.forget(span),
+        }
+    }
+
+    fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds) {
+        let begun = clock::now();
+        let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).collect() };
+        // Xids of before are those of others.
+        open.gpus.keys().for_each(|pci| self.collect_xids(pci));
+        for (pci, counting) in &mut open.gpus {
+            counting.count(&mut self.source, pci);
+        }
+        let gpus: Vec<String> = open.gpus.keys().cloned().collect();
+        self.open.insert(span, open);
+        gpus.iter().for_each(|pci| self.look(pci));
+        self.last.0 = begun;
+    }
+
+    fn end(&mut self, span: u64) -> BTreeMap<String, OfGpu> {
+        let gpus: Vec<String> = self.open.get(&span).into_iter().flat_map(|open| open.gpus.keys().cloned()).collect();
+        for pci in &gpus {
+            self.look(pci);
+            self.collect_xids(pci);
+        }
+        let Some(open) = self.open.remove(&span) else { return BTreeMap::new() };
+        let one = |(pci, mut counting): (String, Counting)| {
+            let counted = counting.count(&mut self.source, &pci).unwrap_or_default();
+            let readings = self.read.get(&pci).map(|history| history.since(open.begun)).unwrap_or_default();
+            let lasting = self.source.lasting(&pci).unwrap_or_default();
+            let Counting { xids, failure, .. } = counting;
+            (pci, OfGpu { readings, lasting, counted, xids, failure })
+        };
+        let read = open.gpus.into_iter().map(one).collect();
+        self.tidy();
+        read
+    }
+
+    fn forget(&mut self, span: u64) {
+        self.open.remove(&span);
+        self.tidy();
+    }
+
+    /// Keeps of every GPU what a case under way may want.
+    fn tidy(&mut self) {
+        let open = &self.open;
+        self.read.retain(|pci, history| {
+            let first = open.values().filter(|open| open.gpus.contains_key(pci)).map(|open| open.begun).min();
+            first.is_some_and(|first| {
+                history.forget(first);
+                true
+            })
+        });
+    }
+
+    /// Reads all GPUs that a case uses.
+    fn round(&mut self) {
+        let (begun, before) = (clock::now(), cpu::thread());
+        let mut gpus: Vec<String> = self.open.values().flat_map(|open| open.gpus.keys().cloned()).collect();
+        gpus.sort_unstable();
+        gpus.dedup();
+        gpus.iter().for_each(|pci| self.look(pci));
+        self.last = (begun, cpu::thread().saturating_sub(before));
+    }
+
+    /// One reading of a GPU, or why there is none, for every case that uses it.
+    fn look(&mut self, pci: &str) {
+        match self.source.read(pci) {
+            Ok(reading) => self.read.entry(pci.to_owned()).or_default().push(reading),
+            Err(why) => self.using(pci).for_each(|counting| counting.failure = Some(why.to_string())),
+        }
+    }
+
+    /// Xids of a GPU, for every case that uses it.
+    fn collect_xids(&mut self, pci: &str) {
+        let Ok(Some(found)) = self.source.xids(pci) else { return };
+        for counting in self.using(pci) {
+            let known = counting.xids.get_or_insert_default();
+            known.extend(found.iter().copied().take(MOST_XIDS.saturating_sub(known.len())));
+        }
+    }
+
+    fn using(&mut self, pci: &str) -> impl Iterator<Item = &mut Counting> {
+        self.open.values_mut().filter_map(move |open| open.gpus.get_mut(pci))
+    }
+}
+
+impl Counting {
+    /// Reads the counters, and returns what they rose by since the reading before.
+    fn count(&mut self, source: &mut impl Source, pci: &str) -> Option<BTreeMap<String, u64>> {
+        match source.counters(pci) {
+            Ok(values) => self.counters.read(clock::now(), values).map(|row| row.counted),
+            Err(why) => {
+                self.failure = Some(why.to_string());
+                None
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/sampler.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! The state of GPUs while a case uses them, with a double of NVML (`examples/nvml_double.rs`) beside that of CUDA.
+
+use std::{path::Path, sync::LazyLock};
+
+use railgauge_wire::{
+    gpu_state::{GpuSeen, Hold, Range, counter},
+    message::{Answer, Ask},
+    node::{NodeAccount, NodeFlow, NodeSpec, Part},
+    step::Window,
+    terms::Op,
+    unit::{Bytes, Nanoseconds},
+};
+
+use crate::{
+    controller::{Agent, command},
+    example,
+};
+
+/// The folder that holds both doubles under the names of the libraries.
+fn folder() -> &'static Path {
+    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for (double, library) in [("cuda_double", "libcuda.so.1"), ("nvml_double", "libnvidia-ml.so.1")] {
+            let built = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
+            std::os::unix::fs::symlink(built, folder.path().join(library)).unwrap();
+        }
+        folder
+    });
+    FOLDER.path()
+}
+
+const PASS: Nanoseconds = Nanoseconds::from_millis(600);
+
+/// Copies of both GPUs at the same time, or from one to the other, where NVML says this.
+fn copied(says: &str, op: Op) -> Vec<NodeAccount> {
+    let gpu = |number: u32| Part::Gpu(format!("0000:{:02x}:00.0", 0xd0 + number));
+    let far = u32::from(op == Op::GpuToGpu);
+    let spec = NodeSpec {
+        op,
+        size: Bytes(100_003),
+        window: Window::Duration(PASS),
+        warm_up: Nanoseconds::ZERO,
+        verify: Some(7),
+        deadline_ms: 10_000,
+        cached: false,
+        flows: (0..2).map(|number| NodeFlow { from: gpu(number), to: gpu(number ^ far) }).collect(),
+        precision: None,
+    };
+    let mut command = command();
+    command.env("LD_LIBRARY_PATH", folder()).env("NVML_DOUBLE", says);
+    match Agent::greeted(&mut command).ask(Ask::Node(Box::new(spec))) {
+        Ok(Answer::Node(accounts)) => accounts,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The only GPU of each of both flows.
+fn seen(says: &str) -> [GpuSeen; 2] {
+    let accounts = copied(says, Op::HostToGpu);
+    let one = |account: &NodeAccount| {
+        assert_eq!((&account.account.failure, account.account.gpus.len()), (&None, 1));
+        account.account.gpus[0].clone()
+    };
+    [one(&accounts[0]), one(&accounts[1])]
+}
+
+const fn all(value: f64) -> Option<Range> {
+    Some(Range { min: value, median: value, max: value })
+}
+
+#[test]
+fn a_case_tells_the_state_of_its_gpus_during_its_pass() {
+    let accounts = copied("d1:sm=1725", Op::HostToGpu);
+    for (at, account) in accounts.iter().enumerate() {
+        let measured = account.account.measured.as_ref().unwrap();
+        let seen = &account.account.gpus[0];
+        assert_eq!((&*seen.pci, seen.index), (["0000:d0:00.0", "0000:d1:00.0"][at], Some(at as u32)));
+        assert_eq!(seen.pass, (measured.started, measured.started + measured.elapsed));
+        // Twice in a pass that is shorter than two seconds, give or take one.
+        assert!((1..=4).contains(&seen.readings), "{seen:?}");
+        assert_eq!((seen.sm_mhz, seen.memory_mhz), (all([1980.0, 1725.0][at]), all(2619.0)));
+        assert_eq!((seen.watts, seen.limit_watts, seen.celsius), (all(412.0), Some(700.0), all(54.0)));
+        assert_eq!((seen.memory_celsius, seen.best_mhz), (all(61.0), Some((1980, 2619))));
+        let pcie = seen.pcie.unwrap();
+        assert_eq!((pcie.generation, pcie.width, pcie.best), ((5, 5), (16, 16), Some((5, 16))));
+        assert_eq!((seen.held.as_ref().unwrap().len(), seen.xids.as_deref(), &seen.failure), (0, Some(&[][..]), &None));
+        let (first, last) = (seen.series.first().unwrap(), seen.series.last().unwrap());
+        assert!(first.at < seen.pass.0 && last.at > seen.pass.1, "{seen:?}");
+        // What stood still is told as that, and what the GPU does not count is not there.
+        assert_eq!(seen.counted[counter::PCIE_REPLAYS], 0);
+        assert!(!seen.counted.contains_key(counter::NVLINK_REPLAYS), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_copy_between_gpus_tells_of_both() {
+    let accounts = copied("", Op::GpuToGpu);
+    let of = |account: &NodeAccount| account.account.gpus.iter().map(|seen| seen.pci.clone()).collect::<Vec<_>>();
+    assert_eq!(of(&accounts[0]), ["0000:d0:00.0", "0000:d1:00.0"]);
+    assert_eq!(of(&accounts[1]), ["0000:d1:00.0", "0000:d0:00.0"]);
+}
+
+#[test]
+fn what_holds_clocks_down_and_a_narrow_link_are_told() {
+    // SW power cap and hardware thermal slowdown.
+    let [good, bad] = seen("d1:held=68 d1:width=8 d1:generation=4");
+    assert_eq!(good.held, Some([].into()));
+    let held = bad.held.unwrap();
+    assert_eq!(held, [(Hold::PowerCap, bad.readings), (Hold::HotHardware, bad.readings)].into());
+    let pcie = bad.pcie.unwrap();
+    assert_eq!((pcie.generation, pcie.width, pcie.best), ((4, 4), (8, 8), Some((5, 16))));
+}
+
+#[test]
+fn errors_and_xids_of_the_time_between_are_told() {
+    let [first, second] = seen("d1:replays=+7 d0:uncorrected=+1 d1:nvlink_recoveries=+2 xid=79");
+    assert_eq!((first.counted[counter::PCIE_REPLAYS], first.counted[counter::ECC_UNCORRECTED]), (0, 1));
+    assert_eq!((second.counted[counter::PCIE_REPLAYS], second.counted[counter::ROWS_REMAPPED]), (7, 0));
+    assert_eq!(second.counted[counter::NVLINK_RECOVERIES], 2);
+    assert_eq!([first.xids.unwrap(), second.xids.unwrap()].concat(), [79]);
+}
+
+#[test]
+fn what_nvml_does_not_tell_is_not_made_up() {
+    let [_, seen] = seen("d1:sm=none d1:held=none d1:width=none d1:replays=none events=none");
+    assert_eq!((seen.sm_mhz, seen.held, seen.pcie, seen.xids), (None, None, None, None));
+    assert!(seen.readings > 0 && seen.watts.is_some() && !seen.counted.contains_key(counter::PCIE_REPLAYS));
+}
+
+#[test]
+fn a_host_without_nvml_measures_and_says_what_is_missing() {
+    let accounts = crate::copied(&[], Op::GpuCopy, &[(0, 0)]);
+    let seen = &accounts[0].account.gpus[0];
+    assert!(accounts[0].account.measured.is_some() && seen.readings == 0 && seen.counted.is_empty());
+    assert!(seen.failure.as_deref().unwrap().contains("NVML is not there"), "{seen:?}");
+}

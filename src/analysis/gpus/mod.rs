@@ -1,0 +1,207 @@
+//! The state of GPUs while cases used them, and what was bad about it.
+//!
+//! What slows a GPU down by itself (heat, the power supply, a narrow link) is told beside the value: the value is that of the GPU as it is,
+//! it counts, and a part that is slow says why. What disturbs a pass (errors, Xids) speaks against it as a lost packet does: such a
+//! sample is not trusted. A power cap is how a loaded GPU works and is told with its state alone. Rules: `docs/truth-checks.md`.
+
+mod of_test;
+
+use std::{collections::BTreeMap, fmt};
+
+use railgauge_model::journal::event::{GpuDuring, LinkRecord, Sample};
+use railgauge_wire::{
+    gpu_state::{GpuSeen, Hold, counter},
+    remedy::{self, Entry},
+    terms::{GpuPath, LinkLayer, TestMetric},
+    unit::Bytes,
+};
+use serde::Serialize;
+
+pub use of_test::{BadPass, OfGpu, OfTest, of_test};
+
+use super::{results::CaseResult, words::number};
+
+/// Packets that may be sent again over a link of a GPU in a pass, as for NICs: single ones happen on healthy links.
+const REPLAY_ALLOWANCE: u64 = 3;
+/// Message size from which a PCIe link is busy enough to run at its full generation.
+const BUSY: Bytes = Bytes::from_mib(1);
+/// Xids that a program's own mistake brings about (NVIDIA, XID Errors): the GPU is not ill.
+const APPLICATION: [u32; 4] = [13, 31, 43, 45];
+
+/// Something bad about the state of a GPU while a pass ran.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum Bad {
+    /// The driver told of an error of the GPU.
+    Xid {
+        /// Its number.
+        xid: u32,
+    },
+    /// A counter of errors rose.
+    Errors {
+        /// Its name.
+        counter: String,
+        /// By how much.
+        rise: u64,
+    },
+    /// Its clocks were held down by heat or the power supply.
+    Held {
+        /// By what.
+        holds: Vec<Hold>,
+        /// In how many readings the one that was there most.
+        times: u64,
+        /// Of how many.
+        readings: u64,
+        /// Lowest clock of the multiprocessors and their highest in MHz, where both are known.
+        mhz: Option<(u64, u64)>,
+    },
+    /// Its PCIe link had fewer lanes than it could have.
+    Narrow {
+        /// Fewest lanes.
+        width: u32,
+        /// Lanes at best.
+        best: u32,
+    },
+    /// Its PCIe link stayed below its generation although it was busy.
+    Slow {
+        /// Highest generation that was seen.
+        generation: u32,
+        /// Generation at best.
+        best: u32,
+    },
+}
+
+impl Bad {
+    /// Whether it disturbs a pass, so that its value is none of a healthy GPU nor of a slow one.
+    pub const fn disturbs(&self) -> bool {
+        matches!(self, Self::Xid { .. } | Self::Errors { .. })
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> Entry {
+        match self {
+            Self::Xid { .. } => remedy::XID,
+            Self::Held { .. } => remedy::GPU_CLOCKS,
+            Self::Narrow { .. } | Self::Slow { .. } => remedy::RESEAT_GPU,
+            Self::Errors { counter, .. } => match counter.as_str() {
+                counter::PCIE_REPLAYS => remedy::RESEAT_GPU,
+                counter::NVLINK_REPLAYS | counter::NVLINK_RECOVERIES | counter::NVLINK_CRC => remedy::NVLINK_ERRORS,
+                _ => remedy::GPU_MEMORY_ERRORS,
+            },
+        }
+    }
+}
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Xid { xid } => write!(f, "the driver told Xid {xid} of it"),
+            Self::Errors { counter, rise } => write!(f, "{} ({counter} +{rise})", meaning(counter)),
+            Self::Held { holds, times, readings, mhz } => {
+                let words: Vec<&str> = holds.iter().map(|hold| hold.words()).collect();
+                write!(f, "its clocks were held down in {times} of {readings} readings: {}", words.join(", "))?;
+                match mhz {
+                    Some((lowest, best)) => write!(f, ", {lowest} of {best} MHz at the lowest"),
+                    None => Ok(()),
+                }
+            }
+            Self::Narrow { width, best } => write!(f, "its PCIe link had x{width}, and can have x{best}"),
+            Self::Slow { generation, best } => {
+                write!(f, "its PCIe link stayed at generation {generation} under load, and can have {best}")
+            }
+        }
+    }
+}
+
+/// What a counter counts.
+fn meaning(name: &str) -> &'static str {
+    match name {
+        counter::PCIE_REPLAYS => "packets were sent again over its PCIe link",
+        counter::NVLINK_REPLAYS => "packets were sent again over its NVLinks",
+        counter::NVLINK_RECOVERIES => "an NVLink of it went down and came back",
+        counter::NVLINK_CRC => "damaged flits arrived over its NVLinks",
+        counter::ECC_UNCORRECTED => "its memory had errors that could not be corrected",
+        counter::ROWS_REMAPPED => "rows of its memory were replaced",
+        _ => "errors of its memory were corrected",
+    }
+}
+
+/// `GPU 3`, or its PCI address where NVML did not tell its index.
+pub fn name(seen: &GpuSeen) -> String {
+    seen.index.map_or_else(|| format!("GPU at {}", seen.pci), |index| format!("GPU {index}"))
+}
+
+/// What disturbed a GPU in the pass of a sample.
+pub(super) fn disturbances(sample: &Sample) -> impl Iterator<Item = (&GpuDuring, Bad)> {
+    sample.gpus.iter().flat_map(|gpu| disturbed(&gpu.seen).into_iter().map(move |bad| (gpu, bad)))
+}
+
+fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
+    let xids = seen.xids.iter().flatten().filter(|xid| !APPLICATION.contains(xid));
+    let mut found: Vec<Bad> = xids.map(|xid| Bad::Xid { xid: *xid }).collect();
+    found.dedup();
+    let allowed = |name: &str| match name {
+        counter::PCIE_REPLAYS | counter::NVLINK_REPLAYS | counter::NVLINK_CRC => REPLAY_ALLOWANCE,
+        counter::NVLINK_RECOVERIES | counter::ECC_UNCORRECTED | counter::ROWS_REMAPPED => 0,
+        // What was corrected costs nothing.
+        _ => u64::MAX,
+    };
+    let rose = seen.counted.iter().filter(|(name, rise)| **rise > allowed(name));
+    found.extend(rose.map(|(name, rise)| Bad::Errors { counter: name.clone(), rise: *rise }));
+    found
+}
+
+/// What slowed a GPU down in a pass. `loaded`: many bytes passed its PCIe link.
+fn slowed(seen: &GpuSeen, loaded: bool) -> Vec<Bad> {
+    let mut found = Vec::new();
+    let held = seen.held.iter().flatten().filter(|(hold, times)| hold.is_bad() && **times > 0);
+    let held: BTreeMap<Hold, u64> = held.map(|(hold, times)| (*hold, *times)).collect();
+    if let Some(times) = held.values().copied().max() {
+        let mhz = seen.sm_mhz.zip(seen.best_mhz).map(|(clock, best)| (clock.min as u64, u64::from(best.0)));
+        found.push(Bad::Held { holds: held.into_keys().collect(), times, readings: seen.readings, mhz });
+    }
+    if let Some((link, best)) = seen.pcie.and_then(|link| Some((link, link.best?))) {
+        if link.width.0 < best.1 {
+            found.push(Bad::Narrow { width: link.width.0, best: best.1 });
+        }
+        if loaded && link.generation.1 < best.0 {
+            found.push(Bad::Slow { generation: link.generation.1, best: best.0 });
+        }
+    }
+    found
+}
+
+/// Everything bad about a GPU in a pass of a case, the gravest first.
+pub fn bad(result: &CaseResult<'_>, seen: &GpuSeen) -> Vec<Bad> {
+    let cell = &result.case.cell;
+    let large = cell.metric == TestMetric::Bandwidth && cell.size >= BUSY;
+    let loaded = large && result.link.is_some_and(loads_pcie);
+    disturbed(seen).into_iter().chain(slowed(seen, loaded)).collect()
+}
+
+/// Whether bytes of GPU memory passed the PCIe link of the GPU.
+fn loads_pcie(link: &LinkRecord) -> bool {
+    link.link_layer == LinkLayer::Pcie || link.gpu_path != GpuPath::None
+}
+
+/// What was bad about the GPUs of a host while these cases ran, in words; `None` where nothing was.
+pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: &str) -> Option<String> {
+    let mut found: Vec<(String, Bad)> = Vec::new();
+    for result in results {
+        let gpus = result.samples.iter().flat_map(|(_, sample)| &sample.gpus).filter(|gpu| gpu.host == host);
+        found.extend(gpus.flat_map(|gpu| bad(result, &gpu.seen).into_iter().map(|bad| (name(&gpu.seen), bad))));
+    }
+    found.sort();
+    found.dedup_by(|a, b| a.0 == b.0 && std::mem::discriminant(&a.1) == std::mem::discriminant(&b.1));
+    let words: Vec<String> = found.iter().map(|(gpu, bad)| format!("{gpu}: {bad}")).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// `412 W`, or the span of it.
+pub(crate) fn range(range: Option<railgauge_wire::gpu_state::Range>, unit: &str) -> String {
+    let Some(range) = range else { return String::new() };
+    match range.min == range.max {
+        true => format!("{} {unit}", number(range.min)),
+        false => format!("{}–{} {unit}", number(range.min), number(range.max)),
+    }
+}

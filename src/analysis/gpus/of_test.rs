@@ -1,0 +1,153 @@
+//! The GPUs of a test over all its passes.
+
+use std::collections::BTreeMap;
+
+use railgauge_model::journal::event::{GpuDuring, Sample};
+use railgauge_wire::{
+    gpu_state::{GpuSeen, Hold, Range},
+    natural,
+};
+
+use super::{Bad, bad, name};
+use crate::analysis::results::CaseResult;
+
+/// One GPU over the passes of a test.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfGpu {
+    /// Its host.
+    pub host: String,
+    /// `GPU 3`.
+    pub name: String,
+    /// Its PCI address.
+    pub pci: String,
+    /// Passes that used it.
+    pub passes: usize,
+    /// Those of them in which it was read.
+    pub read: usize,
+    /// Readings in all of these.
+    pub readings: u64,
+    /// Lowest, median of medians and highest of its clock in MHz.
+    pub sm_mhz: Option<Range>,
+    /// The same of the power that it drew, in W.
+    pub watts: Option<Range>,
+    /// Power that it may draw, in W.
+    pub limit_watts: Option<f64>,
+    /// The same of its temperature in °C.
+    pub celsius: Option<Range>,
+    /// In how many readings what held its clocks down.
+    pub held: BTreeMap<Hold, u64>,
+    /// Lowest and highest generation of its PCIe link, and fewest lanes.
+    pub pcie: Option<((u32, u32), u32)>,
+    /// What its counters rose by, those that stood still left out.
+    pub counted: BTreeMap<String, u64>,
+    /// What was bad, and in how many passes; of one kind the first.
+    pub bad: Vec<(Bad, usize)>,
+    /// Passes in which its Xids could not be seen.
+    pub without_xids: usize,
+    /// Why it could not be read, the last time that it could not.
+    pub failure: Option<String>,
+}
+
+/// A pass in which a GPU was in a bad state.
+#[derive(Debug, Clone, Copy)]
+pub struct BadPass<'r> {
+    /// Its case.
+    pub result: &'r CaseResult<'r>,
+    /// Repeat, counted from 0.
+    pub repeat: u32,
+    /// Its sample.
+    pub sample: &'r Sample,
+}
+
+/// The GPUs of a test.
+#[derive(Debug, Clone)]
+pub struct OfTest<'r> {
+    /// Those with something bad first, then by host and name.
+    pub gpus: Vec<OfGpu>,
+    /// Passes that used GPUs.
+    pub passes: usize,
+    /// Passes to draw: those with something bad, those with the most bad GPUs first; the first pass where nothing was bad.
+    pub drawn: Vec<BadPass<'r>>,
+}
+
+/// Sums up the state of the GPUs of a test; `None` where no case told of any.
+pub fn of_test<'r>(results: &[&'r CaseResult<'r>]) -> Option<OfTest<'r>> {
+    let mut gpus: BTreeMap<(String, String), Vec<(&'r CaseResult<'r>, &'r GpuSeen)>> = BTreeMap::new();
+    let mut passes: Vec<(usize, BadPass<'r>)> = Vec::new();
+    for &result in results {
+        for (repeat, sample) in result.samples.iter().filter(|(_, sample)| !sample.gpus.is_empty()) {
+            for GpuDuring { host, seen } in &sample.gpus {
+                gpus.entry((host.clone(), seen.pci.clone())).or_default().push((result, seen));
+            }
+            let bad = sample.gpus.iter().filter(|gpu| !bad(result, &gpu.seen).is_empty()).count();
+            passes.push((bad, BadPass { result, repeat: *repeat, sample }));
+        }
+    }
+    let (all, worst) = (passes.len(), passes.iter().map(|(bad, _)| *bad).max()?);
+    passes.sort_by_key(|(bad, _)| std::cmp::Reverse(*bad));
+    let is_drawn = |(bad, _): &(usize, BadPass<'_>)| *bad > 0 || worst == 0;
+    let drawn = passes.into_iter().filter(is_drawn).map(|(_, pass)| pass);
+    let drawn = if worst == 0 { drawn.take(1).collect() } else { drawn.collect() };
+    let mut gpus: Vec<OfGpu> = gpus.into_iter().map(|((host, pci), seen)| one(host, pci, &seen)).collect();
+    gpus.sort_by_cached_key(|gpu| {
+        (gpu.bad.is_empty(), gpu.failure.is_none(), natural::key(&gpu.host), natural::key(&gpu.name))
+    });
+    Some(OfTest { gpus, passes: all, drawn })
+}
+
+fn one(host: String, pci: String, seen: &[(&CaseResult<'_>, &GpuSeen)]) -> OfGpu {
+    let all = || seen.iter().map(|(_, seen)| *seen);
+    let range = |of: fn(&GpuSeen) -> Option<Range>| {
+        let medians = Range::of(all().filter_map(of).map(|range| range.median))?;
+        let lowest = all().filter_map(of).map(|range| range.min).fold(medians.min, f64::min);
+        let highest = all().filter_map(of).map(|range| range.max).fold(medians.max, f64::max);
+        Some(Range { min: lowest, median: medians.median, max: highest })
+    };
+    let (mut held, mut counted) = (BTreeMap::<Hold, u64>::new(), BTreeMap::<String, u64>::new());
+    for one in all() {
+        for (hold, times) in one.held.iter().flatten() {
+            *held.entry(*hold).or_default() += times;
+        }
+        for (name, rise) in one.counted.iter().filter(|(_, rise)| **rise > 0) {
+            let sum = counted.entry(name.clone()).or_default();
+            *sum = sum.saturating_add(*rise);
+        }
+    }
+    let mut found: Vec<(Bad, usize)> = Vec::new();
+    for (result, seen) in seen {
+        for bad in bad(result, seen) {
+            let kind = |known: &Bad| match (known, &bad) {
+                (Bad::Errors { counter, .. }, Bad::Errors { counter: other, .. }) => counter == other,
+                (Bad::Xid { xid }, Bad::Xid { xid: other }) => xid == other,
+                (known, bad) => std::mem::discriminant(known) == std::mem::discriminant(bad),
+            };
+            match found.iter_mut().find(|(known, _)| kind(known)) {
+                Some((_, passes)) => *passes += 1,
+                None => found.push((bad, 1)),
+            }
+        }
+    }
+    found.sort();
+    let links = || all().filter_map(|seen| seen.pcie);
+    let pcie = links()
+        .map(|link| (link.generation, link.width.0))
+        .reduce(|(a, lanes), (b, others)| ((a.0.min(b.0), a.1.max(b.1)), lanes.min(others)));
+    OfGpu {
+        host,
+        name: seen.first().map(|(_, seen)| name(seen)).unwrap_or_default(),
+        pci,
+        passes: seen.len(),
+        read: all().filter(|seen| seen.readings > 0).count(),
+        readings: all().fold(0, |sum, seen| sum.saturating_add(seen.readings)),
+        sm_mhz: range(|seen| seen.sm_mhz),
+        watts: range(|seen| seen.watts),
+        limit_watts: all().filter_map(|seen| seen.limit_watts).reduce(f64::min),
+        celsius: range(|seen| seen.celsius),
+        held,
+        pcie,
+        counted,
+        bad: found,
+        without_xids: all().filter(|seen| seen.xids.is_none()).count(),
+        failure: all().filter_map(|seen| seen.failure.clone()).next_back(),
+    }
+}

@@ -1,0 +1,297 @@
+//! The state of GPUs while a case uses them: clocks, power, temperatures, what holds clocks down, the PCIe link, and errors that the
+//! driver counts.
+//!
+//! The agent reads NVML on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
+//! shorter than two seconds, twice in it, and at most ten times a second. What was read in the timed pass becomes one [`GpuSeen`] for each
+//! GPU: how often, the span of every value, and readings over time, of which there are never more than [`SERIES`]. Times are of the agent's CLOCK_MONOTONIC_RAW.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::unit::Nanoseconds;
+
+/// Time between two readings, unless the timed pass is short.
+pub const EVERY: Duration = Duration::from_secs(1);
+/// Shortest time between two readings.
+pub const EVERY_AT_LEAST: Duration = Duration::from_millis(100);
+/// Most readings of a GPU that are told for a case, beside the one before its timed pass and the one after it.
+pub const SERIES: usize = 32;
+/// Most GPUs whose state is told for a case in one answer: more than any host has.
+pub const MOST: usize = 64;
+/// Most Xids that are told of a GPU for a case.
+pub const MOST_XIDS: usize = 16;
+
+/// Names of [`GpuSeen::counted`].
+pub mod counter {
+    /// Packets of the PCIe link that were sent again (`NVML_FI_DEV_PCIE_REPLAY_COUNTER`).
+    pub const PCIE_REPLAYS: &str = "pcie/replays";
+    /// Packets sent again over NVLink, all links together.
+    pub const NVLINK_REPLAYS: &str = "nvlink/replays";
+    /// NVLinks that went down and came back by themselves.
+    pub const NVLINK_RECOVERIES: &str = "nvlink/recoveries";
+    /// Damaged flits of NVLink, all links together.
+    pub const NVLINK_CRC: &str = "nvlink/crc_errors";
+    /// Errors of the GPU's memories that were corrected, since the driver was loaded.
+    pub const ECC_CORRECTED: &str = "ecc/corrected";
+    /// Errors of the GPU's memories that could not be corrected.
+    pub const ECC_UNCORRECTED: &str = "ecc/uncorrected";
+    /// Rows of memory replaced by spare ones, after errors of either kind.
+    pub const ROWS_REMAPPED: &str = "rows/remapped";
+    /// Every name.
+    pub const ALL: [&str; 7] =
+        [PCIE_REPLAYS, NVLINK_REPLAYS, NVLINK_RECOVERIES, NVLINK_CRC, ECC_CORRECTED, ECC_UNCORRECTED, ROWS_REMAPPED];
+}
+
+/// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`). An idle GPU and clocks that somebody has set are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// The GPU is kept within its power limit: how a loaded GPU works.
+    PowerCap,
+    /// The hardware halves the clocks, or more, for heat or power.
+    HardwareSlowdown,
+    /// It waits for the slowest GPU of its group.
+    SyncBoost,
+    /// The driver finds it too hot.
+    HotDriver,
+    /// The hardware finds it too hot.
+    HotHardware,
+    /// The power supply of the host asks for less.
+    PowerBrake,
+}
+
+impl Hold {
+    /// Every kind.
+    pub const ALL: [Self; 6] =
+        [Self::PowerCap, Self::HardwareSlowdown, Self::SyncBoost, Self::HotDriver, Self::HotHardware, Self::PowerBrake];
+
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::PowerCap => crate::facts::POWER_CAP,
+            Self::HardwareSlowdown => "hardware slowdown",
+            Self::SyncBoost => "sync boost",
+            Self::HotDriver => "too hot (driver)",
+            Self::HotHardware => "too hot (hardware)",
+            Self::PowerBrake => "power brake",
+        }
+    }
+
+    /// Whether heat or the power supply is behind it: a healthy host does without.
+    pub const fn is_bad(self) -> bool {
+        !matches!(self, Self::PowerCap | Self::SyncBoost)
+    }
+}
+
+/// Lowest, middle and highest of some readings.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Range {
+    /// Lowest.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Highest.
+    pub max: f64,
+}
+
+impl Range {
+    /// Of values; `None` without any that is a number.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (min, max) = (*values.first()?, *values.last()?);
+        let middle = values.len() / 2;
+        let median =
+            if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
+        Some(Self { min, median, max })
+    }
+}
+
+/// What NVML said of a GPU at one moment. What it does not tell is `None`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GpuReading {
+    /// When.
+    pub at: Nanoseconds,
+    /// Clock of the multiprocessors in MHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<u32>,
+    /// Clock of the memory in MHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mhz: Option<u32>,
+    /// Power drawn, in W.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watts: Option<f64>,
+    /// Temperature of the GPU in °C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub celsius: Option<u32>,
+    /// Temperature of its memory in °C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_celsius: Option<u32>,
+    /// What held its clocks down; of readings that became one, in any of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<BTreeSet<Hold>>,
+    /// Generation and width of its PCIe link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcie: Option<(u32, u32)>,
+}
+
+/// The PCIe link of a GPU over some readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PcieSeen {
+    /// Lowest and highest generation. An idle GPU lowers it, and raises it when bytes pass.
+    pub generation: (u32, u32),
+    /// Lowest and highest number of lanes.
+    pub width: (u32, u32),
+    /// Generation and width at best, of the GPU in this slot; `None` where NVML does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<(u32, u32)>,
+}
+
+/// What was seen of one GPU while a case used it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GpuSeen {
+    /// Its PCI address, in sysfs' spelling.
+    pub pci: String,
+    /// Its index as NVML counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<u32>,
+    /// The timed pass, or the whole case where it has none.
+    pub pass: (Nanoseconds, Nanoseconds),
+    /// Readings in the pass. What follows is of these alone, but for what is counted.
+    pub readings: u64,
+    /// Clock of the multiprocessors in MHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sm_mhz: Option<Range>,
+    /// Clock of the memory in MHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mhz: Option<Range>,
+    /// Highest clock of the multiprocessors and of the memory in MHz.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best_mhz: Option<(u32, u32)>,
+    /// Power drawn, in W.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watts: Option<Range>,
+    /// Power that it may draw, in W.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_watts: Option<f64>,
+    /// Temperature of the GPU in °C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub celsius: Option<Range>,
+    /// Temperature of its memory in °C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_celsius: Option<Range>,
+    /// In how many readings of the pass what held its clocks down; `None` where no reading tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<BTreeMap<Hold, u64>>,
+    /// Its PCIe link.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pcie: Option<PcieSeen>,
+    /// What the driver counted from the last reading before the pass to the first one after it, by [`counter`]: 0 for what stood still;
+    /// what is not there is not counted by this GPU.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
+    /// Xids that the driver told of it from the begin of the case to its end; `None` where it tells none to this process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xids: Option<Vec<u32>>,
+    /// Readings over time: the last before the pass, up to [`SERIES`] of it, the first after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<GpuReading>,
+    /// What could not be read, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+}
+
+impl GpuReading {
+    /// This reading and one that follows as one: the later values, and all that held clocks down in either.
+    #[must_use]
+    pub fn joined(self, next: Self) -> Self {
+        let held = match (self.held, next.held) {
+            (Some(before), Some(after)) => Some(before.into_iter().chain(after).collect()),
+            (one, other) => one.or(other),
+        };
+        Self { held, ..next }
+    }
+}
+
+/// What an agent may say: of few GPUs, no more than one of ours tells, and values that can be.
+#[must_use]
+pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
+    gpus.truncate(MOST);
+    for seen in &mut gpus {
+        seen.series.truncate(SERIES + 2);
+        seen.counted.retain(|name, _| counter::ALL.contains(&name.as_str()));
+        seen.pass.1 = seen.pass.1.max(seen.pass.0);
+        if let Some(xids) = &mut seen.xids {
+            xids.truncate(MOST_XIDS);
+        }
+        // No more readings can have found something than there were.
+        let readings = seen.readings;
+        if let Some(held) = &mut seen.held {
+            held.values_mut().for_each(|times| *times = (*times).min(readings));
+        }
+        let values =
+            [&mut seen.sm_mhz, &mut seen.memory_mhz, &mut seen.watts, &mut seen.celsius, &mut seen.memory_celsius];
+        for value in values {
+            *value = value.filter(|range| range.min <= range.median && range.median <= range.max);
+        }
+    }
+    gpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_of_numbers_alone() {
+        let range = Range::of([3.0, f64::NAN, 1.0, 2.0, 10.0]).unwrap();
+        assert_eq!((range.min, range.median, range.max), (1.0, 2.5, 10.0));
+        assert_eq!(Range::of([f64::INFINITY]), None);
+    }
+
+    #[test]
+    fn what_held_clocks_down_is_not_lost_where_readings_become_one() {
+        let reading = |at, held: &[Hold]| GpuReading {
+            at: Nanoseconds(at),
+            held: Some(held.iter().copied().collect()),
+            ..GpuReading::default()
+        };
+        let joined = reading(1, &[Hold::HotHardware]).joined(reading(2, &[Hold::PowerCap]));
+        assert_eq!(joined, reading(2, &[Hold::PowerCap, Hold::HotHardware]));
+        let unknown = GpuReading { at: Nanoseconds(3), ..GpuReading::default() };
+        assert_eq!(joined.joined(unknown).held.unwrap().len(), 2);
+    }
+
+    #[test]
+    fn an_agent_tells_no_more_than_one_of_ours() {
+        let seen = GpuSeen {
+            readings: 3,
+            pass: (Nanoseconds(9), Nanoseconds(2)),
+            held: Some([(Hold::PowerBrake, 400)].into()),
+            counted: [("made/up".to_owned(), 3), (counter::PCIE_REPLAYS.to_owned(), 5)].into(),
+            watts: Some(Range { min: 5.0, median: 1.0, max: 9.0 }),
+            xids: Some(vec![79; 400]),
+            series: vec![GpuReading::default(); 4000],
+            ..GpuSeen::default()
+        };
+        let gpus = bounded(vec![seen; 1000]);
+        assert_eq!(gpus.len(), MOST);
+        let seen = &gpus[0];
+        assert_eq!((seen.series.len(), seen.xids.as_ref().unwrap().len()), (SERIES + 2, MOST_XIDS));
+        assert_eq!(seen.held.as_ref().unwrap()[&Hold::PowerBrake], 3);
+        assert!(seen.counted.len() == 1 && seen.watts.is_none() && seen.pass.0 == seen.pass.1);
+    }
+
+    #[test]
+    fn holds_have_the_words_of_the_facts() {
+        let words: BTreeSet<&str> = Hold::ALL.iter().map(|hold| hold.words()).collect();
+        assert!(words.len() == Hold::ALL.len() && words.contains(crate::facts::POWER_CAP));
+        assert!(!Hold::PowerCap.is_bad() && Hold::HotDriver.is_bad());
+    }
+}
