@@ -237,7 +237,8 @@ fn a_page_shows_every_part_of_every_host() {
 }
 
 const PRODUCTS: &str = "[[test]]\nname = \"products\"\nop = \"matmul\"\nmetric = \"compute\"\n\
-                        [[test.expect]]\nmetric = \"compute\"\nat_least = \"400 TFLOP/s\"\nwithin_percent_of_peers = 10\n";
+                        [[test.expect]]\nmetric = \"compute\"\nat_least = \"400 TFLOP/s\"\n\
+                        [[test.expect]]\nmetric = \"compute\"\nwithin_percent_of_peers = 10\n";
 
 #[test]
 fn a_gpu_that_multiplies_slowly_is_confirmed_and_drawn() {
