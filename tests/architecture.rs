@@ -103,7 +103,7 @@ fn files_can_be_read_in_one_sitting() {
     }
 }
 
-/// Each of them links polars: 62 programs took 13 GB, and a machine ran out of disk.
+/// Each of them links polars: with 62 programs CI ran out of disk.
 #[test]
 fn programs_of_tests_are_few() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");

@@ -339,7 +339,7 @@ pub struct Mark {
 /// polars refuses, which it does only for want of memory.
 pub fn spreads(rows: &[Row], marks: &[Mark]) -> Result<Vec<Spread>, FrameError> {
     let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
-    // Only the columns that are summed up: those of a whole frame take four times as much memory.
+    // Only the columns that are summed up: a whole frame has 35.
     let rows = || rows.iter().filter(|row| row.phase == Phase::Test);
     let mark = |row: &Row| usize::try_from(row.case).ok().and_then(|case| marks.get(case)).copied();
     let value = |row: &Row| row.value.filter(|_| mark(row).is_some_and(|mark| mark.trusted));

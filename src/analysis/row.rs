@@ -211,3 +211,48 @@ impl From<&Row> for Reading {
         }
     }
 }
+
+/// A row of a pair, for tests: case, host and size go with its number.
+#[cfg(test)]
+pub(crate) fn made(case: u64) -> Row {
+    let of = CaseColumns {
+        run_id: "night-1".into(),
+        plan: "nightly".into(),
+        test: "write-bw".into(),
+        case,
+        round: 0,
+        started_at: None,
+        op: "write".into(),
+        size_bytes: Bytes(65536 << case),
+        ranks: 2,
+        qps: 1,
+        transport: "verbs-rc".into(),
+        link_layer: "infiniband".into(),
+        memory: "host".into(),
+        gpu_path: "none".into(),
+        src_host: format!("gpu{:02}", case + 1).into(),
+        src_device: "mlx5_0".into(),
+        src_gpu: None,
+        dst_host: "gpu09".into(),
+        dst_device: "mlx5_0".into(),
+        dst_gpu: None,
+        rail: 0,
+        verified_bytes: 0,
+        wrong: 0,
+        env: "".into(),
+        phase: Phase::Test,
+        tool: "railgauge 0.1.0".into(),
+    };
+    Row {
+        of: of.into(),
+        metric: Metric::Bandwidth,
+        unit: "Gb/s".into(),
+        value: Some(390.0),
+        value_min: Some(390.0),
+        value_max: Some(392.0),
+        better: Better::Higher,
+        n: 3,
+        ceiling: Some(400.0),
+        error: None,
+    }
+}

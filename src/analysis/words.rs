@@ -43,6 +43,11 @@ pub const fn part_words(transport: Transport) -> Option<&'static str> {
     }
 }
 
+/// What the number of an end counts: `rail`, or within a host `GPU` or `NUMA node`.
+pub fn end_word(by: Transport) -> &'static str {
+    part_words(by).unwrap_or("rail")
+}
+
 /// `gpu01:0 → gpu02:0`; `16 ranks on gpu01, gpu02` for a group; `gpu01 GPU 0 → GPU 1` within a host.
 pub fn link_name(flow: &Flow, by: Transport) -> String {
     match (part_words(by), flow.from == flow.to) {

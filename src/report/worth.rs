@@ -27,7 +27,7 @@ pub(super) enum Worth<'t> {
 const BEFORE: [&str; 13] =
     ["at", "least", "most", "more", "than", "over", "under", "about", "up", "to", "a", "factor", "of"];
 
-/// What one of a unit is: bytes, seconds, bits per second, events per second, percent.
+/// What one of a unit is: bytes, seconds, bits per second, operations or events per second, percent.
 fn factor(unit: &str) -> Option<f64> {
     const KI: f64 = 1024.0;
     Some(match unit {
@@ -54,6 +54,9 @@ fn factor(unit: &str) -> Option<f64> {
         "B/s" => 8.0,
         "MB/s" => 8e6,
         "GB/s" => 8e9,
+        "GFLOP/s" => 1e9,
+        "TFLOP/s" => 1e12,
+        "PFLOP/s" => 1e15,
         "kmsg/s" => 1e3,
         "Mmsg/s" => 1e6,
         _ => return None,

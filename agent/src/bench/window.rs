@@ -136,11 +136,11 @@ impl Tally {
     /// The tally as a measurement without latency.
     pub fn measurement(self, cpu: Nanoseconds) -> Measurement {
         Measurement {
-            flops: 0,
             started: self.started,
             elapsed: self.elapsed,
             operations: self.operations,
             bytes: self.bytes,
+            flops: 0,
             cpu,
             slices: self.slices,
             latency: None,

@@ -18,8 +18,8 @@ use railgauge_wire::{
 
 use crate::bench::control::Control;
 
-/// What a link answers that is asked for training steps, which are measured in groups.
-fn no_steps() -> Failure {
+/// What a link answers that is asked for training steps, which groups make, or for matrix products, which GPUs make by themselves.
+fn not_of_pairs() -> Failure {
     Failure::new(Stage::Measure, Kind::Unsupported, "training steps and matrix products are not defined for a pair")
 }
 

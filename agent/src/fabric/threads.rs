@@ -380,11 +380,11 @@ fn added(a: &Measurement, b: &Measurement) -> Measurement {
         _ => (a.started.min(b.started), end(a).max(end(b))),
     };
     Measurement {
-        flops: 0,
         started,
         elapsed: end - started,
         operations: a.operations + b.operations,
         bytes: a.bytes + b.bytes,
+        flops: 0,
         moved: a.moved.zip(b.moved).map(|(a, b)| a + b),
         cpu: a.cpu + b.cpu,
         slices: a.slices.iter().zip(&b.slices).map(|(a, b)| *a + *b).collect(),

@@ -97,10 +97,12 @@ impl Blas {
     pub(super) fn open() -> Result<(&'static Self, Handle), Failure> {
         let mut why = Vec::new();
         for number in 0..NAMES.len() {
-            let opened = library(number).and_then(|blas| Ok((blas, blas.handle().map_err(|failure| failure.cause)?)));
-            match opened {
-                Ok(opened) => return Ok(opened),
-                Err(cause) => why.push(cause),
+            match library(number) {
+                Ok(blas) => match blas.handle() {
+                    Ok(handle) => return Ok((blas, handle)),
+                    Err(failure) => why.push(failure.cause),
+                },
+                Err(none) => why.push(none.to_string()),
             }
         }
         let cause = format!("cuBLASLt cannot be used: {}", why.join("; "));
@@ -141,18 +143,34 @@ impl Blas {
     }
 }
 
+/// Why a library is not used.
+#[derive(Debug, thiserror::Error)]
+enum NoLibrary {
+    /// The loader does not open it.
+    #[error(transparent)]
+    NotOpened(NotOpened),
+    /// It is not what its name says.
+    #[error("{name}: {missing}")]
+    Lacks {
+        /// What it is called.
+        name: &'static str,
+        /// What it has not got.
+        missing: NoFunction,
+    },
+}
+
 /// A library by its number in [`NAMES`], opened once per process.
-fn library(number: usize) -> Result<&'static Blas, String> {
-    static LIBRARIES: [OnceLock<Result<Blas, String>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
+fn library(number: usize) -> Result<&'static Blas, &'static NoLibrary> {
+    static LIBRARIES: [OnceLock<Result<Blas, NoLibrary>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
     let open = || {
         let name = NAMES[number];
         // SAFETY: NVIDIA's library, whose initialisers are made to run in any process.
         let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
-            .map_err(|error| NotOpened(error).to_string())?;
-        let loaded = Blas::load(&library, name).map_err(|missing| format!("{name}: {missing}"));
+            .map_err(|error| NoLibrary::NotOpened(NotOpened(error)))?;
+        let loaded = Blas::load(&library, name).map_err(|missing| NoLibrary::Lacks { name, missing });
         // It registers code with the driver: it stays.
         std::mem::forget(library);
         loaded
     };
-    LIBRARIES[number].get_or_init(open).as_ref().map_err(Clone::clone)
+    LIBRARIES[number].get_or_init(open).as_ref()
 }

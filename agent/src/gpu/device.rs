@@ -71,6 +71,24 @@ pub(crate) fn visible() -> Result<Vec<String>, Failure> {
     (0..count).map(one).collect()
 }
 
+/// The GPU at a PCI address.
+///
+/// # Errors
+/// There is no driver, or CUDA does not see this GPU.
+pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
+    // Without a driver this says so.
+    let visible = visible()?;
+    let number = visible.iter().position(|known| known == pci).and_then(|number| u32::try_from(number).ok());
+    let Some(number) = number else {
+        if visible.is_empty() {
+            return Device::open(0);
+        }
+        let cause = format!("the GPU at {pci} is not one of those that CUDA sees: {}", visible.join(", "));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
+    };
+    Device::open(number)
+}
+
 impl Device {
     /// Opens GPU `index`, counted from 0.
     ///

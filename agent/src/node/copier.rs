@@ -9,24 +9,17 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
     node::NodeSpec,
-    remedy,
-    step::{Checked, Pattern, Window},
+    step::{Checked, Pattern},
     terms::{LinkLayer, Op},
-    unit::{Bytes, Nanoseconds},
 };
 
-use super::{Mover, Opened};
+use super::{Mover, Opened, queued::Queued};
 use crate::{
-    bench::{clock, control::Control},
-    gpu::{Buffer, Device, Event, Pinned, Stream, device, kernels},
+    bench::control::Control,
+    gpu::{Buffer, Device, Pinned, Stream, device, kernels},
     memory::{host, pattern, place},
     system::tree::Tree,
 };
-
-/// Time that a batch of copies takes at least: so long that the queue never runs empty between two looks at it.
-const BATCH: Nanoseconds = Nanoseconds::from_millis(10);
-/// Most copies of a batch: drivers queue about a thousand commands before a call waits.
-const MOST: u64 = 256;
 
 /// What is copied, and by whom.
 pub(super) struct Copier {
@@ -54,7 +47,7 @@ impl Copier {
     /// CUDA does not see a GPU, there is not enough memory, or the driver refuses.
     pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
-        let own = at(from)?;
+        let own = device::at(from)?;
         let remote_record = |device: &Device| -> BTreeMap<String, String> {
             device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)).collect()
         };
@@ -75,7 +68,7 @@ impl Copier {
             Op::GpuToHost => ((on(&own)?, host()?), below(&own), (gpu, memory)),
             Op::GpuCopy => ((on(&own)?, on(&own)?), LinkLayer::Memory, (gpu.clone(), gpu)),
             _ => {
-                let other = at(to)?;
+                let other = device::at(to)?;
                 let access = own.reach(&other)?;
                 settings.insert("peer_access".to_owned(), access.to_string());
                 settings.extend(remote_record(&other));
@@ -99,22 +92,8 @@ impl Copier {
         }
     }
 
-    /// Time of one copy, with everything around it.
-    fn once(&self, length: u64) -> Result<Nanoseconds, Failure> {
-        let begun = clock::now();
-        self.copy(length)?;
-        self.stream.wait()?;
-        Ok((clock::now() - begun).max(Nanoseconds(1)))
-    }
-
-    /// Queues a batch, and the event behind it.
-    fn batch(&self, copies: u64, length: u64) -> Result<Event, Failure> {
-        for _ in 0..copies {
-            self.copy(length)?;
-        }
-        let event = Event::new(self.stream.device())?;
-        event.record(&self.stream)?;
-        Ok(event)
+    fn queued(&self, length: u64) -> Queued<'_, impl Fn() -> Result<(), Failure>> {
+        Queued { stream: &self.stream, queue: move || self.copy(length) }
     }
 }
 
@@ -140,7 +119,7 @@ impl Mover for Copier {
         }
         control.check(Stage::Verify)?;
         self.stream.device().enter()?;
-        self.once(pattern.size.0)?;
+        self.queued(pattern.size.0).once()?;
         control.check(Stage::Verify)?;
         Ok(match &self.to {
             End::Host(pinned) => pattern::check(pinned.bytes(), pattern, 0),
@@ -150,63 +129,14 @@ impl Mover for Copier {
 
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
         self.stream.device().enter()?;
-        let length = spec.size.0;
-        let warm = clock::now().saturating_add(spec.warm_up);
-        let mut one = self.once(length)?;
-        while clock::now() < warm {
-            one = one.min(self.once(length)?);
-            control.check(Stage::Measure)?;
-        }
-        let copies = (BATCH / one).clamp(1, MOST);
-        let first = self.batch(0, length)?;
-        first.wait()?;
-        let started = clock::now();
-        let (stop, most) = match spec.window {
-            Window::Iterations(copies) => (Nanoseconds::MAX, copies),
-            window => (started.saturating_add(window.at_most().into()), u64::MAX),
-        };
-        let mut done = 0;
-        let mut last = None;
-        while done < most && (done == 0 || clock::now() < stop) {
-            let now = copies.min(most - done);
-            let next = self.batch(now, length)?;
-            done += now;
-            // One batch is always queued behind the one that is waited for.
-            if let Some(earlier) = last.replace(next) {
-                Event::wait(&earlier)?;
-            }
-            control.check(Stage::Measure)?;
-        }
-        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "nothing was copied");
-        let last = last.ok_or_else(nothing)?;
-        last.wait()?;
-        Ok(Measurement {
-            started,
-            elapsed: last.since(&first)?,
-            operations: done,
-            bytes: Bytes(length.saturating_mul(done)),
-            ..Measurement::default()
-        })
+        let copies = self.queued(spec.size.0);
+        let one = copies.warm_up(spec, control)?;
+        copies.time(spec, control, one)
     }
 
     fn opened(&self) -> Opened {
         Opened { link_layer: self.link_layer, devices: self.devices.clone(), settings: self.settings.clone() }
     }
-}
-
-/// The GPU at a PCI address.
-pub(super) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
-    // Without a driver this says so.
-    let visible = device::visible()?;
-    let number = visible.iter().position(|known| known == pci).and_then(|number| u32::try_from(number).ok());
-    let Some(number) = number else {
-        if visible.is_empty() {
-            return Device::open(0);
-        }
-        let cause = format!("the GPU at {pci} is not one of those that CUDA sees: {}", visible.join(", "));
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
-    };
-    Device::open(number)
 }
 
 /// What lies between a GPU and the host's memory. On x86-64 it is PCIe; elsewhere it may be another link.

@@ -7,11 +7,13 @@
 //! | `stretch` | one processor's part of it |
 //! | `copier` | copies of a GPU |
 //! | `multiplier` | matrix products of a GPU |
+//! | `queued` | how both are queued and timed |
 
 mod copier;
 mod gate;
 mod multiplier;
 mod processors;
+mod queued;
 mod stretch;
 
 use std::{

@@ -10,21 +10,15 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
     node::NodeSpec,
-    step::{Checked, Pattern, Window},
+    step::{Checked, Pattern},
     terms::{LinkLayer, flops},
-    unit::{Bytes, Nanoseconds},
 };
 
-use super::{Mover, Opened, copier::at};
+use super::{Mover, Opened, queued::Queued};
 use crate::{
-    bench::{clock, control::Control},
-    gpu::{Event, Stream, matrices::Matrices, product::Product},
+    bench::control::Control,
+    gpu::{Stream, device, matrices::Matrices, product::Product},
 };
-
-/// Time that a batch of products takes at least, as for copies.
-const BATCH: Nanoseconds = Nanoseconds::from_millis(10);
-/// Most products of a batch, as for copies.
-const MOST: u64 = 256;
 
 /// What multiplies, and what is multiplied. What is dropped first is declared first: nothing is under way then.
 pub(super) struct Multiplier {
@@ -46,7 +40,7 @@ impl Multiplier {
         let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
         let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;
         let rows = precision.rows(spec.size).ok_or_else(|| wrong("its size is not that of a square result"))?;
-        let device = at(pci)?;
+        let device = device::at(pci)?;
         let mut product = Product::new(&device, precision, rows)?;
         let stream = Stream::new(&device)?;
         let mut matrices = Matrices::new(&stream, precision, rows)?;
@@ -64,22 +58,8 @@ impl Multiplier {
         Ok(Self { product, matrices, stream, rows, settings, timed: false })
     }
 
-    /// Time of one product, with everything around it.
-    fn once(&self) -> Result<Nanoseconds, Failure> {
-        let begun = clock::now();
-        self.product.multiply(&self.stream, &self.matrices)?;
-        self.stream.wait()?;
-        Ok((clock::now() - begun).max(Nanoseconds(1)))
-    }
-
-    /// Queues a batch, and the event behind it.
-    fn batch(&self, products: u64) -> Result<Event, Failure> {
-        for _ in 0..products {
-            self.product.multiply(&self.stream, &self.matrices)?;
-        }
-        let event = Event::new(self.stream.device())?;
-        event.record(&self.stream)?;
-        Ok(event)
+    fn queued(&self) -> Queued<'_, impl Fn() -> Result<(), Failure>> {
+        Queued { stream: &self.stream, queue: || self.product.multiply(&self.stream, &self.matrices) }
     }
 }
 
@@ -100,7 +80,7 @@ impl Mover for Multiplier {
         self.matrices.fill(&self.stream, pattern)?;
         self.matrices.poison(&self.stream)?;
         control.check(Stage::Verify)?;
-        self.once()?;
+        self.queued().once()?;
         control.check(Stage::Verify)?;
         let fresh = self.matrices.check(&self.stream)?;
         // One pass holds one result: what was wrong in either of the two is wrong in it.
@@ -110,46 +90,12 @@ impl Mover for Multiplier {
 
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
         self.stream.device().enter()?;
-        let warm = clock::now().saturating_add(spec.warm_up);
-        let mut one = self.once()?;
-        while clock::now() < warm {
-            one = one.min(self.once()?);
-            control.check(Stage::Measure)?;
-        }
+        let one = self.queued().warm_up(spec, control)?;
         // What is compared afterwards is what the timed products write.
         self.matrices.poison(&self.stream)?;
-        let products = (BATCH / one).clamp(1, MOST);
-        let first = self.batch(0)?;
-        first.wait()?;
-        let started = clock::now();
-        let (stop, most) = match spec.window {
-            Window::Iterations(products) => (Nanoseconds::MAX, products),
-            window => (started.saturating_add(window.at_most().into()), u64::MAX),
-        };
-        let mut done = 0;
-        let mut last = None;
-        while done < most && (done == 0 || clock::now() < stop) {
-            let now = products.min(most - done);
-            let next = self.batch(now)?;
-            done += now;
-            // One batch is always queued behind the one that is waited for.
-            if let Some(earlier) = last.replace(next) {
-                Event::wait(&earlier)?;
-            }
-            control.check(Stage::Measure)?;
-        }
-        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "nothing was multiplied");
-        let last = last.ok_or_else(nothing)?;
-        last.wait()?;
+        let measured = self.queued().time(spec, control, one)?;
         self.timed = true;
-        Ok(Measurement {
-            started,
-            elapsed: last.since(&first)?,
-            operations: done,
-            bytes: Bytes(spec.size.0.saturating_mul(done)),
-            flops: flops(self.rows).saturating_mul(done),
-            ..Measurement::default()
-        })
+        Ok(Measurement { flops: flops(self.rows).saturating_mul(measured.operations), ..measured })
     }
 
     fn opened(&self) -> Opened {

@@ -157,8 +157,7 @@ fn is_read(version: u32) -> bool {
 fn version_in_front(bytes: &[u8]) -> Option<u32> {
     let rest = bytes.strip_prefix(b"{\"v\":")?;
     let end = rest.iter().position(|byte| *byte == b',')?;
-    let digits = rest[..end].iter().all(u8::is_ascii_digit).then(|| std::str::from_utf8(&rest[..end]).ok())??;
-    digits.parse().ok()
+    std::str::from_utf8(&rest[..end]).ok()?.parse().ok()
 }
 
 /// The version a line claims, where it is JSON at all.

@@ -19,8 +19,8 @@ pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<
     writer(file).finish(frame).map(drop).map_err(polars(path_text(path)))
 }
 
-/// Writes the frame of these rows as [`write_parquet`] does, with one row group of it in memory at a time: a frame takes about 350
-/// bytes a row, and a run may have millions of rows.
+/// Writes the frame of these rows as [`write_parquet`] does, with one row group of it in memory at a time: a run may have
+/// millions of rows.
 ///
 /// # Errors
 /// The file cannot be written.
@@ -52,58 +52,21 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
     use polars::prelude::{ParquetReader, SerReader};
-    use railgauge_wire::{
-        terms::{Better, Metric},
-        unit::Bytes,
-    };
 
     use super::*;
     use crate::analysis::{
         frame,
-        row::{CaseColumns, Phase},
+        row::{CaseColumns, made},
     };
 
+    /// Its columns are null in one case or the other.
     fn row(case: u64) -> Row {
-        let of = CaseColumns {
-            run_id: "night".into(),
-            plan: "nightly".into(),
-            test: "bw".into(),
-            case,
-            round: 0,
-            started_at: "2026-11-25T03:00:00Z".parse().ok(),
-            op: "write".into(),
-            size_bytes: Bytes(65536),
-            ranks: 2,
-            qps: 1,
-            transport: "tcp".into(),
-            link_layer: "ethernet".into(),
-            memory: "host".into(),
-            gpu_path: "none".into(),
-            src_host: format!("gpu{case:02}").into(),
-            src_device: "eth0".into(),
-            src_gpu: (case == 3).then_some(1),
-            dst_host: "gpu99".into(),
-            dst_device: "eth0".into(),
-            dst_gpu: None,
-            rail: 0,
-            verified_bytes: 0,
-            wrong: 0,
-            env: "".into(),
-            phase: Phase::Test,
-            tool: "railgauge 0.1.0".into(),
-        };
-        Row {
-            of: of.into(),
-            metric: Metric::Bandwidth,
-            unit: "Gb/s".into(),
-            value: (case != 4).then_some(390.0),
-            value_min: None,
-            value_max: None,
-            better: Better::Higher,
-            n: 1,
-            ceiling: None,
-            error: (case == 4).then(|| "gpu04: measure: gone".to_owned()),
-        }
+        let row = made(case);
+        let dst_gpu = (case == 3).then_some(1);
+        let of = CaseColumns { dst_gpu, started_at: "2026-11-25T03:00:00Z".parse().ok(), ..(*row.of).clone() };
+        let is_lost = case == 4;
+        let error = is_lost.then(|| "gpu05: measure: gone".to_owned());
+        Row { of: of.into(), value: row.value.filter(|_| !is_lost), error, ..row }
     }
 
     /// Columns that are null in one group and not in another, a group that is not full, and none at all.

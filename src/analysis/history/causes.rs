@@ -8,7 +8,7 @@ use railgauge_wire::terms::Transport;
 use serde::Serialize;
 
 use super::Subject;
-use crate::analysis::words::part_words;
+use crate::analysis::words::{end_word, part_words};
 
 /// What is said of everything.
 pub const EVERY: &str = "every link";
@@ -58,7 +58,7 @@ pub fn common(flow: &Flow, by: Transport, groups: &BTreeMap<String, Vec<String>>
     words.extend(shared.map(|(name, _)| format!("group {name}")));
     if flow.members.is_empty() {
         let ends = [&flow.from, &flow.to];
-        let word = part_words(by).unwrap_or("rail");
+        let word = end_word(by);
         words.extend(ends.map(|port| format!("{word} {} of {}", port.rail, port.host)));
         words.extend(ends.map(|port| format!("{word} {}", port.rail)));
     }

@@ -7,7 +7,7 @@ use railgauge_wire::terms::{Better, Metric, Transport};
 
 use crate::analysis::{
     history::{EVERY, Subject},
-    words::part_words,
+    words::end_word,
 };
 
 /// Something that many pairs pass.
@@ -36,7 +36,7 @@ pub(super) struct Ends(&'static str);
 impl Ends {
     /// Those of what is moved in this way.
     pub(super) fn of(transport: Transport) -> Self {
-        Self(part_words(transport).unwrap_or("rail"))
+        Self(end_word(transport))
     }
 }
 

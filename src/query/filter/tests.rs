@@ -7,50 +7,25 @@ use super::{filter, like::like};
 /// A frame of two runs' worth of rows, without a journal.
 mod made {
     use crate::analysis::frame::Frame;
-    use crate::analysis::row::{CaseColumns, Phase, Row};
-    use railgauge_wire::terms::{Better, Metric};
-    use railgauge_wire::unit::Bytes;
+    use crate::analysis::row::{self, CaseColumns, Phase, Row};
 
     fn row(case: u64, host: &str, value: Option<f64>, started: &str) -> Row {
+        let row = row::made(case);
         let of = CaseColumns {
-            run_id: "night-1".into(),
-            plan: "nightly".into(),
-            test: "write-bw".into(),
-            case,
-            round: 0,
-            started_at: started.parse().ok(),
-            op: "write".into(),
-            size_bytes: Bytes(65536 << case),
-            ranks: 2,
-            qps: 1,
-            transport: "verbs-rc".into(),
-            link_layer: "infiniband".into(),
-            memory: "host".into(),
-            gpu_path: "none".into(),
             src_host: host.into(),
-            src_device: "mlx5_0".into(),
-            src_gpu: None,
-            dst_host: "gpu09".into(),
-            dst_device: "mlx5_0".into(),
+            started_at: started.parse().ok(),
             dst_gpu: (case == 2).then_some(1),
-            rail: 0,
-            verified_bytes: 0,
-            wrong: 0,
-            env: "".into(),
             phase: if case == 3 { Phase::Confirmation } else { Phase::Test },
-            tool: "railgauge 0.1.0".into(),
+            ..(*row.of).clone()
         };
         Row {
             of: of.into(),
-            metric: Metric::Bandwidth,
-            unit: "Gb/s".into(),
             value,
             value_min: value,
             value_max: value.map(|value| value + 2.0),
-            better: Better::Higher,
-            n: 3,
-            ceiling: (case != 3).then_some(400.0),
+            ceiling: row.ceiling.filter(|_| case != 3),
             error: value.is_none().then(|| "gpu03: measure: it's gone".to_owned()),
+            ..row
         }
     }
 

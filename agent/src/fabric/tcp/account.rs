@@ -39,11 +39,11 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let slices = slices.reduce(|sum: Vec<Bytes>, more| added(&sum, &more)).unwrap_or_default();
     let operations = operations(shared, bytes);
     Ok(Measurement {
-        flops: 0,
         started,
         elapsed: last - started,
         operations,
         bytes,
+        flops: 0,
         cpu,
         slices,
         latency: None,
@@ -85,11 +85,11 @@ pub(super) fn measurement(
     let begun = begun.unwrap_or_default();
     let ended = record.ended.unwrap_or_default().max(ours.started + ours.elapsed).max(begun);
     Ok(Measurement {
-        flops: 0,
         started: begun,
         elapsed: ended - begun,
         operations: operations(shared, bytes),
         bytes,
+        flops: 0,
         cpu: cpu + ours.cpu,
         slices: added(&theirs.slices, &ours.slices),
         latency: None,

@@ -323,7 +323,7 @@ impl Tcp {
 
     fn time(&mut self, timing: &Timing, control: &Control) -> Result<Stepped, Failure> {
         if matches!(timing.metric, TestMetric::Step | TestMetric::Compute) {
-            return Err(crate::fabric::no_steps());
+            return Err(crate::fabric::not_of_pairs());
         }
         let pass = self.pass(timing.op, timing.metric, timing.size, Purpose::Measure)?;
         if timing.bidirectional && timing.metric == TestMetric::Latency {

@@ -121,7 +121,7 @@ impl VerbsEnd {
                 Stepped::Measured(Box::new(match timing.metric {
                     TestMetric::Bandwidth => self.bandwidth(timing, control)?,
                     TestMetric::Latency => self.latency(op, timing, control)?,
-                    TestMetric::Step | TestMetric::Compute => return Err(crate::fabric::no_steps()),
+                    TestMetric::Step | TestMetric::Compute => return Err(crate::fabric::not_of_pairs()),
                 }))
             }
         })
