@@ -2,7 +2,6 @@
 
 use std::{
     path::Path,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -26,16 +25,21 @@ fn four_hosts() -> Option<Borrowed> {
     Some(lab)
 }
 
-/// Waits until no host is half busy, as hosts are that have just booted: the run would rightly confirm no part of such a host.
+/// Waits until no host has anything else to do, as hosts have that have just booted: the run would rightly confirm no part of
+/// such a host.
 fn idle(lab: &Borrowed) {
     let (begun, limit) = (Instant::now(), Duration::from_secs(240));
-    let load = |host| {
-        let said = text(&lab.ssh(host, "cut -d' ' -f1 /proc/loadavg").stdout);
-        said.trim().parse::<f64>().unwrap_or_else(|_| panic!("lab{host}: load {said:?}"))
+    // Ticks of the whole host, and those in which it was idle, over two seconds.
+    let look = "read -r cpu u n s i w q t x </proc/stat; echo $((u + n + s + i + w + q + t)) $((i + w)); ";
+    let look = format!("{look} sleep 2; {look}");
+    let busy = |host| {
+        let said = text(&lab.ssh(host, &look).stdout);
+        let ticks: Vec<f64> = said.split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let [all, idle, later_all, later_idle] = ticks[..] else { panic!("lab{host}: {said:?}") };
+        1.0 - (later_idle - idle) / (later_all - all)
     };
-    while (1..=4).any(|host| load(host) > 0.4) {
+    while (1..=4).any(|host| busy(host) > 0.25) {
         assert!(begun.elapsed() < limit, "LAB FAILURE: a host is still busy after {} s", limit.as_secs());
-        thread::sleep(Duration::from_secs(5));
     }
 }
 

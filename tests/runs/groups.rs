@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeSet, fs, process::Command, time::Duration};
 
+use serde_json::Value;
+
 use crate::railgauge::Scene;
 
 // Ranks of one busy machine do not all get their turn: what stands out among them is true, and not what is tested here.
@@ -34,9 +36,12 @@ fn every_operation_over_tcp_is_measured_and_verified() {
     let outcomes = scene.results().outcomes();
     let sample = |at: usize| &outcomes[at]["result"]["Ok"];
     assert_eq!(sample(0)["ranks"].as_array().unwrap().len(), 6);
-    let pairs: Vec<_> =
-        outcomes.iter().filter(|outcome| outcome["result"]["Ok"]["initiator"]["operations"] == 30).collect();
+    let journal = scene.results().journal();
+    let planned = journal.iter().find_map(|line| line["event"].get("Planned")).unwrap();
+    let of_pairs = |outcome: &&Value| planned["cases"][outcome["case"].as_u64().unwrap() as usize]["test"] == "pairs";
+    let pairs: Vec<_> = outcomes.iter().filter(of_pairs).collect();
     assert_eq!(pairs.len(), 3 * 2 * 2);
+    assert!(pairs.iter().all(|outcome| outcome["result"]["Ok"]["initiator"]["operations"] == 30), "{pairs:?}");
     let algorithms: BTreeSet<_> =
         pairs.iter().map(|outcome| outcome["link"]["settings"]["algorithm"].as_str().unwrap()).collect();
     assert_eq!(algorithms, BTreeSet::from(["ring", "recursive-doubling"]));

@@ -1,7 +1,6 @@
 //! Made-up measurements: a link of 200 Gb/s at 98 % efficiency, 4 million messages a second, 1.8 µs, and noise.
 
-use std::collections::BTreeMap;
-
+use railgauge_made::Times;
 use railgauge_model::{
     journal::event::{Case, Sample},
     plan::Plan,
@@ -15,24 +14,7 @@ use railgauge_wire::{
 
 use super::Scenario;
 
-/// SplitMix64: the same numbers on every machine.
-pub struct Dice(pub u64);
-
-impl Dice {
-    /// Uniform in 0..1.
-    pub fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-
-    /// Roughly normal with centre 0 and standard deviation 1: the sum of twelve uniforms.
-    pub fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
-    }
-}
+pub use railgauge_made::Dice;
 
 pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], repeat: u32) -> Sample {
     let mut dice = Dice(plan.seed ^ (scenario.seed << 40) ^ (case.id << 8) ^ u64::from(repeat));
@@ -163,23 +145,11 @@ fn bandwidth(
 fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &mut Dice) -> Measurement {
     let base = if scenario.software { 260_000.0 } else { 1_800.0 };
     let base = base / less * if slow { 1.35 } else { 1.0 } + case.cell.size.as_f64() / 25.0;
-    let mut buckets: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
-    let mut all = Vec::with_capacity(4000);
-    for _ in 0..4000 {
-        let tail = if dice.uniform() < 0.004 { 3.0 + 6.0 * dice.uniform() } else { 1.0 };
-        let time = (base * (1.0 + (0.05 * dice.normal()).abs()) * tail) as u64;
-        all.push(time);
-        // Edges one sixteenth of an octave apart, as an HDR histogram has them.
-        let edge = 2f64.powf(((time as f64).log2() * 16.0).ceil() / 16.0) as u64;
-        *buckets.entry(Nanoseconds(edge)).or_default() += 1;
-    }
-    all.sort_unstable();
-    let at = |share: f64| Nanoseconds(all[((all.len() as f64 * share) as usize).min(all.len() - 1)]);
-    let mean = all.iter().sum::<u64>() as f64 / all.len() as f64;
-    let variance = all.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / all.len() as f64;
-    let operations = all.len() as u64;
+    let times = Times::drawn(dice, 4000, base);
+    let at = |share: f64| Nanoseconds(times.at(share));
+    let operations = times.sorted.len() as u64;
     // Half round trips, one after the other.
-    let elapsed = Nanoseconds(2 * all.iter().sum::<u64>());
+    let elapsed = Nanoseconds(2 * times.sorted.iter().sum::<u64>());
     Measurement {
         started: Nanoseconds(1),
         elapsed,
@@ -189,16 +159,16 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
         slices: Vec::new(),
         latency: Some(Latency {
             samples: operations,
-            min: Nanoseconds(all[0]),
+            min: at(0.0),
             p50: at(0.5),
             p90: at(0.9),
             p99: at(0.99),
             p999: at(0.999),
-            max: Nanoseconds(all[all.len() - 1]),
-            mean: NanosecondsF64(mean),
-            stdev: NanosecondsF64(variance.sqrt()),
+            max: at(1.0),
+            mean: NanosecondsF64(times.mean),
+            stdev: NanosecondsF64(times.stdev),
             timer: Nanoseconds(22),
-            histogram: buckets.into_iter().collect(),
+            histogram: times.histogram.into_iter().map(|(edge, count)| (Nanoseconds(edge), count)).collect(),
         }),
         ..Measurement::default()
     }

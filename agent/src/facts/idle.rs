@@ -24,12 +24,23 @@ const WORD: u64 = 4;
 /// Received and sent bytes.
 type Bytes = (u64, u64);
 
+/// What processors did since the host booted, in the kernel's ticks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Times {
+    /// All processors together, idle or not.
+    all: u64,
+    /// Of these: idle, waiting for disks included.
+    idle: u64,
+    /// Of these: this process, and processes that it started and that have ended.
+    own: u64,
+}
+
 /// One look.
 #[derive(Debug)]
 pub(crate) struct Look {
     at: Instant,
     /// Time of all processors: idle, and all of it.
-    processors: Option<(u64, u64)>,
+    processors: Option<Times>,
     interfaces: BTreeMap<String, Bytes>,
     ports: BTreeMap<(String, u8), Bytes>,
 }
@@ -75,7 +86,7 @@ impl Look {
                 }
             }
         }
-        Self { at: Instant::now(), processors: processors(tree), interfaces, ports }
+        Self { at: Instant::now(), processors: Times::now(tree), interfaces, ports }
     }
 
     /// Looks again, not too early, and writes what happened in between into the facts.
@@ -101,10 +112,7 @@ impl Look {
                 port.traffic = rate(self.ports.get(&key), later.ports.get(&key));
             }
         }
-        let busy = self.processors.zip(later.processors).and_then(|(before, after)| {
-            let all = after.1.checked_sub(before.1).filter(|all| *all > 0)?;
-            Some(1.0 - (after.0.saturating_sub(before.0) as f64 / all as f64).min(1.0))
-        });
+        let busy = self.processors.zip(later.processors).and_then(|(before, after)| before.taken_by_others(after));
         facts.load = Load { average: average(tree), busy };
     }
 }
@@ -115,14 +123,36 @@ fn average(tree: &Tree) -> Option<f64> {
     text.split_whitespace().next()?.parse::<f64>().ok().filter(|load| load.is_finite())
 }
 
-/// Idle time (waiting for disks included) and all time of all processors, from the first line of `/proc/stat`.
-fn processors(tree: &Tree) -> Option<(u64, u64)> {
-    let text = tree.text("proc/stat")?;
-    let line = text.lines().next()?.strip_prefix("cpu ")?;
-    // user, nice, system, idle, iowait, irq, softirq, steal; the guests' time behind them is part of user's.
-    let times: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-    let idle = times.get(3)?.checked_add(times.get(4).copied().unwrap_or(0))?;
-    Some((idle, times.iter().try_fold(0, |sum: u64, time| sum.checked_add(*time))?))
+impl Times {
+    /// Now, from `/proc/stat` and `/proc/self/stat`.
+    fn now(tree: &Tree) -> Option<Self> {
+        let text = tree.text("proc/stat")?;
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        // user, nice, system, idle, iowait, irq, softirq, steal; the guests' time behind them is part of user's.
+        let times: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
+        let idle = times.get(3)?.checked_add(times.get(4).copied().unwrap_or(0))?;
+        let all = times.iter().try_fold(0, |sum: u64, time| sum.checked_add(*time))?;
+        // Where it cannot be told, nothing is taken off.
+        Some(Self { all, idle, own: own(tree).unwrap_or(0) })
+    }
+
+    /// Share of all processors' time until `later` that something else than this process took, from 0 to 1: collecting facts
+    /// keeps a small host busy by itself.
+    fn taken_by_others(self, later: Self) -> Option<f64> {
+        let all = later.all.checked_sub(self.all).filter(|all| *all > 0)?;
+        let not_others = later.idle.saturating_sub(self.idle).saturating_add(later.own.saturating_sub(self.own));
+        Some(1.0 - (not_others as f64 / all as f64).min(1.0))
+    }
+}
+
+/// Time of this process and of its children that ended, from `/proc/self/stat`.
+fn own(tree: &Tree) -> Option<u64> {
+    let text = tree.text("proc/self/stat")?;
+    // The second word is the name, in parentheses, and may have spaces and parentheses itself.
+    let (_, words) = text.rsplit_once(')')?;
+    // utime, stime, cutime and cstime are the words 14 to 17 of the whole line.
+    let times = words.split_whitespace().skip(11).take(4).map(|word| word.parse::<u64>().ok());
+    times.sum()
 }
 
 #[cfg(test)]
@@ -141,5 +171,25 @@ mod tests {
         let at = first(&tree).at;
         assert!(at >= begun && at < asked, "{:?} after it began", at - begun);
         assert!(first(&tree).at >= asked);
+    }
+
+    #[test]
+    fn what_the_agent_itself_takes_is_not_something_else() {
+        let before = Times { all: 1_000, idle: 500, own: 40 };
+        // Of 100 ticks 10 were idle, and 80 of the agent.
+        let after = Times { all: 1_100, idle: 510, own: 120 };
+        assert!((before.taken_by_others(after).unwrap() - 0.1).abs() < 1e-9);
+        // Ticks are counted by different clocks: own ones may be more than there seem to be.
+        assert_eq!(before.taken_by_others(Times { own: 400, ..after }), Some(0.0));
+        assert_eq!(before.taken_by_others(before), None, "no time has passed");
+    }
+
+    #[test]
+    fn the_own_time_is_read_whatever_the_name_of_the_process() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("proc/self")).unwrap();
+        let line = "42 (a) b (c) S 1 42 42 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 300 1000 200";
+        std::fs::write(root.path().join("proc/self/stat"), line).unwrap();
+        assert_eq!(own(&Tree::new(root.path())), Some(127));
     }
 }

@@ -5,7 +5,7 @@ use railgauge_wire::{facts::Traffic, remedy};
 use super::{Found, Need, Observation, Port, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "/proc/loadavg, /proc/stat and byte counters, read twice within a fifth of a second",
+    reads: "/proc/loadavg, /proc/stat without the agent's own share, and byte counters, read twice within a fifth of a second",
     meaning: "other work shares cores, memory and links with the measurement",
     source: "kernel Documentation/filesystems/proc.rst",
     spoils: Spoils::Everything,

@@ -89,7 +89,7 @@ pub enum IpcLock {
 pub struct Load {
     /// Processes that ran or wanted to, averaged over the last minute.
     pub average: Option<f64>,
-    /// Share of all processors' time that was not idle, from 0 to 1, over the look at the host.
+    /// Share of all processors' time that something else than the agent took, from 0 to 1, over the look at the host.
     pub busy: Option<f64>,
 }
 
