@@ -38,7 +38,7 @@ fn a_change_stands_for_its_own_rounds_only() {
     // As the journal has it: every case of the changed test lies between a change and its end, no other does.
     let (mut standing, mut changes, mut outcomes) = (false, 0, 0);
     let journal = scene.results().journal();
-    let planned = journal.iter().find_map(|line| line["event"].get("Planned")).unwrap();
+    let planned = scene.results().planned_cases();
     for line in &journal {
         let event = &line["event"];
         if let Some(configured) = event.get("Configured") {
@@ -47,7 +47,7 @@ fn a_change_stands_for_its_own_rounds_only() {
             changes += u32::from(standing);
         }
         if let Some(outcome) = event.get("Outcome") {
-            let case = &planned["cases"][outcome["case"].as_u64().unwrap() as usize];
+            let case = &planned[&outcome["case"].as_u64().unwrap()];
             assert_eq!(case["test"] == "changed", standing, "{case}");
             outcomes += 1;
         }
@@ -149,8 +149,8 @@ fn every_repeat_measures_all_values_in_turn() {
     let scene = Scene::new();
     scene.start(&series(&scene, APPLY, 4)).end().expect(0);
     let journal = scene.results().journal();
-    let planned = journal.iter().find_map(|line| line["event"].get("Planned")).unwrap()["cases"].clone();
-    assert_eq!(planned.as_array().unwrap().len(), 6, "two sizes at three values");
+    let planned = scene.results().planned_cases();
+    assert_eq!(planned.len(), 6, "two sizes at three values");
     // As the journal has it: every case is measured while its own value stands.
     let (mut standing, mut orders) = (serde_json::Value::Null, vec![Vec::new(); 4]);
     for line in &journal {
@@ -159,7 +159,7 @@ fn every_repeat_measures_all_values_in_turn() {
             standing = if configured["undo"] == false { configured["value"].clone() } else { serde_json::Value::Null };
         }
         if let Some(outcome) = line["event"].get("Outcome") {
-            let value = &planned[outcome["case"].as_u64().unwrap() as usize]["cell"]["applied"];
+            let value = &planned[&outcome["case"].as_u64().unwrap()]["cell"]["applied"];
             assert_eq!(*value, standing);
             let order: &mut Vec<String> = &mut orders[outcome["repeat"].as_u64().unwrap() as usize];
             let value = value.as_str().unwrap();

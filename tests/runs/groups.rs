@@ -36,9 +36,8 @@ fn every_operation_over_tcp_is_measured_and_verified() {
     let outcomes = scene.results().outcomes();
     let sample = |at: usize| &outcomes[at]["result"]["Ok"];
     assert_eq!(sample(0)["ranks"].as_array().unwrap().len(), 6);
-    let journal = scene.results().journal();
-    let planned = journal.iter().find_map(|line| line["event"].get("Planned")).unwrap();
-    let of_pairs = |outcome: &&Value| planned["cases"][outcome["case"].as_u64().unwrap() as usize]["test"] == "pairs";
+    let planned = scene.results().planned_cases();
+    let of_pairs = |outcome: &&Value| planned[&outcome["case"].as_u64().unwrap()]["test"] == "pairs";
     let pairs: Vec<_> = outcomes.iter().filter(of_pairs).collect();
     assert_eq!(pairs.len(), 3 * 2 * 2);
     assert!(pairs.iter().all(|outcome| outcome["result"]["Ok"]["initiator"]["operations"] == 30), "{pairs:?}");

@@ -237,9 +237,15 @@ impl Results {
 
     /// Numbers of the cases that were planned.
     pub fn planned(&self) -> BTreeSet<u64> {
+        self.planned_cases().into_keys().collect()
+    }
+
+    /// The cases that were planned, by their number.
+    pub fn planned_cases(&self) -> BTreeMap<u64, Value> {
         let journal = self.journal();
         let planned = journal.iter().find_map(|line| line["event"].get("Planned")).expect("nothing was planned");
-        planned["cases"].as_array().unwrap().iter().map(|case| case["id"].as_u64().unwrap()).collect()
+        let cases = planned["cases"].as_array().unwrap().iter();
+        cases.map(|case| (case["id"].as_u64().unwrap(), case.clone())).collect()
     }
 
     /// The frame, read from its file by polars and not by railgauge.

@@ -31,15 +31,15 @@ struct Times {
     all: u64,
     /// Of these: idle, waiting for disks included.
     idle: u64,
-    /// Of these: this process, and processes that it started and that have ended.
-    own: u64,
+    /// Of these: this process, and processes that it started and that have ended. `None` where that cannot be told.
+    own: Option<u64>,
 }
 
 /// One look.
 #[derive(Debug)]
 pub(crate) struct Look {
     at: Instant,
-    /// Time of all processors: idle, and all of it.
+    /// What the processors did until then.
     processors: Option<Times>,
     interfaces: BTreeMap<String, Bytes>,
     ports: BTreeMap<(String, u8), Bytes>,
@@ -132,15 +132,16 @@ impl Times {
         let times: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
         let idle = times.get(3)?.checked_add(times.get(4).copied().unwrap_or(0))?;
         let all = times.iter().try_fold(0, |sum: u64, time| sum.checked_add(*time))?;
-        // Where it cannot be told, nothing is taken off.
-        Some(Self { all, idle, own: own(tree).unwrap_or(0) })
+        Some(Self { all, idle, own: own(tree) })
     }
 
     /// Share of all processors' time until `later` that something else than this process took, from 0 to 1: collecting facts
     /// keeps a small host busy by itself.
     fn taken_by_others(self, later: Self) -> Option<f64> {
         let all = later.all.checked_sub(self.all).filter(|all| *all > 0)?;
-        let not_others = later.idle.saturating_sub(self.idle).saturating_add(later.own.saturating_sub(self.own));
+        // Where it cannot be told in one of both, nothing is taken off: a whole life is not what happened in between.
+        let own = self.own.zip(later.own).map_or(0, |(before, after)| after.saturating_sub(before));
+        let not_others = later.idle.saturating_sub(self.idle).saturating_add(own);
         Some(1.0 - (not_others as f64 / all as f64).min(1.0))
     }
 }
@@ -175,12 +176,16 @@ mod tests {
 
     #[test]
     fn what_the_agent_itself_takes_is_not_something_else() {
-        let before = Times { all: 1_000, idle: 500, own: 40 };
+        let before = Times { all: 1_000, idle: 500, own: Some(40) };
         // Of 100 ticks 10 were idle, and 80 of the agent.
-        let after = Times { all: 1_100, idle: 510, own: 120 };
+        let after = Times { all: 1_100, idle: 510, own: Some(120) };
         assert!((before.taken_by_others(after).unwrap() - 0.1).abs() < 1e-9);
-        // Ticks are counted by different clocks: own ones may be more than there seem to be.
-        assert_eq!(before.taken_by_others(Times { own: 400, ..after }), Some(0.0));
+        // A child that ends brings along what it took before the first look.
+        assert_eq!(before.taken_by_others(Times { own: Some(400), ..after }), Some(0.0));
+        for (first, second) in [(None, Some(120)), (Some(40), None)] {
+            let share = Times { own: first, ..before }.taken_by_others(Times { own: second, ..after });
+            assert!((share.unwrap() - 0.9).abs() < 1e-9, "nothing is taken off that is not known: {share:?}");
+        }
         assert_eq!(before.taken_by_others(before), None, "no time has passed");
     }
 
