@@ -3,7 +3,8 @@
 //!
 //! Put beside an agent as `libnvidia-ml.so.1` and named by `LD_LIBRARY_PATH`. It has the GPUs of the double of CUDA: two, at
 //! 0000:d0:00.0 and 0000:d1:00.0. `NVML_DOUBLE` makes them other GPUs or bad ones: words `NAME=NUMBER`, or `d1:NAME=NUMBER` for one of
-//! them. `NAME=+NUMBER` grows by so much at each question, `NAME=none` is not told.
+//! them. `NAME=+NUMBER` grows by so much at each question, `NAME=none` is not told. `xid=NUMBER` is told at the third question for
+//! events; `lost=NUMBER`: from its so manieth reading on the GPU is lost, and NVML does not know it any more.
 #![allow(non_snake_case, missing_docs, reason = "the names are NVML's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NVML's")]
 
@@ -22,6 +23,7 @@ const SUCCESS: Status = 0;
 const NOT_SUPPORTED: Status = 3;
 const NOT_FOUND: Status = 6;
 const TIMEOUT: Status = 10;
+const GPU_IS_LOST: Status = 15;
 
 /// Bus numbers of the GPUs.
 const BUSES: [u64; 2] = [0xd0, 0xd1];
@@ -68,6 +70,19 @@ fn value(bus: u64, name: &str) -> Option<u64> {
     }
 }
 
+/// Buses of GPUs that are lost.
+static LOST: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// Whether the GPU is lost at this reading.
+fn is_lost(bus: u64) -> bool {
+    let Some(from) = value(bus, "lost") else { return false };
+    let is_lost = ASKED.lock().get(&(bus, "lost".to_owned())).is_some_and(|asked| *asked >= from);
+    if is_lost {
+        LOST.lock().push(bus);
+    }
+    is_lost
+}
+
 fn bus(gpu: Gpu) -> u64 {
     gpu.addr() as u64
 }
@@ -109,7 +124,7 @@ nvml! {
     }
     nvmlDeviceGetHandleByPciBusId_v2(address: *const c_char, to: *mut Gpu) {
         let text = CStr::from_ptr(address).to_string_lossy().into_owned();
-        match BUSES.iter().find(|bus| text == format!("0000:{bus:02x}:00.0")) {
+        match BUSES.iter().find(|bus| text == format!("0000:{bus:02x}:00.0") && !LOST.lock().contains(bus)) {
             Some(bus) => answer(to, Some(std::ptr::without_provenance_mut(*bus as usize))),
             None => NOT_FOUND,
         }
@@ -123,6 +138,9 @@ nvml! {
         answer(to, Some(info))
     }
     nvmlDeviceGetClockInfo(gpu: Gpu, kind: c_uint, to: *mut c_uint) {
+        if kind == 1 && is_lost(bus(gpu)) {
+            return GPU_IS_LOST;
+        }
         tell(gpu, if kind == 1 { "sm" } else { "memory" }, to)
     }
     nvmlDeviceGetMaxClockInfo(gpu: Gpu, kind: c_uint, to: *mut c_uint) {

@@ -106,6 +106,7 @@ mod tests {
             holdings: Vec::new(),
             place: std::collections::BTreeMap::new(),
             not_checked: Vec::new(),
+            remedy: None,
             parts: Vec::new(),
             test: "t".into(),
             demand: "every case is measured".into(),

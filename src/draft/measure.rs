@@ -3,6 +3,7 @@
 use super::{
     page::Page,
     seen::{Carrier, Seen, has},
+    within,
 };
 
 /// Hosts up to which every pair is measured.
@@ -14,7 +15,7 @@ const ROUNDS: usize = 32;
 /// Rounds of one night.
 const NIGHTLY_ROUNDS: usize = 4;
 /// Links that an expectation about peers needs: a link and three others (docs/results.md).
-const PEERS: usize = 4;
+pub(super) const PEERS: usize = 4;
 /// GPU memory below which collectives stay small, in bytes.
 const SMALL_GPU: u64 = 8 << 30;
 
@@ -25,6 +26,7 @@ pub(super) fn acceptance(page: &mut Page, seen: &Seen) {
         page.line("repeats = 3  # few hosts: the scatter of each link is worth the time");
     }
     demands(page, seen);
+    within::tests(page, seen);
     match seen.carrier {
         Carrier::Verbs => over_verbs(page, seen, pairs),
         Carrier::Tcp => over_tcp(page, seen, pairs),
@@ -328,7 +330,8 @@ fn collectives(page: &mut Page, seen: &Seen, window: &str) {
     test(page, "nccl-all-hosts", "groups = \"all\"");
 }
 
-fn expect(page: &mut Page, reason: &str, metric: &str, limit: &str, sizes: Option<&str>) {
+/// An expectation below a test, with its reason above it.
+pub(super) fn expect(page: &mut Page, reason: &str, metric: &str, limit: &str, sizes: Option<&str>) {
     page.gap();
     page.say(reason);
     page.line(format!("[[test.expect]]\nmetric = \"{metric}\"\n{limit}"));

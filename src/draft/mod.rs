@@ -6,6 +6,7 @@
 //! | `groups` | groups that the hosts' names tell |
 //! | `wanted` | `[preflight]`: the values that all hosts have |
 //! | `measure` | the tests of each purpose |
+//! | `within` | tests within hosts: GPUs and memory |
 //! | `systems` | shipped plans for known systems, and which of them fits |
 //! | `page` | comments and TOML as text |
 
@@ -15,6 +16,7 @@ mod page;
 mod seen;
 mod systems;
 mod wanted;
+mod within;
 
 use std::{collections::BTreeMap, path::Path};
 

@@ -6,6 +6,7 @@ use railgauge_model::plan::hostlist::fold;
 use railgauge_wire::facts::{HostFacts, Interface, RdmaDevice, RdmaPort};
 use railgauge_wire::terms::Distance;
 
+use super::within::Within;
 use crate::preflight::Cluster;
 
 /// What the plan's pairs are measured over.
@@ -42,6 +43,8 @@ pub(super) struct Seen {
     pub gpudirect: bool,
     /// Rails that have no GPU behind a PCIe switch of theirs, as on some host: the way to GPU memory leads through a processor.
     pub far_from_gpus: Vec<String>,
+    /// What can be measured within the hosts, where they have GPUs.
+    pub within: Within,
     /// Why no speed is demanded; `None` where the hardware's limits are known.
     pub unjudged: Option<String>,
     /// Whether all hosts are one machine.
@@ -129,6 +132,7 @@ impl Seen {
             nccl: None,
             gpudirect: false,
             far_from_gpus: Vec::new(),
+            within: Within::default(),
             unjudged: Some(if is_local { ONE_MACHINE } else { UNSEEN }.to_owned()),
             one_machine: is_local,
             is_emulated: false,
@@ -269,6 +273,8 @@ impl Seen {
         if self.gpus == 0 {
             return;
         }
+        self.within = Within::of(facts);
+        self.notes.append(&mut self.within.notes);
         let all = || facts.iter().flat_map(|(_, facts)| &facts.gpus);
         self.gpu_name = all_equal(all().map(|gpu| gpu.name.clone()));
         self.gpu_bytes = all().filter_map(|gpu| gpu.memory_bytes).min().map(|bytes| bytes.0);
@@ -433,7 +439,8 @@ pub(super) fn all_equal<T: PartialEq>(values: impl IntoIterator<Item = Option<T>
     values.all(|value| value.as_ref() == Some(&first)).then_some(first)
 }
 
-fn has_library(facts: &HostFacts, name: &str) -> bool {
+/// Whether the loader of a host finds a library.
+pub(super) fn has_library(facts: &HostFacts, name: &str) -> bool {
     // The loader's words are no path.
     facts.libraries.get(name).is_some_and(|path| path.starts_with('/'))
 }

@@ -132,6 +132,46 @@ fn ports_that_share_a_narrow_slot_have_no_limits() {
     assert!(limits(&drafted(Purpose::Acceptance, &hosts), "write-bandwidth") > 0);
 }
 
+/// Tests of a plan that stay within hosts, each with the number of its limits.
+fn within(draft: &Draft) -> Vec<(&str, usize)> {
+    let within = draft.plan.tests.iter().take_while(|test| test.transport.is_within_host());
+    within.map(|test| (test.name.as_str(), test.expect.len())).collect()
+}
+
+#[test]
+fn hosts_with_gpus_are_measured_by_themselves_first() {
+    use railgauge_wire::facts::HostFacts;
+    let of = |list: &str, change: &dyn Fn(&mut HostFacts)| {
+        let mut hosts = cluster(&[(list, "roce8")]);
+        hosts.1.facts.values_mut().for_each(change);
+        drafted(Purpose::Acceptance, &hosts)
+    };
+    let all = ["host-to-gpu", "gpu-to-host", "gpu-memory", "gpu-to-gpu", "matrix-products", "memory-read"];
+    assert_eq!(within(&of("gpu[1-4]", &|_| ())), all.map(|name| (name, 1)));
+    // The same way on three hosts, six NUMA nodes.
+    assert_eq!(within(&of("gpu[1-3]", &|_| ())), all.map(|name| (name, usize::from(name != "gpu-to-gpu"))));
+    // What cannot run is left out, and what is missing is told.
+    let single = of("gpu[1-2]", &|facts| {
+        facts.gpus.truncate(1);
+        facts.libraries.retain(|name, path| !(name.starts_with("libcublasLt") && path.starts_with('/')));
+    });
+    assert_eq!(within(&single), [("host-to-gpu", 0), ("gpu-to-host", 0), ("gpu-memory", 0), ("memory-read", 1)]);
+    assert!(single.notes.iter().any(|note| note.starts_with("gpu[1-2] have no cuBLASLt")), "{:?}", single.notes);
+    assert!(single.text.contains("# Fewer than four to compare"), "{}", single.text);
+    // Other products are no peers, and CUDA must show what is measured.
+    let mut hosts = cluster(&[("gpu[1-4]", "roce8")]);
+    hosts.1.facts.get_mut("gpu4").unwrap().gpus[0].name = Some("NVIDIA H100".into());
+    let mixed = drafted(Purpose::Acceptance, &hosts);
+    assert_eq!(within(&mixed), all.map(|name| (name, usize::from(name == "memory-read"))));
+    let hidden = of("gpu[1-4]", &|facts| {
+        facts.gpus.iter_mut().take(4).zip(0..).for_each(|(gpu, number)| gpu.cuda_device = Some(number));
+    });
+    assert!(within(&hidden).is_empty(), "{}", hidden.text);
+    assert!(hidden.notes.iter().any(|note| note.contains("GPUs that CUDA does not show")), "{:?}", hidden.notes);
+    // Nor is there anything of the kind for hosts without GPUs.
+    assert!(within(&drafted(Purpose::Acceptance, &cluster(&[("n[1-4]", "infiniband")]))).is_empty());
+}
+
 #[test]
 fn rails_far_from_gpus_have_no_limit_of_gpu_memory() {
     use railgauge_wire::terms::Distance;

@@ -87,6 +87,10 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
         let placed = Placed { host: host.clone(), place: place.clone() };
         case.add_property(("place", placed.to_string().as_str()));
     }
+    if let Some(remedy) = &verdict.remedy {
+        case.add_property(("remedy", remedy.id.as_ref()));
+        case.add_property(("help", remedy.text().as_str()));
+    }
     // A pass has no message, and this is told with one too.
     for end in verdict.not_checked.iter().take(NOT_CHECKED) {
         case.add_property(("not checked", end.to_string().as_str()));

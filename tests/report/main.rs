@@ -34,6 +34,7 @@ mod drivers;
 mod environments;
 mod explain;
 mod few;
+mod few_peers;
 mod frames;
 mod gpus;
 mod groups;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::remedy::Remedy;
+use crate::remedy::{self, Remedy};
 
 /// Where in a host's or a link's life something went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -122,6 +122,12 @@ impl Failure {
     pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {
         self.remedy = Some(Box::new(remedy.into()));
         self.filled()
+    }
+
+    /// Whether an ill GPU is behind it, by its remedy: other ends then only wait for the one that has it.
+    pub fn is_of_gpu(&self) -> bool {
+        let of_gpu = [remedy::XID.id, remedy::GPU_MEMORY_ERRORS.id];
+        self.remedy.as_ref().is_some_and(|remedy| of_gpu.contains(&&*remedy.id))
     }
 
     /// Its remedy with its host and peer in the words, also where a journal of another version has it without them.

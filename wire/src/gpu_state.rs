@@ -25,6 +25,14 @@ pub const MOST: usize = 64;
 /// Most Xids that are told of a GPU for a case.
 pub const MOST_XIDS: usize = 16;
 
+/// Xids that a program's own mistake brings about (NVIDIA, XID Errors): the GPU is not ill.
+const OF_PROGRAMS: [u32; 4] = [13, 31, 43, 45];
+
+/// Whether a program's own mistake brings this Xid about, and not an ill GPU.
+pub fn is_of_program(xid: u32) -> bool {
+    OF_PROGRAMS.contains(&xid)
+}
+
 /// Names of [`GpuSeen::counted`].
 pub mod counter {
     /// Packets of the PCIe link that were sent again (`NVML_FI_DEV_PCIE_REPLAY_COUNTER`).

@@ -53,9 +53,11 @@ pub(super) fn run(
     // Where the bytes lie on a GPU.
     let gpu = part.end.opened().settings.get("gpu_pci").cloned();
     let span = Span::begin(gpu.clone(), case.timing.window);
-    let ran = part.all(is_first);
+    let mut ran = part.all(is_first);
     if let Some((span, pci)) = span.zip(gpu) {
-        part.account.gpus = vec![span.end().seen(&pci, part.pass)];
+        let read = span.end();
+        part.account.gpus = vec![read.seen(&pci, part.pass)];
+        ran = ran.map_err(|failure| read.explained(failure, [&*pci]));
     }
     if let Err(failure) = ran {
         part.account.failure = Some(failure);

@@ -174,7 +174,7 @@ fn serve(
                     Ok(rank) => caught(Stage::Measure, || rank.ask(ask, limit, abort, bell)).flatten(),
                     Err(failure) => Err(failure.clone()),
                 };
-                outlet.reply(id, outcome.map(|said| answer(with_gpu(said, span))));
+                outlet.reply(id, with_gpu(outcome, span).map(answer));
             }
             Work::Close(id) => {
                 drop(rank);
@@ -193,16 +193,21 @@ fn gpu_of(said: &RankAnswer) -> Option<String> {
     }
 }
 
-/// A measurement with the state of the rank's GPU meanwhile.
-fn with_gpu(said: RankAnswer, span: Option<Span>) -> RankAnswer {
-    match (said, span) {
-        (RankAnswer::Measured(mut measured), Some(span)) => {
-            let gpu = span.gpus().first().cloned();
-            let read = span.end();
+/// What a rank said with the state of its GPU meanwhile.
+///
+/// # Errors
+/// What it failed with, with what befell its GPU.
+fn with_gpu(outcome: Result<RankAnswer, Failure>, span: Option<Span>) -> Result<RankAnswer, Failure> {
+    let Some(span) = span else { return outcome };
+    let gpu = span.gpus().first().cloned();
+    let read = span.end();
+    match outcome {
+        Ok(RankAnswer::Measured(mut measured)) => {
             measured.gpu = gpu.map(|pci| Box::new(read.seen(&pci, measured.pass)));
-            RankAnswer::Measured(measured)
+            Ok(RankAnswer::Measured(measured))
         }
-        (said, _) => said,
+        Ok(said) => Ok(said),
+        Err(failure) => Err(read.explained(failure, gpu.as_deref())),
     }
 }
 

@@ -1,24 +1,51 @@
 //! Which of the libraries that are opened at run time the loader finds.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use crate::system::library;
+use crate::{
+    gpu::CUBLASLT,
+    system::library::{self, NotFound},
+};
 
+/// CUDA's driver.
+const CUDA: &str = "libcuda.so.1";
 /// Libraries that some measurement or check opens.
-const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", "libcuda.so.1", "libnccl.so.2", "libnvidia-ml.so.1"];
+const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", CUDA, "libnccl.so.2", "libnvidia-ml.so.1"];
 
 /// Each library's file, whose name carries its version, or the loader's words; and the providers that libibverbs has
 /// loaded for the devices of this host (`libmlx5-rdmav34.so`, `librxe-rdmav34.so`, …).
 pub(crate) fn probe() -> BTreeMap<String, String> {
-    let found = NAMES.map(|name| {
-        let path = library::find(name).map(|path| path.display().to_string());
-        (name.to_owned(), path.unwrap_or_else(|missing| missing.to_string()))
-    });
-    let mut found = BTreeMap::from(found);
+    let mut found = BTreeMap::from(NAMES.map(|name| (name.to_owned(), told(library::find(name)))));
+    // It is large, and of no use without the driver.
+    if found.get(CUDA).is_some_and(|path| path.starts_with('/')) {
+        found.extend(newest(&CUBLASLT, library::find).map(|(name, said)| (name.to_owned(), told(said))));
+    }
     // Where the file is not readable, libibverbs could not have loaded anything either.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     found.extend(providers(&maps));
     found
+}
+
+/// A library's file, or the loader's words.
+fn told(said: Result<PathBuf, NotFound>) -> String {
+    said.map_or_else(|missing| missing.to_string(), |path| path.display().to_string())
+}
+
+/// What is said of the names of one library, up to the first that is found.
+fn newest<'n, E>(
+    names: &'n [&str],
+    said: impl Fn(&str) -> Result<PathBuf, E>,
+) -> impl Iterator<Item = (&'n str, Result<PathBuf, E>)> {
+    let mut is_found = false;
+    names.iter().map_while(move |name| {
+        let said = (!is_found).then(|| said(name))?;
+        is_found = said.is_ok();
+        Some((*name, said))
+    })
 }
 
 /// Providers of libibverbs among the files mapped into a process, by name.
@@ -40,13 +67,23 @@ fn name_of(file: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_names_the_first_that_is_found_is_the_last_one() {
+        let said = |name: &str| if name == "b" { Ok(PathBuf::from("/lib/b")) } else { Err(()) };
+        let asked = |names: &[&str]| newest(names, said).map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(asked(&["a", "b", "c"]), ["a", "b"]);
+        assert_eq!(asked(&["a", "c"]), ["a", "c"]);
+    }
+
     #[test]
     fn providers_are_found_among_mapped_files() {
         let maps = "7f00-7f01 r-xp 00000000 08:01 1  /usr/lib/x86_64-linux-gnu/libibverbs/librxe-rdmav34.so\n\
                     7f01-7f02 r--p 00000000 08:01 2  /usr/lib/x86_64-linux-gnu/libmlx5.so.1.24.44.0\n\
                     7f02-7f03 rw-p 00000000 00:00 0  [heap]\n\
                     7f03-7f04 r--p 00000000 08:01 3  /usr/lib/x86_64-linux-gnu/libc.so.6\n";
-        let found: Vec<String> = super::providers(maps).map(|(name, _)| name).collect();
+        let found: Vec<String> = providers(maps).map(|(name, _)| name).collect();
         assert_eq!(found, ["provider rxe", "provider mlx5"]);
     }
 }

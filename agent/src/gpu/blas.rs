@@ -21,7 +21,7 @@ pub(super) type Status = c_int;
 pub(super) const SUCCESS: Status = 0;
 
 /// What the library may be called, the newest first: CUDA 13, 12 and 11.
-const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"];
+pub(crate) const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"];
 
 /// `cublasLtMatmulAlgo_t`: opaque, 64 bytes.
 #[repr(C)]

@@ -36,6 +36,7 @@ pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod values;
 
+pub(crate) use blas::NAMES as CUBLASLT;
 pub use buffer::Buffer;
 pub(crate) use buffer::Mapping;
 pub use device::Device;

@@ -37,6 +37,9 @@ pub(crate) enum Unread {
         /// What NVML says.
         why: String,
     },
+    /// It was there, and NVML has lost it.
+    #[error("NVML has lost the GPU at {0}")]
+    Lost(String),
 }
 
 /// What does not change while tests run.
@@ -54,7 +57,11 @@ pub(crate) struct Lasting {
 
 /// The GPUs of this host, by PCI address.
 #[derive(Default)]
-pub(crate) struct Cards(BTreeMap<String, Card>);
+pub(crate) struct Cards {
+    open: BTreeMap<String, Card>,
+    /// Where Xids of GPUs arrive that NVML has lost, until somebody asks: the last ones say why.
+    lost: BTreeMap<String, Option<EventSet<'static>>>,
+}
 
 struct Card {
     device: Device<'static>,
@@ -73,10 +80,10 @@ impl Cards {
         let device = &self.card(pci)?.device;
         // What a GPU that is there does not tell is not known; one that has gone is told.
         let sm = device.clock_info(Clock::SM);
-        if let Err(error @ (NvmlError::GpuLost | NvmlError::NotFound)) = &sm {
-            let why = error.to_string();
-            self.0.remove(pci);
-            return Err(Unread::Gpu { pci: pci.to_owned(), why });
+        if let Err(NvmlError::GpuLost | NvmlError::NotFound) = &sm {
+            let events = self.open.remove(pci).and_then(|card| card.events);
+            self.lost.insert(pci.to_owned(), events);
+            return Err(Unread::Lost(pci.to_owned()));
         }
         let memory = fields(device, &[id::NVML_FI_DEV_MEMORY_TEMP]);
         Ok(GpuReading {
@@ -132,28 +139,35 @@ impl Cards {
     /// # Errors
     /// As [`Cards::read`].
     pub(crate) fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
-        let Some(events) = &self.card(pci)?.events else { return Ok(None) };
-        let mut found = Vec::new();
-        // A driver that sends events without end is left to the next question.
-        while found.len() < MOST_XIDS
-            && let Ok(event) = events.wait(0)
-        {
-            match event.event_data {
-                Some(XidError::Value(xid)) => found.push(u32::try_from(xid).unwrap_or(u32::MAX)),
-                Some(XidError::Unknown) | None => found.push(UNKNOWN_XID),
-            }
+        match self.lost.remove(pci) {
+            Some(events) => Ok(events.as_ref().map(arrived)),
+            None => Ok(self.card(pci)?.events.as_ref().map(arrived)),
         }
-        Ok(Some(found))
     }
 
     fn card(&mut self, pci: &str) -> Result<&Card, Unread> {
-        if !self.0.contains_key(pci) {
+        if !self.open.contains_key(pci) {
             let card = open(pci)?;
-            self.0.insert(pci.to_owned(), card);
+            self.open.insert(pci.to_owned(), card);
         }
         let gone = || Unread::Gpu { pci: pci.to_owned(), why: "it is not open".to_owned() };
-        self.0.get(pci).ok_or_else(gone)
+        self.open.get(pci).ok_or_else(gone)
     }
+}
+
+/// The Xids that have arrived.
+fn arrived(events: &EventSet<'static>) -> Vec<u32> {
+    let mut found = Vec::new();
+    // A driver that sends events without end is left to the next question.
+    while found.len() < MOST_XIDS
+        && let Ok(event) = events.wait(0)
+    {
+        match event.event_data {
+            Some(XidError::Value(xid)) => found.push(u32::try_from(xid).unwrap_or(u32::MAX)),
+            Some(XidError::Unknown) | None => found.push(UNKNOWN_XID),
+        }
+    }
+    found
 }
 
 /// NVML's number of an Xid that it does not know.

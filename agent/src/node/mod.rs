@@ -80,6 +80,7 @@ pub(crate) fn run(spec: &NodeSpec) -> Vec<NodeAccount> {
     for (flow, NodeAccount { account, .. }) in spec.flows.iter().zip(&mut accounts) {
         let pass = account.measured.as_deref().map(watch::gpus::pass);
         account.gpus = gpus(flow).map(|pci| read.seen(pci, pass)).collect();
+        account.failure = account.failure.take().map(|failure| read.explained(failure, gpus(flow)));
     }
     accounts
 }

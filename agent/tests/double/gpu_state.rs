@@ -3,6 +3,7 @@
 use std::{path::Path, sync::LazyLock};
 
 use railgauge_wire::{
+    failure::Failure,
     gpu_state::{GpuSeen, Hold, Range, counter},
     message::{Answer, Ask},
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
@@ -33,6 +34,11 @@ const PASS: Nanoseconds = Nanoseconds::from_millis(600);
 
 /// Copies of both GPUs at the same time, or from one to the other, where NVML says this.
 fn copied(says: &str, op: Op) -> Vec<NodeAccount> {
+    copied_by(&[], says, op)
+}
+
+/// As [`copied`], where CUDA is what `settings` make it.
+fn copied_by(settings: &[(&str, &str)], says: &str, op: Op) -> Vec<NodeAccount> {
     let gpu = |number: u32| Part::Gpu(format!("0000:{:02x}:00.0", 0xd0 + number));
     let far = u32::from(op == Op::GpuToGpu);
     let spec = NodeSpec {
@@ -47,7 +53,7 @@ fn copied(says: &str, op: Op) -> Vec<NodeAccount> {
         precision: None,
     };
     let mut command = command();
-    command.env("LD_LIBRARY_PATH", folder()).env("NVML_DOUBLE", says);
+    command.env("LD_LIBRARY_PATH", folder()).env("NVML_DOUBLE", says).envs(settings.iter().copied());
     match Agent::greeted(&mut command).ask(Ask::Node(Box::new(spec))) {
         Ok(Answer::Node(accounts)) => accounts,
         other => panic!("{other:?}"),
@@ -118,6 +124,34 @@ fn errors_and_xids_of_the_time_between_are_told() {
     assert_eq!((second.counted[counter::PCIE_REPLAYS], second.counted[counter::ROWS_REMAPPED]), (7, 0));
     assert_eq!(second.counted[counter::NVLINK_RECOVERIES], 2);
     assert_eq!([first.xids.unwrap(), second.xids.unwrap()].concat(), [79]);
+}
+
+/// Copies of both GPUs that fail, as none of their memory is free.
+fn failed(says: &str) -> [Failure; 2] {
+    let mut accounts = copied_by(&[("CUDA_DOUBLE_FREE", "0")], says, Op::GpuCopy).into_iter();
+    std::array::from_fn(|_| accounts.next().unwrap().account.failure.unwrap())
+}
+
+#[test]
+fn a_failed_case_says_what_befell_its_gpu() {
+    // Of memory errors the counters alone tell; the Xid is told to whoever asks third, which is GPU 0 at the end.
+    let [first, second] = failed("d1:uncorrected=+1 xid=79");
+    assert!(first.cause.ends_with("; meanwhile the driver told Xid 79 of GPU 0 (0000:d0:00.0)"), "{first}");
+    assert_eq!(first.remedy.unwrap().id, "xid");
+    let words = "; meanwhile an error of the memory of GPU 1 (0000:d1:00.0) could not be corrected";
+    assert!(second.cause.contains("are free") && second.cause.ends_with(words), "{second}");
+    assert_eq!(second.remedy.unwrap().id, "gpu-memory-errors");
+    // A program's own mistake, or nothing.
+    for says in ["xid=31", ""] {
+        assert!(failed(says).iter().all(|failure| !failure.cause.contains("meanwhile")), "{says}");
+    }
+}
+
+#[test]
+fn a_gpu_that_is_lost_takes_its_last_xid_along() {
+    let [lost, well] = failed("d0:lost=2 xid=79");
+    let words = "the driver told Xid 79 of GPU 0 (0000:d0:00.0), NVML lost GPU 0 (0000:d0:00.0)";
+    assert!(lost.cause.ends_with(words) && !well.cause.contains("meanwhile"), "{lost}; {well}");
 }
 
 #[test]

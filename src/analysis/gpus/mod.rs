@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt};
 
 use railgauge_model::journal::event::{GpuDuring, LinkRecord, Sample};
 use railgauge_wire::{
-    gpu_state::{GpuSeen, Hold, counter},
+    gpu_state::{GpuSeen, Hold, counter, is_of_program},
     remedy::{self, Entry},
     terms::{GpuPath, LinkLayer, TestMetric},
     unit::Bytes,
@@ -25,8 +25,6 @@ use super::{results::CaseResult, words::number};
 const REPLAY_ALLOWANCE: u64 = 3;
 /// Message size from which a PCIe link is busy enough to run at its full generation.
 const BUSY: Bytes = Bytes::from_mib(1);
-/// Xids that a program's own mistake brings about (NVIDIA, XID Errors): the GPU is not ill.
-const APPLICATION: [u32; 4] = [13, 31, 43, 45];
 
 /// Something bad about the state of a GPU while a pass ran.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -137,7 +135,7 @@ pub(super) fn disturbances(sample: &Sample) -> impl Iterator<Item = (&GpuDuring,
 }
 
 fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
-    let xids = seen.xids.iter().flatten().filter(|xid| !APPLICATION.contains(xid));
+    let xids = seen.xids.iter().flatten().filter(|xid| !is_of_program(**xid));
     let mut found: Vec<Bad> = xids.map(|xid| Bad::Xid { xid: *xid }).collect();
     found.dedup();
     let allowed = |name: &str| match name {

@@ -8,7 +8,7 @@ use railgauge_model::plan::{
 };
 
 use super::{
-    Kind, OFFENDERS, Offender, Status, Tally, Verdict, members,
+    Kind, OFFENDERS, Offender, Status, Tally, Verdict, members, more_peers,
     peers::{AT_LEAST, Peers},
     reason::{Blamed, Compared, OfExpectation, Place, Reason, Scope, Unlimited},
 };
@@ -71,7 +71,7 @@ pub(super) fn judge<'r>(
             State::Contaminated if is_loss(row.metric) && is_telling(result) => {
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
                     Ok(one) => judged.push(one),
-                    Err(why) => unlimited.push(why),
+                    Err(why) => unlimited.push((why, *row)),
                 }
                 if lacks_repeats(result, row) {
                     doubtful.push(*one);
@@ -81,7 +81,7 @@ pub(super) fn judge<'r>(
             state => {
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
                     Ok(one) => judged.push(one),
-                    Err(why) => unlimited.push(why),
+                    Err(why) => unlimited.push((why, *row)),
                 }
                 if state == State::Short || lacks_repeats(result, row) {
                     doubtful.push(*one);
@@ -126,7 +126,10 @@ pub(super) fn judge<'r>(
     if let Limit::PercentOfCeiling(_) = wanted.limit {
         reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }
+    let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));
+    let remedy = more_peers::remedy(wanted, lonely.filter_map(|(_, row)| row.value));
     Verdict {
+        remedy,
         scope: Scope::of(wanted).to_string(),
         line: Some(wanted.line),
         metric: Some(wanted.metric),
@@ -149,7 +152,7 @@ pub(super) fn judge<'r>(
 struct Unjudged<'s, 'r> {
     missing: &'s [Scoped<'r>],
     doubtful: &'s [Scoped<'r>],
-    unlimited: &'s [Unlimited],
+    unlimited: &'s [(Unlimited, &'r Row)],
     of: usize,
 }
 
@@ -160,7 +163,7 @@ impl Unjudged<'_, '_> {
             missing.first().map(|(_, row)| OfExpectation::NotMeasured { cases: missing.len(), of, error: error(row) });
         let not_trusted =
             doubtful.first().map(|one| OfExpectation::NotTrusted { cases: doubtful.len(), of, first: blamed(one) });
-        let without = unlimited.first().map(|first| OfExpectation::Unlimited {
+        let without = unlimited.first().map(|(first, _)| OfExpectation::Unlimited {
             cases: unlimited.len(),
             of,
             first: first.clone(),

@@ -70,6 +70,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         holdings: Vec::new(),
         place: BTreeMap::new(),
         not_checked: Vec::new(),
+        remedy: None,
         tally: Tally {
             in_scope: of.links.len(),
             judged: judged.len(),

@@ -18,6 +18,7 @@ mod every_case;
 mod flows;
 mod links;
 mod members;
+mod more_peers;
 mod not_checked;
 mod offender;
 mod parts;
@@ -44,7 +45,7 @@ pub use whole::NAME as RUN;
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::model::{Subset, Test};
-use railgauge_wire::{failure::Failure, terms::Metric};
+use railgauge_wire::{failure::Failure, remedy::Remedy, terms::Metric};
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -174,6 +175,9 @@ pub struct Verdict {
     /// with `/` between them; at most [`OFFENDERS`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub place: BTreeMap<String, String>,
+    /// What to do about it, where it is no pass and that follows from the demand alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
     /// What could not be checked of the measurements that it is about; it changes no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<NotChecked>,
@@ -201,6 +205,7 @@ impl Verdict {
             parts: Vec::new(),
             tally: Tally::default(),
             place: BTreeMap::new(),
+            remedy: None,
             not_checked: Vec::new(),
         }
     }

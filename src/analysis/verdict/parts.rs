@@ -137,6 +137,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         holdings: Vec::new(),
         place: BTreeMap::new(),
         not_checked: Vec::new(),
+        remedy: None,
         tally: Tally {
             in_scope: found.pairs + found.missing,
             judged: found.pairs,

@@ -1,9 +1,10 @@
-//! Hosts without CUDA or NCCL.
+//! Hosts without CUDA, NCCL or cuBLASLt.
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
+use railgauge_wire::facts::{CUBLASLT, HostFacts};
 use railgauge_wire::remedy;
-use railgauge_wire::terms::Transport;
+use railgauge_wire::terms::{Op, Transport};
 
 pub(super) const RULE: Rule = Rule {
     reads: "what the loader finds on the host",
@@ -36,5 +37,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             }
         }
     }
+    if scene.has(|test| test.op == Op::Matmul) {
+        found.extend(scene.hosts().filter_map(|(host, facts)| {
+            let words = no_cublaslt(facts)?;
+            Some(Found::host(Severity::Failure, host, words, remedy::INSTALL_CUBLASLT))
+        }));
+    }
     found
+}
+
+/// The loader's words for every name of cuBLASLt; `None` where it finds one, or where nobody asked, as beside no CUDA.
+fn no_cublaslt(facts: &HostFacts) -> Option<String> {
+    let asked = || facts.libraries.iter().filter(|(name, _)| name.starts_with(CUBLASLT));
+    let is_missing = asked().count() > 0 && asked().all(|(_, said)| !said.starts_with('/'));
+    is_missing.then(|| asked().map(|(name, said)| format!("{name}: {said}")).collect::<Vec<_>>().join("; "))
 }

@@ -1,6 +1,6 @@
 //! GPUs that the driver complained about.
 
-use railgauge_wire::remedy;
+use railgauge_wire::{gpu_state::is_of_program, remedy};
 
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject};
 use std::collections::BTreeMap;
@@ -15,9 +15,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Xids that a program's own mistake brings about.
-const APPLICATION: [u32; 4] = [13, 31, 43, 45];
-
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, facts) in scene.hosts().filter(|_| scene.needs_gpus()) {
@@ -27,7 +24,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             *entry = (entry.0 + 1, &xid.text);
         }
         for ((pci, code), (count, text)) in counts {
-            let severity = if APPLICATION.contains(&code) { Severity::Notice } else { Severity::Warning };
+            let severity = if is_of_program(code) { Severity::Notice } else { Severity::Warning };
             let gpu = facts.gpus.iter().find(|gpu| gpu.pci.as_deref().is_some_and(|address| address.starts_with(pci)));
             let place = gpu.map_or_else(|| format!("PCI {pci}"), |gpu| format!("GPU {}", gpu.index));
             let what = format!("Xid {code}, {count} times since boot: {text}");

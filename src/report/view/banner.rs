@@ -167,6 +167,9 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         let about = format!("{} ({})", part.name, part.standing);
         return Pointer { about, text: help(&remedy::MEASURE_AGAIN.into()), anchor: "parts" };
     }
+    if let Some(step) = of_verdicts(verdicts) {
+        return step;
+    }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, "");
         if hosts.unexplained.is_empty() {
@@ -200,6 +203,20 @@ fn resume(end: &JournalEnd) -> Option<Pointer> {
         }
     };
     Some(Pointer { about, text, anchor: "" })
+}
+
+/// What the verdicts say themselves that is to be done, of a run in which nothing failed: the first, and of how many.
+fn of_verdicts(verdicts: &Verdicts) -> Option<Pointer> {
+    let inconclusive = |verdict: &&Verdict| verdict.status == Status::Inconclusive && !verdict.waived;
+    let mut helped =
+        verdicts.verdicts.iter().filter(inconclusive).filter_map(|verdict| Some((verdict, verdict.remedy.as_ref()?)));
+    let (first, remedy) = helped.next().filter(|_| verdicts.status == Status::Inconclusive)?;
+    let more = match helped.count() {
+        0 => String::new(),
+        n => format!(" (and {})", count(n, "more verdict")),
+    };
+    let Verdict { test, demand, .. } = first;
+    Some(Pointer { about: format!("{test}: {demand}{more}"), text: help(remedy), anchor: "verdicts" })
 }
 
 fn of_troubles(group: &TroubleGroup) -> Pointer {

@@ -101,10 +101,11 @@ pub(super) fn more_telling(initiator: Failure, responder: Failure) -> Failure {
     if tells(&responder) > tells(&initiator) { responder } else { initiator }
 }
 
-/// How much a failure tells of its cause. An end's own reason tells most. A broken fabric is what either end sees of the other's end.
-/// An end that does not answer the controller tells more than one that only says that the other let it wait, or ended it.
+/// How much a failure tells of its cause. A GPU that is ill tells most, whatever its end was doing; then an end's own reason. A
+/// broken fabric is what either end sees of the other's end. An end that does not answer the controller tells more than one that only says that the other let it wait, or ended it.
 fn tells(failure: &Failure) -> u8 {
     match (failure.kind, failure.stage) {
+        _ if failure.is_of_gpu() => 4,
         (Kind::Deadline, Stage::Converse) => 1,
         (Kind::Aborted | Kind::Deadline, _) => 0,
         (Kind::Fabric, _) => 2,
@@ -241,9 +242,16 @@ mod tests {
         let silent = || failure(Stage::Converse, Kind::Deadline);
         let waited = || failure(Stage::Measure, Kind::Deadline);
         let ended = || failure(Stage::Measure, Kind::Aborted);
-        for (more, less) in
-            [(own(), broken()), (own(), silent()), (broken(), silent()), (silent(), waited()), (silent(), ended())]
-        {
+        let ill = || waited().remedy(remedy::XID);
+        for (more, less) in [
+            (ill(), own()),
+            (ill(), waited()),
+            (own(), broken()),
+            (own(), silent()),
+            (broken(), silent()),
+            (silent(), waited()),
+            (silent(), ended()),
+        ] {
             assert_eq!(more_telling(more.clone(), less.clone()), more);
             assert_eq!(more_telling(less, more.clone()), more);
         }

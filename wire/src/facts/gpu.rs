@@ -7,6 +7,8 @@ use crate::unit::{Bytes, MegabytesPerSecond};
 
 /// Word of [`Gpu::throttled`] for a clock that is held down to keep the GPU within its power limit.
 pub const POWER_CAP: &str = "power cap";
+/// What the names of cuBLASLt begin with in [`HostFacts::libraries`](super::HostFacts::libraries); a version follows.
+pub const CUBLASLT: &str = "libcublasLt.so.";
 
 /// A GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

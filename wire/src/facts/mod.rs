@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gpu::{Gpu, GpuDistance, GpuFabric, MemoryFaults, POWER_CAP, Registration};
+pub use gpu::{CUBLASLT, Gpu, GpuDistance, GpuFabric, MemoryFaults, POWER_CAP, Registration};
 pub use machine::{Cpu, HugePages, IpcLock, Load, MOST_NODES, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};

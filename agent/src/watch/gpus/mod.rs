@@ -11,8 +11,10 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `sampler` | the thread: what is read when |
+//! | `fault` | what befell a GPU, in the words of a failure |
 //! | `history` | what was read, and what of it a case is told |
 
+mod fault;
 mod history;
 mod sampler;
 
@@ -28,6 +30,7 @@ use std::{
 };
 
 use railgauge_wire::{
+    failure::Failure,
     gpu_state::{EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, MOST},
     measure::Measurement,
     step::Window,
@@ -36,7 +39,7 @@ use railgauge_wire::{
 
 use crate::{
     bench::clock,
-    gpu::state::{Cards, Lasting},
+    gpu::state::{Cards, Lasting, Unread},
     system::panics::{self, Panicked},
 };
 use sampler::{Order, Sampler};
@@ -85,7 +88,7 @@ struct OfGpu {
     lasting: Lasting,
     counted: BTreeMap<String, u64>,
     xids: Option<Vec<u32>>,
-    failure: Option<String>,
+    failure: Option<Unread>,
 }
 
 /// Time between two readings in a window.
@@ -156,7 +159,14 @@ impl Read {
         };
         let Lasting { index, best_mhz, best_pcie, limit_watts } = lasting;
         let seen = history::seen(pci, &readings, pass, best_pcie);
+        let failure = failure.map(|why| why.to_string());
         GpuSeen { index, best_mhz, limit_watts, counted, xids, failure, ..seen }
+    }
+
+    /// The failure of a case with what befell its GPUs meanwhile, and what to do about that; as it is where nothing did.
+    pub(crate) fn explained<'g>(&self, failure: Failure, gpus: impl IntoIterator<Item = &'g str>) -> Failure {
+        let known = gpus.into_iter().filter_map(|pci| Some((pci, self.of_gpu.get(pci)?)));
+        fault::explained(failure, known.flat_map(|(pci, of_gpu)| fault::faults(pci, of_gpu)))
     }
 }
 

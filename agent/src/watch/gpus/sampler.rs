@@ -102,7 +102,9 @@ struct Open {
 struct Counting {
     counters: Series,
     xids: Option<Vec<u32>>,
-    failure: Option<String>,
+    failure: Option<Unread>,
+    /// As it was at the begin: a GPU that is lost tells nothing any more.
+    lasting: Lasting,
 }
 
 /// The thread's own.
@@ -161,6 +163,7 @@ impl<S: Source> Sampler<S> {
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
         for (pci, counting) in &mut open.gpus {
             counting.count(&mut self.source, pci);
+            counting.lasting = self.source.lasting(pci).unwrap_or_default();
         }
         let gpus: Vec<String> = open.gpus.keys().cloned().collect();
         self.open.insert(span, open);
@@ -178,8 +181,8 @@ impl<S: Source> Sampler<S> {
         let one = |(pci, mut counting): (String, Counting)| {
             let counted = counting.count(&mut self.source, &pci).unwrap_or_default();
             let readings = self.read.get(&pci).map(|history| history.since(open.begun)).unwrap_or_default();
-            let lasting = self.source.lasting(&pci).unwrap_or_default();
-            let Counting { xids, failure, .. } = counting;
+            let Counting { xids, failure, lasting, .. } = counting;
+            let lasting = self.source.lasting(&pci).unwrap_or(lasting);
             (pci, OfGpu { readings, lasting, counted, xids, failure })
         };
         let read = open.gpus.into_iter().map(one).collect();
@@ -218,7 +221,7 @@ impl<S: Source> Sampler<S> {
     fn look(&mut self, pci: &str) {
         match self.source.read(pci) {
             Ok(reading) => self.read.entry(pci.to_owned()).or_default().push(reading),
-            Err(why) => self.using(pci).for_each(|counting| counting.failure = Some(why.to_string())),
+            Err(why) => self.using(pci).for_each(|counting| counting.fail(why.clone())),
         }
     }
 
@@ -242,9 +245,16 @@ impl Counting {
         match source.counters(pci) {
             Ok(values) => self.counters.read(clock::now(), values).map(|row| row.counted),
             Err(why) => {
-                self.failure = Some(why.to_string());
+                self.fail(why);
                 None
             }
+        }
+    }
+
+    /// Keeps why it could not be read. What follows from a loss does not hide it.
+    fn fail(&mut self, why: Unread) {
+        if !matches!(self.failure, Some(Unread::Lost(_))) {
+            self.failure = Some(why);
         }
     }
 }

@@ -58,8 +58,8 @@ where
     Err(to_blame(group, failures, &silent))
 }
 
-/// The failure that explains the others: a lost host, then one of a rank's own, then a connection that broke or a host
-/// that does not answer, and only then a rank that waited for the others in vain. `silent` ranks have said nothing.
+/// The failure that explains the others: a lost host, then an ill GPU, then one of a rank's own, then a connection that broke
+/// or a host that does not answer, and only then a rank that waited for the others in vain. `silent` ranks have said nothing.
 fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]) -> Failure {
     for member in &group.members {
         if let Some(lost) = member.agent.lost() {
@@ -68,11 +68,12 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
     }
     failures.sort_by_key(|(rank, failure)| {
         let order = match (failure.kind, failure.stage) {
-            (Kind::Lost, _) => 0,
-            (Kind::Deadline, Stage::Converse) => 2,
-            (Kind::Deadline, _) => 3,
-            (Kind::Fabric | Kind::Aborted, _) => 2,
-            _ => 1,
+            _ if failure.is_of_gpu() => 0,
+            (Kind::Lost, _) => 1,
+            (Kind::Deadline, Stage::Converse) => 3,
+            (Kind::Deadline, _) => 4,
+            (Kind::Fabric | Kind::Aborted, _) => 3,
+            _ => 2,
         };
         (order, *rank)
     });
@@ -83,7 +84,8 @@ fn to_blame(group: &Group, mut failures: Vec<(usize, Failure)>, silent: &[usize]
     // All had the same time: who could speak has given up by now, and in words. Where most are silent that is no
     // sign: the hosts are slow.
     let gave_up = others + 1;
-    if let (Kind::Deadline, Some(rank)) = (failure.kind, silent.first().filter(|_| silent.len() < gave_up)) {
+    let silent = silent.first().filter(|_| silent.len() < gave_up && !failure.is_of_gpu());
+    if let (Kind::Deadline, Some(rank)) = (failure.kind, silent) {
         let host = &group.members[*rank].port.host;
         let first = Failure { remedy: None, ..failure };
         let cause = format!("rank {rank} does not answer, {gave_up} of {} gave up: {first}", group.members.len());

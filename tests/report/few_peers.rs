@@ -1,0 +1,76 @@
+//! Values with too few others to be held against: the run says what is missing, and with which limit to begin.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{
+        journal::Journal,
+        results::results,
+        rows::rows,
+        verdict::{Kind, Status, Verdict, Verdicts, verdicts},
+    },
+    report::{draw, text},
+};
+
+use crate::nodes::{ALL, Cluster, PEERS, is_at};
+
+/// One host of two GPUs, the second of which is slower, with these demands.
+fn alone(demands: &str) -> Journal {
+    let test = format!("{ALL}hosts = [\"a1\"]\n{demands}");
+    Cluster::new(|case| if is_at(case, "a1", 1) { 0.9 } else { 1.0 }).settled(&test)
+}
+
+fn judged(journal: &Journal) -> Verdicts {
+    let results = results(journal).unwrap();
+    verdicts(journal, &results, &rows(journal, &results), Vec::new())
+}
+
+/// The verdict on the demand. Other hosts of the plan, which no case measures, have one of their own.
+fn demanded(found: &Verdicts) -> &Verdict {
+    found.verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap()
+}
+
+#[test]
+fn a_host_alone_is_told_what_it_lacks() {
+    let journal = alone(PEERS);
+    let found = judged(&journal);
+    let verdict = demanded(&found);
+    assert_eq!(verdict.status, Status::Inconclusive, "{}", verdict.reason);
+    let remedy = verdict.remedy.as_ref().unwrap();
+    assert_eq!((remedy.id.as_ref(), remedy.values["needed"].as_str()), ("more-peers", "3"));
+
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    let step = drawn.view.banner.remedy.clone().unwrap();
+    assert_eq!((step.about, step.anchor), (format!("all: {}", verdict.demand), "verdicts"));
+    assert!(
+        step.text.starts_with("measure more hosts in one run") && step.text.ends_with("[more-peers]"),
+        "{}",
+        step.text
+    );
+    let lines = text::summary(&drawn.view, Path::new("report.html"), false);
+    let told = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains(&format!("first step: all: {}: {}", verdict.demand, step.text)), "{lines}");
+    let document: serde_json::Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
+    let told = document["verdicts"].as_array().unwrap().iter().find(|one| one["kind"] == "expectation").unwrap();
+    assert_eq!(told["remedy"]["id"], "more-peers");
+}
+
+/// The limit that is proposed is one that a plan takes, and that these hosts keep: it is a figure to begin with.
+#[test]
+fn the_limit_that_is_proposed_is_kept_by_the_host_itself() {
+    let limit = demanded(&judged(&alone(PEERS))).remedy.as_ref().unwrap().values["limit"].clone();
+    // 90 % of the slower one of both, which carries 90 % of 55 GB/s.
+    assert!(limit.starts_with("`at_least = \"44."), "{limit}");
+    let own = format!("[[test.expect]]\nmetric = \"memory_bandwidth\"\n{}\n", limit.trim_matches('`'));
+    let found = judged(&alone(&own));
+    let verdict = demanded(&found);
+    assert_eq!((verdict.status, &verdict.remedy), (Status::Pass, &None), "{}", verdict.reason);
+}
+
+#[test]
+fn hosts_enough_have_no_such_remedy() {
+    let journal = Cluster::new(|_| 1.0).settled(&format!("{ALL}{PEERS}"));
+    let found = judged(&journal);
+    assert_eq!(found.status, Status::Pass, "{}", found.sentence);
+    assert!(found.verdicts.iter().all(|verdict| verdict.remedy.is_none()));
+}
