@@ -32,7 +32,7 @@ use super::{
     memory::Bytes,
     ping,
     shared::{Flow, Shared, Team},
-    signal::{Channel, Signal},
+    signal::{Channel, Purpose, Signal},
     sink, source, stream,
 };
 use crate::{
@@ -48,6 +48,9 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Longest time between two looks at the window and the controller's word.
 const LOOK: Nanoseconds = Nanoseconds::from_millis(100);
+
+/// Shortest time between two looks at a warm-up whose time is over while nothing has moved.
+const LOOK_WHILE_COLD: Nanoseconds = Nanoseconds::from_millis(1);
 
 /// What a pass needs of its link.
 pub(super) struct Lines<'a> {
@@ -246,6 +249,7 @@ impl Conductor<'_, '_> {
     fn turn(&mut self, sockets: &[TcpStream]) -> Result<(), Failure> {
         let (shared, control) = (self.shared, self.shared.control);
         let to_mark = self.window.as_ref().map_or(LOOK, |window| window.mark().saturating_sub(clock::now()).min(LOOK));
+        let to_mark = if self.is_cold() { to_mark.max(LOOK_WHILE_COLD) } else { to_mark };
         let bells = [&shared.bell, control.bell().unwrap_or(&shared.bell)];
         let [said, ..] = wait::wait(
             [(self.channel.as_fd(), READABLE), (bells[0].as_fd(), READABLE), (bells[1].as_fd(), READABLE)],
@@ -291,7 +295,15 @@ impl Conductor<'_, '_> {
         }
     }
 
+    /// Whether this is a warm-up that has moved nothing yet. On a busy host its time can be over before its threads first ran.
+    fn is_cold(&self) -> bool {
+        self.shared.pass.purpose == Purpose::WarmUp && self.moved == 0
+    }
+
     fn look_at_window(&mut self, counted: u64) -> Result<(), Failure> {
+        if self.is_cold() {
+            return Ok(());
+        }
         let Some(window) = self.window.as_mut().filter(|window| window.running()) else { return Ok(()) };
         window.completed(clock::now(), counted - self.counted);
         self.counted = counted;
