@@ -4,7 +4,7 @@
 //! Put beside an agent as `libnvidia-ml.so.1` and named by `LD_LIBRARY_PATH`. It has the GPUs of the double of CUDA: two, at
 //! 0000:d0:00.0 and 0000:d1:00.0. `NVML_DOUBLE` makes them other GPUs or bad ones: words `NAME=NUMBER`, or `d1:NAME=NUMBER` for one of
 //! them. `NAME=+NUMBER` grows by so much at each question, `NAME=none` is not told. `xid=NUMBER` is told at the third question for
-//! events; `lost=NUMBER`: from its so manieth reading on the GPU is lost, and NVML does not know it any more.
+//! events; `programs=NUMBER` others have a context on it beside the agent itself, whatever that does; `lost=NUMBER`: from its so manieth reading on the GPU is lost, and NVML does not know it any more.
 #![allow(non_snake_case, missing_docs, reason = "the names are NVML's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NVML's")]
 
@@ -13,7 +13,7 @@ use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void},
 };
 
-use nvml_wrapper_sys::bindings::{nvmlEventData_t, nvmlFieldValue_t, nvmlPciInfo_t};
+use nvml_wrapper_sys::bindings::{nvmlEventData_t, nvmlFieldValue_t, nvmlPciInfo_t, nvmlProcessInfo_t};
 use parking_lot::Mutex;
 
 type Status = c_uint;
@@ -22,6 +22,7 @@ type Gpu = *mut c_void;
 const SUCCESS: Status = 0;
 const NOT_SUPPORTED: Status = 3;
 const NOT_FOUND: Status = 6;
+const INSUFFICIENT_SIZE: Status = 7;
 const TIMEOUT: Status = 10;
 const GPU_IS_LOST: Status = 15;
 
@@ -170,6 +171,20 @@ nvml! {
             // NVML_VALUE_TYPE_UNSIGNED_LONG_LONG.
             field.valueType = 3;
             field.value.ullVal = told.unwrap_or(0);
+        }
+        SUCCESS
+    }
+    nvmlDeviceGetComputeRunningProcesses_v3(gpu: Gpu, count: *mut c_uint, to: *mut nvmlProcessInfo_t) {
+        let Some(others) = value(bus(gpu), "programs") else { return NOT_SUPPORTED };
+        let room = std::mem::replace(&mut *count, others as c_uint + 1);
+        if room < *count {
+            return INSUFFICIENT_SIZE;
+        }
+        // The first of all processes is nobody's child.
+        for (at, pid) in std::iter::once(std::process::id()).chain(std::iter::repeat_n(1, others as usize)).enumerate() {
+            let mut one: nvmlProcessInfo_t = std::mem::zeroed();
+            one.pid = pid;
+            to.add(at).write(one);
         }
         SUCCESS
     }

@@ -45,12 +45,37 @@ pub struct Fit {
     pub words: String,
 }
 
-/// What a finding fits, by test; empty if nothing, or if there is nobody to compare with.
+/// What a finding fits, by test; empty if nothing, or if there is nobody to compare with. One on several GPUs may be why one of them is slow.
 pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
+    let whole = fits(finding, plan, outliers);
+    let is_of_gpus =
+        CHECKS.iter().any(|check| check.name == finding.check && matches!(check.rule.subject, Subject::Gpu));
+    if !whole.is_empty() || !is_of_gpus || finding.devices.len() < 2 {
+        return whole;
+    }
+    let mut of_each: Vec<Fit> = Vec::new();
+    for device in &finding.devices {
+        let own = Finding { devices: vec![device.clone()], ..finding.clone() };
+        for fit in fits(&own, plan, outliers) {
+            match of_each.iter_mut().find(|known| known.test == fit.test) {
+                Some(known) => known.words = format!("{}; {}", known.words, fit.words),
+                None => of_each.push(fit),
+            }
+        }
+    }
+    of_each
+}
+
+fn fits(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
     let check = CHECKS.iter().find(|check| check.name == finding.check);
     let Some(check) = check.filter(|check| check.rule.spoils != Spoils::Nothing) else { return Vec::new() };
     let least = plan.localise.least_percent.max(LEAST_PERCENT);
-    let place = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+    // Of a host with eight GPUs it is one that is meant.
+    let place = match check.rule.subject {
+        Subject::Gpu if !finding.devices.is_empty() => format!("{} of {hosts}", finding.devices.join(", ")),
+        _ => hosts,
+    };
     let exact = matches!(check.rule.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand);
     let about = About { finding, plan, exact, opened: opened(outliers) };
     let fit = |test: &OfTest<'_>| {
@@ -160,7 +185,8 @@ fn slower(metric: Metric, here: &[&Link<'_>], elsewhere: &[&Link<'_>], least: f6
     let difference = median(&mine).ok()? - median(&theirs).ok()?;
     let loss = if metric.better() == Better::Higher { -difference.exp_m1() } else { (-difference).exp_m1() };
     let chance = mann_whitney(&mine, &theirs).ok()?.p.less;
-    if 100.0 * loss < least || chance > BY_CHANCE + 1e-9 {
+    let beyond_chance = chance <= BY_CHANCE + 1e-9 || stand_out(here, elsewhere);
+    if 100.0 * loss < least || !beyond_chance {
         return None;
     }
     let of_ceiling = |row: &Row| Some(row.value? / row.ceiling?);
@@ -171,6 +197,17 @@ fn slower(metric: Metric, here: &[&Link<'_>], elsewhere: &[&Link<'_>], least: f6
     let ratio = if metric.better() == Better::Higher { difference.exp() } else { (-difference).exp() };
     let best = both.max_by(|a, b| a.1.total_cmp(&b.1));
     Some(best.map_or_else(|| format!("is {} of that of others", share(ratio)), told))
+}
+
+/// Whether every link here is worse than its peers by more than stands out, and few are elsewhere: one GPU of a host is too few for a
+/// test of ranks, and its distance from the others is judged against their spread.
+fn stand_out(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> bool {
+    let rate = |links: &[&Link<'_>]| {
+        let far = links.iter().filter_map(|link| Some(-link.deviation? > link.level?.threshold));
+        let far: Vec<bool> = far.collect();
+        far.iter().filter(|far| **far).count() as f64 / far.len().max(1) as f64
+    };
+    rate(here) >= 1.0 && rate(elsewhere) <= MOST / 2.0
 }
 
 /// Every link's median distance from the centre over its sizes.

@@ -6,11 +6,12 @@ use railgauge::{
     analysis::{
         gpus::of_test,
         journal::Journal,
+        localise::{OpenReason, Standing},
         results::{CaseResult, State, results},
         rows::rows,
         verdict::{Kind, Status, Verdict, verdicts},
     },
-    report::draw,
+    report::{draw, view::Pointer},
 };
 use railgauge_model::journal::event::{Case, GpuDuring};
 use railgauge_wire::{
@@ -158,6 +159,55 @@ fn a_slow_gpu_says_in_the_verdict_that_it_was_too_hot() {
     assert!(block.wide[0].svg.contains("held down") && block.wide[0].svg.contains("SM clock"));
     let evidence = &drawn.view.parts.as_ref().unwrap().named[0].evidence[0][2];
     assert!(evidence.contains(words), "{evidence}");
+}
+
+const HALF: fn(&Case) -> f64 = |case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 };
+
+/// The only suspect is GPU 1 of a3, open since it was shared; the first step of the run.
+fn open_as_shared(journal: &Journal) -> Pointer {
+    let suspects = suspects(journal);
+    let [gpu] = suspects.as_slice() else { panic!("{suspects:?}") };
+    assert_eq!((gpu.name.as_str(), gpu.standing), ("GPU 1 of a3", Standing::Open), "{}", gpu.reason);
+    assert_eq!(gpu.open, Some(OpenReason::SharedGpu));
+    let (_, verdicts) = judged(journal);
+    let parts = verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap();
+    assert_eq!(parts.status, Status::Inconclusive, "{}", parts.reason);
+    let step = draw(journal, Path::new("records.jsonl")).unwrap().view.banner.remedy.unwrap();
+    assert!(step.text.ends_with("[wait-for-gpu]"), "{}: {}", step.about, step.text);
+    step
+}
+
+/// What another program takes is no fault of the GPU: it is not confirmed, and to end that program comes first.
+#[test]
+fn a_slow_gpu_on_which_another_program_ran_is_open() {
+    let journal = run(HALF, |case| with(case, |seen| seen.others = Some(1)));
+    assert_eq!(told(&journal).0, State::Measured);
+    assert_eq!(suspects(&journal)[0].gpus.as_deref(), Some("GPU 1: 1 other program ran on it"));
+    assert_eq!(open_as_shared(&journal).about, "GPU 1 of a3 (open)");
+    let (_, verdicts) = judged(&journal);
+    let broken = verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
+    assert_eq!(broken.status, Status::Fail);
+    let reason = broken.reason.to_string();
+    assert!(reason.ends_with("(while it was measured GPU 1: 1 other program ran on it)"), "{reason}");
+    // It takes nothing from a GPU that is as fast as the others.
+    let journal = run(|_| 1.0, |case| with(case, |seen| seen.others = Some(1)));
+    let (_, verdicts) = judged(&journal);
+    assert!(suspects(&journal).is_empty() && verdicts.iter().all(|verdict| verdict.status == Status::Pass));
+}
+
+/// In a container NVML does not list the agent, and who else was there before it came is all that is known.
+#[test]
+fn a_slow_gpu_that_was_in_use_before_the_run_is_open_and_the_preflight_says_why() {
+    let mut journal = run(HALF, |case| with(case, |_| ()));
+    assert_eq!(suspects(&journal)[0].standing, Standing::Confirmed);
+    for (host, up) in &mut journal.hosts {
+        for gpu in &mut up.facts.gpus {
+            // Who takes GPU 1 has a context on GPU 0 as well, as PyTorch has.
+            gpu.processes = Some(u32::from(host == "a3"));
+        }
+    }
+    let step = open_as_shared(&journal);
+    assert!(step.about.contains("GPU 1 of a3") && step.about.contains("explains"), "{}", step.about);
 }
 
 #[test]

@@ -146,6 +146,10 @@ pub struct GpuReading {
     /// Generation and width of its PCIe link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<(u32, u32)>,
+    /// Programs with a context on it, the agent and what it started left out; of readings that became one, the most. `None` where NVML
+    /// does not list the agent itself, as between two PID namespaces, under MPS, and while the agent has no context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<u32>,
 }
 
 /// The PCIe link of a GPU over some readings.
@@ -200,6 +204,9 @@ pub struct GpuSeen {
     /// Its PCIe link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<PcieSeen>,
+    /// Most programs beside the agent that had a context on it, as [`GpuReading::others`]; `None` where no reading tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others: Option<u32>,
     /// What the driver counted from the last reading before the pass to the first one after it, by [`counter`]: 0 for what stood still;
     /// what is not there is not counted by this GPU.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -223,7 +230,7 @@ impl GpuReading {
             (Some(before), Some(after)) => Some(before.into_iter().chain(after).collect()),
             (one, other) => one.or(other),
         };
-        Self { held, ..next }
+        Self { held, others: self.others.max(next.others), ..next }
     }
 }
 

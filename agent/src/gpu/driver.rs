@@ -153,8 +153,11 @@ impl Driver {
         if status == SUCCESS {
             return Ok(());
         }
-        let kind = if status == OUT_OF_MEMORY { Kind::Configuration } else { Kind::Unsupported };
-        Err(Failure::new(Stage::Open, kind, format!("{what}: {}", self.words(status))))
+        let cause = format!("{what}: {}", self.words(status));
+        Err(match status {
+            OUT_OF_MEMORY => Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY),
+            _ => Failure::new(Stage::Open, Kind::Unsupported, cause),
+        })
     }
 
     /// A status in the driver's own words.

@@ -21,7 +21,7 @@ use railgauge_wire::gpu_state::{GpuReading, Hold, MOST_XIDS, counter};
 use thiserror::Error;
 
 use super::facts::NVLINKS;
-use crate::bench::clock;
+use crate::{bench::clock, system::family};
 
 /// Why a GPU could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -95,6 +95,7 @@ impl Cards {
             memory_celsius: memory[0].and_then(|degrees| u32::try_from(degrees).ok()).filter(|degrees| *degrees > 0),
             held: device.current_throttle_reasons().ok().map(holds),
             pcie: device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok()),
+            others: others(device),
         })
     }
 
@@ -221,6 +222,13 @@ fn open(pci: &str) -> Result<Card, Unread> {
     let set = nvml.create_event_set().ok();
     let events = set.and_then(|set| device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok());
     Ok(Card { device, lasting, events })
+}
+
+/// Programs beside this agent, and what it started, that have a context on a GPU; `None` where NVML does not list the agent's own.
+fn others(device: &Device<'_>) -> Option<u32> {
+    let listed = device.running_compute_processes().ok()?;
+    let others = listed.iter().filter(|program| !family::is_ours(program.pid)).count();
+    u32::try_from(others).ok().filter(|_| others < listed.len())
 }
 
 /// NVML counts milliwatts.

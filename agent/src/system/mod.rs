@@ -21,6 +21,7 @@ pub(crate) mod affinity;
 pub(crate) mod alarm;
 pub(crate) mod dcb;
 pub(crate) mod ethtool;
+pub(crate) mod family;
 pub(crate) mod interfaces;
 pub(crate) mod library;
 pub(crate) mod limits;

@@ -126,6 +126,15 @@ fn errors_and_xids_of_the_time_between_are_told() {
     assert_eq!([first.xids.unwrap(), second.xids.unwrap()].concat(), [79]);
 }
 
+#[test]
+fn programs_beside_the_agent_are_told() {
+    let [first, second] = seen("d0:programs=0 d1:programs=2");
+    assert_eq!((first.others, second.others), (Some(0), Some(2)));
+    assert!(second.series.iter().all(|reading| reading.others == Some(2)), "{second:?}");
+    // A driver that does not tell is not one that tells of none.
+    assert_eq!(seen("").map(|gpu| gpu.others), [None, None]);
+}
+
 /// Copies of both GPUs that fail, as none of their memory is free.
 fn failed(says: &str) -> [Failure; 2] {
     let mut accounts = copied_by(&[("CUDA_DOUBLE_FREE", "0")], says, Op::GpuCopy).into_iter();

@@ -19,7 +19,10 @@ use serde::Serialize;
 
 pub use of_test::{BadPass, OfGpu, OfTest, of_test};
 
-use super::{results::CaseResult, words::number};
+use super::{
+    results::CaseResult,
+    words::{self, number},
+};
 
 /// Packets that may be sent again over a link of a GPU in a pass, as for NICs: single ones happen on healthy links.
 const REPLAY_ALLOWANCE: u64 = 3;
@@ -41,6 +44,11 @@ pub enum Bad {
         counter: String,
         /// By how much.
         rise: u64,
+    },
+    /// Other programs had a context on it.
+    Shared {
+        /// How many, at most at one time.
+        programs: u32,
     },
     /// Its clocks were held down by heat or the power supply.
     Held {
@@ -79,6 +87,7 @@ impl Bad {
     pub fn remedy(&self) -> Entry {
         match self {
             Self::Xid { .. } => remedy::XID,
+            Self::Shared { .. } => remedy::WAIT_FOR_GPU,
             Self::Held { .. } => remedy::GPU_CLOCKS,
             Self::Narrow { .. } | Self::Slow { .. } => remedy::RESEAT_GPU,
             Self::Errors { counter, .. } => match counter.as_str() {
@@ -95,6 +104,7 @@ impl fmt::Display for Bad {
         match self {
             Self::Xid { xid } => write!(f, "the driver told Xid {xid} of it"),
             Self::Errors { counter, rise } => write!(f, "{} ({counter} +{rise})", meaning(counter)),
+            Self::Shared { programs } => write!(f, "{} ran on it", words::count(*programs as usize, "other program")),
             Self::Held { holds, times, readings, mhz } => {
                 let words: Vec<&str> = holds.iter().map(|hold| hold.words()).collect();
                 write!(f, "its clocks were held down in {times} of {readings} readings: {}", words.join(", "))?;
@@ -151,7 +161,8 @@ fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
 
 /// What slowed a GPU down in a pass. `loaded`: many bytes passed its PCIe link.
 fn slowed(seen: &GpuSeen, loaded: bool) -> Vec<Bad> {
-    let mut found = Vec::new();
+    let mut found: Vec<Bad> =
+        seen.others.filter(|programs| *programs > 0).map(|programs| Bad::Shared { programs }).into_iter().collect();
     let held = seen.held.iter().flatten().filter(|(hold, times)| hold.is_bad() && **times > 0);
     let held: BTreeMap<Hold, u64> = held.map(|(hold, times)| (*hold, *times)).collect();
     if let Some(times) = held.values().copied().max() {
@@ -180,6 +191,12 @@ pub fn bad(result: &CaseResult<'_>, seen: &GpuSeen) -> Vec<Bad> {
 /// Whether bytes of GPU memory passed the PCIe link of the GPU.
 fn loads_pcie(link: &LinkRecord) -> bool {
     link.link_layer == LinkLayer::Pcie || link.gpu_path != GpuPath::None
+}
+
+/// Whether another program ran on a GPU in a pass of a case.
+pub(super) fn was_shared(result: &CaseResult<'_>) -> bool {
+    let mut seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
+    seen.any(|gpu| gpu.seen.others.is_some_and(|programs| programs > 0))
 }
 
 /// What was bad about the GPUs of a host while these cases ran, in words; `None` where nothing was.

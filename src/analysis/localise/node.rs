@@ -13,7 +13,7 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_stats::robust::{Level, median, outlier_cut};
-use railgauge_wire::unit::Bytes;
+use railgauge_wire::{facts::Gpu, terms::Transport, unit::Bytes};
 
 use super::{
     Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
@@ -131,6 +131,13 @@ pub(super) fn found(
         let mut named = measured.named(&found, test, &suspects);
         let again = Again::of((test, first), &suspects, (&low, &places), (further, further_rows));
         measured.settle(&mut named, &again, &Conditions::new(journal));
+        // Also where nothing is settled: what ran beside it is to be ended before anything else is done.
+        let own = further.iter().filter(|result| again.own.iter().any(|(told, _)| told.case == result.case.id));
+        let all: Vec<&CaseResult<'_>> = suspects.iter().map(|(result, _)| *result).chain(own).collect();
+        let seen = all.iter().any(|result| gpus::was_shared(result));
+        if named.standing != Standing::Cleared && (seen || all.iter().any(|result| was_taken(journal, result))) {
+            named.share_gpu();
+        }
         for (told, _) in again.controls {
             if !found.controls.iter().any(|known| known.case == told.case) {
                 found.controls.push(told);
@@ -140,6 +147,14 @@ pub(super) fn found(
     }
     found.suspects.sort_by(|a, b| a.change_percent.total_cmp(&b.change_percent));
     Some(found)
+}
+
+/// Whether somebody computed on a GPU of this case when the facts of its host were collected.
+fn was_taken(journal: &Journal, result: &CaseResult<'_>) -> bool {
+    let flow = &result.case.flow;
+    let up = journal.hosts.get(&*flow.from.host).filter(|_| result.case.cell.transport == Transport::Gpu);
+    let of_case = |gpu: &&Gpu| [flow.from.rail, flow.to.rail].contains(&gpu.index);
+    up.is_some_and(|up| up.facts.gpus.iter().filter(of_case).any(|gpu| gpu.processes.is_some_and(|count| count > 0)))
 }
 
 /// A place in a host: where bytes come from and where they go.
@@ -307,6 +322,19 @@ impl Measured {
             _ => return,
         };
         named.reason = format!("{}; {words}", named.reason);
+    }
+}
+
+impl Named {
+    /// Leaves it open, as another program ran on its GPU: what that takes is no fault of the part.
+    fn share_gpu(&mut self) {
+        if self.standing != Standing::Suspect {
+            (self.standing, self.open, self.bad_share) = (Standing::Open, Some(OpenReason::SharedGpu), None);
+        }
+        // What was seen of its GPUs stands beside the reason.
+        if self.gpus.is_none() {
+            self.reason = format!("{}; {}", self.reason, OpenReason::SharedGpu.words());
+        }
     }
 }
 

@@ -126,6 +126,8 @@ pub enum OpenReason {
     VirtualMachine,
     /// It is bad, but several of the plan's hosts are one machine, and so no parts that can be told apart.
     SharedMachine,
+    /// It is bad, but another program ran on its GPU.
+    SharedGpu,
 }
 
 /// What decided which side of two is the sick one.

@@ -15,6 +15,7 @@ use super::{
 use crate::analysis::{
     baseline::Held,
     ceiling::DISPROVED,
+    gpus,
     journal::Journal,
     percentile,
     results::{CaseResult, State},
@@ -292,12 +293,21 @@ fn blamed((result, row): &Scoped<'_>) -> Blamed {
     Blamed { place: Place::of_row(result, row), error: error(row) }
 }
 
+/// What was bad about the GPUs of a case, those of its ends; `None` where nothing was.
+fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
+    let mut hosts = vec![&*result.case.flow.from.host, &*result.case.flow.to.host];
+    hosts.dedup();
+    let told: Vec<String> = hosts.into_iter().filter_map(|host| gpus::told(std::iter::once(result), host)).collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
 fn compared(wanted: &Expectation, one: &Judged<'_>) -> Box<Compared> {
     Box::new(Compared {
         place: Place::of_row(one.result, one.row),
         value: one.row.value,
         limit: one.limit,
         unit: wanted.metric.unit(),
+        gpus: one.violates.then(|| gpus_of(one.result)).flatten(),
         wanted: wanted.clone(),
     })
 }

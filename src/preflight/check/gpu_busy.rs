@@ -19,7 +19,10 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     for (host, gpu) in scene.gpus() {
         let name = format!("GPU {}", gpu.index);
         if let Some(count) = gpu.processes.filter(|count| *count > 0) {
-            let what = format!("{count} processes use it");
+            let what = match count {
+                1 => "1 process uses it".to_owned(),
+                _ => format!("{count} processes use it"),
+            };
             let observed = Observation::seen("processes", count).wanted(0_u32, WantedBy::Check);
             found.push(
                 Found::host(Severity::Warning, host, what, remedy::WAIT_FOR_GPU).device(&name).observed(observed),

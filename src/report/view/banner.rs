@@ -165,7 +165,8 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     }
     if let Some(part) = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled())) {
         let about = format!("{} ({})", part.name, part.standing);
-        return Pointer { about, text: help(&remedy::MEASURE_AGAIN.into()), anchor: "parts" };
+        let remedy = if part.shared { remedy::WAIT_FOR_GPU } else { remedy::MEASURE_AGAIN };
+        return Pointer { about, text: help(&remedy.into()), anchor: "parts" };
     }
     if let Some(step) = of_verdicts(verdicts) {
         return step;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::alike::{groups, name, together};
 use crate::analysis::{
-    localise::{Alike, Further, Localisation, Named, Standing, Which},
+    localise::{Alike, Further, Localisation, Named, OpenReason, Standing, Which},
     outliers::{Link, OfTest, Outliers, Part},
     switches::{OnLinks, SuspectLink},
     words::{between, change, count, number, scatter, share as share_of, size, spread},
@@ -52,6 +52,9 @@ pub struct PartView {
     /// Whether the plan waives it.
     #[serde(skip)]
     pub waived: bool,
+    /// Whether another program ran on its GPU.
+    #[serde(skip)]
+    pub shared: bool,
     /// The class that colours it.
     pub class: &'static str,
     /// Parts that the results cannot distinguish from it.
@@ -141,6 +144,7 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         cleared: false,
         certain: link.certain,
         waived: false,
+        shared: false,
         class: link.class,
         alternatives: Vec::new(),
         evidence: vec![[link.test, link.change, link.flows]],
@@ -170,6 +174,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         cleared: part.standing == Standing::Cleared,
         certain: matches!(part.standing, Standing::Confirmed | Standing::Intermittent),
         waived: part.waived,
+        shared: part.evidence.iter().any(|one| one.named.open == Some(OpenReason::SharedGpu)),
         class: if part.waived { "not-run" } else { class(part.standing) },
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),

@@ -67,6 +67,7 @@ pub(super) fn seen(
         memory_celsius: range(|reading| reading.memory_celsius.map(f64::from)),
         held: held(during),
         pcie: pcie(during, best_pcie),
+        others: during.iter().filter_map(|reading| reading.others).max(),
         series: before.cloned().into_iter().chain(series).chain(after.cloned()).collect(),
         ..GpuSeen::default()
     }

@@ -165,6 +165,9 @@ pub struct Compared {
     pub limit: f64,
     /// Unit of both.
     pub unit: &'static str,
+    /// What was bad about its GPUs while it was measured, in words, of a value that breaks its limit; `None` where nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpus: Option<String>,
     /// The expectation: values are told in the unit in which the plan writes its limit.
     #[serde(skip)]
     pub wanted: Expectation,
@@ -173,7 +176,7 @@ pub struct Compared {
 /// `gpu01:0 → gpu02:0, 64 KiB: 45.20 Gb/s, 50.2 % of the limit of 90 Gb/s`, in the plan's own unit.
 impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, value, limit, wanted, .. } = self;
+        let Self { place, value, limit, gpus, wanted, .. } = self;
         let text = value.map_or_else(String::new, |value| words::held_against(wanted, value));
         let share = match value.map(|value| value / limit).filter(|share| share.is_finite()) {
             Some(share) if share > 2.0 => format!(", {}", words::share(share)),
@@ -181,7 +184,8 @@ impl fmt::Display for Compared {
             None => ", against".to_owned(),
         };
         let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, *limit));
-        write!(f, "{place}: {text}{share} the limit of {limit}")
+        write!(f, "{place}: {text}{share} the limit of {limit}")?;
+        gpus.as_ref().map_or(Ok(()), |gpus| write!(f, " (while it was measured {gpus})"))
     }
 }
 

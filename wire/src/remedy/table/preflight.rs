@@ -114,7 +114,7 @@ remedies! {
     VERBS_LIBRARY = "verbs-library",
         "{0}, or install your distribution's package",
         change "apt install libibverbs1 ibverbs-providers librdmacm1";
-    WAIT_FOR_GPU = "wait-for-gpu", "{0} lists them; wait, or exclude the host", look "nvidia-smi";
+    WAIT_FOR_GPU = "wait-for-gpu", "end what else runs on the GPU ({0} lists it) or wait for it, or exclude the host", look "nvidia-smi";
     WAIT_FOR_LINK = "wait-for-link", "wait for the job that uses it, or exclude the host";
     WANTED_VALUE = "wanted-value", "configure the host as the plan requires, or change `[preflight]` in the plan";
     WHAT_RUNS = "what-runs", "{0} shows what runs", look "top";
