@@ -349,6 +349,20 @@
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
 
+  // An offender of a verdict leads to its row in the lists of its test: that of its size, or the first. Without one it leads to the test.
+  const leads = (to) => {
+    const section = document.getElementById(decodeURIComponent(to.hash.slice(1)))?.closest("section");
+    const rows = section ? [...section.querySelectorAll("tbody tr")] : [];
+    const found = rows.filter((row) => [...row.cells].some((cell) => text(cell) === to.dataset.link));
+    const sized = found.find((row) => [...row.cells].some((cell) => cell.dataset.value === to.dataset.size));
+    const row = sized || found[0];
+    if (!row) return;
+    row.id = row.id || "row-" + (made += 1);
+    to.hash = row.id;
+  };
+  // Looked for when it is wanted: a page has thousands of rows.
+  for (const to of document.querySelectorAll("a[data-link]")) to.addEventListener("click", () => leads(to), { once: true });
+
   // What scrolls sideways and holds nothing to focus must be reached by keys itself.
   const reachable = () => {
     for (const box of document.querySelectorAll(".wide, .forest, .matrices figure, .figures figure")) {

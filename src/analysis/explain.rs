@@ -45,28 +45,8 @@ pub struct Fit {
     pub words: String,
 }
 
-/// What a finding fits, by test; empty if nothing, or if there is nobody to compare with. One on several GPUs may be why one of them is slow.
+/// What a finding fits, by test; empty if nothing, or if there is nobody to compare with.
 pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
-    let whole = fits(finding, plan, outliers);
-    let is_of_gpus =
-        CHECKS.iter().any(|check| check.name == finding.check && matches!(check.rule.subject, Subject::Gpu));
-    if !whole.is_empty() || !is_of_gpus || finding.devices.len() < 2 {
-        return whole;
-    }
-    let mut of_each: Vec<Fit> = Vec::new();
-    for device in &finding.devices {
-        let own = Finding { devices: vec![device.clone()], ..finding.clone() };
-        for fit in fits(&own, plan, outliers) {
-            match of_each.iter_mut().find(|known| known.test == fit.test) {
-                Some(known) => known.words = format!("{}; {}", known.words, fit.words),
-                None => of_each.push(fit),
-            }
-        }
-    }
-    of_each
-}
-
-fn fits(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
     let check = CHECKS.iter().find(|check| check.name == finding.check);
     let Some(check) = check.filter(|check| check.rule.spoils != Spoils::Nothing) else { return Vec::new() };
     let least = plan.localise.least_percent.max(LEAST_PERCENT);
@@ -85,7 +65,11 @@ fn fits(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
             return None;
         }
         let spoilt = here.iter().all(|link| link.row.is_some_and(|row| spoils(check.rule.spoils, row)));
-        let slower = spoilt.then(|| slower(test.metric, &here, &elsewhere, least)).flatten();
+        // Of two ends of a link either may be why it is slow; a GPU by itself has no other end.
+        let alone = matches!(check.rule.subject, Subject::Gpu)
+            && finding.severity > Severity::Notice
+            && here.iter().all(|link| link.result.case.cell.transport.is_within_host());
+        let slower = spoilt.then(|| slower(test.metric, (&here, &elsewhere), least, alone)).flatten();
         // What only slows things down leaves no case without a value.
         let fatal = finding.severity == Severity::Failure;
         let missing = fatal.then(|| missing(&here, &elsewhere)).flatten();
@@ -179,13 +163,15 @@ impl About<'_> {
 }
 
 /// `is 92.6 % of the ceiling, elsewhere 98.4 %`, if links here are worse than elsewhere by `least` percent and beyond chance.
-fn slower(metric: Metric, here: &[&Link<'_>], elsewhere: &[&Link<'_>], least: f64) -> Option<String> {
+///
+/// With `alone` it is enough that these stand out among their peers.
+fn slower(metric: Metric, (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]), least: f64, alone: bool) -> Option<String> {
     let (mine, theirs) = (by_flow(here), by_flow(elsewhere));
     // Negative where worse, for every metric.
     let difference = median(&mine).ok()? - median(&theirs).ok()?;
     let loss = if metric.better() == Better::Higher { -difference.exp_m1() } else { (-difference).exp_m1() };
     let chance = mann_whitney(&mine, &theirs).ok()?.p.less;
-    let beyond_chance = chance <= BY_CHANCE + 1e-9 || stand_out(here, elsewhere);
+    let beyond_chance = chance <= BY_CHANCE + 1e-9 || alone && stand_out(here, elsewhere);
     if 100.0 * loss < least || !beyond_chance {
         return None;
     }

@@ -202,12 +202,65 @@ fn a_slow_gpu_that_was_in_use_before_the_run_is_open_and_the_preflight_says_why(
     assert_eq!(suspects(&journal)[0].standing, Standing::Confirmed);
     for (host, up) in &mut journal.hosts {
         for gpu in &mut up.facts.gpus {
-            // Who takes GPU 1 has a context on GPU 0 as well, as PyTorch has.
-            gpu.processes = Some(u32::from(host == "a3"));
+            gpu.processes = Some(u32::from(host == "a3" && gpu.index == 1));
         }
     }
     let step = open_as_shared(&journal);
     assert!(step.about.contains("GPU 1 of a3") && step.about.contains("explains"), "{}", step.about);
+}
+
+/// What the passes tell counts, and not what was there before the run; nor does a daemon that every GPU has excuse one of them.
+#[test]
+fn a_program_that_has_gone_or_that_all_gpus_have_excuses_nothing() {
+    let standing = |journal: &Journal| {
+        let suspects = suspects(journal);
+        let [gpu] = suspects.as_slice() else { panic!("{suspects:?}") };
+        assert_eq!(gpu.name, "GPU 1 of a3");
+        (gpu.standing, gpu.open)
+    };
+    let mut gone = run(HALF, |case| with(case, |seen| seen.others = Some(0)));
+    for up in gone.hosts.values_mut() {
+        up.facts.gpus.iter_mut().for_each(|gpu| gpu.processes = Some(1));
+    }
+    assert_eq!(standing(&gone), (Standing::Confirmed, None));
+    // In the first pass alone; further cases are numbered behind the planned ones.
+    let first = run(HALF, |case| with(case, |seen| seen.others = Some(u32::from(case.id < 8))));
+    assert_eq!(standing(&first), (Standing::Confirmed, None));
+    let everywhere = run(HALF, |case| {
+        let mut gpu = well(case);
+        gpu.seen.others = Some(1);
+        vec![gpu]
+    });
+    assert_eq!(standing(&everywhere), (Standing::Confirmed, None));
+    let more = run(HALF, |case| {
+        let mut gpu = well(case);
+        gpu.seen.others = Some(1 + u32::from(is_at(case, "a3", 1)));
+        vec![gpu]
+    });
+    assert_eq!(standing(&more), (Standing::Open, Some(OpenReason::SharedGpu)));
+}
+
+/// One program on one GPU of a host is no excuse for the other.
+#[test]
+fn a_slow_host_is_not_excused_by_a_program_on_one_of_its_gpus() {
+    let slow: fn(&Case) -> f64 = |case| if &*case.flow.from.host == "a3" { 0.5 } else { 1.0 };
+    let journal = run(slow, |case| {
+        let mut gpu = well(case);
+        gpu.seen.others = Some(u32::from(is_at(case, "a3", 1)));
+        vec![gpu]
+    });
+    let suspects = suspects(&journal);
+    let [host] = suspects.as_slice() else { panic!("{suspects:?}") };
+    assert_eq!((host.name.as_str(), host.standing), ("host a3", Standing::Confirmed), "{}", host.reason);
+    assert!(host.reason.contains("3 further tests (3 beside another program left out)"), "{}", host.reason);
+}
+
+#[test]
+fn a_gpu_that_nvml_loses_contaminates_its_case() {
+    let journal = run(|_| 1.0, |case| with(case, |seen| (seen.lost, seen.failure) = (true, Some("lost".into()))));
+    let (state, error, remedy) = told(&journal);
+    assert_eq!((state, remedy.as_deref()), (State::Contaminated, Some("look-at-gpu")));
+    assert!(error.contains("GPU 1: NVML lost it"), "{error}");
 }
 
 #[test]
@@ -256,4 +309,20 @@ fn what_was_not_read_is_told_and_is_not_well() {
 fn without_a_state_there_is_no_block() {
     let journal = run(|_| 1.0, |_| Vec::new());
     assert!(draw(&journal, Path::new("records.jsonl")).unwrap().view.tests[0].block("gpus").is_none());
+}
+
+/// Also where there are too few parts to name one: the verdict that failed tells what to do about its GPU.
+#[test]
+fn a_failed_limit_says_what_to_do_about_the_gpu_that_broke_it() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a1", 1) { 0.5 } else { 1.0 });
+    cluster.gpus = |case| {
+        let mut gpu = well(case);
+        gpu.seen.others = Some(u32::from(is_at(case, "a1", 1)));
+        vec![gpu]
+    };
+    let limit = "[[test.expect]]\nmetric = \"memory_bandwidth\"\nat_least = \"50 GB/s\"\n";
+    let journal = cluster.settled(&format!("{ALL}hosts = [\"a1\"]\n{limit}"));
+    assert!(suspects(&journal).is_empty());
+    let step = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner.remedy.unwrap();
+    assert!(step.about.starts_with("all: memory_bandwidth") && step.text.ends_with("[wait-for-gpu]"), "{step:?}");
 }

@@ -19,6 +19,7 @@ mod cells;
 mod everywhere;
 mod first;
 mod kinds;
+mod leads;
 mod pictures;
 mod printed;
 mod sorted;

@@ -126,7 +126,7 @@ impl Failure {
 
     /// Whether an ill GPU is behind it, by its remedy: other ends then only wait for the one that has it.
     pub fn is_of_gpu(&self) -> bool {
-        let of_gpu = [remedy::XID.id, remedy::GPU_MEMORY_ERRORS.id];
+        let of_gpu = [remedy::XID.id, remedy::GPU_MEMORY_ERRORS.id, remedy::LOOK_AT_GPU.id];
         self.remedy.as_ref().is_some_and(|remedy| of_gpu.contains(&&*remedy.id))
     }
 

@@ -147,7 +147,7 @@ pub struct GpuReading {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<(u32, u32)>,
     /// Programs with a context on it, the agent and what it started left out; of readings that became one, the most. `None` where NVML
-    /// does not list the agent itself, as between two PID namespaces, under MPS, and while the agent has no context.
+    /// does not list the agent itself, as between two PID namespaces and while the agent has no context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<u32>,
 }
@@ -217,6 +217,9 @@ pub struct GpuSeen {
     /// Readings over time: the last before the pass, up to [`SERIES`] of it, the first after it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<GpuReading>,
+    /// Whether NVML lost it meanwhile: it fell off the bus, or its driver gave it up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub lost: bool,
     /// What could not be read, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

@@ -226,9 +226,17 @@ fn open(pci: &str) -> Result<Card, Unread> {
 
 /// Programs beside this agent, and what it started, that have a context on a GPU; `None` where NVML does not list the agent's own.
 fn others(device: &Device<'_>) -> Option<u32> {
-    let listed = device.running_compute_processes().ok()?;
-    let others = listed.iter().filter(|program| !family::is_ours(program.pid)).count();
-    u32::try_from(others).ok().filter(|_| others < listed.len())
+    let list =
+        || Some(device.running_compute_processes().ok()?.into_iter().map(|program| program.pid).collect::<Vec<_>>());
+    let known: Vec<(u32, Option<bool>)> = list()?.into_iter().map(|pid| (pid, family::is_ours(pid))).collect();
+    if !known.iter().any(|(_, ours)| *ours == Some(true)) {
+        return None;
+    }
+    // What has ended meanwhile is not there any more; what is hidden still is.
+    let unknown = known.iter().any(|(_, ours)| ours.is_none());
+    let still = if unknown { list()? } else { Vec::new() };
+    let is_other = |(pid, ours): &&(u32, Option<bool>)| !ours.unwrap_or_else(|| !still.contains(pid));
+    u32::try_from(known.iter().filter(is_other).count()).ok()
 }
 
 /// NVML counts milliwatts.

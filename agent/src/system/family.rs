@@ -5,14 +5,19 @@ use super::tree::Tree;
 /// Most generations that are looked through: ranks are children, and what they start is not far.
 const GENERATIONS: usize = 8;
 
-/// Whether a process is this agent, or was started by it or by what it started.
-pub(crate) fn is_ours(pid: u32) -> bool {
+/// Whether a process is this agent, or was started by it or by what it started. `None` where nothing can be read of it: it has ended, or is
+/// hidden.
+pub(crate) fn is_ours(pid: u32) -> Option<bool> {
     is_of(&Tree::host(), std::process::id(), pid)
 }
 
-fn is_of(tree: &Tree, own: u32, pid: u32) -> bool {
-    let line = std::iter::successors(Some(pid), |pid| parent(tree, *pid));
-    line.take(GENERATIONS).any(|pid| pid == own)
+fn is_of(tree: &Tree, own: u32, pid: u32) -> Option<bool> {
+    if pid == own {
+        return Some(true);
+    }
+    let first = parent(tree, pid)?;
+    let line = std::iter::successors(Some(first), |pid| parent(tree, *pid));
+    Some(line.take(GENERATIONS).any(|pid| pid == own))
 }
 
 /// The parent of a process: the second field behind its name, which stands in parentheses and may hold any character (proc(5)).
@@ -41,7 +46,7 @@ mod tests {
             std::fs::write(folder.join("stat"), stat).unwrap();
         }
         let tree = Tree::new(root.path());
-        let ours: Vec<u32> = [1, 7, 40, 41, 42, 43, 99].into_iter().filter(|pid| is_of(&tree, 40, *pid)).collect();
-        assert_eq!(ours, [40, 41, 42]);
+        let ours = [7, 40, 41, 42, 43, 99].map(|pid| is_of(&tree, 40, pid));
+        assert_eq!(ours, [Some(false), Some(true), Some(true), Some(true), Some(false), None]);
     }
 }

@@ -33,6 +33,8 @@ const BUSY: Bytes = Bytes::from_mib(1);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Bad {
+    /// NVML lost it.
+    Lost,
     /// The driver told of an error of the GPU.
     Xid {
         /// Its number.
@@ -80,12 +82,13 @@ pub enum Bad {
 impl Bad {
     /// Whether it disturbs a pass, so that its value is none of a healthy GPU nor of a slow one.
     pub const fn disturbs(&self) -> bool {
-        matches!(self, Self::Xid { .. } | Self::Errors { .. })
+        matches!(self, Self::Lost | Self::Xid { .. } | Self::Errors { .. })
     }
 
     /// What to do about it.
     pub fn remedy(&self) -> Entry {
         match self {
+            Self::Lost => remedy::LOOK_AT_GPU,
             Self::Xid { .. } => remedy::XID,
             Self::Shared { .. } => remedy::WAIT_FOR_GPU,
             Self::Held { .. } => remedy::GPU_CLOCKS,
@@ -102,6 +105,7 @@ impl Bad {
 impl fmt::Display for Bad {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Lost => f.write_str("NVML lost it"),
             Self::Xid { xid } => write!(f, "the driver told Xid {xid} of it"),
             Self::Errors { counter, rise } => write!(f, "{} ({counter} +{rise})", meaning(counter)),
             Self::Shared { programs } => write!(f, "{} ran on it", words::count(*programs as usize, "other program")),
@@ -156,6 +160,7 @@ fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
     };
     let rose = seen.counted.iter().filter(|(name, rise)| **rise > allowed(name));
     found.extend(rose.map(|(name, rise)| Bad::Errors { counter: name.clone(), rise: *rise }));
+    found.extend(seen.lost.then_some(Bad::Lost));
     found
 }
 
@@ -193,10 +198,16 @@ fn loads_pcie(link: &LinkRecord) -> bool {
     link.link_layer == LinkLayer::Pcie || link.gpu_path != GpuPath::None
 }
 
-/// Whether another program ran on a GPU in a pass of a case.
-pub(super) fn was_shared(result: &CaseResult<'_>) -> bool {
-    let mut seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
-    seen.any(|gpu| gpu.seen.others.is_some_and(|programs| programs > 0))
+/// Most programs beside the agent that ran on a GPU in a pass of a case; `None` where no pass tells.
+pub(super) fn others(result: &CaseResult<'_>) -> Option<u32> {
+    let seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
+    seen.filter_map(|gpu| gpu.seen.others).max()
+}
+
+/// What to do about the gravest of what was bad about the GPUs of a case.
+pub(super) fn remedy(result: &CaseResult<'_>) -> Option<Entry> {
+    let seen = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
+    seen.flat_map(|gpu| bad(result, &gpu.seen)).min().map(|bad| bad.remedy())
 }
 
 /// What was bad about the GPUs of a host while these cases ran, in words; `None` where nothing was.

@@ -129,16 +129,15 @@ pub(super) fn found(
     let measured = Measured { level, cut, threshold };
     for suspects in apart(&values, &low) {
         let mut named = measured.named(&found, test, &suspects);
-        let again = Again::of((test, first), &suspects, (&low, &places), (further, further_rows));
-        measured.settle(&mut named, &again, &Conditions::new(journal));
-        // Also where nothing is settled: what ran beside it is to be ended before anything else is done.
-        let own = further.iter().filter(|result| again.own.iter().any(|(told, _)| told.case == result.case.id));
-        let all: Vec<&CaseResult<'_>> = suspects.iter().map(|(result, _)| *result).chain(own).collect();
-        let seen = all.iter().any(|result| gpus::was_shared(result));
-        if named.standing != Standing::Cleared && (seen || all.iter().any(|result| was_taken(journal, result))) {
-            named.share_gpu();
-        }
-        for (told, _) in again.controls {
+        let programs = |result: &CaseResult<'_>| programs(journal, result);
+        let again = Again::of((test, first), &suspects, (&low, &places), (further, further_rows), programs);
+        // A part is excused by what ran on all of it.
+        let beside = suspects.iter().map(|(result, _)| programs(result)).min().unwrap_or_default();
+        measured.settle(&mut named, &again, &Conditions::new(journal), beside);
+        let own = further.iter().filter(|result| again.own.iter().any(|one| one.told.case == result.case.id));
+        let all = suspects.iter().map(|(result, _)| *result).chain(own);
+        named.gpus = gpus::told(all, &suspects[0].0.case.flow.from.host);
+        for One { told, .. } in again.controls {
             if !found.controls.iter().any(|known| known.case == told.case) {
                 found.controls.push(told);
             }
@@ -149,12 +148,19 @@ pub(super) fn found(
     Some(found)
 }
 
-/// Whether somebody computed on a GPU of this case when the facts of its host were collected.
-fn was_taken(journal: &Journal, result: &CaseResult<'_>) -> bool {
-    let flow = &result.case.flow;
-    let up = journal.hosts.get(&*flow.from.host).filter(|_| result.case.cell.transport == Transport::Gpu);
-    let of_case = |gpu: &&Gpu| [flow.from.rail, flow.to.rail].contains(&gpu.index);
-    up.is_some_and(|up| up.facts.gpus.iter().filter(of_case).any(|gpu| gpu.processes.is_some_and(|count| count > 0)))
+/// Programs that ran on a GPU of this case beside the agent: in its passes, or where NVML did not tell then, when the facts of its host were
+/// collected.
+fn programs(journal: &Journal, result: &CaseResult<'_>) -> u32 {
+    gpus::others(result).unwrap_or_else(|| {
+        let flow = &result.case.flow;
+        let up = journal.hosts.get(&*flow.from.host).filter(|_| result.case.cell.transport == Transport::Gpu);
+        let of_case = |gpu: &&Gpu| [flow.from.rail, flow.to.rail].contains(&gpu.index);
+        up.into_iter()
+            .flat_map(|up| up.facts.gpus.iter().filter(of_case))
+            .filter_map(|gpu| gpu.processes)
+            .max()
+            .unwrap_or(0)
+    })
 }
 
 /// A place in a host: where bytes come from and where they go.
@@ -278,14 +284,22 @@ impl Measured {
         }
     }
 
-    /// Gives a suspect its standing by what it came to when it was measured again.
-    fn settle(&self, named: &mut Named, again: &Again, conditions: &Conditions) {
-        named.further = again.own.iter().map(|(told, _)| told.clone()).collect();
+    /// Gives a suspect its standing by what it came to when it was measured again. `beside`: programs that ran on its GPUs at first.
+    ///
+    /// What ran beside other programs than the controls have is left out where two results are without; else nothing is confirmed.
+    fn settle(&self, named: &mut Named, again: &Again, conditions: &Conditions, beside: u32) {
+        named.further = again.own.iter().map(|one| one.told.clone()).collect();
         if again.own.is_empty() {
             return;
         }
-        let logs = |all: &[(Further, Option<f64>)]| all.iter().filter_map(|(_, log)| *log).collect::<Vec<_>>();
-        let (own, controls) = (logs(&again.own), logs(&again.controls));
+        let valued = |all: &'_ [One]| all.iter().filter_map(|one| Some((one.programs, one.log?))).collect::<Vec<_>>();
+        let (own, controls) = (valued(&again.own), valued(&again.controls));
+        let usual = controls.iter().map(|(programs, _)| *programs).min().unwrap_or_default();
+        let alone: Vec<f64> = own.iter().filter(|(programs, _)| *programs <= usual).map(|(_, log)| *log).collect();
+        let is_shared = alone.len() < 2 && (alone.len() < own.len() || beside > usual);
+        let left_out = if alone.len() < 2 { 0 } else { own.len() - alone.len() };
+        let own = if alone.len() < 2 { own.into_iter().map(|(_, log)| log).collect() } else { alone };
+        let controls: Vec<f64> = controls.into_iter().map(|(_, log)| log).collect();
         let (centre, moved) = match median(&controls) {
             Ok(centre) => (centre, centre - self.level.centre),
             Err(_) => (self.level.centre, 0.0),
@@ -302,7 +316,16 @@ impl Measured {
             _ if bad == 0 => (Standing::Cleared, None),
             _ => bounded.map_or((Standing::Intermittent, None), |why| (Standing::Open, Some(why))),
         };
+        let (standing, open) = match standing {
+            Standing::Cleared => (standing, open),
+            _ if is_shared => (Standing::Open, Some(OpenReason::SharedGpu)),
+            _ => (standing, open),
+        };
         let (change, tests) = (100.0 * effect.exp_m1(), count(own.len(), "further test"));
+        let tests = match left_out {
+            0 => tests,
+            n => format!("{tests} ({n} beside another program left out)"),
+        };
         named.confirmation = (own.len() > 1).then_some(Confirmation {
             change_percent: change,
             interval_percent: None,
@@ -325,23 +348,19 @@ impl Measured {
     }
 }
 
-impl Named {
-    /// Leaves it open, as another program ran on its GPU: what that takes is no fault of the part.
-    fn share_gpu(&mut self) {
-        if self.standing != Standing::Suspect {
-            (self.standing, self.open, self.bad_share) = (Standing::Open, Some(OpenReason::SharedGpu), None);
-        }
-        // What was seen of its GPUs stands beside the reason.
-        if self.gpus.is_none() {
-            self.reason = format!("{}; {}", self.reason, OpenReason::SharedGpu.words());
-        }
-    }
+/// A further case.
+struct One {
+    told: Further,
+    /// Logarithm of its value, if that may be trusted.
+    log: Option<f64>,
+    /// Programs that ran beside it.
+    programs: u32,
 }
 
-/// What the further cases of a suspect and of what ran beside it came to, with the logarithms of values that may be trusted.
+/// What the further cases of a suspect and of what ran beside it came to.
 struct Again {
-    own: Vec<(Further, Option<f64>)>,
-    controls: Vec<(Further, Option<f64>)>,
+    own: Vec<One>,
+    controls: Vec<One>,
 }
 
 impl Again {
@@ -350,6 +369,7 @@ impl Again {
         suspects: &[(&CaseResult<'_>, f64)],
         (low, places): (&[(&CaseResult<'_>, f64)], &Places),
         (further, rows): (&[CaseResult<'_>], &[Row]),
+        programs: impl Fn(&CaseResult<'_>) -> u32,
     ) -> Self {
         let metric = headline(test.metric, test.op);
         let mut again = Self { own: Vec::new(), controls: Vec::new() };
@@ -369,10 +389,11 @@ impl Again {
                 value: log.map(f64::exp),
                 error: result.error(),
             };
+            let one = || One { told, log, programs: programs(result) };
             if is(suspects, &result.case.flow) {
-                again.own.push((told, log));
+                again.own.push(one());
             } else if controls(result) {
-                again.controls.push((told, log));
+                again.controls.push(one());
             }
         }
         again

@@ -126,7 +126,7 @@ pub enum OpenReason {
     VirtualMachine,
     /// It is bad, but several of the plan's hosts are one machine, and so no parts that can be told apart.
     SharedMachine,
-    /// It is bad, but another program ran on its GPU.
+    /// It is bad, but another program used its GPU in all results, or in all but one.
     SharedGpu,
 }
 

@@ -18,7 +18,7 @@ impl OpenReason {
             Self::Busy => "it is bad, but a host was busy with something else",
             Self::VirtualMachine => "it is bad, but a host is a virtual machine, which shares its machine with others",
             Self::SharedMachine => "it is bad, but several of these hosts are one machine",
-            Self::SharedGpu => "it is bad, but another program ran on its GPU",
+            Self::SharedGpu => "it is bad, but another program used its GPU",
         }
     }
 }

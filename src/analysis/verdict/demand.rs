@@ -1,11 +1,13 @@
 //! One expectation of the plan, held against the rows in its scope.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use railgauge_model::plan::{
     Plan, metrics_of,
     model::{Expectation, Limit, Test, is_loss},
 };
+
+use railgauge_wire::remedy::Remedy;
 
 use super::{
     Kind, OFFENDERS, Offender, Status, Tally, Verdict, members, more_peers,
@@ -128,7 +130,10 @@ pub(super) fn judge<'r>(
         reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }
     let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));
-    let remedy = more_peers::remedy(wanted, lonely.filter_map(|(_, row)| row.value));
+    let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
+    let remedy = of_worst.map(Remedy::from).or_else(|| {
+        more_peers::remedy(wanted, lonely.filter_map(|(_, row)| Some((row.size_bytes, row.value?))))
+    });
     Verdict {
         remedy,
         scope: Scope::of(wanted).to_string(),
@@ -293,11 +298,15 @@ fn blamed((result, row): &Scoped<'_>) -> Blamed {
     Blamed { place: Place::of_row(result, row), error: error(row) }
 }
 
-/// What was bad about the GPUs of a case, those of its ends; `None` where nothing was.
+/// What was bad about the GPUs of a case, with their hosts where it has several; `None` where nothing was.
 fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
-    let mut hosts = vec![&*result.case.flow.from.host, &*result.case.flow.to.host];
-    hosts.dedup();
-    let told: Vec<String> = hosts.into_iter().filter_map(|host| gpus::told(std::iter::once(result), host)).collect();
+    let gpus = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
+    let hosts: BTreeSet<&str> = gpus.map(|gpu| gpu.host.as_str()).collect();
+    let told = |host: &&str| {
+        let words = gpus::told(std::iter::once(result), host)?;
+        Some(if hosts.len() > 1 { format!("{host}: {words}") } else { words })
+    };
+    let told: Vec<String> = hosts.iter().filter_map(told).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 

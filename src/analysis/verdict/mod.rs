@@ -175,7 +175,7 @@ pub struct Verdict {
     /// with `/` between them; at most [`OFFENDERS`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub place: BTreeMap<String, String>,
-    /// What to do about it, where it is no pass and that follows from the demand alone.
+    /// What to do about it, where it is no pass and that follows from the demand alone, or from the GPUs of what broke it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
     /// What could not be checked of the measurements that it is about; it changes no answer.

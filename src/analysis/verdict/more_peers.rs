@@ -1,29 +1,52 @@
 //! What to do where values have too few others to be held against.
 
+use std::collections::BTreeMap;
+
 use railgauge_model::plan::model::{Expectation, Limit};
 use railgauge_wire::{
     remedy::{self, Remedy},
     terms::Better,
+    unit::Bytes,
 };
 
 use super::peers::AT_LEAST;
-use crate::analysis::words::number;
+use crate::analysis::words::{self, number};
 
-/// The remedy for trusted values of an expectation that have too few peers, with a limit to begin with; `None` without such a value.
-pub(super) fn remedy(wanted: &Expectation, values: impl Iterator<Item = f64>) -> Option<Remedy> {
+/// The remedy for trusted values of an expectation that have too few peers, each with its size, with a limit to begin with; `None` without such
+/// a value, and where the demand allows so much that no limit is left. Of several sizes the limit is that of the one that the metric is
+/// about: the largest of a bandwidth, the smallest of a latency.
+pub(super) fn remedy(wanted: &Expectation, values: impl Iterator<Item = (Bytes, f64)>) -> Option<Remedy> {
     let Limit::WithinPercentOfPeers(percent) = wanted.limit else { return None };
     let (metric, unit) = (wanted.metric, wanted.metric.unit());
-    let (worst, key, share) = match metric.better() {
-        Better::Higher => (values.reduce(f64::min)?, "at_least", 1.0 - percent / 100.0),
-        Better::Lower => (values.reduce(f64::max)?, "at_most", 1.0 + percent / 100.0),
+    let mut by_size: BTreeMap<Bytes, Vec<f64>> = BTreeMap::new();
+    values.for_each(|(size, value)| by_size.entry(size).or_default().push(value));
+    let several = by_size.len() > 1;
+    let higher = metric.better() == Better::Higher;
+    let (size, values) = if higher { by_size.pop_last() } else { by_size.pop_first() }?;
+    let values = values.into_iter();
+    let (worst, key, share) = match higher {
+        true => (values.reduce(f64::min)?, "at_least", 1.0 - percent / 100.0),
+        false => (values.reduce(f64::max)?, "at_most", 1.0 + percent / 100.0),
     };
-    let limit = format!("`{key} = \"{} {unit}\"`", number(worst * share));
+    if worst * share <= 0.0 {
+        return None;
+    }
+    let of_size = match several {
+        true => format!(", with `sizes = \"{}\"` and one for each other size,", written(size)),
+        false => String::new(),
+    };
+    let limit = format!("`{key} = \"{} {unit}\"`{of_size}", number(worst * share));
     Some(remedy::MORE_PEERS.with([
         ("needed", AT_LEAST.to_string()),
         ("limit", limit),
         ("percent", percent.to_string()),
         ("value", format!("{} {unit}", number(worst))),
     ]))
+}
+
+/// A size as a plan has it.
+fn written(size: Bytes) -> String {
+    if size.0.is_multiple_of(1024) { words::size(size).replace(' ', "") } else { size.0.to_string() }
 }
 
 #[cfg(test)]
@@ -41,7 +64,7 @@ mod tests {
 
     fn limit(metric: Metric, values: &[f64]) -> String {
         let wanted = wanted(metric, Limit::WithinPercentOfPeers(10.0));
-        remedy(&wanted, values.iter().copied()).unwrap().values["limit"].clone()
+        remedy(&wanted, values.iter().map(|value| (Bytes(64), *value))).unwrap().values["limit"].clone()
     }
 
     #[test]
@@ -61,10 +84,38 @@ mod tests {
         }
     }
 
+    /// A limit of a small size would let a large one pass at a tenth of its value.
+    #[test]
+    fn of_several_sizes_the_limit_is_that_of_one_and_says_so() {
+        let values = [(Bytes(64), 1.2), (Bytes(4 << 20), 12.0), (Bytes(65_536), 24.0)];
+        let limit = |metric| {
+            let wanted = wanted(metric, Limit::WithinPercentOfPeers(10.0));
+            remedy(&wanted, values.into_iter()).unwrap().values["limit"].clone()
+        };
+        for (metric, of_test, key, value, size) in [
+            (Metric::Bandwidth, "bandwidth", "at_least", "10.80 Gb/s", "4MiB"),
+            (Metric::LatencyP50, "latency", "at_most", "1.320 µs", "64"),
+        ] {
+            let (key, sizes) = (format!("{key} = \"{value}\""), format!("sizes = \"{size}\""));
+            assert!(limit(metric).starts_with(&format!("`{key}`, with `{sizes}`")), "{}", limit(metric));
+            let plan = format!(
+                "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"a\", \"b\"] }}\n[[test]]\nop = \"write\"\n\
+                 metric = \"{of_test}\"\nsizes = [64, \"64KiB\", \"4MiB\"]\n[[test.expect]]\nmetric = \"{metric}\"\n{key}\n{sizes}\n"
+            );
+            parse("p.toml", &plan, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        }
+    }
+
+    #[test]
+    fn where_everything_is_allowed_there_is_no_limit() {
+        let wanted = wanted(Metric::Bandwidth, Limit::WithinPercentOfPeers(100.0));
+        assert_eq!(remedy(&wanted, [(Bytes(8), 1.0)].into_iter()), None);
+    }
+
     #[test]
     fn without_a_value_or_for_another_demand_there_is_none() {
         let of_peers = wanted(Metric::Bandwidth, Limit::WithinPercentOfPeers(5.0));
         assert_eq!(remedy(&of_peers, [].into_iter()), None);
-        assert_eq!(remedy(&wanted(Metric::Bandwidth, Limit::AtLeast(9.0)), [1.0].into_iter()), None);
+        assert_eq!(remedy(&wanted(Metric::Bandwidth, Limit::AtLeast(9.0)), [(Bytes(8), 1.0)].into_iter()), None);
     }
 }

@@ -1,7 +1,7 @@
 //! What the banner says below the verdict: the part that is bad, and the first thing to do.
 
 use railgauge_model::plan::{count::count, hostlist};
-use railgauge_wire::remedy;
+use railgauge_wire::remedy::{self, Remedy};
 use serde::Serialize;
 
 use super::{
@@ -206,12 +206,15 @@ fn resume(end: &JournalEnd) -> Option<Pointer> {
     Some(Pointer { about, text, anchor: "" })
 }
 
-/// What the verdicts say themselves that is to be done, of a run in which nothing failed: the first, and of how many.
-fn of_verdicts(verdicts: &Verdicts) -> Option<Pointer> {
-    let inconclusive = |verdict: &&Verdict| verdict.status == Status::Inconclusive && !verdict.waived;
-    let mut helped =
-        verdicts.verdicts.iter().filter(inconclusive).filter_map(|verdict| Some((verdict, verdict.remedy.as_ref()?)));
-    let (first, remedy) = helped.next().filter(|_| verdicts.status == Status::Inconclusive)?;
+/// What the verdicts that are as grave as the run say themselves that is to be done: the first, and of how many.
+fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
+    let is_told = matches!(verdicts.status, Status::Fail | Status::Inconclusive);
+    let grave = |verdict: &&Verdict| is_told && verdict.status == verdicts.status && !verdict.waived;
+    // That some values have too few peers is not what made a demand fail.
+    let helps = |remedy: &&Remedy| verdicts.status == Status::Inconclusive || remedy.id != remedy::MORE_PEERS.id;
+    let help_of = |verdict: &'v Verdict| Some((verdict, verdict.remedy.as_ref().filter(helps)?));
+    let mut helped = verdicts.verdicts.iter().filter(grave).filter_map(help_of);
+    let (first, remedy) = helped.next()?;
     let more = match helped.count() {
         0 => String::new(),
         n => format!(" (and {})", count(n, "more verdict")),

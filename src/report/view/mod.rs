@@ -151,6 +151,10 @@ pub struct ExpectationView {
 pub struct OffenderView {
     /// Which link, rail and size.
     pub place: String,
+    /// The link alone, as lists of the page have it.
+    pub link: String,
+    /// Message size in bytes.
+    pub size: u64,
     /// Its value with unit.
     pub value: String,
     /// Its limit with unit; empty if it has none.
@@ -361,6 +365,8 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
     let limit = |limit: f64| wanted.and_then(words::limit).unwrap_or_else(|| text(limit));
     let offenders = verdict.offenders.iter().take(LISTED).map(|offender| OffenderView {
         place: offender.place(),
+        link: offender.link.clone(),
+        size: offender.size_bytes.0,
         value: offender.value.map_or_else(|| offender.error.clone().unwrap_or_default(), text),
         limit: offender.limit.map_or_else(String::new, limit),
         share: match (offender.value, offender.limit) {
