@@ -131,9 +131,9 @@ pub(super) fn judge<'r>(
     }
     let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));
     let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
-    let remedy = of_worst.map(Remedy::from).or_else(|| {
-        more_peers::remedy(wanted, lonely.filter_map(|(_, row)| Some((row.size_bytes, row.value?))))
-    });
+    let remedy = of_worst
+        .map(Remedy::from)
+        .or_else(|| more_peers::remedy(wanted, lonely.filter_map(|(_, row)| Some((row.size_bytes, row.value?)))));
     Verdict {
         remedy,
         scope: Scope::of(wanted).to_string(),
