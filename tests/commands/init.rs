@@ -25,7 +25,7 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The plan passes the check without a note; a run of it passes.
+/// The plan passes the check without a note; a run of it passes, or is inconclusive where this machine was too busy and says so.
 fn checked_and_run(scene: &Scene) -> railgauge_program::Results {
     let plan = scene.path("plan.toml");
     let check = program().arg("check").arg(&plan).output().unwrap();
@@ -35,8 +35,20 @@ fn checked_and_run(scene: &Scene) -> railgauge_program::Results {
         said(&check),
         fs::read_to_string(&plan).unwrap()
     );
-    scene.start(&plan).end().expect(0);
-    scene.results()
+    let ended = scene.start(&plan).end();
+    let results = scene.results();
+    if ended.status.code() != Some(0) {
+        ended.expect(3);
+        let document = results.verdicts();
+        let cases = &document["cases"];
+        assert!(cases["contaminated"].as_u64() > Some(0) && cases["failed"] == 0 && cases["wrong"] == 0, "{}", ended.said);
+    }
+    results
+}
+
+/// Whether nothing but a busy machine stands against a row.
+fn is_sound(row: &railgauge_program::Row) -> bool {
+    row.error.as_ref().is_none_or(|error| error.starts_with("contaminated"))
 }
 
 #[test]
@@ -71,7 +83,7 @@ fn nights_and_tuning_run_too() {
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&answer["purpose"], &answer["hosts"]), (&purpose.into(), &serde_json::json!(["a", "b"])));
         let results = checked_and_run(&scene);
-        assert!(results.rows().iter().all(|row| row.error.is_none()));
+        assert!(results.rows().iter().all(is_sound));
     }
 }
 
@@ -106,7 +118,7 @@ fn hosts_with_rdma_get_a_plan_over_verbs() {
     }
     let results = checked_and_run(&scene);
     let rows = results.rows();
-    assert!(rows.iter().all(|row| row.transport == "verbs-rc" && row.error.is_none()), "{rows:?}");
+    assert!(rows.iter().all(|row| row.transport == "verbs-rc" && is_sound(row)), "{rows:?}");
     assert!(rows.iter().any(|row| row.test == "both-directions"));
 }
 

@@ -118,13 +118,14 @@ fn says_pass(page: &str) -> bool {
 fn the_page_tells_how_far_the_run_is_and_judges_nothing() {
     let scene = Scene::new();
     // Every case of this is met, and the page must not say so before the end.
-    let plan = PLAN.replace("250ms", "1s") + "expect = [{ metric = \"bandwidth\", at_least = \"1 Mb/s\" }]\n";
+    // What is asked for below is drawn while ten cases are still to come: a busy machine takes seconds for it.
+    let plan = PLAN.replace("250ms", "1500ms") + "expect = [{ metric = \"bandwidth\", at_least = \"1 Mb/s\" }]\n";
     let mut live = served(&scene, &plan);
-    live.run.wait_for_outcomes(7);
+    live.run.wait_for_outcomes(2);
     let state = live.state();
     assert_eq!((&state["version"], &state["plan"], &state["doing"]), (&1.into(), &"live".into(), &"tests".into()));
     let (had, all) = (state["cases"][0].as_u64().unwrap(), state["cases"][1].as_u64().unwrap());
-    assert!((7..=12).contains(&had) && all == 12, "{state}");
+    assert!((2..12).contains(&had) && all == 12, "{state}");
     assert_eq!(state["rounds"][1], 2);
     assert_eq!(state["failed"], 0);
     let (status, head, page) = live.get(&format!("/{}/", live.token));

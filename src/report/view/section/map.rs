@@ -23,9 +23,12 @@ use crate::{
         outliers::{Grade, Link, Look, Part},
         words::{change, count, part_words, short, worse},
     },
-    report::chart::{
-        ChartError,
-        matrix::{Cell, Group, Matrix, class, condense, large, thumbnail},
+    report::{
+        chart::{
+            ChartError,
+            matrix::{Cell, Group, Matrix, class, condense, large, thumbnail},
+        },
+        view::alike,
     },
 };
 
@@ -423,7 +426,9 @@ fn sentence(data: &Data<'_>, here: &[&Link<'_>], focus: (u32, Bytes)) -> String 
     }
     let limit = threshold(data, here).map_or_else(String::new, |from| format!("; a link stands out there from {from}"));
     words.push(format!("Shown large: {shown}{limit}."));
-    let names: Vec<&str> = bad(data).filter(|part| part.is_named_by(data.out.test)).map(|part| part.name).collect();
+    let framed: Vec<&Part<'_>> = bad(data).filter(|part| part.is_named_by(data.out.test)).collect();
+    // Hosts alike are named together, as in the list of parts.
+    let names: Vec<String> = alike::groups(&framed).iter().map(|group| alike::name(group)).collect();
     if !names.is_empty() {
         words.push(format!("Framed: {}.", names.join("; ")));
     }
