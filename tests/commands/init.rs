@@ -41,7 +41,11 @@ fn checked_and_run(scene: &Scene) -> railgauge_program::Results {
         ended.expect(3);
         let document = results.verdicts();
         let cases = &document["cases"];
-        assert!(cases["contaminated"].as_u64() > Some(0) && cases["failed"] == 0 && cases["wrong"] == 0, "{}", ended.said);
+        assert!(
+            cases["contaminated"].as_u64() > Some(0) && cases["failed"] == 0 && cases["wrong"] == 0,
+            "{}",
+            ended.said
+        );
     }
     results
 }
