@@ -11,9 +11,10 @@ use crate::{
 };
 use serde_json::Value;
 
-/// What every port carries, and what the slow part does: far below what the hosts' processors manage.
+/// What every port carries, and what the slow part does: far below what the hosts' processors manage. A quarter: on virtual machines an effect
+/// counts that is three times as far as the controls lie apart, and on a busy machine these lie apart.
 const USUAL: &str = "16mbit";
-const HALF: &str = "8mbit";
+const SLOW: &str = "4mbit";
 
 /// The lab with every port shaped alike.
 fn four_hosts() -> Option<Borrowed> {
@@ -88,7 +89,7 @@ fn the_bad_part(lab: &Borrowed, least: usize) -> Value {
     let cases = suspect["further"].as_array().unwrap().len();
     assert!(cases >= least, "{suspect:#}");
     for change in [&suspect["change_percent"], &suspect["confirmation"]["change_percent"]] {
-        assert!((-70.0..-30.0).contains(&change.as_f64().unwrap()), "half the speed: {suspect:#}");
+        assert!((-85.0..-60.0).contains(&change.as_f64().unwrap()), "a quarter of the speed: {suspect:#}");
     }
     // Six pairs, and what was measured again beside control pairs.
     let controls = verdicts["localisation"][0]["controls"].as_array().map_or(0, Vec::len);
@@ -109,10 +110,10 @@ fn the_bad_part(lab: &Borrowed, least: usize) -> Value {
 }
 
 #[test]
-fn a_host_whose_port_has_half_the_rate_is_named_as_that_host() {
+fn a_host_whose_port_has_a_quarter_of_the_rate_is_named_as_that_host() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        lab.expect(&["rate", "3", HALF]);
+        lab.expect(&["rate", "3", SLOW]);
         let suspect = the_bad_part(&lab, 5);
         assert_eq!((&suspect["kind"], &suspect["name"]), (&"host".into(), &"host lab3".into()));
     });
@@ -122,7 +123,7 @@ fn a_host_whose_port_has_half_the_rate_is_named_as_that_host() {
 fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        lab.expect(&["path", "1", "3", HALF]);
+        lab.expect(&["path", "1", "3", SLOW]);
         // Five times as it was, then eight queue pairs alone, three times each.
         let suspect = the_bad_part(&lab, 5 + 24);
         assert_eq!((&suspect["kind"], &suspect["hosts"]), (&"path".into(), &vec!["lab1", "lab3"].into()));
@@ -136,7 +137,7 @@ fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair(
 fn a_path_that_is_slow_for_one_source_port_is_named_with_that_port() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        lab.expect(&["path", "1", "3", HALF, "--udp-source-port", "49153"]);
+        lab.expect(&["path", "1", "3", SLOW, "--udp-source-port", "49153"]);
         let suspect = the_bad_part(&lab, 5 + 24);
         assert_eq!((&suspect["kind"], &suspect["hosts"]), (&"path".into(), &vec!["lab1", "lab3"].into()));
         let name = suspect["name"].as_str().unwrap();
