@@ -12,6 +12,9 @@
   };
   const collator = new Intl.Collator("en", { numeric: true });
   let made = 0;
+  // Whether a row is about the link or group of this name, and what a link to the row names.
+  const isOf = (row, name) => [...row.cells].some((cell) => text(cell) === name);
+  const idOf = (row) => (row.id = row.id || "row-" + (made += 1));
   const later = (what) => (window.requestIdleCallback ? requestIdleCallback(what) : setTimeout(what, 50));
 
   // Rows of a table in an order, those that a filter wants, and of them the first: to lay out thousands takes a browser long.
@@ -260,7 +263,7 @@
       const places = (name) => {
         const section = svg.closest("section"), found = [];
         for (const body of section.querySelectorAll("tbody")) {
-          const row = [...body.rows].find((one) => [...one.cells].some((cell) => text(cell) === name));
+          const row = [...body.rows].find((one) => isOf(one, name));
           if (!row) continue;
           const before = (one) => one.compareDocumentPosition(body) & Node.DOCUMENT_POSITION_FOLLOWING;
           const heading = [...section.querySelectorAll("h2, h3, h4")].filter(before).pop();
@@ -279,9 +282,8 @@
         const words = document.createElement("p"), name = link(row, column);
         words.append(tell(row, column) + ". ");
         for (const [row, label] of places(name)) {
-          row.id = row.id || "row-" + (made += 1);
           const to = document.createElement("a");
-          to.href = "#" + row.id;
+          to.href = "#" + idOf(row);
           to.textContent = label;
           words.append(to, " ");
         }
@@ -349,16 +351,11 @@
   };
   document.querySelectorAll(".matrices[data-rows]").forEach(matrix);
 
-  // An offender of a verdict leads to its row in the lists of its test: that of its size, or the first. Without one it leads to the test.
+  // An offender of a verdict leads to its row in the first list of its test that has it, or else to the test.
   const leads = (to) => {
     const section = document.getElementById(decodeURIComponent(to.hash.slice(1)))?.closest("section");
-    const rows = section ? [...section.querySelectorAll("tbody tr")] : [];
-    const found = rows.filter((row) => [...row.cells].some((cell) => text(cell) === to.dataset.link));
-    const sized = found.find((row) => [...row.cells].some((cell) => cell.dataset.value === to.dataset.size));
-    const row = sized || found[0];
-    if (!row) return;
-    row.id = row.id || "row-" + (made += 1);
-    to.hash = row.id;
+    const row = [...(section ? section.querySelectorAll("tbody tr") : [])].find((one) => isOf(one, to.dataset.link));
+    if (row) to.hash = idOf(row);
   };
   // Looked for when it is wanted: a page has thousands of rows.
   for (const to of document.querySelectorAll("a[data-link]")) to.addEventListener("click", () => leads(to), { once: true });

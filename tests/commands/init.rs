@@ -1,6 +1,7 @@
 //! `railgauge init` as its users have it: local agents, a double of libibverbs, hosts that do not answer, every refusal.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::Write,
     path::Path,
@@ -25,7 +26,8 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The plan passes the check without a note; a run of it passes, or is inconclusive where this machine was too busy and says so.
+/// The plan passes the check without a note. A run of it passes; where this machine is too busy, flows at once do not run together, and
+/// nothing else may stand against a case.
 fn checked_and_run(scene: &Scene) -> railgauge_program::Results {
     let plan = scene.path("plan.toml");
     let check = program().arg("check").arg(&plan).output().unwrap();
@@ -37,22 +39,21 @@ fn checked_and_run(scene: &Scene) -> railgauge_program::Results {
     );
     let ended = scene.start(&plan).end();
     let results = scene.results();
-    if ended.status.code() != Some(0) {
-        ended.expect(3);
-        let document = results.verdicts();
-        let cases = &document["cases"];
-        assert!(
-            cases["contaminated"].as_u64() > Some(0) && cases["failed"] == 0 && cases["wrong"] == 0,
-            "{}",
-            ended.said
-        );
-    }
+    let apart = not_together(&results);
+    ended.expect(if apart.is_empty() { 0 } else { 3 });
+    assert!(results.rows().iter().all(|row| row.error.is_none() || apart.contains(&row.case)), "{}", ended.said);
     results
 }
 
-/// Whether nothing but a busy machine stands against a row.
-fn is_sound(row: &railgauge_program::Row) -> bool {
-    row.error.as_ref().is_none_or(|error| error.starts_with("contaminated"))
+/// Cases whose flows did not run together.
+fn not_together(results: &railgauge_program::Results) -> BTreeSet<u64> {
+    let document = results.verdicts();
+    let case = |trouble: &Value| {
+        let against = trouble["against"].as_array().unwrap();
+        assert!(against.iter().all(|one| one["kind"] == "contaminated" && one["doubt"] == "round"), "{trouble:#}");
+        trouble["case"].as_u64().unwrap()
+    };
+    document["troubles"].as_array().unwrap().iter().map(case).collect()
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn local_agents_are_accepted_with_two_commands() {
         "{text}"
     );
     let results = checked_and_run(&scene);
-    let tests: std::collections::BTreeSet<String> = results.rows().into_iter().map(|row| row.test).collect();
+    let tests: BTreeSet<String> = results.rows().into_iter().map(|row| row.test).collect();
     assert_eq!(tests, ["all-at-once", "write-bandwidth", "write-latency"].map(str::to_owned).into());
     // What the hosts have is required: the kernel is a verdict of the run.
     let verdicts = results.verdicts();
@@ -86,8 +87,7 @@ fn nights_and_tuning_run_too() {
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((&answer["purpose"], &answer["hosts"]), (&purpose.into(), &serde_json::json!(["a", "b"])));
-        let results = checked_and_run(&scene);
-        assert!(results.rows().iter().all(is_sound));
+        checked_and_run(&scene);
     }
 }
 
@@ -122,7 +122,7 @@ fn hosts_with_rdma_get_a_plan_over_verbs() {
     }
     let results = checked_and_run(&scene);
     let rows = results.rows();
-    assert!(rows.iter().all(|row| row.transport == "verbs-rc" && is_sound(row)), "{rows:?}");
+    assert!(rows.iter().all(|row| row.transport == "verbs-rc"), "{rows:?}");
     assert!(rows.iter().any(|row| row.test == "both-directions"));
 }
 

@@ -279,7 +279,8 @@ impl Measured {
             bad_share: None,
             further: Vec::new(),
             confirmation: None,
-            gpus: gpus::told(suspects.iter().map(|(result, _)| *result), &host),
+            // Told with what it came to again.
+            gpus: None,
             lanes: Vec::new(),
         }
     }
@@ -297,8 +298,10 @@ impl Measured {
         let usual = controls.iter().map(|(programs, _)| *programs).min().unwrap_or_default();
         let alone: Vec<f64> = own.iter().filter(|(programs, _)| *programs <= usual).map(|(_, log)| *log).collect();
         let is_shared = alone.len() < 2 && (alone.len() < own.len() || beside > usual);
-        let left_out = if alone.len() < 2 { 0 } else { own.len() - alone.len() };
-        let own = if alone.len() < 2 { own.into_iter().map(|(_, log)| log).collect() } else { alone };
+        let (own, left_out) = match (alone.len(), own.len()) {
+            (0 | 1, _) => (own.into_iter().map(|(_, log)| log).collect(), 0),
+            (without, all) => (alone, all - without),
+        };
         let controls: Vec<f64> = controls.into_iter().map(|(_, log)| log).collect();
         let (centre, moved) = match median(&controls) {
             Ok(centre) => (centre, centre - self.level.centre),
@@ -316,11 +319,9 @@ impl Measured {
             _ if bad == 0 => (Standing::Cleared, None),
             _ => bounded.map_or((Standing::Intermittent, None), |why| (Standing::Open, Some(why))),
         };
-        let (standing, open) = match standing {
-            Standing::Cleared => (standing, open),
-            _ if is_shared => (Standing::Open, Some(OpenReason::SharedGpu)),
-            _ => (standing, open),
-        };
+        // Where nothing was bad again, or nothing was measured, there is nothing that the program could excuse.
+        let (standing, open) =
+            if is_shared && bad > 0 { (Standing::Open, Some(OpenReason::SharedGpu)) } else { (standing, open) };
         let (change, tests) = (100.0 * effect.exp_m1(), count(own.len(), "further test"));
         let tests = match left_out {
             0 => tests,

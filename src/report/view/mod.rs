@@ -153,8 +153,6 @@ pub struct OffenderView {
     pub place: String,
     /// The link alone, as lists of the page have it.
     pub link: String,
-    /// Message size in bytes.
-    pub size: u64,
     /// Its value with unit.
     pub value: String,
     /// Its limit with unit; empty if it has none.
@@ -366,7 +364,6 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
     let offenders = verdict.offenders.iter().take(LISTED).map(|offender| OffenderView {
         place: offender.place(),
         link: offender.link.clone(),
-        size: offender.size_bytes.0,
         value: offender.value.map_or_else(|| offender.error.clone().unwrap_or_default(), text),
         limit: offender.limit.map_or_else(String::new, limit),
         share: match (offender.value, offender.limit) {
