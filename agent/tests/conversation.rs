@@ -85,7 +85,7 @@ fn the_agent_ends_with_its_stdin() {
     agent.close_stdin();
     let (status, took) = agent.ended();
     assert_eq!(status.code(), Some(3));
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_agent_ends_when_nobody_reads_its_stdout() {
     let mut words = String::new();
     child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(3), "{words}");
-    assert!(start.elapsed() < Duration::from_secs(1) && !words.is_empty(), "{:?} {words}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(10) && !words.is_empty(), "{:?} {words}", start.elapsed());
 }
 
 #[test]

@@ -288,7 +288,8 @@ fn a_link_that_is_closed_under_a_measurement_ends_it() {
     assert_eq!(pair.initiator.ask(Ask::Close { link: LINK }), Ok(Answer::Done));
     assert_eq!(pair.initiator.wait(running).unwrap_err().kind, Kind::Aborted);
     assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }).unwrap_err().kind, Kind::Fabric);
-    assert!(start.elapsed() < Duration::from_secs(2));
+    // Of nine seconds that it was to last.
+    assert!(start.elapsed() < Duration::from_secs(6));
     // The number is free again.
     assert!(pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(spec(Role::Initiator, 1, 8)) }).is_ok());
 }
@@ -323,7 +324,7 @@ fn a_killed_peer_is_an_error_in_time() {
     let start = Instant::now();
     let failure = pair.initiator.wait(running).unwrap_err();
     assert_eq!(failure.kind, Kind::Fabric, "{failure}");
-    assert!(failure.cause.contains("127.0.0.1") && start.elapsed() < Duration::from_secs(2), "{failure}");
+    assert!(failure.cause.contains("127.0.0.1") && start.elapsed() < Duration::from_secs(6), "{failure}");
 }
 
 #[test]
@@ -337,7 +338,7 @@ fn losing_the_controller_ends_a_measurement_that_spins() {
     for agent in [&mut pair.initiator, &mut pair.responder] {
         agent.close_stdin();
         let (status, took) = agent.ended();
-        assert!(took < Duration::from_secs(1) && status.code() == Some(3), "{took:?} {status}");
+        assert!(took < Duration::from_secs(6) && status.code() == Some(3), "{took:?} {status}");
     }
 }
 
@@ -410,14 +411,14 @@ fn several_links_of_one_agent_measure_at_once() {
     for link in 0..4u64 {
         let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(4096) };
         pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
-        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(MS * 600)));
+        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(MS * 1_500)));
         runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));
     }
     for (link, run) in (0..).zip(runs) {
         let near = measured(pair.initiator.wait(run));
         assert_eq!(measured(pair.responder.ask(Ask::Stop { link })).bytes, near.bytes);
     }
-    assert!(start.elapsed() < Duration::from_millis(2_000), "one after the other: {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "one after the other: {:?}", start.elapsed());
     assert_eq!(pair.initiator.ask(Ask::Bye), Ok(Answer::Done));
     assert_eq!(pair.initiator.ended().0.code(), Some(0));
 }

@@ -152,10 +152,24 @@ fn a_path_that_is_slow_for_one_source_port_is_named_with_that_port() {
 fn where_all_are_alike_no_part_stands_out() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
-        let scene = Scene::new();
-        let run = scene.start(&plan(&scene, &lab.ssh_config())).end();
-        run.expect(0);
-        run.says("parts: No part stands out.");
-        assert_eq!(scene.results().outcomes().len(), 6, "a healthy cluster costs nothing more");
+        // The hosts are processes of one machine: what else it does may make a pair low for once, which is measured again. No run may
+        // name a part as bad; one of them has nothing to measure again.
+        for tried in 1.. {
+            let scene = Scene::new();
+            let run = scene.start(&plan(&scene, &lab.ssh_config())).end();
+            let results = scene.results();
+            let verdicts = results.verdicts();
+            let suspects = verdicts["localisation"][0]["suspects"].as_array().unwrap();
+            let named = suspects.iter().any(|suspect| suspect["standing"] == "confirmed");
+            assert!(!named && verdicts["status"] != "fail", "{suspects:#?}\n{}", run.said);
+            if suspects.is_empty() && verdicts["status"] == "pass" {
+                run.expect(0);
+                run.says("parts: No part stands out.");
+                assert_eq!(results.outcomes().len(), 6, "a healthy cluster costs nothing more");
+                return;
+            }
+            assert!(tried < 4, "{suspects:#?}\n{}", run.said);
+            idle(&lab);
+        }
     });
 }

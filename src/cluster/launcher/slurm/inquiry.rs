@@ -192,7 +192,7 @@ mod tests {
         let began = Instant::now();
         let (early, late) = tokio::join!(desk.known(None), late);
         assert_eq!((early.job_state.as_str(), late.as_str()), ("", ""));
-        assert!(began.elapsed() < 4 * SHORT, "{:?}", began.elapsed());
+        assert!(began.elapsed() < 20 * SHORT, "{:?}", began.elapsed());
         assert_eq!((asked.load(Ordering::SeqCst), silent.load(Ordering::SeqCst)), (2, 1));
     }
 
