@@ -192,10 +192,10 @@ driver! {
         let argument = |i: usize| (*arguments.add(i)).cast::<u64>().read_unaligned();
         let (at, length) = (argument(0) as *mut u8, argument(1) as usize);
         match function.addr() {
-            1 => write_pattern(slice::from_raw_parts_mut(at, length), argument(2), argument(3)),
+            1 => write_pattern(slice::from_raw_parts_mut(at, length), [argument(2), argument(3), argument(4)]),
             2 => {
-                let tally = slice::from_raw_parts_mut(argument(3) as *mut u64, 2);
-                check_pattern(slice::from_raw_parts(at, length), argument(2), tally);
+                let tally = slice::from_raw_parts_mut(argument(5) as *mut u64, 2);
+                check_pattern(slice::from_raw_parts(at, length), [argument(2), argument(3), argument(4)], tally);
             }
             5 | 6 => {
                 let word = |i: usize| (*arguments.add(i)).cast::<u32>().read_unaligned();
@@ -249,19 +249,23 @@ fn word(key: u64, i: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Byte `i` of the pattern.
-fn byte(key: u64, i: usize) -> u8 {
-    word(key, i as u64 / 8).to_le_bytes()[i % 8]
+/// Byte `i` of the pattern with this key, what is laid over its words, and which of their bits are kept before.
+fn byte([key, flip, mask]: [u64; 3], i: usize) -> u8 {
+    ((word(key, i as u64 / 8) & mask) ^ flip).to_le_bytes()[i % 8]
 }
 
-fn write_pattern(bytes: &mut [u8], key: u64, flip: u64) {
+fn write_pattern(bytes: &mut [u8], made: [u64; 3]) {
     for (i, place) in bytes.iter_mut().enumerate() {
-        *place = byte(key, i) ^ flip as u8;
+        *place = byte(made, i);
+    }
+    // A cell whose lowest bit cannot be cleared.
+    if let Some(stuck) = bytes.get_mut(setting("CUDA_DOUBLE_STUCK", u64::MAX) as usize) {
+        *stuck |= 1;
     }
 }
 
-fn check_pattern(bytes: &[u8], key: u64, tally: &mut [u64]) {
-    for (i, _) in bytes.iter().enumerate().filter(|(i, got)| **got != byte(key, *i)) {
+fn check_pattern(bytes: &[u8], made: [u64; 3], tally: &mut [u64]) {
+    for (i, _) in bytes.iter().enumerate().filter(|(i, got)| **got != byte(made, *i)) {
         tally[0] += 1;
         tally[1] = tally[1].min(i as u64);
     }

@@ -107,6 +107,7 @@ fn copied(settings: &[(&str, &str)], op: Op, flows: &[(u32, u32)]) -> Vec<NodeAc
     let gpu = |number: u32| Part::Gpu(format!("0000:{:02x}:00.0", 0xd0 + number));
     let spec = NodeSpec {
         op,
+        metric: TestMetric::Bandwidth,
         size: Bytes(100_003),
         window: Window::Iterations(20),
         warm_up: Nanoseconds::ZERO,
@@ -156,8 +157,23 @@ fn a_gpu_that_cuda_does_not_see_fails_alone() {
 }
 
 #[test]
+fn patterns_are_compared_in_the_window_and_a_stuck_bit_is_found_in_those_that_clear_it() {
+    let accounts = copied(&[], Op::GpuMemoryTest, &[(0, 0), (1, 1)]);
+    for account in accounts {
+        let (measured, checked) = (account.account.measured.unwrap(), account.account.checked);
+        assert_eq!((account.account.failure, measured.operations, measured.bytes), (None, 20, Bytes(20 * 100_003)));
+        // Before, in the window, and after.
+        assert_eq!(checked, Checked { verified: Bytes(22 * 100_003), wrong: Bytes::ZERO, first_wrong: None });
+        assert_eq!((&*account.settings["patterns"], account.link_layer), ("10", Some(LinkLayer::Memory)));
+    }
+    let checked = copied(&[("CUDA_DOUBLE_STUCK", "4097")], Op::GpuMemoryTest, &[(0, 0)]).remove(0).account.checked;
+    // Of every ten patterns four clear the bit for certain, of plain words; of random ones one of each two does, by its complement.
+    assert!((8 + 2..=8 + 2 + 2).contains(&checked.wrong.0) && checked.first_wrong == Some(4097), "{checked:?}");
+}
+
+#[test]
 fn a_wrong_byte_of_a_copy_is_found() {
-    for op in [Op::HostToGpu, Op::GpuToHost, Op::GpuToGpu] {
+    for op in [Op::HostToGpu, Op::GpuToHost, Op::GpuToGpu, Op::GpuMemoryTest] {
         let flow = if op == Op::GpuToGpu { (0, 1) } else { (0, 0) };
         let accounts = copied(&[("RAILGAUGE_FAULT", "flip-bit")], op, &[flow]);
         assert_eq!(accounts[0].account.checked.wrong, Bytes(2), "{op}");
@@ -169,6 +185,7 @@ fn multiplied(precision: Precision, settings: &[(&str, &str)]) -> NodeAccount {
     let gpu = Part::Gpu("0000:d0:00.0".into());
     let spec = NodeSpec {
         op: Op::Matmul,
+        metric: TestMetric::Compute,
         size: precision.square(32),
         window: Window::Iterations(20),
         warm_up: Nanoseconds::ZERO,
@@ -226,6 +243,7 @@ fn a_product_that_goes_wrong_later_is_found() {
     let gpu = Part::Gpu("0000:d0:00.0".into());
     let spec = NodeSpec {
         op: Op::Matmul,
+        metric: TestMetric::Compute,
         size: Precision::Bf16.square(16),
         window: Window::Iterations(200),
         warm_up: Nanoseconds::ZERO,

@@ -9,7 +9,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     step::{Checked, Window},
-    terms::{LinkLayer, Op},
+    terms::{LinkLayer, Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -18,6 +18,7 @@ const SIZE: Bytes = Bytes(8 * 1024 * 1024 + 24);
 fn spec(op: Op, nodes: &[u32]) -> NodeSpec {
     NodeSpec {
         op,
+        metric: TestMetric::Bandwidth,
         size: SIZE,
         window: Window::Duration(Nanoseconds::from_millis(250)),
         warm_up: Nanoseconds::from_millis(50),
@@ -61,6 +62,35 @@ fn a_number_of_passes_is_that_many_bytes() {
     let spec = NodeSpec { window: Window::Iterations(3), ..spec(Op::MemoryCopy, &[0]) };
     let measured = measured(Agent::start(), spec).remove(0).account.measured.unwrap();
     assert_eq!((measured.operations, measured.bytes), (3, SIZE * 3));
+}
+
+/// A latency of reads over so many bytes, in nanoseconds.
+fn latency(size: Bytes, environment: &[(&str, &str)]) -> NodeAccount {
+    let spec = NodeSpec { metric: TestMetric::Latency, size, ..spec(Op::MemoryRead, &[0]) };
+    measured(Agent::greeted(command().envs(environment.iter().copied())), spec).remove(0)
+}
+
+#[test]
+fn reads_that_wait_for_each_other_are_counted_and_take_longer_outside_of_the_caches() {
+    let each = |size: Bytes| {
+        let account = latency(size, &[]);
+        assert_eq!(account.account.failure, None);
+        assert_eq!(account.account.checked.verified, size * 2);
+        let measured = account.account.measured.unwrap();
+        assert!(measured.operations > 0 && measured.bytes == Bytes(64) * measured.operations, "{measured:?}");
+        assert_eq!((&*account.settings["threads"], &*account.devices.0), ("1", "node0"));
+        assert!(account.settings["on_huge_pages"].ends_with(&format!("of {} bytes", size.0)), "{:?}", account.settings);
+        measured.elapsed.as_f64() / measured.operations as f64
+    };
+    // The first cache of any processor holds 8 KiB, and few hold 256 MiB.
+    let (near, far) = (each(Bytes::from_kib(8)), each(Bytes::from_mib(256)));
+    assert!(far > 5.0 * near, "{near} and {far} ns");
+}
+
+#[test]
+fn a_wrong_byte_of_a_latency_is_found() {
+    let account = latency(Bytes::from_mib(1), &[("RAILGAUGE_FAULT", "flip-bit")]).account;
+    assert!(account.checked.wrong >= Bytes(2), "{account:?}");
 }
 
 #[test]

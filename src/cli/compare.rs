@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// Largest change in percent that does not count as a change [default: the larger of 1 and twice the noise floor]
     #[arg(long, value_name = "PERCENT")]
     margin: Option<f64>,
-    /// Judge this metric; repeat for more [default: bandwidth, memory_bandwidth, compute, busbw, latency_p50, latency_p99]
+    /// Judge this metric; repeat for more [default: bandwidth, memory_bandwidth, memory_latency, compute, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
     /// The page to write [default: reports/compare-<UTC time>.html]

@@ -26,7 +26,7 @@ pub(super) struct Args {
     /// Smallest change in percent worth an alert
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     least: f64,
-    /// Follow this metric; repeat for more [default: bandwidth, memory_bandwidth, compute, busbw, latency_p50, latency_p99]
+    /// Follow this metric; repeat for more [default: bandwidth, memory_bandwidth, memory_latency, compute, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
     /// Accept the values from this day on as normal, with an optional reason: 2026-11-21 or "2026-11-21 new switches"

@@ -21,6 +21,8 @@ pub(super) struct Within {
     has_equal_processors: bool,
     /// Whether the loader of every host finds a cuBLASLt.
     multiplies: bool,
+    /// Nine tenths of the memory of the GPU that has least, in GiB; `None` where a driver does not tell.
+    tested_gib: Option<u64>,
     /// What was left out, one sentence each.
     pub notes: Vec<String>,
 }
@@ -54,6 +56,14 @@ impl Within {
                 .is_some(),
             has_equal_processors: all_equal(facts.iter().map(|(_, facts)| facts.cpu.model.clone())).is_some(),
             multiplies: without.is_empty(),
+            tested_gib: facts
+                .iter()
+                .flat_map(|(_, facts)| &facts.gpus)
+                .map(|gpu| gpu.memory_bytes)
+                .min()
+                .flatten()
+                .map(|bytes| (bytes.0 / 10 * 9) >> 30)
+                .filter(|gib| *gib > 0),
             notes,
         }
     }
@@ -102,9 +112,16 @@ pub(super) fn tests(page: &mut Page, seen: &Seen) {
         test(page, about, "matrix-products", "matmul", "compute");
         limit(page, of_gpus, "Lower clocks, by heat or power, show here.", "compute", 5);
     }
+    if let Some(gib) = within.tested_gib {
+        let about = "Patterns are written to nine tenths of the memory of each GPU and compared. Wrong bytes fail the test without a limit.";
+        test(page, about, "gpu-memory-test", "gpu_memory_test", "bandwidth");
+        page.line(format!("sizes = \"{gib}GiB\""));
+    }
     test(page, "", "memory-read", "memory_read", "bandwidth");
     let of_nodes = unjudged(within.nodes, within.has_equal_processors);
     limit(page, of_nodes, "A memory module that is missing costs its share of the channels.", "memory_bandwidth", 10);
+    test(page, "", "memory-latency", "memory_read", "latency");
+    limit(page, of_nodes, "A lower memory clock, or a setting of the firmware, shows here.", "memory_latency", 10);
 }
 
 /// A test of this name, with a comment above it.

@@ -196,6 +196,7 @@ fn base(metric: Metric) -> (&'static str, f64) {
         "GB/s" => ("bytes_per_second", 1e9),
         "Mmsg/s" => ("per_second", 1e6),
         "µs" => ("seconds", 1e-6),
+        "ns" => ("seconds", 1e-9),
         "%" => ("ratio", 1e-2),
         "s/GiB" => ("seconds", 1.0),
         _ => ("", 1.0),

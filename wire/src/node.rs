@@ -17,16 +17,25 @@ use serde::{Deserialize, Serialize};
 use crate::{
     case::CaseAccount,
     step::Window,
-    terms::{LinkLayer, Op, Precision},
+    terms::{LinkLayer, Op, Precision, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
+
+/// Patterns of a test of a GPU's memory.
+pub const PATTERNS: u64 = 10;
+
+/// Bytes from one read of a latency test to the next that it may follow: a cache line of most processors.
+pub const LINE: Bytes = Bytes(64);
 
 /// One cell on some parts of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSpec {
     /// The operation; one within a host.
     pub op: Op,
-    /// Bytes that one operation reads, writes or copies; those of the result of a matrix product.
+    /// What is timed of it: as many bytes or products as can be done, or one read of memory after the other.
+    pub metric: TestMetric,
+    /// Bytes that one operation reads, writes or copies; those of the result of a matrix product; those that single reads are spread
+    /// over.
     pub size: Bytes,
     /// How long the timed pass is; never adaptive.
     pub window: Window,

@@ -84,6 +84,8 @@ words! {
         GpuCopy = "gpu_copy",
         /// A GPU's memory is copied to another GPU of the host.
         GpuToGpu = "gpu_to_gpu",
+        /// Patterns are written to a GPU's memory and compared, by the GPU.
+        GpuMemoryTest = "gpu_memory_test",
         /// Two matrices are multiplied on a GPU by cuBLASLt (GEMM).
         Matmul = "matmul",
     }
@@ -108,7 +110,9 @@ impl Op {
     pub const fn within_host(self) -> Option<Transport> {
         match self {
             Self::MemoryRead | Self::MemoryWrite | Self::MemoryCopy => Some(Transport::Cpu),
-            Self::HostToGpu | Self::GpuToHost | Self::GpuCopy | Self::GpuToGpu | Self::Matmul => Some(Transport::Gpu),
+            Self::HostToGpu | Self::GpuToHost | Self::GpuCopy | Self::GpuToGpu | Self::GpuMemoryTest | Self::Matmul => {
+                Some(Transport::Gpu)
+            }
             _ => None,
         }
     }

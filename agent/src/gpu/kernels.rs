@@ -135,16 +135,80 @@ pub fn poison(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: 
 }
 
 fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, flip: u64) -> Result<(), Failure> {
-    inside(buffer, at, pattern.size.0)?;
+    let words = Words { are_random: true, flip };
+    put(stream, buffer, (at, pattern.size.0), pattern::key(pattern, qp), words)?;
+    stream.wait()
+}
+
+/// The words of a pattern: words of which no two are alike, or zeros, xor `flip`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// Whether no two are alike.
+    pub(crate) are_random: bool,
+    /// What is laid over each of them.
+    pub(crate) flip: u64,
+}
+
+impl Words {
+    fn mask(self) -> u64 {
+        if self.are_random { u64::MAX } else { 0 }
+    }
+}
+
+/// Writes words into a whole buffer. Does not wait.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn write_words(stream: &Stream, buffer: &Buffer, key: u64, words: Words) -> Result<(), Failure> {
+    put(stream, buffer, (0, buffer.len()), key, words)
+}
+
+/// Compares a whole buffer with words; what is wrong is added to the tally. Does not wait.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn check_words(
+    stream: &Stream,
+    buffer: &Buffer,
+    key: u64,
+    words: Words,
+    tally: &Tally,
+) -> Result<(), Failure> {
+    compare(stream, buffer, (0, buffer.len()), key, words, tally)
+}
+
+fn put(stream: &Stream, buffer: &Buffer, (at, length): (u64, u64), key: u64, words: Words) -> Result<(), Failure> {
+    inside(buffer, at, length)?;
     stream.device().enter()?;
     let arguments = &mut [
         Argument::Long(buffer.address() + at),
-        Argument::Long(pattern.size.0),
-        Argument::Long(pattern::key(pattern, qp)),
-        Argument::Long(flip),
+        Argument::Long(length),
+        Argument::Long(key),
+        Argument::Long(words.flip),
+        Argument::Long(words.mask()),
     ];
-    launch(stream, stream.device().kernels()?.write_pattern, pattern.size.0.div_ceil(8), arguments)?;
-    stream.wait()
+    launch(stream, stream.device().kernels()?.write_pattern, length.div_ceil(8), arguments)
+}
+
+fn compare(
+    stream: &Stream,
+    buffer: &Buffer,
+    (at, length): (u64, u64),
+    key: u64,
+    words: Words,
+    tally: &Tally,
+) -> Result<(), Failure> {
+    inside(buffer, at, length)?;
+    stream.device().enter()?;
+    let arguments = &mut [
+        Argument::Long(buffer.address() + at),
+        Argument::Long(length),
+        Argument::Long(key),
+        Argument::Long(words.flip),
+        Argument::Long(words.mask()),
+        Argument::Long(tally.address()),
+    ];
+    launch(stream, stream.device().kernels()?.check_pattern, length.div_ceil(8), arguments)
 }
 
 /// Compares `pattern.size` bytes from offset `at` on with the pattern, on the GPU.
@@ -152,15 +216,9 @@ fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, 
 /// # Errors
 /// As [`fill`].
 pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
-    inside(buffer, at, pattern.size.0)?;
-    let mut tally = Tally::new(stream)?;
-    let arguments = &mut [
-        Argument::Long(buffer.address() + at),
-        Argument::Long(pattern.size.0),
-        Argument::Long(pattern::key(pattern, qp)),
-        Argument::Long(tally.address()),
-    ];
-    launch(stream, stream.device().kernels()?.check_pattern, pattern.size.0.div_ceil(8), arguments)?;
+    let tally = Tally::new(stream)?;
+    let words = Words { are_random: true, flip: 0 };
+    compare(stream, buffer, (at, pattern.size.0), pattern::key(pattern, qp), words, &tally)?;
     let (wrong, first_wrong) = tally.read(stream)?;
     Ok(Checked { verified: pattern.size, wrong: Bytes(wrong), first_wrong })
 }
@@ -182,7 +240,7 @@ pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
 /// As [`fill`].
 pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<Checked, Failure> {
     inside(buffer, 0, end(part, values))?;
-    let mut tally = Tally::new(stream)?;
+    let tally = Tally::new(stream)?;
     let mut arguments = arguments(buffer, values, part);
     arguments.push(Argument::Long(tally.address()));
     launch(stream, stream.device().kernels()?.check_values, part.count, &mut arguments)?;
@@ -270,7 +328,7 @@ pub(crate) fn write_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -
 /// # Errors
 /// As [`fill`].
 pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(u64, Option<u64>), Failure> {
-    let mut tally = Tally::new(stream)?;
+    let tally = Tally::new(stream)?;
     let mut arguments = outer.arguments(matrix)?;
     arguments.push(Argument::Long(tally.address()));
     launch(stream, stream.device().kernels()?.check_outer, outer.elements(), &mut arguments)?;
@@ -278,18 +336,21 @@ pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -
 }
 
 /// Where a comparing kernel counts: 16 bytes on the device.
-struct Tally {
+pub(crate) struct Tally {
     buffer: Buffer,
-    bytes: [u8; 16],
 }
 
 impl Tally {
-    fn new(stream: &Stream) -> Result<Self, Failure> {
+    /// Nothing counted yet.
+    ///
+    /// # Errors
+    /// As [`fill`].
+    pub(crate) fn new(stream: &Stream) -> Result<Self, Failure> {
         stream.device().enter()?;
         let mut bytes = [0; 16];
         bytes[8..].fill(0xff);
-        let tally = Self { buffer: Buffer::new(stream.device(), 16)?, bytes };
-        stream.to_device(&tally.buffer, 0, &tally.bytes)?;
+        let tally = Self { buffer: Buffer::new(stream.device(), 16)? };
+        stream.to_device(&tally.buffer, 0, &bytes)?;
         stream.wait()?;
         Ok(tally)
     }
@@ -298,11 +359,15 @@ impl Tally {
         self.buffer.address()
     }
 
-    /// Wrong items, and the offset of the first in bytes.
-    fn read(&mut self, stream: &Stream) -> Result<(u64, Option<u64>), Failure> {
-        stream.to_host(&mut self.bytes, &self.buffer, 0)?;
+    /// Wrong items, and the offset of the first in bytes; waits for all that was queued before.
+    ///
+    /// # Errors
+    /// As [`fill`].
+    pub(crate) fn read(&self, stream: &Stream) -> Result<(u64, Option<u64>), Failure> {
+        let mut bytes = [0; 16];
+        stream.to_host(&mut bytes, &self.buffer, 0)?;
         stream.wait()?;
-        let (words, _) = self.bytes.as_chunks::<8>();
+        let (words, _) = bytes.as_chunks::<8>();
         let first = u64::from_le_bytes(words[1]);
         Ok((u64::from_le_bytes(words[0]), (first != u64::MAX).then_some(first)))
     }

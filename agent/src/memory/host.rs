@@ -13,6 +13,9 @@ use crate::system::tree::Tree;
 /// Size of a huge page in bytes: the default one of x86-64 and of arm64 with 4 KiB pages.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
+/// Size of the smallest pages of any host here.
+const SMALL_PAGE: usize = 4096;
+
 /// An anonymous mapping of its own. Page-aligned; never moves; read and written as plain bytes.
 #[derive(Debug)]
 pub struct Buffer {
@@ -37,7 +40,7 @@ impl Buffer {
             let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
             return Err(refused(cause).remedy(remedy::SMALLER_BUFFERS));
         }
-        let page = if huge { HUGE_PAGE } else { 4096 };
+        let page = if huge { HUGE_PAGE } else { SMALL_PAGE };
         // A length that does not fit an address cannot be available either; mmap then says so.
         let length = usize::try_from(length).unwrap_or(usize::MAX / 2);
         let mapped = length.max(1).next_multiple_of(page);
@@ -57,6 +60,56 @@ impl Buffer {
             return Err(refused(format!("a buffer of {length} bytes could not be mapped: {error}")).remedy(remedy));
         };
         Ok(Self { start, length, mapped })
+    }
+
+    /// Maps `length` bytes and touches every page from the calling thread, on transparent huge pages as far as the kernel gives them.
+    ///
+    /// # Errors
+    /// Less memory is available than that.
+    pub fn on_large_pages(length: u64) -> Result<Self, Failure> {
+        let refused =
+            |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS);
+        if let Some(available) = available::bytes(&Tree::host()).filter(|available| length > *available) {
+            let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
+            return Err(refused(cause));
+        }
+        let length = usize::try_from(length).unwrap_or(usize::MAX / 2);
+        let mapped = length.max(1).next_multiple_of(HUGE_PAGE);
+        // One more than wanted, so that a huge page can begin in it.
+        let all = mapped + HUGE_PAGE;
+        let (flags, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), all, access, flags, -1, 0) };
+        let base = (base != libc::MAP_FAILED).then(|| NonNull::new(base.cast::<u8>())).flatten();
+        let Some(base) = base else {
+            let error = io::Error::last_os_error();
+            return Err(refused(format!("a buffer of {length} bytes could not be mapped: {error}")));
+        };
+        let ahead = base.as_ptr().align_offset(HUGE_PAGE);
+        // SAFETY: `ahead` is less than a huge page, of which there is one more than `mapped`, so both pointers stay in the mapping.
+        let (start, end) = unsafe { (base.add(ahead), base.add(ahead + mapped)) };
+        for (from, bytes) in [(base, ahead), (end, HUGE_PAGE - ahead)].into_iter().filter(|(_, bytes)| *bytes > 0) {
+            // SAFETY: what lies before and behind belongs to the mapping of above, in whole pages, and nothing points to it.
+            unsafe { libc::munmap(from.as_ptr().cast(), bytes) };
+        }
+        // A kernel without huge pages refuses, and gives small ones.
+        // SAFETY: advice on a mapping of our own changes nothing in it.
+        unsafe { libc::madvise(start.as_ptr().cast(), mapped, libc::MADV_HUGEPAGE) };
+        let mut buffer = Self { start, length, mapped };
+        buffer.bytes_mut().iter_mut().step_by(SMALL_PAGE).for_each(|byte| {
+            // SAFETY: a byte of a slice that is borrowed for writing.
+            unsafe { std::ptr::write_volatile(byte, 0) };
+        });
+        Ok(buffer)
+    }
+
+    /// Bytes of it that lie on transparent huge pages; `None` where the kernel does not tell.
+    pub fn on_huge(&self, tree: &Tree) -> Option<u64> {
+        let maps = tree.text("proc/self/smaps")?;
+        let mut lines = maps.lines();
+        lines.find(|line| holds(line, self.start.as_ptr() as usize))?;
+        let told = lines.find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+        Some(1024 * told.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?)
     }
 
     /// The address, for registration with a device.
@@ -94,6 +147,13 @@ impl Drop for Buffer {
     }
 }
 
+/// Whether a line of `/proc/PID/smaps` is the head of the mapping with this address (proc_pid_maps(5)).
+fn holds(line: &str, address: usize) -> bool {
+    let range = line.split(' ').next().and_then(|word| word.split_once('-'));
+    let number = |digits: &str| usize::from_str_radix(digits, 16).ok();
+    range.and_then(|(from, to)| Some(number(from)? <= address && address < number(to)?)).unwrap_or(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +164,24 @@ mod tests {
         assert_eq!((buffer.address() as usize % 4096, buffer.len()), (0, 5_000));
         buffer.bytes_mut().fill(7);
         assert!(buffer.bytes().iter().all(|byte| *byte == 7));
+    }
+
+    #[test]
+    fn a_buffer_on_large_pages_is_aligned_present_and_known_to_the_kernel() {
+        let mut buffer = Buffer::on_large_pages(5 << 20).unwrap();
+        assert_eq!((buffer.address() as usize % HUGE_PAGE, buffer.len()), (0, 5 << 20));
+        assert!(buffer.bytes().iter().all(|byte| *byte == 0));
+        buffer.bytes_mut().fill(7);
+        // Where the kernel gives none, that is the answer.
+        let huge = buffer.on_huge(&Tree::host()).unwrap();
+        assert!(huge <= 6 << 20 && huge.is_multiple_of(HUGE_PAGE as u64), "{huge}");
+    }
+
+    #[test]
+    fn a_mapping_is_found_by_an_address_in_it() {
+        let line = "7f0000200000-7f0000400000 rw-p 00000000 00:00 0 ";
+        assert!(holds(line, 0x7f00_0020_0000) && holds(line, 0x7f00_003f_ffff) && !holds(line, 0x7f00_0040_0000));
+        assert!(!holds("AnonHugePages:      2048 kB", 0) && !holds("", 0));
     }
 
     #[test]

@@ -5,13 +5,17 @@
 //! | `gate` | where flows wait for each other |
 //! | `processors` | host memory of a NUMA node, moved by its processors |
 //! | `stretch` | one processor's part of it |
+//! | `chase` | its latency: one read after the other |
 //! | `copier` | copies of a GPU |
 //! | `multiplier` | matrix products of a GPU |
-//! | `queued` | how both are queued and timed |
+//! | `patterns` | a test of its memory |
+//! | `queued` | how work of a GPU is queued and timed |
 
+mod chase;
 mod copier;
 mod gate;
 mod multiplier;
+mod patterns;
 mod processors;
 mod queued;
 mod stretch;
@@ -31,7 +35,7 @@ use railgauge_wire::{
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
     step::{Checked, Pattern},
-    terms::{LinkLayer, Op},
+    terms::{LinkLayer, Op, TestMetric},
     unit::Nanoseconds,
 };
 
@@ -41,9 +45,11 @@ use crate::{
     system::tree::Tree,
     watch::{self, gpus::Span},
 };
+use chase::Chase;
 use copier::Copier;
 use gate::{Gate, Pass};
 use multiplier::Multiplier;
+use patterns::Patterns;
 use processors::Processors;
 
 /// What moves the bytes of a flow.
@@ -53,6 +59,11 @@ trait Mover {
 
     /// The timed pass, with its warm-up.
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure>;
+
+    /// What the timed pass itself compared.
+    fn checked(&self) -> Checked {
+        Checked::default()
+    }
 
     /// What it turned out to be.
     fn opened(&self) -> Opened;
@@ -166,6 +177,7 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     *warm_up = Nanoseconds::from(timed.elapsed()).saturating_sub(measured.elapsed);
     *waiting = (timed - waits).into();
     account.account.measured = Some(Box::new(measured));
+    account.account.checked += mover.checked();
     // Comparing would disturb those whose pass is still under way.
     let waits = Instant::now();
     pass.meet(control)?;
@@ -199,10 +211,14 @@ fn verify(
 fn open(spec: &NodeSpec, flow: &NodeFlow) -> Result<Box<dyn Mover>, Failure> {
     let tree = Tree::host();
     Ok(match (&flow.from, &flow.to) {
+        (Part::Processors(node), Part::Processors(other)) if node == other && spec.metric == TestMetric::Latency => {
+            Box::new(Chase::open(&tree, *node, spec)?)
+        }
         (Part::Processors(node), Part::Processors(other)) if node == other => {
             Box::new(Processors::open(&tree, *node, spec)?)
         }
         (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::Matmul => Box::new(Multiplier::open(gpu, spec)?),
+        (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::GpuMemoryTest => Box::new(Patterns::open(gpu, spec)?),
         (Part::Gpu(from), Part::Gpu(to)) => Box::new(Copier::open(&tree, from, to, spec)?),
         _ => {
             let cause = format!("{} has no such ends: {flow:?}", spec.op);
@@ -222,6 +238,7 @@ mod tests {
         let part = |flows: usize, op, part: Part| {
             let spec = NodeSpec {
                 op,
+                metric: TestMetric::Bandwidth,
                 size: Bytes(100),
                 window: Window::Iterations(1),
                 warm_up: Nanoseconds::ZERO,

@@ -28,14 +28,14 @@ const OVER_CACHES: u64 = 4;
 /// Least bytes of a thread.
 const LEAST: u64 = 4096;
 /// Time in which the threads of a pass are started.
-const LEAD: Nanoseconds = Nanoseconds::from_millis(20);
+pub(super) const LEAD: Nanoseconds = Nanoseconds::from_millis(20);
 
 /// The memory of a node and what moves it.
 pub(super) struct Processors {
     node: u32,
     stretches: Vec<(u32, Stretch)>,
     caches: Option<Bytes>,
-    /// Pages that lie on the node, of those that were asked for; `None` where the kernel does not tell.
+    /// As [`at_home`] tells.
     pages: Option<(usize, usize)>,
 }
 
@@ -48,17 +48,7 @@ impl Processors {
     /// # Errors
     /// The node has no processor that this process may use, too little memory is available, or what is asked for lies in caches.
     pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
-        let processors = processors(tree, node)?;
-        let caches = machine::caches(tree, &processors);
-        if let Some(caches) = caches.filter(|caches| !spec.cached && spec.size < *caches * OVER_CACHES) {
-            let least = caches * OVER_CACHES;
-            let cause = format!(
-                "{} bytes lie in the caches of NUMA node {node}, which hold {caches} bytes: memory is measured from {least} bytes on",
-                spec.size
-            );
-            let remedy = remedy::BEYOND_CACHES.with([("bytes", least.to_string())]);
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy));
-        }
+        let Room { processors, caches } = Room::of(tree, node, spec)?;
         let buffers = if spec.op == Op::MemoryCopy { 2 } else { 1 };
         let wanted = spec.size.saturating_mul(buffers);
         // All together, before the first of them is taken.
@@ -84,18 +74,7 @@ impl Processors {
             opening.into_iter().map(|thread| joined(thread.map_err(no_thread)?.join())).collect::<Result<Vec<_>, _>>()
         })?;
         let nodes: Vec<u32> = stretches.iter().flat_map(|(_, stretch)| stretch.nodes()).collect();
-        let away = nodes.iter().filter(|of| **of != node).count();
-        // Another node's memory measured as this one's would be a wrong figure.
-        if away * MOST_AWAY > nodes.len() {
-            let cause = format!(
-                "{away} of {} pages that were asked for lie on other NUMA nodes than {node}: it has too little free memory, or the agent \
-                 is bound to other nodes",
-                nodes.len()
-            );
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS));
-        }
-        let here = (!nodes.is_empty()).then(|| nodes.len() - away);
-        Ok(Self { node, stretches, caches, pages: here.map(|here| (here, nodes.len())) })
+        Ok(Self { node, stretches, caches, pages: at_home(node, &nodes)? })
     }
 
     /// Does the same for every stretch, each on its processor, at the same time.
@@ -149,17 +128,72 @@ impl Mover for Processors {
 
     fn opened(&self) -> Opened {
         let name = format!("node{}", self.node);
-        let caches = self.caches.map_or_else(|| "unknown".to_owned(), |caches| caches.to_string());
-        let pages = self.pages.map_or_else(|| "unknown".to_owned(), |(here, all)| format!("{here} of {all} asked for"));
-        let settings = [
-            ("numa_node", self.node.to_string()),
-            ("threads", self.stretches.len().to_string()),
-            ("last_level_caches", caches),
-            ("pages_on_node", pages),
-        ];
-        let settings: BTreeMap<_, _> = settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let settings = settings(self.node, self.stretches.len(), self.caches, self.pages);
         Opened { link_layer: LinkLayer::Memory, devices: (name.clone(), name), settings }
     }
+}
+
+/// What a node has to measure its memory with.
+pub(super) struct Room {
+    /// Its processors that this process may use, one at least.
+    pub processors: Vec<u32>,
+    /// What their last caches hold together.
+    pub caches: Option<Bytes>,
+}
+
+impl Room {
+    /// Looks for it.
+    ///
+    /// # Errors
+    /// The node has no processor that this process may use, or what is to be measured lies in caches.
+    pub(super) fn of(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
+        let processors = processors(tree, node)?;
+        let caches = machine::caches(tree, &processors);
+        if let Some(caches) = caches.filter(|caches| !spec.cached && spec.size < *caches * OVER_CACHES) {
+            let least = caches * OVER_CACHES;
+            let cause = format!(
+                "{} bytes lie in the caches of NUMA node {node}, which hold {caches} bytes: memory is measured from {least} bytes on",
+                spec.size
+            );
+            let remedy = remedy::BEYOND_CACHES.with([("bytes", least.to_string())]);
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy));
+        }
+        Ok(Self { processors, caches })
+    }
+}
+
+/// How many of the pages of `nodes` lie on `node`, and how many there are; `None` where the kernel does not tell.
+///
+/// # Errors
+/// Too many lie on others: another node's memory measured as this one's would be a wrong figure.
+pub(super) fn at_home(node: u32, nodes: &[u32]) -> Result<Option<(usize, usize)>, Failure> {
+    let away = nodes.iter().filter(|of| **of != node).count();
+    if away * MOST_AWAY > nodes.len() {
+        let cause = format!(
+            "{away} of {} pages that were asked for lie on other NUMA nodes than {node}: it has too little free memory, or the agent is \
+             bound to other nodes",
+            nodes.len()
+        );
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS));
+    }
+    Ok((!nodes.is_empty()).then(|| (nodes.len() - away, nodes.len())))
+}
+
+/// The settings that both kinds of tests of a node's memory tell.
+pub(super) fn settings(
+    node: u32,
+    threads: usize,
+    caches: Option<Bytes>,
+    pages: Option<(usize, usize)>,
+) -> BTreeMap<String, String> {
+    let unknown = || "unknown".to_owned();
+    let settings = [
+        ("numa_node", node.to_string()),
+        ("threads", threads.to_string()),
+        ("last_level_caches", caches.map_or_else(unknown, |caches| caches.to_string())),
+        ("pages_on_node", pages.map_or_else(unknown, |(here, all)| format!("{here} of {all} asked for"))),
+    ];
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// What one processor did in the timed pass.
@@ -234,7 +268,7 @@ fn processors(tree: &Tree, node: u32) -> Result<Vec<u32>, Failure> {
 }
 
 /// Keeps the calling thread on a processor.
-fn on(processor: u32) -> Result<(), Failure> {
+pub(super) fn on(processor: u32) -> Result<(), Failure> {
     affinity::allow(&[processor]).map_err(|error| {
         let cause = format!("cannot run on processor {processor}: {error}");
         Failure::new(Stage::Open, Kind::Configuration, cause)

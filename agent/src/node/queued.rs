@@ -57,6 +57,20 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
     /// # Errors
     /// As [`Queued::warm_up`].
     pub(super) fn time(&self, spec: &NodeSpec, control: &Control, one: Nanoseconds) -> Result<Measurement, Failure> {
+        self.time_at_least(spec, control, one, 1)
+    }
+
+    /// The same, of so many operations at least, however short the window is.
+    ///
+    /// # Errors
+    /// As [`Queued::warm_up`].
+    pub(super) fn time_at_least(
+        &self,
+        spec: &NodeSpec,
+        control: &Control,
+        one: Nanoseconds,
+        fewest: u64,
+    ) -> Result<Measurement, Failure> {
         let batch = (BATCH / one).clamp(1, MOST);
         let first = self.batch(0)?;
         first.wait()?;
@@ -67,7 +81,7 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
         };
         let mut done = 0;
         let mut last = None;
-        while done < most && (done == 0 || clock::now() < stop) {
+        while done < most && (done < fewest || clock::now() < stop) {
             let now = batch.min(most - done);
             let next = self.batch(now)?;
             done += now;

@@ -8,7 +8,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     step::Window,
-    terms::Op,
+    terms::{Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -43,6 +43,7 @@ fn copied_by(settings: &[(&str, &str)], says: &str, op: Op) -> Vec<NodeAccount> 
     let far = u32::from(op == Op::GpuToGpu);
     let spec = NodeSpec {
         op,
+        metric: TestMetric::Bandwidth,
         size: Bytes(100_003),
         window: Window::Duration(PASS),
         warm_up: Nanoseconds::ZERO,

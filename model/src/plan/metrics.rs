@@ -12,6 +12,7 @@ use super::model::{AtOnce, Beside};
 pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: Option<&Beside>) -> Vec<Metric> {
     let families: &[Family] = match (metric, op.is_collective()) {
         _ if op == Op::Matmul => &[Family::Compute],
+        _ if op.within_host().is_some() && metric == TestMetric::Latency => &[Family::NodeLatency],
         _ if op.within_host().is_some() => &[Family::Node],
         (TestMetric::Bandwidth, false) => match at_once {
             Some(AtOnce::Victim(_)) => &[Family::Flow, Family::Round, Family::Victim],
@@ -33,6 +34,7 @@ pub fn metrics_of(metric: TestMetric, op: Op, at_once: Option<&AtOnce>, beside: 
 /// The metric shown for a test in charts and headlines.
 pub const fn headline(metric: TestMetric, op: Op) -> Metric {
     match (op.is_collective(), metric) {
+        (_, TestMetric::Latency) if op.within_host().is_some() => Metric::MemoryLatency,
         (_, TestMetric::Latency) => Metric::LatencyP50,
         (_, TestMetric::Step) => Metric::StepTime,
         (_, TestMetric::Compute) => Metric::Compute,
@@ -65,6 +67,8 @@ mod tests {
         assert_eq!(words(TestMetric::Latency, Op::AllReduce, None), latency);
         assert_eq!(words(TestMetric::Bandwidth, Op::AllReduce, None), "busbw algbw");
         assert_eq!(words(TestMetric::Bandwidth, Op::HostToGpu, None), "memory_bandwidth");
+        assert_eq!(words(TestMetric::Latency, Op::MemoryRead, None), "memory_latency");
+        assert_eq!(headline(TestMetric::Latency, Op::MemoryRead), Metric::MemoryLatency);
         assert_eq!(words(TestMetric::Compute, Op::Matmul, None), "compute");
         assert_eq!(headline(TestMetric::Compute, Op::Matmul), Metric::Compute);
         assert_eq!(words(TestMetric::Step, Op::AllReduce, None), "step_time step_exposed step_alone algbw");

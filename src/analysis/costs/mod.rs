@@ -121,6 +121,7 @@ fn metrics(test: &Test) -> &'static [Metric] {
         (TestMetric::Bandwidth, false) if test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
         (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::CpuTimePerGib],
         (TestMetric::Bandwidth, true) => &[Metric::Busbw],
+        (TestMetric::Latency, _) if test.transport.is_within_host() => &[Metric::MemoryLatency],
         (TestMetric::Latency, _) => &[Metric::LatencyP50, Metric::LatencyP99, Metric::LatencyP999],
         (TestMetric::Compute, _) => &[Metric::Compute],
         (TestMetric::Step, _) => &[Metric::StepTime, Metric::StepExposed],

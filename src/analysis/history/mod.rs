@@ -62,9 +62,10 @@ pub use swaps::{Shared, Swap};
 
 /// Metrics that are judged unless others are asked for. The rest either repeats these (message rate, bus and algorithm
 /// bandwidth differ by a factor) or is a single extreme value of a window.
-pub const METRICS: [Metric; 6] = [
+pub const METRICS: [Metric; 7] = [
     Metric::Bandwidth,
     Metric::MemoryBandwidth,
+    Metric::MemoryLatency,
     Metric::Compute,
     Metric::Busbw,
     Metric::LatencyP50,

@@ -57,8 +57,10 @@ fn fingerprint(run: &Run) -> Option<u64> {
         let value = reading.value.as_ref().ok().map(|value| value.to_bits());
         value.hash(&mut hasher);
         if value.is_some() {
-            let is_rate =
-                matches!(reading.metric, Metric::Bandwidth | Metric::MemoryBandwidth | Metric::Compute | Metric::Busbw);
+            let is_rate = matches!(
+                reading.metric,
+                Metric::Bandwidth | Metric::MemoryBandwidth | Metric::MemoryLatency | Metric::Compute | Metric::Busbw
+            );
             bits += if is_rate { OF_RATE } else { OF_TIME };
         }
     }

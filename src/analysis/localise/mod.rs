@@ -397,12 +397,12 @@ impl Localisation {
 
     /// A value in the metric's unit from the scale of the judgement, on which higher is better.
     fn metric_value(&self, log: f64) -> f64 {
-        if self.metric.better() == Better::Higher { log.exp() } else { (-log).exp() }
+        value(self.metric.better(), log)
     }
 
     /// A difference on that scale in percent of the metric.
     fn percent(&self, log: f64) -> f64 {
-        100.0 * if self.metric.better() == Better::Higher { log.exp_m1() } else { (-log).exp_m1() }
+        percent(self.metric.better(), log)
     }
 
     /// An interval on that scale in percent of the metric, the smaller end first.
@@ -478,4 +478,14 @@ impl Localisation {
             lanes: Vec::new(),
         }
     }
+}
+
+/// A value in a metric's unit from the scale of the judgement, on which higher is better.
+fn value(better: Better, log: f64) -> f64 {
+    if better == Better::Higher { log.exp() } else { (-log).exp() }
+}
+
+/// A difference on that scale in percent of the metric.
+fn percent(better: Better, log: f64) -> f64 {
+    100.0 * if better == Better::Higher { log.exp_m1() } else { (-log).exp_m1() }
 }

@@ -13,11 +13,15 @@ use railgauge_model::{
     schedule::Flow,
 };
 use railgauge_stats::robust::{Level, median, outlier_cut};
-use railgauge_wire::{facts::Gpu, terms::Transport, unit::Bytes};
+use railgauge_wire::{
+    facts::Gpu,
+    terms::{Better, Transport},
+    unit::Bytes,
+};
 
 use super::{
     Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
-    conditions::Conditions, pick,
+    conditions::Conditions, percent, pick, value,
 };
 use crate::analysis::{
     gpus,
@@ -99,7 +103,7 @@ pub(super) fn found(
     let threshold = (cut * level.scale).max(found.least);
     found.good = vec![Good {
         which: Which::Parts,
-        centre: level.centre.exp(),
+        centre: found.metric_value(level.centre),
         spread_percent: 100.0 * level.scale.exp_m1(),
         n: level.n,
     }];
@@ -107,15 +111,15 @@ pub(super) fn found(
     found.noise = level.scale;
     let low: Vec<(&CaseResult<'_>, f64)> =
         values.iter().filter(|(_, log)| *log < level.centre - threshold).copied().collect();
-    found.alike = places.low(test, threshold);
+    found.alike = places.low(test, found.metric.better(), threshold);
     let above = values.iter().filter(|(_, log)| *log > level.centre + (FAR_ABOVE * level.scale).max(found.least));
     let above: Vec<f64> = above.map(|(_, log)| log - level.centre).collect();
     if let Ok(by) = median(&above) {
         found.unexplained = Some(format!(
-            "{} of {} reach {} % more than the median of all, so that the others may be the low ones",
+            "{} of {} are better than the median of all by {} %, so that the others may be the bad ones",
             above.len(),
             count(values.len(), COUNTED),
-            brief(100.0 * by.exp_m1())
+            brief(found.percent(by).abs())
         ));
     }
     // One at half the rate must stand out.
@@ -124,9 +128,9 @@ pub(super) fn found(
         which: Which::Parts,
         n: level.n,
         spread_percent: 100.0 * level.scale.exp_m1(),
-        seen_from_percent: 100.0 * (-seen_from).exp_m1(),
+        seen_from_percent: found.percent(-seen_from),
     });
-    let measured = Measured { level, cut, threshold };
+    let measured = Measured { level, cut, threshold, better: found.metric.better() };
     for suspects in apart(&values, &low) {
         let mut named = measured.named(&found, test, &suspects);
         let programs = |result: &CaseResult<'_>| programs(journal, result);
@@ -189,7 +193,7 @@ impl Places {
     }
 
     /// Places that are lower than others by more than stands out, on all hosts alike.
-    fn low(&self, test: &Test, threshold: f64) -> Vec<Alike> {
+    fn low(&self, test: &Test, better: Better, threshold: f64) -> Vec<Alike> {
         let part = part_words(test.transport).unwrap_or_default();
         let low = self.0.iter().filter(|(_, offset)| **offset < -threshold);
         low.map(|((from, to), offset)| Alike {
@@ -197,7 +201,7 @@ impl Places {
                 true => format!("{part} {from}"),
                 false => format!("way from {part} {from} to {part} {to}"),
             },
-            change_percent: 100.0 * offset.exp_m1(),
+            change_percent: percent(better, *offset),
         })
         .collect()
     }
@@ -226,9 +230,15 @@ struct Measured {
     level: Level,
     cut: f64,
     threshold: f64,
+    better: Better,
 }
 
 impl Measured {
+    /// A difference on the scale of the judgement in percent of the metric.
+    fn percent(&self, log: f64) -> f64 {
+        percent(self.better, log)
+    }
+
     fn named(&self, found: &Localisation, test: &Test, suspects: &[(&CaseResult<'_>, f64)]) -> Named {
         let flow = &suspects[0].0.case.flow;
         let host = flow.from.host.to_string();
@@ -241,15 +251,16 @@ impl Measured {
             (_, false) => ("way", format!("way from {part} {} to {part} {} of {host}", flow.from.rail, flow.to.rail)),
         };
         let z = effect.abs() / self.level.scale.max(f64::MIN_POSITIVE);
-        let all = format!("{} {}", number(self.level.centre.exp()), found.unit);
+        let all = format!("{} {}", number(found.metric_value(self.level.centre)), found.unit);
+        let slow = if self.better == Better::Higher { "low" } else { "slow" };
         let of = if suspects.len() > 1 {
-            format!("all of its {} are low, typically ", count(logs.len(), "part"))
+            format!("all of its {} are {slow}, typically ", count(logs.len(), "part"))
         } else {
             "it is ".into()
         };
         let reason = format!(
             "{of}{} ({} reach {all}); it stands out by {} standard deviations, {} are needed",
-            worse(effect, true),
+            worse(effect, self.better == Better::Higher),
             Which::Parts,
             brief(z),
             brief(self.cut)
@@ -261,7 +272,7 @@ impl Measured {
             hosts: vec![host.clone()],
             groups: Vec::new(),
             rail: None,
-            change_percent: 100.0 * effect.exp_m1(),
+            change_percent: self.percent(effect),
             interval_percent: None,
             n: logs.len(),
             bad: logs.len(),
@@ -322,7 +333,7 @@ impl Measured {
         // Where nothing was bad again, or nothing was measured, there is nothing that the program could excuse.
         let (standing, open) =
             if is_shared && bad > 0 { (Standing::Open, Some(OpenReason::SharedGpu)) } else { (standing, open) };
-        let (change, tests) = (100.0 * effect.exp_m1(), count(own.len(), "further test"));
+        let (change, tests) = (self.percent(effect), count(own.len(), "further test"));
         let tests = match left_out {
             0 => tests,
             n => format!("{tests} ({n} beside another program left out)"),
@@ -333,7 +344,7 @@ impl Measured {
             n: own.len(),
             bad,
             controls: controls.len(),
-            controls_change_percent: 100.0 * moved.exp_m1(),
+            controls_change_percent: self.percent(moved),
         });
         named.bad_share = (standing == Standing::Intermittent).then(|| bad as f64 / own.len() as f64);
         (named.standing, named.open) = (standing, open);
@@ -387,7 +398,7 @@ impl Again {
             let told = Further {
                 case: result.case.id,
                 link: result.link_name(),
-                value: log.map(f64::exp),
+                value: log.map(|log| value(metric.better(), log)),
                 error: result.error(),
             };
             let one = || One { told, log, programs: programs(result) };

@@ -76,6 +76,8 @@ pub enum Contradiction {
     Flops { flops: u64, operations: u64, wanted: u128 },
     /// More floating-point operations in the time than any GPU does.
     FasterThanGpus { rate: f64, most: f64 },
+    /// Reads that follow one another faster than any cache answers, in nanoseconds each.
+    FasterThanCaches { each: f64, least: f64 },
     /// More verified than there is.
     Verified { verified: Bytes, most: u128 },
     /// Other bytes received than sent.
@@ -187,6 +189,12 @@ impl fmt::Display for Contradiction {
             }
             Self::FasterThanGpus { rate, most } => {
                 write!(f, "{rate:.0} TFLOP/s, and the fastest GPU has {most:.0} TFLOP/s")
+            }
+            Self::FasterThanCaches { each, least } => {
+                write!(
+                    f,
+                    "{each:.2} ns for a read that waits for the one before it, and no cache answers within {least} ns"
+                )
             }
             Self::Verified { verified, most } => write!(f, "{verified} B verified, of {most} B at most"),
             Self::Received { sent, host, received } => {

@@ -16,6 +16,9 @@ pub(super) const ANY_MEMORY: f64 = 22_000.0 * 8.0;
 /// More than any GPU multiplies, in TFLOP/s: NVIDIA's announcement of Rubin has 50 PFLOP/s, with elements of 4 bits, which are half as long as
 /// the shortest that are measured here.
 pub(super) const ANY_GPU: f64 = 50_000.0;
+/// Less than any read takes that waits for the one before it, in nanoseconds: the first caches of processors need 3 cycles or more, and none has
+/// reached 10 GHz.
+pub(super) const ANY_CACHE: f64 = 0.3;
 /// Largest path MTU of verbs (`enum ibv_mtu`).
 const MOST_VERBS: u32 = 4096;
 /// Larger than the MTU of any interface: IP packets end at 64 KiB, and what Linux lets one set on loopback is seldom more.

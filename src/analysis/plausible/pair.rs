@@ -3,13 +3,14 @@
 use railgauge_model::journal::event::Sample;
 use railgauge_wire::{
     measure::Measurement,
+    node::LINE,
     terms::{Op, Service, TestMetric, Transport, flops},
     unit::Nanoseconds,
 };
 
 use super::{
     Contradiction,
-    link::{ANY_GPU, ANY_MEMORY, ANY_PORT},
+    link::{ANY_CACHE, ANY_GPU, ANY_MEMORY, ANY_PORT},
     responder_counts,
 };
 use crate::analysis::results::CaseResult;
@@ -29,6 +30,7 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
     let mut found = off_size(result, sample);
     found.extend(verified_too_much(result, sample));
     found.extend(miscounted(result, sample));
+    found.extend(too_soon(result, sample));
     found.extend(received(result, sample));
     let most = if result.case.cell.transport.is_within_host() { ANY_MEMORY } else { ANY_PORT };
     found.extend(too_fast(result, sample, rate.unwrap_or(most).min(most)));
@@ -38,7 +40,10 @@ pub(super) fn contradictions(result: &CaseResult<'_>, sample: &Sample, rate: Opt
 /// Bytes that are not as many messages as the end counted.
 fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let cell = &result.case.cell;
-    let size = i128::from(cell.size.0);
+    // A latency within hosts is of single reads, which bring a line each.
+    let of_lines = cell.transport.is_within_host() && cell.metric == TestMetric::Latency;
+    let each = if of_lines { LINE } else { cell.size };
+    let size = i128::from(each.0);
     let off = |end: &&Measurement| {
         let off = i128::from(end.bytes.0) - i128::from(end.operations) * size;
         // Each queue pair or stream may be inside one message when the window begins, and inside one when it ends.
@@ -47,8 +52,7 @@ fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     let counts = result.test.bidirectional || responder_counts(result);
     let responder = sample.responder.as_ref().filter(|_| counts);
     let ends = [Some(&sample.initiator), responder].into_iter().flatten();
-    let told =
-        |end: &Measurement| Contradiction::Size { bytes: end.bytes, operations: end.operations, size: cell.size };
+    let told = |end: &Measurement| Contradiction::Size { bytes: end.bytes, operations: end.operations, size: each };
     ends.filter(off).map(told).collect()
 }
 
@@ -65,11 +69,23 @@ fn miscounted(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
     [(miscounted, counted), (rate > ANY_GPU, faster)].into_iter().filter_map(|(is, what)| is.then_some(what)).collect()
 }
 
+/// Reads of memory that were faster than those of the nearest cache of any processor.
+fn too_soon(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
+    let (cell, end) = (&result.case.cell, &sample.initiator);
+    let is_chase = cell.transport.is_within_host() && cell.metric == TestMetric::Latency;
+    let each = end.elapsed.as_f64() / end.operations as f64;
+    (is_chase && end.operations > 0 && each < ANY_CACHE)
+        .then_some(Contradiction::FasterThanCaches { each, least: ANY_CACHE })
+}
+
 /// More verified than the two verify passes hold: one before and one after the window, over every queue pair. Buffers are
 /// filled in words of eight bytes.
 fn verified_too_much(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let cell = &result.case.cell;
-    let most = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.0.max(8));
+    let passes = 2 * u128::from(cell.qps.max(1)) * u128::from(cell.size.0.max(8));
+    // A test of memory compares in its window, too.
+    let in_window = if cell.op == Op::GpuMemoryTest { u128::from(sample.initiator.bytes.0) } else { 0 };
+    let most = passes + in_window;
     let verified = sample.checked.verified;
     (u128::from(verified.0) > most).then_some(Contradiction::Verified { verified, most })
 }

@@ -137,6 +137,7 @@ fn off_moved(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> 
 /// the one before it ends.
 fn off_times(result: &CaseResult<'_>, measured: &Measurement) -> Option<Contradiction> {
     let op = result.case.cell.op;
+    // The reads of a memory latency are not timed one by one.
     let latency = measured.latency.as_ref().filter(|_| result.case.cell.metric == TestMetric::Latency)?;
     if latency.samples != measured.operations {
         return Some(Contradiction::Operations { operations: measured.operations, times: latency.samples });

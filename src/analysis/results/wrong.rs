@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use railgauge_wire::terms::Op;
 use serde::Serialize;
 
 use super::CaseResult;
@@ -17,6 +18,9 @@ pub struct WrongBytes {
     pub at: String,
     /// How many.
     pub wrong: u64,
+    /// The part of the host whose memory was tested, as `GPU 2`; empty where bytes were moved.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub part: String,
     /// Offset of the first; `None` where it is not known.
     pub first_offset: Option<u64>,
     /// The ranks at which they arrived; empty for a pair, and where the journal has the sum only.
@@ -43,8 +47,15 @@ impl CaseResult<'_> {
         let first_offset = self.samples.iter().find_map(|(_, s)| s.checked.first_wrong);
         // A read delivers to the initiator, everything else to the responder.
         let sink = if self.case.cell.op.pulls() { &flow.from.host } else { &flow.to.host };
-        let mut found =
-            WrongBytes { at: sink.to_string(), wrong, first_offset, ranks: Vec::new(), of_ranks: flow.members.len() };
+        let is_test = self.case.cell.op == Op::GpuMemoryTest;
+        let mut found = WrongBytes {
+            at: sink.to_string(),
+            wrong,
+            part: if is_test { format!("GPU {}", flow.to.rail) } else { String::new() },
+            first_offset,
+            ranks: Vec::new(),
+            of_ranks: flow.members.len(),
+        };
         if flow.members.is_empty() {
             return found;
         }
@@ -92,7 +103,11 @@ impl WrongBytes {
 impl fmt::Display for WrongBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = are(usize::try_from(self.wrong).unwrap_or(usize::MAX), "byte");
-        let what = if self.of_ranks == 0 { "was sent" } else { "the ranks gave" };
+        let what = match (self.of_ranks, self.part.as_str()) {
+            (0, "") => "was sent".to_owned(),
+            (0, part) => format!("was written to the memory of {part}"),
+            _ => "the ranks gave".to_owned(),
+        };
         write!(f, "{}: verify: {bytes} not what {what}{}", self.at, self.at_ranks())?;
         self.first_offset.map_or(Ok(()), |offset| write!(f, ", the first at offset {offset}"))
     }

@@ -91,6 +91,7 @@ pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
 fn spec(test: &Test, case: &Case, seed: u64, flows: Vec<NodeFlow>) -> NodeSpec {
     NodeSpec {
         op: case.cell.op,
+        metric: case.cell.metric,
         size: case.cell.size,
         window: test.window,
         warm_up: test.warm_up.into(),

@@ -118,6 +118,10 @@ metrics! {
         family: Family::Node, title: "Memory bandwidth", name: "memory bandwidth",
         ..rate("GB/s", |end| end.bytes.as_f64())
     },
+    /// Time of one read of host memory whose address is what the read before it brought.
+    MemoryLatency = "memory_latency": About {
+        unit: "ns", family: Family::NodeLatency, reads: Reads::Each, title: "Memory latency", name: "memory latency", ..LATENCY
+    },
     /// Floating-point operations per second of matrix products: 2·m·n·k of each.
     Compute = "compute": About {
         family: Family::Compute, title: "Matrix products", name: "rate of matrix products",
@@ -164,6 +168,8 @@ pub enum Family {
     Beside,
     /// Of a bandwidth test within hosts: memory of processors and GPUs.
     Node,
+    /// Of a latency test within hosts: memory of processors.
+    NodeLatency,
     /// Of a test of matrix products within hosts.
     Compute,
     /// Of every latency test.
@@ -183,6 +189,8 @@ pub enum Family {
 pub enum Reads {
     /// An amount that both ends of a flow counted: its value is this per nanosecond.
     Rate(fn(&Measurement) -> f64),
+    /// Nanoseconds of an operation: the window over how many there were in it.
+    Each,
     /// A number of the distribution of single operations, in microseconds.
     Latency(fn(&Latency) -> f64),
     /// What one end spent on so many payload bytes of the initiator; `None` where that end counts none.

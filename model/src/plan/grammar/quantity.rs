@@ -160,6 +160,7 @@ pub fn units(metric: Metric) -> Vec<(&'static str, f64)> {
         "s/GiB" => CPU_TIMES.to_vec(),
         "TFLOP/s" => OPERATIONS.to_vec(),
         "%" => vec![("%", 1.0)],
+        "ns" => LATENCIES.iter().map(|(unit, microseconds)| (*unit, microseconds * 1e3)).collect(),
         _ => LATENCIES.to_vec(),
     }
 }

@@ -110,12 +110,14 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     let kind = kind::read(table);
     let members = Members::read(table, hosts);
     let turned = knobs::read(knobs, &kind);
+    let within = kind.transport.is_some_and(Transport::is_within_host);
     let sizes = training::bytes(table, &kind);
     let sizes = match turned.precision {
         Some(precision) => node::products(table, precision, sizes),
+        None if kind.op == Some(Op::GpuMemoryTest) => node::tested(table, sizes),
+        None if within && kind.metric == Some(TestMetric::Latency) => node::spread(table, sizes),
         None => sizes,
     };
-    let within = kind.transport.is_some_and(Transport::is_within_host);
     let gpus = if within { Vec::new() } else { collective::gpus(table, kind.memory) };
     let distances = if within { Vec::new() } else { distances::read(table, &kind) };
     let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
@@ -127,7 +129,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     };
     let rails = if pair { rails::read(table, members.as_ref(), kind.transport) } else { None };
     let window = window::read(table, pair);
-    let (window, rails) = if within { node::settled(table, window, rails) } else { (window, rails) };
+    let (window, rails) = if within { node::settled(table, kind.op, window, rails) } else { (window, rails) };
     let flows = if let Some(Pattern::AtOnce(pattern)) = &pattern { Some(pattern) } else { None };
     let at_once = flows.is_some();
     let beside = if within { None } else { beside::read(table, members.as_ref()) };

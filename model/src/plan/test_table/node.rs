@@ -2,6 +2,7 @@
 //! is demanded; matrix products have a precision, too. All else belongs to a network.
 
 use railgauge_wire::{
+    node::PATTERNS,
     step::Window,
     terms::{MOST_ROWS, Memory, Op, Precision, ROW_STEP, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
@@ -18,6 +19,9 @@ use crate::plan::{
 const OF_GPU: Bytes = Bytes::from_mib(512);
 /// Host memory that is moved where the plan does not say: several times the caches of most processors.
 const OF_PROCESSORS: Bytes = Bytes::from_gib(2);
+
+/// Least bytes that the reads of a memory latency are spread over: a page.
+const LEAST_SPREAD: Bytes = Bytes::from_kib(4);
 
 /// Rows of a matrix product where the plan does not say: enough for every multiprocessor of an H100 for many rounds.
 const ROWS: u32 = 8192;
@@ -60,11 +64,16 @@ pub fn read(
         let mistake = Mistake::at(op.span.clone(), format!("{} is not supported over {}", op.value, transport.value));
         test.book.add(mistake.also(transport.span.clone(), "the transport").help("leave `transport` out"));
     }
-    let wanted = if op.value == Op::Matmul { TestMetric::Compute } else { TestMetric::Bandwidth };
-    let suits = metric.as_ref().is_none_or(|at| at.value == wanted);
+    let wanted: &[TestMetric] = match op.value {
+        Op::Matmul => &[TestMetric::Compute],
+        Op::MemoryRead => &[TestMetric::Bandwidth, TestMetric::Latency],
+        _ => &[TestMetric::Bandwidth],
+    };
+    let suits = metric.as_ref().is_none_or(|at| wanted.contains(&at.value));
     if let Some(metric) = metric.as_ref().filter(|_| !suits) {
         let message = format!("{} does not support metric = \"{}\"", op.value, metric.value);
-        test.book.add(Mistake::at(metric.span.clone(), message).help(format!("set metric = \"{wanted}\"")));
+        let words: Vec<String> = wanted.iter().map(|metric| format!("metric = \"{metric}\"")).collect();
+        test.book.add(Mistake::at(metric.span.clone(), message).help(format!("set {}", words.join(" or "))));
     }
     Kind {
         op: fits.then_some(op.value),
@@ -104,9 +113,40 @@ pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>
     None
 }
 
+/// The sizes of a test of a GPU's memory: what the plan says, since a test of a small part of it would be taken for one of all. `None` after
+/// saying that it says nothing.
+pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
+    if test.raw("sizes").is_some_and(|raw| raw.own) {
+        return sizes;
+    }
+    let span = test.written("op").unwrap_or_default();
+    let mistake = Mistake::at(span, "`sizes` must say how much of the memory of each GPU is tested");
+    test.book.add(mistake.help("a GPU of 80 GB has more than 72 GiB free where nothing else runs: sizes = \"72GiB\""));
+    None
+}
+
+/// The sizes of a test of memory latency, over which its reads are spread: powers of two, so that one order of them comes to every
+/// line. `None` after saying what cannot be one.
+pub fn spread(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
+    let sizes = sizes?;
+    let is_one = |size: &Bytes| size.0.is_power_of_two() && *size >= LEAST_SPREAD;
+    let (Some(wrong), Some(raw)) = (sizes.iter().find(|size| !is_one(size)), test.raw("sizes")) else {
+        return Some(sizes);
+    };
+    let message = format!("the reads of a memory latency cannot be spread over {wrong} bytes");
+    let help = format!("use a power of two, of {LEAST_SPREAD} bytes at least, such as \"1GiB\"");
+    test.book.add(Mistake::at(raw.span.clone(), message).help(help));
+    None
+}
+
 /// The window and the rails of a test within hosts: what it says itself and cannot be is a mistake, and a default that cannot be is left
 /// out.
-pub fn settled(test: &Table<'_>, window: Option<Window>, rails: Option<Rails>) -> (Option<Window>, Option<Rails>) {
+pub fn settled(
+    test: &Table<'_>,
+    op: Option<Op>,
+    window: Option<Window>,
+    rails: Option<Rails>,
+) -> (Option<Window>, Option<Rails>) {
     let wrong = |span, message: &str, help: &str| test.book.add(Mistake::at(span, message).help(help));
     let window = match (window, test.written("measure")) {
         (Some(Window::Adaptive { .. }), Some(span)) => {
@@ -115,6 +155,15 @@ pub fn settled(test: &Table<'_>, window: Option<Window>, rails: Option<Rails>) -
             None
         }
         (Some(Window::Adaptive { .. }), None) => Some(Window::Duration(USUAL)),
+        (window, _) => window,
+    };
+    let window = match (window, op) {
+        (Some(Window::Iterations(patterns)), Some(Op::GpuMemoryTest)) if patterns < PATTERNS => {
+            let message = format!("{patterns} of the {PATTERNS} patterns of a memory test would be no test");
+            let help = format!("write measure = \"{PATTERNS} iterations\" or more, or a time");
+            wrong(test.written("measure").unwrap_or_default(), &message, &help);
+            None
+        }
         (window, _) => window,
     };
     let rails = match (rails, test.written("rails")) {
@@ -162,10 +211,20 @@ mod tests {
             (test.transport, test.memory, &*test.sizes),
             (Transport::Cpu, Memory::Host, &[Bytes::from_mib(1)][..])
         );
+        let test = of("op = \"gpu_memory_test\"\nsizes = \"72GiB\"\nmeasure = \"10 iterations\"");
+        assert_eq!((test.memory, &*test.sizes), (Memory::Cuda, &[Bytes::from_gib(72)][..]));
         let test = of(
             "op = \"gpu_copy\"\nrails = \"each\"\n[[test.expect]]\nmetric = \"memory_bandwidth\"\nat_least = \"1000 GB/s\"",
         );
         assert_eq!((test.rails, test.expect.len()), (Rails::Each, 1));
+    }
+
+    #[test]
+    fn memory_has_a_latency_over_a_power_of_two() {
+        let of = |test: &str| read_as("latency", test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0);
+        let test = of("op = \"memory_read\"\n[[test.expect]]\nmetric = \"memory_latency\"\nat_most = \"120 ns\"");
+        assert_eq!((test.metric, &*test.sizes, test.expect.len()), (TestMetric::Latency, &[OF_PROCESSORS][..], 1));
+        assert_eq!(of("op = \"memory_read\"\nsizes = [\"4KiB\", \"1GiB\"]").sizes.len(), 2);
     }
 
     #[test]
@@ -189,6 +248,9 @@ mod tests {
             ("bandwidth", "op = \"matmul\"", "matmul does not support metric"),
             ("compute", "op = \"matmul\"\nsizes = \"100MiB\"", "no square matrix of bf16 products has 104857600 bytes"),
             ("compute", "op = \"matmul\"\nknobs = { precision = \"fp64\" }", "fp64"),
+            ("latency", "op = \"memory_write\"", "memory_write does not support metric"),
+            ("latency", "op = \"memory_read\"\nsizes = [\"1GiB\", \"3GiB\"]", "cannot be spread over 3221225472 bytes"),
+            ("latency", "op = \"memory_read\"\nsizes = 2048", "cannot be spread over 2048 bytes"),
             ("compute", "op = \"matmul\"\nknobs = { footprint = \"cache\" }", "`footprint`"),
             ("bandwidth", "op = \"gpu_copy\"\nknobs = { precision = \"bf16\" }", "`precision`"),
         ] {
@@ -201,6 +263,8 @@ mod tests {
     fn what_belongs_to_networks_is_refused() {
         for (test, words) in [
             ("op = \"gpu_copy\"\nqps = 2", "`qps` does not apply"),
+            ("op = \"gpu_memory_test\"", "how much of the memory"),
+            ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nmeasure = \"9 iterations\"", "9 of the 10 patterns"),
             ("op = \"gpu_copy\"\npattern = \"ring\"", "`pattern` does not apply"),
             ("op = \"gpu_copy\"\nto = \"a\"", "`to` does not apply"),
             ("op = \"gpu_copy\"\ngpus = [0]", "`gpus` does not apply"),

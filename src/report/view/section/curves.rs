@@ -61,6 +61,7 @@ const FEW: u32 = 6;
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     let shown: &[Metric] = match (data.test.metric, data.test.op.is_collective()) {
         (TestMetric::Compute, _) => &[Metric::Compute],
+        (TestMetric::Latency, _) if data.test.transport.is_within_host() => &[Metric::MemoryLatency],
         _ if data.test.transport.is_within_host() => &[Metric::MemoryBandwidth],
         (TestMetric::Bandwidth, false) if data.test.at_once() => &[Metric::Bandwidth, Metric::TotalBandwidth],
         (TestMetric::Bandwidth, false) => &[Metric::Bandwidth, Metric::MessageRate],

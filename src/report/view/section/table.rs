@@ -123,6 +123,12 @@ fn shown(test: &Test) -> &'static [(Metric, usize, &'static str)] {
             (Metric::Compute, 2, "median"),
             (Metric::Compute, 4, "fastest"),
         ],
+        (_, TestMetric::Latency) if test.transport.is_within_host() => &[
+            (Metric::MemoryLatency, 0, "fastest"),
+            (Metric::MemoryLatency, 2, "median"),
+            (Metric::MemoryLatency, 3, "p95"),
+            (Metric::MemoryLatency, 4, "slowest"),
+        ],
         _ if test.transport.is_within_host() => &[
             (Metric::MemoryBandwidth, 0, "slowest"),
             (Metric::MemoryBandwidth, 1, "p5"),

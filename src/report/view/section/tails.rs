@@ -27,7 +27,7 @@ type Histogram = Vec<(Nanoseconds, u64)>;
 
 /// One figure for the smallest and one for the largest size, per variant; none for a bandwidth test.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
-    if data.test.metric != TestMetric::Latency {
+    if data.test.metric != TestMetric::Latency || data.test.transport.is_within_host() {
         return Ok(None);
     }
     let sizes = || data.results.iter().map(|result| result.case.cell.size);

@@ -41,12 +41,14 @@ pub(super) fn title(test: &Test) -> String {
 fn within_hosts(test: &Test) -> String {
     let words = match test.op {
         Op::Matmul => return products(test),
+        Op::MemoryRead if test.metric == TestMetric::Latency => "Latency of host memory",
         Op::MemoryRead => "Host memory, read",
         Op::MemoryWrite => "Host memory, written",
         Op::MemoryCopy => "Host memory, copied",
         Op::HostToGpu => "Copies from host to GPU",
         Op::GpuToHost => "Copies from GPU to host",
         Op::GpuCopy => "Copies within the memory of a GPU",
+        Op::GpuMemoryTest => "Patterns written to the memory of GPUs and compared",
         _ => "Copies from GPU to GPU of a host",
     };
     words.to_owned()
