@@ -35,8 +35,8 @@ pub const TIMES: &[(&str, u128)] = &[
     ("h", 3_600_000_000_000),
 ];
 
-/// Largest message that is measured.
-pub const LARGEST: Bytes = Bytes::from_gib(64);
+/// Largest message, and largest part of a memory, that is measured: more than any GPU has.
+pub const LARGEST: Bytes = Bytes::from_gib(1024);
 
 /// A size, from 1 byte to [`LARGEST`].
 ///
@@ -68,7 +68,7 @@ pub fn in_bounds(bytes: i128, text: &str) -> Result<Bytes, Wrong> {
         _ if bytes < 1 => {
             Err(Wrong::new(0..text.len(), format!("a size of {text} bytes"), "the smallest size is 1 byte"))
         }
-        _ => Err(Wrong::new(0..text.len(), format!("a size of {text} is too large"), "the largest size is 64GiB")),
+        _ => Err(Wrong::new(0..text.len(), format!("a size of {text} is too large"), "the largest size is 1024GiB")),
     }
 }
 
@@ -269,11 +269,12 @@ mod tests {
             ("1.5KiB", 1536),
             ("8MiB", 8 << 20),
             ("1GB", 1_000_000_000),
-            ("64GiB", LARGEST.0),
+            ("1024GiB", LARGEST.0),
         ] {
             assert_eq!(size(text), Ok(Bytes(bytes)), "{text}");
         }
-        for text in ["", "0", "-1", "1.5B", "1..2", ".5KiB", "5.", "8M", "64kb", "65GiB", "1180591620717411303424", "x"]
+        for text in
+            ["", "0", "-1", "1.5B", "1..2", ".5KiB", "5.", "8M", "64kb", "1025GiB", "1180591620717411303424", "x"]
         {
             assert!(size(text).is_err(), "{text}");
         }
