@@ -69,7 +69,7 @@ pub(super) fn of(metric: Metric, sample: &Sample, direction: Direction) -> Resul
     let there = sample.responder.as_ref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let value = match metric.reads() {
         Reads::Rate(amount) => Some(rate(here, there, direction, amount)?),
-        Reads::Each => (here.operations > 0).then(|| here.elapsed.as_f64() / here.operations as f64),
+        Reads::Each => here.each,
         Reads::Latency(read) => {
             let enough = |latency: &&Latency| latency.samples.max(1) >= metric.fewest();
             here.latency.as_ref().filter(enough).map(read)

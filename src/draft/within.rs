@@ -80,9 +80,9 @@ pub(super) fn tests(page: &mut Page, seen: &Seen) {
     if within.gpus == 0 {
         return;
     }
-    let few = "Fewer than four to compare, so no limit: after a first run put an absolute one here (`at_least`).";
-    let unlike =
-        "Not all are of one product, so no limit: they are no peers. Put absolute ones here (`at_least`), by `group`.";
+    let few = "Fewer than four to compare, so no limit: after a first run put an absolute one here (`at_least`, for a latency `at_most`).";
+    let unlike = "Not all are of one product, so no limit: they are no peers. Put absolute ones here (`at_least`, for a latency `at_most`), by \
+                  `group`.";
     // Why parts of which there are so many are not held against each other.
     let unjudged = |parts: usize, are_equal: bool| match () {
         () if seen.is_emulated => Some("No limit: what the hosts tell of themselves is replaced or emulated."),
@@ -113,7 +113,7 @@ pub(super) fn tests(page: &mut Page, seen: &Seen) {
         limit(page, of_gpus, "Lower clocks, by heat or power, show here.", "compute", 5);
     }
     if let Some(gib) = within.tested_gib {
-        let about = "Patterns are written to nine tenths of the memory of each GPU and compared. Wrong bytes fail the test without a limit.";
+        let about = "Patterns are written to the memory of each GPU and compared, to nine tenths of the smallest GPU's. Wrong bytes fail the test without a limit.";
         test(page, about, "gpu-memory-test", "gpu_memory_test", "bandwidth");
         page.line(format!("sizes = \"{gib}GiB\""));
     }

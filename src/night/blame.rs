@@ -8,7 +8,7 @@ use super::judged::Judged;
 use crate::{
     analysis::{
         localise::{Named, Standing},
-        verdict::{Kind, Status, Verdict},
+        verdict::{Ground, Kind, OfCases, Status, Verdict},
     },
     preflight::Held,
 };
@@ -52,6 +52,7 @@ pub fn blame(run: &Judged) -> Blame {
     for verdict in failed(run) {
         let found = match verdict.kind {
             Kind::Parts => parts(run, &verdict.test),
+            Kind::EveryCase => memory(verdict),
             Kind::Preflight => set_up(run, verdict, &mut remarks),
             _ => Vec::new(),
         };
@@ -85,6 +86,19 @@ fn parts<'r>(run: &'r Judged, test: &str) -> Vec<(&'r str, String)> {
         _ => None,
     };
     found.flat_map(|found| &found.suspects).filter_map(one).collect()
+}
+
+/// Hosts with a GPU whose memory does not keep what is written to it.
+fn memory(verdict: &Verdict) -> Vec<(&str, String)> {
+    let parts = verdict.reason.grounds().iter().flat_map(|ground| match ground {
+        Ground::Cases(OfCases::WrongMemory { parts }) => parts.as_slice(),
+        _ => &[],
+    });
+    parts
+        .map(|part| {
+            (part.host.as_str(), format!("{part}: its memory does not keep what is written to it ({})", verdict.test))
+        })
+        .collect()
 }
 
 fn is_own_and_certain(named: &Named) -> bool {

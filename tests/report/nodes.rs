@@ -21,8 +21,9 @@ use railgauge_model::{
 use railgauge_wire::{
     facts::Gpu,
     measure::Measurement,
+    node::LINE,
     step::Checked,
-    terms::{Carrier, GpuPath, LinkLayer, Metric, Op, Precision, Transport, flops},
+    terms::{Carrier, GpuPath, LinkLayer, Metric, Op, Precision, TestMetric, Transport, flops},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -50,16 +51,24 @@ impl Cluster {
             let rate = 55.0 * (self.share)(case) * (1.0 + 0.002 * self.dice.normal());
             let (elapsed, size) = (Nanoseconds::from_secs(2), case.cell.size);
             let operations = (rate * elapsed.as_f64() / size.as_f64()) as u64;
-            let bytes = Bytes((rate * elapsed.as_f64()) as u64);
+            let is_chase = case.cell.metric == TestMetric::Latency;
+            // 100 ns for a line where a GPU copies 55 GB/s.
+            let operations = if is_chase { (elapsed.as_f64() * rate / 5500.0) as u64 } else { operations };
+            let bytes = if is_chase { LINE * operations } else { Bytes((rate * elapsed.as_f64()) as u64) };
             let rows = Precision::Bf16.rows(size).filter(|_| case.cell.op == Op::Matmul);
             let flops = rows.map_or(0, |rows| flops(rows) * operations);
-            let initiator = Measurement { elapsed, operations, bytes, flops, ..Measurement::default() };
+            let each = is_chase.then(|| 5500.0 / rate);
+            let initiator = Measurement { elapsed, operations, bytes, flops, each, ..Measurement::default() };
             let checked = Checked { verified: size * 2, ..Checked::default() };
             let gpus = (self.gpus)(case);
             let sample = Sample { initiator, checked, waited: Some(elapsed * 2), gpus, ..Sample::default() };
             let link = LinkRecord {
-                transport: if rows.is_some() { Carrier::Cublaslt } else { Carrier::CudaCopy },
-                link_layer: LinkLayer::Pcie,
+                transport: match case.cell.transport {
+                    Transport::Cpu => Carrier::Cpu,
+                    _ if rows.is_some() => Carrier::Cublaslt,
+                    _ => Carrier::CudaCopy,
+                },
+                link_layer: if is_chase { LinkLayer::Memory } else { LinkLayer::Pcie },
                 gpu_path: GpuPath::None,
                 software: false,
                 from_device: "memory".into(),
@@ -80,7 +89,10 @@ impl Cluster {
         let plan =
             parse("p.toml", &format!("{HOSTS}{tests}"), Path::new("")).unwrap_or_else(|wrong| panic!("{wrong}")).0;
         let mut inventory = Inventory::of_plan(&plan);
-        plan.hosts.iter().for_each(|host| inventory.set(&host.name, Transport::Gpu, 2));
+        for host in &plan.hosts {
+            inventory.set(&host.name, Transport::Gpu, 2);
+            inventory.set(&host.name, Transport::Cpu, 2);
+        }
         let cases = Case::planned(&plan, &schedule(&plan, &inventory).unwrap());
         let mut hosts = support::group::hosts(&plan);
         for up in hosts.values_mut() {
@@ -271,4 +283,64 @@ fn products_that_are_counted_wrong_are_no_measurement() {
     assert_eq!(wrong.iter().map(|result| result.case.id).collect::<Vec<_>>(), [journal.tries[2].case]);
     let status = verdicts(&journal, &results, &rows, Vec::new()).status;
     assert_ne!(status, Status::Pass);
+}
+
+const CHASE: &str = "[[test]]\nname = \"latency\"\nop = \"memory_read\"\nmetric = \"latency\"\n\
+                     [[test.expect]]\nmetric = \"memory_latency\"\nat_most = \"150 ns\"\n\
+                     [[test.expect]]\nmetric = \"memory_latency\"\nwithin_percent_of_peers = 10\n";
+
+/// On the scale of the judgement more is better; what people read is nanoseconds.
+#[test]
+fn memory_that_takes_longer_is_named_in_nanoseconds() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 });
+    let journal = cluster.settled(CHASE);
+    let found = found(&journal).remove(0);
+    let [node] = found.suspects.as_slice() else { panic!("{found:?}") };
+    assert_eq!((node.name.as_str(), node.standing), ("NUMA node 1 of a3", Standing::Confirmed), "{}", node.reason);
+    assert!((node.change_percent - 100.0).abs() < 3.0, "{}", node.change_percent);
+    assert!((found.good[0].centre - 100.0).abs() < 1.0, "{:?}", found.good);
+    assert!(node.further.iter().all(|one| (one.value.unwrap() - 200.0).abs() < 4.0), "{:?}", node.further);
+    assert!(node.confirmation.unwrap().change_percent > 90.0);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    assert!(rows.iter().all(|row| row.metric == Metric::MemoryLatency && &*row.unit == "ns" && row.error.is_none()));
+    let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+    let failed = verdicts.iter().filter(|one| one.kind == Kind::Expectation && one.status == Status::Fail);
+    assert_eq!(failed.count(), 2, "{verdicts:?}");
+    draw(&journal, Path::new("records.jsonl")).unwrap();
+}
+
+#[test]
+fn reads_that_no_cache_answers_so_soon_are_no_measurement() {
+    let mut journal = Cluster::new(|_| 1.0).settled(CHASE);
+    let end = &mut journal.tries[2].result.as_mut().unwrap().initiator;
+    (end.operations, end.bytes) = (10_000_000_000, LINE * 10_000_000_000);
+    journal.tries[5].result.as_mut().unwrap().initiator.each = Some(400.0);
+    let results = results(&journal).unwrap();
+    let wrong: Vec<_> = results.iter().filter(|result| result.state == State::Impossible).collect();
+    let ids: Vec<_> = wrong.iter().map(|result| result.case.id).collect();
+    assert_eq!(ids, [journal.tries[2].case, journal.tries[5].case]);
+}
+
+#[test]
+fn a_wrong_byte_of_a_memory_test_fails_and_names_the_gpu() {
+    let test = "[[test]]\nname = \"memory\"\nop = \"gpu_memory_test\"\nmetric = \"bandwidth\"\nsizes = \"72GiB\"\n";
+    let mut journal = Cluster::new(|_| 1.0).settled(test);
+    let case = journal.cases.iter().position(|case| is_at(case, "a2", 1)).unwrap();
+    let sample = journal.tries[case].result.as_mut().unwrap();
+    // In the window, too.
+    sample.checked.verified += sample.initiator.bytes;
+    (sample.checked.wrong, sample.checked.first_wrong) = (Bytes(3), Some(4096));
+    let results = results(&journal).unwrap();
+    let error = results[case].error().unwrap();
+    assert!(
+        error.contains("memory of GPU 1 does not keep what is written to it: 3 times a byte was another"),
+        "{error}"
+    );
+    let status = verdicts(&journal, &results, &rows(&journal, &results), Vec::new()).status;
+    assert_eq!(status, Status::Fail);
+    let banner = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner;
+    assert!(banner.part.text.starts_with("Named: GPU 1 of a2 ("), "{banner:?}");
+    let step = banner.remedy.unwrap();
+    assert!(step.about.starts_with("GPU 1 of a2") && step.text.contains("reset the GPU"), "{step:?}");
 }

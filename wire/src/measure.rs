@@ -31,6 +31,10 @@ pub struct Measurement {
     /// Per-operation times, for latency passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// Typical time of one operation in nanoseconds, where operations follow one another and are timed many at a time: the median of those
+    /// times. What else the processor does in the window moves a mean, and not this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub each: Option<f64>,
     /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<f64>,

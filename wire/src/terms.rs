@@ -362,6 +362,8 @@ words! {
         Cpu = "cpu",
         /// Copies of CUDA.
         CudaCopy = "cuda-copy",
+        /// Kernels of this program on a GPU.
+        CudaKernel = "cuda-kernel",
         /// Matrix products of cuBLASLt.
         Cublaslt = "cublaslt",
     }
@@ -375,7 +377,7 @@ impl Carrier {
             Self::Tcp => Transport::Tcp,
             Self::NcclIb | Self::NcclPlugin | Self::NcclSocket | Self::NcclP2p | Self::NcclShm => Transport::Nccl,
             Self::Cpu => Transport::Cpu,
-            Self::CudaCopy | Self::Cublaslt => Transport::Gpu,
+            Self::CudaCopy | Self::CudaKernel | Self::Cublaslt => Transport::Gpu,
         }
     }
 }

@@ -145,6 +145,7 @@ impl Tally {
             slices: self.slices,
             latency: None,
             interval: self.interval,
+            each: None,
             moved: None,
             lanes: Vec::new(),
         }

@@ -380,6 +380,7 @@ fn added(a: &Measurement, b: &Measurement) -> Measurement {
         _ => (a.started.min(b.started), end(a).max(end(b))),
     };
     Measurement {
+        each: None,
         started,
         elapsed: end - started,
         operations: a.operations + b.operations,

@@ -65,9 +65,15 @@ impl Buffer {
         device.enter()?;
         let taken = length.max(1).next_multiple_of(GRANULE);
         let (free, total) = device.memory()?;
-        if taken.saturating_add(RESERVE) > free {
-            let cause =
-                format!("GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free", device.index());
+        // What is small is taken beside what is large.
+        let reserve = if taken > GRANULE { RESERVE } else { 0 };
+        if taken.saturating_add(reserve) > free {
+            let cause = format!(
+                "GPU {}: {length} bytes are wanted, and {free} of its {total} bytes are free, of which {reserve} are left to the driver and \
+                 others: {} can be taken",
+                device.index(),
+                free.saturating_sub(reserve) / GRANULE * GRANULE
+            );
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY));
         }
         let mut address = 0;

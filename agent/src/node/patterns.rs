@@ -48,7 +48,11 @@ const WORDS: [Words; PATTERNS as usize] = [
 pub(super) struct Patterns {
     stream: Stream,
     buffer: Buffer,
+    /// Of the timed pass. Kernels may still count when a pass is given up, so it goes with the memory.
+    tally: Option<Tally>,
     checked: Checked,
+    /// Free and all memory of the GPU before any was taken.
+    memory: Option<(u64, u64)>,
 }
 
 impl Patterns {
@@ -58,8 +62,9 @@ impl Patterns {
     /// CUDA does not see the GPU, not so much of its memory is free, or the driver refuses.
     pub(super) fn open(gpu: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let device = device::at(gpu)?;
+        let memory = device.memory().ok();
         let (stream, buffer) = (Stream::new(&device)?, Buffer::new(&device, spec.size.0)?);
-        Ok(Self { stream, buffer, checked: Checked::default() })
+        Ok(Self { stream, buffer, tally: None, checked: Checked::default(), memory })
     }
 }
 
@@ -81,7 +86,7 @@ impl Mover for Patterns {
 
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
         self.stream.device().enter()?;
-        let tally = Tally::new(&self.stream)?;
+        let tally = &*self.tally.insert(Tally::new(&self.stream)?);
         let number = Cell::new(0_usize);
         let queue = || {
             let at = number.replace(number.get() + 1);
@@ -90,7 +95,7 @@ impl Mover for Patterns {
             let seen = Pattern { size: spec.size, seed: spec.verify.unwrap_or_default(), iteration: at as u64 / 2 };
             let key = pattern::key(&seen, 0);
             kernels::write_words(&self.stream, &self.buffer, key, words)?;
-            kernels::check_words(&self.stream, &self.buffer, key, words, &tally)
+            kernels::check_words(&self.stream, &self.buffer, key, words, tally)
         };
         let queued = Queued { stream: &self.stream, queue };
         let one = queued.warm_up(spec, control)?;
@@ -111,7 +116,7 @@ impl Mover for Patterns {
         let (device, gpu) = (self.stream.device(), self.stream.device().pci().to_owned());
         let mut settings = device.record();
         settings.insert("patterns".to_owned(), PATTERNS.to_string());
-        if let Ok((free, total)) = device.memory() {
+        if let Some((free, total)) = self.memory {
             settings.insert("gpu_memory_free".to_owned(), free.to_string());
             settings.insert("gpu_memory".to_owned(), total.to_string());
         }

@@ -8,7 +8,7 @@ use railgauge_wire::{
     node::NodeSpec,
     remedy,
     step::{Checked, Pattern, Window},
-    terms::{LinkLayer, Op},
+    terms::{LinkLayer, Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -151,6 +151,8 @@ impl Room {
         let caches = machine::caches(tree, &processors);
         if let Some(caches) = caches.filter(|caches| !spec.cached && spec.size < *caches * OVER_CACHES) {
             let least = caches * OVER_CACHES;
+            // Reads of a latency are spread over a power of two.
+            let least = if spec.metric == TestMetric::Latency { Bytes(least.0.next_power_of_two()) } else { least };
             let cause = format!(
                 "{} bytes lie in the caches of NUMA node {node}, which hold {caches} bytes: memory is measured from {least} bytes on",
                 spec.size

@@ -103,7 +103,9 @@ impl<'a> OfTest<'a> {
         let named = |link: &&Link<'_>| index.bad_of_case(link.result.case.id).is_some();
         let usual = || {
             let sizes = links.iter().map(|link| link.result.case.cell.size);
-            let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
+            // Of memory the largest is beyond the caches.
+            let is_large = metric.better() == Better::Higher || metric == Metric::MemoryLatency;
+            let size = if is_large { sizes.max() } else { sizes.min() }?;
             links.iter().rev().find(|link| link.result.case.cell.size == size)
         };
         let first = links.iter().find(named).or(worst.first().map(|&at| &links[at])).or_else(usual);

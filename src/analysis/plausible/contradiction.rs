@@ -78,6 +78,8 @@ pub enum Contradiction {
     FasterThanGpus { rate: f64, most: f64 },
     /// Reads that follow one another faster than any cache answers, in nanoseconds each.
     FasterThanCaches { each: f64, least: f64 },
+    /// A median that does not go with the window, in nanoseconds of a read.
+    MedianOfReads { each: f64, mean: f64 },
     /// More verified than there is.
     Verified { verified: Bytes, most: u128 },
     /// Other bytes received than sent.
@@ -195,6 +197,9 @@ impl fmt::Display for Contradiction {
                     f,
                     "{each:.2} ns for a read that waits for the one before it, and no cache answers within {least} ns"
                 )
+            }
+            Self::MedianOfReads { each, mean } => {
+                write!(f, "a median of {each:.1} ns for reads that took {mean:.1} ns on average")
             }
             Self::Verified { verified, most } => write!(f, "{verified} B verified, of {most} B at most"),
             Self::Received { sent, host, received } => {

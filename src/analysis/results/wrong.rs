@@ -103,11 +103,15 @@ impl WrongBytes {
 impl fmt::Display for WrongBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = are(usize::try_from(self.wrong).unwrap_or(usize::MAX), "byte");
-        let what = match (self.of_ranks, self.part.as_str()) {
-            (0, "") => "was sent".to_owned(),
-            (0, part) => format!("was written to the memory of {part}"),
-            _ => "the ranks gave".to_owned(),
-        };
+        if !self.part.is_empty() {
+            let (at, part, wrong) = (&self.at, &self.part, self.wrong);
+            write!(
+                f,
+                "{at}: verify: memory of {part} does not keep what is written to it: {wrong} times a byte was another"
+            )?;
+            return self.first_offset.map_or(Ok(()), |offset| write!(f, ", the lowest at offset {offset}"));
+        }
+        let what = if self.of_ranks == 0 { "was sent" } else { "the ranks gave" };
         write!(f, "{}: verify: {bytes} not what {what}{}", self.at, self.at_ranks())?;
         self.first_offset.map_or(Ok(()), |offset| write!(f, ", the first at offset {offset}"))
     }

@@ -1,11 +1,14 @@
 //! The verdict every test has: all its cases were measured as often as planned, undisturbed, and their data verified. Cases
 //! that were measured beside it to settle a suspect are no part of it, but for wrong bytes: those are wrong wherever they arrive.
 
+use std::collections::BTreeSet;
+
 use railgauge_model::plan::model::Test;
+use railgauge_wire::terms::Op;
 
 use super::{
     Kind, Status, Tally, Verdict, not_checked,
-    reason::{Among, Blamed, OfCases, Place, Reason},
+    reason::{Among, Blamed, MemoryPart, OfCases, Place, Reason},
 };
 use crate::analysis::{
     results::{CaseResult, State},
@@ -25,6 +28,10 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
     let of = results.len();
     let bad: Vec<&CaseResult<'_>> = results.iter().copied().filter(|one| one.state != State::Measured).collect();
     let mut reason = Reason::default();
+    let wrong_memory = memory(with(State::Wrong).chain(corrupt));
+    if !wrong_memory.is_empty() {
+        reason.push(OfCases::WrongMemory { parts: wrong_memory });
+    }
     let status = if let Some(first) = corrupt.first() {
         reason.push(OfCases::FurtherWrongBytes { cases: corrupt.len(), first: blamed(first) });
         reason.extend(short(of, &bad));
@@ -64,6 +71,16 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         },
         ..Verdict::new(Kind::EveryCase, &test.name, demand, status, reason)
     }
+}
+
+/// The GPUs whose memory was tested and is wrong, each once.
+fn memory<'r>(wrong: impl Iterator<Item = &'r &'r CaseResult<'r>>) -> Vec<MemoryPart> {
+    let tests = wrong.filter(|result| result.case.cell.op == Op::GpuMemoryTest);
+    let part = |result: &&CaseResult<'_>| {
+        let port = &result.case.flow.to;
+        MemoryPart { host: port.host.to_string(), gpu: port.rail }
+    };
+    tests.map(part).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The cases that are not as the test wants them; `None` without any.

@@ -35,8 +35,8 @@ pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
 pub use reason::{
-    Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, OfCases, OfExpectation, OfLinks, OfParts, OfPlaces,
-    OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Unlimited, What, frequency,
+    Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, MemoryPart, OfCases, OfExpectation, OfLinks,
+    OfParts, OfPlaces, OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Unlimited, What, frequency,
 };
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};

@@ -87,6 +87,7 @@ fn of_run(ground: &OfRun) -> Vec<&str> {
 fn of_cases(ground: &OfCases) -> Vec<&str> {
     match ground {
         OfCases::FurtherWrongBytes { first, .. } => of_place(&first.place),
+        OfCases::WrongMemory { parts } => parts.iter().map(|part| part.host.as_str()).collect(),
         OfCases::Short { gravest, .. } | OfCases::NoneRun { gravest, .. } => of_place(&gravest.place),
         OfCases::NonePlanned | OfCases::VerificationOff { .. } | OfCases::Measured { .. } => Vec::new(),
     }

@@ -7,7 +7,7 @@ use railgauge_model::{
     plan::model::Test,
     schedule::{Flow, Port},
 };
-use railgauge_wire::terms::{Algorithm, Transport};
+use railgauge_wire::terms::{Algorithm, TestMetric, Transport};
 
 use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, SoakPreview, TestPreview};
 use crate::analysis::words::{count, size};
@@ -163,7 +163,12 @@ fn variants(test: &Test) -> String {
         return words.join("; ");
     }
     if test.transport.is_within_host() {
-        return if test.transport == Transport::Gpu { "by the GPUs" } else { "by all processors of a node" }.to_owned();
+        let by = match (test.transport, test.metric) {
+            (Transport::Gpu, _) => "by the GPUs",
+            (_, TestMetric::Latency) => "by one processor of a node",
+            _ => "by all processors of a node",
+        };
+        return by.to_owned();
     }
     let qps: Vec<String> = test.qps.iter().map(u32::to_string).collect();
     let lanes = if test.transport == Transport::Tcp { "streams" } else { "queue pairs" };

@@ -139,7 +139,8 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         return going_on;
     }
     let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
-    let names_its_own = |verdict: &&Verdict| matches!(verdict.kind, Kind::Preflight | Kind::Links | Kind::Soak);
+    let names_its_own =
+        |verdict: &&Verdict| matches!(verdict.kind, Kind::Preflight | Kind::Links | Kind::Soak | Kind::EveryCase);
     let own = first.filter(names_its_own).and_then(|verdict| culprit(verdict, &hosts.findings));
     if let Some(step) = own.and_then(|culprit| culprit.step) {
         return step;

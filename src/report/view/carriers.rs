@@ -87,6 +87,7 @@ fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
         Carrier::NcclShm => "NCCL through shared memory".to_owned(),
         Carrier::Cpu => "The processors of each host".to_owned(),
         Carrier::CudaCopy if link_layer == LinkLayer::Memory => "Copies within the memory of a GPU".to_owned(),
+        Carrier::CudaKernel => "Kernels of GPUs in their own memory".to_owned(),
         Carrier::Cublaslt => "Matrix products of GPUs by cuBLASLt".to_owned(),
         Carrier::CudaCopy => format!("Copies of GPUs over {layer}"),
     };

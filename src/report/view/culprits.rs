@@ -11,7 +11,7 @@ use crate::{
     analysis::{
         localise::Standing,
         soak::families::{Family, family},
-        verdict::{ESCALATED, Ground, Kind, OfLinks, OfSoak, SoakEvent, Status, Verdict, What},
+        verdict::{ESCALATED, Ground, Kind, OfCases, OfLinks, OfSoak, SoakEvent, Status, Verdict, What},
     },
     preflight::{Finding, Held, Severity},
 };
@@ -36,6 +36,13 @@ pub(super) fn culprit(verdict: &Verdict, findings: &[FindingView]) -> Option<Cul
             (vec![of_preflight(verdict, findings)], if findings.is_empty() { "where" } else { "configuration" })
         }
         Kind::Links => (verdict.reason.grounds().iter().filter_map(of_link).collect(), "switches"),
+        Kind::EveryCase => {
+            let found: Vec<Named> = verdict.reason.grounds().iter().filter_map(of_memory).collect();
+            if found.is_empty() {
+                return None;
+            }
+            (found, "tests")
+        }
         Kind::Soak => (verdict.reason.grounds().iter().filter_map(of_soak).collect(), "soak"),
         _ => return None,
     };
@@ -94,6 +101,12 @@ fn of_link(ground: &Ground) -> Option<Named> {
         }
         _ => None,
     }
+}
+
+fn of_memory(ground: &Ground) -> Option<Named> {
+    let Ground::Cases(OfCases::WrongMemory { parts }) = ground else { return None };
+    let names = parts.iter().map(|part| format!("{part} (its memory does not keep what is written to it)")).collect();
+    Some((names, Some(remedy::GPU_MEMORY_ERRORS.into())))
 }
 
 fn of_soak(ground: &Ground) -> Option<Named> {

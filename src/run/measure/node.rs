@@ -162,6 +162,7 @@ fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkR
     Some(LinkRecord {
         transport: match (case.cell.op, case.cell.transport) {
             (Op::Matmul, _) => Carrier::Cublaslt,
+            (Op::GpuMemoryTest, _) => Carrier::CudaKernel,
             (_, Transport::Gpu) => Carrier::CudaCopy,
             _ => Carrier::Cpu,
         },

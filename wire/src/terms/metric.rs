@@ -189,7 +189,7 @@ pub enum Family {
 pub enum Reads {
     /// An amount that both ends of a flow counted: its value is this per nanosecond.
     Rate(fn(&Measurement) -> f64),
-    /// Nanoseconds of an operation: the window over how many there were in it.
+    /// Typical nanoseconds of an operation, as the end that did them tells.
     Each,
     /// A number of the distribution of single operations, in microseconds.
     Latency(fn(&Latency) -> f64),

@@ -39,6 +39,7 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let slices = slices.reduce(|sum: Vec<Bytes>, more| added(&sum, &more)).unwrap_or_default();
     let operations = operations(shared, bytes);
     Ok(Measurement {
+        each: None,
         started,
         elapsed: last - started,
         operations,
@@ -85,6 +86,7 @@ pub(super) fn measurement(
     let begun = begun.unwrap_or_default();
     let ended = record.ended.unwrap_or_default().max(ours.started + ours.elapsed).max(begun);
     Ok(Measurement {
+        each: None,
         started: begun,
         elapsed: ended - begun,
         operations: operations(shared, bytes),

@@ -54,7 +54,7 @@ const KEYS: &[Key] = &[
         Shape::Word(aims),
         Preset::Required,
         "`bandwidth` posts as much as possible and yields bandwidth, message rate and CPU time; `latency` \
-             has one operation in flight and yields the latency percentiles. A collective yields bus and \
+             has one operation in flight and yields the latency percentiles (of `memory_read` the median). A collective yields bus and \
              algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of \
              operations separated by a barrier; the slowest rank counts. `step` is a training step: gradients \
              are reduced in buckets while a timer stands for the backward pass ([collectives.md](collectives.md)). \

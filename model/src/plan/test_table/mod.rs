@@ -129,7 +129,7 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
     };
     let rails = if pair { rails::read(table, members.as_ref(), kind.transport) } else { None };
     let window = window::read(table, pair);
-    let (window, rails) = if within { node::settled(table, kind.op, window, rails) } else { (window, rails) };
+    let (window, rails) = if within { node::settled(table, &kind, window, rails) } else { (window, rails) };
     let flows = if let Some(Pattern::AtOnce(pattern)) = &pattern { Some(pattern) } else { None };
     let at_once = flows.is_some();
     let beside = if within { None } else { beside::read(table, members.as_ref()) };
@@ -179,7 +179,8 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         repeats: table.whole("repeats").map_or(1, |at| at.value),
         window: window.unwrap_or(Window::Iterations(1)),
         warm_up: time("warm_up"),
-        verify: table.flag("verify").is_none_or(|at| at.value),
+        // A test of memory compares by itself.
+        verify: kind.op == Some(Op::GpuMemoryTest) || table.flag("verify").is_none_or(|at| at.value),
         deadline: time("deadline"),
         expect,
     };

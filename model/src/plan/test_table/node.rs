@@ -23,6 +23,12 @@ const OF_PROCESSORS: Bytes = Bytes::from_gib(2);
 /// Least bytes that the reads of a memory latency are spread over: a page.
 const LEAST_SPREAD: Bytes = Bytes::from_kib(4);
 
+/// Least memory of a GPU that is tested: twenty times the second cache of an H100, which has 50 MB.
+const LEAST_TESTED: Bytes = Bytes::from_gib(1);
+
+/// Fewest reads of a memory latency: as many as are timed at once.
+const LEAST_READS: u64 = 4096;
+
 /// Rows of a matrix product where the plan does not say: enough for every multiprocessor of an H100 for many rounds.
 const ROWS: u32 = 8192;
 
@@ -116,8 +122,12 @@ pub fn products(test: &Table<'_>, precision: Precision, sizes: Option<Vec<Bytes>
 /// The sizes of a test of a GPU's memory: what the plan says, since a test of a small part of it would be taken for one of all. `None` after
 /// saying that it says nothing.
 pub fn tested(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>> {
-    if test.raw("sizes").is_some_and(|raw| raw.own) {
-        return sizes;
+    if let Some(raw) = test.raw("sizes").filter(|raw| raw.own) {
+        let sizes = sizes?;
+        let Some(small) = sizes.iter().find(|size| **size < LEAST_TESTED) else { return Some(sizes) };
+        let message = format!("{small} bytes are no test of a GPU's memory: what is small stays in its caches");
+        test.book.add(Mistake::at(raw.span.clone(), message).help("the smallest size is \"1GiB\""));
+        return None;
     }
     let span = test.written("op").unwrap_or_default();
     let mistake = Mistake::at(span, "`sizes` must say how much of the memory of each GPU is tested");
@@ -143,7 +153,7 @@ pub fn spread(test: &Table<'_>, sizes: Option<Vec<Bytes>>) -> Option<Vec<Bytes>>
 /// out.
 pub fn settled(
     test: &Table<'_>,
-    op: Option<Op>,
+    kind: &Kind,
     window: Option<Window>,
     rails: Option<Rails>,
 ) -> (Option<Window>, Option<Rails>) {
@@ -157,15 +167,29 @@ pub fn settled(
         (Some(Window::Adaptive { .. }), None) => Some(Window::Duration(USUAL)),
         (window, _) => window,
     };
-    let window = match (window, op) {
-        (Some(Window::Iterations(patterns)), Some(Op::GpuMemoryTest)) if patterns < PATTERNS => {
-            let message = format!("{patterns} of the {PATTERNS} patterns of a memory test would be no test");
-            let help = format!("write measure = \"{PATTERNS} iterations\" or more, or a time");
-            wrong(test.written("measure").unwrap_or_default(), &message, &help);
-            None
+    let fewest = match (kind.op, kind.metric) {
+        (Some(Op::GpuMemoryTest), _) => Some((PATTERNS, "would be no test with each of its patterns")),
+        (Some(Op::MemoryRead), Some(TestMetric::Latency)) => {
+            Some((LEAST_READS, "take less time than the clock tells well"))
         }
-        (window, _) => window,
+        _ => None,
     };
+    let window = match (window, fewest, test.written("measure")) {
+        (Some(Window::Iterations(count)), Some((fewest, why)), span) if count < fewest => match span {
+            Some(span) => {
+                let help = format!("write measure = \"{fewest} iterations\" or more, or a time");
+                wrong(span, &format!("{count} iterations {why}"), &help);
+                None
+            }
+            None => Some(Window::Duration(USUAL)),
+        },
+        (window, ..) => window,
+    };
+    if let (Some(Op::GpuMemoryTest), Some(verify)) =
+        (kind.op, test.flag("verify").filter(|verify| verify.own && !verify.value))
+    {
+        wrong(verify.span, "a test of memory without comparing is none", "leave `verify` out");
+    }
     let rails = match (rails, test.written("rails")) {
         (Some(Rails::Crossed), Some(span)) => {
             let help = "use \"aligned\" (all at once), \"each\" (one after the other), or a list";
@@ -250,6 +274,7 @@ mod tests {
             ("compute", "op = \"matmul\"\nknobs = { precision = \"fp64\" }", "fp64"),
             ("latency", "op = \"memory_write\"", "memory_write does not support metric"),
             ("latency", "op = \"memory_read\"\nsizes = [\"1GiB\", \"3GiB\"]", "cannot be spread over 3221225472 bytes"),
+            ("latency", "op = \"memory_read\"\nmeasure = \"20 iterations\"", "20 iterations take less time"),
             ("latency", "op = \"memory_read\"\nsizes = 2048", "cannot be spread over 2048 bytes"),
             ("compute", "op = \"matmul\"\nknobs = { footprint = \"cache\" }", "`footprint`"),
             ("bandwidth", "op = \"gpu_copy\"\nknobs = { precision = \"bf16\" }", "`precision`"),
@@ -264,7 +289,9 @@ mod tests {
         for (test, words) in [
             ("op = \"gpu_copy\"\nqps = 2", "`qps` does not apply"),
             ("op = \"gpu_memory_test\"", "how much of the memory"),
-            ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nmeasure = \"9 iterations\"", "9 of the 10 patterns"),
+            ("op = \"gpu_memory_test\"\nsizes = \"1B\"", "1 bytes are no test"),
+            ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nverify = false", "without comparing"),
+            ("op = \"gpu_memory_test\"\nsizes = \"1GiB\"\nmeasure = \"9 iterations\"", "9 iterations would be no test"),
             ("op = \"gpu_copy\"\npattern = \"ring\"", "`pattern` does not apply"),
             ("op = \"gpu_copy\"\nto = \"a\"", "`to` does not apply"),
             ("op = \"gpu_copy\"\ngpus = [0]", "`gpus` does not apply"),

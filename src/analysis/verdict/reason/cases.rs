@@ -11,6 +11,9 @@ use crate::analysis::{
     words::{amount, count, size},
 };
 
+/// GPUs that are named one by one.
+const NAMED: usize = 8;
+
 /// What became of a test's cases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
@@ -23,6 +26,11 @@ pub enum OfCases {
         cases: usize,
         /// The first of them.
         first: Blamed,
+    },
+    /// GPUs whose memory does not keep what is written to it.
+    WrongMemory {
+        /// The GPUs, each with its host.
+        parts: Vec<MemoryPart>,
     },
     /// Cases that are not measured as often as planned, undisturbed and verified.
     Short {
@@ -56,6 +64,21 @@ pub enum OfCases {
     },
 }
 
+/// A GPU whose memory is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct MemoryPart {
+    /// Its host.
+    pub host: String,
+    /// Its number there, as NVML counts.
+    pub gpu: u32,
+}
+
+impl fmt::Display for MemoryPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GPU {} of {}", self.gpu, self.host)
+    }
+}
+
 /// How many cases came to one state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Among {
@@ -76,6 +99,12 @@ impl fmt::Display for OfCases {
             Self::NonePlanned => f.write_str("no case of this test was planned, so nothing was measured"),
             Self::FurtherWrongBytes { cases, first } => {
                 write!(f, "wrong bytes in {}: {}", count(*cases, "further case"), short(first))
+            }
+            Self::WrongMemory { parts } => {
+                let names: Vec<String> = parts.iter().take(NAMED).map(ToString::to_string).collect();
+                let more = parts.len().saturating_sub(NAMED);
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                write!(f, "the memory of {}{more} does not keep what is written to it", names.join(", "))
             }
             Self::Short { cases, of, states, gravest } => {
                 let states: Vec<String> =

@@ -26,7 +26,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
-pub use cases::{Among, OfCases};
+pub use cases::{Among, MemoryPart, OfCases};
 pub use degraded::Degraded;
 pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
 pub use links::OfLinks;

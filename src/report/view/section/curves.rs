@@ -182,7 +182,7 @@ fn curve(metric: Metric, points: &[Point], demanded: &[Demanded]) -> Result<Stri
     let most = ends(|p| p.quantiles[4].max(p.ceiling.unwrap_or(0.0))).chain(values()).fold(0.0, f64::max);
     let least = ends(|p| p.quantiles[0]).chain(values()).filter(|value| *value > 0.0).fold(f64::INFINITY, f64::min);
     let title = format!("{}, {unit}", metric.word().replace('_', " "));
-    let logarithmic = unit == "µs" && most > 30.0 * least;
+    let logarithmic = matches!(unit, "µs" | "ns") && most > 30.0 * least;
     let y = if logarithmic { decades(title, least, most) } else { from_zero(title, most) };
     let list: Vec<Bytes> = points.iter().map(|point| point.size).collect();
     let x = sizes("message size".to_owned(), &list);

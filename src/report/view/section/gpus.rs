@@ -59,7 +59,7 @@ fn sentence(found: &OfTest<'_>) -> String {
         let read = found.gpus.iter().filter(|gpu| gpu.read > 0).count();
         told.push(match read {
             0 => format!("Nothing was read of the {of_all} in any of {}.", count(found.passes, "pass")),
-            _ => format!("Nothing bad was seen of {read} of {of_all} in {}.", count(found.passes, "pass")),
+            _ => format!("NVML told nothing bad of {read} of {of_all} in {}.", count(found.passes, "pass")),
         });
     }
     for gpu in all.iter().take(NAMED) {

@@ -80,7 +80,8 @@ pub(super) fn table(data: &Data<'_>) -> Table {
     ));
     let metric = headline(test);
     let heads = || spreads.iter().filter(|spread| spread.metric == metric);
-    let of_links = |at: usize, measured: u32| at != 1 || percentile::carries_quantile(0.05, measured as usize);
+    let of_links =
+        |at: usize, measured: u32| !matches!(at, 1 | 3) || percentile::carries_quantile(0.05, measured as usize);
     let shown: Vec<_> =
         shown(test).iter().filter(|(_, at, _)| heads().any(|head| of_links(*at, head.measured))).collect();
     columns.extend(shown.iter().map(|(metric, _, name)| number_column(name, metric.unit())));
