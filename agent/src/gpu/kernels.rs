@@ -177,17 +177,23 @@ pub(crate) fn check_words(
     compare(stream, buffer, (0, buffer.len()), key, words, tally)
 }
 
-fn put(stream: &Stream, buffer: &Buffer, (at, length): (u64, u64), key: u64, words: Words) -> Result<(), Failure> {
+/// What both kernels of patterns take, with the device entered.
+fn of_words(
+    stream: &Stream,
+    buffer: &Buffer,
+    (at, length): (u64, u64),
+    key: u64,
+    words: Words,
+) -> Result<Vec<Argument>, Failure> {
     inside(buffer, at, length)?;
     stream.device().enter()?;
-    let arguments = &mut [
-        Argument::Long(buffer.address() + at),
-        Argument::Long(length),
-        Argument::Long(key),
-        Argument::Long(words.flip),
-        Argument::Long(words.mask()),
-    ];
-    launch(stream, stream.device().kernels()?.write_pattern, length.div_ceil(8), arguments)
+    let all = [buffer.address() + at, length, key, words.flip, words.mask()];
+    Ok(all.into_iter().map(Argument::Long).collect())
+}
+
+fn put(stream: &Stream, buffer: &Buffer, (at, length): (u64, u64), key: u64, words: Words) -> Result<(), Failure> {
+    let mut arguments = of_words(stream, buffer, (at, length), key, words)?;
+    launch(stream, stream.device().kernels()?.write_pattern, length.div_ceil(8), &mut arguments)
 }
 
 fn compare(
@@ -198,17 +204,9 @@ fn compare(
     words: Words,
     tally: &Tally,
 ) -> Result<(), Failure> {
-    inside(buffer, at, length)?;
-    stream.device().enter()?;
-    let arguments = &mut [
-        Argument::Long(buffer.address() + at),
-        Argument::Long(length),
-        Argument::Long(key),
-        Argument::Long(words.flip),
-        Argument::Long(words.mask()),
-        Argument::Long(tally.address()),
-    ];
-    launch(stream, stream.device().kernels()?.check_pattern, length.div_ceil(8), arguments)
+    let mut arguments = of_words(stream, buffer, (at, length), key, words)?;
+    arguments.push(Argument::Long(tally.address()));
+    launch(stream, stream.device().kernels()?.check_pattern, length.div_ceil(8), &mut arguments)
 }
 
 /// Compares `pattern.size` bytes from offset `at` on with the pattern, on the GPU.
