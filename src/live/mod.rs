@@ -25,6 +25,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
+    sync::mpsc,
     thread,
 };
 
@@ -88,6 +89,7 @@ impl Listening {
     /// There can be no thread, or no timer for it.
     pub fn serve(self, records: PathBuf) -> Result<Serving, LiveError> {
         let (stop, stopped) = oneshot::channel();
+        let (over, all_answered) = mpsc::channel::<Never>();
         self.listener.set_nonblocking(true)?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -101,14 +103,28 @@ impl Listening {
             runtime.block_on(serve::serve(self.listener, self.token, pages, stopped));
             // A drawing that goes on is not waited for.
             runtime.shutdown_background();
+            drop(over);
         })?;
-        Ok(Serving { _stop: stop })
+        Ok(Serving { stop: Some(stop), all_answered })
     }
 }
 
-/// A page that is served; no longer once this is dropped.
+/// What is never sent: a channel that tells of an end by being closed.
+#[derive(Debug)]
+enum Never {}
+
+/// A page that is served; no longer once this is dropped, which waits a moment for answers that are under way.
 #[derive(Debug)]
 #[must_use = "the page is served as long as this is kept"]
 pub struct Serving {
-    _stop: oneshot::Sender<()>,
+    stop: Option<oneshot::Sender<()>>,
+    all_answered: mpsc::Receiver<Never>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // The server has its own, shorter bound; a machine that does not let it run must not hold the end up.
+        let _ = self.all_answered.recv_timeout(2 * serve::LAST);
+    }
 }

@@ -41,44 +41,51 @@ const HEADERS: usize = 64;
 /// Time between two tries where no connection can be taken, for example because there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// Time for those who have come by the end of the run to be taken.
+const COMING: Duration = Duration::from_millis(20);
+/// Time for those who were taken to be answered after the end of the run.
+pub(super) const LAST: Duration = Duration::from_secs(1);
+
 /// What is answered.
 type Answer = Response<Full<Bytes>>;
 
-/// Serves until it is told to stop, or nobody is left who could tell it.
+/// Serves until it is told to stop, or nobody is left who could tell it. Whoever asked before that is answered, within [`LAST`].
 pub(super) async fn serve(listener: TcpListener, token: Token, pages: Pages, stopped: oneshot::Receiver<()>) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let (token, pages) = (Arc::new(token), Arc::new(pages));
     let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let take = async {
-        loop {
-            // Never closed, so there is a place in the end.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
-            let Ok((stream, _)) = listener.accept().await else {
-                sleep(PAUSE).await;
-                continue;
-            };
-            let (token, pages) = (Arc::clone(&token), Arc::clone(&pages));
-            tokio::spawn(async move {
-                let service = service_fn(move |request| {
-                    let (token, pages) = (Arc::clone(&token), Arc::clone(&pages));
-                    async move { Ok::<_, Infallible>(answer(&request, &token, &pages).await) }
-                });
-                let mut http = http1::Builder::new();
-                http.timer(TokioTimer::new())
-                    .header_read_timeout(REQUEST)
-                    .max_buf_size(LONGEST)
-                    .max_headers(HEADERS)
-                    .keep_alive(false);
-                // Whoever sends nothing, or reads nothing, is let go.
-                let _ = timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await;
-                drop(place);
+    let take = async || loop {
+        // Never closed, so there is a place in the end.
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        let (token, pages) = (Arc::clone(&token), Arc::clone(&pages));
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let (token, pages) = (Arc::clone(&token), Arc::clone(&pages));
+                async move { Ok::<_, Infallible>(answer(&request, &token, &pages).await) }
             });
-        }
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new())
+                .header_read_timeout(REQUEST)
+                .max_buf_size(LONGEST)
+                .max_headers(HEADERS)
+                .keep_alive(false);
+            // Whoever sends nothing, or reads nothing, is let go.
+            let _ = timeout(CONNECTION, http.serve_connection(TokioIo::new(stream), service)).await;
+            drop(place);
+        });
     };
     tokio::select! {
-        () = take => {}
+        () = take() => {}
         _ = stopped => {}
     }
+    let _ = timeout(COMING, take()).await;
+    drop(listener);
+    #[expect(clippy::cast_possible_truncation, reason = "32")]
+    let _ = timeout(LAST, places.acquire_many(CONNECTIONS as u32)).await;
 }
 
 /// The host of a `Host` header, where it is one that nobody else can point to this machine.
@@ -149,7 +156,39 @@ fn text(status: StatusCode, body: Bytes) -> Answer {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io::{Read, Write},
+        net::TcpStream,
+        time::Instant,
+    };
+
     use super::*;
+
+    #[test]
+    fn who_asked_before_the_end_is_answered_and_who_says_nothing_is_not_waited_for() {
+        for turn in 0..20 {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            listener.set_nonblocking(true).unwrap();
+            let mut asked = TcpStream::connect(address).unwrap();
+            asked.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+            // It is waited for as long as for an answer, so once will do.
+            let silent = (turn == 0).then(|| TcpStream::connect(address).unwrap());
+            let (stop, stopped) = oneshot::channel();
+            drop(stop);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let begun = Instant::now();
+            runtime.block_on(serve(listener, Token::new().unwrap(), Pages::of("records.jsonl".into()), stopped));
+            // Far less than a connection that says nothing is given during a run.
+            assert!(begun.elapsed() < REQUEST, "{:?}", begun.elapsed());
+            drop(runtime);
+            let mut answer = String::new();
+            asked.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+            assert!(TcpStream::connect(address).is_err());
+            drop(silent);
+        }
+    }
 
     #[test]
     fn only_names_that_nobody_else_can_give_are_taken() {
