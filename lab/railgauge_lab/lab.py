@@ -29,7 +29,8 @@ Host lab*
   GlobalKnownHostsFile /dev/null
   StrictHostKeyChecking yes
   BatchMode yes
-  ConnectTimeout 10
+  # On a loaded machine a guest that measures takes long to let somebody in.
+  ConnectTimeout 45
   LogLevel ERROR
   # The default key exchange costs an interpreted guest most of a second.
   KexAlgorithms curve25519-sha256
