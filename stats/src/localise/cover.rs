@@ -231,6 +231,11 @@ impl Table {
         self.cells[at].value - self.levels[self.cells[at].stratum].centre
     }
 
+    /// Whether a cell is more than the least effect below its level.
+    pub(super) fn is_low(&self, at: usize) -> bool {
+        self.residual(at) < -self.least
+    }
+
     /// Standard deviation of a single pair like this cell.
     pub(super) fn scale(&self, at: usize) -> f64 {
         self.levels[self.cells[at].stratum].scale

@@ -58,6 +58,11 @@ struct Look {
     rejected: bool,
 }
 
+impl Look {
+    /// Of a part that is no candidate.
+    const USUAL: Self = Self { z: 0.0, effect: 0.0, key: 0.0, stratum: 0, rejected: true };
+}
+
 pub(super) fn peel(table: &mut Table, cover: &Cover, setting: &Setting<'_>) -> Peeled {
     // Directions of an end are no further looks: what one shows the other shares.
     let ends = cover.parts.iter().filter(|p| matches!(p, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count();
@@ -78,15 +83,15 @@ pub(super) fn peel(table: &mut Table, cover: &Cover, setting: &Setting<'_>) -> P
 /// that look worst are set aside for a trial, the levels are computed without them, and those that are low against these
 /// levels are taken; the others come back. Tells whether any was taken.
 fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &mut Peeled, ends: usize) -> bool {
-    let mut looks: Vec<Option<Look>> = (0..cover.parts.len()).map(|part| look(table, cover, part)).collect();
+    let mut looks = Looks::new(table, cover);
     let mut trials: Vec<(usize, Vec<u32>)> = Vec::new();
     for _ in 0..(ends / 4).clamp(1, AHEAD) {
-        let candidates = looks.iter().enumerate().filter_map(|(part, look)| Some((part, (*look)?)));
+        let candidates = looks.all.iter().enumerate().filter_map(|(part, look)| Some((part, (*look)?)));
         let worst = candidates
             .filter(|(part, look)| cover.parts[*part].is_end() && look.effect < -setting.least && !look.rejected)
             .min_by(|a, b| a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0])));
         let Some((part, _)) = worst else { break };
-        trials.push((part, take(table, cover, part, &mut looks).0));
+        trials.push((part, looks.take(table, cover, part).0));
     }
     table.settle();
     let limit = cut(table, setting, ends, CUT);
@@ -105,21 +110,57 @@ fn look_ahead(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &
     any
 }
 
-/// Sets the live cells of a part aside, those in which it can be seen, and looks again at all parts that they touch: these cells and parts.
-fn take(table: &mut Table, cover: &Cover, part: usize, looks: &mut [Option<Look>]) -> (Vec<u32>, Vec<u32>) {
-    let live = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]).collect();
-    let cells: Vec<u32> = in_sight(table, &cover.parts[part], live).into_iter().map(|at| at as u32).collect();
-    let mut changed: Vec<u32> = Vec::new();
-    for &at in &cells {
-        table.live[at as usize] = false;
-        changed.extend(&cover.of_cell[at as usize]);
+/// All parts as they look at levels that stay: what is set aside changes the looks of few.
+struct Looks {
+    all: Vec<Option<Look>>,
+    /// Live cells of each part, and those of them that are low by the least effect at least.
+    counts: Vec<[u32; 2]>,
+}
+
+impl Looks {
+    fn new(table: &Table, cover: &Cover) -> Self {
+        let low: Vec<bool> = (0..table.cells.len()).map(|at| table.is_low(at)).collect();
+        let count = |cells: &Vec<u32>| {
+            cells
+                .iter()
+                .map(|&at| at as usize)
+                .filter(|&at| table.live[at])
+                .fold([0, 0], |[live, of_low], at| [live + 1, of_low + u32::from(low[at])])
+        };
+        let mut looks = Self { all: vec![None; cover.parts.len()], counts: cover.cells.iter().map(count).collect() };
+        (0..cover.parts.len()).for_each(|part| looks.look(table, cover, part));
+        looks
     }
-    changed.sort_unstable();
-    changed.dedup();
-    for &part in &changed {
-        looks[part as usize] = look(table, cover, part as usize);
+
+    /// Looks at a part. Of few of a large cluster more than a count is needed: where most cells are not low, their median is not, and all
+    /// live cells of most parts are those by which they are judged.
+    fn look(&mut self, table: &Table, cover: &Cover, part: usize) {
+        let ([live, low], name) = (self.counts[part], &cover.parts[part]);
+        let by_all = kind_in_sight(table, name).is_none() && live as usize >= fewest(name);
+        let is_usual = by_all && 2 * low < live;
+        self.all[part] = if is_usual { Some(Look::USUAL) } else { look(table, cover, part) };
     }
-    (cells, changed)
+
+    /// Sets the live cells of a part aside, those in which it can be seen, and looks again at all parts that they touch: these cells and
+    /// parts.
+    fn take(&mut self, table: &mut Table, cover: &Cover, part: usize) -> (Vec<u32>, Vec<u32>) {
+        let live = cover.cells[part].iter().map(|&at| at as usize).filter(|&at| table.live[at]).collect();
+        let cells: Vec<u32> = in_sight(table, &cover.parts[part], live).into_iter().map(|at| at as u32).collect();
+        let mut changed: Vec<u32> = Vec::new();
+        for &at in &cells {
+            table.live[at as usize] = false;
+            let low = u32::from(table.is_low(at as usize));
+            for &part in &cover.of_cell[at as usize] {
+                let [live, of_low] = &mut self.counts[part as usize];
+                (*live, *of_low) = (*live - 1, *of_low - low);
+            }
+            changed.extend(&cover.of_cell[at as usize]);
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        changed.iter().for_each(|&part| self.look(table, cover, part as usize));
+        (cells, changed)
+    }
 }
 
 /// `least`, or more where chance would go that far among `looks` looks: quantile of Student's t for as many values as
@@ -131,23 +172,23 @@ fn cut(table: &Table, setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 
 
 /// Takes parts, with the levels as they are, until none is left that is low.
 fn sweep(table: &mut Table, cover: &Cover, setting: &Setting<'_>, peeled: &mut Peeled) {
-    let mut looks: Vec<Option<Look>> = (0..cover.parts.len()).map(|part| look(table, cover, part)).collect();
+    let mut looks = Looks::new(table, cover);
     let low = |look: &Look| !look.rejected && look.z < -peeled.cut[look.stratum] && look.effect < -setting.least;
-    let is_low = |looks: &[Option<Look>], part: usize| looks[part].as_ref().is_some_and(low);
+    let is_low = |looks: &Looks, part: usize| looks.all[part].as_ref().is_some_and(low);
     // Few parts of a large cluster are low, and all of them would be looked through for each that is taken.
-    let mut candidates: BTreeSet<usize> = (0..looks.len()).filter(|&part| is_low(&looks, part)).collect();
+    let mut candidates: BTreeSet<usize> = (0..looks.all.len()).filter(|&part| is_low(&looks, part)).collect();
     loop {
-        let known = candidates.iter().filter_map(|&part| Some((part, looks[part]?)));
+        let known = candidates.iter().filter_map(|&part| Some((part, looks.all[part]?)));
         let order = |a: &(usize, Look), b: &(usize, Look)| {
             a.1.key.total_cmp(&b.1.key).then_with(|| cover.parts[a.0].cmp(&cover.parts[b.0]))
         };
         let Some((part, found)) = known.min_by(order) else { return };
         if !holds(table, cover, part, found.effect) {
-            looks[part] = Some(Look { rejected: true, ..found });
+            looks.all[part] = Some(Look { rejected: true, ..found });
             candidates.remove(&part);
             continue;
         }
-        let (cells, changed) = take(table, cover, part, &mut looks);
+        let (cells, changed) = looks.take(table, cover, part);
         for part in changed.into_iter().map(|part| part as usize) {
             if is_low(&looks, part) {
                 candidates.insert(part)
@@ -202,15 +243,20 @@ fn is_left(cover: &Cover, part: usize, table: &Table, live: &[usize]) -> bool {
 /// Standard deviations below the centre from which a part's pairs of one kind are low, and down to which their median is not.
 const SEEN: (f64, f64) = (3.0, 2.0);
 
+/// The kind of cells in which a part may have to be seen; `None` where both kinds always count.
+fn kind_in_sight(table: &Table, part: &Part) -> Option<usize> {
+    match part {
+        Part::Host(..) | Part::Nic(..) | Part::Group(_) if !table.pooled => Some(0),
+        Part::GroupRail { .. } => Some(1),
+        _ => None,
+    }
+}
+
 /// The cells of the kind in which a part can be seen, where it cannot be seen in the other. Between groups a fabric may give no more
 /// than a capped end or switch does, so that the cap shows within the group only. What leaves a group on one rail is low between
 /// groups only.
 fn in_sight(table: &Table, part: &Part, live: Vec<usize>) -> Vec<usize> {
-    let kind = match part {
-        Part::Host(..) | Part::Nic(..) | Part::Group(_) if !table.pooled => 0,
-        Part::GroupRail { .. } => 1,
-        _ => return live,
-    };
+    let Some(kind) = kind_in_sight(table, part) else { return live };
     let (own, other): (Vec<usize>, Vec<usize>) = live.iter().partition(|&&at| table.cells[at].stratum == kind);
     if own.len() < LEFT || other.is_empty() {
         return live;
@@ -234,14 +280,13 @@ fn look(table: &Table, cover: &Cover, part: usize) -> Option<Look> {
     let root = (n as f64).sqrt();
     let median = median_in_place(&mut scores);
     // Only a part that is low, by the least effect at least, needs the rest: no other is ever a candidate.
-    let usual = Look { z: 0.0, effect: 0.0, key: 0.0, stratum: 0, rejected: true };
     if median >= 0.0 {
-        return Some(usual);
+        return Some(Look::USUAL);
     }
     let mut residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at)).collect();
     let effect = median_in_place(&mut residuals);
     if effect >= -table.least {
-        return Some(usual);
+        return Some(Look::USUAL);
     }
     scores.sort_unstable_by(f64::total_cmp);
     // What others took shows nothing against a part, so with borrowed cells all must be low.
