@@ -27,6 +27,7 @@ mod made;
 pub mod nics;
 pub mod outliers;
 pub(crate) mod overrides;
+pub(crate) mod parallel;
 pub mod percentile;
 mod plausible;
 pub mod proven;

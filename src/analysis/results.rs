@@ -28,6 +28,7 @@ pub use wrong::{WrongBytes, WrongRank};
 
 use super::{
     journal::{Journal, JournalEnd, Try},
+    parallel,
     plausible::{self, Implausible},
     together::{self, Part, Scattered},
     truth::{self, Doubt},
@@ -342,12 +343,12 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
         })
         .collect();
     together::join(&mut results, &journal.hosts);
-    for result in &mut results {
+    parallel::each(&mut results, |result| {
         (result.doubts, result.uncounted) = doubts(journal, result);
         excused::excuse(result);
         result.lacks = plausible::lacks(result, &journal.hosts);
         result.state = state(result);
-    }
+    });
     together::judge_victims(&mut results);
     results
 }

@@ -11,7 +11,7 @@ use railgauge_wire::terms::{Memory, Metric, Reads, Side};
 
 use super::{
     journal::Journal,
-    percentile,
+    parallel, percentile,
     results::CaseResult,
     row::{CaseColumns, Phase, Row, Texts},
     row_ceiling::RowCeilings,
@@ -21,7 +21,7 @@ use super::{
 };
 
 /// The ceiling of a row in its unit, where one can be computed.
-type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + 'c;
+type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + Sync + 'c;
 
 /// The rows of all cases with their ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
 pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
@@ -38,14 +38,15 @@ pub(crate) fn rows_without_ceilings(journal: &Journal, results: &[CaseResult<'_>
 }
 
 fn all(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> Vec<Row> {
-    let mut texts = Texts::default();
     let tool = format!("railgauge {}", journal.version);
-    let mut rows = Vec::new();
-    for result in results {
-        let of = Arc::new(of_all(journal, result, &tool, &mut texts));
-        rows.extend(of_case(result, &of, ceiling, &mut texts));
-    }
-    rows
+    parallel::parts(results, |results| {
+        let (mut texts, mut rows) = (Texts::default(), Vec::with_capacity(results.len()));
+        for result in results {
+            let of = Arc::new(of_all(journal, result, &tool, &mut texts));
+            rows.extend(of_case(result, &of, ceiling, &mut texts));
+        }
+        rows
+    })
 }
 
 fn of_case<'r>(

@@ -110,18 +110,22 @@ pub(super) fn doubts(
     ];
     for (host, counters, packets) in sides {
         for place in places(counters) {
+            // Most have no members, and nothing that moved: no name is put together for them.
+            let times = |name: &str| match place.as_str() {
+                "" => counters.get(name).copied(),
+                place => counters.get(&format!("{place}{name}")).copied(),
+            };
             for (meaning, names) in BREAKS {
-                let moved = |name: &&str| Some((format!("{place}{name}"), *counters.get(&format!("{place}{name}"))?));
-                if let Some((counter, times)) =
-                    names.iter().find_map(|name| moved(name).filter(|(_, times)| *times > 0))
-                {
+                let moved = names.iter().find_map(|name| Some((name, times(name).filter(|times| *times > 0)?)));
+                if let Some((name, times)) = moved {
+                    let counter = format!("{place}{name}");
                     found.push(Doubt::Event { host: host.to_string(), counter, times, meaning });
                 }
             }
             for (name, meaning) in LOSSES {
-                let counter = format!("{place}{name}");
-                let times = counters.get(&counter).copied().unwrap_or(0);
+                let times = times(name).unwrap_or(0);
                 if times > LOSS_ALLOWANCE && times as f64 > LOSS_TOLERANCE * packets {
+                    let counter = format!("{place}{name}");
                     found.push(Doubt::Loss { host: host.to_string(), counter, times, packets, meaning });
                 }
             }

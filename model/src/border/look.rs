@@ -1,8 +1,11 @@
 //! One look at JSON as it comes, without building it.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor},
+};
 
 use super::text;
 
@@ -101,6 +104,11 @@ impl<'de> DeserializeSeed<'de> for Below<'_> {
     }
 }
 
+/// The name of a field, without a copy where it stands there as it is.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Name<'n>(#[serde(borrow)] Cow<'n, str>);
+
 impl<'de> Visitor<'de> for Below<'_> {
     type Value = ();
 
@@ -150,12 +158,12 @@ impl<'de> Visitor<'de> for Below<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
         let Self { all, free, .. } = self;
-        while let Some(name) = fields.next_key::<String>()? {
+        while let Some(Name(name)) = fields.next_key()? {
             all.text(&name, false);
             let had = all.number.is_some();
-            let free = free || FREE.contains(&name.as_str());
+            let free = free || FREE.contains(&&*name);
             fields.next_value_seed(Below { all: &mut *all, free, in_lines: has_lines(&name) })?;
-            all.below(had, || name);
+            all.below(had, || name.into_owned());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use super::super::imported::tools;
+use super::super::{imported::tools, parallel};
 use super::{Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, structure::Structure};
 use railgauge_model::border::facts;
 use railgauge_model::journal::event::{Case, Change, Event, Line, LinkRecord};
@@ -60,15 +60,27 @@ impl<'p> Reader<'p> {
         JournalError::Foreign { path: self.path.to_owned(), line: self.number, cause: cause.into() }
     }
 
-    /// Takes the next line of the file, with its newline if it has one.
-    pub(super) fn line(&mut self, bytes: &[u8]) -> Result<(), JournalError> {
+    /// Takes the next lines of the file, each with its newline if it has one.
+    pub(super) fn lines(&mut self, mut lines: &[&[u8]]) -> Result<(), JournalError> {
+        // Which run it is says the first line that can be read.
+        while self.run.is_none()
+            && let Some((first, rest)) = lines.split_first()
+        {
+            self.line(first, line::decode(first, None))?;
+            lines = rest;
+        }
+        let run = self.run.as_deref();
+        let decoded = parallel::map(lines, |line| line::decode(line, run));
+        lines.iter().zip(decoded).try_for_each(|(line, read)| self.line(line, read))
+    }
+
+    fn line(&mut self, bytes: &[u8], read: Result<Numbered, LineError>) -> Result<(), JournalError> {
         self.number += 1;
         let is_ended = bytes.ends_with(b"\n");
         if bytes.iter().all(u8::is_ascii_whitespace) {
             self.tail.length += if is_ended { Bytes::of(bytes.len()) } else { Bytes::ZERO };
             return Ok(());
         }
-        let read = line::decode(bytes, self.run.as_deref());
         // What a crash cut off was never whole: whoever goes on takes it away.
         if is_ended || read.is_ok() {
             self.tail.length += Bytes::of(bytes.len());

@@ -1,6 +1,6 @@
 //! Whether the lines of a journal say something together: each may be whole and ours, and still stand where no run writes it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use railgauge_model::journal::event::Event;
@@ -14,8 +14,8 @@ use super::{
 /// What was seen so far, and what contradicts it.
 #[derive(Default)]
 pub(super) struct Structure {
-    /// Hosts of the plan.
-    hosts: HashSet<String>,
+    /// Hosts of the plan, with their places in it.
+    hosts: HashMap<String, usize>,
     /// When the run began.
     began: Option<Timestamp>,
     /// What hosts told the process that writes, by name.
@@ -34,7 +34,7 @@ impl Structure {
 
     /// Takes the first line.
     pub(super) fn begin(&mut self, journal: &Journal, line: usize) {
-        self.hosts = journal.plan.hosts.iter().map(|host| host.name.clone()).collect();
+        self.hosts = journal.plan.hosts.iter().map(|host| host.name.clone()).zip(0..).collect();
         self.began = self.time(line, &journal.time.0);
     }
 
@@ -60,7 +60,7 @@ impl Structure {
         | Event::HostLost { host, .. }
         | Event::Copies { host, .. }
         | Event::Watched { host, .. } = event
-            && !self.hosts.contains(host)
+            && !self.hosts.contains_key(host)
         {
             self.contradicts(line, format!("it is about host `{host}`, which the plan does not have"));
             return false;
@@ -71,13 +71,13 @@ impl Structure {
             _ => None,
         };
         let named = failure.into_iter().flat_map(|failure| [&failure.host, &failure.peer]).flatten();
-        if let Some(foreign) = named.into_iter().find(|host| !self.hosts.contains(*host)) {
+        if let Some(foreign) = named.into_iter().find(|host| !self.hosts.contains_key(*host)) {
             self.contradicts(line, format!("its failure is about host `{foreign}`, which the plan does not have"));
             return false;
         }
         match event {
             Event::HostUp { host, facts, .. } => {
-                if let Some(planned) = journal.plan.hosts.iter().find(|planned| planned.name == *host) {
+                if let Some(planned) = self.hosts.get(host).and_then(|&at| journal.plan.hosts.get(at)) {
                     self.offers.insert(host.clone(), Offer::of(planned, facts));
                 }
             }

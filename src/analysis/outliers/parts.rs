@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use railgauge_model::schedule::{Flow, Port};
+use railgauge_model::schedule::Flow;
 
 use crate::analysis::{
     localise::{Localisation, Named, SeparatedBy, Standing, TwoClusters},
@@ -75,13 +75,8 @@ impl Part<'_> {
         self.evidence.iter().any(|evidence| evidence.named.kind == "path")
     }
 
-    /// Whether an end is this part, or a NIC of it.
-    pub fn is_end(&self, port: &Port) -> bool {
-        self.ends().any(|(host, rail)| *host == *port.host && rail.is_none_or(|rail| rail == port.rail))
-    }
-
     /// The ends that are this part: hosts, with all their rails or one.
-    pub(super) fn ends(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
+    pub fn ends(&self) -> impl Iterator<Item = (&str, Option<u32>)> {
         let ends =
             self.evidence.iter().map(|evidence| evidence.named).filter(|named| matches!(named.kind, "host" | "nic"));
         ends.flat_map(|named| named.hosts.iter().map(|host| (host.as_ref(), named.rail)))

@@ -31,7 +31,7 @@ use crate::analysis::{
     copies,
     journal::{Journal, JournalEnd},
     outliers::Outliers,
-    overrides,
+    overrides, parallel,
     proven::NeverRun,
     results::CaseResult,
     row::Row,
@@ -179,11 +179,14 @@ pub fn view(
     for verdict in verdicts.verdicts.iter().filter(|verdict| !verdict.waived) {
         *counts.entry(verdict.status).or_default() += 1;
     }
-    let hosts = hosts::hosts(journal, outliers, verdicts.status);
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
     let parts = parts::parts(outliers, &verdicts.localisation, on_links);
     let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
-    let tests = section::tests(journal, results, rows, outliers, verdicts)?;
+    let (hosts, tests) = parallel::both(
+        || hosts::hosts(journal, outliers, verdicts.status),
+        || section::tests(journal, results, rows, outliers, verdicts),
+    );
+    let tests = tests?;
     let links = switches::open(on_links);
     let seen = banner::Seen {
         end: &journal.end,

@@ -120,15 +120,17 @@ impl Shape {
         }
     }
 
-    /// The row and the column of a flow. No host has the empty name, which those of numbers have.
-    fn places(self, flow: &Flow) -> [Port; 2] {
+    /// The row of a flow, or with `side` 1 its column. No host has the empty name, which those of numbers have.
+    fn place(self, flow: &Flow, side: usize) -> Port {
         let number = |port: &Port| Port::new("", port.rail);
         let host = |port: &Port| Port { rail: 0, ..port.clone() };
-        match self {
-            Self::Hosts => [host(&flow.from), host(&flow.to)],
-            Self::Ports => [flow.from.clone(), flow.to.clone()],
-            Self::Parts(_) => [host(&flow.from), number(&flow.from)],
-            Self::Ways(_) => [flow.from.clone(), number(&flow.to)],
+        match (self, side) {
+            (Self::Hosts | Self::Parts(_), 0) => host(&flow.from),
+            (Self::Hosts, _) => host(&flow.to),
+            (Self::Ports | Self::Ways(_), 0) => flow.from.clone(),
+            (Self::Ports, _) => flow.to.clone(),
+            (Self::Parts(_), _) => number(&flow.from),
+            (Self::Ways(_), _) => number(&flow.to),
         }
     }
 
@@ -145,7 +147,7 @@ impl Shape {
 
 fn map(data: &Data<'_>) -> Option<Map> {
     let links = &data.out.links;
-    let flows: BTreeSet<_> = links.iter().map(|link| &link.result.case.flow).collect();
+    let flows: HashSet<&Flow> = links.iter().map(|link| &link.result.case.flow).collect();
     // Groups of two hosts are pairs as well; larger ones have no place in a matrix.
     let within = data.test.transport.is_within_host();
     let least = if within { 2 } else { AT_LEAST };
@@ -200,7 +202,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
         })
         .collect();
     let (folded, open) = folded(&axes, panels, |rail| label(focus, rail));
-    let names = panels.values().next().filter(|_| told).map(|links| drawn(links).names);
+    let names = (told && !panels.is_empty()).then(|| axes.names(shape));
     let here: Vec<&Link<'_>> = panels.values().flatten().copied().collect();
     let cell = |link: &Link<'_>| MapCell {
         case: link.result.case.id,
@@ -227,7 +229,11 @@ fn map(data: &Data<'_>) -> Option<Map> {
 }
 
 /// What is said of large matrices that are folded, and the number of the one that is not.
-fn folded(axes: &Axes, panels: &BTreeMap<u32, Vec<&Link<'_>>>, label: impl Fn(u32) -> String) -> (Vec<String>, usize) {
+fn folded(
+    axes: &Axes<'_>,
+    panels: &BTreeMap<u32, Vec<&Link<'_>>>,
+    label: impl Fn(u32) -> String,
+) -> (Vec<String>, usize) {
     let is_screen = axes.places.iter().any(|side| side.len() > SINGLE);
     let out = |links: &[&Link<'_>]| links.iter().filter(|link| link.stands_out).count();
     let counts: Vec<usize> = panels.values().map(|links| out(links)).collect();
@@ -261,15 +267,36 @@ fn bad<'d>(data: &'d Data<'_>) -> impl Iterator<Item = &'d Part<'d>> {
 }
 
 /// The rows and the columns of a map.
-struct Axes {
+struct Axes<'d> {
     /// Places of ports.
     places: [HashMap<Port, usize>; 2],
     /// Groups of neighbours.
     groups: [Vec<Group>; 2],
+    /// Ends that are bad or may be, by what this test says: hosts, with all their rails or one.
+    bad: HashSet<(&'d str, Option<u32>)>,
+}
+
+impl Axes<'_> {
+    /// Names of the rows and of the columns.
+    fn names(&self, shape: Shape) -> (Vec<String>, Vec<String>) {
+        let [rows, columns] = [0, 1].map(|side: usize| {
+            let mut names = vec![String::new(); self.places[side].len()];
+            for (port, at) in &self.places[side] {
+                names[*at] = shape.name(port);
+            }
+            names
+        });
+        (rows, columns)
+    }
+
+    /// Whether the part that a place stands for is bad or may be; of hosts that on one rail.
+    fn is_bad(&self, port: &Port, rail: u32) -> bool {
+        [None, Some(rail)].iter().any(|rail| self.bad.contains(&(&*port.host, *rail)))
+    }
 }
 
 /// Rows and columns: ports of initiators and of responders, by groups of hosts and then in the plan's order.
-fn axes(data: &Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes {
+fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
     let groups = cells::groups_of(data.groups, &data.test.hosts);
     let mut first: HashMap<&str, usize> = HashMap::new();
     let keys = data.test.hosts.iter().enumerate().map(|(at, name)| {
@@ -279,8 +306,10 @@ fn axes(data: &Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes {
     let order: HashMap<&str, (usize, usize)> = keys.collect();
     let last = (usize::MAX, usize::MAX);
     let ports = |side: usize| -> BTreeSet<((usize, usize), Port)> {
-        let ports = links.iter().map(|link| shape.places(&link.result.case.flow)[side].clone());
-        ports.map(|port| (order.get(&*port.host).copied().unwrap_or(last), port)).collect()
+        let ports = links.iter().map(|link| shape.place(&link.result.case.flow, side));
+        // Links are many and ports are few.
+        let ports: HashSet<Port> = ports.collect();
+        ports.into_iter().map(|port| (order.get(&*port.host).copied().unwrap_or(last), port)).collect()
     };
     let mut sides = [ports(0), ports(1)];
     // Two groups have a side each; one group has the same hosts on both, also those that only ever respond.
@@ -296,21 +325,19 @@ fn axes(data: &Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes {
         if all.len() < 2 { Vec::new() } else { all }
     };
     let groups = [grouped(&sides[0]), grouped(&sides[1])];
-    Axes { groups, places: sides.map(|side| side.into_iter().enumerate().map(|(at, (_, port))| (port, at)).collect()) }
+    let own = bad(data).filter(|part| part.is_named_by(data.out.test));
+    let bad = own.flat_map(Part::ends).collect();
+    Axes {
+        groups,
+        bad,
+        places: sides.map(|side| side.into_iter().enumerate().map(|(at, (_, port))| (port, at)).collect()),
+    }
 }
 
-fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
-    let names = |axis: &HashMap<Port, usize>| {
-        let mut names = vec![String::new(); axis.len()];
-        for (port, at) in axis {
-            names[*at] = shape.name(port);
-        }
-        names
-    };
+fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
     let cells = links.iter().filter_map(|link| {
-        let [from, to] = shape.places(&link.result.case.flow);
-        let row = axes.places[0].get(&from)?;
-        let column = axes.places[1].get(&to)?;
+        let place = |side: usize| axes.places[side].get(&shape.place(&link.result.case.flow, side));
+        let (row, column) = (place(0)?, place(1)?);
         let raw = link.row.and_then(|row| row.value);
         Some(Cell {
             at: (*row, *column),
@@ -325,16 +352,13 @@ fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes, shape: Shape, outli
     // Without crossed rails every panel is one rail, and a row is a host.
     let panel = links.first().map_or(0, |link| link.result.case.flow.from.rail);
     let named = |axis: &HashMap<Port, usize>| -> BTreeSet<usize> {
-        let is_bad = |port: &Port| {
-            let port = Port { rail: if shape == Shape::Hosts { panel } else { port.rail }, ..port.clone() };
-            bad(data).any(|part| part.is_end(&port) && part.is_named_by(data.out.test))
-        };
+        let is_bad = |port: &Port| axes.is_bad(port, if shape == Shape::Hosts { panel } else { port.rail });
         axis.iter().filter(|(port, _)| is_bad(port)).map(|(_, at)| *at).collect()
     };
     let bad = (named(&axes.places[0]), named(&axes.places[1]));
     Matrix {
         cells: cells.collect(),
-        names: (names(&axes.places[0]), names(&axes.places[1])),
+        names: axes.names(shape),
         bad,
         groups: (axes.groups[0].clone(), axes.groups[1].clone()),
     }

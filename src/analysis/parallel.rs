@@ -1,0 +1,95 @@
+//! Work on many items by several processors, with the results in the order of the items.
+//!
+//! The threads are made for each piece of work and are gone with it: those of the thread that draws a page while the run goes on have
+//! its priority, which those of a pool would not.
+
+use std::{
+    num::NonZero,
+    panic::resume_unwind,
+    thread::{self, Builder},
+};
+
+use parking_lot::Mutex;
+
+/// Items that one thread takes at a time.
+const PART: usize = 1024;
+/// Most threads: beyond them memory is what all wait for.
+const MOST: usize = 16;
+
+/// What `of` makes of each item.
+pub(super) fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    parts(items, |part| part.iter().map(&of).collect())
+}
+
+/// What `of` makes of some items that follow one another, behind one another.
+pub(super) fn parts<T: Sync, R: Send>(items: &[T], of: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
+    let mut parts: Vec<(&[T], Vec<R>)> = items.chunks(PART).map(|part| (part, Vec::new())).collect();
+    in_turn(&mut parts, |(items, made)| *made = of(items));
+    let mut all = Vec::with_capacity(parts.iter().map(|(_, made)| made.len()).sum());
+    parts.into_iter().for_each(|(_, made)| all.extend(made));
+    all
+}
+
+/// Passes each item through `change`.
+pub(super) fn each<T: Send>(items: &mut [T], change: impl Fn(&mut T) + Sync) {
+    let mut parts: Vec<&mut [T]> = items.chunks_mut(PART).collect();
+    in_turn(&mut parts, |part| part.iter_mut().for_each(&change));
+}
+
+/// Both results, made at the same time where there can be another thread.
+pub(crate) fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl FnOnce() -> B) -> (A, B) {
+    thread::scope(|scope| {
+        let thread = Builder::new().name("analysis".into()).spawn_scoped(scope, other);
+        let own = own();
+        let other = thread.map_or_else(|_| other(), |other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        (other, own)
+    })
+}
+
+/// Each thread takes the next part until none is left. Threads that cannot be made are done without.
+fn in_turn<P: Send>(parts: &mut [P], work: impl Fn(&mut P) + Sync) {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST).min(parts.len());
+    let rest = Mutex::new(parts.iter_mut());
+    let work = || {
+        loop {
+            let Some(part) = rest.lock().next() else { return };
+            work(part);
+        }
+    };
+    thread::scope(|scope| {
+        let others: Vec<_> =
+            (1..threads).map_while(|_| Builder::new().name("analysis".into()).spawn_scoped(scope, work).ok()).collect();
+        work();
+        for other in others {
+            other.join().unwrap_or_else(|panic| resume_unwind(panic));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_stand_in_the_order_of_the_items() {
+        for n in [0, 1, PART - 1, PART, 10 * PART + 7] {
+            let mut items: Vec<usize> = (0..n).collect();
+            assert_eq!(map(&items, |item| item * 2), (0..n).map(|item| item * 2).collect::<Vec<_>>());
+            each(&mut items, |item| *item += 1);
+            assert_eq!(items, (1..=n).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn both_are_made() {
+        let mut own = 1;
+        assert_eq!(both(|| 7, || own += 1), (7, ()));
+        assert_eq!(own, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "item 5000")]
+    fn a_panic_is_that_of_the_caller() {
+        map(&(0..10 * PART).collect::<Vec<_>>(), |item| assert!(*item != 5000, "item {item}"));
+    }
+}
