@@ -9,10 +9,11 @@ use std::{
     fs::{self, File, FileType, OpenOptions, Permissions, TryLockError},
     io::{self, Read, Write},
     os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
 
 /// Beginning and end of the name of a temporary file.
 const PREFIX: &str = ".railgauge-";
@@ -97,8 +98,46 @@ pub fn replace<E>(
     replace_with_mode(path, MODE, true, write, failed)
 }
 
-/// [`replace`] with a file of this mode, less what the umask takes. It has the mode before it has content. What lies in its place
-/// is replaced only if `replaces`.
+/// The first half of [`replace`]: fills the temporary file. Unless it is placed, it is taken away again.
+///
+/// # Errors
+/// Those of `write`, and those of the file system, as `failed` makes them.
+pub fn prepare<E>(
+    path: &Path,
+    write: impl FnOnce(&File) -> Result<(), E>,
+    failed: impl Fn(io::Error) -> E,
+) -> Result<Prepared, E> {
+    prepare_with_mode(path, MODE, true, write, failed)
+}
+
+/// A file with all its content that is not in its place yet.
+#[derive(Debug)]
+#[must_use = "a file that is not placed is taken away"]
+pub struct Prepared {
+    temporary: NamedTempFile,
+    path: PathBuf,
+    /// Whether what lies in its place is replaced.
+    replaces: bool,
+}
+
+impl Prepared {
+    /// Puts it in its place.
+    ///
+    /// # Errors
+    /// Errors of the file system.
+    pub fn place(self) -> io::Result<()> {
+        let Self { temporary, path, replaces } = self;
+        if replaces { temporary.persist(&path) } else { temporary.persist_noclobber(&path) }?;
+        let directory = directory_of(&path);
+        File::open(directory).and_then(|directory| directory.sync_all())
+    }
+}
+
+/// A path without a directory lies in the current one.
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn replace_with_mode<E>(
     path: &Path,
     mode: u32,
@@ -106,21 +145,29 @@ fn replace_with_mode<E>(
     write: impl FnOnce(&File) -> Result<(), E>,
     failed: impl Fn(io::Error) -> E,
 ) -> Result<(), E> {
-    // A path without a directory lies in the current one.
-    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    prepare_with_mode(path, mode, replaces, write, &failed)?.place().map_err(failed)
+}
+
+/// [`prepare`] with a file of this mode, less what the umask takes. It has the mode before it has content. What lies in its place
+/// is replaced only if `replaces`.
+fn prepare_with_mode<E>(
+    path: &Path,
+    mode: u32,
+    replaces: bool,
+    write: impl FnOnce(&File) -> Result<(), E>,
+    failed: impl Fn(io::Error) -> E,
+) -> Result<Prepared, E> {
     let temporary = tempfile::Builder::new()
         .prefix(PREFIX)
         .suffix(SUFFIX)
         .permissions(Permissions::from_mode(mode))
-        .tempfile_in(directory)
+        .tempfile_in(directory_of(path))
         .map_err(&failed)?;
     // Whoever sweeps sees that it is in use. File systems without locks answer with an error; there it may be swept.
     let _ = temporary.as_file().try_lock();
     write(temporary.as_file())?;
     temporary.as_file().sync_all().map_err(&failed)?;
-    let placed = if replaces { temporary.persist(path) } else { temporary.persist_noclobber(path) };
-    placed.map_err(|error| failed(error.error))?;
-    File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+    Ok(Prepared { temporary, path: path.to_owned(), replaces })
 }
 
 /// Whether a file has the name of one that [`replace`] had not finished when its process was killed.

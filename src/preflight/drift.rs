@@ -1,6 +1,6 @@
 //! Facts that differ: between the hosts of a cluster, and between two looks at the same hosts.
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use railgauge_wire::{facts::HostFacts, natural};
 use serde::{Deserialize, Serialize};
@@ -35,10 +35,10 @@ impl Drift {
 }
 
 /// Every fact on which hosts differ, in the order of the facts' names.
-pub fn drift(hosts: &BTreeMap<String, HostFacts>) -> Vec<Drift> {
+pub fn drift<F: Borrow<HostFacts>>(hosts: &BTreeMap<String, F>) -> Vec<Drift> {
     let mut values: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
     for (host, facts) in hosts {
-        for fact in comparable(facts) {
+        for fact in comparable(facts.borrow()) {
             values.entry(fact.name()).or_default().insert(host, fact.value);
         }
     }

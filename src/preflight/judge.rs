@@ -1,9 +1,12 @@
 //! All checks over a cluster.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    borrow::Borrow,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
 
 use railgauge_model::plan::{Plan, hostlist, model::Preflight};
-use railgauge_wire::{natural, remedy::Remedy};
+use railgauge_wire::{facts::HostFacts, natural, remedy::Remedy};
 
 use super::{
     CHECKS, Check, Cluster, Finding, Observation, Severity,
@@ -13,7 +16,8 @@ use super::{
 };
 
 /// Every finding about a plan's hosts, the most serious first, then by check and host.
-pub fn judge(plan: &Plan, cluster: &Cluster) -> Vec<Finding> {
+pub fn judge<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>) -> Vec<Finding> {
+    let cluster = &cluster.seen();
     let (used, whole) = (Scene::new(plan, cluster), Scene::whole(plan, cluster));
     let is_escalated = |check: &Check| plan.preflight.escalate.iter().any(|name| name == check.name);
     let one = |check: &'static Check| {

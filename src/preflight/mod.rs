@@ -23,7 +23,7 @@ mod observed;
 mod scene;
 mod usual;
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use railgauge_wire::{facts::HostFacts, unit::NanosecondsI64};
 
@@ -35,13 +35,30 @@ pub use finding::{Finding, Severity};
 pub use judge::judge;
 pub use observed::{Decimal, Observation, Value, WantedBy};
 
-/// What is known of the hosts that answered.
-#[derive(Debug, Clone, Default)]
-pub struct Cluster {
+/// What is known of the hosts that answered. The facts are its own, or somebody else's: those of 10,000 hosts take 100 MB.
+#[derive(Debug, Clone)]
+pub struct Cluster<F = HostFacts> {
     /// Facts by the host's name in the plan.
-    pub facts: BTreeMap<String, HostFacts>,
+    pub facts: BTreeMap<String, F>,
     /// Wall clock of a host minus the controller's, in nanoseconds, where it was read.
     pub clocks: BTreeMap<String, NanosecondsI64>,
+}
+
+/// As checks and demands read it.
+type Seen<'a> = Cluster<&'a HostFacts>;
+
+impl<F> Default for Cluster<F> {
+    fn default() -> Self {
+        Self { facts: BTreeMap::new(), clocks: BTreeMap::new() }
+    }
+}
+
+impl<F: Borrow<HostFacts>> Cluster<F> {
+    /// The same without facts of its own.
+    fn seen(&self) -> Seen<'_> {
+        let facts = self.facts.iter().map(|(host, facts)| (host.clone(), facts.borrow()));
+        Cluster { facts: facts.collect(), clocks: self.clocks.clone() }
+    }
 }
 
 #[cfg(test)]

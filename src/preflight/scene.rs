@@ -1,6 +1,6 @@
 //! What checks look at: the plan, and every host's facts with the devices that the plan uses.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use railgauge_model::plan::{
     Plan,
@@ -12,14 +12,14 @@ use railgauge_wire::{
     terms::{Carrier, GpuPath, Memory, Transport},
 };
 
-use super::{Cluster, Severity, finding::Found};
+use super::{Seen, Severity, finding::Found};
 
 /// A plan and its hosts.
 pub(super) struct Scene<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// What is known of the hosts.
-    pub cluster: &'a Cluster,
+    pub cluster: &'a Seen<'a>,
     /// Every RDMA port the plan uses.
     ports: Vec<Port<'a>>,
     /// RDMA ports that the plan could use and a run of it does not.
@@ -124,7 +124,7 @@ impl<'a> Scene<'a> {
     }
 
     /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
-    pub(super) fn new(plan: &'a Plan, cluster: &'a Cluster) -> Self {
+    pub(super) fn new(plan: &'a Plan, cluster: &'a Seen<'a>) -> Self {
         let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl);
         let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
         let (ports, unused) = ports.into_iter().partition(|port| is_used(plan, cluster, port));
@@ -132,7 +132,7 @@ impl<'a> Scene<'a> {
     }
 
     /// As if every device were used: for checks that the plan escalates, which are to look whatever its tests do.
-    pub(super) fn whole(plan: &'a Plan, cluster: &'a Cluster) -> Self {
+    pub(super) fn whole(plan: &'a Plan, cluster: &'a Seen<'a>) -> Self {
         Self { plan, cluster, ports: all_ports(plan, cluster), unused: Vec::new(), whole: true }
     }
 
@@ -162,7 +162,7 @@ impl<'a> Scene<'a> {
 
     /// Every host that answered.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostFacts)> {
-        self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), facts))
+        self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), *facts))
     }
 
     /// Every GPU, if the plan uses any.
@@ -200,20 +200,21 @@ impl<'a> Scene<'a> {
     }
 }
 
-fn all_ports<'a>(plan: &Plan, cluster: &'a Cluster) -> Vec<Port<'a>> {
-    cluster.facts.iter().flat_map(|(host, facts)| nameable(plan, host, facts)).collect()
+fn all_ports<'a>(plan: &Plan, cluster: &'a Seen<'a>) -> Vec<Port<'a>> {
+    let named: HashMap<&str, &[String]> =
+        plan.hosts.iter().map(|host| (host.name.as_str(), host.devices.as_slice())).collect();
+    let of = |(host, facts): (&'a String, &&'a HostFacts)| {
+        let named = named.get(host.as_str()).copied().unwrap_or_default();
+        ports_of(host, facts).filter(move |port| is_named(port, named))
+    };
+    cluster.facts.iter().flat_map(of).collect()
 }
 
 /// The ports of a host that a run of the plan uses, whatever its tests use: those it names, else all but those that are down
 /// on most hosts.
-pub(super) fn ports_of_plan<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts, cluster: &Cluster) -> Vec<Port<'a>> {
-    nameable(plan, host, facts).filter(|port| is_used(plan, cluster, port)).collect()
-}
-
-/// The ports that the plan names, else all.
-fn nameable<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts) -> impl Iterator<Item = Port<'a>> {
+pub(super) fn ports_of_plan<'a>(plan: &Plan, host: &'a str, facts: &'a HostFacts, cluster: &Seen<'_>) -> Vec<Port<'a>> {
     let named = names(plan, host);
-    ports_of(host, facts).filter(move |port| is_named(port, named))
+    ports_of(host, facts).filter(|port| is_named(port, named) && is_used(plan, cluster, port)).collect()
 }
 
 fn names<'p>(plan: &'p Plan, host: &str) -> &'p [String] {
@@ -222,12 +223,12 @@ fn names<'p>(plan: &'p Plan, host: &str) -> &'p [String] {
 
 /// Whether a run of the plan uses a port. Where the plan names none it takes the active ones. One that is down was meant to be
 /// used if this port is not down on most hosts.
-fn is_used(plan: &Plan, cluster: &Cluster, port: &Port<'_>) -> bool {
+fn is_used(plan: &Plan, cluster: &Seen<'_>, port: &Port<'_>) -> bool {
     // The port first: a large plan takes long to look for a host in.
     if !is_down(port.port) || !names(plan, port.host).is_empty() {
         return true;
     }
-    let fellow = |facts: &HostFacts| {
+    let fellow = |facts: &&HostFacts| {
         let device = facts.rdma.iter().find(|device| device.name == port.device.name)?;
         device.ports.iter().find(|fellow| fellow.number == port.port.number).map(is_down)
     };

@@ -1,6 +1,9 @@
 //! Draws a run directory again.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
 
 use railgauge_model::directory::{FRAME, JOURNAL, JUNIT, PAGE, VERDICTS};
 use railgauge_model::files;
@@ -13,11 +16,13 @@ use crate::analysis::{
     compare::interleaved,
     frame,
     journal::{self, Journal},
+    localise::localise,
     outliers::outliers,
-    results::{further, results},
+    parallel,
+    results::{CaseResult, further, results},
     row::Row,
     rows::rows,
-    verdict::{Sums, Verdicts, verdicts},
+    verdict::{Sums, Verdicts, verdicts_of},
 };
 
 /// What was written.
@@ -52,13 +57,17 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     // Before it is read: lines that are written meanwhile make it another journal.
     let sum = files::read(&path).map(|bytes| Sums::of(&bytes)).unwrap_or_default();
     let journal = journal::read(&path)?;
-    let Drawn { rows, mut verdicts, view } = draw(&journal, &path)?;
+    let results = results_of(&journal, &path)?;
+    let (rows, tested) = rows_of(&journal, &results);
     let parquet = run.join(FRAME);
-    files::replace(
-        &parquet,
-        |file| frame::write_rows(&rows, file, &parquet).map_err(ReportError::from),
-        |cause| ReportError::File { path: parquet.clone(), cause },
-    )?;
+    let unwritten = |cause| ReportError::File { path: parquet.clone(), cause };
+    let write_frame = |file: &File| frame::write_rows(&rows, file, &parquet).map_err(ReportError::from);
+    let (frame, drawn) = parallel::both(
+        || files::prepare(&parquet, write_frame, unwritten),
+        || judged(&journal, &results, &rows[..tested]),
+    );
+    let (mut verdicts, view) = drawn?;
+    frame?.place().map_err(unwritten)?;
     let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
     let whole = journal.unhealed().next().is_none() && journal.contradicted().is_none();
     verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
@@ -76,17 +85,32 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
 /// # Errors
 /// The journal contradicts itself.
 pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
-    let results = results(journal).map_err(|cause| ReportError::Mismatch { path: path.to_owned(), cause })?;
-    let mut all = rows(journal, &results);
+    let results = results_of(journal, path)?;
+    let (rows, tested) = rows_of(journal, &results);
+    let (verdicts, view) = judged(journal, &results, &rows[..tested])?;
+    Ok(Drawn { rows, verdicts, view })
+}
+
+fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j>>, ReportError> {
+    results(journal).map_err(|cause| ReportError::Mismatch { path: path.to_owned(), cause })
+}
+
+/// The rows of the frame, and how many of them are of tests: it has the settling of suspects too, which nothing else of the report counts
+/// among the tests.
+fn rows_of(journal: &Journal, results: &[CaseResult<'_>]) -> (Vec<Row>, usize) {
+    let mut all = rows(journal, results);
     let tested = all.len();
-    // The frame has the settling of suspects too; nothing else of the report counts it among the tests.
     all.extend(rows(journal, &further(journal)));
-    let rows = &all[..tested];
-    let turns = interleaved(journal, &results).map_err(ReportError::drawing("the comparison of tests in turn"))?;
-    let verdicts = verdicts(journal, &results, rows, turns);
-    let outliers = outliers(journal, &results, rows, &verdicts.localisation);
-    let view = view::view(journal, &results, rows, &verdicts, &outliers)?;
-    Ok(Drawn { rows: all, verdicts, view })
+    (all, tested)
+}
+
+fn judged(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Result<(Verdicts, View), ReportError> {
+    let turns = interleaved(journal, results).map_err(ReportError::drawing("the comparison of tests in turn"))?;
+    let localisation = localise(journal, results, rows);
+    let outliers = outliers(journal, results, rows, &localisation);
+    let verdicts = verdicts_of(journal, results, rows, turns, &outliers);
+    let view = view::view(journal, results, rows, &verdicts, &outliers)?;
+    Ok((verdicts, view))
 }
 
 /// Writes a file that is there as a whole or not at all.

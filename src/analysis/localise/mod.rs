@@ -23,7 +23,7 @@ mod told;
 mod waived;
 mod words;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::{BTreeMap, HashMap}, sync::Arc};
 
 use railgauge_model::{plan::model::Test, schedule::Cell};
 use railgauge_stats::{
@@ -222,13 +222,17 @@ fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool 
 
 /// The hosts of the test of which no case has a value, by name: every case failed, or none was planned.
 fn unmeasured<'c>(test: &Test, cases: impl Iterator<Item = (&'c CaseResult<'c>, bool)>) -> Vec<String> {
-    let mut hosts: BTreeMap<&str, bool> = test.hosts.iter().map(|host| (host.as_str(), false)).collect();
+    let mut hosts: HashMap<&str, bool> = test.hosts.iter().map(|host| (host.as_str(), false)).collect();
     for (result, has_value) in cases {
-        for host in result.case.flow.hosts() {
-            *hosts.entry(host).or_default() |= has_value;
+        let flow = &result.case.flow;
+        for port in [&flow.from, &flow.to].into_iter().chain(&flow.members) {
+            *hosts.entry(&port.host).or_default() |= has_value;
         }
     }
-    hosts.into_iter().filter(|(_, has_value)| !has_value).map(|(host, _)| host.to_owned()).collect()
+    let mut without: Vec<String> =
+        hosts.into_iter().filter(|(_, has_value)| !has_value).map(|(host, _)| host.to_owned()).collect();
+    without.sort_unstable();
+    without
 }
 
 /// Looks for bad parts in a test at its usual size, and at others if nothing stands out there.

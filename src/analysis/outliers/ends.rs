@@ -1,6 +1,6 @@
 //! How far hosts and NICs are from the centre, by the median of their links in one cell.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use railgauge_model::schedule::Port;
 use railgauge_stats::robust::median;
@@ -33,13 +33,15 @@ pub(super) fn ends<'l, 'a: 'l>(
     index: &Index<'_>,
     least: f64,
 ) -> Vec<NicDeviation> {
-    let mut ports: BTreeMap<&Port, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut ports: HashMap<&Port, [Vec<f64>; 2]> = HashMap::new();
     for link in here {
         let flow = &link.result.case.flow;
         for (way, port) in [&flow.from, &flow.to].into_iter().enumerate() {
             ports.entry(port).or_default()[way].extend(link.deviation);
         }
     }
+    let mut ports: Vec<(&Port, [Vec<f64>; 2])> = ports.into_iter().collect();
+    ports.sort_unstable_by_key(|(port, _)| *port);
     let all: Vec<NicDeviation> = ports
         .into_iter()
         .filter_map(|(port, [from, to])| {

@@ -47,6 +47,8 @@ pub struct Outliers<'a> {
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
     /// Tests whose values scatter so much that a bad part may not stand out.
     pub noisy: Vec<&'a Localisation>,
+    /// What was said of parts.
+    pub found: &'a [Localisation],
     /// Whether any test could be searched for parts.
     pub searched: bool,
 }
@@ -91,6 +93,7 @@ pub fn outliers<'a>(
         tests: journal.plan.tests.iter().map(of_test).collect(),
         clusters: found.iter().filter_map(|found| Some((found, parts::open_clusters(found)?))).collect(),
         noisy: found.iter().filter(|found| found.too_noisy.is_some()).collect(),
+        found,
         searched: found.iter().any(|found| !found.good.is_empty()),
         parts,
     }

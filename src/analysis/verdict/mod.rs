@@ -56,7 +56,7 @@ use super::{
     journal::Journal,
     localise::{Localisation, localise},
     nics::{AllNics, nics},
-    outliers::{Link, outliers},
+    outliers::{Link, Outliers, outliers},
     proven::{self, NeverRun},
     results::{self, CaseResult, State},
     row::Row,
@@ -345,7 +345,19 @@ pub fn verdicts(
     interleaved: Vec<Interleaved>,
 ) -> Verdicts {
     let localisation = localise(journal, results, rows);
-    let model = outliers(journal, results, rows, &localisation);
+    let outliers = outliers(journal, results, rows, &localisation);
+    verdicts_of(journal, results, rows, interleaved, &outliers)
+}
+
+/// The same where it is known what stands out.
+pub fn verdicts_of(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    rows: &[Row],
+    interleaved: Vec<Interleaved>,
+    model: &Outliers<'_>,
+) -> Verdicts {
+    let localisation = model.found.to_vec();
     let beside = model.beside();
     let more = results::further(journal);
     let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();

@@ -17,7 +17,7 @@ pub const ESCALATED: &str = "escalate.";
 /// The verdicts of `[preflight]`, from the facts that the journal holds. A host that never answered has none: whether it is
 /// as the plan wants is not known.
 pub(super) fn judge(journal: &Journal) -> Vec<Verdict> {
-    let facts = journal.hosts.iter().map(|(name, up)| (name.clone(), up.facts.clone())).collect();
+    let facts = journal.hosts.iter().map(|(name, up)| (name.clone(), &up.facts)).collect();
     let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
     let cluster = Cluster { facts, clocks };
     let overruled = &journal.plan.preflight;

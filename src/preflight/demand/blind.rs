@@ -4,14 +4,14 @@ use railgauge_model::plan::Plan;
 use railgauge_wire::facts::{GPUS, HostFacts};
 
 use crate::preflight::{
-    CHECKS, Cluster, Subject,
+    CHECKS, Seen, Subject,
     check::Need,
     scene::{Port, ports_of_plan},
 };
 
 /// What a check reads and a host does not have or report; `None` if the check could read everything.
-pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Cluster) -> Option<String> {
-    let facts = cluster.facts.get(host)?;
+pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Seen<'_>) -> Option<String> {
+    let facts = *cluster.facts.get(host)?;
     let check = CHECKS.iter().find(|known| known.name == check)?;
     let ports: Vec<Port<'_>> = ports_of_plan(plan, host, facts, cluster);
     let untold = |what: &str| format!("the host does not report {what}");

@@ -6,14 +6,14 @@
 mod blind;
 mod values;
 
-use std::{collections::BTreeSet, fmt};
+use std::{borrow::Borrow, collections::BTreeSet, fmt};
 
 use railgauge_model::plan::{Plan, hostlist, model::Preflight};
 use railgauge_wire::{facts::HostFacts, remedy};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Cluster, Finding, Severity,
+    Cluster, Finding, Seen, Severity,
     finding::{Found, UNKNOWN},
 };
 
@@ -145,7 +145,8 @@ struct Requirement<'w> {
 
 /// Every demand of the plan in the order of its keys, answered for every host of the plan. `findings` are those of the same
 /// cluster: an escalated check wants none.
-pub fn demands(plan: &Plan, cluster: &Cluster, findings: &[Finding]) -> Vec<Demand> {
+pub fn demands<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>, findings: &[Finding]) -> Vec<Demand> {
+    let cluster = &cluster.seen();
     let overruled = &plan.preflight;
     let wishes = values::wishes(plan, cluster);
     let mut all: Vec<Demand> = wishes.into_iter().map(|wish| of_wish(plan, cluster, wish, overruled)).collect();
@@ -153,7 +154,7 @@ pub fn demands(plan: &Plan, cluster: &Cluster, findings: &[Finding]) -> Vec<Dema
     all
 }
 
-fn of_wish(plan: &Plan, cluster: &Cluster, wish: Requirement<'_>, overruled: &Preflight) -> Demand {
+fn of_wish(plan: &Plan, cluster: &Seen<'_>, wish: Requirement<'_>, overruled: &Preflight) -> Demand {
     let Requirement { key, wanted, check, read } = wish;
     let of = |name: &String| match cluster.facts.get(name) {
         Some(facts) => read(name, facts),
@@ -165,7 +166,7 @@ fn of_wish(plan: &Plan, cluster: &Cluster, wish: Requirement<'_>, overruled: &Pr
 }
 
 /// A check whose findings the plan calls failures: every host without one is as wanted.
-fn of_check(plan: &Plan, cluster: &Cluster, check: &str, findings: &[Finding]) -> Demand {
+fn of_check(plan: &Plan, cluster: &Seen<'_>, check: &str, findings: &[Finding]) -> Demand {
     let of = |name: &String| {
         if !cluster.facts.contains_key(name) {
             return vec![silent(name)];

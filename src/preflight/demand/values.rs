@@ -10,7 +10,7 @@ use railgauge_wire::facts::{GPUS, HostFacts, MODULES};
 
 use super::{Held, Holding, Reader, Requirement};
 use crate::preflight::{
-    Cluster,
+    Seen,
     check::iommu_mode,
     scene::{Port, ports_of_plan},
 };
@@ -19,7 +19,7 @@ use crate::preflight::{
 const RATE_TOLERANCE: f64 = 1e-4;
 
 /// Everything that the plan wants.
-pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Cluster) -> Vec<Requirement<'w>> {
+pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Seen<'w>) -> Vec<Requirement<'w>> {
     let Wanted {
         mtu,
         link_rate_gbps,
@@ -183,7 +183,7 @@ fn without(host: &str) -> Vec<Holding> {
 }
 
 /// The plan, and the hosts among which a port is one of its.
-type Within<'a> = (&'a Plan, &'a Cluster);
+type Within<'a> = (&'a Plan, &'a Seen<'a>);
 
 /// Every port that a run of the plan uses.
 fn of_ports(
@@ -295,7 +295,7 @@ fn selected<'p>(port: &Port<'p>, wanted: &'p BTreeMap<String, String>) -> Option
 /// device of the cluster answers to is no demand that is met.
 fn firmware_of(
     plan: &Plan,
-    cluster: &Cluster,
+    cluster: &Seen<'_>,
     host: &str,
     facts: &HostFacts,
     selector: &str,

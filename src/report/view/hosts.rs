@@ -127,13 +127,13 @@ const NAMED: usize = 10;
 
 /// Looks at every host of the plan.
 pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) -> Hosts {
-    let facts: BTreeMap<String, HostFacts> =
-        journal.hosts.iter().map(|(name, up)| (name.clone(), up.facts.clone())).collect();
+    let facts: BTreeMap<String, &HostFacts> =
+        journal.hosts.iter().map(|(name, up)| (name.clone(), &up.facts)).collect();
     let clocks = journal.hosts.iter().filter_map(|(name, up)| Some((name.clone(), up.wall?))).collect();
     let cluster = Cluster { facts, clocks };
     let findings = findings(journal, &cluster, outliers);
     let all: Vec<HostView> = journal.plan.hosts.iter().map(|host| view(journal, &host.name)).collect();
-    let mut lists = cluster.facts.values().map(facts_of);
+    let mut lists = cluster.facts.values().map(|facts| facts_of(facts));
     let first = lists.next().unwrap_or_default();
     let same = lists.fold(first, |same, other| same.into_iter().filter(|fact| other.contains(fact)).collect());
     Hosts {
@@ -148,7 +148,7 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
 }
 
 /// What the checks found, and what each of it fits.
-fn findings(journal: &Journal, cluster: &Cluster, outliers: &Outliers<'_>) -> Vec<FindingView> {
+fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outliers<'_>) -> Vec<FindingView> {
     let found = preflight::judge(&journal.plan, cluster);
     let fits: Vec<Vec<Fit>> = found.iter().map(|finding| explained(finding, &journal.plan, outliers)).collect();
     let rivals = |test: &str| fits.iter().flatten().filter(|fit| fit.test == test).count() - 1;

@@ -118,12 +118,13 @@ impl Table {
     /// Computes the levels from the cells that are live. Pairs within and between groups have levels of their own only if
     /// these differ beyond doubt, because two levels from few pairs are less sure than one from all.
     pub(super) fn settle(&mut self) {
-        let of = |which: &dyn Fn(&Cell) -> bool| -> Vec<f64> {
-            let counts = |at: usize| self.premise.as_ref().is_none_or(|premise| premise.good[at]);
-            let live = self.rising.iter().map(|&at| at as usize).filter(|&at| self.live[at] && counts(at));
-            live.filter(|&at| which(&self.cells[at])).map(|at| self.cells[at].value).collect()
-        };
-        let all = of(&|_| true);
+        let counts = |at: usize| self.premise.as_ref().is_none_or(|premise| premise.good[at]);
+        let (mut all, mut split) = (Vec::with_capacity(self.cells.len()), [Vec::new(), Vec::new()]);
+        for at in self.rising.iter().map(|&at| at as usize).filter(|&at| self.live[at] && counts(at)) {
+            let cell = &self.cells[at];
+            all.push(cell.value);
+            split[cell.stratum].push(cell.value);
+        }
         if all.is_empty() {
             return;
         }
@@ -142,7 +143,6 @@ impl Table {
         let together = level(&all);
         self.levels = [together; 2];
         self.pooled = true;
-        let split = [of(&|c| c.stratum == 0), of(&|c| c.stratum == 1)];
         // With a premise all the others were set aside, and a few good pairs between groups are all there are.
         let enough = if self.premise.is_some() { 3 } else { 8 };
         if self.two_levels && (1..enough).contains(&split[0].len()) && split[1].len() >= enough {

@@ -5,7 +5,11 @@
 //! none, so the better cluster of pairs of one kind is what good pairs reach. Each such premise is tried with a peel of
 //! its own; the one that explains most with the fewest parts is kept.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    panic::resume_unwind,
+    thread::{self, Builder, ScopedJoinHandle},
+};
 
 use super::{
     Part, Setting,
@@ -30,6 +34,8 @@ const CAP_UP: f64 = 60.0;
 const NAME: f64 = 10.0;
 /// Share of the low pairs that parts must explain before the better cluster is taken for good.
 const EXPLAINED: f64 = 0.8;
+/// Cells from which on a second thread saves more than it costs.
+const MANY: usize = 20_000;
 /// Standard deviations below which a pair is low for that.
 const LOW: f64 = 5.0;
 
@@ -115,14 +121,21 @@ impl Attempt {
 
 /// The best of all premises.
 pub(super) fn best(table: Table, cover: &Cover, setting: &Setting<'_>) -> Attempt {
-    let plain = Attempt::new(table.clone(), cover, setting);
-    let mut others: Vec<Attempt> = Vec::new();
-    for premise in clusters(&table, cover).into_iter().chain(parts(&table, cover, setting)) {
-        let attempt = Attempt::new(table.under(premise), cover, setting);
-        if attempt.explains() && attempt.has_peers(cover) {
-            others.push(attempt);
-        }
-    }
+    let plain = || Attempt::new(table.clone(), cover, setting);
+    let others = || {
+        let premises = clusters(&table, cover).into_iter().chain(parts(&table, cover, setting));
+        let attempts = premises.map(|premise| Attempt::new(table.under(premise), cover, setting));
+        attempts.filter(|attempt| attempt.explains() && attempt.has_peers(cover)).collect::<Vec<Attempt>>()
+    };
+    let (plain, others) = match table.cells.len() {
+        ..MANY => (plain(), others()),
+        _ => thread::scope(|scope| {
+            let thread = Builder::new().name("premises".into()).spawn_scoped(scope, others);
+            let plain = plain();
+            let joined = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (plain, thread.map_or_else(|_| others(), joined))
+        }),
+    };
     let scale = others.iter().map(Attempt::scale).fold(plain.scale(), f64::min);
     let limit = if plain.has_peers(cover) { plain.cost(scale) - NAME } else { f64::INFINITY };
     let costs = others.into_iter().map(|attempt| (attempt.cost(scale), attempt)).filter(|(cost, _)| *cost < limit);
