@@ -408,3 +408,17 @@ fn one_good_pair_among_many_low_ones_is_told() {
         }
     }
 }
+
+/// No schedule has such pairs, but whoever writes a journal by hand may.
+#[test]
+fn pairs_of_a_host_with_itself_are_no_trouble() {
+    let port = |host| Port { host, rail: 0 };
+    let pair = |from: u32, to: u32, value| Pair { from: port(from), to: port(to), path: 0, value };
+    let slow = |from, to| if from == 0 || to == 0 { -1.0 } else { 0.0 };
+    let others = (0..6).flat_map(|from| (0..6).filter(move |to| *to != from).map(move |to| (from, to)));
+    let mut pairs: Vec<Pair> = others.map(|(from, to)| pair(from, to, slow(from, to))).collect();
+    pairs.push(pair(0, 0, -1.0));
+    pairs.push(Pair { from: port(0), to: Port { host: 0, rail: 1 }, path: 0, value: -1.0 });
+    let found = localise(&pairs, &Setting::default()).unwrap();
+    assert!(found.suspects.iter().any(|suspect| suspect.part == Part::Host(0, Way::Both)), "{:?}", found.suspects);
+}

@@ -148,7 +148,10 @@ impl Looks {
         let cells: Vec<u32> = in_sight(table, &cover.parts[part], live).into_iter().map(|at| at as u32).collect();
         let mut changed: Vec<u32> = Vec::new();
         for &at in &cells {
-            table.live[at as usize] = false;
+            // A pair of two ports of one host, or of a port with itself, stands there twice.
+            if !std::mem::replace(&mut table.live[at as usize], false) {
+                continue;
+            }
             let low = u32::from(table.is_low(at as usize));
             for &part in &cover.of_cell[at as usize] {
                 let [live, of_low] = &mut self.counts[part as usize];
