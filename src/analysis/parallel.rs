@@ -4,6 +4,7 @@
 //! its priority, which those of a pool would not.
 
 use std::{
+    cell::Cell,
     num::NonZero,
     panic::resume_unwind,
     thread::{self, Builder},
@@ -36,8 +37,24 @@ pub(super) fn each<T: Send>(items: &mut [T], change: impl Fn(&mut T) + Sync) {
     in_turn(&mut parts, |part| part.iter_mut().for_each(&change));
 }
 
+thread_local! {
+    /// Whether this thread works alone.
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does this by the calling thread alone.
+pub(crate) fn alone<R>(work: impl FnOnce() -> R) -> R {
+    let before = ALONE.replace(true);
+    let made = work();
+    ALONE.set(before);
+    made
+}
+
 /// Both results, made at the same time where there can be another thread.
 pub(crate) fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl FnOnce() -> B) -> (A, B) {
+    if ALONE.get() {
+        return (other(), own());
+    }
     thread::scope(|scope| {
         let thread = Builder::new().name("analysis".into()).spawn_scoped(scope, other);
         let own = own();
@@ -48,7 +65,8 @@ pub(crate) fn both<A: Send, B>(other: impl Fn() -> A + Copy + Send, own: impl Fn
 
 /// Each thread takes the next part until none is left. Threads that cannot be made are done without.
 fn in_turn<P: Send>(parts: &mut [P], work: impl Fn(&mut P) + Sync) {
-    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(MOST).min(parts.len());
+    let processors = if ALONE.get() { 1 } else { thread::available_parallelism().map_or(1, NonZero::get) };
+    let threads = processors.min(MOST).min(parts.len());
     let rest = Mutex::new(parts.iter_mut());
     let work = || {
         loop {
@@ -85,6 +103,15 @@ mod tests {
         let mut own = 1;
         assert_eq!(both(|| 7, || own += 1), (7, ()));
         assert_eq!(own, 2);
+    }
+
+    #[test]
+    fn a_thread_may_work_alone() {
+        let here = thread::current().id();
+        let threads = || map(&[(); 4 * PART], |()| thread::current().id());
+        assert!(alone(threads).iter().all(|thread| *thread == here));
+        assert_eq!(alone(|| both(|| thread::current().id(), || ())).0, here);
+        assert_ne!(both(|| thread::current().id(), || ()).0, here);
     }
 
     #[test]

@@ -12,13 +12,13 @@ use parking_lot::Mutex;
 use tokio::{sync::Mutex as Waiting, task::spawn_blocking};
 
 use super::follow::Follower;
-use crate::report::live;
+use crate::{analysis::parallel, report::live};
 
 /// Time between two drawings of the page.
 pub(super) const EVERY: Duration = Duration::from_secs(2);
 /// Time between two drawings of the report, at least.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// What is drawn is kept this many times as long as the drawing took: at most a twentieth of one core goes into it.
+/// What is drawn is kept this many times as long as the drawing took: a twentieth of one core goes into it.
 const REST: u32 = 19;
 
 /// Why nothing is drawn. It is kept and told to many, so its causes are words.
@@ -108,7 +108,10 @@ impl Pages {
     pub(super) async fn report(&self) -> Drawing<Bytes> {
         let records = self.records.clone();
         let draw = move || {
-            live::so_far(&records, Timestamp::now()).map(Bytes::from).map_err(|error| NotDrawn::Page(error.to_string()))
+            // One thread of its own, however large the run: what measures on this machine has the others.
+            parallel::alone(|| live::so_far(&records, Timestamp::now()))
+                .map(Bytes::from)
+                .map_err(|error| NotDrawn::Page(error.to_string()))
         };
         self.report.get(draw).await
     }
