@@ -242,6 +242,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_prepared_is_in_its_place_only_when_it_is_placed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("records.parquet");
+        write(&path, "old").unwrap();
+        let prepared = || prepare(&path, |mut file| file.write_all(b"new"), |error| error).unwrap();
+        drop(prepared());
+        assert_eq!((fs::read(&path).unwrap(), fs::read_dir(place.path()).unwrap().count()), (b"old".to_vec(), 1));
+        prepared().place().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), fs::read_dir(place.path()).unwrap().count()), (b"new".to_vec(), 1));
+    }
+
+    #[test]
     fn a_private_file_is_private_before_it_has_content() {
         let place = tempfile::tempdir().unwrap();
         let mode = |file: &File| file.metadata().unwrap().permissions().mode() & 0o777;

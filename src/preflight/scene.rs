@@ -201,8 +201,9 @@ impl<'a> Scene<'a> {
 }
 
 fn all_ports<'a>(plan: &Plan, cluster: &'a Seen<'a>) -> Vec<Port<'a>> {
+    // The first of a name counts, as in `names`.
     let named: HashMap<&str, &[String]> =
-        plan.hosts.iter().map(|host| (host.name.as_str(), host.devices.as_slice())).collect();
+        plan.hosts.iter().rev().map(|host| (host.name.as_str(), host.devices.as_slice())).collect();
     let of = |(host, facts): (&'a String, &&'a HostFacts)| {
         let named = named.get(host.as_str()).copied().unwrap_or_default();
         ports_of(host, facts).filter(move |port| is_named(port, named))

@@ -328,26 +328,28 @@ pub fn read(path: &Path) -> Result<Journal, JournalError> {
 pub fn parse(mut from: impl BufRead, path: &Path) -> Result<Journal, JournalError> {
     let mut reader = Reader::new(path);
     let (mut lines, mut ends) = (Vec::new(), Vec::new());
-    loop {
+    let mut is_over = false;
+    // Where the file ended once it is over: what somebody writes behind that is for the next reader.
+    while !is_over {
         lines.clear();
         ends.clear();
-        while lines.len() < AT_ONCE {
+        while !is_over && lines.len() < BYTES_AT_ONCE && ends.len() < LINES_AT_ONCE {
             let got = from
                 .read_until(b'\n', &mut lines)
                 .map_err(|cause| JournalError::Unreadable { path: path.to_owned(), cause })?;
-            if got == 0 {
-                break;
+            is_over = got == 0;
+            if !is_over {
+                ends.push(lines.len());
             }
-            ends.push(lines.len());
-        }
-        if ends.is_empty() {
-            return reader.finish();
         }
         let mut begin = 0;
         let lines = ends.iter().map(|&end| &lines[std::mem::replace(&mut begin, end)..end]);
         reader.lines(&lines.collect::<Vec<_>>())?;
     }
+    reader.finish()
 }
 
-/// Bytes of lines that are read before they are decoded: enough for all processors.
-const AT_ONCE: usize = 1 << 22;
+/// Bytes of lines that are read before they are decoded, by several threads.
+const BYTES_AT_ONCE: usize = 1 << 23;
+/// Lines of them: however short, each takes memory of its own until it is taken in.
+const LINES_AT_ONCE: usize = 1 << 14;

@@ -34,7 +34,9 @@ impl Structure {
 
     /// Takes the first line.
     pub(super) fn begin(&mut self, journal: &Journal, line: usize) {
-        self.hosts = journal.plan.hosts.iter().map(|host| host.name.clone()).zip(0..).collect();
+        for (at, host) in journal.plan.hosts.iter().enumerate() {
+            self.hosts.entry(host.name.clone()).or_insert(at);
+        }
         self.began = self.time(line, &journal.time.0);
     }
 

@@ -23,7 +23,10 @@ mod told;
 mod waived;
 mod words;
 
-use std::{collections::{BTreeMap, HashMap}, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use railgauge_model::{plan::model::Test, schedule::Cell};
 use railgauge_stats::{
