@@ -31,6 +31,8 @@ class Machine:
         self.host = host
         self.directory = settings.host_directory(host)
         self.clock = self.directory / "clock"
+        # The socket of the connection that all logins of this tool share. ssh ends it with the guest.
+        self.connection = self.directory / "connection"
 
     @property
     def name(self):
@@ -122,13 +124,20 @@ class Machine:
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
             wait_gone(self)
+        self.hang_up()
         (self.directory / "pid").unlink(missing_ok=True)
 
     def pause(self, stop):
         pid = self.pid()
         if pid is None:
             raise LabError(f"{self.name} is not running")
+        if stop:
+            self.hang_up()
         os.kill(pid, signal.SIGSTOP if stop else signal.SIGCONT)
+
+    def hang_up(self):
+        """Have the next login make a connection of its own."""
+        self.connection.unlink(missing_ok=True)
 
     def state(self):
         """`running`, `paused`, `killed` (on purpose) or `died`."""
@@ -161,6 +170,8 @@ class Machine:
         def accepting():
             return "HOST_FORWARD" in ask_monitor("info usernet")
 
+        if not wanted:
+            self.hang_up()
         rule = self.forwarding()
         if accepting() != wanted:
             listener = rule.split("-", 1)[0]
