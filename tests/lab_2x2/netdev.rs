@@ -13,8 +13,8 @@ fn fresh() -> Option<Borrowed> {
     let lab = borrow(2, 2)?;
     for host in ["1", "2"] {
         lab.expect(&["kill", host]);
-        lab.expect(&["start", host]);
     }
+    lab.mend();
     Some(lab)
 }
 

@@ -15,11 +15,16 @@ fn four_hosts() -> Option<Borrowed> {
     borrow(4, 2)
 }
 
-/// A plan of the repository, with the lab of the tests in place of a user's.
-fn plan(lab: &Borrowed, scene: &Scene, name: &str) -> PathBuf {
-    let original = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("plans").join(name));
+/// A plan of the repository, with the lab of the tests in place of a user's, and with fewer sizes: a case takes interpreted hosts
+/// more than a second.
+fn plan(lab: &Borrowed, scene: &Scene, name: &str, fewer: &[(&str, &str)]) -> PathBuf {
+    let mut original = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("plans").join(name));
     let theirs = "/var/tmp/railgauge-lab/ssh_config";
     assert!(original.contains(theirs), "{name} does not name {theirs}");
+    for (all, some) in fewer {
+        assert!(original.contains(all), "{name} does not have {all}");
+        original = original.replace(all, some);
+    }
     scene.write(name, &original.replace(theirs, &lab.ssh_config().display().to_string()))
 }
 
@@ -55,7 +60,7 @@ fn a_tournament_of_four_hosts_and_its_report_in_a_browser() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
         let scene = Scene::new();
-        scene.start(&plan(&lab, &scene, "lab-4.toml")).end().expect(0);
+        scene.start(&plan(&lab, &scene, "lab-4.toml", &[("KiB x2", "KiB x4")])).end().expect(0);
 
         let rows = every_case_is_measured(&scene);
         for (test, metric) in
@@ -64,7 +69,7 @@ fn a_tournament_of_four_hosts_and_its_report_in_a_browser() {
             let rows: Vec<Row> = rows.iter().filter(|row| row.test == test && row.metric == metric).cloned().collect();
             assert_eq!(pairs(&rows).len(), 6, "{test}");
             let sizes: BTreeSet<u64> = rows.iter().map(|row| row.size).collect();
-            assert!(sizes.len() >= 10, "{test}: {sizes:?}");
+            assert!(sizes.len() >= 5, "{test}: {sizes:?}");
             assert_eq!(rows.len(), 6 * sizes.len(), "{test}: one row per case and metric");
         }
         let verdicts = scene.results().verdicts();
@@ -105,7 +110,10 @@ fn two_rails_at_once_and_across() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
         let scene = Scene::new();
-        scene.start(&plan(&lab, &scene, "lab-2-rails.toml")).end().expect(0);
+        scene
+            .start(&plan(&lab, &scene, "lab-2-rails.toml", &[("256KiB x4", "256KiB x64"), ("[8, \"4KiB\"]", "[8]")]))
+            .end()
+            .expect(0);
         let rows = every_case_is_measured(&scene);
         let devices = |test: &str| -> BTreeSet<(&str, &str)> {
             let rows = rows.iter().filter(|row| row.test == test);
@@ -122,7 +130,7 @@ fn three_hosts_at_once_into_one() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
         let scene = Scene::new();
-        scene.start(&plan(&lab, &scene, "lab-incast.toml")).end().expect(0);
+        scene.start(&plan(&lab, &scene, "lab-incast.toml", &[])).end().expect(0);
         // Nothing is called contaminated, though the receiver's NIC carries three flows and their acknowledgements.
         let rows = every_case_is_measured(&scene);
         let values = |test: &str, metric: &str| -> Vec<f64> {

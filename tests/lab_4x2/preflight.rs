@@ -11,7 +11,7 @@ use crate::lab::{self, Borrowed, borrow, read, text};
 use serde_json::Value;
 
 /// Runs of preflight on healthy hosts; `RAILGAUGE_PREFLIGHT_RUNS` asks for others.
-const RUNS: u32 = 10;
+const RUNS: u32 = 5;
 
 /// One look at the four hosts of the lab.
 struct Look {
