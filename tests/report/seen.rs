@@ -273,14 +273,13 @@ fn many_hosts_are_blocks_then_hosts() {
 #[test]
 fn axe_finds_no_breach() {
     let Some(axe) = axe() else { return };
-    let dir = tempfile::tempdir().unwrap();
-    let all = pages(dir.path());
+    let all = pages();
     let Some(mut driver) = driver() else { return };
     let mut breached = Vec::new();
     for page in all {
         for (width, dark) in [(1440, false), (390, true)] {
             driver.window(width, 900, dark);
-            driver.open(&page);
+            driver.open(page);
             driver.ask("document.querySelectorAll('details').forEach(d => d.open = true)");
             let found = breaches(&mut driver, &axe);
             breached.extend(found.into_iter().map(|one| format!("{} at {width}, dark {dark}: {one}", page.display())));

@@ -10,13 +10,12 @@ const PHONE: (u32, u32) = (390, 844);
 #[test]
 fn verdict_part_and_step_are_in_the_first_screen_of_a_phone() {
     let dir = tempfile::tempdir().unwrap();
-    let mut all = pages(dir.path());
-    all.push(drawn(&dir.path().join("failing"), &crate::support::text(&crate::causes::failing(64, 302))));
+    let failing = drawn(dir.path(), &crate::support::text(&crate::causes::failing(64, 302)));
     let Some(mut driver) = driver() else { return };
     let (mut banners, mut parts) = (0, 0);
-    for page in all {
+    for page in pages().iter().chain([&failing]) {
         driver.window(PHONE.0, PHONE.1, false);
-        driver.open(&page);
+        driver.open(page);
         let place = "(e => { const r = e.getBoundingClientRect(); return [e.textContent.slice(0, 60), r.bottom]; })";
         let found =
             driver.ask(&format!("[...document.querySelectorAll('.verdict .word, .verdict .first dd')].map({place})"));

@@ -1,8 +1,9 @@
 //! A page of every kind, for what must be true of all of them.
 
 use std::{
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
 use railgauge::{analysis::underway::Underway, night, report};
@@ -12,8 +13,30 @@ use railgauge_wire::failure::{Failure, Kind, Stage};
 use super::{drawn, many_hosts};
 use crate::support::{Scenario, text};
 
-/// A page of every kind, at paths that say which.
-pub fn pages(dir: &Path) -> Vec<PathBuf> {
+/// Pages that all tests of this program look at, and the lock that keeps another such program from them.
+struct Shared {
+    pages: Vec<PathBuf>,
+    _alone: File,
+}
+
+/// A page of every kind, at paths that say which. They are drawn once: nobody may write to them.
+pub fn pages() -> &'static [PathBuf] {
+    static SHARED: LazyLock<Shared> = LazyLock::new(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages-of-every-kind");
+        let alone = File::create(dir.with_extension("lock")).unwrap();
+        alone.lock().unwrap();
+        // What an earlier run of the tests left.
+        if dir.exists() {
+            fs::remove_dir_all(&dir).unwrap();
+        }
+        fs::create_dir(&dir).unwrap();
+        Shared { pages: drawn_in(&dir), _alone: alone }
+    });
+    &SHARED.pages
+}
+
+/// Draws a page of every kind into a folder.
+pub fn drawn_in(dir: &Path) -> Vec<PathBuf> {
     let troubled = Scenario { sizes: vec![65536, 1 << 20], repeats: 1, ..Scenario::troubled(16, 2) };
     let healthy = Scenario { sizes: vec![65536, 1 << 20], ..Scenario::healthy(4, 1) };
     let mut pages = vec![

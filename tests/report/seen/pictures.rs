@@ -19,7 +19,7 @@ fn pictures() {
     let large: [(&str, &dyn Fn() -> String); 3] =
         [("healthy-4", &healthy), ("failing-64", &failing), ("leaf-1024", &many)];
     let large = large.into_iter().filter(|(name, _)| name.contains(&only));
-    let kinds = kinds::pages(&dir).into_iter().filter(|page| page.to_string_lossy().contains(&only));
+    let kinds = kinds::drawn_in(&dir).into_iter().filter(|page| page.to_string_lossy().contains(&only));
     // The large ones take long, and come one by one behind the others.
     for page in kinds.chain(large.map(|(name, journal)| drawn(&dir.join(name), &journal()))) {
         let name = page.strip_prefix(&dir).unwrap().with_extension("").to_string_lossy().replace('/', "-");

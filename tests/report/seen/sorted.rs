@@ -1,7 +1,5 @@
 //! Columns sort by what their cells are worth, on every page.
 
-use std::path::PathBuf;
-
 use railgauge_model::journal::event::Event;
 use railgauge_wire::unit::NanosecondsI64;
 
@@ -31,12 +29,11 @@ fn the_worst_clock_is_found_by_its_column() {
 
 #[test]
 fn every_number_of_every_page_has_a_worth() {
-    let dir = tempfile::tempdir().unwrap();
-    let all: Vec<PathBuf> = pages(dir.path());
+    let all = pages();
     let Some(mut driver) = driver() else { return };
     let mut numbers = 0;
     for page in all {
-        driver.open(&page);
+        driver.open(page);
         let cells = "[...document.querySelectorAll('table')].filter(t => t.querySelector('th button')).flatMap(t => \
                      [...t.tBodies[0].rows].flatMap(r => [...r.cells])).filter(c => c.classList.contains('n') && \
                      /[0-9]/.test(c.textContent))";
