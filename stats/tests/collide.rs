@@ -56,8 +56,9 @@ fn pass(fabric: &Fabric, flows: usize, qps: usize, rng: &mut ChaCha8Rng) -> Vec<
         open.retain(|&(flow, pair)| free[paths[flow][pair]] > 1e-9 && free[fabric.paths + flow] > 1e-9);
     }
     // What a path with one queue pair alone carries is the unit.
-    let company = |path: usize| paths.iter().flatten().filter(|other| **other == path).count() > 1;
-    let shared = |flow: &[usize]| flow.iter().filter(|path| company(**path)).count() as f64 / flow.len() as f64;
+    let mut pairs_on = vec![0; fabric.paths];
+    paths.iter().flatten().for_each(|path| pairs_on[*path] += 1);
+    let shared = |flow: &[usize]| flow.iter().filter(|path| pairs_on[**path] > 1).count() as f64 / flow.len() as f64;
     let told = rates.into_iter().zip(&paths).map(|(rate, paths)| {
         rate * (1.0 + (fabric.together - 1.0) * shared(paths)) * (fabric.noise * normal(rng)).exp()
     });
