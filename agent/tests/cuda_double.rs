@@ -104,15 +104,26 @@ fn what_cannot_be_is_refused_in_words() {
 
 /// What copies between the GPUs of these numbers come to, all at the same time.
 fn copied(settings: &[(&str, &str)], op: Op, flows: &[(u32, u32)]) -> Vec<NodeAccount> {
+    copied_for(settings, op, flows, Window::Iterations(20), 10_000)
+}
+
+/// The same, in this window and within so many milliseconds.
+fn copied_for(
+    settings: &[(&str, &str)],
+    op: Op,
+    flows: &[(u32, u32)],
+    window: Window,
+    deadline_ms: u64,
+) -> Vec<NodeAccount> {
     let gpu = |number: u32| Part::Gpu(format!("0000:{:02x}:00.0", 0xd0 + number));
     let spec = NodeSpec {
         op,
         metric: TestMetric::Bandwidth,
         size: Bytes(100_003),
-        window: Window::Iterations(20),
+        window,
         warm_up: Nanoseconds::ZERO,
         verify: Some(7),
-        deadline_ms: 10_000,
+        deadline_ms,
         cached: false,
         precision: None,
         flows: flows.iter().map(|(from, to)| NodeFlow { from: gpu(*from), to: gpu(*to) }).collect(),
@@ -169,6 +180,19 @@ fn patterns_are_compared_in_the_window_and_a_stuck_bit_is_found_in_those_that_cl
     let checked = copied(&[("CUDA_DOUBLE_STUCK", "4097")], Op::GpuMemoryTest, &[(0, 0)]).remove(0).account.checked;
     // Of every ten patterns four clear the bit for certain, of plain words; of random ones one of each two does, by its complement.
     assert!((8 + 2..=8 + 2 + 2).contains(&checked.wrong.0) && checked.first_wrong == Some(4097), "{checked:?}");
+}
+
+#[test]
+fn what_a_test_of_memory_found_is_told_when_it_is_given_up() {
+    let stuck = [("CUDA_DOUBLE_STUCK", "4097")];
+    let endless = Window::Iterations(u64::MAX);
+    let account = copied_for(&stuck, Op::GpuMemoryTest, &[(0, 0)], endless, 2_000).remove(0).account;
+    assert_eq!(account.failure.unwrap().kind, Kind::Deadline);
+    assert!(account.measured.is_none());
+    let (checked, one) = (account.checked, 100_003);
+    // More than the pass before the window.
+    assert!(checked.wrong.0 > 2 && checked.first_wrong == Some(4097), "{checked:?}");
+    assert!(checked.verified.0 > 2 * one && checked.verified.0.is_multiple_of(one), "{checked:?}");
 }
 
 #[test]

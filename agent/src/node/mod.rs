@@ -171,13 +171,14 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     let waits = Instant::now();
     pass.meet(control)?;
     let timed = Instant::now();
-    let measured = mover.time(spec, control)?;
+    let measured = mover.time(spec, control);
+    account.account.checked += mover.checked();
+    let measured = measured?;
     let Spent { window, warm_up, waiting, .. } = &mut account.account.spent;
     *window = measured.elapsed;
     *warm_up = Nanoseconds::from(timed.elapsed()).saturating_sub(measured.elapsed);
     *waiting = (timed - waits).into();
     account.account.measured = Some(Box::new(measured));
-    account.account.checked += mover.checked();
     // Comparing would disturb those whose pass is still under way.
     let waits = Instant::now();
     pass.meet(control)?;
