@@ -8,6 +8,7 @@ use std::{
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::{
+    count::count,
     format::{Preset, Section, Shape, key},
     grammar::{hostlist::expand, quantity},
     hosts::Hosts,
@@ -28,6 +29,9 @@ use crate::{
 
 /// Largest file that describes a fabric: the forwarding tables of some 500 switches to 16,000 ports.
 const LARGEST: Bytes = Bytes::from_mib(512);
+
+/// Most remarks on one source that are noted.
+const REMARKS: usize = 10;
 
 /// The source that the plan itself is.
 const OWN: &str = "the plan";
@@ -153,19 +157,42 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
     };
     let text = match file::read_up_to(&path.value, LARGEST) {
         Ok(text) => text,
-        Err(fault) => {
-            return wrong(
-                format!("the file of `{name}` {fault}"),
-                "a relative path is relative to the plan's directory",
-            );
-        }
+        Err(fault) => return wrong(format!("the file of `{name}` {fault}"), fault.help()),
     };
     match reader(&text) {
         Ok(mut told) => {
             told.source = format!("{name} ({})", path_text(&path.value));
+            let file = path_text(&path.value);
+            noted(table, path, told.remarks.iter().map(|remark| format!("{file}: {remark}")));
             Some(told)
         }
-        Err(why) => wrong(format!("{}: {why}", path_text(&path.value)), "give the whole output of the tool, unchanged"),
+        Err(why) => {
+            let why = if text.trim().is_empty() { "the file is empty".to_owned() } else { why.to_string() };
+            wrong(format!("{}: {why}", path_text(&path.value)), written_by(name))
+        }
+    }
+}
+
+/// What to do about a source that cannot be read.
+fn written_by(source: &str) -> &'static str {
+    match source {
+        "slurm" => "name Slurm's topology.conf or topology.yaml",
+        "nvlink" => "write it again with `railgauge topology PLAN`",
+        _ => "give the whole output of the tool, unchanged",
+    }
+}
+
+/// Notes what a source says that is not used, or that contradicts itself.
+fn noted(table: &Table<'_>, path: &At<PathBuf>, mut remarks: impl Iterator<Item = String>) {
+    let note = |text: String| {
+        table
+            .book
+            .note(Mistake::at(path.span.clone(), text).help("correct the file, or leave it: the rest of it is used"));
+    };
+    remarks.by_ref().take(REMARKS).for_each(note);
+    let more = remarks.count();
+    if more > 0 {
+        note(format!("{}: {} of this kind", path_text(&path.value), count(more, "more remark")));
     }
 }
 
@@ -183,6 +210,14 @@ fn give_rates(told: &mut Told, rate: f64) {
 /// One source of all files `HOST.json` of a directory that are hosts of the plan.
 fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) -> Option<Told> {
     let mut all = Told { source: format!("lldp ({})", path_text(&directory.value)), ..Told::default() };
+    if !directory.value.is_dir() {
+        let is = if directory.value.exists() { "is no directory" } else { "is not there" };
+        let mistake = Mistake::at(directory.span.clone(), format!("{} {is}", path_text(&directory.value)));
+        let help =
+            "`railgauge topology PLAN` writes this directory; a relative path is relative to the plan's directory";
+        table.book.add(mistake.help(help));
+        return Some(all);
+    }
     let mut found = false;
     for host in hosts {
         let path = directory.value.join(format!("{host}.json"));
@@ -196,6 +231,7 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
         all.cables.extend(told.cables);
         all.remarks.extend(told.remarks.into_iter().map(|remark| format!("{host}: {remark}")));
     }
+    noted(table, directory, all.remarks.iter().cloned());
     if !found {
         let what = format!("{} has no file HOST.json of a host of the plan", path_text(&directory.value));
         table.book.add(
@@ -208,7 +244,8 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
 
 fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> {
     let wrong = |what: String| {
-        table.book.add(Mistake::at(path.span.clone(), format!("{}: {what}", path_text(&path.value))));
+        let mistake = Mistake::at(path.span.clone(), format!("{}: {what}", path_text(&path.value)));
+        table.book.add(mistake.help(format!("write it again on {host}: `lldpcli -f json show neighbors`")));
         None
     };
     match file::read_up_to(&path.value, LARGEST) {
@@ -364,15 +401,45 @@ mod tests {
 
     use crate::plan::{Plan, parse};
 
-    /// A plan of four hosts with a file that `slurm` names.
-    fn read(file: &str, text: &str, hosts: &str) -> Result<Plan, String> {
+    /// A plan of four hosts with a file that this source names, and the notes on it.
+    fn with_notes(source: &str, file: &str, text: &str, hosts: &str) -> Result<(Plan, String), String> {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(file), text).unwrap();
+        let named = if source == "lldp" { "." } else { file };
         let plan = format!(
-            "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = \"n[1-4]\"{hosts} }}\ntopology.slurm = \"{file}\"\n\
+            "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = \"n[1-4]\"{hosts} }}\ntopology.{source} = \"{named}\"\n\
              [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n"
         );
-        parse("p.toml", &plan, folder.path()).map(|(plan, _)| plan).map_err(|mistakes| mistakes.render(false))
+        let read = parse("p.toml", &plan, folder.path());
+        read.map(|(plan, notes)| (plan, notes.render(false))).map_err(|mistakes| mistakes.render(false))
+    }
+
+    /// A plan of four hosts with a file that `slurm` names.
+    fn read(file: &str, text: &str, hosts: &str) -> Result<Plan, String> {
+        with_notes("slurm", file, text, hosts).map(|(plan, _)| plan)
+    }
+
+    #[test]
+    fn what_a_source_says_twice_or_not_at_all_is_noted() {
+        let text = "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf1 Nodes=n3\nSwitchName=spine Switches=leaf[1-2]\n";
+        let (_, notes) = with_notes("slurm", "topology.conf", text, "").unwrap();
+        for words in ["line 2: switch leaf1 is there already", "line 3: switch leaf2 has no line of its own"] {
+            assert!(notes.contains(words), "{words}: {notes}");
+        }
+        // Not more than somebody reads.
+        let many: String = (0..60).map(|number| format!("Include {number}\n")).collect();
+        let (_, notes) = with_notes("slurm", "topology.conf", &format!("SwitchName=a Nodes=n1\n{many}"), "").unwrap();
+        assert!(notes.contains("50 more remarks") && notes.matches("is not used").count() == 10, "{notes}");
+        let (_, notes) = with_notes("slurm", "topology.conf", "SwitchName=a Nodes=n1\n", "").unwrap();
+        assert!(!notes.contains("topology.conf"), "{notes}");
+    }
+
+    #[test]
+    fn a_wrong_file_of_lldp_is_told_with_the_command_that_writes_it() {
+        let wrong = with_notes("lldp", "n3.json", "{", "").unwrap_err();
+        for words in ["n3.json", "lldpcli -f json show neighbors", "on n3"] {
+            assert!(wrong.contains(words), "{words}: {wrong}");
+        }
     }
 
     fn groups(plan: &Plan) -> Vec<(&str, &[String])> {

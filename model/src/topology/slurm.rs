@@ -24,7 +24,7 @@ pub(super) fn collect(records: impl Iterator<Item = Result<Record, Unread>>) -> 
     for record in records {
         let record = record?;
         match record.value("SwitchName").or_else(|| record.value("Switch")) {
-            Some(name) => switch(&mut told, &mut below, &record, name)?,
+            Some(name) => switch(&mut told, &mut remarks, &mut below, &record, name)?,
             None => other(&mut told, &mut remarks, &record)?,
         }
     }
@@ -41,7 +41,13 @@ pub(super) fn collect(records: impl Iterator<Item = Result<Record, Unread>>) -> 
     Ok(told)
 }
 
-fn switch(told: &mut Told, below: &mut Vec<(usize, String)>, record: &Record, name: &str) -> Result<(), Unread> {
+fn switch(
+    told: &mut Told,
+    remarks: &mut Remarks,
+    below: &mut Vec<(usize, String)>,
+    record: &Record,
+    name: &str,
+) -> Result<(), Unread> {
     let name = printable(name);
     let end = |device| Plug { device, port: None };
     let here = || end(Device::Switch(name.clone()));
@@ -60,7 +66,9 @@ fn switch(told: &mut Told, below: &mut Vec<(usize, String)>, record: &Record, na
         told.cables.push(bare(end(Device::Switch(lower.clone())), here()));
         below.push((record.line, lower));
     }
-    told.switches.insert(name.clone(), Switch { name, ..Switch::default() });
+    if told.switches.insert(name.clone(), Switch { name: name.clone(), ..Switch::default() }).is_some() {
+        remarks.add(format!("line {}: switch {name} is there already; what both lines say is joined", record.line));
+    }
     Ok(())
 }
 

@@ -14,7 +14,7 @@ pub fn read(book: &Book<'_>, path: &At<PathBuf>) -> (Vec<(String, usize, Range<u
         Ok(text) => text,
         Err(fault) => {
             let mistake = Mistake::at(path.span.clone(), format!("the host file {fault}"));
-            book.add(mistake.help("a relative path is relative to the plan's directory"));
+            book.add(mistake.help(fault.help()));
             return (Vec::new(), false);
         }
     };

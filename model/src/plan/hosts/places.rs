@@ -170,7 +170,7 @@ fn from_file(table: &Table<'_>, path: &At<PathBuf>) -> Vec<(String, String)> {
         Ok(text) => text,
         Err(fault) => {
             let mistake = Mistake::at(path.span.clone(), format!("the file of places {fault}"));
-            book.add(mistake.help("a relative path is relative to the plan's directory"));
+            book.add(mistake.help(fault.help()));
             return Vec::new();
         }
     };

@@ -29,6 +29,18 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// What to do about a file that a plan names.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Io(_) => "a relative path is relative to the plan's directory",
+            Self::NoFile(_) => "give a file in it",
+            Self::TooLarge(_) => "is this the right file?",
+            Self::NotText { .. } => "save it as UTF-8 text: is this the right file?",
+        }
+    }
+}
+
 /// The text of a file of at most [`LARGEST`].
 ///
 /// # Errors
