@@ -105,6 +105,10 @@ pub(crate) fn shorten(plan: &mut Plan, own: &Own, has_rdma: bool) -> Vec<String>
             }
         }
     }
+    // It lasts for hours.
+    if plan.soak.take().is_some() {
+        notes.push("left out: the soak".into());
+    }
     plan.interleave.clear();
     plan.localise.confirm = false;
     for test in &mut plan.tests {
@@ -168,5 +172,15 @@ mod tests {
         let mut plan = plan(test);
         let notes = shorten(&mut plan, &own().unwrap(), false);
         assert!(plan.tests.is_empty() && notes[0].ends_with(": t"), "{notes:?}");
+    }
+
+    #[test]
+    fn a_soak_of_days_is_left_out() {
+        let test = "[[test]]\nname = \"t\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"4KiB\"\n\
+                    [soak]\nfor = \"72h\"\ntest = \"t\"\n";
+        let mut plan = plan(test);
+        assert!(plan.soak.is_some());
+        let notes = shorten(&mut plan, &own().unwrap(), false);
+        assert!(plan.soak.is_none() && notes[0].contains("soak"), "{notes:?}");
     }
 }
