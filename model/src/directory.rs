@@ -51,11 +51,7 @@ pub enum DirectoryError {
     #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
     Foreign(PathBuf),
     /// There is no run in it to go on with.
-    #[error(
-        "{} holds no run to go on with: {why}; `railgauge run PLAN -o {}` starts one there",
-        path_text(path),
-        path_quoted(path)
-    )]
+    #[error("{} holds no run to go on with: {why}; {}", path_text(path), instead(path))]
     Nothing {
         /// The directory.
         path: PathBuf,
@@ -70,6 +66,31 @@ pub enum DirectoryError {
         /// What the operating system says.
         cause: io::Error,
     },
+    /// The run in it cannot be gone on with.
+    #[error("cannot go on with the run in {}: {cause}", path_text(path))]
+    Held {
+        /// The directory.
+        path: PathBuf,
+        /// What the operating system says.
+        cause: io::Error,
+    },
+}
+
+/// What to do where there is no run to go on with: one can be started where nothing else lies.
+fn instead(path: &Path) -> String {
+    // As `Directory::create` decides it.
+    let is_early = |name: &OsString| EARLY.iter().any(|early| name == early) || files::is_temporary(name);
+    let is_free = match fs::read_dir(path) {
+        Ok(entries) => {
+            let names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
+            names.is_empty() || names.iter().any(|name| name == JOURNAL) && names.iter().all(is_early)
+        }
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    match is_free {
+        true => format!("`railgauge run PLAN -o {}` starts one there", path_quoted(path)),
+        false => "name a directory that `railgauge run` made".to_owned(),
+    }
 }
 
 /// What keeps a journal from being claimed, with its name.
@@ -128,7 +149,7 @@ impl Directory {
     /// # Errors
     /// It holds no run, or another process writes to it.
     pub fn open(path: &Path) -> Result<(Self, Claim), DirectoryError> {
-        let unusable = |cause| DirectoryError::Unusable { path: path.to_owned(), cause };
+        let held = |cause| DirectoryError::Held { path: path.to_owned(), cause };
         let nothing = |why| DirectoryError::Nothing { path: path.to_owned(), why };
         let directory = Self { path: path.to_owned() };
         if !path.is_dir() {
@@ -137,8 +158,8 @@ impl Directory {
         if directory.journal().symlink_metadata().is_err() {
             return Err(nothing("it has no records.jsonl"));
         }
-        let claim = Claim::open(&directory.journal()).map_err(of_journal).map_err(unusable)?;
-        match claim.is_written().map_err(unusable)? {
+        let claim = Claim::open(&directory.journal()).map_err(of_journal).map_err(held)?;
+        match claim.is_written().map_err(held)? {
             true => Ok((directory, claim)),
             false => Err(nothing("its records.jsonl holds no whole line")),
         }
@@ -223,6 +244,10 @@ mod tests {
         assert!(matches!(Directory::open(&at("foreign")), Err(DirectoryError::Nothing { .. })));
         assert!(matches!(Directory::open(&at("gone")), Err(DirectoryError::Nothing { .. })));
         assert!(!at("gone").exists());
+        // A command is proposed only where it works.
+        let proposed =
+            |name: &str| Directory::open(&at(name)).unwrap_err().to_string().contains("railgauge run PLAN -o");
+        assert!(proposed("gone") && !proposed("foreign"));
 
         let (directory, claim) = Directory::create(&at("new/run")).unwrap();
         fs::write(directory.plan(), "name = \"x\"").unwrap();
@@ -230,7 +255,7 @@ mod tests {
         fs::write(at("new/run/.railgauge-abcdef.new"), "name").unwrap();
         // While it begins nobody else begins or goes on there.
         assert!(matches!(Directory::create(&at("new/run")), Err(DirectoryError::Unusable { .. })));
-        assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Unusable { .. })));
+        assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Held { .. })));
         drop(claim);
         // It ended before its first record: it is begun again, and there is nothing to go on with.
         assert!(matches!(Directory::open(&at("new/run")), Err(DirectoryError::Nothing { .. })));

@@ -15,6 +15,8 @@ use std::{
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
 
+use crate::border::text::path_text;
+
 /// Beginning and end of the name of a temporary file.
 const PREFIX: &str = ".railgauge-";
 const SUFFIX: &str = ".new";
@@ -138,6 +140,17 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// Why no file can be made in a directory: the system names a temporary file that nobody knows.
+fn in_words(directory: &Path, error: &io::Error) -> io::Error {
+    let directory = path_text(directory);
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => format!("the directory {directory} is not there; make it first"),
+        io::ErrorKind::PermissionDenied => format!("this user may make no file in the directory {directory}"),
+        _ => return io::Error::new(error.kind(), error.to_string()),
+    };
+    io::Error::new(error.kind(), why)
+}
+
 fn replace_with_mode<E>(
     path: &Path,
     mode: u32,
@@ -162,7 +175,7 @@ fn prepare_with_mode<E>(
         .suffix(SUFFIX)
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(directory_of(path))
-        .map_err(&failed)?;
+        .map_err(|error| failed(in_words(directory_of(path), &error)))?;
     // Whoever sweeps sees that it is in use. File systems without locks answer with an error; there it may be swept.
     let _ = temporary.as_file().try_lock();
     write(temporary.as_file())?;

@@ -33,18 +33,28 @@ pub(super) fn unusable(error: RunError) -> anyhow::Error {
 /// # Errors
 /// It has no records.
 pub(super) fn run_directory(run: &Path) -> Result<(), Misuse> {
-    match run.join(JOURNAL).symlink_metadata() {
-        Ok(_) => Ok(()),
-        Err(_) => Err(Misuse(format!("{} is not a run directory: it has no records.jsonl", path_text(run)))),
-    }
+    let Err(error) = run.join(JOURNAL).symlink_metadata() else { return Ok(()) };
+    let name = path_text(run);
+    Err(Misuse(match fs::metadata(run) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            format!("{name} is not there; name a directory that `railgauge run` made")
+        }
+        Err(error) => format!("{name} cannot be looked into: {error}"),
+        Ok(found) if !found.is_dir() => format!("{name} is a file; name the run directory that it lies in"),
+        Ok(_) if error.kind() == io::ErrorKind::PermissionDenied => format!("{name} cannot be looked into: {error}"),
+        Ok(_) => {
+            format!("{name} is not a run directory: it has no records.jsonl; name one that `railgauge run` made")
+        }
+    }))
 }
 
 /// Why no run counts. A word that stands for no run is a mistake of the command line.
 pub(super) fn no_run(error: NightError) -> anyhow::Error {
     match error {
-        none @ (NightError::NoRuns(_) | NightError::SeveralPlans { .. } | NightError::OnlyParts { .. }) => {
-            Misuse(none.to_string()).into()
-        }
+        none @ (NightError::NoRuns(_)
+        | NightError::NoPlan { .. }
+        | NightError::SeveralPlans { .. }
+        | NightError::OnlyParts { .. }) => Misuse(none.to_string()).into(),
         error => error.into(),
     }
 }
@@ -225,6 +235,14 @@ pub(super) fn only_indexes(path: &Path) -> anyhow::Result<()> {
     only_ours(path, "page of `railgauge index`", |head| is_page(head) && has_title(head, "runs of "))
 }
 
+/// Refuses to replace a file that has no metrics of ours.
+///
+/// # Errors
+/// There is something else in this place, or it cannot be looked at.
+pub(super) fn only_metrics(path: &Path) -> anyhow::Result<()> {
+    only_ours(path, "file of `railgauge metrics`", |head| head.starts_with(b"# HELP railgauge_"))
+}
+
 /// Refuses to replace a file that is not a baseline.
 ///
 /// # Errors
@@ -345,6 +363,35 @@ mod tests {
             assert_eq!(only_baselines(&at(name)).is_ok(), ours, "{name}");
         }
         assert!(only_baselines(&at("new.json")).is_ok() && only_baselines(place.path()).is_err());
+    }
+
+    #[test]
+    fn only_metrics_are_replaced_by_metrics() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for (name, content, ours) in [
+            ("plan.toml", "name = \"a\"", false),
+            ("node.prom", "# HELP node_load1 1m load average.\n", false),
+            ("railgauge.prom", "# HELP railgauge_run_info The run.\n", true),
+            ("empty.prom", "", true),
+        ] {
+            fs::write(at(name), content).unwrap();
+            assert_eq!(only_metrics(&at(name)).is_ok(), ours, "{name}");
+        }
+        assert!(only_metrics(&at("new.prom")).is_ok() && only_metrics(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn what_is_no_run_directory_is_told_as_what_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let said = |path: &Path| run_directory(path).map_err(|misuse| misuse.to_string());
+        fs::create_dir(at("run")).unwrap();
+        assert!(said(&at("run")).unwrap_err().contains("it has no records.jsonl"));
+        fs::write(at("run/records.jsonl"), "").unwrap();
+        assert_eq!(said(&at("run")), Ok(()));
+        assert!(said(&at("run/records.jsonl")).unwrap_err().contains("is a file"));
+        assert!(said(&at("gone")).unwrap_err().contains("is not there"));
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let after = history::run_directories(&args.after).map_err(|none| Misuse(none.to_string()))?;
     let real: HashSet<PathBuf> = after.iter().map(|run| history::real(run)).collect();
     if let Some(both) = before.iter().find(|run| real.contains(&history::real(run))) {
-        return Err(Misuse(format!("{} is on both sides", path_text(both))).into());
+        return Err(Misuse(format!("{} is on both sides: name it on one of them", path_text(both))).into());
     }
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let (mut table, mut failed, mut number) = (Table::default(), None, 0);

@@ -2,6 +2,7 @@
 
 use std::{
     fs,
+    io::Read,
     path::{Path, PathBuf},
 };
 
@@ -88,9 +89,10 @@ pub(super) struct Args {
 fn port(text: &str) -> Result<Port, String> {
     let (host, rail) = match text.rsplit_once(':') {
         // A bare IPv6 address has colons too.
-        Some((host, rail)) if !host.contains(':') => {
-            (host, rail.parse().map_err(|_| format!("`{rail}` is not a rail"))?)
-        }
+        Some((host, rail)) if !host.contains(':') => (
+            host,
+            rail.parse().map_err(|_| format!("`{rail}` is not a rail: rails are numbers from 0, such as gpu01:0"))?,
+        ),
         _ => (text, 0),
     };
     if host.is_empty() { Err("a host before the rail, such as gpu01:0".to_owned()) } else { Ok(Port::new(host, rail)) }
@@ -118,7 +120,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let given = Given {
         from: args.from,
         to: args.to,
-        hosts: hosts.map_err(|wrong| Misuse(format!("--hosts: {}", wrong.message)))?,
+        hosts: hosts.map_err(|wrong| Misuse(format!("--hosts: {wrong}")))?,
         ranks_per_host: args.ranks_per_host,
         test: args.test,
         op: args.op,
@@ -145,11 +147,17 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 
 fn source(file: &Path) -> anyhow::Result<Source> {
     let name = path_text(file);
-    let about = fs::metadata(file).with_context(|| name.clone())?;
-    if about.len() > LARGEST {
-        return Err(Misuse(format!("{name}: has {} bytes, and at most {LARGEST} are read", about.len())).into());
+    let unread = || format!("cannot read {name}");
+    if fs::metadata(file).with_context(unread)?.is_dir() {
+        return Err(Misuse(format!("cannot read {name}: it is a directory; name the files in it")).into());
     }
-    let bytes = files::read(file).with_context(|| name.clone())?;
+    // A link leads to a file, and a pipe has no length: both are read up to the limit.
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).with_context(unread)?;
+    opened.take(LARGEST + 1).read_to_end(&mut bytes).with_context(unread)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Misuse(format!("{name}: has more than {LARGEST} bytes: is this the output of the tool?")).into());
+    }
     let outputs = import::read(&name, &bytes).map_err(|refused| Misuse(refused.to_string()))?;
     Ok(Source { name, sha256: hex::encode(Sha256::digest(&bytes)), outputs })
 }

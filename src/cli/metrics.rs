@@ -7,7 +7,7 @@ use railgauge_model::{border::text::path_text, files};
 
 use super::{
     Common, Exit,
-    common::{no_file_of_a_run, no_run, print},
+    common::{no_run, only_metrics, print},
 };
 use crate::night::{Runs, metrics};
 
@@ -29,7 +29,7 @@ pub(super) struct Args {
 /// # Errors
 /// There is no run that can be read, or the file cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    args.output.as_deref().map_or(Ok(()), no_file_of_a_run)?;
+    args.output.as_deref().map_or(Ok(()), only_metrics)?;
     let text = metrics(&Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest()).map_err(no_run)?)
         .context("cannot write the metrics")?;
     let Some(path) = &args.output else {

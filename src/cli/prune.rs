@@ -56,7 +56,9 @@ struct Document<'a> {
 /// There is no run, or a file that may name runs cannot be read.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     if !args.runs.is_dir() {
-        return Err(Misuse(format!("{} is no directory", path_text(&args.runs))).into());
+        return Err(
+            Misuse(format!("{} is no directory: name the one that holds the runs", path_text(&args.runs))).into()
+        );
     }
     let keep = Keep {
         last: args.keep_last,

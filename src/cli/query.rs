@@ -141,8 +141,12 @@ fn write(answer: &mut Answer, format: Format, output: Option<&Path>) -> anyhow::
 
 /// Refuses what is there already, unless it is to be replaced: rows have no mark that tells them from those of other programs.
 fn free(path: &Path, replace: bool) -> anyhow::Result<()> {
-    if replace {
-        return only_ours(path, "file", |_| true);
+    if !replace && path.is_file() && path.metadata().is_ok_and(|found| found.len() > 0) {
+        let path = path_text(path);
+        return Err(Misuse(format!(
+            "-o {path}: this file is there already; give another name, or replace it with --replace"
+        ))
+        .into());
     }
-    only_ours(path, "file to be replaced without --replace: it is there already", |_| false)
+    only_ours(path, "file", |_| true)
 }

@@ -20,7 +20,7 @@ use railgauge_model::{
         unrecorded,
         writer::{Claim, Journal},
     },
-    plan::{Loaded, Plan, allocation::PLACEHOLDER, subset::Subset},
+    plan::{self, Loaded, Plan, allocation::PLACEHOLDER, subset::Subset},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -204,7 +204,7 @@ fn unwritable(directory: &Directory) -> String {
 /// What is wrong with the directory that was given, as what it is: the user's mistake, or the machine's.
 fn refused(error: DirectoryError) -> anyhow::Error {
     match error {
-        DirectoryError::Unusable { .. } => error.into(),
+        DirectoryError::Unusable { .. } | DirectoryError::Held { .. } => error.into(),
         error => Misuse(error.to_string()).into(),
     }
 }
@@ -339,8 +339,8 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let earlier = journal::read(&directory.journal())?;
     if let Some(given) = given {
         let given_name = path_text(given);
-        let plan = std::fs::read(given).map_err(|error| Misuse(format!("cannot read {given_name}: {error}")))?;
-        if hash(&plan, earlier.plan.subset.as_ref()) != earlier.plan_hash {
+        let plan = plan::text_of(given).map_err(|fault| Misuse(format!("the plan {given_name} {fault}")))?;
+        if hash(plan.as_bytes(), earlier.plan.subset.as_ref()) != earlier.plan_hash {
             let run = path_text(path);
             let cause =
                 format!("{given_name} is not the plan of the run in {run}: leave it out, or start a new run with it");

@@ -133,7 +133,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
         return Err(lines.truncated("a row of results"));
     }
     if (count > 0 || state != "OK") && output.said.iter().all(|said| said.wrong == 0) {
-        let error = format!("the tool counts {count} values out of bounds and does not say where");
+        let values = if count == 1 { "value" } else { "values" };
+        let error = format!("the tool counts {count} {values} out of bounds and does not say where");
         output.said.iter_mut().for_each(|said| said.error = Some(error.clone()));
     }
     Ok(output)

@@ -4,7 +4,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use railgauge_model::{
     journal::event::{Case, Imported, ImportedFile, ImportedValue},
-    plan::{self, Plan, model::Test},
+    plan::{self, Plan, count::count, model::Test},
     schedule::{Cell, Flow, Port},
 };
 use railgauge_wire::{
@@ -304,7 +304,11 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
     let wanted: Vec<&str> = given.hosts.iter().flat_map(|host| (0..each).map(move |_| host.as_str())).collect();
     let told: Vec<&str> = output.ranks.iter().map(String::as_str).collect();
     if !wanted.is_empty() && !told.is_empty() && wanted.len() != told.len() {
-        let what = format!("the file has {} ranks, and --hosts and --ranks-per-host make {}", told.len(), wanted.len());
+        let what = format!(
+            "the file has {}, and --hosts and --ranks-per-host make {}: name as many hosts as there are ranks",
+            count(told.len(), "rank"),
+            wanted.len()
+        );
         return Err(ImportError::Contradicts { file: source.name.clone(), line: said.line, what });
     }
     let ranks = if wanted.is_empty() { told } else { wanted };

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::{
     judged::{Judged, NightError},
-    newest::{changed, first_of},
+    newest::{changed, first_of, none_of},
 };
 use crate::{
     analysis::{history, journal::JournalEnd},
@@ -43,10 +43,11 @@ const LONGEST: usize = 64 << 20;
 pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp) -> Result<Index, NightError> {
     let directories = history::run_directories(word).map_err(NightError::NoRuns)?;
     let mut found = rows(&directories, page);
+    let plans = found.iter().map(|(_, row)| row.plan.clone()).filter(|plan| !plan.is_empty()).collect();
     // One whose plan cannot be read may be of any.
     found.retain(|(_, row)| plan.is_none_or(|plan| row.plan.is_empty() || row.plan == plan));
     if found.is_empty() {
-        return Err(NightError::NoRuns(history::NoRuns::NoRun { word: word.to_owned() }));
+        return Err(none_of(word, plan, plans));
     }
     found.sort_by(|a, b| (b.0, &b.1.directory).cmp(&(a.0, &a.1.directory)));
     let made = now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();

@@ -33,6 +33,16 @@ pub enum NightError {
         /// Their names.
         plans: Vec<String>,
     },
+    /// No run of the plan that is named.
+    #[error("`{word}` holds no run of plan `{plan}`; it has runs of {}: say which with --plan", plans.join(", "))]
+    NoPlan {
+        /// What was asked for.
+        word: String,
+        /// The plan that was named.
+        plan: String,
+        /// The plans of the runs that are there.
+        plans: Vec<String>,
+    },
     /// All runs are of a part of their plan.
     #[error("`{word}` holds no run of a whole plan, only runs of a part of it")]
     OnlyParts {

@@ -4,6 +4,7 @@
 //! counts all the same: an older one says nothing of tonight.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
@@ -51,21 +52,17 @@ impl Runs {
         if found.iter().any(|run| !run.is_imported) {
             found.retain(|run| !run.is_imported);
         }
+        let plans: BTreeSet<String> = found.iter().filter_map(|run| run.plan.clone()).collect();
         match plan {
             Some(plan) => found.retain(|run| run.plan.as_deref().is_none_or(|of| of == plan)),
-            None => {
-                let mut plans: Vec<&str> = found.iter().filter_map(|run| run.plan.as_deref()).collect();
-                plans.sort_unstable();
-                plans.dedup();
-                if plans.len() > 1 {
-                    let plans = plans.into_iter().map(str::to_owned).collect();
-                    return Err(NightError::SeveralPlans { word: word.to_owned(), plans });
-                }
+            None if plans.len() > 1 => {
+                return Err(NightError::SeveralPlans { word: word.to_owned(), plans: plans.into_iter().collect() });
             }
+            None => {}
         }
         found.sort_by(|a, b| (b.began, &b.directory).cmp(&(a.began, &a.directory)));
         if found.is_empty() {
-            return Err(NightError::NoRuns(history::NoRuns::NoRun { word: word.to_owned() }));
+            return Err(none_of(word, plan, plans));
         }
         Ok(Self { word: word.to_owned(), found })
     }
@@ -93,6 +90,17 @@ impl Runs {
     pub fn readable(&self) -> impl Iterator<Item = Judged> {
         let read = self.found.iter().filter_map(|run| Judged::read(&run.directory).ok());
         read.filter(|run| run.end() != &JournalEnd::Running)
+    }
+}
+
+/// There is no run: none of the plan that is named, where there are others.
+pub(super) fn none_of(word: &str, plan: Option<&str>, plans: BTreeSet<String>) -> NightError {
+    let word = word.to_owned();
+    match plan {
+        Some(plan) if !plans.is_empty() => {
+            NightError::NoPlan { word, plan: plan.to_owned(), plans: plans.into_iter().collect() }
+        }
+        _ => NightError::NoRuns(history::NoRuns::NoRun { word }),
     }
 }
 

@@ -226,7 +226,8 @@ impl Named {
             if length > LARGEST {
                 return Err(unread(&path)(io::Error::new(io::ErrorKind::FileTooLarge, "it is too large")));
             }
-            let text = files::read(&path).map_err(unread(&path))?;
+            // A link is followed, as it was above.
+            let text = fs::read(&path).map_err(unread(&path))?;
             Ok((path_text(&path).to_string(), String::from_utf8_lossy(&text).into_owned()))
         };
         let mut texts: Vec<_> = further.iter().cloned().map(read).collect::<Result<_, _>>()?;

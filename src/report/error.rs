@@ -25,8 +25,25 @@ pub enum ReportError {
     /// The frame cannot be built or written.
     #[error(transparent)]
     Frame(#[from] FrameError),
+    /// A file of a run cannot be read.
+    #[error("{}: cannot be read: {cause}", path_text(path))]
+    Unread {
+        /// The file.
+        path: PathBuf,
+        /// The system's words.
+        cause: io::Error,
+    },
+    /// There is no room to draw in.
+    #[error(
+        "no files can be written to a temporary directory: {0}; set TMPDIR to a directory that can be written and has space"
+    )]
+    Elsewhere(io::Error),
     /// A file of the report cannot be written.
-    #[error("{}: cannot be written: {cause}; the file that was there before is untouched", path_text(path))]
+    #[error(
+        "{}: cannot be written: {cause}{}",
+        path_text(path),
+        if path.exists() { "; the file that was there before is untouched" } else { "" }
+    )]
     File {
         /// The file.
         path: PathBuf,

@@ -114,6 +114,9 @@ fn a_bad_host_that_no_longer_answers_is_still_bad_until_a_run_measures_it() {
 fn runs_that_say_nothing_of_the_night_are_passed_over_or_told() {
     let place = directory(&[&healthy().jsonl(), &Scenario { day: 1, ..healthy() }.jsonl()]);
     let newest = |plan| Runs::of(place.path().to_str().unwrap(), plan).and_then(|runs| runs.newest());
+    // Runs of another plan are no runs of the one that is named, and there are some.
+    let none = newest(Some("wrong")).unwrap_err().to_string();
+    assert!(none.contains("no run of plan `wrong`") && none.contains("acceptance"), "{none}");
     // An old run that lost its records hides nothing. A new one does.
     let lost = place.path().join("run-9");
     std::fs::create_dir(&lost).unwrap();

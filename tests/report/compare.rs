@@ -456,6 +456,17 @@ fn the_document_the_text_and_the_page() {
     insta::assert_snapshot!(without_drawings(body));
 }
 
+#[test]
+fn a_plan_whose_hash_is_none_ends_no_page() {
+    let mut comparison = comparison(&runs(2, 0, &small(2)), &runs(2, 2, &small(2)), Options::default());
+    // The twelfth byte is in the middle of the last letter.
+    comparison.before.runs[0].plan_hash = "abcdefghijk\u{e9}".to_owned();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("compare.html");
+    report::compare::write(&comparison, &path).unwrap();
+    assert!(fs::read_to_string(&path).unwrap().contains("abcdefghijk\u{e9}"));
+}
+
 /// Drawings are for the eye: a snapshot keeps only that there is one.
 fn without_drawings(page: &str) -> String {
     let mut parts = page.split("<svg");

@@ -58,6 +58,7 @@ pub use hosts::{Unlike, again};
 pub use metrics::{headline, metrics_of};
 pub use mistakes::{Mistake, Mistakes};
 pub use model::Plan;
+pub use read::file::Fault as FileFault;
 use read::{Book, file};
 
 /// A plan that is right, and the file it came from.
@@ -109,6 +110,14 @@ pub fn load_in(path: &Path, allocation: Option<&Allocation>) -> Result<Loaded, M
 /// Every mistake that can be found without touching a host.
 pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes), Mistakes> {
     parse_in(name, text, directory, None)
+}
+
+/// The text of a file of hosts, as a plan's `file` is read: of 1 MiB at most.
+///
+/// # Errors
+/// It is not there, not readable, not a file, too large or not UTF-8.
+pub fn text_of(path: &Path) -> Result<String, FileFault> {
+    file::read(path)
 }
 
 /// What a plan says of pods in place of names, and where they are: for who asks for them before the plan is read. Nothing where

@@ -105,7 +105,7 @@ pub enum SelectionError {
         hint: String,
     },
     /// No test can be run with the hosts.
-    #[error("no test can be run with {hosts}: {tests}")]
+    #[error("no test can be run with {hosts}: {tests}; name more hosts with --hosts")]
     Nothing {
         /// The hosts, folded.
         hosts: String,

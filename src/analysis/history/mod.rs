@@ -160,7 +160,11 @@ pub enum RunError {
         run: Box<Run>,
     },
     /// The same run lies in another directory too.
-    #[error("{}: a copy of the run in {}{sign}: its values would count twice", path_text(path), path_text(original))]
+    #[error(
+        "{}: a copy of the run in {}{sign}: its values would count twice; leave it out",
+        path_text(path),
+        path_text(original)
+    )]
     Copy {
         /// The directory.
         path: PathBuf,

@@ -17,7 +17,7 @@ const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 #[derive(Debug, thiserror::Error)]
 pub enum NoRuns {
     /// It is no path, and no pattern either.
-    #[error("`{word}` is not a pattern of names: {cause}")]
+    #[error("`{word}` is not a pattern of names: {cause}; [[] stands for the character [ itself")]
     Pattern {
         /// The word.
         word: String,
@@ -31,7 +31,7 @@ pub enum NoRuns {
         word: String,
     },
     /// There is something, and none of it is a run.
-    #[error("`{word}` holds no run directory: none has a records.jsonl")]
+    #[error("`{word}` {}", if Path::new(word).is_file() { "is a file: name the run directory that it lies in" } else { "holds no run directory: none has a records.jsonl" })]
     NoRun {
         /// The word.
         word: String,

@@ -264,8 +264,9 @@ pub enum JournalError {
     },
     /// The line with the plan is damaged: without it nothing else means anything.
     #[error(
-        "{}:1: the first line, which holds the plan, is damaged: {cause}; the other {others} lines are untouched, but cannot be judged without it: run the plan again",
-        path_text(path)
+        "{}:1: the first line, which holds the plan, is damaged: {cause}; {}: run the plan again",
+        path_text(path),
+        beside_the_first(*others)
     )]
     Headless {
         /// The file.
@@ -293,6 +294,15 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
+}
+
+/// What is to be said of the lines behind a first one that is damaged.
+fn beside_the_first(others: usize) -> String {
+    match others {
+        0 => "there is no other line".to_owned(),
+        1 => "the other line cannot be judged without it".to_owned(),
+        _ => format!("the other {others} lines cannot be judged without it"),
+    }
 }
 
 /// Reads a journal.

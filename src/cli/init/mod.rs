@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// What the plan is for
     #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value_t = For::Acceptance)]
     purpose: For,
-    /// How agents get onto the hosts: `via` of the plan [default: ssh]
+    /// How agents get onto the hosts: `via` of the plan [default: ssh; slurm with --slurm, command with --command]
     #[arg(long, value_name = "LAUNCHER")]
     via: Option<String>,
     /// With --via command: the command that runs what follows it on a host; {host} stands for the host

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use railgauge_model::{border::text::path_text, plan::hostlist};
+use railgauge_model::{
+    border::text::path_text,
+    plan::{self, hostlist},
+};
 
 use super::Args;
 use crate::cli::Misuse;
@@ -57,7 +60,8 @@ fn expand(list: &str, place: &str) -> Result<Vec<String>, Misuse> {
 /// One hostlist on each line, `#` begins a comment: as a plan's `file`.
 fn of_file(path: &Path) -> Result<Vec<String>, Misuse> {
     let shown = path_text(path);
-    let text = fs::read_to_string(path).map_err(|error| Misuse(format!("cannot read {shown}: {error}")))?;
+    let text = plan::text_of(path)
+        .map_err(|fault| Misuse(format!("the host file {shown} {fault}; write one hostlist on each line")))?;
     let mut names = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let list = line.split('#').next().unwrap_or_default().trim();

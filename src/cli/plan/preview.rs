@@ -386,7 +386,7 @@ fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
         Grouping::Each => "each named group of hosts".to_owned(),
         Grouping::Pairs => format!("every pair of {hosts} hosts"),
         Grouping::Halves => format!("two halves of {hosts} hosts"),
-        Grouping::Every(size) => format!("every {size} of {hosts} hosts"),
+        Grouping::Every(size) => format!("every {size} of {}", count(hosts, "host")),
     }
 }
 
@@ -484,9 +484,14 @@ fn window(test: &Test) -> String {
     let time = |time: Nanoseconds| format!("{:?}", Duration::from(time));
     let window = match test.window {
         Window::Duration(length) => time(length),
-        Window::Iterations(count) if test.transport.is_within_host() => format!("{count} iterations"),
-        Window::Iterations(count) if test.transport == Transport::Tcp => format!("{count} iterations per stream"),
-        Window::Iterations(count) => format!("{count} iterations per queue pair"),
+        Window::Iterations(number) => {
+            let iterations = count(usize::try_from(number).unwrap_or(usize::MAX), "iteration");
+            match test.transport {
+                transport if transport.is_within_host() => iterations,
+                Transport::Tcp => format!("{iterations} per stream"),
+                _ => format!("{iterations} per queue pair"),
+            }
+        }
         Window::Adaptive { relative, at_least, at_most } => {
             format!("until ±{} %, {} to {}", relative * 100.0, time(at_least), time(at_most))
         }

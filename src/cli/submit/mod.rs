@@ -22,7 +22,7 @@ use self::{
 };
 use super::{
     Common, Exit, Misuse,
-    common::{print, tell},
+    common::{print, run_directory, tell},
 };
 use crate::analysis::journal;
 
@@ -109,6 +109,7 @@ fn work(args: &Args, common: &Common) -> anyhow::Result<Option<Work>> {
     let work = match (&args.resume, &args.plan) {
         (Some(directory), _) => {
             let directory = here.join(directory);
+            run_directory(&directory)?;
             let plan = journal::read(&directory.join(JOURNAL))?.plan;
             let run = vec!["--resume".to_owned(), text(&directory)?];
             Work { plan, run, log: beside(&directory), directory }

@@ -209,7 +209,9 @@ fn side(title: &'static str, side: &Side) -> SideView {
         number_column("far off", ""),
     ];
     let row = |run: &crate::analysis::compare::RunSummary| {
-        let plan = format!("{}, {}", run.plan, &run.plan_hash[..run.plan_hash.len().min(12)]);
+        // A journal made by hand may have anything there.
+        let hash: String = run.plan_hash.chars().take(12).collect();
+        let plan = format!("{}, {hash}", run.plan);
         let numbers = [run.hosts, run.values, run.left_out, run.strays].map(|n| n.to_string());
         [run.run_id.clone(), run.started.clone(), plan, run.version.clone()].into_iter().chain(numbers).collect()
     };

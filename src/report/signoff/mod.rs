@@ -34,6 +34,6 @@ fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ReportError> {
     match files::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(ReportError::File { path: path.to_owned(), cause }),
+        Err(cause) => Err(ReportError::Unread { path: path.to_owned(), cause }),
     }
 }

@@ -100,12 +100,12 @@ pub(super) fn hashes(run: &Path) -> Result<Vec<Hash>, ReportError> {
 /// A file cannot be read, or there is no space to draw in. Records from which nothing can be drawn are no error: that is told.
 pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
     let path = run.join(JOURNAL);
-    let file = |cause: io::Error| ReportError::File { path: path.clone(), cause };
-    let records = bytes(&path)?.ok_or_else(|| file(io::ErrorKind::NotFound.into()))?;
+    let unread = || ReportError::Unread { path: path.clone(), cause: io::ErrorKind::NotFound.into() };
+    let records = bytes(&path)?.ok_or_else(unread)?;
     let records_sha256 = sha256(&records);
     let as_noted = noted.map(|noted| noted.eq_ignore_ascii_case(&records_sha256));
-    let elsewhere = tempfile::tempdir().map_err(file)?;
-    fs::write(elsewhere.path().join(JOURNAL), &records).map_err(file)?;
+    let elsewhere = tempfile::tempdir().map_err(ReportError::Elsewhere)?;
+    fs::write(elsewhere.path().join(JOURNAL), &records).map_err(ReportError::Elsewhere)?;
     let drawn = journal::read(&elsewhere.path().join(JOURNAL)).map_err(ReportError::from);
     let drawn = drawn.and_then(|journal| write(elsewhere.path()).map(|_| journal));
     let own = env!("CARGO_PKG_VERSION");

@@ -128,7 +128,7 @@ fn flows(table: &Table<'_>) -> Option<Vec<u32>> {
     let mut flows: Vec<u32> = Vec::new();
     for number in &numbers.value {
         if flows.contains(&number.value) {
-            let mistake = Mistake::at(number.span.clone(), format!("{} connections are listed twice", number.value));
+            let mistake = Mistake::at(number.span.clone(), format!("{} is listed twice", number.value));
             table.book.add(mistake.help("list every number once"));
         } else {
             flows.push(number.value);

@@ -9,6 +9,7 @@ use railgauge_wire::{
 
 use super::{environments::environments, kind::Kind, members::Members, pattern, training};
 use crate::plan::{
+    count::count,
     mistakes::Mistake,
     model::{Collective, Grouping},
     read::{At, Table},
@@ -164,7 +165,7 @@ fn ranks_per_host(test: &Table<'_>, gpus: &[u32]) -> u32 {
     let listed = u32::try_from(gpus.len()).unwrap_or(u32::MAX);
     let Some(given) = test.whole::<u32>("ranks_per_host") else { return listed.max(1) };
     if listed > 0 && given.value != listed {
-        let message = format!("{} ranks per host on {listed} GPUs", given.value);
+        let message = format!("{} per host on {}", count(given.value as usize, "rank"), count(gpus.len(), "GPU"));
         test.book
             .add(Mistake::at(given.span, message).help("every rank needs its own GPU: list as many `gpus` as ranks"));
     }
@@ -236,6 +237,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
         None
     };
     let members = members?;
+    let hosts = count(members.list.len(), "host");
     let count = members.list.len();
     match word.value {
         "each" if members.hosts.groups.is_empty() => {
@@ -245,7 +247,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
         "pairs" if count < 2 => wrong(format!("{count} host is not enough for a pair"), "add hosts"),
         "pairs" => Some(Grouping::Pairs),
         "halves" if count < 2 || count % 2 == 1 => {
-            wrong(format!("{count} hosts cannot be split into two equal halves"), "use an even number of hosts")
+            wrong(format!("{hosts} cannot be split into two equal halves"), "use an even number of hosts")
         }
         "halves" => Some(Grouping::Halves),
         "every" => {
@@ -254,7 +256,7 @@ fn grouping(test: &Table<'_>, members: Option<&Members<'_>>, ranks_per_host: u32
             };
             if !count.is_multiple_of(size.value as usize) {
                 return wrong(
-                    format!("{count} hosts cannot be divided into groups of {}", size.value),
+                    format!("{hosts} cannot be divided into groups of {}", size.value),
                     "use a group_size that divides the number of hosts",
                 );
             }
@@ -315,9 +317,12 @@ fn divides(test: &Table<'_>, op: Op, collective: &Collective, members: Option<&M
             let parts = if op.is_divided() { ranks } else { 1 };
             let unit = datatype.bytes() * parts;
             if let Some(size) = sizes.iter().find(|size| !size.is_multiple_of(unit)) {
+                let bytes = count(usize::try_from(size.0).unwrap_or(usize::MAX), "byte");
                 let message = match op.is_divided() {
-                    true => format!("{size} bytes cannot be divided into {datatype} elements for {ranks} ranks"),
-                    false => format!("{size} bytes are not a whole number of {datatype} elements"),
+                    true => {
+                        format!("a message of {bytes} cannot be divided into {datatype} elements for {ranks} ranks")
+                    }
+                    false => format!("a message of {bytes} is not a whole number of {datatype} elements"),
                 };
                 let help = format!("use multiples of {unit} bytes");
                 test.book.add(Mistake::at(span, message).help(help));

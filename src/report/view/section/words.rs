@@ -220,5 +220,6 @@ pub(super) fn verified(test: &Test, results: &[&CaseResult<'_>]) -> String {
         .map(|result| result.checked())
         .fold((0_u64, 0_u64), |(v, w), (verified, wrong)| (v.saturating_add(verified), w.saturating_add(wrong)));
     let cases = results.iter().filter(|result| result.checked().0 > 0).count();
-    format!("{} compared in {}, {wrong} bytes wrong.", amount(Bytes(verified)), count(cases, "case"))
+    let bytes = if wrong == 1 { "byte" } else { "bytes" };
+    format!("{} compared in {}, {wrong} {bytes} wrong.", amount(Bytes(verified)), count(cases, "case"))
 }
