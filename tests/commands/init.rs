@@ -182,7 +182,7 @@ fn every_refusal_says_what_to_do_and_contacts_nobody() {
         (&["gpu[1-"], "a `[` that is not closed"),
         (&["a,b", "--exclude", "a,b"], "no host is left to plan for"),
         (&["a,b", "--exclude", "["], "--exclude: `[`: "),
-        (&["--hosts-file", "missing"], "cannot read missing: "),
+        (&["--hosts-file", "missing"], "the host file missing cannot be read: "),
         (&["--hosts-file", "empty"], "empty lists no hosts; write one hostlist on each line"),
         (&["--hosts-file", "bad"], "bad, line 2: `gpu[3-1]`: "),
         (&["--ssh-config", "missing"], "cannot read missing: "),

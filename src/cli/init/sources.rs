@@ -9,7 +9,7 @@ use std::{
 
 use railgauge_model::{
     border::text::path_text,
-    plan::{self, hostlist},
+    plan::{self, FileFault, hostlist},
 };
 
 use super::Args;
@@ -60,8 +60,13 @@ fn expand(list: &str, place: &str) -> Result<Vec<String>, Misuse> {
 /// One hostlist on each line, `#` begins a comment: as a plan's `file`.
 fn of_file(path: &Path) -> Result<Vec<String>, Misuse> {
     let shown = path_text(path);
-    let text = plan::text_of(path)
-        .map_err(|fault| Misuse(format!("the host file {shown} {fault}; write one hostlist on each line")))?;
+    let text = plan::text_of(path).map_err(|fault| {
+        let help = match fault {
+            FileFault::Io(_) => "check the path",
+            _ => "name a text file with one hostlist on each line",
+        };
+        Misuse(format!("the host file {shown} {fault}; {help}"))
+    })?;
     let mut names = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let list = line.split('#').next().unwrap_or_default().trim();
