@@ -339,7 +339,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     let earlier = journal::read(&directory.journal())?;
     if let Some(given) = given {
         let given_name = path_text(given);
-        let plan = plan::text_of(given).map_err(|fault| Misuse(format!("the plan {given_name} {fault}")))?;
+        let plan = plan::text_of(given).map_err(|fault| Misuse(format!("{given_name}: the plan {fault}")))?;
         if hash(plan.as_bytes(), earlier.plan.subset.as_ref()) != earlier.plan_hash {
             let run = path_text(path);
             let cause =

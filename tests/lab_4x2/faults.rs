@@ -34,7 +34,8 @@ fn plan(scene: &Scene, ssh_config: &Path, sizes: &str) -> PathBuf {
         name = "faults"
         [launch]
         via = "ssh"
-        timeout = "20s"
+        # An agent is sent to three or four interpreted hosts at once.
+        timeout = "45s"
         retries = 1
         # It is sent once for all tests of this file.
         keep_agent = true
