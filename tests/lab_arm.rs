@@ -73,6 +73,7 @@ fn one_run_measures_hosts_of_both_architectures_with_the_agent_of_each() {
             name = "two-architectures"
             [launch]
             via = "ssh"
+            timeout = "60s"
             [launch.ssh]
             config = "{}"
             [hosts]

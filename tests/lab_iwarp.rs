@@ -47,6 +47,7 @@ fn plan(lab: &Borrowed, scene: &Scene, deadline: &str, tests: &str) -> PathBuf {
         name = "iwarp"
         [launch]
         via = "ssh"
+        timeout = "60s"
         [launch.ssh]
         config = "{}"
         [hosts]

@@ -29,6 +29,7 @@ fn every_operation_between_two_hosts_of_linux_6_1() {
             name = "old-kernel"
             [launch]
             via = "ssh"
+            timeout = "60s"
             [launch.ssh]
             config = "{}"
             [hosts]

@@ -50,7 +50,7 @@ impl Guests {
         let scene = Scene::new();
         let config = self.lab.ssh_config();
         let mut plan = format!(
-            "name = \"gpu\"\n[launch]\nvia = \"ssh\"\nkeep_agent = true\nenv = {{ LD_LIBRARY_PATH = \"/root/cuda\"{environment} }}\n\
+            "name = \"gpu\"\n[launch]\nvia = \"ssh\"\ntimeout = \"60s\"\nkeep_agent = true\nenv = {{ LD_LIBRARY_PATH = \"/root/cuda\"{environment} }}\n\
              ssh = {{ config = \"{}\" }}\n[hosts]\nnames = [\"lab1\", \"lab2\"]\n\
              [defaults]\nmemory = \"cuda\"\nmeasure = \"200ms\"\nwarm_up = \"20ms\"\n",
             config.display()

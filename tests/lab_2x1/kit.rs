@@ -21,7 +21,7 @@ fn a_kit_over_soft_roce_has_counters_of_verbs_and_perftest() {
         let Some(lab) = borrow(2, 1) else { return };
         let scene = Scene::new();
         let text = format!(
-            "name = \"kit\"\n[launch]\nvia = \"ssh\"\n[launch.ssh]\nconfig = \"{}\"\n[hosts]\nnames = [\"lab[1-2]\"]\n[[test]]\n\
+            "name = \"kit\"\n[launch]\nvia = \"ssh\"\ntimeout = \"60s\"\n[launch.ssh]\nconfig = \"{}\"\n[hosts]\nnames = [\"lab[1-2]\"]\n[[test]]\n\
              name = \"tcp\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\nmeasure = \"1s\"\n",
             lab.ssh_config().display()
         );

@@ -33,6 +33,7 @@ fn plan(lab: &Borrowed, scene: &Scene, device: &str, knobs: &str) -> PathBuf {
         name = "interfaces"
         [launch]
         via = "ssh"
+        timeout = "60s"
         [launch.ssh]
         config = "{}"
         [hosts]

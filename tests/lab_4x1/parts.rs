@@ -50,6 +50,7 @@ fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
         name = "parts"
         [launch]
         via = "ssh"
+        timeout = "60s"
         keep_agent = true
         [launch.ssh]
         config = "{}"

@@ -48,7 +48,10 @@ fn plan(scene: &Scene, launch: &str, hosts: &str, more: &str) -> PathBuf {
 }
 
 fn ssh(lab: &Borrowed) -> String {
-    format!("via = \"ssh\"\nkeep_agent = true\nssh = {{ config = \"{}\" }}", lab.ssh_config().display())
+    format!(
+        "via = \"ssh\"\ntimeout = \"60s\"\nkeep_agent = true\nssh = {{ config = \"{}\" }}",
+        lab.ssh_config().display()
+    )
 }
 
 /// What a run came to: the one bandwidth row, the frame's words against it, and everything it said.

@@ -35,7 +35,7 @@ fn plan(scene: &Scene, ssh_config: &Path, sizes: &str) -> PathBuf {
         [launch]
         via = "ssh"
         # An agent is sent to three or four interpreted hosts at once.
-        timeout = "45s"
+        timeout = "60s"
         retries = 1
         # It is sent once for all tests of this file.
         keep_agent = true
@@ -80,7 +80,10 @@ fn the_rest_is_measured(results: &Results, planned: usize, host: &str, words: &[
     for row in &without {
         let Row { src, dst, size, .. } = row;
         assert!(row.value.is_some_and(|value| value > 0.0), "{src} to {dst}, {size} B: {:?}", row.error);
-        assert!(row.error.is_none() && row.wrong == 0 && row.verified > 0, "{row:?}");
+        assert!(row.wrong == 0 && row.verified > 0, "{row:?}");
+        // On a busy machine interpreted hosts send requests again, and the case says so. That is all it may say.
+        let said = row.error.as_deref().unwrap_or_default();
+        assert!(said.is_empty() || said.starts_with("contaminated: ") && !said.contains(host), "{row:?}");
     }
     for row in with.iter().filter(|row| row.value.is_none()) {
         let error = row.error.as_deref().unwrap_or_default();

@@ -17,6 +17,7 @@ fn plan(lab: &Borrowed, scene: &Scene, tests: &str) -> PathBuf {
         name = "groups"
         [launch]
         via = "ssh"
+        timeout = "60s"
         keep_agent = true
         [launch.ssh]
         config = "{}"

@@ -93,7 +93,7 @@ fn is_off(lab: &Borrowed, host: &str) -> bool {
 fn write_plan(folder: &Path, config: &Path, more: &str) -> PathBuf {
     let path = folder.join("plan.toml");
     let plan = format!(
-        "name = \"preflight\"\n[launch]\nvia = \"ssh\"\nkeep_agent = true\n[launch.ssh]\nconfig = \"{}\"\n[hosts]\nnames = [\"lab[1-4]\"]\n\
+        "name = \"preflight\"\n[launch]\nvia = \"ssh\"\ntimeout = \"60s\"\nkeep_agent = true\n[launch.ssh]\nconfig = \"{}\"\n[hosts]\nnames = [\"lab[1-4]\"]\n\
          [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = [\"64KiB\"]\n{more}",
         config.display()
     );
