@@ -51,10 +51,12 @@ pub enum DirectoryError {
     #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
     Foreign(PathBuf),
     /// There is no run in it to go on with.
-    #[error("{} holds no run to go on with: {why}; {}", path_text(path), instead(path))]
+    #[error("{} holds no run to go on with: {why}; {instead}", path_text(path))]
     Nothing {
         /// The directory.
         path: PathBuf,
+        /// What to do, in words.
+        instead: String,
         /// What is missing, in words.
         why: &'static str,
     },
@@ -76,15 +78,25 @@ pub enum DirectoryError {
     },
 }
 
+/// The names of what lies in a directory.
+fn names(path: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
+}
+
+/// Whether what lies in a directory may be ours: the journal is made before anything else.
+fn may_hold_a_run(names: &[OsString]) -> bool {
+    names.is_empty() || names.iter().any(|name| name == JOURNAL)
+}
+
+/// Whether a file may lie in a directory whose run ended before its first record.
+fn is_early(name: &OsString) -> bool {
+    EARLY.iter().any(|early| name == early) || files::is_temporary(name)
+}
+
 /// What to do where there is no run to go on with: one can be started where nothing else lies.
 fn instead(path: &Path) -> String {
-    // As `Directory::create` decides it.
-    let is_early = |name: &OsString| EARLY.iter().any(|early| name == early) || files::is_temporary(name);
-    let is_free = match fs::read_dir(path) {
-        Ok(entries) => {
-            let names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
-            names.is_empty() || names.iter().any(|name| name == JOURNAL) && names.iter().all(is_early)
-        }
+    let is_free = match names(path) {
+        Ok(names) => may_hold_a_run(&names) && names.iter().all(is_early),
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     };
     match is_free {
@@ -121,10 +133,8 @@ impl Directory {
             _ => {}
         }
         let directory = Self { path: path.to_owned() };
-        let entries: io::Result<Vec<_>> = fs::read_dir(path).and_then(Iterator::collect);
-        let names: Vec<_> = entries.map_err(unusable)?.iter().map(fs::DirEntry::file_name).collect();
-        // The journal is made before anything else: what lies in a directory without one is not ours.
-        if !names.is_empty() && !names.iter().any(|name| name == JOURNAL) {
+        let names = names(path).map_err(unusable)?;
+        if !may_hold_a_run(&names) {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
         // The claim decides between two that begin at once; nothing is written before it.
@@ -132,8 +142,7 @@ impl Directory {
         if claim.is_written().map_err(unusable)? {
             return Err(DirectoryError::Taken(path.to_owned()));
         }
-        let is_early = |name: &OsString| EARLY.iter().any(|early| name == early);
-        if !names.iter().all(|name| is_early(name) || files::is_temporary(name)) {
+        if !names.iter().all(is_early) {
             return Err(DirectoryError::Foreign(path.to_owned()));
         }
         // What a write left that was cut off, and the log, which would be added to; the other files are written anew.
@@ -150,7 +159,7 @@ impl Directory {
     /// It holds no run, or another process writes to it.
     pub fn open(path: &Path) -> Result<(Self, Claim), DirectoryError> {
         let held = |cause| DirectoryError::Held { path: path.to_owned(), cause };
-        let nothing = |why| DirectoryError::Nothing { path: path.to_owned(), why };
+        let nothing = |why| DirectoryError::Nothing { path: path.to_owned(), instead: instead(path), why };
         let directory = Self { path: path.to_owned() };
         if !path.is_dir() {
             return Err(nothing("it is not a directory"));

@@ -112,7 +112,7 @@ pub fn parse(name: &str, text: &str, directory: &Path) -> Result<(Plan, Mistakes
     parse_in(name, text, directory, None)
 }
 
-/// The text of a file of hosts, as a plan's `file` is read: of 1 MiB at most.
+/// The text of a plan, or of a file of hosts as a plan's `file`: of 1 MiB at most.
 ///
 /// # Errors
 /// It is not there, not readable, not a file, too large or not UTF-8.

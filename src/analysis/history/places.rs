@@ -31,8 +31,14 @@ pub enum NoRuns {
         word: String,
     },
     /// There is something, and none of it is a run.
-    #[error("`{word}` {}", if Path::new(word).is_file() { "is a file: name the run directory that it lies in" } else { "holds no run directory: none has a records.jsonl" })]
+    #[error("`{word}` holds no run directory: none has a records.jsonl")]
     NoRun {
+        /// The word.
+        word: String,
+    },
+    /// It is a file.
+    #[error("`{word}` is a file: name the run directory that it lies in")]
+    File {
         /// The word.
         word: String,
     },
@@ -46,6 +52,9 @@ pub enum NoRuns {
 pub fn run_directories(word: &str) -> Result<Vec<PathBuf>, NoRuns> {
     let named = || word.to_owned();
     let plain = Path::new(word);
+    if plain.is_file() {
+        return Err(NoRuns::File { word: named() });
+    }
     let places = if plain.exists() {
         vec![plain.to_owned()]
     } else {

@@ -485,7 +485,7 @@ fn window(test: &Test) -> String {
     let window = match test.window {
         Window::Duration(length) => time(length),
         Window::Iterations(number) => {
-            let iterations = count(usize::try_from(number).unwrap_or(usize::MAX), "iteration");
+            let iterations = super::text::many(number, "iteration");
             match test.transport {
                 transport if transport.is_within_host() => iterations,
                 Transport::Tcp => format!("{iterations} per stream"),

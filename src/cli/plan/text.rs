@@ -200,7 +200,8 @@ fn left_out(out: &mut String, indent: &str, all: usize, shown: usize, what: &str
     }
 }
 
-fn many(number: u64, what: &str) -> String {
+/// So many of something.
+pub(super) fn many(number: u64, what: &str) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), what)
 }
 
