@@ -67,6 +67,10 @@ fn bounded(reply: FromAgent) -> FromAgent {
             accounts.iter_mut().for_each(|of_flow| of_case(&mut of_flow.account));
             FromAgent::Reply { id, outcome: Ok(Answer::Node(accounts)) }
         }
+        FromAgent::Reply { id, outcome: Ok(Answer::SteppedOnGpu { stepped, gpus }) } => {
+            let gpus = gpu_state::bounded(gpus);
+            FromAgent::Reply { id, outcome: Ok(Answer::SteppedOnGpu { stepped, gpus }) }
+        }
         FromAgent::Reply { id, outcome: Ok(Answer::MemberMeasured(mut measured)) } => {
             let gpu = measured.gpu.take().map(|gpu| gpu_state::bounded(vec![*gpu]));
             measured.gpu = gpu.and_then(|mut gpus| gpus.pop()).map(Box::new);
@@ -122,6 +126,7 @@ mod tests {
         gpu_state::{GpuReading, GpuSeen},
         group::CollectiveMeasurement,
         node::NodeAccount,
+        step::Stepped,
         unit::Nanoseconds,
     };
 
@@ -262,6 +267,10 @@ mod tests {
             },
             match read(Answer::Node(vec![node])) {
                 Answer::Node(mut accounts) => accounts.remove(0).account.gpus,
+                other => panic!("{other:?}"),
+            },
+            match read(Answer::SteppedOnGpu { stepped: Stepped::Done, gpus: account().gpus }) {
+                Answer::SteppedOnGpu { gpus, .. } => gpus,
                 other => panic!("{other:?}"),
             },
             match read(Answer::MemberMeasured(Box::new(measured))) {

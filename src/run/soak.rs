@@ -68,7 +68,7 @@ impl<'a> RunState<'a> {
         self.close_idle().await;
         self.traffic = Traffic { rate_limit: soak.rate_limit, rides_out: true };
         let begin = clocks::since_1970();
-        self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, flows: Vec::new() })));
+        self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, ..Soaked::default() })));
         let manner = Manner { part, thin: true, every: None };
         let watcher = Watcher::start(work, hosts, manner, &self.of_soak, self.spine);
         let gather = Arc::new(Mutex::new(Gather::new(begin, test.warm_up.into(), watcher.shared())));

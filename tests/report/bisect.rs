@@ -13,12 +13,13 @@ use railgauge::{
     report::draw,
 };
 use railgauge_model::{
-    journal::event::{Case, Sample},
+    journal::event::{Case, GpuDuring, Sample},
     plan::{Plan, parse},
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
     failure::{Failure, Kind as FailureKind, Stage},
+    gpu_state::{GpuSeen, Hold},
     terms::{Carrier, LinkLayer},
     unit::GigabitsPerSecond,
 };
@@ -151,6 +152,32 @@ fn a_host_that_slows_a_collective_is_found_and_named() {
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     assert_eq!(drawn.view.parts.unwrap().sentence, "Bad, measured again and confirmed: host a08.");
     assert_eq!(drawn.verdicts.cases.planned, 1);
+}
+
+/// The slowest rank waits for a GPU that is too hot: the fabric is not blamed.
+#[test]
+fn a_host_that_slows_a_collective_tells_what_its_gpus_suffered() {
+    let mut cluster = Cluster::new(&[&["a08"]]);
+    let mut journal = run(&mut cluster, FLOOR);
+    search(&mut cluster, &mut journal);
+    for attempt in &mut journal.tries {
+        let case = journal.cases.iter().chain(&journal.further).find(|case| case.id == attempt.case).unwrap();
+        let state = |host: &str| GpuSeen {
+            index: Some(3),
+            readings: 4,
+            held: Some(if host == "a08" { [(Hold::HotHardware, 4)].into() } else { [(Hold::PowerCap, 4)].into() }),
+            ..GpuSeen::default()
+        };
+        let hosts = case.flow.hosts();
+        let gpus = hosts.iter().map(|host| GpuDuring { host: host.to_string(), seen: state(host) });
+        attempt.result.as_mut().unwrap().gpus = gpus.collect();
+    }
+    let suspect = &found(&journal)[0].suspects[0];
+    let hot = "GPU 3: its clocks were held down in 4 of 4 readings: too hot (hardware)";
+    assert_eq!((&*suspect.name, suspect.gpus.as_deref()), ("host a08", Some(hot)));
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    let on_parts = drawn.verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap();
+    assert!(on_parts.reason.to_string().contains(hot), "{}", on_parts.reason);
 }
 
 #[test]

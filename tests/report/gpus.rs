@@ -5,8 +5,8 @@ use std::path::Path;
 use railgauge::{
     analysis::{
         gpus::of_test,
-        journal::Journal,
-        localise::{OpenReason, Standing},
+        journal::{Journal, parse},
+        localise::{OpenReason, Standing, localise},
         results::{CaseResult, State, results},
         rows::rows,
         verdict::{Kind, Status, Verdict, verdicts},
@@ -19,7 +19,10 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use crate::nodes::{ALL, Cluster, PEERS, is_at, suspects};
+use crate::{
+    nodes::{ALL, Cluster, PEERS, is_at, suspects},
+    support::Scenario,
+};
 
 const SECOND: Nanoseconds = Nanoseconds::from_secs(1);
 
@@ -325,4 +328,29 @@ fn a_failed_limit_says_what_to_do_about_the_gpu_that_broke_it() {
     assert!(suspects(&journal).is_empty());
     let step = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner.remedy.unwrap();
     assert!(step.about.starts_with("all: memory_bandwidth") && step.text.ends_with("[wait-for-gpu]"), "{step:?}");
+}
+
+/// A throttled GPU behind a NIC looks like a slow fabric.
+#[test]
+fn a_host_whose_pairs_are_slow_tells_what_its_gpus_suffered() {
+    let text = Scenario { slow: Some(4), ..Scenario::healthy(8, 2) }.jsonl();
+    let mut journal = parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    for attempt in &mut journal.tries {
+        let flow = &journal.cases[attempt.case as usize].flow;
+        let gpus = flow.hosts().into_iter().map(|host| {
+            let held = if **host == *"gpu005" { Hold::PowerBrake } else { Hold::PowerCap };
+            let seen = GpuSeen { index: Some(6), readings: 2, held: Some([(held, 2)].into()), ..GpuSeen::default() };
+            GpuDuring { host: host.to_string(), seen }
+        });
+        let gpus = gpus.collect();
+        if let Ok(sample) = &mut attempt.result {
+            sample.gpus = gpus;
+        }
+    }
+    let results = results(&journal).unwrap();
+    let found = localise(&journal, &results, &rows(&journal, &results));
+    let suspects: Vec<_> = found.iter().flat_map(|found| &found.suspects).collect();
+    assert!(!suspects.is_empty() && suspects.iter().all(|suspect| suspect.name == "host gpu005"), "{suspects:?}");
+    let words = "GPU 6: its clocks were held down in 2 of 2 readings: power brake";
+    assert!(suspects.iter().all(|suspect| suspect.gpus.as_deref() == Some(words)), "{suspects:?}");
 }

@@ -3,6 +3,7 @@
 mod degraded;
 mod going_on;
 pub mod made;
+mod on_gpus;
 
 use std::{fs, path::Path, time::Duration};
 
@@ -84,7 +85,7 @@ fn an_outage_in_a_part_that_was_lost_is_told() {
     // So does one before the first part was recorded, once the begin of the soak was.
     let made = Made { flaps: vec![(1, 0, 20_000, 32_000)], ..Made::healthy() };
     let mut journal = made.journal();
-    journal.soaked[0] = Soaked { from: at(0), until: at(0), flows: Vec::new() };
+    journal.soaked[0] = Soaked { from: at(0), until: at(0), ..Soaked::default() };
     let (found, all) = judged(&journal);
     assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
     assert_eq!(status(&all, "longest_outage").0, Status::Fail);

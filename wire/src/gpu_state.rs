@@ -119,6 +119,17 @@ impl Range {
     }
 }
 
+/// A value over some readings, and how many there were.
+type Over = (Option<Range>, u64);
+
+/// Two of them as one: the median is the mean of both medians, weighted by readings.
+fn both((one, n): Over, (other, m): Over) -> Option<Range> {
+    let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
+    let (n, m) = (n.max(1) as f64, m.max(1) as f64);
+    let median = (a.median * n + b.median * m) / (n + m);
+    Some(Range { min: a.min.min(b.min), median, max: a.max.max(b.max) })
+}
+
 /// What NVML said of a GPU at one moment. What it does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -237,6 +248,70 @@ impl GpuReading {
     }
 }
 
+impl GpuSeen {
+    /// This window and one that follows as one, without readings over time. Medians are means of both, weighted by readings; a GPU that
+    /// was lost once, or not read once, is told as that.
+    #[must_use]
+    pub fn joined(self, next: Self) -> Self {
+        if self == Self::default() {
+            return next;
+        }
+        let readings = (self.readings, next.readings);
+        let range = |of: fn(&Self) -> Option<Range>| both((of(&self), readings.0), (of(&next), readings.1));
+        let (sm_mhz, memory_mhz, watts) =
+            (range(|one| one.sm_mhz), range(|one| one.memory_mhz), range(|one| one.watts));
+        let (celsius, memory_celsius) = (range(|one| one.celsius), range(|one| one.memory_celsius));
+        let held = match (self.held, next.held) {
+            (Some(mut all), Some(more)) => {
+                for (hold, times) in more {
+                    let sum = all.entry(hold).or_default();
+                    *sum = sum.saturating_add(times);
+                }
+                Some(all)
+            }
+            (one, other) => one.or(other),
+        };
+        let pcie = match (self.pcie, next.pcie) {
+            (Some(a), Some(b)) => {
+                let hull = |a: (u32, u32), b: (u32, u32)| (a.0.min(b.0), a.1.max(b.1));
+                let (generation, width) = (hull(a.generation, b.generation), hull(a.width, b.width));
+                Some(PcieSeen { generation, width, best: b.best.or(a.best) })
+            }
+            (one, other) => one.or(other),
+        };
+        let mut counted = self.counted;
+        for (name, rise) in next.counted {
+            let sum = counted.entry(name).or_default();
+            *sum = sum.saturating_add(rise);
+        }
+        let xids = match (self.xids, next.xids) {
+            (Some(before), Some(after)) => Some(before.into_iter().chain(after).take(MOST_XIDS).collect()),
+            (one, other) => one.or(other),
+        };
+        Self {
+            pci: next.pci,
+            index: next.index.or(self.index),
+            pass: (self.pass.0.min(next.pass.0), self.pass.1.max(next.pass.1)),
+            readings: readings.0.saturating_add(readings.1),
+            sm_mhz,
+            memory_mhz,
+            best_mhz: next.best_mhz.or(self.best_mhz),
+            watts,
+            limit_watts: next.limit_watts.or(self.limit_watts),
+            celsius,
+            memory_celsius,
+            held,
+            pcie,
+            others: self.others.max(next.others),
+            counted,
+            xids,
+            series: Vec::new(),
+            lost: self.lost || next.lost,
+            failure: next.failure.or(self.failure),
+        }
+    }
+}
+
 /// What an agent may say: of few GPUs, no more than one of ours tells, and values that can be.
 #[must_use]
 pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
@@ -311,5 +386,41 @@ mod tests {
         let words: BTreeSet<&str> = Hold::ALL.iter().map(|hold| hold.words()).collect();
         assert!(words.len() == Hold::ALL.len() && words.contains(crate::facts::POWER_CAP));
         assert!(!Hold::PowerCap.is_bad() && Hold::HotDriver.is_bad());
+    }
+
+    #[test]
+    fn two_windows_are_told_as_one() {
+        let range = |min: f64, median: f64, max: f64| Some(Range { min, median, max });
+        let one = GpuSeen {
+            pci: "0000:1b:00.0".into(),
+            index: Some(3),
+            pass: (Nanoseconds(5), Nanoseconds(9)),
+            readings: 3,
+            watts: range(300.0, 400.0, 500.0),
+            held: Some([(Hold::PowerCap, 3)].into()),
+            counted: [(counter::PCIE_REPLAYS.to_owned(), 2)].into(),
+            xids: Some(vec![31]),
+            series: vec![GpuReading::default()],
+            ..GpuSeen::default()
+        };
+        let next = GpuSeen {
+            pass: (Nanoseconds(10), Nanoseconds(20)),
+            readings: 1,
+            watts: range(350.0, 440.0, 600.0),
+            held: Some([(Hold::PowerCap, 1), (Hold::HotDriver, 1)].into()),
+            xids: Some(vec![79]),
+            lost: true,
+            ..one.clone()
+        };
+        let both = one.clone().joined(next);
+        assert_eq!((both.pass, both.readings, both.index), ((Nanoseconds(5), Nanoseconds(20)), 4, Some(3)));
+        assert_eq!(both.watts, range(300.0, 410.0, 600.0));
+        assert_eq!(both.held, Some([(Hold::PowerCap, 4), (Hold::HotDriver, 1)].into()));
+        assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids), (4, Some(vec![31, 79])));
+        assert!(both.lost && both.series.is_empty());
+        // What one window does not tell the other does.
+        let silent = GpuSeen { failure: Some("NVML is not there".into()), ..GpuSeen::default() };
+        let told = silent.joined(one);
+        assert_eq!((told.watts, told.failure.as_deref()), (range(300.0, 400.0, 500.0), Some("NVML is not there")));
     }
 }

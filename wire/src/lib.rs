@@ -60,4 +60,4 @@ pub mod watch;
 
 /// Version of this conversation. Controller and agent must agree exactly: the controller ships the agent it was
 /// built with, so a difference means that a stale or foreign agent answered.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;

@@ -10,6 +10,7 @@ use crate::{
     errand::Errand,
     facts::HostFacts,
     failure::Failure,
+    gpu_state::GpuSeen,
     group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
     node::{NodeAccount, NodeSpec},
@@ -217,6 +218,13 @@ pub enum Answer {
     Joined(Box<Opened>),
     /// Reply to `Step`.
     Stepped(Stepped),
+    /// Reply to a timed `Step`, and to the `Stop` of one that serves, of an end whose bytes lie on a GPU.
+    SteppedOnGpu {
+        /// What the step came to.
+        stepped: Stepped,
+        /// The state of the GPU meanwhile.
+        gpus: Vec<GpuSeen>,
+    },
     /// Reply to `Case`: how far it came.
     Case(Box<CaseAccount>),
     /// Reply to `OpenMember`.

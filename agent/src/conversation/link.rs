@@ -20,7 +20,8 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Endpoint, LinkId, LinkSpec},
     message::Answer,
-    step::{Step, Stepped},
+    step::{Step, Stepped, Window},
+    unit::Nanoseconds,
 };
 
 use super::{
@@ -32,6 +33,7 @@ use crate::{
     bench::control::Control,
     fabric::{self, Link},
     system::wait::Doorbell,
+    watch::gpus::{self, Span},
 };
 
 /// How long joining may take: a peer that does not come is named, not waited for.
@@ -188,7 +190,7 @@ struct Thread {
     bell: Arc<Doorbell>,
     here: Here,
     /// What the last `Serve` came to, until a `Stop` asks for it.
-    served: Option<Result<Stepped, Failure>>,
+    served: Option<Result<Answer, Failure>>,
     /// Whether a case has failed: the two ends no longer know where they are.
     failed: bool,
     /// Whether a case was run on it.
@@ -228,7 +230,7 @@ impl Thread {
                 Work::Stop(id) => {
                     let nothing = || Failure::new(Stage::Converse, Kind::Internal, "nothing is being served");
                     let outcome = self.served.take().unwrap_or_else(|| Err(nothing()));
-                    self.outlet.reply(id, outcome.map(Answer::Stepped));
+                    self.outlet.reply(id, outcome);
                 }
                 Work::Close(id) => {
                     if let Err(failure) = caught(Stage::Converse, || drop(end)) {
@@ -263,11 +265,17 @@ impl Thread {
                 }
             });
         }
+        let gpu = end.as_ref().ok().and_then(|end| end.opened().settings.remove("gpu_pci"));
+        let span = window(step).and_then(|window| Span::begin(gpu.clone(), window));
         let outcome = with(end, step.stage(), |end| end.step(step, &control));
+        let outcome = match span.zip(gpu) {
+            Some((span, pci)) => on_gpu(outcome, span, &pci),
+            None => outcome.map(Answer::Stepped),
+        };
         if armed.load(Ordering::Relaxed) {
             self.served = Some(outcome);
         } else {
-            self.outlet.reply(id, outcome.map(Answer::Stepped));
+            self.outlet.reply(id, outcome);
         }
     }
 
@@ -294,6 +302,29 @@ impl Thread {
     /// Takes the link out of the register: from here on nothing more is sent to this thread.
     fn forget(&self) {
         self.register.lock().remove(&self.link);
+    }
+}
+
+/// How long a step is timed, as far as this end knows; `None` where it is not.
+fn window(step: &Step) -> Option<Window> {
+    match step {
+        Step::Time(timing) => Some(timing.window),
+        // Its peer knows: a second is what most plans have.
+        Step::Serve { .. } => Some(Window::Duration(Nanoseconds::from_secs(1))),
+        Step::Fill(_) | Step::Poison(_) | Step::Transfer { .. } | Step::Check(_) => None,
+    }
+}
+
+/// What a step came to, with the state of the GPU meanwhile.
+fn on_gpu(outcome: Result<Stepped, Failure>, span: Span, pci: &str) -> Result<Answer, Failure> {
+    let read = span.end();
+    let pass = |stepped: &Stepped| match stepped {
+        Stepped::Measured(measured) if measured.elapsed > Nanoseconds::ZERO => Some(gpus::pass(measured)),
+        _ => None,
+    };
+    match outcome {
+        Ok(stepped) => Ok(Answer::SteppedOnGpu { gpus: vec![read.seen(pci, pass(&stepped))], stepped }),
+        Err(failure) => Err(read.explained(failure, [pci])),
     }
 }
 

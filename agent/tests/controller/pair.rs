@@ -49,9 +49,17 @@ pub fn opened(outcome: Outcome) -> Opened {
     }
 }
 
+/// What a step came to, wherever its bytes lie.
+pub fn stepped(outcome: Outcome) -> Result<Stepped, Failure> {
+    match outcome? {
+        Answer::Stepped(stepped) | Answer::SteppedOnGpu { stepped, .. } => Ok(stepped),
+        other => panic!("not stepped: {other:?}"),
+    }
+}
+
 pub fn measured(outcome: Outcome) -> Measurement {
-    match outcome {
-        Ok(Answer::Stepped(Stepped::Measured(measurement))) => *measurement,
+    match stepped(outcome) {
+        Ok(Stepped::Measured(measurement)) => *measurement,
         other => panic!("not measured: {other:?}"),
     }
 }
@@ -117,8 +125,9 @@ impl Pair {
         let (near, far) = self.served(op, TestMetric::Bandwidth, size, transfer);
         assert_eq!(near, done);
         // The serving end of a verbs link accounts for the windows it has served: none.
-        let idle = matches!(&far, Ok(Answer::Stepped(Stepped::Measured(served))) if served.operations == 0);
-        assert!(far == done || idle, "{far:?}");
+        let far = stepped(far);
+        let idle = matches!(&far, Ok(Stepped::Measured(served)) if served.operations == 0);
+        assert!(far == Ok(Stepped::Done) || idle, "{far:?}");
         let sink = if op.pulls() { &mut self.initiator } else { &mut self.responder };
         match sink.ask(step(Step::Check(pattern))) {
             Ok(Answer::Stepped(Stepped::Checked(checked))) => checked,

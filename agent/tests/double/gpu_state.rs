@@ -7,13 +7,16 @@ use railgauge_wire::{
     gpu_state::{GpuSeen, Hold, Range, counter},
     message::{Answer, Ask},
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
-    step::Window,
-    terms::{Op, TestMetric},
+    step::{Step, Stepped, Window},
+    terms::{Memory, Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
 use crate::{
-    controller::{Agent, command},
+    controller::{
+        Agent, command,
+        pair::{Pair, timing},
+    },
     example,
 };
 
@@ -177,4 +180,27 @@ fn a_host_without_nvml_measures_and_says_what_is_missing() {
     let seen = &accounts[0].account.gpus[0];
     assert!(accounts[0].account.measured.is_some() && seen.readings == 0 && seen.counted.is_empty());
     assert!(seen.failure.as_deref().unwrap().contains("NVML is not there"), "{seen:?}");
+}
+
+/// Flows at once are led step by step: each end tells of its GPU with its account.
+#[test]
+fn a_timed_step_tells_the_state_of_the_gpu_of_its_end() {
+    let agent = |says: &str| {
+        let mut command = command();
+        command.env("LD_LIBRARY_PATH", folder()).env("NVML_DOUBLE", says);
+        Agent::greeted(&mut command)
+    };
+    let mut pair = Pair { initiator: agent("d1:sm=1725"), responder: agent("d1:sm=1500") };
+    pair.open(|spec| (spec.memory, spec.gpu) = (Memory::Cuda, Some(1)), 1, 1 << 20).unwrap();
+    // Steps that are not timed tell nothing of it.
+    pair.verify(Op::Write, 4096, 1);
+    let timing = timing(Op::Write, TestMetric::Bandwidth, 1 << 20, Window::Duration(PASS));
+    let (near, far) = pair.served(Op::Write, TestMetric::Bandwidth, 1 << 20, Step::Time(timing));
+    for (told, clock) in [(near, 1725.0), (far, 1500.0)] {
+        let Ok(Answer::SteppedOnGpu { stepped: Stepped::Measured(measured), gpus }) = told else { panic!("{told:?}") };
+        let [seen] = gpus.as_slice() else { panic!("{gpus:?}") };
+        assert_eq!(seen.pass, (measured.started, measured.started + measured.elapsed));
+        assert_eq!((&*seen.pci, seen.index, seen.sm_mhz), ("0000:d1:00.0", Some(1), all(clock)));
+        assert!((1..=4).contains(&seen.readings) && seen.failure.is_none(), "{seen:?}");
+    }
 }

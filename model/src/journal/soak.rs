@@ -7,6 +7,8 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::event::GpuDuring;
+
 /// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap; the first one has
 /// no length, and tells when the soak began.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -17,6 +19,10 @@ pub struct Soaked {
     pub until: Nanoseconds,
     /// The flows that had traffic in it.
     pub flows: Vec<SoakedFlow>,
+    /// The state of the GPUs whose memory they used, over their measured windows; without readings over time. Empty where they used none,
+    /// and in journals of versions before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<GpuDuring>,
 }
 
 /// What came of one flow in a part of the soak. Its traffic is measured in windows that follow each other.

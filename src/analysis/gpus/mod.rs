@@ -27,7 +27,7 @@ use super::{
 /// Packets that may be sent again over a link of a GPU in a pass, as for NICs: single ones happen on healthy links.
 const REPLAY_ALLOWANCE: u64 = 3;
 /// Message size from which a PCIe link is busy enough to run at its full generation.
-const BUSY: Bytes = Bytes::from_mib(1);
+pub(super) const BUSY: Bytes = Bytes::from_mib(1);
 
 /// Something bad about the state of a GPU while a pass ran.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -83,6 +83,15 @@ impl Bad {
     /// Whether it disturbs a pass, so that its value is none of a healthy GPU nor of a slow one.
     pub const fn disturbs(&self) -> bool {
         matches!(self, Self::Lost | Self::Xid { .. } | Self::Errors { .. })
+    }
+
+    /// Whether it is the same kind of trouble: the same counter, the same Xid.
+    pub fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Errors { counter, .. }, Self::Errors { counter: other, .. }) => counter == other,
+            (Self::Xid { xid }, Self::Xid { xid: other }) => xid == other,
+            (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
+        }
     }
 
     /// What to do about it.
@@ -148,7 +157,7 @@ pub(super) fn disturbances(sample: &Sample) -> impl Iterator<Item = (&GpuDuring,
     sample.gpus.iter().flat_map(|gpu| disturbed(&gpu.seen).into_iter().map(move |bad| (gpu, bad)))
 }
 
-fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
+pub(super) fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
     let xids = seen.xids.iter().flatten().filter(|xid| !is_of_program(**xid));
     let mut found: Vec<Bad> = xids.map(|xid| Bad::Xid { xid: *xid }).collect();
     found.dedup();
@@ -165,7 +174,7 @@ fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
 }
 
 /// What slowed a GPU down in a pass. `loaded`: many bytes passed its PCIe link.
-fn slowed(seen: &GpuSeen, loaded: bool) -> Vec<Bad> {
+pub(super) fn slowed(seen: &GpuSeen, loaded: bool) -> Vec<Bad> {
     let mut found: Vec<Bad> =
         seen.others.filter(|programs| *programs > 0).map(|programs| Bad::Shared { programs }).into_iter().collect();
     let held = seen.held.iter().flatten().filter(|(hold, times)| hold.is_bad() && **times > 0);

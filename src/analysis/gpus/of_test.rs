@@ -116,12 +116,7 @@ fn one(host: String, pci: String, seen: &[(&CaseResult<'_>, &GpuSeen)]) -> OfGpu
     let mut found: Vec<(Bad, usize)> = Vec::new();
     for (result, seen) in seen {
         for bad in bad(result, seen) {
-            let kind = |known: &Bad| match (known, &bad) {
-                (Bad::Errors { counter, .. }, Bad::Errors { counter: other, .. }) => counter == other,
-                (Bad::Xid { xid }, Bad::Xid { xid: other }) => xid == other,
-                (known, bad) => std::mem::discriminant(known) == std::mem::discriminant(bad),
-            };
-            match found.iter_mut().find(|(known, _)| kind(known)) {
+            match found.iter_mut().find(|(known, _)| known.is_like(&bad)) {
                 Some((_, passes)) => *passes += 1,
                 None => found.push((bad, 1)),
             }

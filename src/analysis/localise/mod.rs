@@ -15,6 +15,7 @@ mod lanes;
 mod names;
 mod node;
 mod noisy;
+mod on_gpus;
 mod one_way;
 mod pick;
 mod probe;
@@ -196,6 +197,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))).collect();
     groups.iter_mut().for_each(|found| found.waive(journal));
     all.extend(groups);
+    on_gpus::tell(&mut all, results, &more);
     all
 }
 

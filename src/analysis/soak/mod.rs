@@ -9,6 +9,7 @@
 //! | [`stalls`], [`links`] | stalls that no outage explains, and the links that they have in common |
 //! | [`coverage`] | for how long each port was watched |
 //! | [`rates`] | what flows carried |
+//! | [`on_gpus`] | the state of the GPUs whose memory they used |
 //! | [`tables`] | counters by port and family, limits, optics |
 //!
 //! Everything is read once and sorted: memory and time grow with what the journal holds, and with its logarithm.
@@ -17,6 +18,7 @@ pub mod coverage;
 pub mod families;
 pub mod hit;
 pub mod links;
+pub mod on_gpus;
 pub mod outages;
 pub mod ports;
 pub mod rates;
@@ -30,6 +32,7 @@ use serde::{Serialize, Serializer};
 
 use super::{journal::Journal, switches::ways::Ways};
 use coverage::{Hole, PortCoverage};
+use on_gpus::SoakedGpu;
 use outages::{Break, Index, Outage};
 use ports::{HOLE, Lower, PortName};
 use rates::{FlowRate, PartRate};
@@ -96,6 +99,9 @@ pub struct Soaking {
     /// Flows, the slowest first.
     #[serde(serialize_with = "listed")]
     pub flows: Vec<FlowRate>,
+    /// GPUs whose memory the flows used: those with errors first.
+    #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<SoakedGpu>,
     /// Rates over time.
     #[serde(skip)]
     pub rates: Vec<PartRate>,
@@ -137,6 +143,14 @@ pub struct Counts {
     pub counters: usize,
     /// Readings of optics by port.
     pub port_gauges: usize,
+    /// GPUs whose memory the flows used.
+    #[serde(skip_serializing_if = "is_none")]
+    pub gpus: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A time at a lower rate or width.
@@ -205,6 +219,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         coverage = Vec::new();
     }
     let holes = coverage::holes(&ports, told.unwrap_or(Nanoseconds::MAX));
+    let gpus = on_gpus::gpus(&traffic.parts, traffic::loads_pcie(journal, soak));
     let pauses = span::between(&traffic.times, HOLE);
     let counts = Counts {
         parts: traffic.parts.len(),
@@ -222,6 +237,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         without_speed: ports.iter().filter(|port| !port.has_speed).count(),
         counters: counters.len(),
         port_gauges: port_gauges.len(),
+        gpus: gpus.len(),
     };
     Some(Soaking {
         test: soak.test.clone(),
@@ -244,6 +260,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         gauges,
         port_gauges,
         flows,
+        gpus,
         rates: rates::parts(&traffic),
         verify: traffic::test(journal, soak).is_some_and(|test| test.verify),
     })

@@ -8,6 +8,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     facts::{HostFacts, port_name},
+    terms::{Memory, TestMetric},
     unit::Nanoseconds,
     watch::{ANSWER_WITHIN, ASK_EVERY},
 };
@@ -16,7 +17,10 @@ use super::{
     ports::{Port, PortName},
     span::{Span, hull, union},
 };
-use crate::analysis::journal::{Journal, JournalEnd};
+use crate::analysis::{
+    gpus,
+    journal::{Journal, JournalEnd},
+};
 
 /// An end of a flow.
 #[derive(Debug, Clone)]
@@ -129,6 +133,13 @@ pub(super) fn case_of(journal: &Journal, case: u64) -> Option<&Case> {
 /// The test that carries the traffic.
 pub(super) fn test<'j>(journal: &'j Journal, soak: &Soak) -> Option<&'j Test> {
     journal.plan.tests.iter().find(|test| test.name == soak.test)
+}
+
+/// Whether the flows move so much of GPU memory at a time that it keeps the PCIe links of the GPUs busy.
+pub(super) fn loads_pcie(journal: &Journal, soak: &Soak) -> bool {
+    let on_gpus = test(journal, soak).is_some_and(|test| test.memory == Memory::Cuda);
+    let cases = || Case::of_soak(&journal.cases, &soak.test);
+    on_gpus && cases().iter().any(|case| case.cell.metric == TestMetric::Bandwidth && case.cell.size >= gpus::BUSY)
 }
 
 /// Numbers of the cases that were to carry the traffic.

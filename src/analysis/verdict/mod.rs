@@ -27,6 +27,7 @@ mod places;
 mod preflight;
 mod reason;
 mod soak;
+mod soak_gpus;
 mod trouble;
 mod whole;
 
@@ -42,9 +43,16 @@ pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
 pub use whole::NAME as RUN;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    io::{self, Read},
+    path::Path,
+};
 
-use railgauge_model::plan::model::{Subset, Test};
+use railgauge_model::{
+    files,
+    plan::model::{Subset, Test},
+};
 use railgauge_wire::{failure::Failure, remedy::Remedy, terms::Metric};
 use serde::{Deserialize, Serialize};
 
@@ -316,9 +324,21 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// CRC-32 as it stands here.
-    pub fn of(bytes: &[u8]) -> String {
-        format!("{:08x}", crc32fast::hash(bytes))
+    /// CRC-32 of a file as it stands here. The file is read piece by piece: a journal may have gigabytes.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of_file(path: &Path) -> io::Result<String> {
+        let (mut file, mut sum) = (files::open(path)?, crc32fast::Hasher::new());
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut piece) {
+                Ok(0) => return Ok(format!("{:08x}", sum.finalize())),
+                Ok(length) => sum.update(&piece[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use railgauge_wire::unit::{Bytes, Nanoseconds};
 use super::{
     Kind, Status, Tally, Verdict, degraded,
     reason::{Next, OfSoak, Reason, SoakEvent, What, frequency},
+    soak_gpus,
 };
 use crate::analysis::{
     journal::JournalEnd,
@@ -51,6 +52,7 @@ pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdi
     verdicts.extend(soak.longest_degraded.and_then(|limit| degraded::judge(limit, found)));
     verdicts.extend(found.limits.iter().map(of_limit));
     verdicts.push(bytes(found));
+    verdicts.extend(soak_gpus::judge(found));
     verdicts
 }
 

@@ -5,11 +5,12 @@ mod stalls;
 use std::collections::BTreeMap;
 
 use railgauge_model::{
-    journal::event::{Case, Outcome, Sample, Soaked, SoakedFlow, Stall},
+    journal::event::{Case, GpuDuring, Outcome, Sample, Soaked, SoakedFlow, Stall},
     schedule::Flow,
 };
 use railgauge_wire::{
     failure::{Failure, Kind},
+    gpu_state::GpuSeen,
     measure::{Measurement, SLICE},
     unit::{GigabitsPerSecond, Nanoseconds},
 };
@@ -32,6 +33,8 @@ pub(crate) struct Gather {
     warm_up: Nanoseconds,
     shared: Shared,
     flows: BTreeMap<u64, Account>,
+    /// What was seen of GPUs in the part, by host and PCI address.
+    gpus: BTreeMap<(String, String), GpuSeen>,
 }
 
 /// What is known of one flow.
@@ -50,7 +53,15 @@ struct Account {
 impl Gather {
     /// A part that begins now, since 1970.
     pub(super) fn new(now: Nanoseconds, warm_up: Nanoseconds, shared: Shared) -> Self {
-        Self { from: now, round: (now, true), last: now, warm_up, shared, flows: BTreeMap::new() }
+        Self {
+            from: now,
+            round: (now, true),
+            last: now,
+            warm_up,
+            shared,
+            flows: BTreeMap::new(),
+            gpus: BTreeMap::new(),
+        }
     }
 
     /// A round begins; `again` if the next one has the same flows.
@@ -76,7 +87,13 @@ impl Gather {
             account.part.to_device = Some(link.to_device.clone());
         }
         match &outcome.result {
-            Ok(sample) => account.measured(&case.flow, sample, (began, self.warm_up), clocks),
+            Ok(sample) => {
+                account.measured(&case.flow, sample, (began, self.warm_up), clocks);
+                for GpuDuring { host, seen } in &sample.gpus {
+                    let known = self.gpus.entry((host.clone(), seen.pci.clone())).or_default();
+                    *known = std::mem::take(known).joined(GpuSeen { series: Vec::new(), ..seen.clone() });
+                }
+            }
             Err(failure) => {
                 let known = progress.and_then(|at| clocks.of(&case.flow.from.host)?.convert(at));
                 // Without a word of the agent, and where its word cannot be, it was at any time of the window.
@@ -119,7 +136,9 @@ impl Gather {
                 flows.push(with_rates(part, rates));
             }
         }
-        Soaked { from, until, flows }
+        let gpus = std::mem::take(&mut self.gpus).into_iter();
+        let gpus = gpus.map(|((host, _), seen)| GpuDuring { host, seen }).collect();
+        Soaked { from, until, flows, gpus }
     }
 }
 
@@ -149,7 +168,7 @@ impl Account {
         clocks: &Clocks,
     ) {
         let part = &mut self.part;
-        let accounts = || [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
+        let accounts = || [Some(&sample.initiator), sample.responder.as_deref()].into_iter().flatten();
         let rate = |one: &Measurement| one.bytes.0 as f64 * 8.0 / one.elapsed.0 as f64;
         let Some(slower) = accounts().filter(|one| !one.elapsed.is_zero()).min_by(|a, b| rate(a).total_cmp(&rate(b)))
         else {
@@ -195,7 +214,7 @@ impl Account {
 fn silences(flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) -> Vec<Stall> {
     // The end at which bytes arrive sees silences that buffers hide from the other.
     let (arrives, host) = match &sample.responder {
-        Some(responder) if !responder.slices.is_empty() => (responder, &flow.to.host),
+        Some(responder) if !responder.slices.is_empty() => (&**responder, &flow.to.host),
         _ => (&sample.initiator, &flow.from.host),
     };
     let clock = clocks.of(host);
@@ -232,6 +251,7 @@ mod tests {
     use railgauge_wire::{
         case::Spent,
         failure::Stage,
+        gpu_state::Range,
         step::Checked,
         terms::{Memory, Op, Service, TestMetric, Transport},
         unit::{Bytes, NanosecondsI64},
@@ -287,7 +307,7 @@ mod tests {
     fn measured(started: Nanoseconds, slices: &[u64]) -> Outcome {
         let sample = Sample {
             initiator: window(started, slices),
-            responder: Some(window(started, slices)),
+            responder: Some(Box::new(window(started, slices))),
             checked: Checked { verified: Bytes(64), ..Checked::default() },
             ..Sample::default()
         };
@@ -304,6 +324,23 @@ mod tests {
 
     fn at(agent: Nanoseconds) -> Nanoseconds {
         BEHIND.saturating_add(agent)
+    }
+
+    #[test]
+    fn what_gpus_tell_in_the_windows_of_a_part_is_told_with_it() {
+        let mut gather = gather();
+        for watts in [300.0, 500.0] {
+            let mut outcome = measured(Nanoseconds::from_secs(1), &[8]);
+            let all = Some(Range { min: watts, median: watts, max: watts });
+            let seen = GpuSeen { pci: "0000:1b:00.0".into(), readings: 2, watts: all, ..GpuSeen::default() };
+            outcome.result.as_mut().unwrap().gpus = GpuDuring::of("b", vec![seen]);
+            gather.add(&case(), &outcome, None, at(Nanoseconds::from_secs(2)));
+        }
+        let part = gather.take(at(Nanoseconds::from_secs(3)));
+        let [GpuDuring { host, seen }] = part.gpus.as_slice() else { panic!("{:?}", part.gpus) };
+        assert_eq!((&**host, seen.readings), ("b", 4));
+        assert_eq!(seen.watts, Some(Range { min: 300.0, median: 400.0, max: 500.0 }));
+        assert!(gather.take(at(Nanoseconds::from_secs(4))).gpus.is_empty());
     }
 
     #[test]

@@ -294,10 +294,10 @@ fn finish(
         (moved(link.from.host(), &link.record.from_device), moved(link.to.host(), &link.record.to_device));
     let sample = so_far.and_then(|SoFar { checked, together, neighbours, measured }| {
         let nothing = || Failure::new(Stage::Measure, Kind::Internal, "the timed pass returned no measurement");
-        let Timed { initiator, responder, waited } = measured.ok_or_else(nothing)?;
+        let Timed { initiator, responder, waited, gpus } = measured.ok_or_else(nothing)?;
         let waited = Some(waited);
         let counters = Sample { from_counters, to_counters, ..Sample::default() };
-        Ok(Sample { initiator, responder, checked, waited, together, neighbours, ..counters })
+        Ok(Sample { initiator, responder, checked, waited, together, neighbours, gpus, ..counters })
     });
     (link, sample)
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    gpu_state::GpuSeen,
     measure::Measurement,
     message::{Answer, Ask},
     remedy,
@@ -18,6 +19,7 @@ use super::super::{
 use super::traffic;
 use crate::cluster::Agent;
 use railgauge_model::{
+    journal::event::GpuDuring,
     plan::model::{RateLimit, Test},
     schedule::Cell,
 };
@@ -46,8 +48,10 @@ pub(super) async fn arm(link: &Link, test: &Test, cell: &Cell) -> Result<(), Fai
 /// A timed pass: what both ends say of it, and how long the controller waited for the initiator's answer.
 pub(super) struct Timed {
     pub(super) initiator: Measurement,
-    pub(super) responder: Option<Measurement>,
+    pub(super) responder: Option<Box<Measurement>>,
     pub(super) waited: Nanoseconds,
+    /// The state of the GPUs of both ends meanwhile.
+    pub(super) gpus: Vec<GpuDuring>,
 }
 
 /// The timed pass on an armed link: both ends' accounts. `start_at` is when its window starts, on the initiator's clock
@@ -72,23 +76,22 @@ pub(super) async fn timed(
     };
     let wait = start_at.map_or(Duration::ZERO, |(_, wait)| wait);
     let asked = Instant::now();
-    let timed = step(&link.from, link, Step::Time(timing), limit(test) + wait).await;
+    let timed = told(&link.from, link, Step::Time(timing), limit(test) + wait).await;
     let waited = asked.elapsed().into();
     let served = stop(&link.to, link, test.deadline).await;
-    let (initiator, responder) = match both(timed, served)? {
-        (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(*responder)),
+    let ((timed, here), (served, there)) = both(timed, served)?;
+    let (initiator, responder) = match (timed, served) {
+        (Stepped::Measured(initiator), Stepped::Measured(responder)) => (*initiator, Some(responder)),
         (Stepped::Measured(initiator), _) => (*initiator, None),
         _ => return Err(nothing(link, "the timed pass returned no measurement")),
     };
     sane(link, &initiator)?;
-    Ok(Timed { initiator, responder, waited })
+    let gpus = [GpuDuring::of(link.from.host(), here), GpuDuring::of(link.to.host(), there)].concat();
+    Ok(Timed { initiator, responder, waited, gpus })
 }
 
 /// What both ends came to. Where both failed, an end that only waited for the other tells less than the other does.
-fn both(
-    initiator: Result<Stepped, Failure>,
-    responder: Result<Stepped, Failure>,
-) -> Result<(Stepped, Stepped), Failure> {
+fn both<T>(initiator: Result<T, Failure>, responder: Result<T, Failure>) -> Result<(T, T), Failure> {
     match (initiator, responder) {
         (Ok(initiator), Ok(responder)) => Ok((initiator, responder)),
         (Err(initiator), Err(responder)) => Err(more_telling(initiator, responder)),
@@ -152,7 +155,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     both(initiator, responder.and(served))?;
     let moved = step(&link.from, link, Step::Transfer { op: cell.op, pattern }, limit).await;
     if serving {
-        both(moved, stop(&link.to, link, limit).await)?;
+        both(moved, stop(&link.to, link, limit).await.map(|(stepped, _)| stepped))?;
     } else {
         moved?;
     }
@@ -168,20 +171,28 @@ fn serve(cell: &Cell) -> Step {
 }
 
 async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Stepped, Failure> {
+    told(agent, link, step, limit).await.map(|(stepped, _)| stepped)
+}
+
+/// What a step came to, and the state of the end's GPU where it was timed there.
+type Told = (Stepped, Vec<GpuSeen>);
+
+async fn told(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Told, Failure> {
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     // The agent gives up by itself first, with its own words; the controller waits a little longer.
     let answer = agent.ask(Ask::Step { link: link.id, step, limit_ms }, limit + Duration::from_secs(2)).await?;
-    match answer {
-        Answer::Stepped(stepped) => Ok(stepped),
-        Answer::Done => Ok(Stepped::Done),
-        other => Err(unexpected(agent.host(), Stage::Measure, &other)),
-    }
+    stepped(agent, answer)
 }
 
-async fn stop(agent: &Agent, link: &Link, limit: Duration) -> Result<Stepped, Failure> {
-    match agent.ask(Ask::Stop { link: link.id }, limit).await? {
-        Answer::Stepped(stepped) => Ok(stepped),
-        Answer::Done => Ok(Stepped::Done),
+async fn stop(agent: &Agent, link: &Link, limit: Duration) -> Result<Told, Failure> {
+    stepped(agent, agent.ask(Ask::Stop { link: link.id }, limit).await?)
+}
+
+fn stepped(agent: &Agent, answer: Answer) -> Result<Told, Failure> {
+    match answer {
+        Answer::Stepped(stepped) => Ok((stepped, Vec::new())),
+        Answer::SteppedOnGpu { stepped, gpus } => Ok((stepped, gpus)),
+        Answer::Done => Ok((Stepped::Done, Vec::new())),
         other => Err(unexpected(agent.host(), Stage::Measure, &other)),
     }
 }
@@ -225,7 +236,7 @@ mod tests {
     #[test]
     fn of_two_failures_the_one_that_only_waited_is_not_told() {
         let failure = |kind, cause: &str| Err(Failure::new(Stage::Measure, kind, cause));
-        let told = |initiator, responder| both(initiator, responder).unwrap_err().cause;
+        let told = |initiator: Result<Stepped, Failure>, responder| both(initiator, responder).unwrap_err().cause;
         let down = || failure(Kind::Fabric, "the port went down");
         assert_eq!(told(failure(Kind::Aborted, "the other end failed"), down()), "the port went down");
         assert_eq!(told(failure(Kind::Deadline, "no progress"), down()), "the port went down");
@@ -255,8 +266,8 @@ mod tests {
             assert_eq!(more_telling(more.clone(), less.clone()), more);
             assert_eq!(more_telling(less, more.clone()), more);
         }
-        assert_eq!(both(Err(broken()), Err(own())).unwrap_err(), own());
-        assert_eq!(both(Err(waited()), Err(silent())).unwrap_err(), silent());
+        assert_eq!(both::<()>(Err(broken()), Err(own())).unwrap_err(), own());
+        assert_eq!(both::<()>(Err(waited()), Err(silent())).unwrap_err(), silent());
         // Neither tells more: the initiator's.
         assert_eq!(more_telling(waited(), ended()), waited());
     }

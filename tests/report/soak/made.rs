@@ -181,7 +181,8 @@ impl Made {
                     ..SoakedFlow::default()
                 }
             };
-            Soaked { from: at(from), until: at(until), flows: flows.iter().enumerate().map(flow).collect() }
+            let flows = flows.iter().enumerate().map(flow).collect();
+            Soaked { from: at(from), until: at(until), flows, gpus: Vec::new() }
         };
         pieces.map(part).collect()
     }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::Degraded;
 use crate::analysis::{
+    gpus::Bad,
     soak::span::{lasting, lasting_about, moment},
     words::{amount, count, number},
 };
@@ -203,6 +204,44 @@ pub enum OfSoak {
         flows: usize,
         /// The first of them.
         first: String,
+    },
+    /// A GPU had an error.
+    SoakGpuError {
+        /// The GPU, with its host.
+        gpu: String,
+        /// What it was.
+        error: Bad,
+        /// In how many parts.
+        parts: usize,
+    },
+    /// More of such GPUs.
+    SoakMoreGpus {
+        /// How many.
+        gpus: usize,
+    },
+    /// GPUs that told nothing.
+    SoakGpusUnread {
+        /// How many.
+        gpus: usize,
+        /// The first of them.
+        first: String,
+        /// Why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+    },
+    /// GPUs without an error.
+    SoakGpusWell {
+        /// How many.
+        gpus: usize,
+    },
+    /// A GPU was slower than it can be; that fails nothing.
+    SoakGpuSlowed {
+        /// The GPU, with its host.
+        gpu: String,
+        /// By what.
+        slowed: Bad,
+        /// In how many parts.
+        parts: usize,
     },
     /// All bytes that were verified were right.
     SoakVerified {
@@ -417,6 +456,16 @@ impl fmt::Display for OfSoak {
             Self::SoakWrongBytes { flows, first, wrong } => {
                 write!(f, "{} of {} wrong", were(windows(wrong.0), "byte"), and_more(first, *flows))
             }
+            Self::SoakGpuError { gpu, error: bad, parts } | Self::SoakGpuSlowed { gpu, slowed: bad, parts } => {
+                write!(f, "{gpu}: {bad}")?;
+                if *parts > 1 { write!(f, ", in {}", count(*parts, "part")) } else { Ok(()) }
+            }
+            Self::SoakMoreGpus { gpus } => write!(f, "and {}", count(*gpus, "more GPU")),
+            Self::SoakGpusUnread { gpus, first, failure } => {
+                write!(f, "nothing was read of {}: {}", count(*gpus, "GPU"), and_more(first, *gpus))?;
+                failure.as_ref().map_or(Ok(()), |failure| write!(f, ": {failure}"))
+            }
+            Self::SoakGpusWell { gpus } => write!(f, "{} had no error", count(*gpus, "GPU")),
             Self::SoakFailed { windows: failed, flows, first, failure } => {
                 let failed = count(windows(*failed), "window");
                 write!(f, "{failed} of {} failed, and no outage of their ports explains it", and_more(first, *flows))?;

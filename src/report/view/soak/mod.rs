@@ -44,6 +44,8 @@ pub struct SoakView {
     pub gauges: Listed,
     /// Readings of optics by port.
     pub port_gauges: Listed,
+    /// GPUs whose memory the flows used: those with errors first.
+    pub gpus: Listed,
     /// Ports that were not watched all the time, the worst first.
     pub coverage: Listed,
     /// Families that were counted, in short: for the terminal.
@@ -80,6 +82,7 @@ pub(super) fn soak(found: &Soaking) -> Result<SoakView, ChartError> {
         counters: tables::counters(found),
         gauges: tables::gauges(found),
         port_gauges: tables::port_gauges(found),
+        gpus: tables::gpus(found),
         coverage: tables::coverage(found),
         counted: found
             .families

@@ -5,13 +5,14 @@ use railgauge_wire::unit::{GigabitsPerSecond, Nanoseconds};
 use super::{Listed, first, listed};
 use crate::{
     analysis::{
+        gpus,
         soak::{
             Soaking,
             families::Family,
             span::{lasting, moment},
         },
         verdict::frequency,
-        words::{number, size},
+        words::{count, number, size},
     },
     report::view::section::{Column, Table, number_column, text_column},
 };
@@ -162,4 +163,37 @@ pub(super) fn coverage(found: &Soaking) -> Listed {
         text_column("why"),
     ];
     table(columns, rows.collect(), parts.len())
+}
+
+/// GPUs, those with errors first.
+pub(super) fn gpus(found: &Soaking) -> Listed {
+    let rows = first(&found.gpus).iter().map(|gpu| {
+        let bad: Vec<String> = gpu
+            .bad
+            .iter()
+            .map(
+                |(bad, parts)| {
+                    if *parts > 1 { format!("{bad}, in {}", count(*parts, "part")) } else { bad.to_string() }
+                },
+            )
+            .chain(gpu.failure.iter().map(|failure| format!("not read: {failure}")))
+            .collect();
+        vec![
+            gpu.name(),
+            gpu.readings.to_string(),
+            gpus::range(gpu.sm_mhz, "MHz"),
+            gpus::range(gpu.watts, "W"),
+            gpus::range(gpu.celsius, "°C"),
+            bad.join("; "),
+        ]
+    });
+    let columns = vec![
+        text_column("GPU"),
+        number_column("readings", ""),
+        text_column("clock"),
+        text_column("power"),
+        text_column("temperature"),
+        text_column("what was bad"),
+    ];
+    table(columns, rows.collect(), found.gpus.len())
 }

@@ -1,0 +1,106 @@
+//! GPUs whose memory the flows of a soak used.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{journal::Journal, verdict::Status},
+    report::draw,
+};
+use railgauge_model::journal::event::GpuDuring;
+use railgauge_wire::gpu_state::{GpuSeen, Hold, Range, counter};
+
+use super::made::{Made, judged, status};
+
+/// A soak in which GPU 0 of gpu003 is well, and GPU 1 is in this state in part so many.
+fn soak(change: impl Fn(usize, &mut GpuSeen)) -> Journal {
+    let mut journal = Made::healthy().journal();
+    for (part, soaked) in journal.soaked.iter_mut().filter(|part| part.from < part.until).enumerate() {
+        let well = |index: u32| GpuSeen {
+            pci: format!("0000:1{index}:00.0"),
+            index: Some(index),
+            readings: 10,
+            watts: Some(Range { min: 300.0, median: 350.0, max: 400.0 }),
+            held: Some([(Hold::PowerCap, 10)].into()),
+            counted: [(counter::PCIE_REPLAYS.to_owned(), 0)].into(),
+            xids: Some(Vec::new()),
+            ..GpuSeen::default()
+        };
+        let mut other = well(1);
+        change(part, &mut other);
+        soaked.gpus = [well(0), other].map(|seen| GpuDuring { host: "gpu003".into(), seen }).into();
+    }
+    journal
+}
+
+/// The verdict on them, its reason and its remedy.
+fn told(change: impl Fn(usize, &mut GpuSeen)) -> (Status, String, Option<String>) {
+    let (_, all) = judged(&soak(change));
+    let remedy = all.verdicts.iter().find(|verdict| verdict.key.as_deref() == Some("gpus")).unwrap().remedy.clone();
+    let (found, reason) = status(&all, "gpus");
+    (found, reason, remedy.map(|remedy| remedy.id.into_owned()))
+}
+
+#[test]
+fn gpus_that_are_well_pass_and_without_any_nothing_is_said() {
+    assert_eq!(told(|_, _| ()), (Status::Pass, "2 GPUs had no error".to_owned(), None));
+    let (_, all) = Made::healthy().found();
+    assert!(all.verdicts.iter().all(|verdict| verdict.key.as_deref() != Some("gpus")));
+}
+
+#[test]
+fn an_error_of_a_gpu_fails_the_soak_and_names_it() {
+    let (failed, reason, remedy) = told(|part, seen| seen.xids = Some(if part == 3 { vec![79] } else { Vec::new() }));
+    assert_eq!((failed, remedy.as_deref()), (Status::Fail, Some("xid")));
+    assert_eq!(reason, "gpu003 GPU 1: the driver told Xid 79 of it");
+    let (failed, reason, remedy) = told(|part, seen| seen.lost = part > 40);
+    assert_eq!((failed, remedy.as_deref()), (Status::Fail, Some("look-at-gpu")), "{reason}");
+    let rows = |part: usize, seen: &mut GpuSeen| {
+        seen.counted.insert(counter::ROWS_REMAPPED.into(), u64::from(part % 2 == 0));
+    };
+    let (failed, reason, _) = told(rows);
+    assert!(failed == Status::Fail && reason.contains(", in "), "{reason}");
+}
+
+/// Single packets are sent again on healthy links: days of them are no error, several in one part are.
+#[test]
+fn what_healthy_gpus_do_now_and_then_does_not_add_up() {
+    let replays =
+        |most: u64| move |_: usize, seen: &mut GpuSeen| _ = seen.counted.insert(counter::PCIE_REPLAYS.into(), most);
+    assert_eq!(told(replays(3)).0, Status::Pass);
+    assert_eq!((told(replays(4)).0, told(replays(4)).2.as_deref()), (Status::Fail, Some("reseat-gpu")));
+    assert_eq!(told(|_, seen| seen.xids = Some(vec![31])).0, Status::Pass);
+}
+
+#[test]
+fn what_slows_a_gpu_down_is_told_and_fails_nothing() {
+    let hot = |part: usize, seen: &mut GpuSeen| {
+        if part < 5 {
+            seen.held = Some([(Hold::HotDriver, 2)].into());
+        }
+    };
+    let (passed, reason, remedy) = told(hot);
+    assert_eq!((passed, remedy), (Status::Pass, None));
+    assert!(reason.contains("gpu003 GPU 1") && reason.contains("too hot (driver)"), "{reason}");
+    let drawn = draw(&soak(hot), Path::new("records.jsonl")).unwrap();
+    let rows = drawn.view.soak.unwrap().gpus.table.rows;
+    assert_eq!(rows.len(), 2);
+    assert!(rows[0][0] == "gpu003 GPU 1" && rows[0][5].contains("in 5 parts") && rows[1][5].is_empty(), "{rows:?}");
+}
+
+#[test]
+fn a_gpu_that_tells_nothing_has_not_been_well() {
+    let silent = |_: usize, seen: &mut GpuSeen| {
+        *seen = GpuSeen { pci: seen.pci.clone(), failure: Some("NVML is not there".into()), ..GpuSeen::default() };
+    };
+    let (open, reason, _) = told(silent);
+    assert_eq!(open, Status::Inconclusive);
+    assert!(reason.contains("GPU at 0000:11:00.0") && reason.contains("NVML is not there"), "{reason}");
+    // Unread in some parts only: what was read counts.
+    assert_eq!(
+        told(|part, seen| if part == 0 {
+            silent(part, seen)
+        })
+        .0,
+        Status::Pass
+    );
+}
