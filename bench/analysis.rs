@@ -223,12 +223,11 @@ fn write(
     };
     let path = fresh(directory)?;
     cluster.record(&path, &Made { id: &id, at: &at, rails, firmware }, factor)?;
-    let records = fs::read(&path)?;
-    let journal = journal::parse(records.as_slice(), Path::new("records.jsonl"))?;
+    let journal = journal::read(&path)?;
     let all = rows(&journal, &results(&journal)?);
     let parquet = directory.join("records.parquet");
     frame::write_rows(&all, &fs::File::create(&parquet)?, &parquet)?;
-    let sums = Sums { journal: Sums::of(&records), frame: Sums::of(&fs::read(&parquet)?), whole: true };
+    let sums = Sums { journal: Sums::of_file(&path)?, frame: Sums::of_file(&parquet)?, whole: true };
     Ok(fs::write(directory.join("verdicts.json"), serde_json::json!({ "sums": sums }).to_string())?)
 }
 
@@ -345,7 +344,7 @@ fn latency(time: u64, size: Bytes) -> Measurement {
         elapsed: Nanoseconds(elapsed),
         operations,
         bytes: size * operations,
-        latency: Some(latency),
+        latency: Some(Box::new(latency)),
         ..Measurement::default()
     }
 }

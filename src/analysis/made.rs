@@ -67,5 +67,5 @@ pub(super) fn sample(slice: Bytes) -> Sample {
         slices: vec![slice; 20],
         ..Measurement::default()
     };
-    Sample { initiator: end.clone(), responder: Some(end), ..Sample::default() }
+    Sample { initiator: end.clone(), responder: Some(Box::new(end)), ..Sample::default() }
 }

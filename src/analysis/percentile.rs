@@ -40,7 +40,7 @@ pub const fn carries(metric: Metric, n: u64) -> bool {
 /// Operations in the shortest window of a case: what its percentiles rest on, since a case's value is the median of its
 /// windows'. `None` without a window of single operations.
 pub fn operations(result: &CaseResult<'_>) -> Option<u64> {
-    let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_ref());
+    let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_deref());
     samples.map(|latency| latency.samples).min()
 }
 
@@ -75,7 +75,7 @@ pub fn too_few(metric: Metric, result: &CaseResult<'_>) -> TooFew {
 /// Whether a metric that the samples do not carry is above `limit`, in µs, all the same: half of the operations were, and so
 /// was what is a percentile above the median.
 pub fn above_for_certain(metric: Metric, result: &CaseResult<'_>, limit: f64) -> bool {
-    let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_ref());
+    let samples = result.samples.iter().filter_map(|(_, sample)| sample.initiator.latency.as_deref());
     let medians: Vec<f64> = samples.map(|latency| latency.p50.microseconds()).collect();
     metric != Metric::LatencyStdev && railgauge_stats::robust::median(&medians).is_ok_and(|median| median > limit)
 }

@@ -115,7 +115,7 @@ fn absent(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Vec<Absent> 
     if responder_counts(result) && !arrived {
         return vec![at(&case.flow.to.host, Lack::Responder)];
     }
-    if sample.initiator.latency.as_ref().is_some_and(|latency| latency.samples == 0) {
+    if sample.initiator.latency.as_deref().is_some_and(|latency| latency.samples == 0) {
         return vec![at(host, Lack::LatencySamples)];
     }
     let direction = rows::direction(result, repeat, sample);
@@ -160,8 +160,9 @@ fn impossible(
     rate: Option<f64>,
     threads: [Option<u32>; 2],
 ) -> Vec<Impossible> {
-    let mut found: Vec<Contradiction> = sample.initiator.latency.iter().flat_map(times::distribution).collect();
-    found.extend(sample.alone.iter().flat_map(times::distribution));
+    let mut found: Vec<Contradiction> =
+        sample.initiator.latency.as_deref().into_iter().flat_map(times::distribution).collect();
+    found.extend(sample.alone.as_deref().into_iter().flat_map(times::distribution));
     found.extend(
         result
             .attempt(sample)

@@ -49,9 +49,9 @@ pub struct CaseResult<'a> {
     /// Start of the first try, UTC.
     pub started_at: Option<&'a str>,
     /// Every try of it, in the order of the journal.
-    pub tries: Vec<&'a Try>,
+    pub tries: Box<[&'a Try]>,
     /// Repeat and sample, of every repeat that was measured.
-    pub samples: Vec<(u32, &'a Sample)>,
+    pub samples: Box<[(u32, &'a Sample)]>,
     /// Repeat and failure, of every repeat that was tried and not measured.
     pub failures: Vec<(u32, &'a Failure)>,
     /// The failure that counts: of a try, or of the host that kept it from being tried.
@@ -59,7 +59,7 @@ pub struct CaseResult<'a> {
     /// Why repeats without any try were not run.
     pub not_run: Option<NotRun>,
     /// What it is in its round; `None` for flows that share no NIC.
-    pub part: Option<Part>,
+    pub part: Option<Box<Part>>,
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<Doubt>,
     /// What would speak against them, had the plan not asked for it: what one of its values made of the packets.
@@ -332,6 +332,10 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     for attempt in &journal.tries {
         let place = attempt.case.checked_sub(first).and_then(|place| usize::try_from(place).ok());
         if let Some(of_case) = place.and_then(|place| tries.get_mut(place)) {
+            // Most cases have one.
+            if of_case.is_empty() {
+                of_case.reserve_exact(1);
+            }
             of_case.push(attempt);
         }
     }
@@ -339,7 +343,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     let mut results: Vec<CaseResult<'a>> = cases
         .filter_map(|(case, tries)| {
             let test = *tests.get(case.test.as_str())?;
-            Some(result(journal, case, test, repeats(test), &tries))
+            Some(result(journal, case, test, repeats(test), tries))
         })
         .collect();
     together::join(&mut results, &journal.hosts);
@@ -364,12 +368,18 @@ fn weight(attempt: &Try) -> u8 {
 }
 
 /// Everything about a case but what speaks against it.
-fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32, tries: &[&'a Try]) -> CaseResult<'a> {
+fn result<'a>(
+    journal: &'a Journal,
+    case: &'a Case,
+    test: &'a Test,
+    repeats: u32,
+    tries: Vec<&'a Try>,
+) -> CaseResult<'a> {
     // Of several tries of a repeat one with wrong bytes counts, since no later try makes them right. Else the last measured one
     // does, else the last failure: a resumed run tries again what failed, and a measurement once made is not lost to a
     // later failure.
     let mut counted: BTreeMap<u32, &Try> = BTreeMap::new();
-    for attempt in tries {
+    for attempt in &tries {
         let slot = counted.entry(attempt.repeat).or_insert(attempt);
         if weight(attempt) >= weight(slot) {
             *slot = attempt;
@@ -379,7 +389,7 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
     let measured = counted.values().rev().filter(|attempt| attempt.result.is_ok());
     let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
     let started_at = tries.iter().map(|attempt| attempt.started_at.as_str()).min();
-    let mut samples = Vec::new();
+    let mut samples = Vec::with_capacity(counted.len());
     let mut failures = Vec::new();
     for (repeat, attempt) in counted {
         match &attempt.result {
@@ -400,8 +410,8 @@ fn result<'a>(journal: &'a Journal, case: &'a Case, test: &'a Test, repeats: u32
         repeats,
         link,
         started_at,
-        tries: tries.to_vec(),
-        samples,
+        tries: tries.into(),
+        samples: samples.into(),
         failures,
         failure,
         not_run,

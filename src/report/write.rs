@@ -55,7 +55,7 @@ pub struct Drawn {
 pub fn write(run: &Path) -> Result<Written, ReportError> {
     let path = run.join(JOURNAL);
     // Before it is read: lines that are written meanwhile make it another journal.
-    let sum = files::read(&path).map(|bytes| Sums::of(&bytes)).unwrap_or_default();
+    let sum = Sums::of_file(&path).unwrap_or_default();
     let journal = journal::read(&path)?;
     let results = results_of(&journal, &path)?;
     let (rows, tested) = rows_of(&journal, &results);
@@ -68,9 +68,9 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     );
     let (mut verdicts, view) = drawn?;
     frame?.place().map_err(unwritten)?;
-    let written = files::read(&parquet).map_err(|cause| ReportError::File { path: parquet.clone(), cause })?;
+    let frame = Sums::of_file(&parquet).map_err(unwritten)?;
     let whole = journal.unhealed().next().is_none() && journal.contradicted().is_none();
-    verdicts.sums = Some(Sums { journal: sum, frame: Sums::of(&written), whole });
+    verdicts.sums = Some(Sums { journal: sum, frame, whole });
     text_file(&run.join(JUNIT), &junit::document(&verdicts, &view, &journal).map_err(ReportError::drawing(JUNIT))?)?;
     let page = run.join(PAGE);
     text_file(&page, &html::page("report.html", &view).map_err(ReportError::drawing(PAGE))?)?;

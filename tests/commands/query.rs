@@ -216,7 +216,7 @@ fn rows_of_a_frame_of_version_1_lack_what_is_younger() {
     // The sums are those of the files as they lie there.
     let verdicts = runs.path("a/verdicts.json");
     let mut document: Value = serde_json::from_slice(&fs::read(&verdicts).unwrap()).unwrap();
-    document["sums"]["frame"] = railgauge::analysis::verdict::Sums::of(&fs::read(&path).unwrap()).into();
+    document["sums"]["frame"] = railgauge::analysis::verdict::Sums::of_file(&path).unwrap().into();
     fs::write(&verdicts, document.to_string()).unwrap();
     let ended = runs.program(&["query", "a", "b", "--json", "--select", "run_id,case_id,value,value_min,started_at"]);
     assert!(String::from_utf8_lossy(&ended.stderr).contains("version 1"), "{ended:?}");

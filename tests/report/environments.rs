@@ -73,7 +73,7 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
             elapsed: Nanoseconds(100 * p50),
             operations: 100,
             bytes: case.cell.size * 100,
-            latency: Some(latency),
+            latency: Some(Box::new(latency)),
             ..Measurement::default()
         },
         checked: Checked { verified: case.cell.size * 8, wrong: Bytes::ZERO, first_wrong: None },

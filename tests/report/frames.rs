@@ -103,7 +103,7 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     let attempt = journal.tries.iter_mut().find(|attempt| attempt.case == 0).unwrap();
     let sample = attempt.result.as_mut().unwrap();
     let started = sample.initiator.started + Nanoseconds(apart);
-    sample.responder = Some(Measurement { started, ..sample.initiator.clone() });
+    sample.responder = Some(Box::new(Measurement { started, ..sample.initiator.clone() }));
     sample.offset = i64::try_from(apart).ok().map(NanosecondsI64);
     journal.plan.tests[0].bidirectional = true;
     let value = |journal: &Journal| {

@@ -416,7 +416,7 @@ fn sends(service: Service, change: impl Fn(&mut Sample)) -> Vec<State> {
         let size = journal.cases[*case as usize].cell.size;
         sample.initiator.bytes = size * sample.initiator.operations;
         sample.initiator.moved = Some(sample.initiator.bytes * 5 / 4);
-        sample.responder = Some(sample.initiator.clone());
+        sample.responder = Some(Box::new(sample.initiator.clone()));
         change(sample);
     }
     let states = judge(&journal).1;

@@ -51,7 +51,7 @@ pub fn sample(case: &Case, time: u64) -> Sample {
             elapsed: Nanoseconds(OPERATIONS * time),
             operations: OPERATIONS,
             bytes: size * OPERATIONS,
-            latency: Some(latency),
+            latency: Some(Box::new(latency)),
             ..Measurement::default()
         },
         checked: Checked { verified: held * 2, wrong: Bytes::ZERO, first_wrong: None },

@@ -157,7 +157,7 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
         bytes: case.cell.size * operations,
         cpu: elapsed,
         slices: Vec::new(),
-        latency: Some(Latency {
+        latency: Some(Box::new(Latency {
             samples: operations,
             min: at(0.0),
             p50: at(0.5),
@@ -169,7 +169,7 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
             stdev: NanosecondsF64(times.stdev),
             timer: Nanoseconds(22),
             histogram: times.histogram.into_iter().map(|(edge, count)| (Nanoseconds(edge), count)).collect(),
-        }),
+        })),
         ..Measurement::default()
     }
 }

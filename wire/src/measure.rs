@@ -30,7 +30,7 @@ pub struct Measurement {
     pub slices: Vec<Bytes>,
     /// Per-operation times, for latency passes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub latency: Option<Latency>,
+    pub latency: Option<Box<Latency>>,
     /// Typical time of one operation in nanoseconds, where operations follow one another and are timed many at a time: the median of those
     /// times. What else the processor does in the window moves a mean, and not this.
     #[serde(skip_serializing_if = "Option::is_none")]

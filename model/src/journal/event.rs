@@ -318,7 +318,7 @@ pub struct Sample {
     pub initiator: Measurement,
     /// The responder's account, where it measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub responder: Option<Measurement>,
+    pub responder: Option<Box<Measurement>>,
     /// Bytes verified before and after, and how many were wrong.
     pub checked: Checked,
     /// Counter changes over the window at the initiator: name → difference.
@@ -356,7 +356,7 @@ pub struct Sample {
     pub gpus: Vec<GpuDuring>,
     /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alone: Option<Latency>,
+    pub alone: Option<Box<Latency>>,
 }
 
 /// The state of a GPU of a host while a case used it.

@@ -28,7 +28,7 @@ pub struct Carried {
 pub(super) fn carried(result: &CaseResult<'_>, sample: &Sample, place: &Placed) -> Vec<Carried> {
     let flow = &result.case.flow;
     let victim = result.part.as_ref().is_some_and(|part| part.alone.is_some()) && result.test.has_victim();
-    let back = sample.responder.as_ref().filter(|end| result.test.bidirectional && !end.elapsed.is_zero());
+    let back = sample.responder.as_deref().filter(|end| result.test.bidirectional && !end.elapsed.is_zero());
     let back = back.zip(place.there).map(|(end, clock)| one(against(flow), victim, end, clock));
     std::iter::once(one(flow.name(), victim, &sample.initiator, place.here)).chain(back).collect()
 }

@@ -103,7 +103,7 @@ impl<'j> Watch<'j> {
     /// When a flow ran: by the clocks of the records of its hosts, else by the planned start of flows at once, which journals of versions
     /// before tell too. `None` where neither is known.
     pub(super) fn place(&self, flow: &Flow, sample: &Sample) -> Option<Placed> {
-        let there = sample.responder.as_ref().and_then(|end| self.clock(&flow.to.host, end.started));
+        let there = sample.responder.as_deref().and_then(|end| self.clock(&flow.to.host, end.started));
         if let Some((here, error)) = self.clock(&flow.from.host, sample.initiator.started) {
             let error = error.max(there.map_or(Nanoseconds::ZERO, |(_, error)| error));
             return Some(Placed { here, there: there.map(|(clock, _)| clock), error });

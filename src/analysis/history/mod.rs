@@ -206,7 +206,7 @@ fn stored(directory: &Path, journal: &Path) -> Option<PathBuf> {
     let document = files::read(&directory.join(VERDICTS)).ok()?;
     let Document { sums } = serde_json::from_slice(&document).ok()?;
     let frame = directory.join(FRAME);
-    let is = |path: &Path, sum: &str| files::read(path).is_ok_and(|bytes| Sums::of(&bytes) == sum);
+    let is = |path: &Path, sum: &str| Sums::of_file(path).is_ok_and(|found| found == sum);
     (sums.whole && is(&frame, &sums.frame) && is(journal, &sums.journal)).then_some(frame)
 }
 

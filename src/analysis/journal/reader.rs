@@ -197,7 +197,10 @@ impl<'p> Reader<'p> {
                 if let Some(failure) = journal.lost.remove(&host) {
                     journal.notes.push((host.clone(), format!("was lost ({}) and came back", failure.unnamed())));
                 }
-                journal.hosts.insert(host, HostUp { facts: *facts, clock, wall });
+                let mut facts = *facts;
+                // Reading a list leaves room for three more of what is there once.
+                facts.rdma.iter_mut().for_each(|device| device.ports.shrink_to_fit());
+                journal.hosts.insert(host, HostUp { facts, clock, wall });
             }
             Event::HostLost { host, failure } => {
                 let failure = failure.at(&host);
@@ -210,6 +213,8 @@ impl<'p> Reader<'p> {
                 if !cases.is_empty() && !journal.further.is_empty() {
                     return Err(self.foreign("cases are planned whose numbers further cases have"));
                 }
+                // Most runs try each case once; without the room the list grows as it goes.
+                let _ = journal.tries.try_reserve_exact(cases.len());
                 journal.cases = cases;
             }
             Event::Confirming { cases, links } => {

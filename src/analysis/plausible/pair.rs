@@ -50,7 +50,7 @@ fn off_size(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
         off.abs() > 2 * size * i128::from(cell.qps.max(1))
     };
     let counts = result.test.bidirectional || responder_counts(result);
-    let responder = sample.responder.as_ref().filter(|_| counts);
+    let responder = sample.responder.as_deref().filter(|_| counts);
     let ends = [Some(&sample.initiator), responder].into_iter().flatten();
     let told = |end: &Measurement| Contradiction::Size { bytes: end.bytes, operations: end.operations, size: each };
     ends.filter(off).map(told).collect()
@@ -100,7 +100,7 @@ fn received(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     if result.test.bidirectional || !responder_counts(result) {
         return None;
     }
-    let received = sample.responder.as_ref()?.bytes;
+    let received = sample.responder.as_deref()?.bytes;
     let messages = match (cell.transport, cell.service) {
         (Transport::Verbs, Service::Uc | Service::Ud) => RECEIVES,
         _ => 2,
@@ -115,7 +115,7 @@ fn too_fast(result: &CaseResult<'_>, sample: &Sample, rate: f64) -> Vec<Contradi
     if result.case.cell.metric != TestMetric::Bandwidth {
         return Vec::new();
     }
-    let ends = [Some(&sample.initiator), sample.responder.as_ref()].into_iter().flatten();
+    let ends = [Some(&sample.initiator), sample.responder.as_deref()].into_iter().flatten();
     let rates = ends.filter(|end| !end.elapsed.is_zero()).map(|end| end.bytes.bits() / end.elapsed.as_f64());
     let above = rates.filter(|gbps| *gbps > rate * RATE_TOLERANCE);
     above.map(|gbps| Contradiction::TooFast { rate: gbps, most: rate, of_any_link: rate >= ANY_PORT }).collect()

@@ -43,7 +43,7 @@ pub(super) fn contradictions(
     found.extend(off_moved(result, sample));
     found.extend(off_times(result, measured));
     found.extend(too_little_cpu(result, sample));
-    let responder = sample.responder.as_ref().map(|end| (end, threads[1], longest + ARMED));
+    let responder = sample.responder.as_deref().map(|end| (end, threads[1], longest + ARMED));
     for (end, threads, longest) in [Some((measured, threads[0], longest)), responder].into_iter().flatten() {
         found.extend(off_slices(result, end));
         if sample.waited.is_some() && NanosecondsF64::from(end.elapsed) > longest {

@@ -26,7 +26,7 @@ pub(super) fn accounts<'s>(result: &'s CaseResult<'_>, sample: &'s Sample) -> Ve
     let Some(together) = sample.together else { return Vec::new() };
     let flow = &result.case.flow;
     // A responder without an account has counted nothing that could be laid over the others.
-    let responder = sample.responder.as_ref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
+    let responder = sample.responder.as_deref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let ends = [(&flow.from.host, together.from, Some(&sample.initiator)), (&flow.to.host, together.to, responder)];
     ends.into_iter().filter_map(|(host, planned, end)| Some(Account { host, planned, end: end? })).collect()
 }

@@ -194,7 +194,7 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
             let found = sample.together.and_then(|together| passes.get(&key(case, *repeat, together.start)));
             part.passes.extend(found.map(|pass| (*repeat, pass.clone())));
         }
-        results[place].part = Some(part);
+        results[place].part = Some(Box::new(part));
     }
     victims::join(results, hosts);
 }

@@ -245,27 +245,27 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
     type Change = fn(&mut Sample);
     let none: Change = |sample| {
         sample.initiator.slices.clear();
-        sample.responder = Some(sample.initiator.clone());
+        sample.responder = Some(Box::new(sample.initiator.clone()));
     };
     let changes: [(&str, Change); 7] = [
         ("every 100 ms", |sample| sample.initiator.slices.clear()),
         ("every 100 ms", |sample| sample.initiator.slices.truncate(3)),
         ("every 100 ms", none),
         ("every 100 ms", |sample| {
-            sample.responder = Some(Measurement { slices: Vec::new(), ..sample.initiator.clone() });
+            sample.responder = Some(Box::new(Measurement { slices: Vec::new(), ..sample.initiator.clone() }));
         }),
         ("when it ran", |sample| {
             sample.initiator.started = Nanoseconds::ZERO;
             sample.together.as_mut().unwrap().from.at = Nanoseconds::ZERO;
         }),
         ("when it ran", |sample| {
-            sample.responder = Some(Measurement { started: Nanoseconds::ZERO, ..sample.initiator.clone() });
+            sample.responder = Some(Box::new(Measurement { started: Nanoseconds::ZERO, ..sample.initiator.clone() }));
         }),
         ("when it ran", |sample| {
             let together = sample.together.as_mut().unwrap();
             (together.from.at, together.to.at) = (Nanoseconds::ZERO, Nanoseconds::ZERO);
             sample.initiator.started = Nanoseconds::ZERO;
-            sample.responder = Some(sample.initiator.clone());
+            sample.responder = Some(Box::new(sample.initiator.clone()));
         }),
     ];
     for (words, change) in changes {
@@ -277,7 +277,7 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
     // A responder that was not counting while the flows ran received nothing of them.
     let (states, ..) = spoilt(|sample| {
         let late = sample.initiator.started + Nanoseconds::from_secs(60);
-        sample.responder = Some(Measurement { started: late, ..sample.initiator.clone() });
+        sample.responder = Some(Box::new(Measurement { started: late, ..sample.initiator.clone() }));
     });
     assert_eq!(states, [State::Measured, State::Impossible, State::Measured]);
 }
@@ -294,7 +294,8 @@ fn an_account_of_another_time_is_impossible_for_its_flow_alone() {
                 let sample = journal.tries[place].result.as_mut().unwrap();
                 let honest = sample.initiator.clone();
                 let lie = Measurement { started: elsewhere(honest.started), ..honest.clone() };
-                sample.responder = Some(if place == 1 && responder_lies { lie.clone() } else { honest.clone() });
+                sample.responder =
+                    Some(Box::new(if place == 1 && responder_lies { lie.clone() } else { honest.clone() }));
                 sample.initiator = if place == 1 && !responder_lies { lie } else { honest };
             }
             let results = results(&journal).unwrap();

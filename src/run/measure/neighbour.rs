@@ -204,7 +204,7 @@ impl Neighbours {
                     from_device: link.record.from_device.clone(),
                     to_device: link.record.to_device.clone(),
                     sender: initiator,
-                    receiver: responder.filter(|end| !end.elapsed.is_zero() && end.operations > 0),
+                    receiver: responder.map(|end| *end).filter(|end| !end.elapsed.is_zero() && end.operations > 0),
                 })
             });
         }

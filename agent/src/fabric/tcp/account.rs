@@ -75,7 +75,7 @@ pub(super) fn measurement(
     }
     if let Some((tally, latency)) = sources.first_mut().and_then(|flow| flow.latency.take()) {
         let measurement = tally.measurement(cpu);
-        return Ok(Measurement { latency: Some(latency), ..measurement });
+        return Ok(Measurement { latency: Some(Box::new(latency)), ..measurement });
     }
     let ours = record.ours.unwrap_or_default();
     let received = ours.bytes;

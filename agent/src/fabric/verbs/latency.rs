@@ -186,6 +186,6 @@ fn play(
     let used = cpu::thread();
     let tally = serve_first(side, waiter, (timing.window, timing.size), &mut recorder)?;
     let mut measurement = tally.measurement(cpu::thread() - used);
-    measurement.latency = Some(recorder.finish(trips));
+    measurement.latency = Some(Box::new(recorder.finish(trips)));
     Ok(measurement)
 }

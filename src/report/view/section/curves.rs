@@ -80,6 +80,10 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 
 fn figure(data: &Data<'_>, metric: Metric, variant: u32) -> Result<Option<Figure>, ChartError> {
     let of = data.spreads.iter().filter(|spread| spread.metric == metric && spread.variant == variant);
+    // Of one size there is no curve, and a large run has millions of cases to look through.
+    if of.clone().count() < 2 {
+        return Ok(None);
+    }
     let most = of.clone().map(|spread| spread.measured).max().unwrap_or(0);
     // One link among two is not the worst of anything.
     let outlier = worst(data, variant).filter(|_| metric == headline(data.test) && most > 2);

@@ -75,7 +75,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
     let svg = distribution(&all, &worst.map(|worst| merged([**worst])).unwrap_or_default())?;
     let samples = results.iter().flat_map(|result| &result.samples);
     // Part of every sample, and never taken off.
-    let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).map(|l| l.timer).max() {
+    let clock = match samples.filter_map(|(_, sample)| sample.initiator.latency.as_deref()).map(|l| l.timer).max() {
         Some(timer) if !timer.is_zero() => format!("; reading the clock, {timer} ns, is part of each"),
         _ => String::new(),
     };
@@ -86,7 +86,7 @@ fn figure(data: &Data<'_>, variant: u32, bytes: Bytes) -> Result<Option<Figure>,
 fn merged<'a>(results: impl IntoIterator<Item = &'a CaseResult<'a>>) -> Histogram {
     let mut buckets: BTreeMap<Nanoseconds, u64> = BTreeMap::new();
     let samples = results.into_iter().flat_map(|result| result.samples.iter());
-    for (edge, n) in samples.filter_map(|(_, sample)| sample.initiator.latency.as_ref()).flat_map(|l| &l.histogram) {
+    for (edge, n) in samples.filter_map(|(_, sample)| sample.initiator.latency.as_deref()).flat_map(|l| &l.histogram) {
         let sum = buckets.entry(*edge).or_default();
         *sum = sum.saturating_add(*n);
     }

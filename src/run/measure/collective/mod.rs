@@ -321,10 +321,10 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
         operations,
         bytes: cell.size.saturating_mul(operations),
         cpu: accounts.iter().map(|account| account.cpu).max().unwrap_or_default(),
-        latency: Some(times::distribution(&slowest, batch)),
+        latency: Some(Box::new(times::distribution(&slowest, batch))),
         ..Default::default()
     };
-    let alone = times::slowest(&alone).map(|times| times::distribution(&times, 1));
+    let alone = times::slowest(&alone).map(|times| Box::new(times::distribution(&times, 1)));
     let gpus = times::gpus(group.members.iter().map(|member| &*member.port.host).zip(accounts));
     Ok(Sample { initiator, checked, ranks: ranks.collect(), gpus, alone, ..Sample::default() })
 }

@@ -72,7 +72,7 @@ fn whole(
     }
     Ok(Sample {
         initiator,
-        responder: to.measured.map(|measured| *measured),
+        responder: to.measured,
         checked,
         from_counters: counters::difference(&from.counters.0, &from.counters.1),
         to_counters: counters::difference(&to.counters.0, &to.counters.1),
