@@ -67,8 +67,7 @@ impl Loopback {
         let pci = rdma::address(tree, port.domain.device().name());
         let told = [
             ("nic_pci", pci.clone()),
-            // It is not opened otherwise.
-            ("port_state", Some("active".to_owned())),
+            ("port_state", Some(if port.port.active() { "active" } else { "not active" }.to_owned())),
             ("port_link_layer", Some(opened.link_layer.to_string())),
             ("port_rate_gbps", opened.rate_gbps.map(|rate| rate.0.to_string())),
             ("gpu_path", Some(opened.gpu_path.to_string())),

@@ -283,4 +283,19 @@ mod tests {
         assert!(loops(Some(799)) && !loops(Some(800)));
         assert!(!part(2, Op::NicLoopback, port(Some(GpuOfNic { number: 0, pci: None })))(Some(0)));
     }
+
+    #[test]
+    fn the_state_of_each_gpu_is_read_once() {
+        let pci = |text: &str| Part::Gpu(text.to_owned());
+        let nic = |gpu| {
+            let (device, knobs) = ("mlx5_0".to_owned(), Knobs::default());
+            Part::Nic(Box::new(NicPort { device, port: 1, gpu, gpu_path: None, knobs }))
+        };
+        let of = |from: Part, to: Part| gpus(&NodeFlow { from, to }).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(of(pci("a"), pci("b")), ["a", "b"]);
+        assert_eq!(of(pci("a"), pci("a")), ["a"]);
+        let beside = |pci: Option<&str>| nic(Some(GpuOfNic { number: 3, pci: pci.map(str::to_owned) }));
+        assert_eq!(of(beside(Some("a")), beside(Some("a"))), ["a"]);
+        assert!(of(beside(None), beside(None)).is_empty() && of(nic(None), nic(None)).is_empty());
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use railgauge_wire::{
     failure::{Failure, Kind},
-    link::Knobs,
+    link::{Completion, Knobs},
     message::{Answer, Ask},
     node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
     step::{Checked, Window},
@@ -76,6 +76,25 @@ fn a_port_writes_to_itself_and_tells_what_it_is() {
     let told = told.map(|name| account.settings.get(name).map_or("-", String::as_str));
     assert_eq!(told[1..], ["active", "roce-v2", "400", "RoCE v2", "4096", "none"], "{:?}", account.settings);
     assert!(told[0].starts_with("0000:"), "{told:?}");
+}
+
+#[test]
+fn a_loop_has_the_knobs_of_pairs() {
+    let mut fabric = Fabric::with_tree("mlx5-roce");
+    let knobs = Knobs {
+        completion: Some(Completion::Events),
+        mtu: Some(1024),
+        depth: Some(3),
+        gid_index: Some(1),
+        ..port("mlx5_0").knobs
+    };
+    let account = one(&mut fabric, NicPort { knobs, ..port("mlx5_0") });
+    let told = ["completion", "mtu", "depth", "gid_index", "joining"].map(|name| account.settings[name].as_str());
+    must_be_right(&account);
+    assert_eq!(told, ["events", "1024", "3", "1", "exchange"]);
+    let knobs = Knobs { gid_index: Some(77), ..Knobs::default() };
+    let failure = failed(&mut fabric, NicPort { knobs, ..port("mlx5_0") });
+    assert!(failure.cause.contains("GID index 77 is not set"), "{failure}");
 }
 
 #[test]
