@@ -3,6 +3,8 @@
 
 mod controller;
 mod double;
+#[path = "double/loopback.rs"]
+mod loopback;
 
 use std::{
     collections::BTreeMap,

@@ -65,8 +65,8 @@ pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec
             return None;
         }
         let spoilt = here.iter().all(|link| link.row.is_some_and(|row| spoils(check.rule.spoils, row)));
-        // Of two ends of a link either may be why it is slow; a GPU by itself has no other end.
-        let alone = matches!(check.rule.subject, Subject::Gpu)
+        // Of two ends of a link either may be why it is slow; a GPU by itself has no other end, and neither has a NIC.
+        let alone = matches!(check.rule.subject, Subject::Gpu | Subject::Nic)
             && finding.severity > Severity::Notice
             && here.iter().all(|link| link.result.case.cell.transport.is_within_host());
         let slower = spoilt.then(|| slower(test.metric, (&here, &elsewhere), least, alone)).flatten();

@@ -148,7 +148,7 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
     let takes_part = match cell.transport {
         Transport::Tcp => true,
         Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm),
-        Transport::Nccl | Transport::Cpu | Transport::Gpu => false,
+        Transport::Nccl | Transport::Cpu | Transport::Gpu | Transport::Nic => false,
     };
     takes_part && cell.metric == TestMetric::Bandwidth && result.case.flow.members.is_empty()
 }

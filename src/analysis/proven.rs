@@ -109,7 +109,7 @@ fn used<'r>(
             all.map(|(host, device)| (host, device.to_owned())).collect()
         }
         // It failed before there was a link: those that it would have used.
-        None if result.case.cell.transport == Transport::Verbs => {
+        None if matches!(result.case.cell.transport, Transport::Verbs | Transport::Nic) => {
             let rail = |host, rail| Some((host, wanted(journal, planned, host, rail)?));
             [rail(from, flow.from.rail), rail(to, flow.to.rail)].into_iter().flatten().collect()
         }
@@ -131,5 +131,5 @@ fn wanted(journal: &Journal, planned: &HashMap<&str, &Host>, host: &str, rail: u
 
 /// Whether verbs of an RDMA device carried the bytes.
 fn is_verbs(carrier: Carrier) -> bool {
-    matches!(carrier, Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd)
+    matches!(carrier, Carrier::VerbsRc | Carrier::VerbsUc | Carrier::VerbsUd | Carrier::VerbsLoopback)
 }

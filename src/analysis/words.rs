@@ -39,11 +39,13 @@ pub const fn part_words(transport: Transport) -> Option<&'static str> {
     match transport {
         Transport::Gpu => Some("GPU"),
         Transport::Cpu => Some("NUMA node"),
+        // The same port as in tests of the network, and so the same word.
+        Transport::Nic => Some("rail"),
         Transport::Verbs | Transport::Tcp | Transport::Nccl => None,
     }
 }
 
-/// What the number of an end counts: `rail`, or within a host `GPU` or `NUMA node`.
+/// What the number of an end counts: `rail`, or within a host `GPU` or `NUMA node`; of its NICs `rail`, too.
 pub fn end_word(by: Transport) -> &'static str {
     part_words(by).unwrap_or("rail")
 }

@@ -125,7 +125,7 @@ impl<'a> Scene<'a> {
 
     /// Finds the ports that the plan uses: those it names, else all; none if no test of it can use RDMA.
     pub(super) fn new(plan: &'a Plan, cluster: &'a Seen<'a>) -> Self {
-        let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl);
+        let uses = |test: &Test| matches!(test.transport, Transport::Verbs | Transport::Nccl | Transport::Nic);
         let ports = if plan.tests.iter().any(uses) { all_ports(plan, cluster) } else { Vec::new() };
         let (ports, unused) = ports.into_iter().partition(|port| is_used(plan, cluster, port));
         Self { plan, cluster, ports, unused, whole: false }
@@ -185,7 +185,7 @@ impl<'a> Scene<'a> {
     pub(super) fn needs_rdma(&self) -> bool {
         let over_ib =
             |test: &Test| test.collective.as_ref().is_some_and(|join| join.carried_by == Some(Carrier::NcclIb));
-        self.whole || self.has(|test| test.transport == Transport::Verbs || over_ib(test))
+        self.whole || self.has(|test| matches!(test.transport, Transport::Verbs | Transport::Nic) || over_ib(test))
     }
 
     /// Whether a test uses GPUs.

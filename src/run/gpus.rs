@@ -1,4 +1,4 @@
-//! Which GPU an end of a pair uses, by its distance from the NIC on the PCIe tree.
+//! Which GPU an end of a pair, or an RDMA port that writes to itself, uses, by its distance from the NIC on the PCIe tree.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,8 @@ pub(super) fn of_end(
         return Ok(Some(*named));
     }
     let own = facts.rdma.get(port.rail as usize).map(|device| device.name.as_str());
-    let device = device.filter(|_| test.transport == Transport::Verbs).map(card).or(own);
+    let by_port = matches!(test.transport, Transport::Verbs | Transport::Nic);
+    let device = device.filter(|_| by_port).map(card).or(own);
     let near = || device.into_iter().flat_map(|device| facts.gpus_near(device));
     let fits = |known: &GpuDistance| test.gpu_distance.is_none_or(|wanted| known.distance == wanted);
     let found = near().filter(fits).min_by_key(|known| (known.distance, known.gpu.abs_diff(port.rail)));

@@ -390,7 +390,7 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
             }
         }
         (Transport::Tcp, Some(text)) if text.parse::<std::net::IpAddr>().is_ok() => address = device.take(),
-        (Transport::Tcp | Transport::Nccl | Transport::Cpu | Transport::Gpu, _) => {}
+        (Transport::Tcp | Transport::Nccl | Transport::Cpu | Transport::Gpu | Transport::Nic, _) => {}
     }
     let gpu = gpus::of_end(test, port, chosen.map(String::as_str), facts)?;
     Ok(LinkSpec {
@@ -413,7 +413,8 @@ pub(super) fn spec(wanted: &Wanted<'_>, role: Role, port: &Port, facts: &HostFac
     })
 }
 
-fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Failure {
+/// What a host has in place of an RDMA port that it does not have.
+pub(super) fn no_rail(host: &str, rail: u32, devices: &[String], facts: &HostFacts) -> Failure {
     let idle: Vec<String> = facts
         .rdma
         .iter()

@@ -6,14 +6,14 @@ use railgauge_wire::{facts::HostFacts, terms::Transport};
 /// Devices of a host for one fabric, in rail order: those the plan names, else those the host offers.
 pub(crate) fn devices(host: &Host, facts: Option<&HostFacts>, transport: Transport) -> Vec<String> {
     let named = match transport {
-        Transport::Verbs => &host.devices,
+        Transport::Verbs | Transport::Nic => &host.devices,
         Transport::Tcp => &host.tcp,
         Transport::Nccl => return Vec::new(),
         Transport::Cpu | Transport::Gpu => return facts.map(|facts| parts(facts, transport)).unwrap_or_default(),
     };
     match (named.is_empty(), transport, facts) {
         (false, ..) => named.clone(),
-        (true, Transport::Verbs, Some(facts)) => active_ports(facts),
+        (true, Transport::Verbs | Transport::Nic, Some(facts)) => active_ports(facts),
         _ => Vec::new(),
     }
 }
@@ -24,7 +24,7 @@ pub(crate) fn parts(facts: &HostFacts, transport: Transport) -> Vec<String> {
     match transport {
         Transport::Gpu => facts.gpus.iter().map(|gpu| gpu.pci.clone().unwrap_or_default()).collect(),
         Transport::Cpu => facts.cpu.nodes().iter().map(u32::to_string).collect(),
-        Transport::Verbs | Transport::Tcp | Transport::Nccl => Vec::new(),
+        Transport::Verbs | Transport::Tcp | Transport::Nccl | Transport::Nic => Vec::new(),
     }
 }
 

@@ -96,6 +96,34 @@ fn every_operation_on_peer_memory_is_measured_and_verified_on_the_gpu() {
 }
 
 #[test]
+fn every_nic_writes_to_itself_in_host_memory_and_in_that_of_its_gpu() {
+    lab::sound(|| {
+        let Some(guests) = Guests::new() else { return };
+        guests.peer_memory(true);
+        let nic_loopback = "op = \"nic_loopback\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nknobs = { timeout = 18 }";
+        let tests = [
+            format!("{nic_loopback}\nmemory = \"host\""),
+            format!("{nic_loopback}\ngpu_path = \"gdr-peermem\"\ngpus = [1]\nrails = \"each\""),
+        ];
+        let (rows, scene) = guests.run(&[&tests[0], &tests[1]], "");
+        assert!(rows.iter().all(|row| row.value.is_some_and(|value| value > 0.0)), "{rows:?}");
+        let told = |row: &Row| (row.metric.clone(), row.transport.clone(), row.verified, row.wrong);
+        let wanted = || ("memory_bandwidth".to_owned(), "verbs-loopback".to_owned(), 2 * 65536, 0);
+        assert!(rows.len() == 4 && rows.iter().all(|row| told(row) == wanted()), "{rows:?}");
+        assert!(rows.iter().all(|row| row.src == row.dst && row.src_device == "rxe0" && row.dst_device == "rxe0"));
+        let paths: Vec<_> = rows.iter().map(|row| row.gpu_path.as_str()).collect();
+        assert_eq!(paths, ["none", "none", "gdr-peermem", "gdr-peermem"]);
+        let outcomes = scene.results().outcomes();
+        assert!(outcomes.iter().all(|one| one["link"]["software"] == true && one["link"]["link_layer"] == "memory"));
+        let ports: Vec<_> =
+            outcomes.iter().filter_map(|one| one["link"]["settings"]["port_link_layer"].as_str()).collect();
+        assert_eq!(ports, ["roce-v2"; 4]);
+        let (rows, _) = guests.run(&[&tests[0]], ", RAILGAUGE_FAULT = \"flip-bit\"");
+        assert!(rows.iter().all(|row| row.wrong > 0), "{rows:?}");
+    });
+}
+
+#[test]
 fn staged_messages_are_asked_for_and_verified() {
     lab::sound(|| {
         let Some(guests) = Guests::new() else { return };

@@ -62,17 +62,20 @@ impl Cluster {
             let checked = Checked { verified: size * 2, ..Checked::default() };
             let gpus = (self.gpus)(case);
             let sample = Sample { initiator, checked, waited: Some(elapsed * 2), gpus, ..Sample::default() };
+            let is_nic = case.cell.transport == Transport::Nic;
+            let nic = || format!("mlx5_{}", case.flow.to.rail);
             let link = LinkRecord {
                 transport: match case.cell.transport {
                     Transport::Cpu => Carrier::Cpu,
+                    Transport::Nic => Carrier::VerbsLoopback,
                     _ if rows.is_some() => Carrier::Cublaslt,
                     _ => Carrier::CudaCopy,
                 },
                 link_layer: if is_chase { LinkLayer::Memory } else { LinkLayer::Pcie },
                 gpu_path: GpuPath::None,
                 software: false,
-                from_device: "memory".into(),
-                to_device: format!("0000:1{}:00.0", case.flow.to.rail),
+                from_device: if is_nic { nic() } else { "memory".into() },
+                to_device: if is_nic { nic() } else { format!("0000:1{}:00.0", case.flow.to.rail) },
                 rate_gbps: None,
                 mtu: 0,
                 write_order: None,
@@ -92,6 +95,7 @@ impl Cluster {
         for host in &plan.hosts {
             inventory.set(&host.name, Transport::Gpu, 2);
             inventory.set(&host.name, Transport::Cpu, 2);
+            inventory.set(&host.name, Transport::Nic, 2);
         }
         let cases = Case::planned(&plan, &schedule(&plan, &inventory).unwrap());
         let mut hosts = support::group::hosts(&plan);
@@ -155,6 +159,26 @@ fn a_gpu_that_is_slow_again_is_confirmed_and_fails_what_is_demanded_of_peers() {
     let failed = |kind| verdicts.iter().any(|one| one.kind == kind && one.status == Status::Fail);
     assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
     assert!(rows.iter().filter(|row| row.metric == Metric::MemoryBandwidth).all(|row| &*row.unit == "GB/s"));
+}
+
+/// It has the name that tests of pairs give it, so that both speak of one part, and its host is blamed for it.
+#[test]
+fn a_nic_that_is_slow_by_itself_is_named_as_one_of_pairs() {
+    let mut cluster = Cluster::new(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 });
+    let test = "[[test]]\nname = \"loop\"\nop = \"nic_loopback\"\nmetric = \"bandwidth\"\n";
+    let journal = cluster.settled(&format!("{test}{PEERS}"));
+    let suspects = suspects(&journal);
+    let [nic] = suspects.as_slice() else { panic!("{suspects:?}") };
+    let told = (nic.kind, nic.name.as_str(), nic.rail, nic.standing);
+    assert_eq!(told, ("nic", "rail 1 of a3 (mlx5_1)", Some(1), Standing::Confirmed), "{}", nic.reason);
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
+    let failed = |kind| verdicts.iter().any(|one| one.kind == kind && one.status == Status::Fail);
+    assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
+    assert!(rows.iter().all(|row| &*row.transport == "verbs-loopback" && row.metric == Metric::MemoryBandwidth));
+    let page = draw(&journal, Path::new("records.jsonl")).unwrap().view;
+    assert!(page.parts.unwrap().sentence.contains("rail 1 of a3 (mlx5_1)"));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Tests within a host: host memory by NUMA node, copies between a host and its GPUs, within a GPU and between GPUs, and matrix products.
+//! Tests within a host: host memory by NUMA node, copies between a host and its GPUs, within a GPU and between GPUs, matrix products, and
+//! writes through an RDMA port and back.
 //!
 //! The controller asks once for all flows of a host that run at the same time. The agent makes everything ready, verifies, begins
 //! all timed passes together, and verifies again:
@@ -16,8 +17,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     case::CaseAccount,
+    link::Knobs,
     step::Window,
-    terms::{LinkLayer, Op, Precision, TestMetric},
+    terms::{GpuPath, LinkLayer, Op, Precision, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -70,6 +72,36 @@ pub enum Part {
     Processors(u32),
     /// A GPU by its PCI address, in sysfs' spelling: CUDA counts GPUs otherwise than the facts may.
     Gpu(String),
+    /// An RDMA port, and the memory beside it.
+    Nic(Box<NicPort>),
+}
+
+/// An RDMA port of a host, through which bytes go from memory beside it to memory beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NicPort {
+    /// Name of the RDMA device.
+    pub device: String,
+    /// Number of its port, counted from 1.
+    pub port: u8,
+    /// The GPU in whose memory the bytes are; host memory of the NIC's NUMA node if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuOfNic>,
+    /// Demanded path of GPU memory; any of those by which the NIC reaches it itself if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gpu_path: Option<GpuPath>,
+    /// Settings of the queue pairs, as of a link.
+    #[serde(default)]
+    pub knobs: Knobs,
+}
+
+/// The GPU that an RDMA port uses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GpuOfNic {
+    /// Its number by CUDA, as in the specification of a link.
+    pub number: u32,
+    /// Its PCI address in sysfs' spelling, by which its state is read; `None` where the facts do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci: Option<String>,
 }
 
 /// What came of one flow.
@@ -78,6 +110,12 @@ pub enum Part {
 pub struct NodeAccount {
     /// What lies between the two ends; `None` where it was not opened.
     pub link_layer: Option<LinkLayer>,
+    /// Whether a device that took part is an emulation in software (Soft-RoCE, siw).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub software: bool,
+    /// How an RDMA port reached GPU memory; `None` where no port took part.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu_path: Option<GpuPath>,
     /// Names of both ends.
     pub devices: (String, String),
     /// Settings as used.

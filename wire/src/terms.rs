@@ -88,6 +88,8 @@ words! {
         GpuMemoryTest = "gpu_memory_test",
         /// Two matrices are multiplied on a GPU by cuBLASLt (GEMM).
         Matmul = "matmul",
+        /// Memory of a host is written to other memory of the same host by RDMA, through one of its RDMA ports.
+        NicLoopback = "nic_loopback",
     }
 }
 
@@ -113,6 +115,7 @@ impl Op {
             Self::HostToGpu | Self::GpuToHost | Self::GpuCopy | Self::GpuToGpu | Self::GpuMemoryTest | Self::Matmul => {
                 Some(Transport::Gpu)
             }
+            Self::NicLoopback => Some(Transport::Nic),
             _ => None,
         }
     }
@@ -182,20 +185,22 @@ words! {
         Cpu = "cpu",
         /// Copies and matrix products by a host's GPUs. A rail is a GPU.
         Gpu = "gpu",
+        /// RDMA through a port of a host and back into its own memory. A rail is an RDMA port, as over verbs.
+        Nic = "nic",
     }
 }
 
 impl Transport {
     /// Whether what it carries stays within a host: tests of nodes, not of the network.
     pub const fn is_within_host(self) -> bool {
-        matches!(self, Self::Cpu | Self::Gpu)
+        matches!(self, Self::Cpu | Self::Gpu | Self::Nic)
     }
 
     /// Whether it carries an operation: NCCL every collective, verbs and TCP those that an [`Algorithm`] is known for, verbs
     /// every operation of a pair, TCP those without immediate data and atomics. What stays within a host has a carrier of its own.
     pub fn carries(self, op: Op) -> bool {
         match self {
-            Self::Cpu | Self::Gpu => op.within_host() == Some(self),
+            Self::Cpu | Self::Gpu | Self::Nic => op.within_host() == Some(self),
             _ if op.within_host().is_some() => false,
             Self::Nccl => op.is_collective(),
             _ if op.is_collective() => Algorithm::ALL.iter().any(|algorithm| algorithm.does(op)),
@@ -366,6 +371,8 @@ words! {
         CudaKernel = "cuda-kernel",
         /// Matrix products of cuBLASLt.
         Cublaslt = "cublaslt",
+        /// Two reliable connected queue pairs of one port, connected to each other.
+        VerbsLoopback = "verbs-loopback",
     }
 }
 
@@ -378,6 +385,7 @@ impl Carrier {
             Self::NcclIb | Self::NcclPlugin | Self::NcclSocket | Self::NcclP2p | Self::NcclShm => Transport::Nccl,
             Self::Cpu => Transport::Cpu,
             Self::CudaCopy | Self::CudaKernel | Self::Cublaslt => Transport::Gpu,
+            Self::VerbsLoopback => Transport::Nic,
         }
     }
 }
@@ -399,7 +407,7 @@ words! {
         Loopback = "loopback",
         /// NVLink.
         Nvlink = "nvlink",
-        /// PCIe between the GPUs of one host.
+        /// PCIe: between the GPUs of one host, between a GPU and host memory, or between a NIC and the memory beside it.
         Pcie = "pcie",
         /// Memory itself: nothing lies between the two ends.
         Memory = "memory",

@@ -78,7 +78,7 @@ impl Rank {
             Transport::Tcp => Box::new(TcpRankPort::open(&place.link, self.spec.ranks, self.spec.siblings)?),
             Transport::Verbs => Box::new(VerbsRankPort::open(&place.link, self.spec.rank, self.spec.ranks)?),
             Transport::Nccl => return Err(refused(Kind::Internal, "a rank of NCCL is not a thread")),
-            Transport::Cpu | Transport::Gpu => {
+            Transport::Cpu | Transport::Gpu | Transport::Nic => {
                 return Err(refused(Kind::Internal, "what stays within a host has no ranks"));
             }
         };

@@ -117,7 +117,7 @@ impl Rank {
     fn start(spec: &MemberSpec) -> Result<Self, Failure> {
         Ok(match spec.transport {
             Transport::Nccl => Self::Process(process::Rank::start(spec)?),
-            Transport::Tcp | Transport::Verbs | Transport::Cpu | Transport::Gpu => {
+            Transport::Tcp | Transport::Verbs | Transport::Cpu | Transport::Gpu | Transport::Nic => {
                 Self::Here(collective::rank::Rank::new(spec.clone()))
             }
         })

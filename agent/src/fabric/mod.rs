@@ -37,7 +37,7 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
             Kind::Unsupported,
             "NCCL joins groups of ranks; a pair cannot be opened on it",
         )),
-        Transport::Cpu | Transport::Gpu => Err(Failure::new(
+        Transport::Cpu | Transport::Gpu | Transport::Nic => Err(Failure::new(
             Stage::Open,
             Kind::Unsupported,
             format!("{} stays within a host; a pair cannot be opened on it", spec.transport),

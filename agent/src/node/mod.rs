@@ -7,6 +7,7 @@
 //! | `stretch` | one processor's part of it |
 //! | `chase` | its latency: one read after the other |
 //! | `copier` | copies of a GPU |
+//! | `loopback` | writes through an RDMA port and back |
 //! | `multiplier` | matrix products of a GPU |
 //! | `patterns` | a test of its memory |
 //! | `queued` | how work of a GPU is queued and timed |
@@ -14,6 +15,7 @@
 mod chase;
 mod copier;
 mod gate;
+mod loopback;
 mod multiplier;
 mod patterns;
 mod processors;
@@ -35,7 +37,7 @@ use railgauge_wire::{
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
     step::{Checked, Pattern},
-    terms::{LinkLayer, Op, TestMetric},
+    terms::{GpuPath, LinkLayer, Op, TestMetric},
     unit::Nanoseconds,
 };
 
@@ -48,6 +50,7 @@ use crate::{
 use chase::Chase;
 use copier::Copier;
 use gate::{Gate, Pass};
+use loopback::Loopback;
 use multiplier::Multiplier;
 use patterns::Patterns;
 use processors::Processors;
@@ -67,6 +70,11 @@ trait Mover {
 
     /// What it turned out to be.
     fn opened(&self) -> Opened;
+
+    /// How an RDMA port that takes part reaches GPU memory, and whether it is an emulation in software; `None` without one.
+    fn port(&self) -> Option<(GpuPath, bool)> {
+        None
+    }
 }
 
 /// What a flow turned out to be.
@@ -101,6 +109,7 @@ fn gpus(flow: &NodeFlow) -> impl Iterator<Item = &str> {
     let other = (flow.to != flow.from).then_some(&flow.to);
     std::iter::once(&flow.from).chain(other).filter_map(|part| match part {
         Part::Gpu(pci) => Some(pci.as_str()),
+        Part::Nic(nic) => nic.gpu.as_ref()?.pci.as_deref(),
         Part::Processors(_) => None,
     })
 }
@@ -134,6 +143,7 @@ fn too_much(spec: &NodeSpec, available: Option<u64>) -> Option<Failure> {
     let buffers = |flow: &NodeFlow| match (&flow.from, spec.op) {
         (Part::Processors(_), Op::MemoryCopy) => 2,
         (Part::Processors(_), _) | (Part::Gpu(_), Op::HostToGpu | Op::GpuToHost) => 1,
+        (Part::Nic(nic), _) if nic.gpu.is_none() => loopback::BUFFERS,
         _ => 0,
     };
     let wanted = spec.size.saturating_mul(spec.flows.iter().map(buffers).sum());
@@ -163,9 +173,12 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     let begun = Instant::now();
     let limit = Duration::from_millis(spec.deadline_ms) + spec.window.at_most() + Duration::from(spec.warm_up);
     let control = &Control::new(Arc::default(), Arc::default(), begun + limit);
-    let mut mover = open(spec, flow)?;
+    let mut mover = open(spec, flow, control)?;
     let Opened { link_layer, devices, settings } = mover.opened();
     (account.link_layer, account.devices, account.settings) = (Some(link_layer), devices, settings);
+    if let Some((gpu_path, software)) = mover.port() {
+        (account.gpu_path, account.software) = (Some(gpu_path), software);
+    }
     verify(spec, mover.as_mut(), 1, control, &mut account.account)?;
     account.account.spent.verify = begun.elapsed().into();
     let waits = Instant::now();
@@ -209,7 +222,7 @@ fn verify(
     Ok(())
 }
 
-fn open(spec: &NodeSpec, flow: &NodeFlow) -> Result<Box<dyn Mover>, Failure> {
+fn open(spec: &NodeSpec, flow: &NodeFlow, control: &Control) -> Result<Box<dyn Mover>, Failure> {
     let tree = Tree::host();
     Ok(match (&flow.from, &flow.to) {
         (Part::Processors(node), Part::Processors(other)) if node == other && spec.metric == TestMetric::Latency => {
@@ -221,6 +234,7 @@ fn open(spec: &NodeSpec, flow: &NodeFlow) -> Result<Box<dyn Mover>, Failure> {
         (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::Matmul => Box::new(Multiplier::open(gpu, spec)?),
         (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::GpuMemoryTest => Box::new(Patterns::open(gpu, spec)?),
         (Part::Gpu(from), Part::Gpu(to)) => Box::new(Copier::open(&tree, from, to, spec)?),
+        (Part::Nic(nic), Part::Nic(other)) if nic == other => Box::new(Loopback::open(&tree, nic, spec, control)?),
         _ => {
             let cause = format!("{} has no such ends: {flow:?}", spec.op);
             return Err(Failure::new(Stage::Open, Kind::Internal, cause));
@@ -230,7 +244,12 @@ fn open(spec: &NodeSpec, flow: &NodeFlow) -> Result<Box<dyn Mover>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use railgauge_wire::{step::Window, unit::Bytes};
+    use railgauge_wire::{
+        link::Knobs,
+        node::{GpuOfNic, NicPort},
+        step::Window,
+        unit::Bytes,
+    };
 
     use super::*;
 
@@ -256,5 +275,27 @@ mod tests {
         let gpus = part(8, Op::HostToGpu, Part::Gpu("0000:01:00.0".into()));
         assert!(gpus(Some(799)) && !gpus(Some(800)));
         assert!(!part(8, Op::GpuCopy, Part::Gpu("0000:01:00.0".into()))(Some(0)));
+        let port = |gpu| {
+            let (device, knobs) = ("mlx5_0".to_owned(), Knobs::default());
+            Part::Nic(Box::new(NicPort { device, port: 1, gpu, gpu_path: None, knobs }))
+        };
+        let loops = part(2, Op::NicLoopback, port(None));
+        assert!(loops(Some(799)) && !loops(Some(800)));
+        assert!(!part(2, Op::NicLoopback, port(Some(GpuOfNic { number: 0, pci: None })))(Some(0)));
+    }
+
+    #[test]
+    fn the_state_of_each_gpu_is_read_once() {
+        let pci = |text: &str| Part::Gpu(text.to_owned());
+        let nic = |gpu| {
+            let (device, knobs) = ("mlx5_0".to_owned(), Knobs::default());
+            Part::Nic(Box::new(NicPort { device, port: 1, gpu, gpu_path: None, knobs }))
+        };
+        let of = |from: Part, to: Part| gpus(&NodeFlow { from, to }).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(of(pci("a"), pci("b")), ["a", "b"]);
+        assert_eq!(of(pci("a"), pci("a")), ["a"]);
+        let beside = |pci: Option<&str>| nic(Some(GpuOfNic { number: 3, pci: pci.map(str::to_owned) }));
+        assert_eq!(of(beside(Some("a")), beside(Some("a"))), ["a"]);
+        assert!(of(beside(None), beside(None)).is_empty() && of(nic(None), nic(None)).is_empty());
     }
 }

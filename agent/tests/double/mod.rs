@@ -4,7 +4,7 @@
 #[path = "../../../tests/support/devices.rs"]
 pub mod devices;
 #[path = "../../../tests/support/example.rs"]
-mod example;
+pub mod example;
 #[path = "../../src/facts/tests/tree.rs"]
 #[allow(missing_docs, reason = "the facts' own tests use the rest")]
 mod tree;

@@ -88,8 +88,10 @@ mod tests {
     fn parts_run_all_at_once_or_one_after_the_other() {
         let all = vec![vec!["a:0", "a:1", "a:2", "b:0"]];
         assert_eq!(made("op = \"memory_read\"", false), all);
+        assert_eq!(made("op = \"nic_loopback\"", false), all);
         let each = vec![vec!["a:0", "b:0"], vec!["a:1"], vec!["a:2"]];
         assert_eq!(made("op = \"memory_read\"\nrails = \"each\"", false), each);
+        assert_eq!(made("op = \"nic_loopback\"\nrails = \"each\"", false), each);
         assert_eq!(made("op = \"memory_read\"\nrails = [2]", true), vec![vec!["a:2"], vec!["b:2"]]);
     }
 

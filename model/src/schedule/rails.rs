@@ -41,7 +41,8 @@ impl Inventory {
     pub fn of_plan(plan: &Plan) -> Self {
         let mut inventory = Self::default();
         for Host { name, devices, tcp, .. } in &plan.hosts {
-            for (transport, list) in [(Transport::Verbs, devices), (Transport::Tcp, tcp)] {
+            // What loops through a NIC passes the same ports as what goes over the network.
+            for (transport, list) in [(Transport::Verbs, devices), (Transport::Nic, devices), (Transport::Tcp, tcp)] {
                 if let Ok(count @ 1..) = u32::try_from(list.len()) {
                     inventory.set(name, transport, count);
                 }

@@ -66,7 +66,7 @@ fn inventory(plan: &Plan, offers: &BTreeMap<String, Offer>) -> Inventory {
     let mut inventory = Inventory::of_run(plan, |host, transport| {
         let offer = offers.get(&host.name)?;
         Some(match transport {
-            Transport::Verbs => offer.ports,
+            Transport::Verbs | Transport::Nic => offer.ports,
             Transport::Cpu => offer.nodes,
             Transport::Gpu => offer.gpus,
             // Addresses for TCP are the plan's alone.
@@ -258,6 +258,7 @@ mod tests {
                     [Transport::Cpu, Transport::Gpu].map(count)
                 );
                 assert!(rails::devices(&host, Some(&facts), Transport::Tcp).is_empty());
+                assert_eq!(rails::devices(&host, Some(&facts), Transport::Nic).len(), rails);
             }
         }
     }

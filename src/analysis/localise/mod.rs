@@ -213,12 +213,12 @@ fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool 
             (true, true) => true,
         }
     };
-    // Slow memory of the processors does not slow down what moves between GPUs, nor the other way.
-    let on_gpus = |of: &str| {
-        let of = journal.plan.tests.iter().find(|test| test.name == of);
-        of.is_some_and(|test| test.transport == Transport::Gpu)
+    // Slow memory of the processors does not slow down what moves between GPUs, nor the other way. A NIC carries what either sends.
+    let carrier = |of: &str| Some(journal.plan.tests.iter().find(|test| test.name == of)?.transport);
+    let same_memory = |found: &Localisation| match carrier(&found.test) {
+        Some(Transport::Nic) => true,
+        by => (by == Some(Transport::Gpu)) == (test.memory == Memory::Cuda),
     };
-    let same_memory = |found: &Localisation| on_gpus(&found.test) == (test.memory == Memory::Cuda);
     let explains =
         |found: &&Localisation| found.counted == "pair" || found.counted == node::COUNTED && same_memory(found);
     let mut suspects = pairs.iter().filter(explains).flat_map(|found| &found.suspects);

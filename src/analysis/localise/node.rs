@@ -1,4 +1,4 @@
-//! Tests within hosts: which GPU, NUMA node or host is slower than its fellows of all hosts, and the further cases that settle it.
+//! Tests within hosts: which GPU, NUMA node, NIC or host is slower than its fellows of all hosts, and the further cases that settle it.
 //!
 //! A part is measured by itself, so its value is held against those of all parts of all hosts. Where enough hosts have it, what a place in the
 //! host takes from all of them (a socket with fewer memory modules, a way between two sockets) is set aside first, and told. What
@@ -245,10 +245,18 @@ impl Measured {
         let logs: Vec<f64> = suspects.iter().map(|(_, log)| *log).collect();
         let effect = median(&logs).unwrap_or(suspects[0].1) - self.level.centre;
         let part = part_words(test.transport).unwrap_or_default();
-        let (kind, name) = match (suspects.len(), flow.from == flow.to) {
-            (2.., _) => ("host", format!("host {host}")),
-            (_, true) => (part, format!("{part} {} of {host}", flow.from.rail)),
-            (_, false) => ("way", format!("way from {part} {} to {part} {} of {host}", flow.from.rail, flow.to.rail)),
+        let is_nic = test.transport == Transport::Nic;
+        let (kind, name, rail) = match (suspects.len(), flow.from == flow.to) {
+            (2.., _) => ("host", format!("host {host}"), None),
+            // As a NIC of pairs is named, so that both speak of one part.
+            (_, true) if is_nic => {
+                let device = suspects[0].0.link.map_or_else(String::new, |link| format!(" ({})", link.from_device));
+                ("nic", format!("rail {} of {host}{device}", flow.from.rail), Some(flow.from.rail))
+            }
+            (_, true) => (part, format!("{part} {} of {host}", flow.from.rail), None),
+            (_, false) => {
+                ("way", format!("way from {part} {} to {part} {} of {host}", flow.from.rail, flow.to.rail), None)
+            }
         };
         let z = effect.abs() / self.level.scale.max(f64::MIN_POSITIVE);
         let all = format!("{} {}", number(found.metric_value(self.level.centre)), found.unit);
@@ -271,7 +279,7 @@ impl Measured {
             name,
             hosts: vec![host.clone()],
             groups: Vec::new(),
-            rail: None,
+            rail,
             change_percent: self.percent(effect),
             interval_percent: None,
             n: logs.len(),

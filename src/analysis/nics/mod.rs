@@ -1,5 +1,5 @@
 //! All NICs of a host at once against the sum of single ones: a test with `rails = "aligned"` beside one with `rails = "each"` and
-//! otherwise equal settings. Within hosts the same of GPUs and NUMA nodes: what they share shows.
+//! otherwise equal settings. Within hosts the same of GPUs, NUMA nodes and NICs: what they share shows.
 
 use std::collections::BTreeMap;
 
@@ -58,6 +58,8 @@ pub enum What {
     Ways,
     /// NUMA nodes of a host.
     Nodes,
+    /// NICs of a host that write to themselves.
+    Loops,
 }
 
 impl What {
@@ -66,6 +68,7 @@ impl What {
             None => Self::Nics,
             Some(_) if test.op == Op::GpuToGpu => Self::Ways,
             Some(transport) if transport.carries(Op::GpuCopy) => Self::Gpus,
+            Some(transport) if transport.carries(Op::NicLoopback) => Self::Loops,
             Some(_) => Self::Nodes,
         }
     }
@@ -73,7 +76,7 @@ impl What {
     /// Several of them.
     pub const fn plural(self) -> &'static str {
         match self {
-            Self::Nics => "NICs",
+            Self::Nics | Self::Loops => "NICs",
             Self::Gpus => "GPUs",
             Self::Ways => "ways between GPUs",
             Self::Nodes => "NUMA nodes",
@@ -84,7 +87,7 @@ impl What {
     const fn place(self) -> &'static str {
         match self {
             Self::Nics => "pair",
-            Self::Gpus | Self::Ways | Self::Nodes => "host",
+            Self::Gpus | Self::Ways | Self::Nodes | Self::Loops => "host",
         }
     }
 }
@@ -184,7 +187,7 @@ impl AllNics {
         let (all, place) = (what.plural(), what.place());
         let at = match what {
             What::Nics => format!("at {}, {}", size(self.size_bytes), count(self.qps as usize, "queue pair")),
-            What::Gpus | What::Ways | What::Nodes => format!("at {}", size(self.size_bytes)),
+            What::Gpus | What::Ways | What::Nodes | What::Loops => format!("at {}", size(self.size_bytes)),
         };
         let (Some(percent), Some((pair, least))) = (self.percent, &self.least) else {
             return format!(

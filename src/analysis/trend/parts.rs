@@ -214,6 +214,8 @@ mod tests {
         assert_eq!(named(Transport::Gpu), words("GPU 1 of gpu003", "GPU 1"));
         assert_eq!(named(Transport::Cpu), words("NUMA node 1 of gpu003", "NUMA node 1"));
         assert_eq!(named(Transport::Verbs), words("rail 1 of gpu003", "rail 1"));
+        // A NIC that writes to itself is the one that writes to others.
+        assert_eq!(named(Transport::Nic), named(Transport::Verbs));
         // Rail 1 and GPU 1 of a host are two parts.
         assert_ne!(Part::Rail(Ends::of(Transport::Gpu), 1), Part::Rail(Ends::of(Transport::Verbs), 1));
     }

@@ -23,7 +23,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use crate::analysis::words::count;
+use crate::analysis::words::{count, part_words};
 
 /// Version of the document.
 const VERSION: u32 = 1;
@@ -358,14 +358,14 @@ impl From<Time> for Seconds {
 /// The schedule's notes, and which counts of rails are not known yet.
 fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String> {
     let open = |test: &&Test| {
-        // Within hosts no plan lists what there is.
-        if test.transport.is_within_host() {
-            return !matches!(test.rails, Rails::Only(_));
-        }
-        // Over TCP an agent takes one address unless the plan lists more; RDMA devices it takes all.
+        let all = !matches!(test.rails, Rails::Only(_));
+        // Over TCP an agent takes one address unless the plan lists more; RDMA devices it takes all. Of other parts of hosts no plan
+        // lists what there is.
         let unknown = |host: &String| inventory.get(host, Transport::Verbs).is_none();
-        let all = test.transport == Transport::Verbs && !matches!(test.rails, Rails::Only(_));
-        all && test.hosts.iter().any(unknown)
+        match test.transport {
+            Transport::Verbs | Transport::Nic => all && test.hosts.iter().any(unknown),
+            transport => all && transport.is_within_host(),
+        }
     };
     let open: Vec<String> = plan.tests.iter().filter(open).map(|test| format!("`{}`", test.name)).collect();
     let mut notes: Vec<String> = schedule.notes.iter().map(|note| note.text.clone()).collect();
@@ -468,7 +468,7 @@ fn rails(rails: &Rails) -> String {
 
 /// Which parts of a host run at the same time.
 fn parts(test: &Test) -> String {
-    let part = if test.transport == Transport::Gpu { "GPU" } else { "NUMA node" };
+    let part = part_words(test.transport).unwrap_or("part");
     match (&test.rails, test.op) {
         (Rails::Each, Op::GpuToGpu) => "one way between two GPUs after the other".to_owned(),
         (_, Op::GpuToGpu) => "each GPU to another, all at once".to_owned(),

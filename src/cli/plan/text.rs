@@ -165,6 +165,7 @@ fn variants(test: &Test) -> String {
     if test.transport.is_within_host() {
         let by = match (test.transport, test.metric) {
             (Transport::Gpu, _) => "by the GPUs",
+            (Transport::Nic, _) => "by the NICs",
             (_, TestMetric::Latency) => "by one processor of a node",
             _ => "by all processors of a node",
         };

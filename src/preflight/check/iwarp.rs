@@ -39,6 +39,18 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         let unjoined = |test: &Test| {
             test.transport == Transport::Verbs && if by_exchange(test) { !exchanges } else { test.op.is_collective() }
         };
+        let looped: Vec<&str> = scene
+            .plan
+            .tests
+            .iter()
+            .filter(|test| test.transport == Transport::Nic)
+            .map(|test| test.name.as_str())
+            .collect();
+        if !looped.is_empty() {
+            let what =
+                format!("{driver} uses iWARP, which joins no two queue pairs of one port: {}", looped.join(", "));
+            found.push(say(Severity::Failure, what, remedy::LEAVE_TESTS_OUT));
+        }
         let unjoined: Vec<&str> =
             scene.plan.tests.iter().filter(|test| unjoined(test)).map(|test| test.name.as_str()).collect();
         if !unjoined.is_empty() {

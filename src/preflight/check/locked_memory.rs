@@ -25,15 +25,16 @@ const QUEUES: Bytes = Bytes::from_mib(1);
 
 /// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice
 /// where the latency of writes is wanted and relaxed ordering is asked for: the byte that is polled needs a key that keeps the
-/// order.
+/// order. A NIC that writes to itself has both ends of its queue pair on one host.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
     let largest = |test: &Test| {
         let size = test.sizes.iter().max().copied().unwrap_or_default();
         let polled = test.op == Op::Write && test.metric == TestMetric::Latency;
         let keys = if polled && test.knobs.relaxed_ordering == Some(true) { 2 } else { 1 };
-        size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2 * keys)
+        let ends = if test.transport == Transport::Nic { 2 } else { 1 };
+        size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2 * keys * ends)
     };
-    let verbs = scene.plan.tests.iter().filter(|test| test.transport == Transport::Verbs);
+    let verbs = scene.plan.tests.iter().filter(|test| matches!(test.transport, Transport::Verbs | Transport::Nic));
     let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
     let needed = largest.saturating_add(QUEUES);
     let short = scene.hosts().filter_map(|(host, facts)| {

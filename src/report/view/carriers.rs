@@ -90,6 +90,8 @@ fn words((transport, link_layer, gpu_path, software): CarrierKind) -> String {
         Carrier::CudaKernel => "Kernels of GPUs in their own memory".to_owned(),
         Carrier::Cublaslt => "Matrix products of GPUs by cuBLASLt".to_owned(),
         Carrier::CudaCopy => format!("Copies of GPUs over {layer}"),
+        Carrier::VerbsLoopback if software => "Soft-RoCE (queue pairs of one port, connected to each other)".to_owned(),
+        Carrier::VerbsLoopback => format!("RDMA through each NIC and back over {layer}"),
     };
     match gpu_path {
         GpuPath::GdrDmabuf => format!("{words}, GPUDirect RDMA by dma-buf"),

@@ -11,17 +11,23 @@ use railgauge_model::{
     schedule::Port,
 };
 use railgauge_wire::{
-    facts::{Gpu, HostFacts},
+    facts::{Gpu, HostFacts, port_name},
     failure::{Failure, Kind, Stage},
     link::Footprint,
     message::{Answer, Ask},
-    node::{NodeAccount, NodeFlow, NodeSpec, Part},
+    node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
     terms::{Carrier, GpuPath, LinkLayer, Op, Transport},
     unit::Nanoseconds,
 };
 
-use super::super::{failures::unexpected, links::Link, rails::parts, spine::now};
+use super::super::{
+    failures::unexpected,
+    gpus,
+    links::{Link, no_rail},
+    rails::{devices, parts},
+    spine::now,
+};
 use super::{
     case::{HostAgent, Tried},
     steps::corrupted,
@@ -56,7 +62,7 @@ pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
     let mut done = Vec::new();
     let (mut asked, mut flows) = (Vec::new(), Vec::new());
     for case in cases {
-        match flow(&case, &facts) {
+        match flow(&plan, test, &case, &facts) {
             Ok(flow) => {
                 asked.push(case);
                 flows.push(flow);
@@ -107,10 +113,14 @@ fn spec(test: &Test, case: &Case, seed: u64, flows: Vec<NodeFlow>) -> NodeSpec {
 ///
 /// # Errors
 /// The host does not have them.
-fn flow(case: &Case, facts: &HostFacts) -> Result<NodeFlow, Failure> {
+fn flow(plan: &Plan, test: &Test, case: &Case, facts: &HostFacts) -> Result<NodeFlow, Failure> {
     if case.cell.op == Op::GpuToGpu && case.flow.from == case.flow.to {
         let cause = "this host has one GPU, and none to copy to";
         return Err(Failure::new(Stage::Open, Kind::Configuration, cause));
+    }
+    if case.cell.transport == Transport::Nic {
+        let nic = Part::Nic(Box::new(nic(plan, test, &case.flow.from, facts)?));
+        return Ok(NodeFlow { from: nic.clone(), to: nic });
     }
     let part = |port: &Port| part(case.cell.transport, port.rail, facts);
     Ok(NodeFlow { from: part(&case.flow.from)?, to: part(&case.flow.to)? })
@@ -135,6 +145,31 @@ fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Fail
         Transport::Gpu => Ok(Part::Gpu(name.clone())),
         _ => name.parse().map(Part::Processors).map_err(|_| refused(format!("`{name}` is no NUMA node"))),
     }
+}
+
+/// The RDMA port of a rail, and the GPU that goes with it.
+///
+/// # Errors
+/// The host has no such port.
+fn nic(plan: &Plan, test: &Test, port: &Port, facts: &HostFacts) -> Result<NicPort, Failure> {
+    let host =
+        plan.hosts.iter().find(|host| *host.name == *port.host).ok_or_else(|| {
+            Failure::new(Stage::Open, Kind::Internal, "the schedule names a host the plan does not have")
+        })?;
+    let devices = devices(host, Some(facts), Transport::Nic);
+    let named = devices.get(port.rail as usize).ok_or_else(|| no_rail(&port.host, port.rail, &devices, facts))?;
+    let (device, number) = port_name(named);
+    let of_gpu = |number: u32| GpuOfNic {
+        number,
+        pci: facts.gpus.iter().find(|gpu| facts.cuda_number(gpu) == Some(number)).and_then(|gpu| gpu.pci.clone()),
+    };
+    Ok(NicPort {
+        device: device.to_owned(),
+        port: number.unwrap_or(1),
+        gpu: gpus::of_end(test, port, Some(named.as_str()), facts)?.map(of_gpu),
+        gpu_path: test.gpu_path,
+        knobs: test.knobs.clone(),
+    })
 }
 
 /// What one flow came to.
@@ -164,11 +199,12 @@ fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkR
             (Op::Matmul, _) => Carrier::Cublaslt,
             (Op::GpuMemoryTest, _) => Carrier::CudaKernel,
             (_, Transport::Gpu) => Carrier::CudaCopy,
+            (_, Transport::Nic) => Carrier::VerbsLoopback,
             _ => Carrier::Cpu,
         },
         link_layer,
-        gpu_path: GpuPath::None,
-        software: false,
+        gpu_path: account.gpu_path.unwrap_or(GpuPath::None),
+        software: account.software,
         from_device: account.devices.0.clone(),
         to_device: account.devices.1.clone(),
         rate_gbps: None,

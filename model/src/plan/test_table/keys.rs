@@ -45,8 +45,8 @@ const KEYS: &[Key] = &[
         "The operation. `read` and atomics need the service `rc`; TCP carries `write`, `read` \
              and `send`; from `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and \
              `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` \
-             between host memories. From `memory_read` on they stay within a host: memory of its processors and GPUs, and \
-             matrix products ([node.md](node.md)).",
+             between host memories. From `memory_read` on they stay within a host: memory of its processors and GPUs, \
+             matrix products, and writes through a NIC and back ([node.md](node.md)).",
     )
     .known_as("perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`"),
     key(
@@ -66,7 +66,7 @@ const KEYS: &[Key] = &[
         Shape::Word(|| Transport::ALL.iter().map(|word| word.word()).collect()),
         Preset::Value("\"verbs\""),
         "`verbs` is RDMA; `tcp` is sockets, the baseline; `nccl` runs collectives between GPUs with the \
-             host's own NCCL. Operations within a host have `cpu` or `gpu` of their own: leave it out.",
+             host's own NCCL. Operations within a host have `cpu`, `gpu` or `nic` of their own: leave it out.",
     ),
     key(
         "service",
@@ -90,14 +90,14 @@ const KEYS: &[Key] = &[
         Preset::Words("over verbs dma-buf, else peermem, as far as the NIC goes; over TCP staged"),
         "Demanded way of GPU memory to the fabric; only with `memory = \"cuda\"`. `gdr-dmabuf` and `gdr-peermem`: \
              the NIC reads and writes it (GPUDirect RDMA). `staged`: every message is copied through page-locked \
-             host memory, at both ends; over verbs it must be asked for, and there are `send` and `write_imm`.",
+             host memory, at both ends; over verbs it must be asked for, and there are `send` and `write_imm`. `nic_loopback` has no `staged`.",
     )
     .known_as("perftest `--use_cuda_dmabuf`; `NCCL_DMABUF_ENABLE`, `NCCL_NET_GDR_LEVEL`"),
     key(
         "gpus",
         Shape::Wholes(0, 63),
         Preset::Words("rail i and rank i use the GPU nearest to their NIC, else GPU i"),
-        "CUDA devices by number: for a pair with `memory = \"cuda\"` one for each rail, in rail order (one \
+        "CUDA devices by number: for a pair or a `nic_loopback` with `memory = \"cuda\"` one for each rail, in rail order (one \
              alone serves all rails); for a collective one for each rank of a host.",
     )
     .known_as("perftest `--use_cuda`; `CUDA_VISIBLE_DEVICES`"),
@@ -199,7 +199,7 @@ const KEYS: &[Key] = &[
         "sizes",
         Shape::Sizes,
         Preset::Words(
-            "`\"64KiB\"` for bandwidth, `8` for latency and atomics; within hosts `\"512MiB\"` on GPUs, `\"2GiB\"` of host memory; 8192 rows for `matmul`",
+            "`\"64KiB\"` for bandwidth, `8` for latency and atomics; within hosts `\"512MiB\"` on GPUs, `\"2GiB\"` of host memory, `\"8MiB\"` through a NIC; 8192 rows for `matmul`",
         ),
         "Message sizes: `\"64..8MiB x2\"` doubles, `\"4KiB..64KiB +4KiB\"` adds, or a list. Atomics work on \
              8 bytes. For a collective the larger of what a rank sends and receives. For `matmul` the bytes of the square result.",

@@ -150,6 +150,9 @@ const LONGEST_NAME: usize = 15;
 const OF_PAIRS: &[&str] =
     &["depth", "post_list", "signal_every", "inline", "outstanding_reads", "relaxed_ordering", "joining"];
 
+/// Knobs of verbs that mean nothing where both ends are in one process and bytes are written.
+const NOT_OF_LOOPS: &[&str] = &["inline", "outstanding_reads", "write_latency", "joining", "congestion_control"];
+
 /// Reads the knobs of one test; `table` inherits from `[defaults.knobs]`.
 pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
     let (transport, op, metric) = (kind.transport, kind.op, kind.metric);
@@ -164,13 +167,18 @@ pub fn read(table: &Table<'_>, kind: &Kind) -> Knobs {
         (Some(Transport::Tcp), _) if !TCP.contains(&name) => Some("does not apply to TCP"),
         (Some(Transport::Cpu), _) if name != "footprint" => Some("does not apply to memory of a host"),
         (Some(Transport::Gpu), _) => Some("does not apply to copies of a GPU"),
+        (Some(Transport::Nic), _) if NOT_OF_LOOPS.contains(&name) => {
+            Some("does not apply to a NIC that writes to itself")
+        }
         (Some(Transport::Nccl), _) => Some("does not apply to NCCL, which is configured with `env`"),
         (_, Some(op)) if op.is_collective() && OF_PAIRS.contains(&name) => Some("does not apply to a collective"),
         (Some(Transport::Verbs), _) if name == "congestion_control" => Some("applies only to TCP"),
         (Some(Transport::Verbs), _) if direct && name == "inline" => {
             Some("cannot be used: the CPU cannot access a payload in GPU memory")
         }
-        (Some(Transport::Verbs), _) if direct && name == "huge_pages" => Some("does not apply to GPU memory"),
+        (Some(Transport::Verbs | Transport::Nic), _) if direct && name == "huge_pages" => {
+            Some("does not apply to GPU memory")
+        }
         (_, Some(op)) if name == "inline" && (op.pulls() || op.is_atomic()) => {
             Some("cannot be used: reads and atomics carry no payload inside the work request")
         }

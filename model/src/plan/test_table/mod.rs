@@ -118,7 +118,10 @@ fn one(table: &Table<'_>, knobs: &Table<'_>, hosts: &Hosts, baseline: bool) -> V
         None if within && kind.metric == Some(TestMetric::Latency) => node::spread(table, sizes),
         None => sizes,
     };
-    let gpus = if within { Vec::new() } else { collective::gpus(table, kind.memory) };
+    let gpus = match (within, kind.transport) {
+        (true, transport) if transport != Some(Transport::Nic) => Vec::new(),
+        _ => collective::gpus(table, kind.memory),
+    };
     let distances = if within { Vec::new() } else { distances::read(table, &kind) };
     let collective = collective::read(table, &kind, members.as_ref(), sizes.as_deref(), &gpus);
     let pair = collective.is_none();

@@ -1,10 +1,11 @@
-//! Tests within hosts: memory of processors and GPUs. What they have in common with pairs is the window, the sizes, the rails and what
-//! is demanded; matrix products have a precision, too. All else belongs to a network.
+//! Tests within hosts: memory of processors and GPUs, and NICs that write to themselves. What they have in common with pairs is the
+//! window, the sizes, the rails and what is demanded; matrix products have a precision, too, and NICs the memory and the knobs of queue
+//! pairs. All else belongs to a network.
 
 use railgauge_wire::{
     node::PATTERNS,
     step::Window,
-    terms::{MOST_ROWS, Memory, Op, Precision, ROW_STEP, Service, TestMetric, Transport},
+    terms::{GpuPath, MOST_ROWS, Memory, Op, Precision, ROW_STEP, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -19,6 +20,8 @@ use crate::plan::{
 const OF_GPU: Bytes = Bytes::from_mib(512);
 /// Host memory that is moved where the plan does not say: several times the caches of most processors.
 const OF_PROCESSORS: Bytes = Bytes::from_gib(2);
+/// Bytes of one write through a NIC where the plan does not say: so many that headers and requests take nothing of the time.
+const OF_NIC: Bytes = Bytes::from_mib(8);
 
 /// Least bytes that the reads of a memory latency are spread over: a page.
 const LEAST_SPREAD: Bytes = Bytes::from_kib(4);
@@ -50,6 +53,9 @@ const OF_NETWORKS: &[&str] = &[
     "beside",
 ];
 
+/// Those among them that a NIC has, which reaches host memory or that of its GPU.
+const OF_NICS: &[&str] = &["memory", "gpu_path", "gpus"];
+
 /// Reads what kind of test within hosts it is, and says which keys it must not have.
 pub fn read(
     test: &Table<'_>,
@@ -58,7 +64,9 @@ pub fn read(
     transport: Option<&At<Transport>>,
     own: Transport,
 ) -> Kind {
-    for name in OF_NETWORKS.iter().copied().chain(pattern::own_names()) {
+    let is_nic = own == Transport::Nic;
+    let meaningless = OF_NETWORKS.iter().copied().filter(|name| !(is_nic && OF_NICS.contains(name)));
+    for name in meaningless.chain(pattern::own_names()) {
         if let Some(span) = test.name_span(name) {
             let mistake =
                 Mistake::at(span, format!("`{name}` does not apply to {}, which stays within a host", op.value));
@@ -81,21 +89,51 @@ pub fn read(
         let words: Vec<String> = wanted.iter().map(|metric| format!("metric = \"{metric}\"")).collect();
         test.book.add(Mistake::at(metric.span.clone(), message).help(format!("set {}", words.join(" or "))));
     }
+    let memory = match own {
+        Transport::Nic => test.term("memory", Memory::from_word).map(|at| at.value),
+        Transport::Gpu => Some(Memory::Cuda),
+        _ => Some(Memory::Host),
+    };
     Kind {
         op: fits.then_some(op.value),
         metric: metric.filter(|_| suits).map(|at| at.value),
         transport: Some(own),
         service: Some(Service::Rc),
-        memory: Some(if own == Transport::Gpu { Memory::Cuda } else { Memory::Host }),
-        gpu_path: None,
+        memory,
+        gpu_path: if is_nic { gpu_path(test, memory) } else { None },
         bidirectional: false,
         qps: vec![1],
     }
 }
 
+/// The path by which a NIC reaches the memory of its GPU. One through host memory is refused where the test itself asks for it: the NIC
+/// would not reach the GPU.
+fn gpu_path(test: &Table<'_>, memory: Option<Memory>) -> Option<GpuPath> {
+    let path = test.term("gpu_path", GpuPath::from_word)?;
+    let wrong = match (memory?, path.value) {
+        (Memory::Host, _) => {
+            Some(("`gpu_path` does not apply to host memory", "leave it out, or set memory = \"cuda\""))
+        }
+        (_, GpuPath::Staged) => Some((
+            "nic_loopback is not measured through host memory: the NIC would not reach the GPU",
+            "use gpu_path = \"gdr-dmabuf\" or \"gdr-peermem\", or leave it out; memory = \"host\" measures the way to host memory",
+        )),
+        _ => None,
+    };
+    let Some((message, help)) = wrong else { return Some(path.value) };
+    if path.own {
+        test.book.add(Mistake::at(path.span, message).help(help));
+    }
+    None
+}
+
 /// The size where the plan does not say any; `None` for tests of a network.
 pub fn size(op: Option<Op>) -> Option<Bytes> {
-    op?.within_host().map(|transport| if transport == Transport::Gpu { OF_GPU } else { OF_PROCESSORS })
+    op?.within_host().map(|transport| match transport {
+        Transport::Gpu => OF_GPU,
+        Transport::Nic => OF_NIC,
+        _ => OF_PROCESSORS,
+    })
 }
 
 /// The sizes of matrix products, which are those of their square results: as the plan says, or of [`ROWS`] rows. `None` after saying what
@@ -285,6 +323,45 @@ mod tests {
     }
 
     #[test]
+    fn a_nic_writes_to_itself_in_host_memory_or_that_of_its_gpu() {
+        let of = |test: &str| {
+            let test = format!("op = \"nic_loopback\"\n{test}");
+            read(&test).unwrap_or_else(|mistakes| panic!("{mistakes}")).tests.remove(0)
+        };
+        let test = of("");
+        assert_eq!((test.transport, test.memory, &*test.sizes), (Transport::Nic, Memory::Host, &[OF_NIC][..]));
+        assert_eq!((test.window, &test.rails), (Window::Duration(USUAL), &Rails::Aligned));
+        assert_eq!(
+            (&test.pattern, &*test.qps, test.name.as_str()),
+            (&Pattern::Within, &[1][..], "nic_loopback-bandwidth-nic")
+        );
+        let test = of(
+            "memory = \"cuda\"\ngpu_path = \"gdr-peermem\"\ngpus = [3, 1]\nrails = [1]\nsizes = [\"1MiB\", \"8MiB\"]\n\
+                       knobs = { gid_index = 3, relaxed_ordering = true }\n\
+                       [[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 5",
+        );
+        assert_eq!((test.memory, test.gpu_path, &*test.gpus), (Memory::Cuda, Some(GpuPath::GdrPeermem), &[3, 1][..]));
+        assert_eq!((&test.rails, test.sizes.len(), test.expect.len()), (&Rails::Only(vec![1]), 2, 1));
+        assert_eq!((test.knobs.gid_index, test.knobs.relaxed_ordering), (Some(3), Some(true)));
+    }
+
+    #[test]
+    fn a_default_that_a_nic_cannot_have_is_left_out() {
+        let head = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\"], devices = [\"mlx5_0\", \"mlx5_1\"] }\n\
+                    [defaults]\nmemory = \"cuda\"\ngpu_path = \"staged\"\nknobs = { joining = \"rdma-cm\", mtu = 1024 }\n[[test]]\n\
+                    op = \"nic_loopback\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
+        let (plan, _) = parse("p.toml", head, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}"));
+        let test = &plan.tests[0];
+        assert_eq!((test.memory, test.gpu_path, test.knobs.joining), (Memory::Cuda, None, None));
+        assert_eq!(test.knobs.mtu, Some(1024));
+        // The rails are the devices that the plan lists.
+        let schedule = crate::schedule::schedule(&plan, &crate::schedule::Inventory::of_plan(&plan)).unwrap();
+        let flows: Vec<(u32, u32)> =
+            schedule.rounds.iter().flat_map(|round| &round.flows).map(|flow| (flow.from.rail, flow.to.rail)).collect();
+        assert_eq!((schedule.rounds.len(), flows), (2, vec![(0, 0), (1, 1)]));
+    }
+
+    #[test]
     fn what_belongs_to_networks_is_refused() {
         for (test, words) in [
             ("op = \"gpu_copy\"\nqps = 2", "`qps` does not apply"),
@@ -302,6 +379,17 @@ mod tests {
             ("op = \"memory_read\"\nknobs = { depth = 2 }", "`depth`"),
             ("op = \"memory_read\"\nranks_per_host = 2", "only to collectives"),
             ("op = \"write\"\ntransport = \"gpu\"", "write is not supported over gpu"),
+            ("op = \"write\"\ntransport = \"nic\"", "write is not supported over nic"),
+            ("op = \"nic_loopback\"\nqps = 2", "`qps` does not apply"),
+            ("op = \"nic_loopback\"\nservice = \"uc\"", "`service` does not apply"),
+            ("op = \"nic_loopback\"\ngpu_distance = \"PIX\"", "`gpu_distance` does not apply"),
+            ("op = \"nic_loopback\"\ngpus = [0]", "`gpus` does not apply to host memory"),
+            ("op = \"nic_loopback\"\ngpu_path = \"gdr-dmabuf\"", "`gpu_path` does not apply to host memory"),
+            ("op = \"nic_loopback\"\nmemory = \"cuda\"\ngpu_path = \"staged\"", "not measured through host memory"),
+            ("op = \"nic_loopback\"\nknobs = { joining = \"rdma-cm\" }", "`joining` does not apply to a NIC"),
+            ("op = \"nic_loopback\"\nsizes = \"4GiB\"", "an RDMA message of 4294967296 bytes"),
+            ("op = \"nic_loopback\"\nrails = \"crossed\"", "does not apply within a host"),
+            ("op = \"host_to_gpu\"\nmemory = \"host\"", "`memory` does not apply"),
         ] {
             let refused = format!("{:?}", read(test).expect_err(test));
             assert!(refused.contains(words), "{test}: {refused}");

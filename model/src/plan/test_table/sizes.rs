@@ -107,7 +107,7 @@ pub fn read(test: &Table<'_>, kind: &Kind) -> Option<Vec<Bytes>> {
             format!("a datagram of {largest} bytes"),
             "the service ud carries at most 4096 bytes, and no more than the path MTU",
         );
-    } else if kind.transport == Some(Transport::Verbs) && largest > LARGEST_VERBS {
+    } else if matches!(kind.transport, Some(Transport::Verbs | Transport::Nic)) && largest > LARGEST_VERBS {
         add(format!("an RDMA message of {largest} bytes"), "an RDMA message is at most 2GiB");
     }
     sound.then(|| sizes.into_iter().map(|(size, _)| size).collect())

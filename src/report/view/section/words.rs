@@ -7,14 +7,14 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     group::Training,
-    terms::{Op, TestMetric, Transport},
+    terms::{Memory, Op, TestMetric, Transport},
     unit::Bytes,
 };
 
 use crate::{
     analysis::{
         results::CaseResult,
-        words::{amount, count, lane, number, short, size},
+        words::{amount, count, lane, number, part_words, short, size},
     },
     report::view::sizes,
 };
@@ -25,7 +25,7 @@ pub(super) fn title(test: &Test) -> String {
         Transport::Verbs => "RDMA",
         Transport::Tcp => "TCP",
         Transport::Nccl => "NCCL",
-        Transport::Cpu | Transport::Gpu => return within_hosts(test),
+        Transport::Cpu | Transport::Gpu | Transport::Nic => return within_hosts(test),
     };
     let op = match test.op {
         Op::WriteImm => "write with immediate".to_owned(),
@@ -49,6 +49,8 @@ fn within_hosts(test: &Test) -> String {
         Op::GpuToHost => "Copies from GPU to host",
         Op::GpuCopy => "Copies within the memory of a GPU",
         Op::GpuMemoryTest => "Patterns written to the memory of GPUs and compared",
+        Op::NicLoopback if test.memory == Memory::Cuda => "RDMA writes of each NIC to itself, in the memory of its GPU",
+        Op::NicLoopback => "RDMA writes of each NIC to itself, in host memory",
         _ => "Copies from GPU to GPU of a host",
     };
     words.to_owned()
@@ -66,7 +68,7 @@ pub(super) fn how(test: &Test) -> String {
         return how_together(test, collective);
     }
     if test.transport.is_within_host() {
-        let parts = if test.transport == Transport::Gpu { "GPU" } else { "NUMA node" };
+        let parts = part_words(test.transport).unwrap_or("part");
         let which = match (&test.rails, test.op) {
             (Rails::Each, Op::GpuToGpu) => "every two GPUs of a host by themselves, in both orders".to_owned(),
             (_, Op::GpuToGpu) => "each GPU of a host to another, all of the host at once".to_owned(),

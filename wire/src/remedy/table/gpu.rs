@@ -23,6 +23,10 @@ remedies! {
     LOOK_AT_GPU = "look-at-gpu", "look at {0} and {1}", look "nvidia-smi", look "dmesg";
     LOOK_AT_RANKS = "look-at-ranks",
         "look at log.txt and at the failures of all ranks: another rank may be missing or slow";
+    LOOP_GPU_MEMORY = "loop-gpu-memory",
+        "{0}, or use NVIDIA's open kernel modules with a NIC driver that registers dma-bufs; memory = \"host\" loops \
+         through host memory",
+        change "modprobe nvidia_peermem";
     NAME_OTHER_GPUS = "name-other-gpus",
         "list other GPUs in `gpus`; CUDA_VISIBLE_DEVICES may hide some from the agent";
     NCCL_INTERFACE = "nccl-interface",

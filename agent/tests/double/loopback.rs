@@ -1,0 +1,204 @@
+//! Writes through an RDMA port and back, on one agent: the verbs double has both ends, and with the double of CUDA's driver the memory of a
+//! GPU at both.
+
+use std::sync::LazyLock;
+
+use railgauge_wire::{
+    failure::{Failure, Kind},
+    link::{Completion, Knobs},
+    message::{Answer, Ask},
+    node::{GpuOfNic, NicPort, NodeAccount, NodeFlow, NodeSpec, Part},
+    step::{Checked, Window},
+    terms::{GpuPath, LinkLayer, Op, TestMetric},
+    unit::{Bytes, Nanoseconds},
+};
+
+use crate::double::{Fabric, devices, example};
+
+const SIZE: u64 = 100_003;
+
+/// Port 1 of a device. The threads of the double share this machine's processors with everything else.
+fn port(device: &str) -> NicPort {
+    let knobs = Knobs { timeout: Some(18), ..Knobs::default() };
+    NicPort { device: device.into(), port: 1, gpu: None, gpu_path: None, knobs }
+}
+
+fn on_gpu(number: u32, gpu_path: Option<GpuPath>) -> NicPort {
+    NicPort { gpu: Some(GpuOfNic { number, pci: None }), gpu_path, ..port("mlx5_0") }
+}
+
+fn looped(fabric: &mut Fabric, ports: &[NicPort], window: Window) -> Vec<NodeAccount> {
+    let part = |port: &NicPort| Part::Nic(Box::new(port.clone()));
+    let spec = NodeSpec {
+        op: Op::NicLoopback,
+        metric: TestMetric::Bandwidth,
+        size: Bytes(SIZE),
+        window,
+        warm_up: Nanoseconds::from_millis(1),
+        verify: Some(7),
+        deadline_ms: 15_000,
+        cached: false,
+        precision: None,
+        flows: ports.iter().map(|port| NodeFlow { from: part(port), to: part(port) }).collect(),
+    };
+    match fabric.pair.initiator.ask(Ask::Node(Box::new(spec))) {
+        Ok(Answer::Node(accounts)) => accounts,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn one(fabric: &mut Fabric, port: NicPort) -> NodeAccount {
+    looped(fabric, &[port], Window::Iterations(20)).remove(0)
+}
+
+fn failed(fabric: &mut Fabric, port: NicPort) -> Failure {
+    one(fabric, port).account.failure.expect("it cannot be")
+}
+
+fn must_be_right(account: &NodeAccount) {
+    assert_eq!(account.account.failure, None);
+    let measured = account.account.measured.as_ref().unwrap();
+    assert_eq!((measured.operations, measured.bytes), (20, Bytes(20 * SIZE)));
+    assert!(measured.elapsed > Nanoseconds::ZERO && measured.lanes.is_empty());
+    let right = Checked { verified: Bytes(2 * SIZE), wrong: Bytes::ZERO, first_wrong: None };
+    assert_eq!(account.account.checked, right);
+}
+
+#[test]
+fn a_port_writes_to_itself_and_tells_what_it_is() {
+    let mut fabric = Fabric::with_tree("mlx5-roce");
+    let account = one(&mut fabric, port("mlx5_0"));
+    must_be_right(&account);
+    assert_eq!(account.devices, ("mlx5_0".to_owned(), "mlx5_0".to_owned()));
+    assert_eq!((account.link_layer, account.software), (Some(LinkLayer::Pcie), false));
+    assert_eq!(account.gpu_path, Some(GpuPath::None));
+    let told = ["nic_pci", "port_state", "port_link_layer", "port_rate_gbps", "gid_type", "mtu", "gpu_path"];
+    let told = told.map(|name| account.settings.get(name).map_or("-", String::as_str));
+    assert_eq!(told[1..], ["active", "roce-v2", "400", "RoCE v2", "4096", "none"], "{:?}", account.settings);
+    assert!(told[0].starts_with("0000:"), "{told:?}");
+}
+
+#[test]
+fn a_loop_has_the_knobs_of_pairs() {
+    let mut fabric = Fabric::with_tree("mlx5-roce");
+    let knobs = Knobs {
+        completion: Some(Completion::Events),
+        mtu: Some(1024),
+        depth: Some(3),
+        gid_index: Some(1),
+        ..port("mlx5_0").knobs
+    };
+    let account = one(&mut fabric, NicPort { knobs, ..port("mlx5_0") });
+    let told = ["completion", "mtu", "depth", "gid_index", "joining"].map(|name| account.settings[name].as_str());
+    must_be_right(&account);
+    assert_eq!(told, ["events", "1024", "3", "1", "exchange"]);
+    let knobs = Knobs { gid_index: Some(77), ..Knobs::default() };
+    let failure = failed(&mut fabric, NicPort { knobs, ..port("mlx5_0") });
+    assert!(failure.cause.contains("GID index 77 is not set"), "{failure}");
+}
+
+#[test]
+fn a_port_of_infiniband_writes_to_itself() {
+    let account = one(&mut Fabric::with_tree("mlx5-ib"), port("mlx5_0"));
+    must_be_right(&account);
+    assert_eq!(account.settings["port_link_layer"], "infiniband");
+}
+
+#[test]
+fn two_ports_loop_at_the_same_time_and_one_that_is_not_there_fails_alone() {
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_DEVICES", "2")]);
+    let ports = [port("mlx5_0"), port("mlx5_7"), port("mlx5_1")];
+    let window = Nanoseconds::from_millis(300);
+    let accounts = looped(&mut fabric, &ports, Window::Duration(window));
+    let failure = accounts[1].account.failure.as_ref().unwrap();
+    assert!(failure.cause.contains("mlx5_7") && failure.remedy.is_some(), "{failure}");
+    let [first, second] = [&accounts[0], &accounts[2]].map(|account| {
+        assert_eq!(account.account.failure, None);
+        // Nothing lies below a device without a tree.
+        assert_eq!((account.link_layer, account.software), (Some(LinkLayer::Memory), true));
+        account.account.measured.as_ref().unwrap()
+    });
+    assert_eq!([&accounts[0], &accounts[2]].map(|account| account.devices.0.as_str()), ["mlx5_0", "mlx5_1"]);
+    let until = |measured: &railgauge_wire::measure::Measurement| measured.started + measured.elapsed;
+    let together = until(first).min(until(second)).saturating_sub(first.started.max(second.started));
+    assert!(together > Nanoseconds::from_millis(100), "{together} of {window} together");
+}
+
+#[test]
+fn a_wrong_byte_of_a_loop_is_found() {
+    let mut flipped = Fabric::new(&[("RAILGAUGE_FAULT", "flip-bit")]);
+    let checked = one(&mut flipped, port("mlx5_0")).account.checked;
+    assert_eq!(checked, Checked { verified: Bytes(2 * SIZE), wrong: Bytes(2), first_wrong: Some(SIZE / 2) });
+    // The device itself changes what it carries.
+    let mut wrong = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", "wrong-byte=1")]);
+    assert_eq!(one(&mut wrong, port("mlx5_0")).account.checked.wrong, Bytes(2));
+}
+
+#[test]
+fn a_loop_that_cannot_be_is_refused_in_words() {
+    let mut fabric = Fabric::with_tree("irdma-iwarp");
+    let failure = failed(&mut fabric, port("irdma0"));
+    assert!(failure.cause.contains("irdma0: iWARP joins queue pairs by rdma_cm only"), "{failure}");
+    assert_eq!((failure.kind, &*failure.remedy.unwrap().id), (Kind::Unsupported, "leave-tests-out"));
+    let failure = failed(&mut Fabric::with_tree("efa"), port("efa_0"));
+    assert!(failure.cause.contains("EFA"), "{failure}");
+    let failure = failed(&mut Fabric::new(&[]), NicPort { port: 2, ..port("mlx5_0") });
+    assert!(failure.cause.contains("mlx5_0:2"), "{failure}");
+    let endless = Window::Duration(Nanoseconds::from_secs(10));
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", "port-down-after=200")]);
+    let failure = looped(&mut fabric, &[port("mlx5_0")], endless).remove(0).account.failure.unwrap();
+    assert!(failure.cause.contains("IBV_EVENT_PORT_ERR"), "{failure}");
+    // It stays down.
+    let failure = failed(&mut fabric, port("mlx5_0"));
+    assert!(failure.cause.contains("mlx5_0:1: the port is down"), "{failure}");
+    assert_eq!(&*failure.remedy.unwrap().id, "port-up");
+}
+
+/// An agent with both doubles, on a host that has nvidia-peermem or not.
+fn with_gpus(peer_memory: bool, settings: &[(&str, &str)]) -> Fabric {
+    static CUDA: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
+        folder
+    });
+    let of_doubles = [("LD_LIBRARY_PATH", CUDA.path().to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", "mlx5-roce")];
+    let all: Vec<_> = of_doubles.iter().chain(settings).copied().collect();
+    let fabric = Fabric::of(&all, Some(devices::named("mlx5-roce")));
+    if peer_memory {
+        let module = fabric.folder.path().join("root1/sys/module/nvidia_peermem");
+        std::fs::create_dir_all(&module).unwrap();
+        std::fs::write(module.join("version"), "1.3-double\n").unwrap();
+    }
+    fabric
+}
+
+#[test]
+fn a_port_writes_from_the_memory_of_its_gpu_to_the_memory_of_its_gpu() {
+    let mut fabric = with_gpus(true, &[]);
+    let account = one(&mut fabric, on_gpu(1, Some(GpuPath::GdrPeermem)));
+    must_be_right(&account);
+    assert_eq!((account.gpu_path, account.link_layer), (Some(GpuPath::GdrPeermem), Some(LinkLayer::Pcie)));
+    let told = ["gpu", "gpu_remote", "gpu_pci", "gpu_pci_remote", "peer_memory"];
+    let told = told.map(|name| account.settings[name].as_str());
+    assert_eq!(told, ["1", "1", "0000:d1:00.0", "0000:d1:00.0", "nvidia_peermem 1.3-double"]);
+    // Where the plan names no path, dma-buf comes first.
+    let account = one(&mut fabric, on_gpu(0, None));
+    must_be_right(&account);
+    assert_eq!(account.gpu_path, Some(GpuPath::GdrDmabuf));
+    let flipped = one(&mut with_gpus(true, &[("RAILGAUGE_FAULT", "flip-bit")]), on_gpu(0, None));
+    assert_eq!(flipped.account.checked.wrong, Bytes(2));
+}
+
+#[test]
+fn a_gpu_that_a_port_does_not_reach_is_told_with_what_to_do() {
+    let mut fabric = with_gpus(false, &[]);
+    let failure = failed(&mut fabric, on_gpu(0, Some(GpuPath::GdrPeermem)));
+    assert!(failure.cause.contains("nvidia_peermem is not loaded"), "{failure}");
+    let failure = failed(&mut fabric, on_gpu(5, None));
+    assert!(failure.cause.contains("GPU 5 does not exist: this host has GPUs 0 to 1"), "{failure}");
+    let failure = failed(&mut fabric, on_gpu(0, Some(GpuPath::Staged)));
+    assert_eq!(failure.kind, Kind::Unsupported, "{failure}");
+    let failure = failed(&mut with_gpus(false, &[("CUDA_DOUBLE_GPUS", "0")]), on_gpu(0, None));
+    assert!(failure.cause.contains("no GPU that CUDA sees"), "{failure}");
+}
