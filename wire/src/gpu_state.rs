@@ -49,9 +49,19 @@ pub mod counter {
     pub const ECC_UNCORRECTED: &str = "ecc/uncorrected";
     /// Rows of memory replaced by spare ones, after errors of either kind.
     pub const ROWS_REMAPPED: &str = "rows/remapped";
+    /// Questions to AMD's driver that it answered with an error of xGMI links since the question before.
+    pub const XGMI_ERRORS: &str = "xgmi/errors";
     /// Every name.
-    pub const ALL: [&str; 7] =
-        [PCIE_REPLAYS, NVLINK_REPLAYS, NVLINK_RECOVERIES, NVLINK_CRC, ECC_CORRECTED, ECC_UNCORRECTED, ROWS_REMAPPED];
+    pub const ALL: [&str; 8] = [
+        PCIE_REPLAYS,
+        NVLINK_REPLAYS,
+        NVLINK_RECOVERIES,
+        NVLINK_CRC,
+        ECC_CORRECTED,
+        ECC_UNCORRECTED,
+        ROWS_REMAPPED,
+        XGMI_ERRORS,
+    ];
 }
 
 /// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`). An idle GPU and clocks that somebody has set are none.

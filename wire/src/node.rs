@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     case::CaseAccount,
     step::Window,
-    terms::{LinkLayer, Op, Precision, TestMetric},
+    terms::{Carrier, LinkLayer, Op, Precision, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -78,6 +78,8 @@ pub enum Part {
 pub struct NodeAccount {
     /// What lies between the two ends; `None` where it was not opened.
     pub link_layer: Option<LinkLayer>,
+    /// What moves the bytes; `None` where it was not opened.
+    pub carrier: Option<Carrier>,
     /// Names of both ends.
     pub devices: (String, String),
     /// Settings as used.

@@ -1,14 +1,17 @@
-//! GPUs: CUDA's driver API opened at run time, memory, streams, kernels; and what NVML says of them.
+//! GPUs: CUDA's driver API or AMD's HIP opened at run time, memory, streams, kernels; and what NVML or AMD SMI says of them.
 //!
 //! | file | holds |
 //! | --- | --- |
 //! | [`driver`] | the table of the driver's functions |
+//! | [`maker`] | what differs between CUDA and HIP beyond names |
+//! | [`present`] | GPUs on the PCI bus |
 //! | [`device`] | one GPU and its context |
 //! | [`buffer`] | memory on it, and its dma-buf |
 //! | [`stream`] | streams, graphs, copies, page-locked host memory |
 //! | [`event`] | moments on a GPU's own clock |
 //! | [`reach`] | memory as a NIC reaches it: by itself, or through host memory |
-//! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`) |
+//! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`, `kernels.hip`) |
+//! | [`hiprtc`] | the compiler of HIP's kernels |
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`values`], [`table`] | the data of collectives, and its numbers as elements of every type |
 //! | [`blas`], [`product`] | cuBLASLt's functions, and one matrix product by them |
@@ -27,8 +30,11 @@ pub(crate) mod driver;
 pub(crate) mod event;
 mod fabric;
 pub(crate) mod facts;
+mod hiprtc;
 pub mod kernels;
+pub(crate) mod maker;
 pub(crate) mod matrices;
+pub(crate) mod present;
 pub(crate) mod product;
 pub(crate) mod reach;
 pub(crate) mod state;

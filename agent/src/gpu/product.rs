@@ -287,7 +287,7 @@ impl Product {
 /// Whether a GPU multiplies a precision.
 fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
     let gpu = device.index();
-    let Some(has) = device.capability() else {
+    let Some(has) = device.generation() else {
         let cause = format!("GPU {gpu}: its compute capability is not known");
         return Err(Failure::new(Stage::Open, Kind::Unsupported, cause));
     };

@@ -40,6 +40,22 @@ pub(crate) enum NotFound {
     NotMapped,
 }
 
+/// The first of several names that the loader opens, with the name.
+///
+/// # Errors
+/// It opens none; what it says of each, in words.
+pub(crate) fn first(names: &[&'static str]) -> Result<(Library, &'static str), String> {
+    let mut why = Vec::new();
+    for name in names {
+        // SAFETY: the names come from this program: vendors' libraries whose initialisers are made to run in any process.
+        match unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL) } {
+            Ok(library) => return Ok((library, name)),
+            Err(error) => why.push(NotOpened(error).to_string()),
+        }
+    }
+    Err(why.join("; "))
+}
+
 /// Opens a library and returns its file.
 ///
 /// # Errors
