@@ -9,6 +9,8 @@ mod example;
 mod gpu_state;
 #[path = "double/hip.rs"]
 mod hip;
+#[path = "double/rccl.rs"]
+mod rccl;
 
 use std::{os::unix::fs::symlink, path::Path, sync::LazyLock};
 
