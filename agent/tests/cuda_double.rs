@@ -9,6 +9,8 @@ mod example;
 mod gpu_state;
 #[path = "double/hip.rs"]
 mod hip;
+#[path = "double/hipblaslt.rs"]
+mod hipblaslt;
 #[path = "double/rccl.rs"]
 mod rccl;
 
