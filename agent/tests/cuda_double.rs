@@ -2,6 +2,8 @@
 //! (`examples/hip_double.rs`).
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
 
+#[path = "double/amd_smi.rs"]
+mod amd_smi;
 mod controller;
 #[path = "../../tests/support/example.rs"]
 mod example;

@@ -1,7 +1,7 @@
 //! The state of GPUs while a case uses them: clocks, power, temperatures, what holds clocks down, the PCIe link, and errors that the
 //! driver counts.
 //!
-//! The agent reads NVML on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
+//! The agent reads NVML, or AMD SMI where the GPUs are AMD's, on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
 //! shorter than two seconds, twice in it, and at most ten times a second. What was read in the timed pass becomes one [`GpuSeen`] for each
 //! GPU: how often, the span of every value, and readings over time, of which there are never more than [`SERIES`]. Times are of the agent's CLOCK_MONOTONIC_RAW.
 
@@ -64,7 +64,7 @@ pub mod counter {
     ];
 }
 
-/// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`). An idle GPU and clocks that somebody has set are none.
+/// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`; of AMD's GPUs their power limit and heat alone). An idle GPU and clocks that somebody has set are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {

@@ -133,7 +133,7 @@ table! {
 const OLDEST: c_int = 11_000;
 
 /// What HIP may be called, the newest first: ROCm 7, 6 and 5, and where ROCm installs it.
-const HIP: [&str; 5] =
+pub(crate) const HIP: [&str; 5] =
     ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"];
 
 /// The driver of this host, opened and initialised once per process: NVIDIA's, or HIP where that is not there or starts nothing.

@@ -1,6 +1,6 @@
 //! Whose GPUs a library drives: what differs between CUDA's driver API and HIP beyond the names of functions.
 //!
-//! HIP's numbers are those of its `hip_runtime_api.h` and `driver_types.h` (ROCm 5.5, 5.7 and 6.3): error codes, flags of streams, events
+//! HIP's numbers are those of its `hip_runtime_api.h` and `driver_types.h` (ROCm 5.5, 5.7, 6.3 and 7.12): error codes, flags of streams, events
 //! and captures, and attributes of pointers are CUDA's; attributes of devices are not.
 
 use std::ffi::c_int;

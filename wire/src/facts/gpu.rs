@@ -14,13 +14,13 @@ pub const CUBLASLT: &str = "libcublasLt.so.";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gpu {
-    /// Index as NVML counts: in the order of PCI addresses.
+    /// Index as NVML counts: in the order of PCI addresses. AMD's GPUs are counted likewise.
     pub index: u32,
-    /// Number by which CUDA knows it in the agent's environment, as plans name it; `None` where CUDA does not see it
-    /// (`CUDA_VISIBLE_DEVICES`) or could not be asked.
+    /// Number by which CUDA or HIP knows it in the agent's environment, as plans name it; `None` where that does not see it
+    /// (`CUDA_VISIBLE_DEVICES`, `ROCR_VISIBLE_DEVICES`) or could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_device: Option<u32>,
-    /// Unique id, `GPU-…`.
+    /// Unique id, `GPU-…` of NVIDIA's.
     pub uuid: Option<String>,
     /// Serial number of its board; several GPUs of one board have the same. `None` where the driver does not say, as for most
     /// that are sold for workstations.
@@ -135,7 +135,7 @@ impl Registration {
 pub struct MemoryFaults {
     /// Errors since the driver was loaded that could not be corrected.
     pub uncorrected: Option<u64>,
-    /// Pages taken out of use (before Ampere).
+    /// Pages taken out of use (before Ampere, and of AMD's GPUs).
     pub retired_pages: Option<u32>,
     /// Rows replaced by spare ones (Ampere and later), after correctable and after uncorrectable errors.
     pub remapped_rows: Option<(u32, u32)>,

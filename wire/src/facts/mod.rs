@@ -23,7 +23,8 @@ pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort, port_name};
 use crate::unit::{Bytes, GigabitsPerSecond};
 
 /// Kernel modules that agents look for: those that some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
-pub const MODULES: [&str; 22] = [
+pub const MODULES: [&str; 23] = [
+    "amdgpu",
     "bnxt_re",
     "efa",
     "erdma",
@@ -105,9 +106,9 @@ pub struct HostFacts {
     pub modules: BTreeMap<String, String>,
     /// RDMA devices, in the order of their names.
     pub rdma: Vec<RdmaDevice>,
-    /// GPUs, in NVML's order (PCI address); CUDA's numbers are in [`Gpu::cuda_device`].
+    /// GPUs, in the order of PCI addresses, which is NVML's; CUDA's or HIP's numbers are in [`Gpu::cuda_device`].
     pub gpus: Vec<Gpu>,
-    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set: CUDA's GPU 0 may then be another one than the first of `gpus`.
+    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set, or one of HIP's variables for the same: CUDA's GPU 0 may then be another one than the first of `gpus`.
     pub cuda_visible: Option<String>,
     /// Environment variables of the agent that put other files or libraries in the place of the host's own (`RAILGAUGE_ROOT`,
     /// `RAILGAUGE_IBVERBS`, `RAILGAUGE_RDMACM`), and their values: what it reports as hardware may then be something else.
@@ -146,6 +147,11 @@ impl HostFacts {
         let bond = self.interface(port.netdev.as_deref()?)?;
         let carrying = bond.members.iter().filter(|member| port.members.contains(&member.name) && member.carries());
         network::rates(carrying)
+    }
+
+    /// Whether the GPUs of the host are AMD's: its kernel module is loaded, and NVIDIA's is not.
+    pub fn has_amd_gpus(&self) -> bool {
+        self.modules.contains_key("amdgpu") && !self.modules.contains_key("nvidia")
     }
 
     /// Whether CUDA's numbers of the GPUs are known: the driver told them, or nothing hides or reorders GPUs.

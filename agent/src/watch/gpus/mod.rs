@@ -1,12 +1,12 @@
 //! The state of GPUs while cases use them ([`railgauge_wire::gpu_state`]).
 //!
 //! ```text
-//! case ─ Span::begin ─▶ a thread of its own ─ reads NVML: now, then again and again
+//! case ─ Span::begin ─▶ a thread of its own ─ reads NVML or AMD SMI: now, then again and again
 //! case ─ Span::end ───▶ reads once more, answers with what was read
 //! ```
 //!
-//! Nobody but that thread calls NVML while tests run. A case does not wait for the first reading, and for the last one no longer than
-//! [`PATIENCE`]: a GPU that is dying may hold NVML for minutes, and the case then says so.
+//! Nobody but that thread calls them while tests run. A case does not wait for the first reading, and for the last one no longer than
+//! [`PATIENCE`]: a GPU that is dying may hold a library for minutes, and the case then says so.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -39,13 +39,13 @@ use railgauge_wire::{
 
 use crate::{
     bench::clock,
-    gpu::state::{Cards, Lasting, Unread},
+    gpu::cards::{Cards, Lasting, Unread},
     system::panics::{self, Panicked},
 };
 use sampler::{Order, Sampler};
 
-/// How long a case waits for the last reading of its GPUs.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a case waits for the last reading of its GPUs. AMD SMI takes a tenth of a second for each to say what holds its clocks down.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why nothing is known of GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,10 +54,10 @@ enum Silent {
     #[error("no thread could be started: {0}")]
     NoThread(String),
     /// Nobody does any more.
-    #[error("the thread that reads NVML has ended")]
+    #[error("the thread that reads the state of GPUs has ended")]
     Ended,
-    /// NVML holds the thread.
-    #[error("NVML has not answered within {} s", PATIENCE.as_secs())]
+    /// NVML or AMD SMI holds the thread.
+    #[error("the library that tells the state of GPUs has not answered within {} s", PATIENCE.as_secs())]
     Late,
 }
 
@@ -182,7 +182,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
     let start = || {
         let (to, orders) = channel();
         let work = move || {
-            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(Cards::default()).run(&orders)) {
+            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(Cards::of_host()).run(&orders)) {
                 crate::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
             }
         };
