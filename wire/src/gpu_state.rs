@@ -221,6 +221,9 @@ pub struct GpuSeen {
     /// what is not there is not counted by this GPU.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
+    /// Whether it is AMD's: its driver knows no Xids.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_amd: bool,
     /// Xids that the driver told of it from the begin of the case to its end; `None` where it tells none to this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xids: Option<Vec<u32>>,

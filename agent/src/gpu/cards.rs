@@ -58,6 +58,8 @@ pub(crate) struct Lasting {
     pub best_pcie: Option<(u32, u32)>,
     /// Power that it may draw, in W.
     pub limit_watts: Option<f64>,
+    /// Whether it is AMD's.
+    pub is_amd: bool,
 }
 
 /// The GPUs of this host, by PCI address.

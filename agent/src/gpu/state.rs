@@ -197,6 +197,7 @@ fn open(pci: &str) -> Result<Card, Unread> {
         best_mhz: best(Clock::SM).zip(best(Clock::Memory)),
         best_pcie: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
         limit_watts: device.enforced_power_limit().ok().map(watts),
+        is_amd: false,
     };
     let set = nvml.create_event_set().ok();
     let events = set.and_then(|set| device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok());

@@ -66,6 +66,7 @@ fn a_case_tells_the_state_of_its_gpus_in_every_version() {
             let pcie = seen.pcie.unwrap();
             assert_eq!((pcie.generation, pcie.width, pcie.best), ((5, 5), (16, 16), Some((5, 16))), "{version}");
             assert_eq!((seen.held.as_ref().unwrap().len(), &seen.xids, seen.others), (0, &None, Some(0)), "{version}");
+            assert!(seen.is_amd, "{version}");
             // What stood still is told as that, and what the GPU does not count is not there.
             assert_eq!((seen.counted[counter::PCIE_REPLAYS], seen.counted[counter::ECC_CORRECTED]), (0, 0));
             assert!(!seen.counted.contains_key(counter::XGMI_ERRORS), "{version}: {seen:?}");

@@ -140,7 +140,7 @@ fn meaning(name: &str) -> &'static str {
     }
 }
 
-/// `GPU 3`, or its PCI address where NVML did not tell its index.
+/// `GPU 3`, or its PCI address where its index was not told.
 pub fn name(seen: &GpuSeen) -> String {
     seen.index.map_or_else(|| format!("GPU at {}", seen.pci), |index| format!("GPU {index}"))
 }

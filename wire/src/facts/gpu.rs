@@ -9,6 +9,12 @@ use crate::unit::{Bytes, MegabytesPerSecond};
 pub const POWER_CAP: &str = "power cap";
 /// What the names of cuBLASLt begin with in [`HostFacts::libraries`](super::HostFacts::libraries); a version follows.
 pub const CUBLASLT: &str = "libcublasLt.so.";
+/// What names of HIP have in them there, whatever stands before and behind.
+pub const HIP: &str = "libamdhip64.so";
+/// What names of hipBLASLt have in them there.
+pub const HIPBLASLT: &str = "libhipblaslt.so";
+/// What RCCL is called there.
+pub const RCCL: &str = "librccl.so.1";
 
 /// A GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

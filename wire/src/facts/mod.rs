@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gpu::{CUBLASLT, Gpu, GpuDistance, GpuFabric, MemoryFaults, POWER_CAP, Registration};
+pub use gpu::{CUBLASLT, Gpu, GpuDistance, GpuFabric, HIP, HIPBLASLT, MemoryFaults, POWER_CAP, RCCL, Registration};
 pub use machine::{Cpu, HugePages, IpcLock, Load, MOST_NODES, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};
@@ -152,6 +152,20 @@ impl HostFacts {
     /// Whether the GPUs of the host are AMD's: its kernel module is loaded, and NVIDIA's is not.
     pub fn has_amd_gpus(&self) -> bool {
         self.modules.contains_key("amdgpu") && !self.modules.contains_key("nvidia")
+    }
+
+    /// What the loader says of every name of a library that has `part` in it; `None` where it finds one of them, and where none was
+    /// looked for.
+    pub fn unfound(&self, part: &str) -> Option<String> {
+        let asked = || self.libraries.iter().filter(|(name, _)| name.contains(part));
+        // The loader's words are no path.
+        let is_missing = asked().count() > 0 && asked().all(|(_, said)| !said.starts_with('/'));
+        is_missing.then(|| asked().map(|(name, said)| format!("{name}: {said}")).collect::<Vec<_>>().join("; "))
+    }
+
+    /// Whether the loader finds a library whose name has `part` in it.
+    pub fn finds(&self, part: &str) -> bool {
+        self.libraries.iter().any(|(name, said)| name.contains(part) && said.starts_with('/'))
     }
 
     /// Whether CUDA's numbers of the GPUs are known: the driver told them, or nothing hides or reorders GPUs.

@@ -96,6 +96,7 @@ fn open(smi: &Smi, pci: &str) -> Result<Card, Unread> {
         best_mhz: smi.gfx_clock(known).1.zip(smi.memory_clock(known).1),
         best_pcie: smi.pcie(known).and_then(|link| link.best),
         limit_watts: smi.limit_watts(known),
+        is_amd: true,
     };
     Ok(Card { known, lasting, xgmi: 0 })
 }

@@ -157,11 +157,11 @@ impl Read {
             let failure = self.failure.clone().or_else(|| Some("nothing was read".to_owned()));
             return GpuSeen { pci: pci.to_owned(), pass, failure, ..GpuSeen::default() };
         };
-        let Lasting { index, best_mhz, best_pcie, limit_watts } = lasting;
+        let Lasting { index, best_mhz, best_pcie, limit_watts, is_amd } = lasting;
         let seen = history::seen(pci, &readings, pass, best_pcie);
         let lost = matches!(failure, Some(Unread::Lost(_)));
         let failure = failure.map(|why| why.to_string());
-        GpuSeen { index, best_mhz, limit_watts, counted, xids, lost, failure, ..seen }
+        GpuSeen { index, best_mhz, limit_watts, counted, is_amd, xids, lost, failure, ..seen }
     }
 
     /// The failure of a case with what befell its GPUs meanwhile, and what to do about that; as it is where nothing did.
