@@ -188,9 +188,8 @@ fn open_cuda() -> Result<Driver, Unused> {
     let mut version = 0;
     if let Some(get_version) = driver.driver_get_version {
         // SAFETY: `version` is valid for writes.
-        driver
-            .check(unsafe { get_version(&raw mut version) }, "reading the driver's version")
-            .map_err(Unused::Broken)?;
+        let status = unsafe { get_version(&raw mut version) };
+        driver.check(status, "reading the driver's version").map_err(Unused::Broken)?;
     }
     if version < OLDEST {
         let cause = format!("the CUDA driver of this host is too old: {}.{}", version / 1000, version % 1000 / 10);

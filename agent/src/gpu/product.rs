@@ -286,26 +286,25 @@ fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
                 needed.0, needed.1, has.0, has.1
             )
         }
-        Maker::Amd => match multiplied_on(precision, has) {
-            Ok(()) => return Ok(()),
-            Err(on) => format!("{name} is multiplied on {on}; GPU {gpu} ({}) is gfx{}{}x", device.name(), has.0, has.1),
+        Maker::Amd => match multiplied_elsewhere(precision, has) {
+            None => return Ok(()),
+            Some(on) => {
+                format!("{name} is multiplied on {on}; GPU {gpu} ({}) is gfx{}{}x", device.name(), has.0, has.1)
+            }
         },
     };
     Err(refused(cause).remedy(remedy::OTHER_PRECISION))
 }
 
-/// Whether hipBLASLt multiplies a precision on GPUs of AMD of these first digits of their gfx number, by its documentation ("Data type
-/// support" and "API reference", ROCm 6.3 and 7). The others it may refuse by itself.
-///
-/// # Errors
-/// It does not, or it is not known how; on which GPUs it does.
-const fn multiplied_on(precision: Precision, generation: (u32, u32)) -> Result<(), &'static str> {
+/// On which GPUs of AMD alone hipBLASLt multiplies a precision, where those of these first digits of their gfx number are none of them, by its
+/// documentation ("Data type support" and "API reference", ROCm 6.3 and 7); `None` where they are. Some it may refuse by itself.
+const fn multiplied_elsewhere(precision: Precision, generation: (u32, u32)) -> Option<&'static str> {
     match (precision, generation) {
-        (Precision::Fp8, (9, 4 | 5) | (12, 0)) | (Precision::Tf32, (9, 4)) => Ok(()),
-        (Precision::Fp8, _) => Err("gfx942, gfx950 and gfx12 alone"),
+        (Precision::Fp8, (9, 4 | 5) | (12, 0)) | (Precision::Tf32, (9, 4)) => None,
+        (Precision::Fp8, _) => Some("gfx942, gfx950 and gfx12 alone"),
         // Later GPUs make up for it by products of BF16, which are others.
-        (Precision::Tf32, _) => Err("gfx942 alone"),
-        (Precision::Bf16 | Precision::Fp16 | Precision::Fp32, _) => Ok(()),
+        (Precision::Tf32, _) => Some("gfx942 alone"),
+        (Precision::Bf16 | Precision::Fp16 | Precision::Fp32, _) => None,
     }
 }
 
@@ -321,7 +320,7 @@ mod tests {
             (Precision::Bf16, &[(9, 0), (9, 4), (9, 5), (11, 0), (12, 0)]),
         ] {
             for generation in [(9, 0), (9, 4), (9, 5), (11, 0), (12, 0)] {
-                let is_able = multiplied_on(precision, generation).is_ok();
+                let is_able = multiplied_elsewhere(precision, generation).is_none();
                 assert_eq!(is_able, generations.contains(&generation), "{precision} on {generation:?}");
             }
         }

@@ -21,6 +21,22 @@ impl fmt::Display for NotOpened {
 
 impl Error for NotOpened {}
 
+/// Several names of a library of which the loader opens none, in the loader's own text of each.
+#[derive(Debug)]
+pub(crate) struct NoneOpened(Vec<NotOpened>);
+
+impl fmt::Display for NoneOpened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, why) in self.0.iter().enumerate() {
+            let between = if at > 0 { "; " } else { "" };
+            write!(f, "{between}{why}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for NoneOpened {}
+
 /// A function that an open library has not got, by the name of its symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("no function {0}")]
@@ -43,17 +59,17 @@ pub(crate) enum NotFound {
 /// The first of several names that the loader opens, with the name.
 ///
 /// # Errors
-/// It opens none; what it says of each, in words.
-pub(crate) fn first(names: &[&'static str]) -> Result<(Library, &'static str), String> {
+/// It opens none.
+pub(crate) fn first(names: &[&'static str]) -> Result<(Library, &'static str), NoneOpened> {
     let mut why = Vec::new();
     for name in names {
         // SAFETY: the names come from this program: vendors' libraries whose initialisers are made to run in any process.
         match unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL) } {
             Ok(library) => return Ok((library, name)),
-            Err(error) => why.push(NotOpened(error).to_string()),
+            Err(error) => why.push(NotOpened(error)),
         }
     }
-    Err(why.join("; "))
+    Err(NoneOpened(why))
 }
 
 /// Opens a library and returns its file.

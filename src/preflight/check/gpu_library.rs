@@ -2,7 +2,7 @@
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
-use railgauge_wire::facts::{CUBLASLT, HIP, HIPBLASLT, RCCL};
+use railgauge_wire::facts::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::{Op, Transport};
 
@@ -35,6 +35,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             let (name, remedy) = if facts.has_amd_gpus() { (*amd, *install) } else { (*nvidia, remedy::GPU_LIBRARIES) };
             if let Some(words) = facts.unfound(name) {
                 found.push(Found::host(Severity::Failure, host, words, remedy));
+            }
+        }
+    }
+    if scene.needs_gpus() {
+        for (host, facts) in scene.hosts().filter(|(_, facts)| facts.has_amd_gpus()) {
+            if let Some(words) = facts.unfound(AMD_SMI) {
+                found.push(Found::host(Severity::Warning, host, words, remedy::INSTALL_AMD_SMI));
             }
         }
     }

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gpu::{CUBLASLT, Gpu, GpuDistance, GpuFabric, HIP, HIPBLASLT, MemoryFaults, POWER_CAP, RCCL, Registration};
+pub use gpu::{
+    AMD_SMI, CUBLASLT, Gpu, GpuDistance, GpuFabric, HIP, HIPBLASLT, MemoryFaults, POWER_CAP, RCCL, Registration,
+};
 pub use machine::{Cpu, HugePages, IpcLock, Load, MOST_NODES, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};

@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 
+use thiserror::Error;
+
 /// Room for the answer of a function: more than the largest structure of the known versions, which has 6016 bytes
 /// (`amdsmi_violation_status_t` of 26).
 pub(super) struct Space(Box<[u64; 2048]>);
@@ -64,6 +66,11 @@ pub(super) struct Layout {
     program: (usize, usize),
 }
 
+/// A version whose places are not known, by its first numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("AMD SMI {}.{}.{} is not used: known are 24.6, 24.7, 25 and 26 (ROCm 6.2 to 7)", .0[0], .0[1], .0[2])]
+pub(crate) struct Unknown(pub [u32; 3]);
+
 /// 24.6 and 24.7: strings of 32 and 64 bytes.
 pub(super) static OLD: Layout = Layout { product_serial: (256, 32), power: [0, 4], active: 104, program: (224, 32) };
 /// 25 and 26: strings of 256 bytes.
@@ -99,12 +106,12 @@ impl Layout {
     /// major, minor and release alone.
     ///
     /// # Errors
-    /// They are not known; the version in words.
-    pub(super) fn of(numbers: [u32; 4]) -> Result<&'static Self, String> {
+    /// They are not known.
+    pub(super) fn of(numbers: [u32; 4]) -> Result<&'static Self, Unknown> {
         match numbers {
             [24, 6 | 7, ..] => Ok(&OLD),
             [25 | 26, ..] => Ok(&NEW),
-            [first, second, third, _] => Err(format!("{first}.{second}.{third}")),
+            [first, second, third, _] => Err(Unknown([first, second, third])),
         }
     }
 
@@ -193,11 +200,11 @@ mod tests {
         {
             assert_eq!(Layout::of(numbers), Ok(layout), "{numbers:?}");
         }
-        for (numbers, words) in
-            [([23, 4, 0, 0], "23.4.0"), ([24, 5, 2, 0], "24.5.2"), ([24, 8, 0, 0], "24.8.0"), ([27, 0, 0, 9], "27.0.0")]
-        {
-            assert_eq!(Layout::of(numbers), Err(words.to_owned()));
+        for numbers in [[23, 4, 0, 0], [24, 5, 2, 0], [24, 8, 0, 0], [27, 0, 0, 9]] {
+            let [first, second, third, _] = numbers;
+            assert_eq!(Layout::of(numbers), Err(Unknown([first, second, third])));
         }
+        assert!(Unknown([24, 5, 2]).to_string().starts_with("AMD SMI 24.5.2 is not used: known are 24.6"));
     }
 
     #[test]

@@ -66,12 +66,17 @@ pub(crate) enum NoSmi {
     #[error("{0}: {1}")]
     Lacks(&'static str, NoFunction),
     /// What it answers is laid out in a way that is not known.
-    #[error("AMD SMI {0} is not used: known are 24.6, 24.7, 25 and 26 (ROCm 6.2 to 7)")]
-    Version(String),
+    #[error(transparent)]
+    Version(#[from] layout::Unknown),
     /// It does not start.
     #[error("AMD SMI does not start: {0}")]
-    Start(String),
+    Start(Refused),
 }
+
+/// A status that is no success, in the library's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(crate) struct Refused(String);
 
 type Gpu = Handle;
 type To = *mut c_void;
@@ -140,7 +145,7 @@ pub(super) fn smi() -> Result<&'static Smi, NoSmi> {
 }
 
 fn open() -> Result<Smi, NoSmi> {
-    let (library, name) = library::first(&NAMES).map_err(NoSmi::NotThere)?;
+    let (library, name) = library::first(&NAMES).map_err(|why| NoSmi::NotThere(why.to_string()))?;
     let smi = Smi::load(&library).map_err(|missing| NoSmi::Lacks(name, missing));
     // It has state of its own: it stays.
     std::mem::forget(library);
@@ -150,7 +155,7 @@ fn open() -> Result<Smi, NoSmi> {
     smi.check(unsafe { (smi.lib_version)(version.place()) }).map_err(NoSmi::Start)?;
     // Year, major and minor number; from 26 on there is no year.
     let numbers = [0, 4, 8, 12].map(|at| version.word(at));
-    smi.layout = Layout::of(numbers).map_err(NoSmi::Version)?;
+    smi.layout = Layout::of(numbers)?;
     // SAFETY: the flag is one of the header's.
     smi.check(unsafe { (smi.init)(GPUS) }).map_err(NoSmi::Start)?;
     Ok(smi)
@@ -166,7 +171,7 @@ pub(super) struct Known {
 unsafe impl Send for Known {}
 
 impl Smi {
-    fn check(&self, status: Status) -> Result<(), String> {
+    fn check(&self, status: Status) -> Result<(), Refused> {
         if status == SUCCESS {
             return Ok(());
         }
@@ -174,17 +179,17 @@ impl Smi {
         // SAFETY: `text` is valid for writes.
         let told = unsafe { (self.words)(status, &raw mut text) };
         if told != SUCCESS || text.is_null() {
-            return Err(format!("status {status}"));
+            return Err(Refused(format!("status {status}")));
         }
         // SAFETY: a static string of the library, which stays open.
-        Err(unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned())
+        Err(Refused(unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned()))
     }
 
     /// All GPUs with their PCI addresses, in the order of these.
     ///
     /// # Errors
     /// The library does not list them.
-    pub(super) fn gpus(&self) -> Result<Vec<(String, Known)>, String> {
+    pub(super) fn gpus(&self) -> Result<Vec<(String, Known)>, Refused> {
         let mut found = Vec::new();
         for socket in self.listed(|count, to| {
             // SAFETY: there is room for as many handles as `count` says, or none are wanted.
@@ -214,7 +219,7 @@ impl Smi {
     }
 
     /// What a function lists that is first asked how much there is.
-    fn listed(&self, ask: impl Fn(*mut u32, *mut Handle) -> Status) -> Result<Vec<Handle>, String> {
+    fn listed(&self, ask: impl Fn(*mut u32, *mut Handle) -> Status) -> Result<Vec<Handle>, Refused> {
         let mut count = 0;
         self.check(ask(&raw mut count, std::ptr::null_mut()))?;
         let mut handles = vec![std::ptr::null_mut(); count.min(MOST) as usize];

@@ -88,7 +88,7 @@ fn unknown(pci: &str, why: String) -> Unread {
 }
 
 fn open(smi: &Smi, pci: &str) -> Result<Card, Unread> {
-    let gpus = smi.gpus().map_err(|why| unknown(pci, why))?;
+    let gpus = smi.gpus().map_err(|why| unknown(pci, why.to_string()))?;
     let found = (0..).zip(gpus).find(|(_, (address, _))| address == pci);
     let (index, (_, known)) = found.ok_or_else(|| unknown(pci, "it is not one of those it lists".to_owned()))?;
     let lasting = Lasting {
