@@ -1,6 +1,10 @@
 //! dlopen: whether and where a library is, and what may be wrong with one.
 
-use std::{error::Error, fmt, fs, io, path::PathBuf};
+use std::{
+    error::Error,
+    fmt, fs, io,
+    path::{Path, PathBuf},
+};
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use thiserror::Error;
@@ -85,7 +89,8 @@ pub(crate) fn find(name: &str) -> Result<PathBuf, NotFound> {
     let maps = fs::read_to_string("/proc/self/maps").map_err(NotFound::Maps)?;
     let path = maps.lines().filter_map(|line| line.find('/').map(|start| PathBuf::from(&line[start..])));
     // The name is often a link: `libcuda.so.1` is mapped as `libcuda.so.580.159.04`.
-    let stem = name.find(".so").map_or(name, |at| &name[..at + 3]);
+    let file = Path::new(name).file_name().and_then(|file| file.to_str()).unwrap_or(name);
+    let stem = file.find(".so").map_or(file, |at| &file[..at + 3]);
     let mine = |path: &PathBuf| path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(stem));
     path.into_iter().find(mine).ok_or(NotFound::NotMapped)
 }
@@ -96,6 +101,8 @@ mod tests {
     fn a_library_is_found_and_a_missing_one_is_named() {
         let path = super::find("libc.so.6").unwrap();
         assert!(path.is_absolute() && path.exists(), "{path:?}");
+        // A name with a folder is found by its last part.
+        assert_eq!(super::find(path.to_str().unwrap()).unwrap(), path);
         // Its file is called otherwise: libnss_files.so.2 may be, libm.so.6 is always there.
         assert!(super::find("libm.so.6").is_ok());
         let missing = super::find("librailgauge-nowhere.so.1").unwrap_err();

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::LazyLock};
 
 use railgauge_wire::{
-    facts::{GPUS, HostFacts},
+    facts::{AMD_SMI, GPUS, HIP as HIP_LIBRARY, HostFacts, RCCL},
     gpu_state::{GpuSeen, Hold, Range, counter},
     message::{Answer, Ask},
     node::NodeAccount,
@@ -118,11 +118,14 @@ fn an_uncorrected_error_explains_a_case_that_fails() {
 #[test]
 fn the_facts_of_amd_gpus_are_told_in_every_version() {
     let root = tree();
+    std::fs::create_dir_all(root.path().join("sys/module/amdgpu")).unwrap();
     for version in VERSIONS {
         let says = [("AMDSMI_DOUBLE_VERSION", version), ("AMDSMI_DOUBLE", "d1:heat=1 bad_pages=3 programs=1")];
         let root = ("RAILGAUGE_ROOT", root.path().to_str().unwrap());
         let facts = facts(folder(), &[says[0], says[1], root]);
         assert!(!facts.unreadable.contains_key(GPUS), "{version}: {:?}", facts.unreadable);
+        assert!(facts.has_amd_gpus() && facts.finds(HIP_LIBRARY) && facts.finds(AMD_SMI), "{:?}", facts.libraries);
+        assert!(facts.unfound(RCCL).unwrap().contains("librccl.so.1: cannot open"), "{:?}", facts.libraries);
         for (at, gpu) in facts.gpus.iter().enumerate() {
             let (index, bus) = (at as u32, 0xd0 + at);
             assert_eq!(
