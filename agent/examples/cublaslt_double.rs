@@ -11,118 +11,32 @@
 
 use std::{
     ffi::{c_char, c_int, c_void},
-    slice,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::Ordering,
 };
 
-use half::{bf16, f16};
+use blas::{
+    DONE, EXECUTION_FAILED, Handle, INVALID_VALUE, Layout, NOT_INITIALIZED, NOT_SUPPORTED, Product, SUCCESS, Status,
+    answer, gone, is, made, read, write,
+};
 
-type Status = c_int;
-type Handle = *mut c_void;
+#[path = "doubles/blas.rs"]
+#[macro_use]
+mod blas;
 
-const SUCCESS: Status = 0;
-const NOT_INITIALIZED: Status = 1;
-const INVALID_VALUE: Status = 7;
-const EXECUTION_FAILED: Status = 13;
-const NOT_SUPPORTED: Status = 15;
+/// The variable that makes it a bad one.
+const FAULTS: &str = "CUBLASLT_DOUBLE";
+/// `CUBLASLT_MATMUL_DESC_TRANSA`.
+const TRANSPOSE_A: c_int = 3;
+/// `CUBLAS_OP_T`.
+const TRANSPOSED: c_int = 1;
+/// `CUBLAS_COMPUTE_32F` and `CUBLAS_COMPUTE_32F_FAST_TF32`.
+const COMPUTE: [c_int; 2] = [68, 77];
+/// `cublasLtMatmulHeuristicResult_t`.
+type Proposal = [u64; 12];
 
-/// A matrix: its type, rows, columns and leading dimension.
-struct Layout {
-    kind: c_int,
-    rows: usize,
-    columns: usize,
-    leading: usize,
-}
-
-/// A product: whether A is transposed.
-struct Product {
-    transposed: bool,
-}
-
-/// Products so far.
-static DONE: AtomicU64 = AtomicU64::new(0);
-
-fn is(fault: &str) -> bool {
-    std::env::var("CUBLASLT_DOUBLE").is_ok_and(|text| text == fault)
-}
-
-/// Writes an answer where the caller wants it.
-unsafe fn answer<T>(to: *mut T, value: T) -> Status {
-    // SAFETY: the caller of the library's function vouches for the place.
-    unsafe { to.write(value) };
-    SUCCESS
-}
-
-unsafe fn made<T>(to: *mut Handle, value: T) -> Status {
-    // SAFETY: as above.
-    unsafe { answer(to, Box::into_raw(Box::new(value)).cast()) }
-}
-
-unsafe fn gone<T>(handle: Handle) -> Status {
-    // SAFETY: made by `made` with this type, and destroyed once.
-    drop(unsafe { Box::from_raw(handle.cast::<T>()) });
-    SUCCESS
-}
-
-macro_rules! library {
-    ($($name:ident($($arg:ident: $type:ty),*) $body:block)+) => {
-        $(
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($arg: $type),*) -> Status {
-                // SAFETY: callers keep to cublasLt.h, as they must with the library itself.
-                unsafe { $body }
-            }
-        )+
-    };
-}
+blas_double! { create: cublasLtCreate, destroy: cublasLtDestroy, matmul_desc_create: cublasLtMatmulDescCreate, matmul_desc_set_attribute: cublasLtMatmulDescSetAttribute, matmul_desc_destroy: cublasLtMatmulDescDestroy, matrix_layout_create: cublasLtMatrixLayoutCreate, matrix_layout_destroy: cublasLtMatrixLayoutDestroy, matmul_preference_create: cublasLtMatmulPreferenceCreate, matmul_preference_set_attribute: cublasLtMatmulPreferenceSetAttribute, matmul_preference_destroy: cublasLtMatmulPreferenceDestroy, matmul_algo_get_heuristic: cublasLtMatmulAlgoGetHeuristic, matmul: cublasLtMatmul, }
 
 library! {
-    cublasLtCreate(to: *mut Handle) {
-        if is("dead") { NOT_INITIALIZED } else { answer(to, std::ptr::without_provenance_mut(1)) }
-    }
-    cublasLtDestroy(_library: Handle) { SUCCESS }
-    cublasLtMatmulDescCreate(to: *mut Handle, _compute: c_int, scale: c_int) {
-        if scale == 0 { made(to, Product { transposed: false }) } else { NOT_SUPPORTED }
-    }
-    cublasLtMatmulDescSetAttribute(product: Handle, attribute: c_int, value: *const c_void, size: usize) {
-        // CUBLASLT_MATMUL_DESC_TRANSA.
-        if attribute != 3 || size != 4 {
-            return INVALID_VALUE;
-        }
-        (*product.cast::<Product>()).transposed = value.cast::<c_int>().read() == 1;
-        SUCCESS
-    }
-    cublasLtMatmulDescDestroy(product: Handle) { gone::<Product>(product) }
-    cublasLtMatrixLayoutCreate(to: *mut Handle, kind: c_int, rows: u64, columns: u64, leading: i64) {
-        made(to, Layout { kind, rows: rows as usize, columns: columns as usize, leading: leading as usize })
-    }
-    cublasLtMatrixLayoutDestroy(layout: Handle) { gone::<Layout>(layout) }
-    cublasLtMatmulPreferenceCreate(to: *mut Handle) { made(to, 0_u64) }
-    cublasLtMatmulPreferenceSetAttribute(preference: Handle, attribute: c_int, value: *const c_void, size: usize) {
-        // CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.
-        if attribute != 1 || size != 8 {
-            return INVALID_VALUE;
-        }
-        *preference.cast::<u64>() = value.cast::<u64>().read();
-        SUCCESS
-    }
-    cublasLtMatmulPreferenceDestroy(preference: Handle) { gone::<u64>(preference) }
-    cublasLtMatmulAlgoGetHeuristic(
-        _library: Handle, _product: Handle, _a: Handle, _b: Handle, _c: Handle, _d: Handle, _preference: Handle,
-        asked: c_int, to: *mut [u64; 12], found: *mut c_int
-    ) {
-        if is("none") {
-            return NOT_SUPPORTED;
-        }
-        // Two of them; the number of each is the first word of what is opaque to the caller.
-        let given = asked.min(2);
-        for number in 0..given as usize {
-            let mut proposal = [0; 12];
-            proposal[0] = 20 + number as u64;
-            to.add(number).write(proposal);
-        }
-        answer(found, given)
-    }
     cublasLtMatmulAlgoConfigGetAttribute(
         algorithm: *const u64, attribute: c_int, to: *mut c_void, size: usize, written: *mut usize
     ) {
@@ -132,41 +46,6 @@ library! {
         }
         answer(written, 4);
         answer(to.cast::<u32>(), if attribute == 0 { algorithm.read() as u32 } else { 1 })
-    }
-    cublasLtMatmul(
-        _library: Handle, product: Handle, alpha: *const f32, a: u64, a_layout: Handle, b: u64, b_layout: Handle,
-        beta: *const f32, _c: u64, _c_layout: Handle, d: u64, d_layout: Handle, _algorithm: *const u64,
-        _workspace: u64, _size: usize, _stream: Handle
-    ) {
-        let (one, zero) = (alpha.read(), beta.read());
-        if is("fails") || one.to_bits() != 1.0_f32.to_bits() || zero.to_bits() != 0 {
-            return EXECUTION_FAILED;
-        }
-        let of = |layout: Handle| &*layout.cast::<Layout>();
-        let (a_of, b_of, d_of) = (of(a_layout), of(b_layout), of(d_layout));
-        let a_transposed = (*product.cast::<Product>()).transposed;
-        let (rows, terms) = if a_transposed { (a_of.columns, a_of.rows) } else { (a_of.rows, a_of.columns) };
-        if (rows, terms, b_of.columns) != (d_of.rows, b_of.rows, d_of.columns) {
-            return INVALID_VALUE;
-        }
-        let (a, b) = (read(a, a_of), read(b, b_of));
-        let number = DONE.fetch_add(1, Ordering::Relaxed);
-        if is("lazy") {
-            return SUCCESS;
-        }
-        let summed = if is("part") { terms - 8 } else { terms };
-        for column in 0..d_of.columns {
-            for row in 0..rows {
-                let of_a = |term: usize| if a_transposed { a[term + row * a_of.leading] } else { a[row + term * a_of.leading] };
-                let mut sum: f32 = (0..summed).map(|term| of_a(term) * b[term + column * b_of.leading]).sum();
-                let wrong = is("wrong") || (is("late") && number >= 100);
-                if wrong && (row, column) == (3, 5) {
-                    sum += 2.0;
-                }
-                write(d, d_of, row + column * d_of.leading, sum);
-            }
-        }
-        SUCCESS
     }
 }
 
@@ -178,37 +57,4 @@ pub extern "C" fn cublasLtGetVersion() -> usize {
 #[unsafe(no_mangle)]
 pub extern "C" fn cublasLtGetStatusString(_status: Status) -> *const c_char {
     c"said by a double".as_ptr()
-}
-
-/// The elements of a matrix, by `cudaDataType_t`.
-unsafe fn read(at: u64, layout: &Layout) -> Vec<f32> {
-    let count = layout.leading * layout.columns;
-    // SAFETY: the caller of the library's function vouches for matrices as large as their layouts.
-    unsafe {
-        match layout.kind {
-            0 => slice::from_raw_parts(at as *const f32, count).to_vec(),
-            2 => slice::from_raw_parts(at as *const f16, count).iter().map(|one| one.to_f32()).collect(),
-            14 => slice::from_raw_parts(at as *const bf16, count).iter().map(|one| one.to_f32()).collect(),
-            _ => slice::from_raw_parts(at as *const u8, count).iter().map(|one| float8(*one)).collect(),
-        }
-    }
-}
-
-unsafe fn write(at: u64, layout: &Layout, place: usize, value: f32) {
-    // SAFETY: as in `read`.
-    unsafe {
-        match layout.kind {
-            0 => (at as *mut f32).add(place).write(value),
-            2 => (at as *mut f16).add(place).write(f16::from_f32(value)),
-            _ => (at as *mut bf16).add(place).write(bf16::from_f32(value)),
-        }
-    }
-}
-
-/// OCP FP8, E4M3, without its not-a-number.
-fn float8(bits: u8) -> f32 {
-    let (exponent, steps) = (i32::from(bits >> 3 & 15), f32::from(bits & 7));
-    let whole = if exponent > 0 { 8.0 } else { 0.0 };
-    let size = (whole + steps) * f32::powi(2.0, exponent.max(1) - 10);
-    if bits & 0x80 == 0 { size } else { -size }
 }

@@ -10,26 +10,28 @@
 #![allow(clippy::missing_safety_doc, reason = "the contracts are CUDA's")]
 
 use std::{
-    alloc::{Layout, alloc_zeroed, dealloc},
-    collections::BTreeMap,
+    alloc::{alloc_zeroed, dealloc},
     ffi::{CStr, c_char, c_int, c_uint, c_void},
     os::fd::IntoRawFd,
     slice,
 };
 
+use gpu::{
+    Handle, INVALID_VALUE, MEMORY, NOT_FOUND, NOT_SUPPORTED, OUT_OF_MEMORY, SUCCESS, Status, answer, layout, setting,
+    text,
+};
 use parking_lot::Mutex;
 
-type Status = c_int;
-type Handle = *mut c_void;
+#[path = "doubles/gpu.rs"]
+#[macro_use]
+mod gpu;
 
-const SUCCESS: Status = 0;
-const INVALID_VALUE: Status = 1;
-const OUT_OF_MEMORY: Status = 2;
-const NOT_FOUND: Status = 500;
-const NOT_SUPPORTED: Status = 801;
-
-/// Alignment of device memory: that of dma-bufs.
-const GRANULE: usize = 65_536;
+/// What the settings' names begin with.
+const PREFIX: &str = "CUDA_DOUBLE";
+/// What CUDA answers where it sees no GPU.
+const NO_GPUS: Status = SUCCESS;
+/// The type of `CU_POINTER_ATTRIBUTE_IS_MANAGED`.
+type Managed = c_int;
 
 /// Elements of a table of the values of collectives.
 const NUMBERS: usize = 128;
@@ -37,142 +39,46 @@ const NUMBERS: usize = 128;
 const KERNELS: [&CStr; 6] =
     [c"write_pattern", c"check_pattern", c"write_values", c"check_values", c"write_outer", c"check_outer"];
 
-/// Lengths of what is allocated, by address.
-static MEMORY: Mutex<BTreeMap<u64, usize>> = Mutex::new(BTreeMap::new());
-
-fn setting(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
-}
-
-fn layout(bytes: usize) -> Option<Layout> {
-    Layout::from_size_align(bytes.max(1).next_multiple_of(GRANULE), GRANULE).ok()
-}
-
-/// Writes an answer where the caller wants it.
-unsafe fn answer<T>(to: *mut T, value: T) -> Status {
-    // SAFETY: the caller of the driver's function vouches for the place.
-    unsafe { to.write(value) };
-    SUCCESS
-}
-
-unsafe fn text(to: *mut c_char, length: c_int, text: &str) -> Status {
-    let length = usize::try_from(length).unwrap_or(0);
-    if text.len() >= length {
-        return INVALID_VALUE;
+fn error_name(status: Status) -> &'static CStr {
+    match status {
+        INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
+        OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
+        NOT_SUPPORTED => c"CUDA_ERROR_NOT_SUPPORTED",
+        _ => c"CUDA_ERROR_UNKNOWN",
     }
-    // SAFETY: the caller gives `length` bytes, which hold the text and its end.
-    unsafe {
-        to.copy_from_nonoverlapping(text.as_ptr().cast(), text.len());
-        to.add(text.len()).write(0);
-    }
-    SUCCESS
 }
 
-macro_rules! driver {
-    ($($name:ident($($arg:ident: $type:ty),*) $body:block)+) => {
-        $(
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($arg: $type),*) -> Status {
-                // SAFETY: callers keep to cuda.h, as they must with the driver itself.
-                unsafe { $body }
-            }
-        )+
-    };
+driver_double! {
+    init: cuInit, count: cuDeviceGetCount, get: cuDeviceGet, name: cuDeviceGetName, pci: cuDeviceGetPCIBusId,
+    retain: cuDevicePrimaryCtxRetain, release: cuDevicePrimaryCtxRelease_v2, current: cuCtxSetCurrent,
+    memory_info: cuMemGetInfo_v2, alloc: cuMemAlloc_v2, free: cuMemFree_v2,
+    register: cuMemHostRegister_v2, unregister: cuMemHostUnregister,
+    to_device: cuMemcpyHtoDAsync_v2, to_host: cuMemcpyDtoHAsync_v2, on_device: cuMemcpyDtoDAsync_v2, set_bytes: cuMemsetD8Async,
+    pointer_attribute: cuPointerGetAttribute,
+    stream_create: cuStreamCreate, stream_destroy: cuStreamDestroy_v2, stream_query: cuStreamQuery,
+    stream_synchronize: cuStreamSynchronize,
+    event_create: cuEventCreate, event_destroy: cuEventDestroy_v2, event_record: cuEventRecord,
+    event_synchronize: cuEventSynchronize, event_elapsed: cuEventElapsedTime,
+    error_name: cuGetErrorName, error_words: cuGetErrorString,
 }
 
-driver! {
-    cuInit(_flags: c_uint) { SUCCESS }
-    cuDriverGetVersion(to: *mut c_int) { answer(to, setting("CUDA_DOUBLE_VERSION", 13_000) as c_int) }
-    cuDeviceGetCount(to: *mut c_int) { answer(to, setting("CUDA_DOUBLE_GPUS", 2) as c_int) }
-    cuDeviceGet(to: *mut c_int, ordinal: c_int) { answer(to, ordinal) }
-    cuDeviceGetName(to: *mut c_char, length: c_int, _device: c_int) { text(to, length, "double of a GPU") }
-    cuDeviceGetPCIBusId(to: *mut c_char, length: c_int, device: c_int) {
-        text(to, length, &format!("0000:{:02x}:00.0", 0xd0 + device))
-    }
+functions! {
+    cuDriverGetVersion(to: *mut c_int) { answer(to, setting("VERSION", 13_000) as c_int) }
     cuDeviceGetAttribute(to: *mut c_int, attribute: c_int, _device: c_int) {
         // CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED: it exports them; whether anybody takes them is another matter.
         // CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
-        let capability = setting("CUDA_DOUBLE_CAPABILITY", 90) as c_int;
+        let capability = setting("CAPABILITY", 90) as c_int;
         answer(to, match attribute {
             75 => capability / 10,
             76 => capability % 10,
             _ => c_int::from(attribute == 124),
         })
     }
-    cuDevicePrimaryCtxRetain(to: *mut Handle, _device: c_int) { answer(to, std::ptr::without_provenance_mut(1)) }
-    cuDevicePrimaryCtxRelease_v2(_device: c_int) { SUCCESS }
-    cuCtxSetCurrent(_context: Handle) { SUCCESS }
-    cuMemGetInfo_v2(free: *mut usize, total: *mut usize) {
-        let room = setting("CUDA_DOUBLE_FREE", 1 << 30) as usize;
-        let taken: usize = MEMORY.lock().values().sum();
-        answer(free, room.saturating_sub(taken));
-        answer(total, room)
-    }
-    cuMemAlloc_v2(to: *mut u64, bytes: usize) {
-        let Some(layout) = layout(bytes) else { return OUT_OF_MEMORY };
-        let address = alloc_zeroed(layout) as u64;
-        if address == 0 {
-            return OUT_OF_MEMORY;
-        }
-        MEMORY.lock().insert(address, bytes);
-        answer(to, address)
-    }
-    cuMemFree_v2(address: u64) {
-        let freed = MEMORY.lock().remove(&address);
-        let Some(layout) = freed.and_then(layout) else { return INVALID_VALUE };
-        dealloc(address as *mut u8, layout);
-        SUCCESS
-    }
-    cuMemHostRegister_v2(_start: *mut c_void, _bytes: usize, _flags: c_uint) { SUCCESS }
-    cuMemHostUnregister(_start: *mut c_void) { SUCCESS }
-    cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, _stream: Handle) {
-        (to as *mut u8).copy_from(from.cast(), bytes);
-        SUCCESS
-    }
-    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, _stream: Handle) {
-        to.cast::<u8>().copy_from(from as *const u8, bytes);
-        SUCCESS
-    }
-    cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, _stream: Handle) {
-        (to as *mut u8).copy_from(from as *const u8, bytes);
-        SUCCESS
-    }
-    cuMemsetD8Async(to: u64, byte: u8, bytes: usize, _stream: Handle) {
-        (to as *mut u8).write_bytes(byte, bytes);
-        SUCCESS
-    }
-    cuPointerGetAttribute(to: *mut c_void, attribute: c_int, _address: u64) {
-        // CU_POINTER_ATTRIBUTE_IS_MANAGED.
-        match attribute {
-            8 => answer(to.cast::<c_int>(), setting("CUDA_DOUBLE_MANAGED", 0) as c_int),
-            _ => NOT_SUPPORTED,
-        }
-    }
     cuMemGetHandleForAddressRange(to: *mut c_void, _address: u64, _bytes: usize, _kind: c_int, _flags: u64) {
         match std::fs::File::open("/dev/null") {
             Ok(file) => answer(to.cast::<c_int>(), file.into_raw_fd()),
             Err(_) => NOT_SUPPORTED,
         }
-    }
-    cuStreamCreate(to: *mut Handle, _flags: c_uint) { answer(to, std::ptr::without_provenance_mut(2)) }
-    cuStreamDestroy_v2(_stream: Handle) { SUCCESS }
-    cuStreamQuery(_stream: Handle) { SUCCESS }
-    cuStreamSynchronize(_stream: Handle) { SUCCESS }
-    cuEventCreate(to: *mut Handle, _flags: c_uint) {
-        answer(to, Box::into_raw(Box::new(Mutex::new(std::time::Instant::now()))).cast())
-    }
-    cuEventDestroy_v2(event: Handle) {
-        drop(Box::from_raw(event.cast::<Mutex<std::time::Instant>>()));
-        SUCCESS
-    }
-    cuEventRecord(event: Handle, _stream: Handle) {
-        *(*event.cast::<Mutex<std::time::Instant>>()).lock() = std::time::Instant::now();
-        SUCCESS
-    }
-    cuEventSynchronize(_event: Handle) { SUCCESS }
-    cuEventElapsedTime(to: *mut f32, from: Handle, until: Handle) {
-        let when = |event: Handle| *(*event.cast::<Mutex<std::time::Instant>>()).lock();
-        answer(to, (when(until) - when(from)).as_secs_f32() * 1e3)
     }
     cuModuleLoadDataEx(to: *mut Handle, source: *const c_void, _n: c_uint, _names: *mut c_int, _values: *mut Handle) {
         let source = CStr::from_ptr(source.cast()).to_bytes();
@@ -229,16 +135,6 @@ driver! {
         }
         SUCCESS
     }
-    cuGetErrorName(status: Status, to: *mut *const c_char) {
-        let name = match status {
-            INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
-            OUT_OF_MEMORY => c"CUDA_ERROR_OUT_OF_MEMORY",
-            NOT_SUPPORTED => c"CUDA_ERROR_NOT_SUPPORTED",
-            _ => c"CUDA_ERROR_UNKNOWN",
-        };
-        answer(to, name.as_ptr())
-    }
-    cuGetErrorString(_status: Status, to: *mut *const c_char) { answer(to, c"said by a double".as_ptr()) }
 }
 
 /// Word `i` of the pattern: SplitMix64, written anew from kernels.ptx.
@@ -259,7 +155,7 @@ fn write_pattern(bytes: &mut [u8], made: [u64; 3]) {
         *place = byte(made, i);
     }
     // A cell whose lowest bit cannot be cleared.
-    if let Some(stuck) = bytes.get_mut(setting("CUDA_DOUBLE_STUCK", u64::MAX) as usize) {
+    if let Some(stuck) = bytes.get_mut(setting("STUCK", u64::MAX) as usize) {
         *stuck |= 1;
     }
 }

@@ -8,7 +8,9 @@
 //! id, and reduce what lies in the memory of `cuda_double`: sums of `float`, maxima of `uint64_t`. As NCCL does, it takes
 //! ranks for those of one host by `NCCL_HOSTID`, or else by the host's name, and writes to `NCCL_DEBUG_FILE` what
 //! NCCL 2.28.3 wrote between two hosts by sockets, and on one host. `NCCL_DOUBLE_FAULT=RANK:SIGNAL:CALL` sends a signal to the
-//! process of a rank in its all-reduce of this number.
+//! process of a rank in its all-reduce of this number. `NCCL_DOUBLE_WRONG` changes the first byte of every sum.
+//!
+//! Put beside an agent as `librccl.so.1` it is one of RCCL, whose interface is the same.
 #![allow(non_snake_case, missing_docs, reason = "the names are NCCL's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NCCL's")]
 
@@ -105,7 +107,7 @@ pub struct Communicator {
 
 /// What NCCL takes for the name of this rank's host.
 fn host() -> String {
-    let name = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
     setting("NCCL_HOSTID").unwrap_or_else(name)
 }
 
@@ -268,7 +270,11 @@ pub unsafe extern "C" fn ncclAllReduce(
         (&*communicator, std::slice::from_raw_parts_mut(to, count * width))
     };
     fail(communicator.rank, communicator.calls.fetch_add(1, Ordering::Relaxed));
-    all_reduce(communicator, mine, how).map_or(REMOTE, |()| SUCCESS)
+    let reduced = all_reduce(communicator, mine, how).map_or(REMOTE, |()| SUCCESS);
+    if let Some(first) = mine.first_mut().filter(|_| how == SUM && setting("NCCL_DOUBLE_WRONG").is_some()) {
+        *first ^= 1;
+    }
+    reduced
 }
 
 #[unsafe(no_mangle)]

@@ -8,13 +8,14 @@
 #![allow(non_snake_case, missing_docs, reason = "the names are NVML's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NVML's")]
 
-use std::{
-    collections::BTreeMap,
-    ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void},
-};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use nvml_wrapper_sys::bindings::{nvmlEventData_t, nvmlFieldValue_t, nvmlPciInfo_t, nvmlProcessInfo_t};
 use parking_lot::Mutex;
+use values::{ASKED, BUSES, value};
+
+#[path = "doubles/values.rs"]
+mod values;
 
 type Status = c_uint;
 type Gpu = *mut c_void;
@@ -26,8 +27,8 @@ const INSUFFICIENT_SIZE: Status = 7;
 const TIMEOUT: Status = 10;
 const GPU_IS_LOST: Status = 15;
 
-/// Bus numbers of the GPUs.
-const BUSES: [u64; 2] = [0xd0, 0xd1];
+/// The variable with what is said of the GPUs.
+const WORDS: &str = "NVML_DOUBLE";
 
 /// What a healthy GPU under load says. `held` is the mask of clock event reasons.
 const USUAL: [(&str, u64); 16] = [
@@ -48,28 +49,6 @@ const USUAL: [(&str, u64); 16] = [
     ("uncorrected", 0),
     ("remapped", 0),
 ];
-
-/// How often each value was asked for, by bus and name.
-static ASKED: Mutex<BTreeMap<(u64, String), u64>> = Mutex::new(BTreeMap::new());
-
-/// A value of a GPU; `None` where it does not tell.
-fn value(bus: u64, name: &str) -> Option<u64> {
-    let words = std::env::var("NVML_DOUBLE").unwrap_or_default();
-    let own = format!("{bus:x}:{name}");
-    let set = |wanted: &str| {
-        let mut pairs = words.split_whitespace().filter_map(|word| word.split_once('='));
-        pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
-    };
-    let usual = USUAL.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-    let Some(text) = set(&own).or_else(|| set(name)) else { return usual };
-    let mut asked = ASKED.lock();
-    let times = asked.entry((bus, name.to_owned())).or_default();
-    *times += 1;
-    match text.strip_prefix('+') {
-        Some(step) => Some(usual.unwrap_or(0) + step.parse::<u64>().ok()? * *times),
-        None => text.parse().ok(),
-    }
-}
 
 /// Buses of GPUs that are lost.
 static LOST: Mutex<Vec<u64>> = Mutex::new(Vec::new());

@@ -1,11 +1,20 @@
-//! GPU memory on a host without a GPU: the agent with a double of NVIDIA's driver library (`examples/cuda_double.rs`).
+//! GPU memory on a host without a GPU: the agent with a double of NVIDIA's driver library (`examples/cuda_double.rs`), or of AMD's HIP
+//! (`examples/hip_double.rs`).
 #![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
 
+#[path = "double/amd_smi.rs"]
+mod amd_smi;
 mod controller;
 #[path = "../../tests/support/example.rs"]
 mod example;
 #[path = "double/gpu_state.rs"]
 mod gpu_state;
+#[path = "double/hip.rs"]
+mod hip;
+#[path = "double/hipblaslt.rs"]
+mod hipblaslt;
+#[path = "double/rccl.rs"]
+mod rccl;
 
 use std::{path::Path, sync::LazyLock};
 
@@ -23,16 +32,21 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
+/// A folder with doubles under the names of libraries.
+fn folder_of(doubles: &[(&str, &[&str])]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (double, libraries) in doubles {
+        let built = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
+        // Not links: what is mapped has the name of the library, as on a host that has it.
+        libraries.iter().for_each(|library| assert!(std::fs::copy(&built, folder.path().join(library)).is_ok()));
+    }
+    folder
+}
+
 /// The folder that holds the doubles as `libcuda.so.1` and `libcublasLt.so.12`.
 fn folder() -> &'static Path {
-    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
-        let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
-        let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
-        let double = example::folder_with("railgauge-agent", "cublaslt_double").join("libcublaslt_double.so");
-        std::os::unix::fs::symlink(double, folder.path().join("libcublasLt.so.12")).unwrap();
-        folder
-    });
+    static FOLDER: LazyLock<tempfile::TempDir> =
+        LazyLock::new(|| folder_of(&[("cuda_double", &["libcuda.so.1"]), ("cublaslt_double", &["libcublasLt.so.12"])]));
     FOLDER.path()
 }
 
@@ -309,9 +323,7 @@ fn products_that_cannot_be_are_refused_in_words() {
 
 #[test]
 fn a_host_without_cublaslt_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
-    std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
+    let folder = folder_of(&[("cuda_double", &["libcuda.so.1"])]);
     let account = multiplied(Precision::Bf16, &[("LD_LIBRARY_PATH", folder.path().to_str().unwrap())]);
     let failure = account.account.failure.unwrap();
     assert!(

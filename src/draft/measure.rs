@@ -310,12 +310,18 @@ fn collectives(page: &mut Page, seen: &Seen, window: &str) {
     };
     if seen.gpus > 1 {
         page.gap();
-        page.say("NCCL within every host: NVLink and PCIe, without the network.");
+        page.say(match seen.is_amd {
+            true => "RCCL within every host, which has the interface of NCCL: xGMI and PCIe, without the network.",
+            false => "NCCL within every host: NVLink and PCIe, without the network.",
+        });
         test(page, "nccl-in-host", "groups = \"every\"\ngroup_size = 1");
         if seen.unjudged.is_none() && hosts >= PEERS {
             expect(
                 page,
-                "Equal hosts differ by less than 2 %: a lost NVLink or a GPU at a lower clock shows.",
+                match seen.is_amd {
+                    true => "Equal hosts differ little: a lost xGMI link or a GPU at a lower clock shows.",
+                    false => "Equal hosts differ by less than 2 %: a lost NVLink or a GPU at a lower clock shows.",
+                },
                 "busbw",
                 "within_percent_of_peers = 5",
                 Some("128MiB..1GiB"),

@@ -334,7 +334,8 @@ fn found(seen: &Seen) -> String {
         (seen::Carrier::Tcp, _) => words.push("no RDMA that can be used, so TCP is measured".to_owned()),
     }
     if let Some(version) = &seen.nccl {
-        words.push(format!("NCCL {version}").trim_end().to_owned());
+        let name = if seen.is_amd { "RCCL" } else { "NCCL" };
+        words.push(format!("{name} {version}").trim_end().to_owned());
     }
     if let Some(product) = &seen.product {
         words.push(product.clone());

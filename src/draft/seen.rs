@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::hostlist::fold;
-use railgauge_wire::facts::{HostFacts, Interface, RdmaDevice, RdmaPort};
+use railgauge_wire::facts::{HIP, HostFacts, Interface, RCCL, RdmaDevice, RdmaPort};
 use railgauge_wire::terms::Distance;
 
 use super::within::Within;
@@ -39,6 +39,8 @@ pub(super) struct Seen {
     pub gpu_bytes: Option<u64>,
     /// Version of NCCL where all hosts can run it.
     pub nccl: Option<String>,
+    /// Whether the GPUs are AMD's, and what it calls NCCL is RCCL.
+    pub is_amd: bool,
     /// Whether the NICs of all hosts can reach GPU memory.
     pub gpudirect: bool,
     /// Rails that have no GPU behind a PCIe switch of theirs, as on some host: the way to GPU memory leads through a processor.
@@ -130,6 +132,7 @@ impl Seen {
             gpu_name: None,
             gpu_bytes: None,
             nccl: None,
+            is_amd: false,
             gpudirect: false,
             far_from_gpus: Vec::new(),
             within: Within::default(),
@@ -260,10 +263,11 @@ impl Seen {
             self.notes.push(format!("{} fewer GPUs than the others, which have {most}.", has(&fewer)));
         }
         let split = self.named(facts, |facts| facts.gpus.iter().any(|gpu| gpu.mig == Some(true)));
-        let driverless = self.named(facts, |facts| !has_library(facts, "libcuda.so.1"));
-        for (hosts, what) in
-            [(&split, "GPUs that are split into instances (MIG)"), (&driverless, "no CUDA driver (libcuda.so.1)")]
-        {
+        let driverless = self.named(facts, |facts| !has_library(facts, "libcuda.so.1") && !facts.finds(HIP));
+        for (hosts, what) in [
+            (&split, "GPUs that are split into instances (MIG)"),
+            (&driverless, "no CUDA driver (libcuda.so.1) and no HIP (libamdhip64.so)"),
+        ] {
             if !hosts.is_empty() {
                 self.notes.push(format!("{} {what}: tests of GPU memory are left out.", has(hosts)));
                 return;
@@ -288,15 +292,23 @@ impl Seen {
         match without.is_empty() {
             true => self.nccl = all_equal(versions).or_else(|| Some("of several versions".to_owned())),
             false => self.notes.push(format!(
-                "{} no NCCL of 2.11 or newer that the loader finds (libnccl.so.2): its collectives are left out. Install it, or \
-                 name it with `library`.",
+                "{} no NCCL of 2.11 or newer, or RCCL, that the loader finds (libnccl.so.2, librccl.so.1): its collectives are left \
+                 out. Install it, or name it with `library`.",
                 has(&without)
             )),
         }
         let far: BTreeSet<String> = facts.iter().flat_map(|(_, facts)| far_rails(facts)).collect();
         self.far_from_gpus = far.into_iter().collect();
-        let blind = self.named(facts, |facts| !reaches_gpus(facts));
-        self.gpudirect = blind.is_empty();
+        self.is_amd = facts.iter().all(|(_, facts)| facts.has_amd_gpus());
+        let of_amd = self.named(facts, HostFacts::has_amd_gpus);
+        let blind = self.named(facts, |facts| !reaches_gpus(facts) && !facts.has_amd_gpus());
+        self.gpudirect = blind.is_empty() && of_amd.is_empty();
+        if !of_amd.is_empty() && self.carrier == Carrier::Verbs {
+            self.notes.push(format!(
+                "{} GPUs of AMD, whose memory is not registered with NICs: its pair tests are left out.",
+                has(&of_amd)
+            ));
+        }
         if !blind.is_empty() && self.carrier == Carrier::Verbs {
             self.notes.push(format!(
                 "{} neither nvidia_peermem nor the open NVIDIA driver with a kernel from 5.12: NICs cannot reach GPU memory, \
@@ -445,8 +457,12 @@ pub(super) fn has_library(facts: &HostFacts, name: &str) -> bool {
     facts.libraries.get(name).is_some_and(|path| path.starts_with('/'))
 }
 
-/// Version of NCCL, by its file's name; `None` without one that railgauge can use.
+/// Version of NCCL, by its file's name, empty for RCCL; `None` without one that railgauge can use.
 fn nccl(facts: &HostFacts) -> Option<String> {
+    if facts.has_amd_gpus() {
+        // Its file is called by another number; a rank tells the version, and refuses one that is too old.
+        return has_library(facts, RCCL).then(String::new);
+    }
     let path = facts.libraries.get("libnccl.so.2").filter(|path| path.starts_with('/'))?;
     let Some((_, version)) = path.rsplit_once(".so.") else { return Some(String::new()) };
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());

@@ -37,7 +37,7 @@ pub fn system(name: &str) -> Option<&'static System> {
     SYSTEMS.iter().find(|system| system.name == name)
 }
 
-/// The shipped plan that fits what was found. NVML tells nothing of AMD's GPUs, so that `mi300x` is never found.
+/// The shipped plan that fits what was found.
 pub(super) fn fitting(seen: &Seen) -> Option<&'static System> {
     if seen.carrier != Carrier::Verbs {
         return None;
@@ -56,6 +56,7 @@ pub(super) fn fitting(seen: &Seen) -> Option<&'static System> {
         }
         () if named(&["H100"]) && has(8, 16, 200.0) => "oci-bm-gpu-h100",
         () if hopper && has(8, 8, 400.0) => "hgx-h100-h200",
+        () if named(&["MI300X"]) && has(8, 8, 400.0) => "mi300x",
         // Two hosts alone may well be on a cable; larger systems say more of themselves.
         () if seen.hosts.len() == 2 && !seen.is_emulated && !seen.one_machine && seen.rate.is_some() => {
             "two-hosts-on-a-cable"
@@ -85,6 +86,7 @@ mod tests {
         assert_eq!(name(&seen("NVIDIA H200", 8, 8, 400.0)), Some("hgx-h100-h200"));
         assert_eq!(name(&seen("NVIDIA GB200", 4, 4, 400.0)), Some("gb200-nvl72"));
         assert_eq!(name(&seen("NVIDIA H100 80GB HBM3", 8, 16, 200.0)), Some("oci-bm-gpu-h100"));
+        assert_eq!(name(&seen("AMD Instinct MI300X", 8, 8, 400.0)), Some("mi300x"));
         assert_eq!(name(&seen("NVIDIA A100-SXM4-80GB", 8, 8, 200.0)), None);
         let mut azure = seen("NVIDIA H100 80GB HBM3", 8, 8, 400.0);
         azure.product = Some("Microsoft Corporation Virtual Machine".into());

@@ -174,7 +174,7 @@ fn hosts_with_gpus_are_measured_by_themselves_first() {
         facts.gpus.iter_mut().take(4).zip(0..).for_each(|(gpu, number)| gpu.cuda_device = Some(number));
     });
     assert!(within(&hidden).is_empty(), "{}", hidden.text);
-    assert!(hidden.notes.iter().any(|note| note.contains("GPUs that CUDA does not show")), "{:?}", hidden.notes);
+    assert!(hidden.notes.iter().any(|note| note.contains("GPUs that CUDA or HIP does not show")), "{:?}", hidden.notes);
     // Nor is there anything of the kind for hosts without GPUs.
     assert!(within(&drafted(Purpose::Acceptance, &cluster(&[("n[1-4]", "infiniband")]))).is_empty());
 }

@@ -1,11 +1,11 @@
 //! Tests within hosts, before those of the network: every GPU by itself, and the memory of the processors (docs/node.md).
 
-use railgauge_wire::facts::{CUBLASLT, HostFacts};
+use railgauge_wire::facts::{CUBLASLT, HIPBLASLT, HostFacts};
 
 use super::{
     measure::{PEERS, expect},
     page::Page,
-    seen::{Seen, all_equal, has, has_library},
+    seen::{Seen, all_equal, has},
 };
 
 /// What of the hosts' GPUs and memory can be measured and compared; nothing where tests of GPUs are left out.
@@ -19,7 +19,7 @@ pub(super) struct Within {
     has_equal_gpus: bool,
     /// Whether all hosts have the same processors.
     has_equal_processors: bool,
-    /// Whether the loader of every host finds a cuBLASLt.
+    /// Whether the loader of every host finds a cuBLASLt or hipBLASLt.
     multiplies: bool,
     /// Nine tenths of the memory of the GPU that has least, in GiB; `None` where a driver does not tell.
     tested_gib: Option<u64>,
@@ -28,23 +28,25 @@ pub(super) struct Within {
 }
 
 impl Within {
-    /// What these hosts have, each of which has a GPU that CUDA shows.
+    /// What these hosts have, each of which has a GPU that CUDA or HIP shows.
     pub(super) fn of(facts: &[(&String, &HostFacts)]) -> Self {
         let hosts = |is: fn(&HostFacts) -> bool| -> Vec<String> {
             facts.iter().filter(|(_, facts)| is(facts)).map(|(host, _)| (*host).clone()).collect()
         };
-        // Tests within hosts are about all GPUs that NVML counts, and CUDA copies for those alone that it shows.
+        // Tests within hosts are about all GPUs that NVML or AMD SMI counts, and CUDA or HIP copies for those alone that it shows.
         let hiding = hosts(|facts| facts.gpus.iter().any(|gpu| facts.cuda_number(gpu).is_none()));
         if !hiding.is_empty() {
-            let note =
-                format!("{} GPUs that CUDA does not show: tests of GPUs by themselves are left out.", has(&hiding));
+            let note = format!(
+                "{} GPUs that CUDA or HIP does not show: tests of GPUs by themselves are left out.",
+                has(&hiding)
+            );
             return Self { notes: vec![note], ..Self::default() };
         }
         let without = hosts(|facts| !multiplies(facts));
         let notes = match without.is_empty() {
             true => Vec::new(),
             false => vec![format!(
-                "{} no cuBLASLt that the loader finds (libcublasLt.so): matrix products are left out. Install it, or name its folder in \
+                "{} no cuBLASLt or hipBLASLt that the loader finds (libcublasLt.so, libhipblaslt.so): matrix products are left out. Install it, or name its folder in \
                  LD_LIBRARY_PATH (docs/node.md).",
                 has(&without)
             )],
@@ -69,9 +71,9 @@ impl Within {
     }
 }
 
-/// Whether the loader finds a cuBLASLt of any version.
+/// Whether the loader finds a cuBLASLt of any version, or a hipBLASLt.
 fn multiplies(facts: &HostFacts) -> bool {
-    facts.libraries.keys().any(|name| name.starts_with(CUBLASLT) && has_library(facts, name))
+    facts.finds(CUBLASLT) || facts.finds(HIPBLASLT)
 }
 
 /// Writes the tests.

@@ -208,7 +208,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
         let together = Together { start: Nanoseconds::from_secs(1_795_000_000), from: moment, to: moment };
         let both = case.test == "both";
         let sample = Sample {
-            responder: both.then(|| end.clone()),
+            responder: both.then(|| Box::new(end.clone())),
             initiator: end,
             checked: Checked { verified: Bytes(2 * 65536), ..Checked::default() },
             offset: both.then_some(NanosecondsI64(5_000)),

@@ -306,7 +306,7 @@ fn a_latency_whose_times_are_not_its_window_is_impossible() {
 
 /// Both ends of a sample, `times` as many operations and bytes in the same time.
 fn grown(sample: &mut Sample, times: u64) {
-    let ends = [Some(&mut sample.initiator), sample.responder.as_mut()].into_iter().flatten();
+    let ends = [Some(&mut sample.initiator), sample.responder.as_deref_mut()].into_iter().flatten();
     for end in ends {
         (end.operations, end.bytes) = (end.operations * times, end.bytes * times);
         end.slices.iter_mut().for_each(|slice| *slice = *slice * times);

@@ -61,13 +61,13 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     };
     let responder = (case.cell.transport == Transport::Tcp).then(|| {
         let bytes = initiator.bytes - initiator.bytes / 500;
-        Measurement {
+        Box::new(Measurement {
             bytes,
             operations: bytes / case.cell.size,
             cpu: initiator.cpu * 3 / 2,
             slices: initiator.slices.iter().map(|slice| *slice - *slice / 500).collect(),
             ..initiator.clone()
-        }
+        })
     });
     let wrong = scenario.wrong && chosen(97);
     let mut sample = Sample {

@@ -1,7 +1,7 @@
 //! The state of GPUs while a case uses them: clocks, power, temperatures, what holds clocks down, the PCIe link, and errors that the
 //! driver counts.
 //!
-//! The agent reads NVML on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
+//! The agent reads NVML, or AMD SMI where the GPUs are AMD's, on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
 //! shorter than two seconds, twice in it, and at most ten times a second. What was read in the timed pass becomes one [`GpuSeen`] for each
 //! GPU: how often, the span of every value, and readings over time, of which there are never more than [`SERIES`]. Times are of the agent's CLOCK_MONOTONIC_RAW.
 
@@ -49,12 +49,22 @@ pub mod counter {
     pub const ECC_UNCORRECTED: &str = "ecc/uncorrected";
     /// Rows of memory replaced by spare ones, after errors of either kind.
     pub const ROWS_REMAPPED: &str = "rows/remapped";
+    /// Questions to AMD's driver that it answered with an error of xGMI links since the question before.
+    pub const XGMI_ERRORS: &str = "xgmi/errors";
     /// Every name.
-    pub const ALL: [&str; 7] =
-        [PCIE_REPLAYS, NVLINK_REPLAYS, NVLINK_RECOVERIES, NVLINK_CRC, ECC_CORRECTED, ECC_UNCORRECTED, ROWS_REMAPPED];
+    pub const ALL: [&str; 8] = [
+        PCIE_REPLAYS,
+        NVLINK_REPLAYS,
+        NVLINK_RECOVERIES,
+        NVLINK_CRC,
+        ECC_CORRECTED,
+        ECC_UNCORRECTED,
+        ROWS_REMAPPED,
+        XGMI_ERRORS,
+    ];
 }
 
-/// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`). An idle GPU and clocks that somebody has set are none.
+/// What holds a GPU's clocks below what they could be (`nvmlClocksEventReasons`; of AMD's GPUs their power limit and heat alone). An idle GPU and clocks that somebody has set are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
@@ -222,6 +232,9 @@ pub struct GpuSeen {
     /// what is not there is not counted by this GPU.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
+    /// Whether it is AMD's: its driver knows no Xids.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_amd: bool,
     /// Xids that the driver told of it from the begin of the case to its end; `None` where it tells none to this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xids: Option<Vec<u32>>,
@@ -306,6 +319,7 @@ impl GpuSeen {
             counted,
             xids,
             series: Vec::new(),
+            is_amd: self.is_amd || next.is_amd,
             lost: self.lost || next.lost,
             failure: next.failure.or(self.failure),
         }

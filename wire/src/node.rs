@@ -19,7 +19,7 @@ use crate::{
     case::CaseAccount,
     link::Knobs,
     step::Window,
-    terms::{GpuPath, LinkLayer, Op, Precision, TestMetric},
+    terms::{Carrier, GpuPath, LinkLayer, Op, Precision, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -110,6 +110,8 @@ pub struct GpuOfNic {
 pub struct NodeAccount {
     /// What lies between the two ends; `None` where it was not opened.
     pub link_layer: Option<LinkLayer>,
+    /// What moves the bytes; `None` where it was not opened.
+    pub carrier: Option<Carrier>,
     /// Whether a device that took part is an emulation in software (Soft-RoCE, siw).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub software: bool,

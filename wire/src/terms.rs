@@ -86,7 +86,7 @@ words! {
         GpuToGpu = "gpu_to_gpu",
         /// Patterns are written to a GPU's memory and compared, by the GPU.
         GpuMemoryTest = "gpu_memory_test",
-        /// Two matrices are multiplied on a GPU by cuBLASLt (GEMM).
+        /// Two matrices are multiplied on a GPU by cuBLASLt or hipBLASLt (GEMM).
         Matmul = "matmul",
         /// Memory of a host is written to other memory of the same host by RDMA, through one of its RDMA ports.
         NicLoopback = "nic_loopback",
@@ -179,7 +179,8 @@ words! {
         Verbs = "verbs",
         /// TCP sockets: the baseline.
         Tcp = "tcp",
-        /// NVIDIA's collectives between GPUs; what carries the bytes is the library's choice.
+        /// Collectives between GPUs by NVIDIA's NCCL, or by AMD's RCCL, which has the same interface; what carries the bytes is the
+        /// library's choice.
         Nccl = "nccl",
         /// Loads and stores of a host's processors: operations on host memory. A rail is a NUMA node that has processors.
         Cpu = "cpu",
@@ -373,6 +374,12 @@ words! {
         Cublaslt = "cublaslt",
         /// Two reliable connected queue pairs of one port, connected to each other.
         VerbsLoopback = "verbs-loopback",
+        /// Copies of HIP, between AMD's GPUs and their hosts.
+        HipCopy = "hip-copy",
+        /// Kernels of this program on a GPU of AMD.
+        HipKernel = "hip-kernel",
+        /// Matrix products of hipBLASLt.
+        Hipblaslt = "hipblaslt",
     }
 }
 
@@ -384,7 +391,9 @@ impl Carrier {
             Self::Tcp => Transport::Tcp,
             Self::NcclIb | Self::NcclPlugin | Self::NcclSocket | Self::NcclP2p | Self::NcclShm => Transport::Nccl,
             Self::Cpu => Transport::Cpu,
-            Self::CudaCopy | Self::CudaKernel | Self::Cublaslt => Transport::Gpu,
+            Self::CudaCopy | Self::CudaKernel | Self::Cublaslt | Self::HipCopy | Self::HipKernel | Self::Hipblaslt => {
+                Transport::Gpu
+            }
             Self::VerbsLoopback => Transport::Nic,
         }
     }
@@ -407,6 +416,8 @@ words! {
         Loopback = "loopback",
         /// NVLink.
         Nvlink = "nvlink",
+        /// xGMI: AMD's links between GPUs (Infinity Fabric).
+        Xgmi = "xgmi",
         /// PCIe: between the GPUs of one host, between a GPU and host memory, or between a NIC and the memory beside it.
         Pcie = "pcie",
         /// Memory itself: nothing lies between the two ends.
@@ -421,7 +432,7 @@ words! {
     Memory {
         /// Host memory.
         Host = "host",
-        /// CUDA device memory.
+        /// Memory of a GPU: of CUDA, or of HIP where the GPUs are AMD's.
         Cuda = "cuda",
     }
 }

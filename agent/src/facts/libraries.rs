@@ -7,12 +7,17 @@ use std::{
 };
 
 use crate::{
-    gpu::CUBLASLT,
-    system::library::{self, NotFound},
+    gpu::{CUBLASLT, HIP, HIPBLASLT, present},
+    system::{
+        library::{self, NotFound},
+        tree::Tree,
+    },
 };
 
 /// CUDA's driver.
 const CUDA: &str = "libcuda.so.1";
+/// AMD's collectives, and what tells the state of its GPUs.
+const ROCM: [&str; 2] = ["librccl.so.1", "libamd_smi.so"];
 /// Libraries that some measurement or check opens.
 const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", CUDA, "libnccl.so.2", "libnvidia-ml.so.1"];
 
@@ -23,6 +28,13 @@ pub(crate) fn probe() -> BTreeMap<String, String> {
     // It is large, and of no use without the driver.
     if found.get(CUDA).is_some_and(|path| path.starts_with('/')) {
         found.extend(newest(&CUBLASLT, library::find).map(|(name, said)| (name.to_owned(), told(said))));
+    }
+    // A host without GPUs of AMD need not say that it has nothing of ROCm.
+    let hip: Vec<_> = newest(&HIP, library::find).map(|(name, said)| (name.to_owned(), told(said))).collect();
+    if hip.iter().any(|(_, path)| path.starts_with('/')) || !present::amd(&Tree::host()).is_empty() {
+        found.extend(hip);
+        found.extend(ROCM.map(|name| (name.to_owned(), told(library::find(name)))));
+        found.extend(newest(&HIPBLASLT, library::find).map(|(name, said)| (name.to_owned(), told(said))));
     }
     // Where the file is not readable, libibverbs could not have loaded anything either.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();

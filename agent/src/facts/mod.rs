@@ -66,7 +66,7 @@ pub struct Live {
     pub path_mtus: Vec<path_mtu::PortAnswer>,
     /// GPUs, or why they are not known.
     pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,
-    /// PCI addresses of the GPUs that CUDA sees, in the order of its numbers, or why they are not known.
+    /// PCI addresses of the GPUs that CUDA or HIP sees, in the order of its numbers, or why they are not known.
     pub cuda: Result<Vec<String>, Failure>,
 }
 
@@ -74,8 +74,8 @@ impl Live {
     /// This process's own view. What could not be asked is noted in the tree.
     pub fn here(tree: &Tree) -> Self {
         let path_mtus = path_mtu::ask();
-        let gpus = nvml::gpus();
-        // Starting CUDA takes a moment, and a host without GPUs need not wait for it.
+        let gpus = nvml::all(tree);
+        // Starting CUDA or HIP takes a moment, and a host without GPUs need not wait for it.
         let cuda = if gpus.as_ref().is_ok_and(|gpus| !gpus.is_empty()) { device::visible() } else { Ok(Vec::new()) };
         Self {
             addresses: addresses(),
@@ -128,7 +128,7 @@ pub(crate) fn here() -> HostFacts {
     let mut facts = collect(tree, live);
     labels(&mut facts);
     asked.into(&mut facts);
-    facts.cuda_visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    facts.cuda_visible = HIDING.iter().find_map(|name| std::env::var(name).ok());
     facts.overrides = overrides();
     // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
@@ -137,6 +137,9 @@ pub(crate) fn here() -> HostFacts {
     look.again(&root, &mut facts);
     facts
 }
+
+/// The variables that hide GPUs from CUDA, and from HIP, which knows the first too.
+const HIDING: [&str; 3] = ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"];
 
 /// The variables that put something else in the place of the host's files and libraries.
 fn overrides() -> BTreeMap<String, String> {
@@ -163,11 +166,11 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);
             facts.gpus = gpus;
             let visible = live.cuda.unwrap_or_else(|failure| {
-                facts.unreadable.insert("CUDA's numbers of the GPUs".into(), failure.cause);
+                facts.unreadable.insert("the numbers of the GPUs".into(), failure.cause);
                 Vec::new()
             });
             for gpu in &mut facts.gpus {
-                // NVML counts all GPUs, CUDA those that it sees; the address is the same for both.
+                // NVML and AMD SMI count all GPUs, CUDA and HIP those that they see; the address is the same for both.
                 let number = visible.iter().position(|pci| gpu.pci.as_ref() == Some(pci));
                 gpu.cuda_device = number.and_then(|number| u32::try_from(number).ok());
                 gpu.function = gpu.pci.as_deref().map(|pci| pci::function_at(&tree, pci)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! cuBLASLt, opened at run time from the host's own library. Signatures and numbers are those of `cublasLt.h` and `library_types.h`
-//! (cuBLAS 11.4 to 13).
+//! cuBLASLt or AMD's hipBLASLt, opened at run time from the host's own library. Signatures and numbers are those of `cublasLt.h` and
+//! `library_types.h` (cuBLAS 11.4 to 13), and of `hipblaslt.h`, `hipblas-common.h` and `library_types.h` (ROCm 6.3).
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -12,18 +12,22 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::driver::Handle;
+use super::{driver::Handle, maker::Maker};
 use crate::system::library::{NoFunction, NotOpened};
 
-/// `cublasStatus_t`.
+/// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
-/// `CUBLAS_STATUS_SUCCESS`.
+/// `CUBLAS_STATUS_SUCCESS`, `HIPBLAS_STATUS_SUCCESS`.
 pub(super) const SUCCESS: Status = 0;
 
 /// What the library may be called, the newest first: CUDA 13, 12 and 11.
 pub(crate) const NAMES: [&str; 3] = ["libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"];
 
-/// `cublasLtMatmulAlgo_t`: opaque, 64 bytes.
+/// What hipBLASLt may be called: of ROCm 7 and 6, and where ROCm installs it.
+pub(crate) const HIP_NAMES: [&str; 4] =
+    ["libhipblaslt.so.1", "libhipblaslt.so.0", "libhipblaslt.so", "/opt/rocm/lib/libhipblaslt.so"];
+
+/// `cublasLtMatmulAlgo_t`: opaque, 64 bytes. Of `hipblasLtMatmulAlgo_t`, which has 24, the first three words.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Algorithm(pub [u64; 8]);
@@ -39,25 +43,76 @@ pub(super) struct Proposal {
     pub(super) reserved: [c_int; 4],
 }
 
+/// `hipblasLtMatmulHeuristicResult_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct HipProposal {
+    algorithm: [u64; 3],
+    workspace: usize,
+    state: Status,
+    waves: f32,
+    reserved: [c_int; 4],
+}
+
+impl From<HipProposal> for Proposal {
+    fn from(told: HipProposal) -> Self {
+        let [first, second, third] = told.algorithm;
+        let algorithm = Algorithm([first, second, third, 0, 0, 0, 0, 0]);
+        let HipProposal { workspace, state, waves, reserved, .. } = told;
+        Self { algorithm, workspace, state, waves, reserved }
+    }
+}
+
+/// Numbers that the two libraries have for the same.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Numbers {
+    /// `CUBLASLT_MATMUL_DESC_TRANSA`, `HIPBLASLT_MATMUL_DESC_TRANSA`.
+    pub(super) transpose_a: c_int,
+    /// `CUBLAS_OP_T`, `HIPBLAS_OP_T`.
+    pub(super) transposed: c_int,
+    /// `CUBLAS_COMPUTE_32F`, `HIPBLAS_COMPUTE_32F`.
+    pub(super) compute_32f: c_int,
+    /// `CUBLAS_COMPUTE_32F_FAST_TF32`, `HIPBLAS_COMPUTE_32F_FAST_TF32`.
+    pub(super) compute_tf32: c_int,
+}
+
+const CUDA_NUMBERS: Numbers = Numbers { transpose_a: 3, transposed: 1, compute_32f: 68, compute_tf32: 77 };
+const HIP_NUMBERS: Numbers = Numbers { transpose_a: 0, transposed: 112, compute_32f: 2, compute_tf32: 6 };
+
 type Place = *const c_void;
 type Made = *mut Handle;
 
 macro_rules! table {
-    (required { $($name:ident = $symbol:literal: fn($($arg:ty),*) -> $out:ty,)+ } optional { $oname:ident = $osymbol:literal: $otype:ty, }) => {
+    (
+        required { $($name:ident = $cuda:literal, $hip:literal: fn($($arg:ty),*) -> $out:ty,)+ }
+        optional { $($oname:ident = $ocuda:literal, $ohip:literal: fn($($oarg:ty),*) -> $oout:ty,)+ }
+    ) => {
         /// The functions of one library.
         pub(super) struct Blas {
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> $out,)+
-            $oname: Option<$otype>,
+            $($oname: Option<unsafe extern "C" fn($($oarg),*) -> $oout>,)+
+            maker: Maker,
             name: &'static str,
         }
 
         impl Blas {
-            fn load(library: &Library, name: &'static str) -> Result<Self, NoFunction> {
-                // SAFETY: each symbol has the signature that `cublasLt.h` declares for it; the library is never closed.
+            fn load(library: &Library, maker: Maker, name: &'static str) -> Result<Self, NoFunction> {
+                let pick = |cuda: &'static str, hip: &'static str| match maker {
+                    Maker::Nvidia => cuda,
+                    Maker::Amd => hip,
+                };
+                // SAFETY: each symbol has the signature that `cublasLt.h` or `hipblaslt.h` declares for it; the library is never closed.
                 unsafe {
                     Ok(Self {
-                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| NoFunction($symbol))?,)+
-                        $oname: library.get(concat!($osymbol, "\0").as_bytes()).ok().map(|symbol| *symbol),
+                        $($name: {
+                            let symbol = pick($cuda, $hip);
+                            *library.get(symbol.as_bytes()).map_err(|_| NoFunction(symbol))?
+                        },)+
+                        $($oname: match pick($ocuda, $ohip) {
+                            "" => None,
+                            symbol => library.get(symbol.as_bytes()).ok().map(|found| *found),
+                        },)+
+                        maker,
                         name,
                     })
                 }
@@ -68,36 +123,45 @@ macro_rules! table {
 
 table! {
     required {
-        create = "cublasLtCreate": fn(Made) -> Status,
-        destroy = "cublasLtDestroy": fn(Handle) -> Status,
-        version = "cublasLtGetVersion": fn() -> usize,
-        product_create = "cublasLtMatmulDescCreate": fn(Made, c_int, c_int) -> Status,
-        product_set = "cublasLtMatmulDescSetAttribute": fn(Handle, c_int, Place, usize) -> Status,
-        product_destroy = "cublasLtMatmulDescDestroy": fn(Handle) -> Status,
-        layout_create = "cublasLtMatrixLayoutCreate": fn(Made, c_int, u64, u64, i64) -> Status,
-        layout_destroy = "cublasLtMatrixLayoutDestroy": fn(Handle) -> Status,
-        preference_create = "cublasLtMatmulPreferenceCreate": fn(Made) -> Status,
-        preference_set = "cublasLtMatmulPreferenceSetAttribute": fn(Handle, c_int, Place, usize) -> Status,
-        preference_destroy = "cublasLtMatmulPreferenceDestroy": fn(Handle) -> Status,
-        propose = "cublasLtMatmulAlgoGetHeuristic":
-            fn(Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut Proposal, *mut c_int) -> Status,
-        algorithm_get = "cublasLtMatmulAlgoConfigGetAttribute":
-            fn(*const Algorithm, c_int, *mut c_void, usize, *mut usize) -> Status,
-        multiply = "cublasLtMatmul":
+        create = "cublasLtCreate", "hipblasLtCreate": fn(Made) -> Status,
+        destroy = "cublasLtDestroy", "hipblasLtDestroy": fn(Handle) -> Status,
+        product_create = "cublasLtMatmulDescCreate", "hipblasLtMatmulDescCreate": fn(Made, c_int, c_int) -> Status,
+        product_set = "cublasLtMatmulDescSetAttribute", "hipblasLtMatmulDescSetAttribute":
+            fn(Handle, c_int, Place, usize) -> Status,
+        product_destroy = "cublasLtMatmulDescDestroy", "hipblasLtMatmulDescDestroy": fn(Handle) -> Status,
+        layout_create = "cublasLtMatrixLayoutCreate", "hipblasLtMatrixLayoutCreate": fn(Made, c_int, u64, u64, i64) -> Status,
+        layout_destroy = "cublasLtMatrixLayoutDestroy", "hipblasLtMatrixLayoutDestroy": fn(Handle) -> Status,
+        preference_create = "cublasLtMatmulPreferenceCreate", "hipblasLtMatmulPreferenceCreate": fn(Made) -> Status,
+        preference_set = "cublasLtMatmulPreferenceSetAttribute", "hipblasLtMatmulPreferenceSetAttribute":
+            fn(Handle, c_int, Place, usize) -> Status,
+        preference_destroy = "cublasLtMatmulPreferenceDestroy", "hipblasLtMatmulPreferenceDestroy": fn(Handle) -> Status,
+        propose = "cublasLtMatmulAlgoGetHeuristic", "hipblasLtMatmulAlgoGetHeuristic":
+            fn(Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut c_void, *mut c_int) -> Status,
+        multiply = "cublasLtMatmul", "hipblasLtMatmul":
             fn(Handle, Handle, Place, u64, Handle, u64, Handle, Place, u64, Handle, u64, Handle, *const Algorithm, u64, usize, Handle) -> Status,
     }
-    optional { words = "cublasLtGetStatusString": unsafe extern "C" fn(Status) -> *const c_char, }
+    optional {
+        version = "cublasLtGetVersion", "": fn() -> usize,
+        hip_version = "", "hipblasLtGetVersion": fn(Handle, *mut c_int) -> Status,
+        algorithm_get = "cublasLtMatmulAlgoConfigGetAttribute", "":
+            fn(*const Algorithm, c_int, *mut c_void, usize, *mut usize) -> Status,
+        words = "cublasLtGetStatusString", "": fn(Status) -> *const c_char,
+    }
 }
 
 impl Blas {
-    /// A library of this host and a handle of it for the current context: of the newest library that gives one.
+    /// A library of this host and a handle of it for the current context of a GPU of this maker: of the newest library that gives one.
     ///
     /// # Errors
     /// There is no library, or none that is there goes with this GPU and its driver; in words.
-    pub(super) fn open() -> Result<(&'static Self, Handle), Failure> {
+    pub(super) fn open(maker: Maker) -> Result<(&'static Self, Handle), Failure> {
+        let (called, libraries, install) = match maker {
+            Maker::Nvidia => ("cuBLASLt", &CUDA_LIBRARIES[..], remedy::INSTALL_CUBLASLT),
+            Maker::Amd => ("hipBLASLt", &HIP_LIBRARIES[..], remedy::INSTALL_HIPBLASLT),
+        };
         let mut why = Vec::new();
-        for number in 0..NAMES.len() {
-            match library(number) {
+        for library in libraries {
+            match library.get(maker) {
                 Ok(blas) => match blas.handle() {
                     Ok(handle) => return Ok((blas, handle)),
                     Err(failure) => why.push(failure.cause),
@@ -105,8 +169,52 @@ impl Blas {
                 Err(none) => why.push(none.to_string()),
             }
         }
-        let cause = format!("cuBLASLt cannot be used: {}", why.join("; "));
-        Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::INSTALL_CUBLASLT))
+        let cause = format!("{called} cannot be used: {}", why.join("; "));
+        Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(install))
+    }
+
+    /// Its numbers.
+    pub(super) fn numbers(&self) -> Numbers {
+        match self.maker {
+            Maker::Nvidia => CUDA_NUMBERS,
+            Maker::Amd => HIP_NUMBERS,
+        }
+    }
+
+    /// Algorithms that the library proposes for a product of these handles (library, product, A, B, C, D, preference), `N` at most.
+    ///
+    /// # Errors
+    /// It proposes none.
+    pub(super) fn proposals<const N: usize>(&self, handles: [Handle; 7]) -> Result<Vec<Proposal>, Failure> {
+        let mut told: [Proposal; N] = [Proposal::default(); N];
+        let mut told_by_hip: [HipProposal; N] = [HipProposal::default(); N];
+        let to: *mut c_void = match self.maker {
+            Maker::Nvidia => told.as_mut_ptr().cast(),
+            Maker::Amd => told_by_hip.as_mut_ptr().cast(),
+        };
+        let mut found: c_int = 0;
+        let [library, product, a, b, c, d, preference] = handles;
+        // SAFETY: all handles live; there is room for as many proposals as are asked for, of the library's own structure.
+        let status =
+            unsafe { (self.propose)(library, product, a, b, c, d, preference, N as c_int, to, &raw mut found) };
+        self.check(status, "looking for an algorithm")?;
+        let found = usize::try_from(found).unwrap_or(0).min(N);
+        Ok(match self.maker {
+            Maker::Nvidia => told[..found].to_vec(),
+            Maker::Amd => told_by_hip[..found].iter().map(|told| Proposal::from(*told)).collect(),
+        })
+    }
+
+    /// A number of 32 bits in the configuration of an algorithm; `None` where the library does not tell.
+    pub(super) fn configuration(&self, algorithm: &Algorithm, attribute: c_int) -> Option<u32> {
+        let ask = self.algorithm_get?;
+        let (mut value, mut written) = (0_u32, 0);
+        // SAFETY: both places are valid for writes, the first for as many bytes as are named.
+        let status = unsafe {
+            let to = (&raw mut value).cast::<c_void>();
+            ask(std::ptr::from_ref(algorithm), attribute, to, size_of::<u32>(), &raw mut written)
+        };
+        (status == SUCCESS).then_some(value)
     }
 
     fn handle(&self) -> Result<Handle, Failure> {
@@ -116,10 +224,20 @@ impl Blas {
         Ok(handle)
     }
 
-    /// Its name and version, for the record.
-    pub(super) fn record(&self) -> String {
-        // SAFETY: it takes nothing and only answers.
-        format!("{} ({})", self.name, unsafe { (self.version)() })
+    /// Its name and version, for the record; `handle` is one of it.
+    pub(super) fn record(&self, handle: Handle) -> String {
+        let version = match (self.version, self.hip_version) {
+            // SAFETY: it takes nothing and only answers.
+            (Some(version), _) => unsafe { version() }.to_string(),
+            (None, Some(ask)) => {
+                let mut version = 0;
+                // SAFETY: the handle lives, and the place is valid for writes.
+                let status = unsafe { ask(handle, &raw mut version) };
+                if status == SUCCESS { version.to_string() } else { "unknown".to_owned() }
+            }
+            (None, None) => "unknown".to_owned(),
+        };
+        format!("{} ({version})", self.name)
     }
 
     /// Turns a status into a failure that says what was tried and what the library answered.
@@ -159,18 +277,32 @@ enum NoLibrary {
     },
 }
 
-/// A library by its number in [`NAMES`], opened once per process.
-fn library(number: usize) -> Result<&'static Blas, &'static NoLibrary> {
-    static LIBRARIES: [OnceLock<Result<Blas, NoLibrary>>; NAMES.len()] = [const { OnceLock::new() }; NAMES.len()];
-    let open = || {
-        let name = NAMES[number];
-        // SAFETY: NVIDIA's library, whose initialisers are made to run in any process.
-        let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
-            .map_err(|error| NoLibrary::NotOpened(NotOpened(error)))?;
-        let loaded = Blas::load(&library, name).map_err(|missing| NoLibrary::Lacks { name, missing });
-        // It registers code with the driver: it stays.
-        std::mem::forget(library);
-        loaded
-    };
-    LIBRARIES[number].get_or_init(open).as_ref()
+/// A library by its name, opened once per process.
+struct Named {
+    name: &'static str,
+    opened: OnceLock<Result<Blas, NoLibrary>>,
 }
+
+impl Named {
+    const fn new(name: &'static str) -> Self {
+        Self { name, opened: OnceLock::new() }
+    }
+
+    fn get(&'static self, maker: Maker) -> Result<&'static Blas, &'static NoLibrary> {
+        let open = || {
+            let name = self.name;
+            // SAFETY: the vendor's library, whose initialisers are made to run in any process.
+            let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
+                .map_err(|error| NoLibrary::NotOpened(NotOpened(error)))?;
+            let loaded = Blas::load(&library, maker, name).map_err(|missing| NoLibrary::Lacks { name, missing });
+            // It registers code with the driver: it stays.
+            std::mem::forget(library);
+            loaded
+        };
+        self.opened.get_or_init(open).as_ref()
+    }
+}
+
+static CUDA_LIBRARIES: [Named; NAMES.len()] = [Named::new(NAMES[0]), Named::new(NAMES[1]), Named::new(NAMES[2])];
+static HIP_LIBRARIES: [Named; HIP_NAMES.len()] =
+    [Named::new(HIP_NAMES[0]), Named::new(HIP_NAMES[1]), Named::new(HIP_NAMES[2]), Named::new(HIP_NAMES[3])];

@@ -11,7 +11,7 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{device::Device, driver::DevicePtr};
+use super::{device::Device, driver::DevicePtr, maker::Maker};
 
 /// Granule of dma-buf exports in bytes: the largest page size of a host CPU that CUDA supports.
 const GRANULE: u64 = 65_536;
@@ -74,7 +74,7 @@ impl Buffer {
                 device.index(),
                 free.saturating_sub(reserve) / GRANULE * GRANULE
             );
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY));
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.maker().free_memory()));
         }
         let mut address = 0;
         let bytes = usize::try_from(taken).unwrap_or(usize::MAX);
@@ -146,6 +146,9 @@ impl Buffer {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
                 .remedy(remedy::DMA_BUF_OF_GPU)
         };
+        if self.device.maker() == Maker::Amd {
+            return Err(unreachable_by_nics(&self.device));
+        }
         let export = self.device.driver().address_range_handle.ok_or_else(|| refused("the driver is too old"))?;
         if self.device.attribute(DMA_BUF_SUPPORTED) != Some(1) {
             return Err(refused("the driver says that this GPU or kernel module does not support it"));
@@ -170,6 +173,12 @@ impl Buffer {
         // SAFETY: the driver has just opened this descriptor for the caller, who owns it.
         Ok((unsafe { OwnedFd::from_raw_fd(descriptor) }, covered, mapping))
     }
+}
+
+/// That this program gives no NIC the memory of a GPU of AMD.
+pub(super) fn unreachable_by_nics(device: &Device) -> Failure {
+    let cause = format!("GPU {} ({}) is AMD's: RDMA with its memory is not supported", device.index(), device.name());
+    Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::AMD_GPU_OVER_RDMA)
 }
 
 impl Drop for Buffer {

@@ -9,11 +9,13 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
+    terms::LinkLayer,
 };
 
 use super::{
-    driver::{Driver, Handle, Status, driver},
+    driver::{Driver, Handle, SUCCESS, Status, driver},
     kernels::Kernels,
+    maker::Maker,
 };
 
 /// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
@@ -25,12 +27,11 @@ const FLUSH_CURRENT_CONTEXT: c_int = 0;
 /// `CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER`.
 const FLUSH_TO_OWNER: c_int = 100;
 
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR`.
-const CAPABILITY_MAJOR: c_int = 75;
-/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR`.
-const CAPABILITY_MINOR: c_int = 76;
+/// `HSA_AMD_LINK_INFO_TYPE_PCIE` and `HSA_AMD_LINK_INFO_TYPE_XGMI` of `hsa_ext_amd.h`, as HIP tells them.
+const LINK_PCIE: u32 = 2;
+const LINK_XGMI: u32 = 4;
 
-/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
+/// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`, `hipErrorPeerAccessAlreadyEnabled`.
 const PEER_ACCESS_ALREADY_ENABLED: Status = 704;
 
 /// A GPU whose primary context is held. Cheap to share.
@@ -49,7 +50,7 @@ unsafe impl Send for Device {}
 // SAFETY: as above: the driver API is thread-safe.
 unsafe impl Sync for Device {}
 
-/// PCI addresses of the GPUs that CUDA sees, in the order of its numbers; empty without NVIDIA's driver.
+/// PCI addresses of the GPUs that CUDA or HIP sees, in the order of its numbers; empty without a driver.
 ///
 /// # Errors
 /// The driver is there and does not answer.
@@ -59,9 +60,7 @@ pub(crate) fn visible() -> Result<Vec<String>, Failure> {
         Err(failure) if failure.kind == Kind::Unsupported => return Ok(Vec::new()),
         Err(failure) => return Err(failure),
     };
-    let mut count = 0;
-    // SAFETY: `count` is valid for writes.
-    driver.check(unsafe { (driver.device_get_count)(&raw mut count) }, "counting GPUs")?;
+    let count = driver.count()?;
     let one = |ordinal| {
         let mut device = 0;
         // SAFETY: `device` is valid for writes and `ordinal` is in range.
@@ -74,7 +73,7 @@ pub(crate) fn visible() -> Result<Vec<String>, Failure> {
 /// The GPU at a PCI address.
 ///
 /// # Errors
-/// There is no driver, or CUDA does not see this GPU.
+/// There is no driver, or it does not see this GPU.
 pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
     // Without a driver this says so.
     let visible = visible()?;
@@ -83,7 +82,8 @@ pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
         if visible.is_empty() {
             return Device::open(0);
         }
-        let cause = format!("the GPU at {pci} is not one of those that CUDA sees: {}", visible.join(", "));
+        let runtime = driver()?.maker().runtime();
+        let cause = format!("the GPU at {pci} is not one of those that {runtime} sees: {}", visible.join(", "));
         return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
     };
     Device::open(number)
@@ -96,13 +96,11 @@ impl Device {
     /// There is no driver, no such GPU, or it cannot be used.
     pub fn open(index: u32) -> Result<Arc<Self>, Failure> {
         let driver = driver()?;
-        let mut count = 0;
-        // SAFETY: `count` is valid for writes.
-        driver.check(unsafe { (driver.device_get_count)(&raw mut count) }, "counting GPUs")?;
+        let count = driver.count()?;
         let ordinal = c_int::try_from(index).unwrap_or(c_int::MAX);
         if ordinal >= count {
             let cause = match count {
-                0 => "this host has no GPU that CUDA sees".to_owned(),
+                0 => format!("this host has no GPU that {} sees", driver.maker().runtime()),
                 1 => format!("GPU {index} does not exist: this host has one GPU, number 0"),
                 _ => format!("GPU {index} does not exist: this host has GPUs 0 to {}", count - 1),
             };
@@ -141,7 +139,7 @@ impl Device {
         &self.name
     }
 
-    /// PCI address as CUDA spells it, in lower case.
+    /// PCI address as the driver spells it, in lower case.
     pub fn pci(&self) -> &str {
         &self.pci
     }
@@ -156,6 +154,11 @@ impl Device {
     /// The driver.
     pub(crate) fn driver(&self) -> &'static Driver {
         self.driver
+    }
+
+    /// Who made it.
+    pub(crate) fn maker(&self) -> Maker {
+        self.driver.maker()
     }
 
     /// The kernels of this program on this GPU, compiled by the driver at first use.
@@ -176,9 +179,7 @@ impl Device {
     /// # Errors
     /// The driver refuses.
     pub fn reach(&self, other: &Self) -> Result<bool, Failure> {
-        let (Some(can), Some(enable)) = (self.driver.device_can_access_peer, self.driver.context_enable_peer) else {
-            return Ok(false);
-        };
+        let Some(can) = self.driver.device_can_access_peer else { return Ok(false) };
         let mut possible = 0;
         // SAFETY: `possible` is valid for writes; both ordinals are of devices that are open.
         self.check(unsafe { can(&raw mut possible, self.ordinal, other.ordinal) }, "asking for a way to another GPU")?;
@@ -186,11 +187,42 @@ impl Device {
         if possible == 0 {
             return Ok(false);
         }
-        // SAFETY: the other's context lives as long as it; flags must be 0.
-        match unsafe { enable(other.context, 0) } {
+        let status = match (self.driver.context_enable_peer, self.driver.device_enable_peer) {
+            // SAFETY: the other's context lives as long as it; flags must be 0.
+            (Some(enable), _) => unsafe { enable(other.context, 0) },
+            // SAFETY: the other is open, and this one current; flags must be 0.
+            (None, Some(enable)) => unsafe { enable(other.ordinal, 0) },
+            (None, None) => return Ok(false),
+        };
+        match status {
             PEER_ACCESS_ALREADY_ENABLED => Ok(true),
             status => self.check(status, "opening the way to another GPU").map(|()| true),
         }
+    }
+
+    /// What lies between this GPU and another, where the driver tells: HIP does.
+    pub(crate) fn link_with(&self, other: &Self) -> Option<LinkLayer> {
+        self.link_to(other.ordinal)
+    }
+
+    fn link_to(&self, other: c_int) -> Option<LinkLayer> {
+        let tell = self.driver.device_link?;
+        let (mut kind, mut hops) = (u32::MAX, 0);
+        // SAFETY: both places are valid for writes; a number that is no device is an error and nothing else.
+        let status = unsafe { tell(self.ordinal, other, &raw mut kind, &raw mut hops) };
+        match kind {
+            LINK_XGMI if status == SUCCESS => Some(LinkLayer::Xgmi),
+            LINK_PCIE if status == SUCCESS => Some(LinkLayer::Pcie),
+            _ => None,
+        }
+    }
+
+    /// What lies between this GPU and all others that the driver sees; `None` where that differs, or is not told.
+    pub(crate) fn links(&self) -> Option<LinkLayer> {
+        let others = (0..self.driver.count().ok()?).filter(|other| *other != self.ordinal);
+        let links: Vec<Option<LinkLayer>> = others.map(|other| self.link_to(other)).collect();
+        let first = *links.first()?;
+        first.filter(|_| links.iter().all(|link| *link == first))
     }
 
     /// Free and total memory in bytes.
@@ -211,25 +243,26 @@ impl Device {
     /// # Errors
     /// The driver refuses.
     pub fn flush_writes(&self) -> Result<(), Failure> {
-        let offered = self.attribute(FLUSH_OPTIONS).is_some_and(|options| options & FLUSH_BY_HOST != 0);
-        let Some(flush) = self.driver.flush_writes.filter(|_| offered) else { return Ok(()) };
+        // The attribute's number is CUDA's, as the function is.
+        let offers = || self.attribute(FLUSH_OPTIONS).is_some_and(|options| options & FLUSH_BY_HOST != 0);
+        let Some(flush) = self.driver.flush_writes.filter(|_| offers()) else { return Ok(()) };
         self.enter()?;
         // SAFETY: both numbers are of the driver's enumerations; the context is current.
         self.check(unsafe { flush(FLUSH_CURRENT_CONTEXT, FLUSH_TO_OWNER) }, "flushing a NIC's writes")
     }
 
-    /// Its compute capability; `None` where the driver does not tell.
-    pub(super) fn capability(&self) -> Option<(u32, u32)> {
-        let number = |attribute| self.attribute(attribute).and_then(|value| u32::try_from(value).ok());
-        number(CAPABILITY_MAJOR).zip(number(CAPABILITY_MINOR))
+    /// Its compute capability, or the first digits of its gfx number ([`Maker::generation`]); `None` where the driver does not tell.
+    pub(super) fn generation(&self) -> Option<(u32, u32)> {
+        let [major, minor] = self.maker().generation().map(|attribute| u32::try_from(self.attribute(attribute)?).ok());
+        major.zip(minor)
     }
 
-    /// An attribute of the device by its number in `cuda.h`; `None` where the driver does not know it.
+    /// An attribute of the device by its number in the driver's header; `None` where the driver does not know it.
     pub(super) fn attribute(&self, number: c_int) -> Option<c_int> {
         let mut value = 0;
         // SAFETY: `value` is valid for writes; an unknown attribute is an error and nothing else.
         let status = unsafe { (self.driver.device_get_attribute)(&raw mut value, number, self.ordinal) };
-        (status == super::driver::SUCCESS).then_some(value)
+        (status == SUCCESS).then_some(value)
     }
 }
 
@@ -245,7 +278,7 @@ fn text(of: unsafe extern "C" fn(*mut c_char, c_int, c_int) -> Status, device: c
     // SAFETY: the buffer is valid for 127 bytes of writes, and its last byte stays 0.
     unsafe {
         match of(buffer.as_mut_ptr(), 127, device) {
-            super::driver::SUCCESS => CStr::from_ptr(buffer.as_ptr()).to_string_lossy().into_owned(),
+            SUCCESS => CStr::from_ptr(buffer.as_ptr()).to_string_lossy().into_owned(),
             _ => String::new(),
         }
     }

@@ -1,7 +1,8 @@
-//! The CUDA driver API, opened at run time: a host without it answers in words, and nothing links against it.
+//! CUDA's driver API or AMD's HIP, opened at run time: a host without either answers in words, and nothing links against them.
 //!
 //! Signatures and numbers are those of NVIDIA's `cuda.h` (CUDA driver API reference, 11.0 to 13.0). Only the driver
-//! library is used, never the runtime: it comes with the driver, so there is no second version to match.
+//! library is used, never the runtime: it comes with the driver, so there is no second version to match. HIP has the same functions under
+//! names of its own (`hip_runtime_api.h` of ROCm 5.5, 5.7 and 6.3), but for peer access, which it opens between devices.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_uint, c_void},
@@ -14,37 +15,59 @@ use railgauge_wire::{
     remedy,
 };
 
-use crate::system::library::{NoFunction, NotOpened};
+use super::{maker::Maker, present};
+use crate::system::{
+    library::{self, NoFunction, NotOpened},
+    tree::Tree,
+};
 
 /// A device pointer.
 pub(crate) type DevicePtr = u64;
-/// `CUresult`.
+/// `CUresult`, `hipError_t`.
 pub(crate) type Status = c_int;
 /// `CUstream`, `CUcontext`, `CUmodule`, `CUfunction`, `CUgraph`, `CUgraphExec`.
 pub(crate) type Handle = *mut c_void;
 
-/// `CUDA_SUCCESS`.
+/// `CUDA_SUCCESS`, `hipSuccess`.
 pub(crate) const SUCCESS: Status = 0;
-/// `CUDA_ERROR_OUT_OF_MEMORY`.
+/// `CUDA_ERROR_OUT_OF_MEMORY`, `hipErrorOutOfMemory`.
 pub(crate) const OUT_OF_MEMORY: Status = 2;
-/// `CUDA_ERROR_NOT_READY`: what was asked about still runs.
+/// `CUDA_ERROR_NO_DEVICE`, `hipErrorNoDevice`.
+const NO_DEVICE: Status = 100;
+/// `CUDA_ERROR_NOT_READY`, `hipErrorNotReady`: what was asked about still runs.
 pub(crate) const NOT_READY: Status = 600;
 
 macro_rules! table {
-    (required { $($name:ident = $symbol:literal: fn($($arg:ty),*),)+ } optional { $($oname:ident = $osymbol:literal: fn($($oarg:ty),*),)+ }) => {
-        /// The driver's functions. What an old driver may lack is an `Option`.
+    (
+        required { $($name:ident = $cuda:literal, $hip:literal: fn($($arg:ty),*),)+ }
+        optional { $($oname:ident = $ocuda:literal, $ohip:literal: fn($($oarg:ty),*),)+ }
+    ) => {
+        /// The driver's functions. What an old driver or one of the makers lacks is an `Option`.
         pub(crate) struct Driver {
+            maker: Maker,
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> Status,)+
             $(pub(super) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Status>,)+
         }
 
         impl Driver {
-            fn load(library: &Library) -> Result<Self, NoFunction> {
-                // SAFETY: each symbol has the signature that `cuda.h` declares for it; the library is never closed.
+            fn load(library: &Library, maker: Maker) -> Result<Self, NoFunction> {
+                let pick = |cuda: &'static str, hip: &'static str| match maker {
+                    Maker::Nvidia => cuda,
+                    Maker::Amd => hip,
+                };
+                // SAFETY: each symbol has the signature that `cuda.h` or `hip_runtime_api.h` declares for it; the library is never
+                // closed.
                 unsafe {
                     Ok(Self {
-                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| NoFunction($symbol))?,)+
-                        $($oname: library.get(concat!($osymbol, "\0").as_bytes()).ok().map(|symbol| *symbol),)+
+                        maker,
+                        $($name: {
+                            let symbol = pick($cuda, $hip);
+                            *library.get(symbol.as_bytes()).map_err(|_| NoFunction(symbol))?
+                        },)+
+                        $($oname: match pick($ocuda, $ohip) {
+                            "" => None,
+                            symbol => library.get(symbol.as_bytes()).ok().map(|found| *found),
+                        },)+
                     })
                 }
             }
@@ -54,60 +77,66 @@ macro_rules! table {
 
 table! {
     required {
-        init = "cuInit": fn(c_uint),
-        driver_get_version = "cuDriverGetVersion": fn(*mut c_int),
-        device_get_count = "cuDeviceGetCount": fn(*mut c_int),
-        device_get = "cuDeviceGet": fn(*mut c_int, c_int),
-        device_get_name = "cuDeviceGetName": fn(*mut c_char, c_int, c_int),
-        device_get_pci_bus_id = "cuDeviceGetPCIBusId": fn(*mut c_char, c_int, c_int),
-        device_get_attribute = "cuDeviceGetAttribute": fn(*mut c_int, c_int, c_int),
-        context_retain = "cuDevicePrimaryCtxRetain": fn(*mut Handle, c_int),
-        context_release = "cuDevicePrimaryCtxRelease_v2": fn(c_int),
-        context_set_current = "cuCtxSetCurrent": fn(Handle),
-        memory_info = "cuMemGetInfo_v2": fn(*mut usize, *mut usize),
-        memory_alloc = "cuMemAlloc_v2": fn(*mut DevicePtr, usize),
-        memory_free = "cuMemFree_v2": fn(DevicePtr),
-        host_register = "cuMemHostRegister_v2": fn(*mut c_void, usize, c_uint),
-        host_unregister = "cuMemHostUnregister": fn(*mut c_void),
-        copy_to_device = "cuMemcpyHtoDAsync_v2": fn(DevicePtr, *const c_void, usize, Handle),
-        copy_to_host = "cuMemcpyDtoHAsync_v2": fn(*mut c_void, DevicePtr, usize, Handle),
-        copy_on_device = "cuMemcpyDtoDAsync_v2": fn(DevicePtr, DevicePtr, usize, Handle),
-        set_bytes = "cuMemsetD8Async": fn(DevicePtr, u8, usize, Handle),
-        pointer_attribute = "cuPointerGetAttribute": fn(*mut c_void, c_int, DevicePtr),
-        stream_create = "cuStreamCreate": fn(*mut Handle, c_uint),
-        stream_destroy = "cuStreamDestroy_v2": fn(Handle),
-        stream_query = "cuStreamQuery": fn(Handle),
-        stream_synchronize = "cuStreamSynchronize": fn(Handle),
-        event_create = "cuEventCreate": fn(*mut Handle, c_uint),
-        event_destroy = "cuEventDestroy_v2": fn(Handle),
-        event_record = "cuEventRecord": fn(Handle, Handle),
-        event_synchronize = "cuEventSynchronize": fn(Handle),
-        event_elapsed = "cuEventElapsedTime": fn(*mut f32, Handle, Handle),
-        module_load = "cuModuleLoadDataEx": fn(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void),
-        module_function = "cuModuleGetFunction": fn(*mut Handle, Handle, *const c_char),
-        launch = "cuLaunchKernel": fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void),
-        error_name = "cuGetErrorName": fn(Status, *mut *const c_char),
-        error_words = "cuGetErrorString": fn(Status, *mut *const c_char),
+        init = "cuInit", "hipInit": fn(c_uint),
+        device_get_count = "cuDeviceGetCount", "hipGetDeviceCount": fn(*mut c_int),
+        device_get = "cuDeviceGet", "hipDeviceGet": fn(*mut c_int, c_int),
+        device_get_name = "cuDeviceGetName", "hipDeviceGetName": fn(*mut c_char, c_int, c_int),
+        device_get_pci_bus_id = "cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId": fn(*mut c_char, c_int, c_int),
+        device_get_attribute = "cuDeviceGetAttribute", "hipDeviceGetAttribute": fn(*mut c_int, c_int, c_int),
+        context_retain = "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain": fn(*mut Handle, c_int),
+        context_release = "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease": fn(c_int),
+        context_set_current = "cuCtxSetCurrent", "hipCtxSetCurrent": fn(Handle),
+        memory_info = "cuMemGetInfo_v2", "hipMemGetInfo": fn(*mut usize, *mut usize),
+        memory_alloc = "cuMemAlloc_v2", "hipMalloc": fn(*mut DevicePtr, usize),
+        memory_free = "cuMemFree_v2", "hipFree": fn(DevicePtr),
+        host_register = "cuMemHostRegister_v2", "hipHostRegister": fn(*mut c_void, usize, c_uint),
+        host_unregister = "cuMemHostUnregister", "hipHostUnregister": fn(*mut c_void),
+        copy_to_device = "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync": fn(DevicePtr, *const c_void, usize, Handle),
+        copy_to_host = "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync": fn(*mut c_void, DevicePtr, usize, Handle),
+        copy_on_device = "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync": fn(DevicePtr, DevicePtr, usize, Handle),
+        set_bytes = "cuMemsetD8Async", "hipMemsetD8Async": fn(DevicePtr, u8, usize, Handle),
+        pointer_attribute = "cuPointerGetAttribute", "hipPointerGetAttribute": fn(*mut c_void, c_int, DevicePtr),
+        stream_create = "cuStreamCreate", "hipStreamCreateWithFlags": fn(*mut Handle, c_uint),
+        stream_destroy = "cuStreamDestroy_v2", "hipStreamDestroy": fn(Handle),
+        stream_query = "cuStreamQuery", "hipStreamQuery": fn(Handle),
+        stream_synchronize = "cuStreamSynchronize", "hipStreamSynchronize": fn(Handle),
+        event_create = "cuEventCreate", "hipEventCreateWithFlags": fn(*mut Handle, c_uint),
+        event_destroy = "cuEventDestroy_v2", "hipEventDestroy": fn(Handle),
+        event_record = "cuEventRecord", "hipEventRecord": fn(Handle, Handle),
+        event_synchronize = "cuEventSynchronize", "hipEventSynchronize": fn(Handle),
+        event_elapsed = "cuEventElapsedTime", "hipEventElapsedTime": fn(*mut f32, Handle, Handle),
+        module_load = "cuModuleLoadDataEx", "hipModuleLoadDataEx": fn(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void),
+        module_function = "cuModuleGetFunction", "hipModuleGetFunction": fn(*mut Handle, Handle, *const c_char),
+        launch = "cuLaunchKernel", "hipModuleLaunchKernel": fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void),
+        error_name = "cuGetErrorName", "hipDrvGetErrorName": fn(Status, *mut *const c_char),
+        error_words = "cuGetErrorString", "hipDrvGetErrorString": fn(Status, *mut *const c_char),
     }
     optional {
-        device_can_access_peer = "cuDeviceCanAccessPeer": fn(*mut c_int, c_int, c_int),
-        context_enable_peer = "cuCtxEnablePeerAccess": fn(Handle, c_uint),
-        set_pointer_attribute = "cuPointerSetAttribute": fn(*const c_void, c_int, DevicePtr),
-        flush_writes = "cuFlushGPUDirectRDMAWrites": fn(c_int, c_int),
-        address_range_handle = "cuMemGetHandleForAddressRange": fn(*mut c_void, DevicePtr, usize, c_int, u64),
-        capture_begin = "cuStreamBeginCapture_v2": fn(Handle, c_int),
-        capture_end = "cuStreamEndCapture": fn(Handle, *mut Handle),
-        graph_instantiate = "cuGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64),
-        graph_launch = "cuGraphLaunch": fn(Handle, Handle),
-        graph_destroy = "cuGraphDestroy": fn(Handle),
-        graph_exec_destroy = "cuGraphExecDestroy": fn(Handle),
+        driver_get_version = "cuDriverGetVersion", "": fn(*mut c_int),
+        device_can_access_peer = "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer": fn(*mut c_int, c_int, c_int),
+        device_enable_peer = "", "hipDeviceEnablePeerAccess": fn(c_int, c_uint),
+        device_link = "", "hipExtGetLinkTypeAndHopCount": fn(c_int, c_int, *mut u32, *mut u32),
+        context_enable_peer = "cuCtxEnablePeerAccess", "": fn(Handle, c_uint),
+        set_pointer_attribute = "cuPointerSetAttribute", "": fn(*const c_void, c_int, DevicePtr),
+        flush_writes = "cuFlushGPUDirectRDMAWrites", "": fn(c_int, c_int),
+        address_range_handle = "cuMemGetHandleForAddressRange", "": fn(*mut c_void, DevicePtr, usize, c_int, u64),
+        capture_begin = "cuStreamBeginCapture_v2", "hipStreamBeginCapture": fn(Handle, c_int),
+        capture_end = "cuStreamEndCapture", "hipStreamEndCapture": fn(Handle, *mut Handle),
+        graph_instantiate = "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64),
+        graph_launch = "cuGraphLaunch", "hipGraphLaunch": fn(Handle, Handle),
+        graph_destroy = "cuGraphDestroy", "hipGraphDestroy": fn(Handle),
+        graph_exec_destroy = "cuGraphExecDestroy", "hipGraphExecDestroy": fn(Handle),
     }
 }
 
 /// Oldest driver that is used, as `cuDriverGetVersion` counts: CUDA 11.0.
 const OLDEST: c_int = 11_000;
 
-/// The driver of this host, opened and initialised once per process.
+/// What HIP may be called, the newest first: ROCm 7, 6 and 5, and where ROCm installs it.
+pub(crate) const HIP: [&str; 5] =
+    ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"];
+
+/// The driver of this host, opened and initialised once per process: NVIDIA's, or HIP where that is not there or starts nothing.
 ///
 /// # Errors
 /// There is no driver, it is too old, or it finds no usable GPU; in words.
@@ -116,35 +145,102 @@ pub(crate) fn driver() -> Result<&'static Driver, Failure> {
     DRIVER.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
+/// Why a driver is not used.
+enum Unused {
+    /// The loader does not find it.
+    NotThere(Failure),
+    /// It does not work.
+    Broken(Failure),
+}
+
 fn open() -> Result<Driver, Failure> {
-    let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
+    let cuda = match open_cuda() {
+        Ok(driver) => return Ok(driver),
+        Err(why) => why,
+    };
+    let has_amd = !present::amd(&Tree::host()).is_empty();
+    match (cuda, open_hip()) {
+        (_, Ok(driver)) => Ok(driver),
+        // CUDA's driver without a GPU of NVIDIA, as in some containers.
+        (_, Err(Unused::NotThere(hip) | Unused::Broken(hip))) if has_amd => Err(hip),
+        (Unused::NotThere(_), Err(Unused::Broken(hip))) => Err(hip),
+        (Unused::NotThere(cuda) | Unused::Broken(cuda), Err(_)) => Err(cuda),
+    }
+}
+
+fn refused(cause: String) -> Failure {
+    Failure::new(Stage::Open, Kind::Unsupported, cause)
+}
+
+fn open_cuda() -> Result<Driver, Unused> {
     // SAFETY: NVIDIA's driver library, whose initialisers are made to run in any process.
     let library = unsafe { Library::open(Some("libcuda.so.1"), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
-        refused(format!("there is no CUDA driver on this host: {}", NotOpened(error)))
-            .remedy(remedy::INSTALL_CUDA_DRIVER)
+        let cause = format!("there is no CUDA driver on this host: {}", NotOpened(error));
+        Unused::NotThere(refused(cause).remedy(remedy::INSTALL_CUDA_DRIVER))
     })?;
-    let driver = Driver::load(&library).map_err(|NoFunction(symbol)| {
-        refused(format!("the CUDA driver of this host is too old: it has no {symbol}")).remedy(remedy::NEWER_CUDA)
+    let driver = Driver::load(&library, Maker::Nvidia).map_err(|NoFunction(symbol)| {
+        let cause = format!("the CUDA driver of this host is too old: it has no {symbol}");
+        Unused::Broken(refused(cause).remedy(remedy::NEWER_CUDA))
     })?;
     // The driver has threads and exit handlers: it stays.
     std::mem::forget(library);
-    // SAFETY: flags must be 0.
-    let status = unsafe { (driver.init)(0) };
-    driver.check(status, "starting the CUDA driver").map_err(|failure| {
-        let cause = format!("{}: the kernel module may be missing or of another version", failure.cause);
-        Failure { cause, ..failure }.remedy(remedy::LOOK_AT_GPU)
-    })?;
+    driver.start("starting the CUDA driver", "the kernel module may be missing or of another version")?;
     let mut version = 0;
-    // SAFETY: `version` is valid for writes.
-    driver.check(unsafe { (driver.driver_get_version)(&raw mut version) }, "reading the driver's version")?;
+    if let Some(get_version) = driver.driver_get_version {
+        // SAFETY: `version` is valid for writes.
+        let status = unsafe { get_version(&raw mut version) };
+        driver.check(status, "reading the driver's version").map_err(Unused::Broken)?;
+    }
     if version < OLDEST {
         let cause = format!("the CUDA driver of this host is too old: {}.{}", version / 1000, version % 1000 / 10);
-        return Err(refused(cause).remedy(remedy::NEWER_CUDA));
+        return Err(Unused::Broken(refused(cause).remedy(remedy::NEWER_CUDA)));
     }
     Ok(driver)
 }
 
+fn open_hip() -> Result<Driver, Unused> {
+    let (library, name) = library::first(&HIP).map_err(|why| {
+        let cause = format!("there is no HIP runtime for the AMD GPUs of this host: {why}");
+        Unused::NotThere(refused(cause).remedy(remedy::INSTALL_HIP))
+    })?;
+    let driver = Driver::load(&library, Maker::Amd).map_err(|NoFunction(symbol)| {
+        let cause = format!("the HIP runtime of this host ({name}) is too old: it has no {symbol}");
+        Unused::Broken(refused(cause).remedy(remedy::NEWER_HIP))
+    })?;
+    // The runtime has threads and exit handlers: it stays.
+    std::mem::forget(library);
+    driver.start("starting HIP", "the kernel module amdgpu may be missing, or /dev/kfd closed to this user")?;
+    Ok(driver)
+}
+
 impl Driver {
+    fn start(&self, what: &str, why: &str) -> Result<(), Unused> {
+        // SAFETY: flags must be 0.
+        self.check(unsafe { (self.init)(0) }, what).map_err(|failure| {
+            let cause = format!("{}: {why}", failure.cause);
+            Unused::Broken(Failure { cause, ..failure }.remedy(self.maker.look()))
+        })
+    }
+
+    /// Whose GPUs these are.
+    pub(crate) fn maker(&self) -> Maker {
+        self.maker
+    }
+
+    /// GPUs that it sees.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(super) fn count(&self) -> Result<c_int, Failure> {
+        let mut count = 0;
+        // SAFETY: `count` is valid for writes.
+        match unsafe { (self.device_get_count)(&raw mut count) } {
+            // HIP has no count of none.
+            NO_DEVICE => Ok(0),
+            status => self.check(status, "counting GPUs").map(|()| count),
+        }
+    }
+
     /// Turns a status into a failure that says what was tried and what the driver answered.
     ///
     /// # Errors
@@ -155,7 +251,7 @@ impl Driver {
         }
         let cause = format!("{what}: {}", self.words(status));
         Err(match status {
-            OUT_OF_MEMORY => Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY),
+            OUT_OF_MEMORY => Failure::new(Stage::Open, Kind::Configuration, cause).remedy(self.maker.free_memory()),
             _ => Failure::new(Stage::Open, Kind::Unsupported, cause),
         })
     }
@@ -172,7 +268,7 @@ impl Driver {
         };
         match (word(self.error_name), word(self.error_words)) {
             (Some(name), Some(words)) => format!("{name} ({words})"),
-            _ => format!("CUDA error {status}"),
+            _ => format!("{} error {status}", self.maker.runtime()),
         }
     }
 }

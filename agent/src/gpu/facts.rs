@@ -11,7 +11,8 @@ use railgauge_wire::{
 };
 use thiserror::Error;
 
-use super::state;
+use super::{amd, state};
+use crate::system::tree::Tree;
 
 /// Most NVLinks a GPU has (`NVML_NVLINK_MAX_LINKS`).
 pub(super) const NVLINKS: u32 = 18;
@@ -30,12 +31,21 @@ pub enum NvmlFailed {
     Gpu(u32, NvmlError),
 }
 
+/// All GPUs of this host: NVIDIA's, or where there are none AMD's.
+///
+/// # Errors
+/// NVML is there and does not answer.
+pub(crate) fn all(tree: &Tree) -> Result<Vec<Gpu>, NvmlFailed> {
+    let gpus = gpus()?;
+    Ok(if gpus.is_empty() { amd::facts::gpus(tree) } else { gpus })
+}
+
 /// All GPUs in NVML's order, which is that of PCI addresses; or why they are not known. No driver is no
 /// error: then there are none.
 ///
 /// # Errors
 /// NVML is there and does not answer.
-pub(crate) fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
+fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
     let nvml = match Nvml::init() {
         Ok(nvml) => nvml,
         Err(NvmlError::LibloadingError(_) | NvmlError::LibraryNotFound | NvmlError::DriverNotLoaded) => {

@@ -1,6 +1,6 @@
-//! The kernels of `kernels.ptx`, launched.
+//! The kernels of `kernels.ptx`, or of `kernels.hip` on AMD's GPUs, launched.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -8,7 +8,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, values::Values};
+use super::{buffer::Buffer, device::Device, driver::Handle, hiprtc, maker::Maker, stream::Stream, values::Values};
 use crate::{
     fault,
     memory::{pattern, values::Part},
@@ -16,6 +16,8 @@ use crate::{
 
 /// The source, with the end mark that the driver looks for.
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
+/// The same for HIP, which takes what its compiler makes of it.
+const HIP_SOURCE: &str = concat!(include_str!("kernels.hip"), "\0");
 /// Threads of a block.
 const THREADS: u32 = 256;
 /// Most blocks of a grid: enough for every GPU, few enough to be launched quickly.
@@ -35,27 +37,17 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    /// Has the driver compile the kernels for a device.
+    /// Has the driver, or HIP's compiler, compile the kernels for a device.
     ///
     /// # Errors
-    /// The driver does not take them; its compiler's words are in the failure.
+    /// The compiler is not there or does not take them; its words are in the failure.
     pub(super) fn load(device: &Device) -> Result<Self, Failure> {
         device.enter()?;
         let driver = device.driver();
-        let mut log = vec![0_u8; 4096];
-        let mut names = [ERROR_LOG, ERROR_LOG_BYTES];
-        let mut options = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
-        let mut module = std::ptr::null_mut();
-        // SAFETY: the source ends with NUL; both options have the types the driver expects; all live through the call.
-        let status = unsafe {
-            let source = SOURCE.as_ptr().cast::<c_void>();
-            (driver.module_load)(&raw mut module, source, 2, names.as_mut_ptr(), options.as_mut_ptr())
+        let module = match device.maker() {
+            Maker::Nvidia => from_text(device)?,
+            Maker::Amd => compiled(device)?,
         };
-        device.check(status, "compiling the kernels").map_err(|failure| {
-            let words = String::from_utf8_lossy(&log);
-            let words = words.trim_end_matches('\0').trim();
-            Failure { cause: format!("{}: {words}", failure.cause), ..failure }
-        })?;
         let function = |name: &str| {
             let text = CString::new(name).unwrap_or_default();
             let mut function = std::ptr::null_mut();
@@ -72,6 +64,43 @@ impl Kernels {
             check_outer: function("check_outer")?,
         })
     }
+}
+
+/// A module that the driver makes of PTX.
+fn from_text(device: &Device) -> Result<Handle, Failure> {
+    let mut log = vec![0_u8; 4096];
+    let mut names = [ERROR_LOG, ERROR_LOG_BYTES];
+    let mut options = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(log.len())];
+    let mut module = std::ptr::null_mut();
+    // SAFETY: the source ends with NUL; both options have the types the driver expects; all live through the call.
+    let status = unsafe {
+        let source = SOURCE.as_ptr().cast::<c_void>();
+        (device.driver().module_load)(&raw mut module, source, 2, names.as_mut_ptr(), options.as_mut_ptr())
+    };
+    device.check(status, "compiling the kernels").map_err(|failure| {
+        let words = String::from_utf8_lossy(&log);
+        let words = words.trim_end_matches('\0').trim();
+        Failure { cause: format!("{}: {words}", failure.cause), ..failure }
+    })?;
+    Ok(module)
+}
+
+/// A module of what HIP's compiler makes of the source for the current device.
+fn compiled(device: &Device) -> Result<Handle, Failure> {
+    let of_gpu = |failure: Failure| {
+        let cause = format!("GPU {}: {}", device.index(), failure.cause);
+        Failure { cause, ..failure }
+    };
+    let source = CStr::from_bytes_with_nul(HIP_SOURCE.as_bytes())
+        .map_err(|_| Failure::new(Stage::Open, Kind::Internal, "the kernels' source has a NUL in it"))?;
+    let code = hiprtc::compile(source).map_err(of_gpu)?;
+    let mut module = std::ptr::null_mut();
+    let none = std::ptr::null_mut();
+    // SAFETY: the code is whole, as the compiler gave it, and lives through the call; there are no options.
+    let status =
+        unsafe { (device.driver().module_load)(&raw mut module, code.as_ptr().cast(), 0, std::ptr::null_mut(), none) };
+    device.check(status, "loading the kernels")?;
+    Ok(module)
 }
 
 /// One argument of a kernel.

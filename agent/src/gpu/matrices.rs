@@ -16,13 +16,32 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, kernels, stream::Stream, table};
+use super::{buffer::Buffer, device::Device, kernels, maker::Maker, stream::Stream, table};
 use crate::{fault, memory::pattern};
 
 /// Terms of the sums that no other cancels: half of them in each half of the sums.
 const LEFT: usize = 8;
 /// Numbers of a table: −256 to 255.
 const NUMBERS: i32 = 512;
+
+/// Which elements of 8 bits a GPU multiplies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Eight {
+    /// OCP's E4M3: NVIDIA's GPUs, and AMD's gfx950 and gfx12.
+    Ocp,
+    /// E4M3 FNUZ of AMD's gfx942: an exponent's bias of 8 instead of 7, no infinity, and minus zero is no number.
+    Fnuz,
+}
+
+impl Eight {
+    /// Those of a device.
+    pub(super) fn of(device: &Device) -> Self {
+        match (device.maker(), device.generation()) {
+            (Maker::Amd, Some((9, 4))) => Self::Fnuz,
+            _ => Self::Ocp,
+        }
+    }
+}
 
 /// Two numbers for each row or column.
 type Pairs = Vec<[i32; 2]>;
@@ -53,9 +72,10 @@ impl Matrices {
         let device = stream.device();
         let elements = u64::from(rows) * u64::from(rows);
         let taken = |bytes: u64| Buffer::new(device, bytes);
-        let table = |bits: fn(Precision, i32) -> u32| {
+        let eight = Eight::of(device);
+        let table = |bits: fn(Precision, Eight, i32) -> u32| {
             let bytes: Vec<u8> =
-                (-NUMBERS / 2..NUMBERS / 2).flat_map(|number| bits(precision, number).to_le_bytes()).collect();
+                (-NUMBERS / 2..NUMBERS / 2).flat_map(|number| bits(precision, eight, number).to_le_bytes()).collect();
             let buffer = taken(bytes.len() as u64)?;
             stream.to_device(&buffer, 0, &bytes)?;
             stream.wait()?;
@@ -142,11 +162,14 @@ impl Matrices {
 }
 
 /// A whole number as an element of the operands.
-fn operand(precision: Precision, number: i32) -> u32 {
+fn operand(precision: Precision, eight: Eight, number: i32) -> u32 {
     match precision {
         Precision::Fp8 => {
             let sign = if number < 0 { 0x80 } else { 0 };
-            sign | table::bits(railgauge_wire::terms::Datatype::F8e4m3, f64::from(number.abs().min(16))) as u32
+            let ocp = table::bits(railgauge_wire::terms::Datatype::F8e4m3, f64::from(number.abs().min(16))) as u32;
+            // From one on an exponent of FNUZ is one more; minus zero, which there is none of, would be no number.
+            let bits = if eight == Eight::Fnuz && ocp != 0 { ocp + 8 } else { ocp };
+            sign | bits
         }
         Precision::Fp16 => u32::from(f16::from_f32(number as f32).to_bits()),
         Precision::Bf16 => u32::from(bf16::from_f32(number as f32).to_bits()),
@@ -155,8 +178,8 @@ fn operand(precision: Precision, number: i32) -> u32 {
 }
 
 /// A whole number as an element of the result.
-fn result(precision: Precision, number: i32) -> u32 {
-    operand(if precision == Precision::Fp8 { Precision::Bf16 } else { precision }, number)
+fn result(precision: Precision, eight: Eight, number: i32) -> u32 {
+    operand(if precision == Precision::Fp8 { Precision::Bf16 } else { precision }, eight, number)
 }
 
 /// What X and Y are made of.
@@ -253,16 +276,22 @@ mod tests {
     fn numbers_are_exact_in_every_precision() {
         for number in -5..=5 {
             let wanted = number as f32;
-            assert_eq!(bf16::from_bits(operand(Precision::Bf16, number) as u16).to_f32(), wanted);
-            assert_eq!(f16::from_bits(operand(Precision::Fp16, number) as u16).to_f32(), wanted);
-            assert_eq!(f32::from_bits(operand(Precision::Tf32, number)), wanted);
+            assert_eq!(bf16::from_bits(operand(Precision::Bf16, Eight::Ocp, number) as u16).to_f32(), wanted);
+            assert_eq!(f16::from_bits(operand(Precision::Fp16, Eight::Ocp, number) as u16).to_f32(), wanted);
+            assert_eq!(f32::from_bits(operand(Precision::Tf32, Eight::Ocp, number)), wanted);
         }
         // OCP FP8, E4M3: one is 0x38, five is 1.25 times four.
-        assert_eq!([1, -1, 2, 3, 5, -5].map(|n| operand(Precision::Fp8, n)), [0x38, 0xb8, 0x40, 0x44, 0x4a, 0xca]);
+        assert_eq!(
+            [1, -1, 2, 3, 5, -5].map(|n| operand(Precision::Fp8, Eight::Ocp, n)),
+            [0x38, 0xb8, 0x40, 0x44, 0x4a, 0xca]
+        );
+        // FNUZ: one is 0x40, as the exponent's bias is 8.
+        let fnuz = [1, -1, 2, 3, 5, -5, 0].map(|n| operand(Precision::Fp8, Eight::Fnuz, n));
+        assert_eq!(fnuz, [0x40, 0xc0, 0x48, 0x4c, 0x52, 0xd2, 0]);
         for number in -200..=200 {
             let wanted = number as f32;
-            assert_eq!(bf16::from_bits(result(Precision::Fp8, number) as u16).to_f32(), wanted);
-            assert_eq!(f16::from_bits(result(Precision::Fp16, number) as u16).to_f32(), wanted);
+            assert_eq!(bf16::from_bits(result(Precision::Fp8, Eight::Ocp, number) as u16).to_f32(), wanted);
+            assert_eq!(f16::from_bits(result(Precision::Fp16, Eight::Ocp, number) as u16).to_f32(), wanted);
         }
     }
 }

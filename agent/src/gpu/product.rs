@@ -1,6 +1,6 @@
-//! One product of two square matrices on a GPU by cuBLASLt: described once, and queued as often as wanted.
+//! One product of two square matrices on a GPU by cuBLASLt or hipBLASLt: described once, and queued as often as wanted.
 //!
-//! The matrices lie row by row. cuBLASLt takes them column by column, so that X, Y and Z of [`super::matrices`] are its A transposed, its B and
+//! The matrices lie row by row. The libraries take them column by column, so that X, Y and Z of [`super::matrices`] are its A transposed, its B and
 //! its D: the only layout that FP8 has, and the usual one of linear layers.
 
 use std::{
@@ -15,12 +15,13 @@ use railgauge_wire::{
 };
 
 use super::{
-    blas::{Algorithm, Blas, Proposal, SUCCESS, Status},
+    blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS, Status},
     buffer::Buffer,
     device::Device,
     driver::Handle,
     event::Event,
-    matrices::Matrices,
+    maker::Maker,
+    matrices::{Eight, Matrices},
     stream::Stream,
 };
 
@@ -32,36 +33,33 @@ const ASKED: usize = 8;
 /// Products of each that are timed, behind one that is not.
 const TRIALS: u32 = 3;
 
-/// `CUBLASLT_MATMUL_DESC_TRANSA`.
-const TRANSPOSE_A: c_int = 3;
-/// `CUBLAS_OP_T`.
-const TRANSPOSED: c_int = 1;
-/// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
+/// `CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`, `HIPBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES`.
 const MOST_WORKSPACE: c_int = 1;
 /// `CUBLASLT_ALGO_CONFIG_ID`, `…_TILE_ID`, `…_SPLITK_NUM`, `…_STAGES_ID`.
 const CONFIGURATION: [(&str, c_int); 4] = [("id", 0), ("tile", 1), ("split-k", 2), ("stages", 6)];
 
-/// `CUDA_R_32F`: the type of the factors alpha and beta, too.
+/// `CUDA_R_32F`, `HIP_R_32F`: the type of the factors alpha and beta, too.
 const R_32F: c_int = 0;
-/// `CUDA_R_16F`.
+/// `CUDA_R_16F`, `HIP_R_16F`.
 const R_16F: c_int = 2;
-/// `CUDA_R_16BF`.
+/// `CUDA_R_16BF`, `HIP_R_16BF`.
 const R_16BF: c_int = 14;
-/// `CUDA_R_8F_E4M3`.
+/// `CUDA_R_8F_E4M3`, `HIP_R_8F_E4M3`.
 const R_8F_E4M3: c_int = 28;
-/// `CUBLAS_COMPUTE_32F`.
-const COMPUTE_32F: c_int = 68;
-/// `CUBLAS_COMPUTE_32F_FAST_TF32`.
-const COMPUTE_TF32: c_int = 77;
+/// `HIP_R_8F_E4M3_FNUZ`.
+const R_8F_E4M3_FNUZ: c_int = 1000;
 
-/// What cuBLASLt calls the operands, the result and the arithmetic of a precision.
-const fn types(precision: Precision) -> (c_int, c_int, c_int) {
+/// What the library calls the operands, the result and the arithmetic of a precision.
+const fn types(precision: Precision, eight: Eight, numbers: Numbers) -> (c_int, c_int, c_int) {
     match precision {
-        Precision::Bf16 => (R_16BF, R_16BF, COMPUTE_32F),
-        Precision::Fp16 => (R_16F, R_16F, COMPUTE_32F),
-        Precision::Tf32 => (R_32F, R_32F, COMPUTE_TF32),
-        Precision::Fp32 => (R_32F, R_32F, COMPUTE_32F),
-        Precision::Fp8 => (R_8F_E4M3, R_16BF, COMPUTE_32F),
+        Precision::Bf16 => (R_16BF, R_16BF, numbers.compute_32f),
+        Precision::Fp16 => (R_16F, R_16F, numbers.compute_32f),
+        Precision::Tf32 => (R_32F, R_32F, numbers.compute_tf32),
+        Precision::Fp32 => (R_32F, R_32F, numbers.compute_32f),
+        Precision::Fp8 => match eight {
+            Eight::Ocp => (R_8F_E4M3, R_16BF, numbers.compute_32f),
+            Eight::Fnuz => (R_8F_E4M3_FNUZ, R_16BF, numbers.compute_32f),
+        },
     }
 }
 
@@ -112,13 +110,14 @@ impl Product {
     /// Describes a product of matrices of so many rows and columns.
     ///
     /// # Errors
-    /// The GPU does not multiply this precision, there is no cuBLASLt, or it refuses.
+    /// The GPU does not multiply this precision, there is no library for it, or it refuses.
     pub(crate) fn new(device: &Arc<Device>, precision: Precision, rows: u32) -> Result<Self, Failure> {
         able(device, precision)?;
         device.enter()?;
-        let (blas, library) = Blas::open()?;
+        let (blas, library) = Blas::open(device.maker())?;
         let library = Owned { handle: library, destroy: blas.destroy };
-        let (operand, result, arithmetic) = types(precision);
+        let numbers = blas.numbers();
+        let (operand, result, arithmetic) = types(precision, Eight::of(device), numbers);
         let rows = u64::from(rows);
         let layout = |of: c_int| {
             Owned::new(blas, blas.layout_destroy, |to| {
@@ -130,11 +129,11 @@ impl Product {
             // SAFETY: `to` is valid for writes.
             unsafe { (blas.product_create)(to, arithmetic, R_32F) }
         })?;
-        let transposed = TRANSPOSED;
+        let transposed = numbers.transposed;
         // SAFETY: the attribute is an int that outlives the call.
         let status = unsafe {
             let value = (&raw const transposed).cast::<c_void>();
-            (blas.product_set)(description.handle, TRANSPOSE_A, value, size_of::<c_int>())
+            (blas.product_set)(description.handle, numbers.transpose_a, value, size_of::<c_int>())
         };
         blas.check(status, "describing a matrix product")?;
         Ok(Self {
@@ -184,33 +183,17 @@ impl Product {
             (blas.preference_set)(preference.handle, MOST_WORKSPACE, value, size_of::<u64>())
         };
         blas.check(status, "limiting the workspace")?;
-        let mut proposals = [Proposal::default(); ASKED];
-        let mut found: c_int = 0;
-        let (operand, result) = (self.operand.handle, self.result.handle);
-        // SAFETY: all handles live; there is room for as many proposals as are asked for.
-        let status = unsafe {
-            (blas.propose)(
-                self.library.handle,
-                self.description.handle,
-                operand,
-                operand,
-                result,
-                result,
-                preference.handle,
-                ASKED as c_int,
-                proposals.as_mut_ptr(),
-                &raw mut found,
-            )
-        };
         let refused = |failure: Failure| {
             let gpu = self.device.index();
-            let cause = format!("GPU {gpu}: {}: {}", blas.record(), failure.cause);
+            let cause = format!("GPU {gpu}: {}: {}", self.library(), failure.cause);
             Failure { cause, ..failure }.remedy(remedy::OTHER_PRECISION)
         };
-        blas.check(status, "looking for an algorithm").map_err(refused)?;
+        let (operand, result) = (self.operand.handle, self.result.handle);
+        let handles =
+            [self.library.handle, self.description.handle, operand, operand, result, result, preference.handle];
+        let proposals = blas.proposals::<ASKED>(handles).map_err(refused)?;
         let usable = |one: &Proposal| one.state == SUCCESS && one.workspace as u64 <= WORKSPACE;
-        let found = usize::try_from(found).unwrap_or(0).min(ASKED);
-        let proposals: Vec<Proposal> = proposals[..found].iter().copied().filter(usable).collect();
+        let proposals: Vec<Proposal> = proposals.into_iter().filter(usable).collect();
         if proposals.is_empty() {
             let cause = "it has no algorithm for this product";
             return Err(refused(Failure::new(Stage::Open, Kind::Unsupported, cause)));
@@ -231,21 +214,20 @@ impl Product {
 
     /// The algorithm by its numbers in the library.
     fn words(&self) -> String {
-        let number = |attribute: c_int| {
-            let (mut value, mut written) = (0_u32, 0);
-            // SAFETY: all of these attributes are 32 bits wide; both places are valid for writes.
-            let status = unsafe {
-                let to = (&raw mut value).cast::<c_void>();
-                (self.blas.algorithm_get)(&raw const self.algorithm, attribute, to, size_of::<u32>(), &raw mut written)
-            };
-            if status == SUCCESS { value.to_string() } else { "unknown".to_owned() }
+        if self.device.maker() == Maker::Amd {
+            // What is in its algorithms hipBLASLt keeps to itself.
+            return "not told by hipBLASLt".to_owned();
+        }
+        let number = |attribute| {
+            let told = self.blas.configuration(&self.algorithm, attribute);
+            told.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
         };
         CONFIGURATION.map(|(name, attribute)| format!("{name} {}", number(attribute))).join(", ")
     }
 
     /// The library, for the record.
     pub(crate) fn library(&self) -> String {
-        self.blas.record()
+        self.blas.record(self.library.handle)
     }
 
     /// Queues one product.
@@ -287,22 +269,60 @@ impl Product {
 /// Whether a GPU multiplies a precision.
 fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
     let gpu = device.index();
-    let Some(has) = device.capability() else {
-        let cause = format!("GPU {gpu}: its compute capability is not known");
-        return Err(Failure::new(Stage::Open, Kind::Unsupported, cause));
+    let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
+    let Some(has) = device.generation() else {
+        return Err(refused(match device.maker() {
+            Maker::Nvidia => format!("GPU {gpu}: its compute capability is not known"),
+            Maker::Amd => format!("GPU {gpu}: its gfx number is not known"),
+        }));
     };
-    let needed = precision.capability();
-    if has >= needed {
-        return Ok(());
+    let name = precision.word().to_uppercase();
+    let cause = match device.maker() {
+        Maker::Nvidia if has >= precision.capability() => return Ok(()),
+        Maker::Nvidia => {
+            let (needed, own) = (precision.capability(), device.name());
+            format!(
+                "{name} needs compute capability {}.{}; GPU {gpu} ({own}) has {}.{}",
+                needed.0, needed.1, has.0, has.1
+            )
+        }
+        Maker::Amd => match multiplied_elsewhere(precision, has) {
+            None => return Ok(()),
+            Some(on) => {
+                format!("{name} is multiplied on {on}; GPU {gpu} ({}) is gfx{}{}x", device.name(), has.0, has.1)
+            }
+        },
+    };
+    Err(refused(cause).remedy(remedy::OTHER_PRECISION))
+}
+
+/// On which GPUs of AMD alone hipBLASLt multiplies a precision, where those of these first digits of their gfx number are none of them, by its
+/// documentation ("Data type support" and "API reference", ROCm 6.3 and 7); `None` where they are. Some it may refuse by itself.
+const fn multiplied_elsewhere(precision: Precision, generation: (u32, u32)) -> Option<&'static str> {
+    match (precision, generation) {
+        (Precision::Fp8, (9, 4 | 5) | (12, 0)) | (Precision::Tf32, (9, 4)) => None,
+        (Precision::Fp8, _) => Some("gfx942, gfx950 and gfx12 alone"),
+        // Later GPUs make up for it by products of BF16, which are others.
+        (Precision::Tf32, _) => Some("gfx942 alone"),
+        (Precision::Bf16 | Precision::Fp16 | Precision::Fp32, _) => None,
     }
-    let cause = format!(
-        "{} needs compute capability {}.{}; GPU {gpu} ({}) has {}.{}",
-        precision.word().to_uppercase(),
-        needed.0,
-        needed.1,
-        device.name(),
-        has.0,
-        has.1
-    );
-    Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::OTHER_PRECISION))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_of_amd_multiply_what_their_generation_does() {
+        for (precision, generations) in [
+            (Precision::Fp8, &[(9, 4), (9, 5), (12, 0)][..]),
+            (Precision::Tf32, &[(9, 4)]),
+            (Precision::Bf16, &[(9, 0), (9, 4), (9, 5), (11, 0), (12, 0)]),
+        ] {
+            for generation in [(9, 0), (9, 4), (9, 5), (11, 0), (12, 0)] {
+                let is_able = multiplied_elsewhere(precision, generation).is_none();
+                assert_eq!(is_able, generations.contains(&generation), "{precision} on {generation:?}");
+            }
+        }
+    }
 }

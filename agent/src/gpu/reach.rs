@@ -12,7 +12,7 @@ use railgauge_wire::{
     step::{Checked, Pattern},
 };
 
-use super::{Buffer, Device, Mapping, Pinned, Stream, kernels};
+use super::{Buffer, Device, Mapping, Pinned, Stream, buffer::unreachable_by_nics, kernels, maker::Maker};
 use crate::memory::{backing::Backing, host};
 
 /// Device memory and the stream its work is queued on.
@@ -61,6 +61,9 @@ impl Direct {
     /// # Errors
     /// There is not enough memory, or the driver refuses.
     pub(crate) fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
+        if device.maker() == Maker::Amd {
+            return Err(unreachable_by_nics(device));
+        }
         let place = Place::new(device, length)?;
         place.buffer.synchronous()?;
         Ok(Self { place, dma_buf: None })

@@ -18,42 +18,12 @@ use nvml_wrapper::{
     sys_exports::field_id as id,
 };
 use railgauge_wire::gpu_state::{GpuReading, Hold, MOST_XIDS, counter};
-use thiserror::Error;
 
-use super::facts::NVLINKS;
-use crate::{bench::clock, system::family};
-
-/// Why a GPU could not be read.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(crate) enum Unread {
-    /// There is no NVML here, or no driver below it.
-    #[error("NVML is not there: {0}")]
-    NoLibrary(String),
-    /// It does not know the GPU, or has lost it.
-    #[error("NVML does not tell of the GPU at {pci}: {why}")]
-    Gpu {
-        /// Its PCI address.
-        pci: String,
-        /// What NVML says.
-        why: String,
-    },
-    /// It was there, and NVML has lost it.
-    #[error("NVML has lost the GPU at {0}")]
-    Lost(String),
-}
-
-/// What does not change while tests run.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Lasting {
-    /// Index as NVML counts.
-    pub index: Option<u32>,
-    /// Highest clock of the multiprocessors and of the memory in MHz.
-    pub best_mhz: Option<(u32, u32)>,
-    /// Generation and width of the PCIe link at best.
-    pub best_pcie: Option<(u32, u32)>,
-    /// Power that it may draw, in W.
-    pub limit_watts: Option<f64>,
-}
+use super::{
+    cards::{Informant, Lasting, Unread, others},
+    facts::NVLINKS,
+};
+use crate::bench::clock;
 
 /// The GPUs of this host, by PCI address.
 #[derive(Default)]
@@ -95,7 +65,7 @@ impl Cards {
             memory_celsius: memory[0].and_then(|degrees| u32::try_from(degrees).ok()).filter(|degrees| *degrees > 0),
             held: device.current_throttle_reasons().ok().map(holds),
             pcie: device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok()),
-            others: others(device),
+            others: programs(device),
         })
     }
 
@@ -151,7 +121,7 @@ impl Cards {
             let card = open(pci)?;
             self.open.insert(pci.to_owned(), card);
         }
-        let gone = || Unread::Gpu { pci: pci.to_owned(), why: "it is not open".to_owned() };
+        let gone = || unknown(pci, "it is not open".to_owned());
         self.open.get(pci).ok_or_else(gone)
     }
 }
@@ -204,20 +174,30 @@ const LINK_ERRORS: [(&str, ErrorCounter); 3] = [
 /// NVML, opened once for the life of the process: opening it takes as long as all readings of a run.
 fn nvml() -> Result<&'static Nvml, Unread> {
     static NVML: OnceLock<Result<Nvml, Unread>> = OnceLock::new();
-    let start = || Nvml::init().map_err(|error| Unread::NoLibrary(error.to_string()));
+    let start =
+        || Nvml::init().map_err(|error| Unread::NoLibrary(Informant::Nvml, format!("NVML is not there: {error}")));
     NVML.get_or_init(start).as_ref().map_err(Clone::clone)
+}
+
+/// Whether NVML is there and starts.
+pub(super) fn starts() -> bool {
+    nvml().is_ok()
+}
+
+fn unknown(pci: &str, why: String) -> Unread {
+    Unread::Gpu { of: Informant::Nvml, pci: pci.to_owned(), why }
 }
 
 fn open(pci: &str) -> Result<Card, Unread> {
     let nvml = nvml()?;
-    let device =
-        nvml.device_by_pci_bus_id(pci).map_err(|error| Unread::Gpu { pci: pci.to_owned(), why: error.to_string() })?;
+    let device = nvml.device_by_pci_bus_id(pci).map_err(|error| unknown(pci, error.to_string()))?;
     let best = |kind| device.max_clock_info(kind).ok();
     let lasting = Lasting {
         index: device.index().ok(),
         best_mhz: best(Clock::SM).zip(best(Clock::Memory)),
         best_pcie: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
         limit_watts: device.enforced_power_limit().ok().map(watts),
+        is_amd: false,
     };
     let set = nvml.create_event_set().ok();
     let events = set.and_then(|set| device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok());
@@ -225,18 +205,8 @@ fn open(pci: &str) -> Result<Card, Unread> {
 }
 
 /// Programs beside this agent, and what it started, that have a context on a GPU; `None` where NVML does not list the agent's own.
-fn others(device: &Device<'_>) -> Option<u32> {
-    let list =
-        || Some(device.running_compute_processes().ok()?.into_iter().map(|program| program.pid).collect::<Vec<_>>());
-    let known: Vec<(u32, Option<bool>)> = list()?.into_iter().map(|pid| (pid, family::is_ours(pid))).collect();
-    if !known.iter().any(|(_, ours)| *ours == Some(true)) {
-        return None;
-    }
-    // What has ended meanwhile is not there any more; what is hidden still is.
-    let unknown = known.iter().any(|(_, ours)| ours.is_none());
-    let still = if unknown { list()? } else { Vec::new() };
-    let is_other = |(pid, ours): &&(u32, Option<bool>)| !ours.unwrap_or_else(|| !still.contains(pid));
-    u32::try_from(known.iter().filter(is_other).count()).ok()
+fn programs(device: &Device<'_>) -> Option<u32> {
+    others(|| Some(device.running_compute_processes().ok()?.into_iter().map(|program| program.pid).collect()))
 }
 
 /// NVML counts milliwatts.

@@ -14,9 +14,9 @@ use super::{
 };
 use crate::memory::host;
 
-/// `CU_STREAM_NON_BLOCKING`.
+/// `CU_STREAM_NON_BLOCKING`, `hipStreamNonBlocking`.
 const NON_BLOCKING: u32 = 1;
-/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`.
+/// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`, `hipStreamCaptureModeThreadLocal`.
 const CAPTURE_THREAD_LOCAL: i32 = 1;
 
 /// A stream of its own.
@@ -42,7 +42,7 @@ impl Stream {
         Ok(Self { device: Arc::clone(device), handle })
     }
 
-    /// `CUstream`, which is `cudaStream_t`.
+    /// `CUstream`, which is `cudaStream_t`; or `hipStream_t`.
     pub fn handle(&self) -> Handle {
         self.handle
     }
@@ -164,7 +164,7 @@ impl Stream {
         let driver = self.device.driver();
         let functions = (driver.capture_begin, driver.capture_end, driver.graph_instantiate, driver.graph_destroy);
         let (Some(begin), Some(end), Some(instantiate), Some(destroy)) = functions else {
-            let cause = format!("GPU {}: this driver has no CUDA graphs", self.device.index());
+            let cause = format!("GPU {}: this driver has no graphs", self.device.index());
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::LEAVE_GRAPH_OUT));
         };
         // SAFETY: the stream lives and is not being captured: only this function does so, and ends it below.
@@ -224,7 +224,7 @@ impl Graph {
     /// The driver refuses.
     pub fn launch(&self, stream: &Stream) -> Result<(), Failure> {
         let Some(launch) = self.device.driver().graph_launch else {
-            return Err(Failure::new(Stage::Measure, Kind::Unsupported, "this driver has no CUDA graphs"));
+            return Err(Failure::new(Stage::Measure, Kind::Unsupported, "this driver has no graphs"));
         };
         // SAFETY: graph and stream live.
         self.device.check(unsafe { launch(self.handle, stream.handle) }, "launching a graph")

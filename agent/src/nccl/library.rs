@@ -1,4 +1,5 @@
-//! NCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.11 and later.
+//! NCCL or AMD's RCCL, opened at run time from the host's own library. Signatures and numbers are those of `nccl.h` 2.11 and later;
+//! RCCL's header has the same (2.21.5, of ROCm 6.3), but for numbers of 8 bits: which ones those are depends on the GPU.
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
@@ -13,7 +14,7 @@ use railgauge_wire::{
 };
 
 use crate::{
-    gpu::{driver::Handle, table},
+    gpu::{driver::Handle, maker::Maker, table},
     system::library::{self, NoFunction, NotOpened},
 };
 
@@ -37,16 +38,18 @@ macro_rules! table {
         /// The functions of one library.
         #[derive(Clone)]
         pub(crate) struct Nccl {
+            maker: Maker,
             $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $out)?,)+
             path: String,
             version: c_int,
         }
 
         impl Nccl {
-            fn load(library: &Library, path: String) -> Result<Self, NoFunction> {
+            fn load(library: &Library, maker: Maker, path: String) -> Result<Self, NoFunction> {
                 // SAFETY: each symbol has the signature that `nccl.h` declares for it; the library is never closed.
                 unsafe {
                     Ok(Self {
+                        maker,
                         $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| NoFunction($symbol))?,)+
                         path,
                         version: 0,
@@ -84,34 +87,51 @@ const EIGHT_BITS: c_int = 22_400;
 /// `ncclScalarHostImmediate`: the scalar is read during the call.
 const SCALAR_OF_HOST: c_int = 1;
 
+/// What the library for GPUs of a maker is called, and its file as the run-time packages install it.
+const fn name(maker: Maker) -> (&'static str, &'static str) {
+    match maker {
+        Maker::Nvidia => ("NCCL", "libnccl.so.2"),
+        Maker::Amd => ("RCCL", "librccl.so.1"),
+    }
+}
+
 impl Nccl {
-    /// Opens a library: the named one, else `libnccl.so.2`, which is what the run-time packages install.
+    /// Opens a library for GPUs of a maker: the named one, else the one that the loader finds.
     ///
     /// # Errors
     /// There is no library, or it is too old; in words.
-    pub(crate) fn open(named: Option<&str>) -> Result<Self, Failure> {
-        let name = named.unwrap_or("libnccl.so.2");
+    pub(crate) fn open(maker: Maker, named: Option<&str>) -> Result<Self, Failure> {
+        let (called, usual) = name(maker);
+        let (install, newer) = match maker {
+            Maker::Nvidia => (remedy::INSTALL_NCCL, remedy::NEWER_NCCL),
+            Maker::Amd => (remedy::INSTALL_RCCL, remedy::NEWER_RCCL),
+        };
+        let name = named.unwrap_or(usual);
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
-        // SAFETY: NVIDIA's library, or the one the plan's author names, whose initialisers run in this rank's process.
-        let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
-            refused(format!("NCCL cannot be opened: {}", NotOpened(error))).remedy(remedy::INSTALL_NCCL)
-        })?;
+        // SAFETY: the vendor's library, or the one the plan's author names, whose initialisers run in this rank's process.
+        let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
+            .map_err(|error| refused(format!("{called} cannot be opened: {}", NotOpened(error))).remedy(install))?;
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
-        let mut nccl = Self::load(&library, path.clone()).map_err(|NoFunction(symbol)| {
-            refused(format!("{path} has no {symbol}: it is no NCCL, or too old")).remedy(remedy::NEWER_NCCL)
+        let mut nccl = Self::load(&library, maker, path.clone()).map_err(|NoFunction(symbol)| {
+            refused(format!("{path} has no {symbol}: it is no {called}, or too old")).remedy(newer)
         })?;
-        // NCCL has threads of its own: it stays.
+        // It has threads of its own: it stays.
         std::mem::forget(library);
         let mut version = 0;
         // SAFETY: `version` is valid for writes.
-        nccl.check(unsafe { (nccl.get_version)(&raw mut version) }, "reading NCCL's version")?;
+        nccl.check(unsafe { (nccl.get_version)(&raw mut version) }, &format!("reading {called}'s version"))?;
         nccl.version = version;
         if version < OLDEST {
-            let cause = format!("{path} is NCCL {}, which is too old", nccl.version());
-            return Err(refused(cause).remedy(remedy::NEWER_NCCL));
+            let cause = format!("{path} is {called} {}, which is too old", nccl.version());
+            return Err(refused(cause).remedy(newer));
         }
         Ok(nccl)
+    }
+
+    /// What it is called: `NCCL` or `RCCL`.
+    pub(crate) fn name(&self) -> &'static str {
+        name(self.maker).0
     }
 
     /// The file that was opened.
@@ -128,13 +148,21 @@ impl Nccl {
     /// Whether this library has a type.
     ///
     /// # Errors
-    /// It is too old for it.
+    /// It is too old for it, or its elements are not those of the type for certain.
     pub(crate) fn knows(&self, datatype: Datatype) -> Result<(), Failure> {
-        if self.version >= EIGHT_BITS || !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2) {
+        let is_known = self.version >= EIGHT_BITS && self.maker == Maker::Nvidia;
+        if is_known || !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2) {
             return Ok(());
         }
-        let cause = format!("NCCL {} has no {datatype}", self.version());
-        Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy::NCCL_OF_8_BITS))
+        let (cause, remedy) = match self.maker {
+            Maker::Nvidia => (format!("NCCL {} has no {datatype}", self.version()), remedy::NCCL_OF_8_BITS),
+            // OCP's or FNUZ, by the GPU and the version.
+            Maker::Amd => (
+                format!("{datatype} is not used with RCCL, whose numbers of 8 bits may be others"),
+                remedy::RCCL_OF_8_BITS,
+            ),
+        };
+        Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy))
     }
 
     /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator; NCCL ends it with the communicator.
@@ -171,7 +199,7 @@ impl Nccl {
             6 => Kind::Fabric,
             _ => Kind::Unsupported,
         };
-        Err(Failure::new(Stage::Open, kind, format!("{what}: NCCL error {status} ({words})")))
+        Err(Failure::new(Stage::Open, kind, format!("{what}: {} error {status} ({words})", self.name())))
     }
 }
 

@@ -4,6 +4,7 @@
 //! inside the library or the driver.
 
 use std::{
+    collections::BTreeMap,
     ffi::c_void,
     fs::File,
     io::{self, BufReader},
@@ -130,11 +131,12 @@ fn overdue(watched: &Watched, stage: Stage, limit: Duration) -> Failure {
     named(watched, failure)
 }
 
-/// The failure with the rank's name, and NCCL's own complaint where it made one.
+/// The failure with the rank's name, and the library's own complaint where it made one.
 fn named(watched: &Watched, failure: Failure) -> Failure {
     let name = watched.name.get().map_or("rank", String::as_str);
     let text = read_log();
-    let complaint = log::complaint(&text).map(|words| format!("; NCCL says: {words}")).unwrap_or_default();
+    let library = watched.nccl.get().map_or("NCCL", Nccl::name);
+    let complaint = log::complaint(&text).map(|words| format!("; {library} says: {words}")).unwrap_or_default();
     Failure { cause: format!("{name}: {}{complaint}", failure.cause), ..failure }
 }
 
@@ -215,21 +217,23 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
             "two buffers of {} bytes are wanted, and {free} of the GPU's {total} bytes are free",
             spec.max_size
         );
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::FREE_GPU_MEMORY));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.maker().free_memory()));
     }
-    let nccl = Nccl::open(spec.library.as_deref())?;
+    let nccl = Nccl::open(device.maker(), spec.library.as_deref())?;
     let buffers =
         [Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(communicator::fresh_id(&nccl)?)) } else { None };
+    let mut settings = BTreeMap::from([
+        ("nccl_library".to_owned(), nccl.path().to_owned()),
+        ("nccl_version".to_owned(), nccl.version()),
+        ("gpu_pci".to_owned(), device.pci().to_owned()),
+    ]);
+    // What CUDA does not tell the facts of the host say.
+    settings.extend(device.links().map(|layer| ("gpu_links".to_owned(), layer.word().to_owned())));
     let opened = MemberOpened {
         ticket: Ticket::Nccl { id: id.as_ref().map(|id| hex::encode(id.0)) },
         device: format!("GPU {gpu} ({})", device.name()),
-        settings: [
-            ("nccl_library".to_owned(), nccl.path().to_owned()),
-            ("nccl_version".to_owned(), nccl.version()),
-            ("gpu_pci".to_owned(), device.pci().to_owned()),
-        ]
-        .into(),
+        settings,
         rate_gbps: None,
         mtu: 0,
         software: false,

@@ -8,7 +8,7 @@ use railgauge_wire::{
     measure::{Measurement, SLICE},
     node::{LINE, NodeSpec},
     step::{Checked, Pattern, Window},
-    terms::LinkLayer,
+    terms::{Carrier, LinkLayer},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -60,7 +60,8 @@ impl Chase {
         let huge = huge.map_or_else(|| "unknown".to_owned(), |huge| format!("{} of {size} bytes", huge.min(size)));
         settings.insert("on_huge_pages".to_owned(), huge);
         let name = format!("node{node}");
-        let opened = Opened { link_layer: LinkLayer::Memory, devices: (name.clone(), name), settings };
+        let opened =
+            Opened { link_layer: LinkLayer::Memory, carrier: Carrier::Cpu, devices: (name.clone(), name), settings };
         Ok(Self { node, processor, buffer, has_order: false, opened })
     }
 }
@@ -98,8 +99,7 @@ impl Mover for Chase {
     }
 
     fn opened(&self) -> Opened {
-        let Opened { link_layer, devices, settings } = &self.opened;
-        Opened { link_layer: *link_layer, devices: devices.clone(), settings: settings.clone() }
+        self.opened.clone()
     }
 }
 

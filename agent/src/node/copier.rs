@@ -44,7 +44,7 @@ impl Copier {
     /// Opens the GPUs at these PCI addresses and takes the memory.
     ///
     /// # Errors
-    /// CUDA does not see a GPU, there is not enough memory, or the driver refuses.
+    /// The driver does not see a GPU, there is not enough memory, or the driver refuses.
     pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
@@ -73,8 +73,8 @@ impl Copier {
                 settings.insert("peer_access".to_owned(), access.to_string());
                 settings.extend(remote_record(&other));
                 remote = Some(Stream::new(&other)?);
-                // What lies between two GPUs the facts of both say.
-                ((on(&own)?, on(&other)?), LinkLayer::Unknown, (gpu, other.pci().to_owned()))
+                let layer = between(&own, &other, access);
+                ((on(&own)?, on(&other)?), layer, (gpu, other.pci().to_owned()))
             }
         };
         Ok(Self { op: spec.op, stream, remote, from: ends.0, to: ends.1, link_layer, devices, settings })
@@ -135,7 +135,21 @@ impl Mover for Copier {
     }
 
     fn opened(&self) -> Opened {
-        Opened { link_layer: self.link_layer, devices: self.devices.clone(), settings: self.settings.clone() }
+        Opened {
+            link_layer: self.link_layer,
+            carrier: self.stream.device().maker().copies(),
+            devices: self.devices.clone(),
+            settings: self.settings.clone(),
+        }
+    }
+}
+
+/// What lies between two GPUs that reach each other or do not. CUDA does not tell; the facts of both do, which the controller has.
+fn between(one: &Device, other: &Device, reach: bool) -> LinkLayer {
+    match one.link_with(other) {
+        // Copies of GPUs that do not reach each other go through the host.
+        Some(LinkLayer::Xgmi) if !reach => LinkLayer::Pcie,
+        told => told.unwrap_or(LinkLayer::Unknown),
     }
 }
 

@@ -13,7 +13,7 @@ use railgauge_wire::{
     node::{NicPort, NodeSpec},
     remedy,
     step::{Checked, Pattern, Step, Stepped, Timing},
-    terms::{GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
+    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
 };
 
 use super::{Mover, Opened};
@@ -148,7 +148,12 @@ impl Mover for Loopback {
 
     fn opened(&self) -> Opened {
         let devices = (self.device.clone(), self.device.clone());
-        Opened { link_layer: self.link_layer, devices, settings: self.settings.clone() }
+        Opened {
+            link_layer: self.link_layer,
+            carrier: Carrier::VerbsLoopback,
+            devices,
+            settings: self.settings.clone(),
+        }
     }
 
     fn port(&self) -> Option<(GpuPath, bool)> {

@@ -37,7 +37,7 @@ use railgauge_wire::{
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
     step::{Checked, Pattern},
-    terms::{GpuPath, LinkLayer, Op, TestMetric},
+    terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric},
     unit::Nanoseconds,
 };
 
@@ -78,8 +78,10 @@ trait Mover {
 }
 
 /// What a flow turned out to be.
+#[derive(Clone)]
 struct Opened {
     link_layer: LinkLayer,
+    carrier: Carrier,
     devices: (String, String),
     settings: BTreeMap<String, String>,
 }
@@ -174,8 +176,9 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     let limit = Duration::from_millis(spec.deadline_ms) + spec.window.at_most() + Duration::from(spec.warm_up);
     let control = &Control::new(Arc::default(), Arc::default(), begun + limit);
     let mut mover = open(spec, flow, control)?;
-    let Opened { link_layer, devices, settings } = mover.opened();
-    (account.link_layer, account.devices, account.settings) = (Some(link_layer), devices, settings);
+    let Opened { link_layer, carrier, devices, settings } = mover.opened();
+    (account.link_layer, account.carrier) = (Some(link_layer), Some(carrier));
+    (account.devices, account.settings) = (devices, settings);
     if let Some((gpu_path, software)) = mover.port() {
         (account.gpu_path, account.software) = (Some(gpu_path), software);
     }

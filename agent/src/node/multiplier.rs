@@ -1,4 +1,4 @@
-//! Matrix products of a GPU (GEMM), by the host's own cuBLASLt.
+//! Matrix products of a GPU (GEMM), by the host's own cuBLASLt or hipBLASLt.
 //!
 //! Products are queued one behind the other on one stream and timed by events on the GPU's own clock, as copies are. What is timed is
 //! what is verified: the same matrices, of whole numbers (see `gpu::matrices`), the same algorithm, and the result of the last timed product
@@ -35,7 +35,7 @@ impl Multiplier {
     /// Opens the GPU at this PCI address, takes the memory, and chooses the algorithm.
     ///
     /// # Errors
-    /// CUDA does not see the GPU, it does not multiply this precision, there is no cuBLASLt, or not enough memory.
+    /// The driver does not see the GPU, it does not multiply this precision, there is no library for it, or not enough memory.
     pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
         let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;
@@ -100,6 +100,11 @@ impl Mover for Multiplier {
 
     fn opened(&self) -> Opened {
         let gpu = self.stream.device().pci().to_owned();
-        Opened { link_layer: LinkLayer::Memory, devices: (gpu.clone(), gpu), settings: self.settings.clone() }
+        Opened {
+            link_layer: LinkLayer::Memory,
+            carrier: self.stream.device().maker().products(),
+            devices: (gpu.clone(), gpu),
+            settings: self.settings.clone(),
+        }
     }
 }

@@ -59,7 +59,7 @@ impl Patterns {
     /// Opens the GPU at this PCI address and takes the memory.
     ///
     /// # Errors
-    /// CUDA does not see the GPU, not so much of its memory is free, or the driver refuses.
+    /// The driver does not see the GPU, not so much of its memory is free, or the driver refuses.
     pub(super) fn open(gpu: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let device = device::at(gpu)?;
         let memory = device.memory().ok();
@@ -125,7 +125,12 @@ impl Mover for Patterns {
             settings.insert("gpu_memory_free".to_owned(), free.to_string());
             settings.insert("gpu_memory".to_owned(), total.to_string());
         }
-        Opened { link_layer: LinkLayer::Memory, devices: (gpu.clone(), gpu), settings }
+        Opened {
+            link_layer: LinkLayer::Memory,
+            carrier: device.maker().kernels(),
+            devices: (gpu.clone(), gpu),
+            settings,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use railgauge_wire::{
     node::NodeSpec,
     remedy,
     step::{Checked, Pattern, Window},
-    terms::{LinkLayer, Op, TestMetric},
+    terms::{Carrier, LinkLayer, Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
@@ -129,7 +129,7 @@ impl Mover for Processors {
     fn opened(&self) -> Opened {
         let name = format!("node{}", self.node);
         let settings = settings(self.node, self.stretches.len(), self.caches, self.pages);
-        Opened { link_layer: LinkLayer::Memory, devices: (name.clone(), name), settings }
+        Opened { link_layer: LinkLayer::Memory, carrier: Carrier::Cpu, devices: (name.clone(), name), settings }
     }
 }
 

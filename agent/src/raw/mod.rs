@@ -44,7 +44,7 @@ pub(crate) fn page(scope: &RawScope, from: u64) -> Result<RawPage, Failure> {
     let mut left_out = Vec::new();
     if from == 0 {
         let gpus = match scope {
-            RawScope::Facts => nvml::gpus().unwrap_or_default(),
+            RawScope::Facts => nvml::all(&Tree::host()).unwrap_or_default(),
             RawScope::Counters { .. } => Vec::new(),
         };
         let found = read_below(&tree::root().to_string_lossy(), scope, gpus)?;

@@ -49,6 +49,8 @@ pub(crate) fn of_nccl(record: &LinkRecord, seats: &[RankHost<'_>], cell: &Cell) 
     }
     let way: fn(&Gpu) -> Option<f64> = match (record.transport, record.link_layer) {
         (Carrier::NcclP2p, LinkLayer::Nvlink) => nvlink,
+        // AMD SMI does not tell the rate of xGMI in a form that is read.
+        (Carrier::NcclP2p, LinkLayer::Xgmi) => return None,
         (Carrier::NcclP2p | Carrier::NcclShm, _) => slot,
         _ => return None,
     };

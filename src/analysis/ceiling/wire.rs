@@ -75,7 +75,12 @@ pub(super) fn efficiency(link: &Link, traffic: &Traffic) -> Option<f64> {
             let units = units(traffic, u64::from(link.mtu).checked_sub(ip + TCP)?)?;
             Some(units * stream(ETHERNET + vlan, ip + TCP, link)?)
         }
-        LinkLayer::Loopback | LinkLayer::Nvlink | LinkLayer::Pcie | LinkLayer::Memory | LinkLayer::Unknown => None,
+        LinkLayer::Loopback
+        | LinkLayer::Nvlink
+        | LinkLayer::Xgmi
+        | LinkLayer::Pcie
+        | LinkLayer::Memory
+        | LinkLayer::Unknown => None,
     }
 }
 

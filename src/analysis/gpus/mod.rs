@@ -105,6 +105,7 @@ impl Bad {
             Self::Errors { counter, .. } => match counter.as_str() {
                 counter::PCIE_REPLAYS => remedy::RESEAT_GPU,
                 counter::NVLINK_REPLAYS | counter::NVLINK_RECOVERIES | counter::NVLINK_CRC => remedy::NVLINK_ERRORS,
+                counter::XGMI_ERRORS => remedy::XGMI_ERRORS,
                 _ => remedy::GPU_MEMORY_ERRORS,
             },
         }
@@ -143,11 +144,12 @@ fn meaning(name: &str) -> &'static str {
         counter::NVLINK_CRC => "damaged flits arrived over its NVLinks",
         counter::ECC_UNCORRECTED => "its memory had errors that could not be corrected",
         counter::ROWS_REMAPPED => "rows of its memory were replaced",
+        counter::XGMI_ERRORS => "its xGMI links had errors",
         _ => "errors of its memory were corrected",
     }
 }
 
-/// `GPU 3`, or its PCI address where NVML did not tell its index.
+/// `GPU 3`, or its PCI address where its index was not told.
 pub fn name(seen: &GpuSeen) -> String {
     seen.index.map_or_else(|| format!("GPU at {}", seen.pci), |index| format!("GPU {index}"))
 }
@@ -163,7 +165,7 @@ pub(super) fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
     found.dedup();
     let allowed = |name: &str| match name {
         counter::PCIE_REPLAYS | counter::NVLINK_REPLAYS | counter::NVLINK_CRC => REPLAY_ALLOWANCE,
-        counter::NVLINK_RECOVERIES | counter::ECC_UNCORRECTED | counter::ROWS_REMAPPED => 0,
+        counter::NVLINK_RECOVERIES | counter::ECC_UNCORRECTED | counter::ROWS_REMAPPED | counter::XGMI_ERRORS => 0,
         // What was corrected costs nothing.
         _ => u64::MAX,
     };

@@ -142,7 +142,7 @@ fn one(host: String, pci: String, seen: &[(&CaseResult<'_>, &GpuSeen)]) -> OfGpu
         pcie,
         counted,
         bad: found,
-        without_xids: all().filter(|seen| seen.xids.is_none()).count(),
+        without_xids: all().filter(|seen| seen.xids.is_none() && !seen.is_amd).count(),
         failure: all().filter_map(|seen| seen.failure.clone()).next_back(),
     }
 }

@@ -5,7 +5,7 @@ use railgauge_wire::remedy;
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "NVML",
+    reads: "NVML, AMD SMI",
     meaning: "the measurement shares the GPU's memory and engines, or gets only part of them",
     source: "NVML",
     spoils: Spoils::GpuMemory,

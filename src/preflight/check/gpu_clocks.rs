@@ -7,7 +7,7 @@ use railgauge_wire::{
 };
 
 pub(super) const RULE: Rule = Rule {
-    reads: "NVML: clock event reasons",
+    reads: "NVML: clock event reasons; AMD SMI: violations",
     meaning: "reductions in collectives run at the lower clock",
     source: "NVML, nvmlClocksEventReasons",
     spoils: Spoils::GpuMemory,

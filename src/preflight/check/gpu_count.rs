@@ -5,7 +5,7 @@ use railgauge_wire::{facts::GPUS, remedy};
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, Usual};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "NVML",
+    reads: "NVML, AMD SMI",
     meaning: "cases that need the missing GPU fail; collectives are smaller or do not run",
     source: "NVML; a GPU that fell off the bus leaves Xid 79 in the kernel's log",
     spoils: Spoils::GpuMemory,

@@ -7,7 +7,7 @@ use railgauge_wire::{
 };
 
 pub(super) const RULE: Rule = Rule {
-    reads: "NVML",
+    reads: "NVML, AMD SMI",
     meaning: "clocks, NVLink and GPUDirect change with the driver; NCCL rejects ranks with incompatible CUDA versions",
     source: "NVML",
     spoils: Spoils::GpuMemory,

@@ -1,8 +1,8 @@
-//! Hosts without CUDA, NCCL or cuBLASLt.
+//! Hosts without CUDA, NCCL or cuBLASLt, or with GPUs of AMD without HIP, RCCL or hipBLASLt.
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
 use railgauge_model::plan::model::Test;
-use railgauge_wire::facts::{CUBLASLT, HostFacts};
+use railgauge_wire::facts::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL};
 use railgauge_wire::remedy;
 use railgauge_wire::terms::{Op, Transport};
 
@@ -20,35 +20,40 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {
+    // The library of NVIDIA's GPUs and that of AMD's.
     let mut needed = Vec::new();
     if scene.needs_gpus() {
-        needed.push("libcuda.so.1");
+        needed.push(("libcuda.so.1", HIP, remedy::INSTALL_HIP));
     }
     let by_itself = |test: &Test| test.collective.as_ref().is_some_and(|join| join.library.is_none());
     if scene.has(|test| test.transport == Transport::Nccl && by_itself(test)) {
-        needed.push("libnccl.so.2");
+        needed.push(("libnccl.so.2", RCCL, remedy::INSTALL_RCCL));
     }
     let mut found = Vec::new();
     for (host, facts) in scene.hosts() {
-        for name in &needed {
-            if let Some(words) = facts.libraries.get(*name).filter(|path| !path.starts_with('/')) {
-                let remedy = remedy::GPU_LIBRARIES;
-                found.push(Found::host(Severity::Failure, host, format!("{name}: {words}"), remedy));
+        for (nvidia, amd, install) in &needed {
+            let (name, remedy) = if facts.has_amd_gpus() { (*amd, *install) } else { (*nvidia, remedy::GPU_LIBRARIES) };
+            if let Some(words) = facts.unfound(name) {
+                found.push(Found::host(Severity::Failure, host, words, remedy));
+            }
+        }
+    }
+    if scene.needs_gpus() {
+        for (host, facts) in scene.hosts().filter(|(_, facts)| facts.has_amd_gpus()) {
+            if let Some(words) = facts.unfound(AMD_SMI) {
+                found.push(Found::host(Severity::Warning, host, words, remedy::INSTALL_AMD_SMI));
             }
         }
     }
     if scene.has(|test| test.op == Op::Matmul) {
         found.extend(scene.hosts().filter_map(|(host, facts)| {
-            let words = no_cublaslt(facts)?;
-            Some(Found::host(Severity::Failure, host, words, remedy::INSTALL_CUBLASLT))
+            // Beside no CUDA and no HIP nobody looked for them.
+            let (name, install) = match facts.has_amd_gpus() {
+                true => (HIPBLASLT, remedy::INSTALL_HIPBLASLT),
+                false => (CUBLASLT, remedy::INSTALL_CUBLASLT),
+            };
+            Some(Found::host(Severity::Failure, host, facts.unfound(name)?, install))
         }));
     }
     found
-}
-
-/// The loader's words for every name of cuBLASLt; `None` where it finds one, or where nobody asked, as beside no CUDA.
-fn no_cublaslt(facts: &HostFacts) -> Option<String> {
-    let asked = || facts.libraries.iter().filter(|(name, _)| name.starts_with(CUBLASLT));
-    let is_missing = asked().count() > 0 && asked().all(|(_, said)| !said.starts_with('/'));
-    is_missing.then(|| asked().map(|(name, said)| format!("{name}: {said}")).collect::<Vec<_>>().join("; "))
 }

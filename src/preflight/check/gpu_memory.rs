@@ -5,7 +5,7 @@ use railgauge_wire::remedy;
 use super::{Found, Need, Observation, Remedy, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "NVML: ECC counters, retired pages, remapped rows",
+    reads: "NVML: ECC counters, retired pages, remapped rows; AMD SMI: ECC counters",
     meaning: "the GPU may stop during a run, or needs a reset",
     source: "NVIDIA GPU Memory Error Management (deployment guide)",
     spoils: Spoils::GpuMemory,

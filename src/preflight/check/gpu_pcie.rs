@@ -5,7 +5,7 @@ use railgauge_wire::remedy;
 use super::{Found, Need, Observation, Rule, Scene, Severity, Spoils, Subject, WantedBy};
 
 pub(super) const RULE: Rule = Rule {
-    reads: "NVML",
+    reads: "NVML, AMD SMI",
     meaning: "the missing lanes limit copies to the host and GPUDirect",
     source: "NVML; an idle GPU lowers the generation of its link but never the width",
     spoils: Spoils::GpuMemory,

@@ -1,8 +1,9 @@
 //! Hosts on which NICs cannot reach GPU memory.
 
 use super::{Found, Need, Rule, Scene, Severity, Spoils, Subject};
+use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;
-use railgauge_wire::terms::GpuPath;
+use railgauge_wire::terms::{GpuPath, Memory, Transport};
 
 pub(super) const RULE: Rule = Rule {
     reads: "/sys/module/nvidia_peermem, flavour of /sys/module/nvidia, kernel release",
@@ -26,6 +27,17 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     let hosts = scene.hosts().filter(|(_, facts)| !facts.gpus.is_empty() && !facts.rdma.is_empty());
     for (host, facts) in hosts {
+        if facts.has_amd_gpus() {
+            // What RCCL does is its own: links of this program reach the memory of AMD's GPUs through the host alone.
+            let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
+            let by_nic =
+                |test: &Test| test.memory == Memory::Cuda && test.transport == Transport::Verbs && !staged(test);
+            if scene.has(by_nic) {
+                let what = "its GPUs are AMD's, whose memory is not registered with NICs";
+                found.push(Found::host(Severity::Failure, host, what, remedy::AMD_GPU_OVER_RDMA));
+            }
+            continue;
+        }
         let loaded = |name| facts.modules.contains_key(name);
         let peermem = loaded("nvidia_peermem") || loaded("nv_peer_mem");
         let open = facts.modules.get("nvidia").is_some_and(|version| version.contains("open"));

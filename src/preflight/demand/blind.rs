@@ -36,7 +36,7 @@ pub(super) fn blind(plan: &Plan, check: &str, host: &str, cluster: &Seen<'_>) ->
 
 /// That GPUs cannot be read where a driver says that there are some.
 fn hidden_gpus(facts: &HostFacts) -> Option<String> {
-    unreadable(facts, GPUS).filter(|_| facts.modules.contains_key("nvidia"))
+    unreadable(facts, GPUS).filter(|_| ["nvidia", "amdgpu"].iter().any(|module| facts.modules.contains_key(*module)))
 }
 
 fn unreadable(facts: &HostFacts, name: &str) -> Option<String> {

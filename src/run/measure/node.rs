@@ -190,18 +190,15 @@ fn sample(host: &str, account: NodeAccount, waited: Nanoseconds) -> Result<Sampl
 
 /// What a flow turned out to be; `None` where it was not opened.
 fn record(case: &Case, account: &NodeAccount, facts: &HostFacts) -> Option<LinkRecord> {
+    // An agent may say what it likes, but not that something else than what was asked for carried the bytes.
+    let transport = account.carrier.filter(|carrier| carrier.transport() == case.cell.transport)?;
     let link_layer = match (case.cell.op, account.link_layer?) {
-        (Op::GpuToGpu, _) => between(account, facts),
+        // What lies between two GPUs CUDA does not tell; the facts of both do.
+        (Op::GpuToGpu, LinkLayer::Unknown) if transport == Carrier::CudaCopy => between(account, facts),
         (_, layer) => layer,
     };
     Some(LinkRecord {
-        transport: match (case.cell.op, case.cell.transport) {
-            (Op::Matmul, _) => Carrier::Cublaslt,
-            (Op::GpuMemoryTest, _) => Carrier::CudaKernel,
-            (_, Transport::Gpu) => Carrier::CudaCopy,
-            (_, Transport::Nic) => Carrier::VerbsLoopback,
-            _ => Carrier::Cpu,
-        },
+        transport,
         link_layer,
         gpu_path: account.gpu_path.unwrap_or(GpuPath::None),
         software: account.software,

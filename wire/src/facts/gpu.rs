@@ -9,18 +9,26 @@ use crate::unit::{Bytes, MegabytesPerSecond};
 pub const POWER_CAP: &str = "power cap";
 /// What the names of cuBLASLt begin with in [`HostFacts::libraries`](super::HostFacts::libraries); a version follows.
 pub const CUBLASLT: &str = "libcublasLt.so.";
+/// What names of HIP have in them there, whatever stands before and behind.
+pub const HIP: &str = "libamdhip64.so";
+/// What names of hipBLASLt have in them there.
+pub const HIPBLASLT: &str = "libhipblaslt.so";
+/// What AMD SMI is called there.
+pub const AMD_SMI: &str = "libamd_smi.so";
+/// What RCCL is called there.
+pub const RCCL: &str = "librccl.so.1";
 
 /// A GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gpu {
-    /// Index as NVML counts: in the order of PCI addresses.
+    /// Index as NVML counts: in the order of PCI addresses. AMD's GPUs are counted likewise.
     pub index: u32,
-    /// Number by which CUDA knows it in the agent's environment, as plans name it; `None` where CUDA does not see it
-    /// (`CUDA_VISIBLE_DEVICES`) or could not be asked.
+    /// Number by which CUDA or HIP knows it in the agent's environment, as plans name it; `None` where that does not see it
+    /// (`CUDA_VISIBLE_DEVICES`, `ROCR_VISIBLE_DEVICES`) or could not be asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cuda_device: Option<u32>,
-    /// Unique id, `GPU-…`.
+    /// Unique id, `GPU-…` of NVIDIA's.
     pub uuid: Option<String>,
     /// Serial number of its board; several GPUs of one board have the same. `None` where the driver does not say, as for most
     /// that are sold for workstations.
@@ -135,7 +143,7 @@ impl Registration {
 pub struct MemoryFaults {
     /// Errors since the driver was loaded that could not be corrected.
     pub uncorrected: Option<u64>,
-    /// Pages taken out of use (before Ampere).
+    /// Pages taken out of use (before Ampere, and of AMD's GPUs).
     pub retired_pages: Option<u32>,
     /// Rows replaced by spare ones (Ampere and later), after correctable and after uncorrectable errors.
     pub remapped_rows: Option<(u32, u32)>,

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use gpu::{CUBLASLT, Gpu, GpuDistance, GpuFabric, MemoryFaults, POWER_CAP, Registration};
+pub use gpu::{
+    AMD_SMI, CUBLASLT, Gpu, GpuDistance, GpuFabric, HIP, HIPBLASLT, MemoryFaults, POWER_CAP, RCCL, Registration,
+};
 pub use machine::{Cpu, HugePages, IpcLock, Load, MOST_NODES, Surroundings, Traffic, Xid};
 pub use network::{Bond, BondMember, Dcb, Ecn, Interface, Neighbour, Pause};
 pub use parts::{Card, LONGEST_SERIAL, Label, Module, Parts, serial_number};
@@ -23,7 +25,8 @@ pub use rdma::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort, port_name};
 use crate::unit::{Bytes, GigabitsPerSecond};
 
 /// Kernel modules that agents look for: those that some check asks for. `mlx_compat` belongs to MLNX_OFED and DOCA only: the kernel's own drivers do without.
-pub const MODULES: [&str; 22] = [
+pub const MODULES: [&str; 23] = [
+    "amdgpu",
     "bnxt_re",
     "efa",
     "erdma",
@@ -105,9 +108,9 @@ pub struct HostFacts {
     pub modules: BTreeMap<String, String>,
     /// RDMA devices, in the order of their names.
     pub rdma: Vec<RdmaDevice>,
-    /// GPUs, in NVML's order (PCI address); CUDA's numbers are in [`Gpu::cuda_device`].
+    /// GPUs, in the order of PCI addresses, which is NVML's; CUDA's or HIP's numbers are in [`Gpu::cuda_device`].
     pub gpus: Vec<Gpu>,
-    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set: CUDA's GPU 0 may then be another one than the first of `gpus`.
+    /// `CUDA_VISIBLE_DEVICES` of the agent where it is set, or one of HIP's variables for the same: CUDA's GPU 0 may then be another one than the first of `gpus`.
     pub cuda_visible: Option<String>,
     /// Environment variables of the agent that put other files or libraries in the place of the host's own (`RAILGAUGE_ROOT`,
     /// `RAILGAUGE_IBVERBS`, `RAILGAUGE_RDMACM`), and their values: what it reports as hardware may then be something else.
@@ -146,6 +149,25 @@ impl HostFacts {
         let bond = self.interface(port.netdev.as_deref()?)?;
         let carrying = bond.members.iter().filter(|member| port.members.contains(&member.name) && member.carries());
         network::rates(carrying)
+    }
+
+    /// Whether the GPUs of the host are AMD's: its kernel module is loaded, and NVIDIA's is not.
+    pub fn has_amd_gpus(&self) -> bool {
+        self.modules.contains_key("amdgpu") && !self.modules.contains_key("nvidia")
+    }
+
+    /// What the loader says of every name of a library that has `part` in it; `None` where it finds one of them, and where none was
+    /// looked for.
+    pub fn unfound(&self, part: &str) -> Option<String> {
+        let asked = || self.libraries.iter().filter(|(name, _)| name.contains(part));
+        // The loader's words are no path.
+        let is_missing = asked().count() > 0 && asked().all(|(_, said)| !said.starts_with('/'));
+        is_missing.then(|| asked().map(|(name, said)| format!("{name}: {said}")).collect::<Vec<_>>().join("; "))
+    }
+
+    /// Whether the loader finds a library whose name has `part` in it.
+    pub fn finds(&self, part: &str) -> bool {
+        self.libraries.iter().any(|(name, said)| name.contains(part) && said.starts_with('/'))
     }
 
     /// Whether CUDA's numbers of the GPUs are known: the driver told them, or nothing hides or reorders GPUs.

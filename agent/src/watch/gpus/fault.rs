@@ -9,7 +9,7 @@ use railgauge_wire::{
 };
 
 use super::OfGpu;
-use crate::gpu::state::Unread;
+use crate::gpu::cards::Unread;
 
 /// Something that ends the work on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ mod tests {
     use railgauge_wire::failure::{Kind, Stage};
 
     use super::*;
-    use crate::gpu::state::Lasting;
+    use crate::gpu::cards::{Informant, Lasting};
 
     const PCI: &str = "0000:1b:00.0";
 
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_failure_of_a_healthy_gpu_stays_as_it_is() {
         let own = OfGpu { xids: Some(vec![13, 31, 43, 45]), ..OfGpu::default() };
-        let unread = OfGpu { failure: Some(Unread::NoLibrary("none".to_owned())), ..OfGpu::default() };
+        let unread = OfGpu { failure: Some(Unread::NoLibrary(Informant::Nvml, "none".to_owned())), ..OfGpu::default() };
         for seen in [OfGpu::default(), own, unread] {
             let failure = told(&seen);
             assert_eq!((failure.cause.as_str(), failure.remedy), ("the copy failed", None), "{seen:?}");

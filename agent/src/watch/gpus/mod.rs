@@ -1,12 +1,12 @@
 //! The state of GPUs while cases use them ([`railgauge_wire::gpu_state`]).
 //!
 //! ```text
-//! case ─ Span::begin ─▶ a thread of its own ─ reads NVML: now, then again and again
+//! case ─ Span::begin ─▶ a thread of its own ─ reads NVML or AMD SMI: now, then again and again
 //! case ─ Span::end ───▶ reads once more, answers with what was read
 //! ```
 //!
-//! Nobody but that thread calls NVML while tests run. A case does not wait for the first reading, and for the last one no longer than
-//! [`PATIENCE`]: a GPU that is dying may hold NVML for minutes, and the case then says so.
+//! Nobody but that thread calls them while tests run. A case does not wait for the first reading, and for the last one no longer than
+//! [`PATIENCE`]: a GPU that is dying may hold a library for minutes, and the case then says so.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -39,13 +39,13 @@ use railgauge_wire::{
 
 use crate::{
     bench::clock,
-    gpu::state::{Cards, Lasting, Unread},
+    gpu::cards::{Cards, Lasting, Unread},
     system::panics::{self, Panicked},
 };
 use sampler::{Order, Sampler};
 
-/// How long a case waits for the last reading of its GPUs.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a case waits for the last reading of its GPUs. AMD SMI takes a tenth of a second for each to say what holds its clocks down.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why nothing is known of GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -54,10 +54,10 @@ enum Silent {
     #[error("no thread could be started: {0}")]
     NoThread(String),
     /// Nobody does any more.
-    #[error("the thread that reads NVML has ended")]
+    #[error("the thread that reads the state of GPUs has ended")]
     Ended,
-    /// NVML holds the thread.
-    #[error("NVML has not answered within {} s", PATIENCE.as_secs())]
+    /// NVML or AMD SMI holds the thread.
+    #[error("the library that tells the state of GPUs has not answered within {} s", PATIENCE.as_secs())]
     Late,
 }
 
@@ -157,11 +157,11 @@ impl Read {
             let failure = self.failure.clone().or_else(|| Some("nothing was read".to_owned()));
             return GpuSeen { pci: pci.to_owned(), pass, failure, ..GpuSeen::default() };
         };
-        let Lasting { index, best_mhz, best_pcie, limit_watts } = lasting;
+        let Lasting { index, best_mhz, best_pcie, limit_watts, is_amd } = lasting;
         let seen = history::seen(pci, &readings, pass, best_pcie);
         let lost = matches!(failure, Some(Unread::Lost(_)));
         let failure = failure.map(|why| why.to_string());
-        GpuSeen { index, best_mhz, limit_watts, counted, xids, lost, failure, ..seen }
+        GpuSeen { index, best_mhz, limit_watts, counted, is_amd, xids, lost, failure, ..seen }
     }
 
     /// The failure of a case with what befell its GPUs meanwhile, and what to do about that; as it is where nothing did.
@@ -182,7 +182,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
     let start = || {
         let (to, orders) = channel();
         let work = move || {
-            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(Cards::default()).run(&orders)) {
+            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(Cards::of_host()).run(&orders)) {
                 crate::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
             }
         };

@@ -1,4 +1,4 @@
-//! The thread that reads NVML: when a case begins, when it ends, and in between.
+//! The thread that reads NVML or AMD SMI: when a case begins, when it ends, and in between.
 //!
 //! Counters are read at both ends alone. GPUs that several cases use at the same time are read at the shortest time between two readings that
 //! one of them wants, but for no more than [`SHARE`] of a processor.
@@ -16,7 +16,7 @@ use railgauge_wire::{
 use super::{OfGpu, history::History};
 use crate::{
     bench::{clock, cpu},
-    gpu::state::{Cards, Lasting, Unread},
+    gpu::cards::{Cards, Lasting, Unread},
     watch::counters::{Series, Values},
 };
 

@@ -45,10 +45,11 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     }))
 }
 
-const METHOD: &str = "NVML is read before and after each pass and once a second in it (twice in a pass shorter than two seconds, at most ten \
-                      times a second), by one thread of each agent. Counters are read at both ends of a case, verification included. A power \
-                      cap is how a loaded GPU works and is no fault. The generation of a PCIe link is judged where messages of 1 MiB and more \
-                      pass it; an idle GPU lowers it. What a GPU does not tell or count is not judged.";
+const METHOD: &str = "NVML, or AMD SMI of AMD's GPUs, is read before and after each pass and once a second in it (twice in a pass shorter \
+                      than two seconds, at most ten times a second), by one thread of each agent. Counters are read at both ends of a \
+                      case, verification included. A power cap is how a loaded GPU works and is no fault. The generation of a PCIe link is \
+                      judged where messages of 1 MiB and more pass it; an idle GPU lowers it. What a GPU does not tell or count is not \
+                      judged.";
 
 fn sentence(found: &OfTest<'_>) -> String {
     let of_all = count(found.gpus.len(), "GPU");
@@ -59,7 +60,7 @@ fn sentence(found: &OfTest<'_>) -> String {
         let read = found.gpus.iter().filter(|gpu| gpu.read > 0).count();
         told.push(match read {
             0 => format!("Nothing was read of the {of_all} in any of {}.", count(found.passes, "pass")),
-            _ => format!("NVML told nothing bad of {read} of {of_all} in {}.", count(found.passes, "pass")),
+            _ => format!("The driver told nothing bad of {read} of {of_all} in {}.", count(found.passes, "pass")),
         });
     }
     for gpu in all.iter().take(NAMED) {

@@ -18,7 +18,7 @@ pub(super) struct Placed<'m> {
     pub port: &'m Port,
     /// What the host is.
     pub facts: &'m HostFacts,
-    /// CUDA device, where the rank has one.
+    /// CUDA or HIP device, where the rank has one.
     pub gpu: Option<u32>,
 }
 
@@ -33,9 +33,13 @@ pub(super) fn check<'m>(ranks: impl Iterator<Item = Placed<'m>>, max_size: Bytes
         let wrong = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).at(&port.host);
         let Some(found) = facts.cuda_gpu(gpu) else {
             let count = facts.gpus.iter().filter(|gpu| facts.cuda_number(gpu).is_some()).count();
+            let by = match facts.has_amd_gpus() {
+                true => "ROCR_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES",
+                false => "CUDA_VISIBLE_DEVICES",
+            };
             let hidden = match facts.gpus.len() - count {
                 0 => String::new(),
-                hidden => format!("; CUDA_VISIBLE_DEVICES hides {hidden} more"),
+                hidden => format!("; {by} hides {hidden} more"),
             };
             return Err(wrong(format!("rank {} wants GPU {gpu}, and the host has {count}{hidden}", port.rail))
                 .remedy(remedy::GPU_OF_RANK));

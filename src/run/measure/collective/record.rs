@@ -38,7 +38,13 @@ pub(super) fn record(group: &Group, accounts: &[CollectiveMeasurement]) -> Resul
     let sockets = carried.transport == Carrier::NcclSocket
         && within_one_stack(group.members.iter().map(|member| &*member.facts).zip(accounts));
     let named = if sockets { Some(LinkLayer::Loopback) } else { carried.link_layer };
+    // Where HIP drives the GPUs, it has told each rank what lies between them.
+    let xgmi = group.members.iter().all(|member| {
+        let links = member.opened.as_ref().and_then(|opened| opened.settings.get("gpu_links"));
+        links.is_some_and(|layer| layer == LinkLayer::Xgmi.word())
+    });
     let link_layer = named.unwrap_or(match carried.transport {
+        Carrier::NcclP2p if xgmi => LinkLayer::Xgmi,
         Carrier::NcclP2p if nvlink => LinkLayer::Nvlink,
         Carrier::NcclP2p => LinkLayer::Pcie,
         Carrier::NcclSocket => LinkLayer::Ethernet,

@@ -23,8 +23,8 @@ remedies! {
         "run {0} and {1} on the host, or name its devices in the plan",
         look "lspci | grep -iE 'infiniband|ethernet'", look "dmesg | grep -iE 'mlx5|infiniband'";
     FIND_GPUS = "find-gpus",
-        "run {0}, {1} and {2} on the host",
-        look "nvidia-smi", look "lspci | grep -i nvidia", look "dmesg | grep -i nvrm";
+        "run {0}, or {1} for GPUs of AMD, {2} and {3} on the host",
+        look "nvidia-smi", look "amd-smi list", look "lspci | grep -iE 'nvidia|amd'", look "dmesg | grep -iE 'nvrm|amdgpu'";
     FLASH_FIRMWARE = "flash-firmware",
         "{0}, {1}, `devlink dev flash`: bring all cards to the same version",
         look "mstflint -d {device} query", look "mlxfwmanager";
@@ -38,8 +38,8 @@ remedies! {
         look "ip address show dev {interface}";
     GOVERNOR = "governor", "{0}", change "cpupower frequency-set -g {governor}";
     GPU_CLOCKS = "gpu-clocks",
-        "{0}; check fans, air flow and power supplies",
-        look "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER";
+        "{0}, or {1} for a GPU of AMD; check fans, air flow and power supplies",
+        look "nvidia-smi -q -d PERFORMANCE,TEMPERATURE,POWER", look "amd-smi metric --throttle --temperature --power";
     GPU_LIBRARIES = "gpu-libraries",
         "install the driver and NCCL, or name the library in the plan (`library`, or LD_LIBRARY_PATH in `launch.env`)";
     HUGE_PAGES = "huge-pages", "{0} reserves 1 GiB in pages of 2 MiB", change "sysctl vm.nr_hugepages=512";
@@ -90,8 +90,8 @@ remedies! {
     RESEAT_CARD = "reseat-card", "reseat the card; compare LnkSta with LnkCap in {0}", look "lspci -vv -s {pci}";
     RESEAT_FOR_ERRORS = "reseat-for-errors", "reseat the card; {0}", look "dmesg | grep AER";
     RESEAT_GPU = "reseat-gpu",
-        "reseat the GPU or its riser; {0} and {1} show the link",
-        look "nvidia-smi -q -d PERFORMANCE", look "lspci -vv";
+        "reseat the GPU or its riser; {0}, {1} for a GPU of AMD, and {2} show the link",
+        look "nvidia-smi -q -d PERFORMANCE", look "amd-smi metric --pcie", look "lspci -vv";
     RESET_COUNTERS = "reset-counters",
         "{0} sets the port's counters to zero (root)",
         change "perfquery -C {device} -P {port} -R";
@@ -114,7 +114,9 @@ remedies! {
     VERBS_LIBRARY = "verbs-library",
         "{0}, or install your distribution's package",
         change "apt install libibverbs1 ibverbs-providers librdmacm1";
-    WAIT_FOR_GPU = "wait-for-gpu", "end what else runs on the GPU ({0} lists it) or wait for it, or exclude the host", look "nvidia-smi";
+    WAIT_FOR_GPU = "wait-for-gpu",
+        "end what else runs on the GPU ({0}, or {1} for one of AMD, lists it) or wait for it, or exclude the host",
+        look "nvidia-smi", look "amd-smi process";
     WAIT_FOR_LINK = "wait-for-link", "wait for the job that uses it, or exclude the host";
     WANTED_VALUE = "wanted-value", "configure the host as the plan requires, or change `[preflight]` in the plan";
     WHAT_RUNS = "what-runs", "{0} shows what runs", look "top";

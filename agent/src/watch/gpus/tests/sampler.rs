@@ -5,6 +5,7 @@ use std::{sync::mpsc::channel, time::Duration};
 use railgauge_wire::gpu_state::{Hold, counter};
 
 use super::*;
+use crate::gpu::cards::Informant;
 
 const A: &str = "0000:1b:00.0";
 const B: &str = "0000:43:00.0";
@@ -23,7 +24,11 @@ struct Double {
 impl Double {
     fn known(&self, pci: &str) -> Result<(), Unread> {
         let is_gone = self.gone == Some(pci);
-        if is_gone { Err(Unread::Gpu { pci: pci.to_owned(), why: "not found".into() }) } else { Ok(()) }
+        if is_gone {
+            Err(Unread::Gpu { of: Informant::Nvml, pci: pci.to_owned(), why: "not found".into() })
+        } else {
+            Ok(())
+        }
     }
 }
 

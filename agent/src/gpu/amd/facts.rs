@@ -1,0 +1,110 @@
+//! What AMD SMI says of the GPUs of this host.
+
+use railgauge_wire::{
+    facts::{GPUS, Gpu, MemoryFaults, serial_number},
+    unit::Bytes,
+};
+
+use super::{Known, NoSmi, SUCCESS, Smi, VRAM, layout, smi, state};
+use crate::{gpu::present, system::tree::Tree};
+
+/// `AMDSMI_GPU_UUID_SIZE`.
+const UUID: usize = 38;
+/// `AMDSMI_GPU_BLOCK_UMC`: the memory's controllers.
+const MEMORY_BLOCK: u64 = 1;
+
+/// All GPUs of AMD in the order of PCI addresses. Where AMD SMI tells nothing of GPUs that are on the PCI bus, they are there with their
+/// addresses alone, and why is noted.
+pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
+    let on_bus = present::amd(tree);
+    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(NoSmi::Start)?))) {
+        Ok((smi, known)) if known.len() >= on_bus.len() => {
+            return (0..).zip(known).map(|(index, (pci, known))| gpu(smi, index, pci, known)).collect();
+        }
+        Ok((_, known)) => format!("AMD SMI tells of {} of {} GPUs on the PCI bus", known.len(), on_bus.len()),
+        Err(why) if on_bus.is_empty() => {
+            // A host without GPUs of AMD need not have it.
+            if !matches!(why, NoSmi::NotThere(_) | NoSmi::Start(_)) {
+                tree.note(GPUS, &why.to_string());
+            }
+            return Vec::new();
+        }
+        Err(why) => format!("{} GPUs of AMD, of which only the PCI addresses are known: {why}", on_bus.len()),
+    };
+    tree.note(GPUS, &why);
+    (0..).zip(on_bus).map(|(index, pci)| Gpu { index, pci: Some(pci), ..Gpu::default() }).collect()
+}
+
+fn gpu(smi: &Smi, index: u32, pci: String, known: Known) -> Gpu {
+    let handle = known.handle;
+    // SAFETY: there is room for more than the structure.
+    let asic = smi.told(|to| unsafe { (smi.asic)(handle, to) });
+    // SAFETY: as above.
+    let board = smi.told(|to| unsafe { (smi.board)(handle, to) });
+    // SAFETY: as above.
+    let driver = smi.told(|to| unsafe { (smi.driver)(handle, to) });
+    let name = |(at, length): (usize, usize)| move |space: &layout::Space| space.text(at, length);
+    let link = smi.pcie(known).unwrap_or_default();
+    let serial = board.as_ref().and_then(name(smi.layout.product_serial));
+    Gpu {
+        index,
+        uuid: uuid(smi, known),
+        serial: serial.and_then(|serial| serial_number(&serial).map(str::to_owned)),
+        part_number: board.as_ref().and_then(name(layout::NAME)),
+        name: asic.as_ref().and_then(name(layout::NAME)),
+        driver: driver.as_ref().and_then(name(layout::DRIVER_VERSION)),
+        pci: Some(pci),
+        pcie: link.now,
+        pcie_max: link.best,
+        memory_bytes: memory(smi, known),
+        ecc: ecc(smi, known),
+        clock_mhz: both(smi.gfx_clock(known)),
+        memory_clock_mhz: both(smi.memory_clock(known)),
+        throttled: state::holds(smi, known)
+            .map(|holds| holds.into_iter().map(|hold| hold.words().to_owned()).collect()),
+        memory_faults: MemoryFaults {
+            uncorrected: smi.ecc(known).map(|(_, uncorrected)| uncorrected),
+            retired_pages: bad_pages(smi, known),
+            ..MemoryFaults::default()
+        },
+        temperature: smi.celsius(known),
+        power_watts: smi.watts(known).zip(smi.limit_watts(known)),
+        processes: smi.program_count(known),
+        ..Gpu::default()
+    }
+}
+
+fn both((now, best): (Option<u32>, Option<u32>)) -> Option<(u32, u32)> {
+    now.zip(best)
+}
+
+fn uuid(smi: &Smi, known: Known) -> Option<String> {
+    let mut space = layout::Space::default();
+    let mut length = UUID as u32;
+    // SAFETY: there is room for more than the length says.
+    let status = unsafe { (smi.uuid)(known.handle, &raw mut length, space.place().cast()) };
+    (status == SUCCESS).then(|| space.text(0, UUID)).flatten()
+}
+
+fn memory(smi: &Smi, known: Known) -> Option<Bytes> {
+    let mut total = 0;
+    // SAFETY: the place is valid for writes.
+    let status = unsafe { (smi.memory_total)(known.handle, VRAM, &raw mut total) };
+    (status == SUCCESS).then_some(Bytes(total)).filter(|total| !total.is_zero())
+}
+
+fn ecc(smi: &Smi, known: Known) -> Option<bool> {
+    let mut blocks = 0;
+    // SAFETY: the place is valid for writes.
+    let status = unsafe { (smi.ecc_enabled)(known.handle, &raw mut blocks) };
+    (status == SUCCESS).then_some(blocks & MEMORY_BLOCK != 0)
+}
+
+/// Pages of memory that were taken out of use.
+fn bad_pages(smi: &Smi, known: Known) -> Option<u32> {
+    let ask = smi.bad_pages?;
+    let mut count = 0;
+    // SAFETY: the place is valid for writes; without room for pages it only counts them.
+    let status = unsafe { ask(known.handle, &raw mut count, std::ptr::null_mut()) };
+    (status == SUCCESS).then_some(count)
+}

@@ -1,0 +1,333 @@
+//! AMD SMI, opened at run time: what it says of AMD's GPUs.
+//!
+//! Signatures, numbers and places in structures are those of `amdsmi.h`. Structures change between versions, so that each answer is read
+//! from bytes at the places of the version at hand ([`layout`]), and a version whose places are not known is refused. What is read:
+//!
+//! | version of AMD SMI | ROCm | read in |
+//! | --- | --- | --- |
+//! | 24.6 and 24.7 | 6.2 and 6.3 | `amdsmi.h` |
+//! | 25 | 6.4 | the bindings that AMD makes of it for Python (6.4.0 and 6.4.4) |
+//! | 26 | 7 | `amdsmi.h` of 26.1 and 26.5, bindings of 7.0.0 and 7.0.2 |
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | [`layout`] | where values are in the structures |
+//! | [`facts`] | the facts of GPUs |
+//! | [`state`] | what they do while tests run |
+
+pub(super) mod facts;
+mod layout;
+pub(super) mod state;
+
+use std::{
+    ffi::{CStr, c_char, c_int, c_void},
+    sync::OnceLock,
+};
+
+use libloading::os::unix::Library;
+use thiserror::Error;
+
+use super::driver::Handle;
+use crate::system::library::{self, NoFunction};
+use layout::{Layout, Space};
+
+/// `amdsmi_status_t`.
+type Status = c_int;
+/// `AMDSMI_STATUS_SUCCESS`.
+const SUCCESS: Status = 0;
+/// `AMDSMI_INIT_AMD_GPUS`.
+const GPUS: u64 = 1 << 1;
+/// `AMDSMI_PROCESSOR_TYPE_AMD_GPU`.
+const AMD_GPU: c_int = 1;
+/// `AMDSMI_CLK_TYPE_GFX` and `AMDSMI_CLK_TYPE_MEM`.
+const CLOCK_GFX: c_int = 0;
+const CLOCK_MEMORY: c_int = 4;
+/// `AMDSMI_TEMPERATURE_TYPE_HOTSPOT` and `AMDSMI_TEMPERATURE_TYPE_VRAM`.
+const HOTSPOT: c_int = 1;
+const MEMORY: c_int = 2;
+/// `AMDSMI_TEMP_CURRENT`.
+const NOW: c_int = 0;
+/// `AMDSMI_MEM_TYPE_VRAM`.
+const VRAM: c_int = 0;
+
+/// What AMD SMI may be called, and where ROCm installs it.
+const NAMES: [&str; 4] = ["libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "/opt/rocm/lib/libamd_smi.so"];
+
+/// Most GPUs of a host, and most programs of a GPU, that are asked for.
+const MOST: u32 = 256;
+
+/// Why AMD SMI tells nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum NoSmi {
+    /// The loader does not find it.
+    #[error("AMD SMI is not there: {0}")]
+    NotThere(String),
+    /// It is not what its name says.
+    #[error("{0}: {1}")]
+    Lacks(&'static str, NoFunction),
+    /// What it answers is laid out in a way that is not known.
+    #[error(transparent)]
+    Version(#[from] layout::Unknown),
+    /// It does not start.
+    #[error("AMD SMI does not start: {0}")]
+    Start(Refused),
+}
+
+/// A status that is no success, in the library's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(crate) struct Refused(String);
+
+type Gpu = Handle;
+type To = *mut c_void;
+
+macro_rules! table {
+    (required { $($name:ident = $symbol:literal: fn($($arg:ty),*),)+ } optional { $($oname:ident = $osymbol:literal: fn($($oarg:ty),*),)+ }) => {
+        /// The functions of the library.
+        pub(super) struct Smi {
+            $($name: unsafe extern "C" fn($($arg),*) -> Status,)+
+            $($oname: Option<unsafe extern "C" fn($($oarg),*) -> Status>,)+
+            layout: &'static Layout,
+        }
+
+        impl Smi {
+            fn load(library: &Library) -> Result<Self, NoFunction> {
+                // SAFETY: each symbol has the signature that `amdsmi.h` declares for it; the library is never closed.
+                unsafe {
+                    Ok(Self {
+                        $($name: *library.get($symbol.as_bytes()).map_err(|_| NoFunction($symbol))?,)+
+                        $($oname: library.get($osymbol.as_bytes()).ok().map(|symbol| *symbol),)+
+                        layout: &layout::OLD,
+                    })
+                }
+            }
+        }
+    };
+}
+
+table! {
+    required {
+        lib_version = "amdsmi_get_lib_version": fn(To),
+        init = "amdsmi_init": fn(u64),
+        words = "amdsmi_status_code_to_string": fn(Status, *mut *const c_char),
+        sockets = "amdsmi_get_socket_handles": fn(*mut u32, *mut Handle),
+        processors = "amdsmi_get_processor_handles": fn(Handle, *mut u32, *mut Gpu),
+        kind = "amdsmi_get_processor_type": fn(Gpu, *mut c_int),
+        bdf = "amdsmi_get_gpu_device_bdf": fn(Gpu, *mut u64),
+        uuid = "amdsmi_get_gpu_device_uuid": fn(Gpu, *mut u32, *mut c_char),
+        asic = "amdsmi_get_gpu_asic_info": fn(Gpu, To),
+        board = "amdsmi_get_gpu_board_info": fn(Gpu, To),
+        driver = "amdsmi_get_gpu_driver_info": fn(Gpu, To),
+        pcie = "amdsmi_get_pcie_info": fn(Gpu, To),
+        power = "amdsmi_get_power_info": fn(Gpu, To),
+        power_cap = "amdsmi_get_power_cap_info": fn(Gpu, u32, To),
+        clock = "amdsmi_get_clock_info": fn(Gpu, c_int, To),
+        temperature = "amdsmi_get_temp_metric": fn(Gpu, c_int, c_int, *mut i64),
+        memory_total = "amdsmi_get_gpu_memory_total": fn(Gpu, c_int, *mut u64),
+        ecc_enabled = "amdsmi_get_gpu_ecc_enabled": fn(Gpu, *mut u64),
+        ecc_count = "amdsmi_get_gpu_total_ecc_count": fn(Gpu, To),
+        programs = "amdsmi_get_gpu_process_list": fn(Gpu, *mut u32, To),
+    }
+    optional {
+        violations = "amdsmi_get_violation_status": fn(Gpu, To),
+        xgmi_errors = "amdsmi_gpu_xgmi_error_status": fn(Gpu, *mut c_int),
+        bad_pages = "amdsmi_get_gpu_bad_page_info": fn(Gpu, *mut u32, To),
+    }
+}
+
+/// The library, opened and started once for the life of the process.
+///
+/// # Errors
+/// It is not there, its layouts are not known, or it does not start.
+pub(super) fn smi() -> Result<&'static Smi, NoSmi> {
+    static SMI: OnceLock<Result<Smi, NoSmi>> = OnceLock::new();
+    SMI.get_or_init(open).as_ref().map_err(Clone::clone)
+}
+
+fn open() -> Result<Smi, NoSmi> {
+    let (library, name) = library::first(&NAMES).map_err(|why| NoSmi::NotThere(why.to_string()))?;
+    let smi = Smi::load(&library).map_err(|missing| NoSmi::Lacks(name, missing));
+    // It has state of its own: it stays.
+    std::mem::forget(library);
+    let mut smi = smi?;
+    let mut version = Space::default();
+    // SAFETY: there is room for more than the structure, which is 24 bytes in every version.
+    smi.check(unsafe { (smi.lib_version)(version.place()) }).map_err(NoSmi::Start)?;
+    // Year, major and minor number; from 26 on there is no year.
+    let numbers = [0, 4, 8, 12].map(|at| version.word(at));
+    smi.layout = Layout::of(numbers)?;
+    // SAFETY: the flag is one of the header's.
+    smi.check(unsafe { (smi.init)(GPUS) }).map_err(NoSmi::Start)?;
+    Ok(smi)
+}
+
+/// A GPU that the library knows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    handle: Gpu,
+}
+
+// SAFETY: handles may be used from any thread; they are only numbers to this process.
+unsafe impl Send for Known {}
+
+impl Smi {
+    fn check(&self, status: Status) -> Result<(), Refused> {
+        if status == SUCCESS {
+            return Ok(());
+        }
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: `text` is valid for writes.
+        let told = unsafe { (self.words)(status, &raw mut text) };
+        if told != SUCCESS || text.is_null() {
+            return Err(Refused(format!("status {status}")));
+        }
+        // SAFETY: a static string of the library, which stays open.
+        Err(Refused(unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned()))
+    }
+
+    /// All GPUs with their PCI addresses, in the order of these.
+    ///
+    /// # Errors
+    /// The library does not list them.
+    pub(super) fn gpus(&self) -> Result<Vec<(String, Known)>, Refused> {
+        let mut found = Vec::new();
+        for socket in self.listed(|count, to| {
+            // SAFETY: there is room for as many handles as `count` says, or none are wanted.
+            unsafe { (self.sockets)(count, to) }
+        })? {
+            let processors = self.listed(|count, to| {
+                // SAFETY: as above, and the socket is the library's own.
+                unsafe { (self.processors)(socket, count, to) }
+            })?;
+            for handle in processors {
+                let (mut kind, mut bdf) = (0, 0);
+                // SAFETY: the handle is the library's own, and both places are valid for writes.
+                let status = unsafe {
+                    match (self.kind)(handle, &raw mut kind) {
+                        SUCCESS => (self.bdf)(handle, &raw mut bdf),
+                        status => status,
+                    }
+                };
+                self.check(status)?;
+                if kind == AMD_GPU {
+                    found.push((layout::address(bdf), Known { handle }));
+                }
+            }
+        }
+        found.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(found)
+    }
+
+    /// What a function lists that is first asked how much there is.
+    fn listed(&self, ask: impl Fn(*mut u32, *mut Handle) -> Status) -> Result<Vec<Handle>, Refused> {
+        let mut count = 0;
+        self.check(ask(&raw mut count, std::ptr::null_mut()))?;
+        let mut handles = vec![std::ptr::null_mut(); count.min(MOST) as usize];
+        count = count.min(MOST);
+        self.check(ask(&raw mut count, handles.as_mut_ptr()))?;
+        handles.truncate(count as usize);
+        Ok(handles)
+    }
+
+    /// What a function answers into a structure; `None` where it does not tell.
+    fn told(&self, ask: impl FnOnce(To) -> Status) -> Option<Space> {
+        let mut space = Space::default();
+        (ask(space.place()) == SUCCESS).then_some(space)
+    }
+
+    /// Clock of the shader engines and its maximum, in MHz.
+    fn gfx_clock(&self, gpu: Known) -> (Option<u32>, Option<u32>) {
+        self.clock(gpu, CLOCK_GFX)
+    }
+
+    /// Clock of the memory and its maximum, in MHz.
+    fn memory_clock(&self, gpu: Known) -> (Option<u32>, Option<u32>) {
+        self.clock(gpu, CLOCK_MEMORY)
+    }
+
+    fn clock(&self, gpu: Known, kind: c_int) -> (Option<u32>, Option<u32>) {
+        // SAFETY: there is room for more than the structure.
+        let told = self.told(|to| unsafe { (self.clock)(gpu.handle, kind, to) });
+        told.map_or((None, None), |space| layout::clock(&space))
+    }
+
+    /// Temperature of the hottest place of the chip in °C.
+    fn celsius(&self, gpu: Known) -> Option<u32> {
+        self.degrees(gpu, HOTSPOT)
+    }
+
+    /// Temperature of the memory in °C.
+    fn memory_celsius(&self, gpu: Known) -> Option<u32> {
+        self.degrees(gpu, MEMORY)
+    }
+
+    fn degrees(&self, gpu: Known, sensor: c_int) -> Option<u32> {
+        let mut degrees = 0;
+        // SAFETY: the place is valid for writes.
+        let status = unsafe { (self.temperature)(gpu.handle, sensor, NOW, &raw mut degrees) };
+        (status == SUCCESS).then_some(degrees).filter(|degrees| (1..1000).contains(degrees))?.try_into().ok()
+    }
+
+    /// Power drawn, in W.
+    fn watts(&self, gpu: Known) -> Option<f64> {
+        // SAFETY: there is room for more than the structure.
+        let told = self.told(|to| unsafe { (self.power)(gpu.handle, to) })?;
+        self.layout.watts(&told)
+    }
+
+    /// Power that it may draw, in W.
+    fn limit_watts(&self, gpu: Known) -> Option<f64> {
+        // SAFETY: there is room for more than the structure; sensor 0 is that of the socket.
+        let told = self.told(|to| unsafe { (self.power_cap)(gpu.handle, 0, to) })?;
+        layout::limit_watts(&told)
+    }
+
+    /// The PCIe link.
+    fn pcie(&self, gpu: Known) -> Option<layout::Pcie> {
+        // SAFETY: there is room for more than the structure.
+        let told = self.told(|to| unsafe { (self.pcie)(gpu.handle, to) })?;
+        Some(layout::pcie(&told))
+    }
+
+    /// Errors of its memories that were corrected, and those that could not be, since the driver was loaded.
+    fn ecc(&self, gpu: Known) -> Option<(u64, u64)> {
+        // SAFETY: there is room for more than the structure.
+        let told = self.told(|to| unsafe { (self.ecc_count)(gpu.handle, to) })?;
+        Some((told.long(0), told.long(8)))
+    }
+
+    /// Which kinds of violation hold its clocks down now.
+    fn violations(&self, gpu: Known) -> Option<layout::Violations> {
+        let ask = self.violations?;
+        // SAFETY: there is room for more than the structure.
+        let told = self.told(|to| unsafe { ask(gpu.handle, to) })?;
+        self.layout.violations(&told)
+    }
+
+    /// Whether its xGMI links had an error since this was asked last: the kernel forgets it when it is read.
+    fn xgmi_error(&self, gpu: Known) -> Option<bool> {
+        let ask = self.xgmi_errors?;
+        let mut status = 0;
+        // SAFETY: the place is valid for writes.
+        (unsafe { ask(gpu.handle, &raw mut status) } == SUCCESS).then_some(status != 0)
+    }
+
+    /// Numbers of the programs that use it.
+    fn programs(&self, gpu: Known) -> Option<Vec<u32>> {
+        let count = self.program_count(gpu)?;
+        // More may have come meanwhile.
+        let mut room = (count + 8).min(MOST);
+        let mut list = self.layout.programs(room);
+        // SAFETY: there is room for as many entries as `room` says, of the size of this version.
+        let status = unsafe { (self.programs)(gpu.handle, &raw mut room, list.as_mut_ptr().cast()) };
+        (status == SUCCESS).then(|| self.layout.pids(&list, room))
+    }
+
+    /// How many programs use it.
+    fn program_count(&self, gpu: Known) -> Option<u32> {
+        let mut count = 0;
+        // SAFETY: the place is valid for writes; with room for none it only counts.
+        let status = unsafe { (self.programs)(gpu.handle, &raw mut count, std::ptr::null_mut()) };
+        (status == SUCCESS).then_some(count)
+    }
+}

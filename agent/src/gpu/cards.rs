@@ -1,0 +1,140 @@
+//! The state of GPUs, whoever tells it: NVML of NVIDIA's GPUs, AMD SMI of AMD's.
+
+use std::{collections::BTreeMap, fmt};
+
+use railgauge_wire::gpu_state::GpuReading;
+use thiserror::Error;
+
+use super::{amd, driver, maker::Maker, state};
+use crate::system::family;
+
+/// Who tells of GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Informant {
+    /// NVIDIA's library.
+    Nvml,
+    /// AMD's.
+    AmdSmi,
+}
+
+impl fmt::Display for Informant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Nvml => "NVML",
+            Self::AmdSmi => "AMD SMI",
+        })
+    }
+}
+
+/// Why a GPU could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(crate) enum Unread {
+    /// There is no library here that is used, or no driver below it.
+    #[error("{1}")]
+    NoLibrary(Informant, String),
+    /// It does not know the GPU, or has lost it.
+    #[error("{of} does not tell of the GPU at {pci}: {why}")]
+    Gpu {
+        /// Who does not tell.
+        of: Informant,
+        /// Its PCI address.
+        pci: String,
+        /// What the library says.
+        why: String,
+    },
+    /// It was there, and NVML has lost it.
+    #[error("NVML has lost the GPU at {0}")]
+    Lost(String),
+}
+
+/// What does not change while tests run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Lasting {
+    /// Index as the library counts: in the order of PCI addresses.
+    pub index: Option<u32>,
+    /// Highest clock of the multiprocessors and of the memory in MHz.
+    pub best_mhz: Option<(u32, u32)>,
+    /// Generation and width of the PCIe link at best.
+    pub best_pcie: Option<(u32, u32)>,
+    /// Power that it may draw, in W.
+    pub limit_watts: Option<f64>,
+    /// Whether it is AMD's.
+    pub is_amd: bool,
+}
+
+/// The GPUs of this host, by PCI address.
+pub(crate) enum Cards {
+    /// NVIDIA's.
+    Nvidia(state::Cards),
+    /// AMD's.
+    Amd(amd::state::Cards),
+}
+
+impl Cards {
+    /// Those whose library starts; where none does, those whose driver is there.
+    pub(crate) fn of_host() -> Self {
+        let is_amd = || driver::driver().is_ok_and(|driver| driver.maker() == Maker::Amd);
+        if !state::starts() && (amd::smi().is_ok() || is_amd()) {
+            return Self::Amd(amd::state::Cards::default());
+        }
+        Self::Nvidia(state::Cards::default())
+    }
+
+    /// What a GPU does now.
+    ///
+    /// # Errors
+    /// The library is not there, or does not know the GPU any more.
+    pub(crate) fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
+        match self {
+            Self::Nvidia(cards) => cards.read(pci),
+            Self::Amd(cards) => cards.read(pci),
+        }
+    }
+
+    /// What the driver has counted of a GPU's errors; what it does not count is not there.
+    ///
+    /// # Errors
+    /// As [`Cards::read`].
+    pub(crate) fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread> {
+        match self {
+            Self::Nvidia(cards) => cards.counters(pci),
+            Self::Amd(cards) => cards.counters(pci),
+        }
+    }
+
+    /// What does not change.
+    ///
+    /// # Errors
+    /// As [`Cards::read`].
+    pub(crate) fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
+        match self {
+            Self::Nvidia(cards) => cards.lasting(pci),
+            Self::Amd(cards) => cards.lasting(pci),
+        }
+    }
+
+    /// Xids that NVIDIA's driver told of a GPU since this was asked last; `None` where it tells none to this process.
+    ///
+    /// # Errors
+    /// As [`Cards::read`].
+    pub(crate) fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
+        match self {
+            Self::Nvidia(cards) => cards.xids(pci),
+            // They are NVIDIA's.
+            Self::Amd(_) => Ok(None),
+        }
+    }
+}
+
+/// Programs of a list beside this agent, and what it started; `None` where the list does not have the agent's own.
+pub(super) fn others(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
+    let known: Vec<(u32, Option<bool>)> = list()?.into_iter().map(|pid| (pid, family::is_ours(pid))).collect();
+    if !known.iter().any(|(_, ours)| *ours == Some(true)) {
+        return None;
+    }
+    // What has ended meanwhile is not there any more; what is hidden still is.
+    let unknown = known.iter().any(|(_, ours)| ours.is_none());
+    let still = if unknown { list()? } else { Vec::new() };
+    let is_other = |(pid, ours): &&(u32, Option<bool>)| !ours.unwrap_or_else(|| !still.contains(pid));
+    u32::try_from(known.iter().filter(is_other).count()).ok()
+}
