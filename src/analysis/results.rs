@@ -333,9 +333,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
         let place = attempt.case.checked_sub(first).and_then(|place| usize::try_from(place).ok());
         if let Some(of_case) = place.and_then(|place| tries.get_mut(place)) {
             // Most cases have one.
-            if of_case.is_empty() {
-                of_case.reserve_exact(1);
-            }
+            of_case.reserve_exact(usize::from(of_case.is_empty()));
             of_case.push(attempt);
         }
     }
