@@ -326,6 +326,20 @@ impl GpuSeen {
     }
 }
 
+/// The same GPU over the same time, as several flows of one host saw it: what was counted and told meanwhile is that of one of them.
+pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
+    seen.into_iter().fold(GpuSeen::default(), |one, other| {
+        let mut counted = one.counted.clone();
+        for (name, rise) in &other.counted {
+            let most = counted.entry(name.clone()).or_default();
+            *most = (*most).max(*rise);
+        }
+        let told = |seen: &GpuSeen| seen.xids.as_ref().map(Vec::len);
+        let xids = if told(&one) >= told(&other) { one.xids.clone() } else { other.xids.clone() };
+        GpuSeen { counted, xids, ..one.joined(other) }
+    })
+}
+
 /// What an agent may say: of few GPUs, no more than one of ours tells, and values that can be.
 #[must_use]
 pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
@@ -436,5 +450,18 @@ mod tests {
         let silent = GpuSeen { failure: Some("NVML is not there".into()), ..GpuSeen::default() };
         let told = silent.joined(one);
         assert_eq!((told.watts, told.failure.as_deref()), (range(300.0, 400.0, 500.0), Some("NVML is not there")));
+    }
+
+    #[test]
+    fn what_two_flows_saw_of_a_gpu_at_once_happened_once() {
+        let one = GpuSeen {
+            readings: 2,
+            counted: [(counter::PCIE_REPLAYS.to_owned(), 2)].into(),
+            xids: Some(vec![79]),
+            ..GpuSeen::default()
+        };
+        let other = GpuSeen { counted: [(counter::PCIE_REPLAYS.to_owned(), 3)].into(), xids: None, ..one.clone() };
+        let both = beside([one, other]);
+        assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids, both.readings), (3, Some(vec![79]), 4));
     }
 }

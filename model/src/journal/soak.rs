@@ -62,7 +62,7 @@ pub struct SoakedFlow {
     /// Of these the ones that failed because wrong bytes arrived.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted: u64,
-    /// The first failure of the part; one of wrong bytes before any other.
+    /// The first failure of the part; one of wrong bytes before any other, then one of an ill GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }

@@ -32,7 +32,7 @@ use serde::{Serialize, Serializer};
 
 use super::{journal::Journal, switches::ways::Ways};
 use coverage::{Hole, PortCoverage};
-use on_gpus::SoakedGpu;
+use on_gpus::{GpuFailure, SoakedGpu};
 use outages::{Break, Index, Outage};
 use ports::{HOLE, Lower, PortName};
 use rates::{FlowRate, PartRate};
@@ -102,6 +102,9 @@ pub struct Soaking {
     /// GPUs whose memory the flows used: those with errors first.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<SoakedGpu>,
+    /// Flows whose windows failed because a GPU of theirs is ill.
+    #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
+    pub gpu_failures: Vec<GpuFailure>,
     /// Rates over time.
     #[serde(skip)]
     pub rates: Vec<PartRate>,
@@ -261,6 +264,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         port_gauges,
         flows,
         gpus,
+        gpu_failures: on_gpus::failures(&traffic),
         rates: rates::parts(&traffic),
         verify: traffic::test(journal, soak).is_some_and(|test| test.verify),
     })

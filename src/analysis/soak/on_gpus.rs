@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::{GpuDuring, Soaked};
 use railgauge_wire::{
+    failure::Failure,
     gpu_state::{GpuSeen, Range},
     natural,
 };
 use serde::Serialize;
 
+use super::traffic::Traffic;
 use crate::analysis::gpus::{self, Bad};
 
 /// One GPU over the soak. Spans are lowest, middle and highest.
@@ -60,6 +62,27 @@ pub(super) fn gpus(parts: &[&Soaked], loaded: bool) -> Vec<SoakedGpu> {
         (gpu.error().is_none(), gpu.bad.is_empty(), natural::key(&gpu.host), natural::key(&gpu.gpu))
     });
     all
+}
+
+/// A flow whose window failed because a GPU of it is ill: such a window has no sample that tells of the GPU.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GpuFailure {
+    /// The flow.
+    pub flow: String,
+    /// Why, with the host.
+    pub failure: Failure,
+}
+
+/// The first of each flow.
+pub(super) fn failures(traffic: &Traffic<'_>) -> Vec<GpuFailure> {
+    let mut found: BTreeMap<u64, &Failure> = BTreeMap::new();
+    for flow in traffic.parts.iter().flat_map(|part| &part.flows) {
+        if let Some(failure) = flow.failure.as_ref().filter(|failure| failure.is_of_gpu()) {
+            found.entry(flow.case).or_insert(failure);
+        }
+    }
+    let told = |(case, failure): (u64, &Failure)| GpuFailure { flow: traffic.name(case), failure: failure.clone() };
+    found.into_iter().map(told).collect()
 }
 
 fn one(host: &str, pci: &str, parts: &[&GpuSeen], loaded: bool) -> SoakedGpu {

@@ -15,8 +15,8 @@ use crate::analysis::{
 
 /// The verdict; `None` where no record tells of a GPU.
 pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
-    let all = &found.gpus;
-    if all.is_empty() {
+    let (all, failed) = (&found.gpus, &found.gpu_failures);
+    if all.is_empty() && failed.is_empty() {
         return None;
     }
     let bad: Vec<&SoakedGpu> = all.iter().filter(|gpu| gpu.error().is_some()).collect();
@@ -26,13 +26,19 @@ pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
     for (gpu, (error, parts)) in bad.iter().take(NAMED).filter_map(|gpu| Some((gpu, gpu.error()?))) {
         reason.push(OfSoak::SoakGpuError { gpu: gpu.name(), error: error.clone(), parts });
     }
+    reason.extend(
+        failed
+            .iter()
+            .take(NAMED)
+            .map(|one| OfSoak::SoakGpuFailed { flow: one.flow.clone(), failure: Box::new(one.failure.clone()) }),
+    );
     if let Some(more @ 1..) = bad.len().checked_sub(NAMED) {
         reason.push(OfSoak::SoakMoreGpus { gpus: more });
     }
     if let Some(first) = unread.first() {
         reason.push(OfSoak::SoakGpusUnread { gpus: unread.len(), first: first.name(), failure: first.failure.clone() });
     }
-    if bad.is_empty() && unread.len() < all.len() {
+    if bad.len() + failed.len() == 0 && unread.len() < all.len() {
         reason.push(OfSoak::SoakGpusWell { gpus: all.len() - unread.len() });
     }
     for gpu in slowed.iter().take(NAMED) {
@@ -42,7 +48,7 @@ pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
             parts: *parts,
         }));
     }
-    let status = match (bad.len(), unread.len()) {
+    let status = match (bad.len() + failed.len(), unread.len()) {
         (0, 0) => Status::Pass,
         (0, _) => Status::Inconclusive,
         _ => Status::Fail,
@@ -50,10 +56,11 @@ pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
     let first = bad.first().and_then(|gpu| gpu.error()).map(|(error, _)| error);
     let first = first.or_else(|| slowed.first().and_then(|gpu| gpu.bad.first()).map(|(slow, _)| slow));
     let remedy = first.filter(|_| status != Status::Pass).map(|bad| Remedy::from(bad.remedy()));
+    let remedy = remedy.or_else(|| failed.first()?.failure.told_remedy());
     let tally = Tally {
         in_scope: all.len(),
         judged: all.len() - unread.len(),
-        violating: bad.len(),
+        violating: bad.len().max(usize::from(!failed.is_empty())).min(all.len()),
         missing: unread.len(),
         ..Tally::default()
     };

@@ -10,7 +10,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     failure::{Failure, Kind},
-    gpu_state::GpuSeen,
+    gpu_state::{GpuSeen, beside},
     measure::{Measurement, SLICE},
     unit::{GigabitsPerSecond, Nanoseconds},
 };
@@ -33,8 +33,8 @@ pub(crate) struct Gather {
     warm_up: Nanoseconds,
     shared: Shared,
     flows: BTreeMap<u64, Account>,
-    /// What was seen of GPUs in the part, by host and PCI address.
-    gpus: BTreeMap<(String, String), GpuSeen>,
+    /// What each flow saw of GPUs in the part, by host and PCI address.
+    gpus: BTreeMap<(String, String), BTreeMap<u64, GpuSeen>>,
 }
 
 /// What is known of one flow.
@@ -90,7 +90,8 @@ impl Gather {
             Ok(sample) => {
                 account.measured(&case.flow, sample, (began, self.warm_up), clocks);
                 for GpuDuring { host, seen } in &sample.gpus {
-                    let known = self.gpus.entry((host.clone(), seen.pci.clone())).or_default();
+                    let of_gpu = self.gpus.entry((host.clone(), seen.pci.clone())).or_default();
+                    let known = of_gpu.entry(case.id).or_default();
                     *known = std::mem::take(known).joined(GpuSeen { series: Vec::new(), ..seen.clone() });
                 }
             }
@@ -137,7 +138,8 @@ impl Gather {
             }
         }
         let gpus = std::mem::take(&mut self.gpus).into_iter();
-        let gpus = gpus.map(|((host, _), seen)| GpuDuring { host, seen }).collect();
+        let one = |((host, _), flows): (_, BTreeMap<_, _>)| GpuDuring { host, seen: beside(flows.into_values()) };
+        let gpus = gpus.map(one).collect();
         Soaked { from, until, flows, gpus }
     }
 }
@@ -149,7 +151,10 @@ impl Account {
         self.part.failed += 1;
         let is_wrong = failure.kind == Kind::Corruption;
         self.part.corrupted += u64::from(is_wrong);
-        if self.part.failure.is_none() || (is_wrong && self.part.corrupted == 1) {
+        let known = self.part.failure.as_ref();
+        // Beside an ill GPU other ends only wait.
+        let is_ill = failure.is_of_gpu() && self.part.corrupted == 0 && !known.is_some_and(Failure::is_of_gpu);
+        if known.is_none() || (is_wrong && self.part.corrupted == 1) || is_ill {
             self.part.failure = Some(failure.clone());
         }
         if again {

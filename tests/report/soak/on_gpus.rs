@@ -7,7 +7,11 @@ use railgauge::{
     report::draw,
 };
 use railgauge_model::journal::event::GpuDuring;
-use railgauge_wire::gpu_state::{GpuSeen, Hold, Range, counter};
+use railgauge_wire::{
+    failure::{Failure, Kind as Why, Stage},
+    gpu_state::{GpuSeen, Hold, Range, counter},
+    remedy,
+};
 
 use super::made::{Made, judged, status};
 
@@ -103,4 +107,20 @@ fn a_gpu_that_tells_nothing_has_not_been_well() {
         .0,
         Status::Pass
     );
+}
+
+/// A window that fails has no sample: the GPU that fell off the bus is known by the failure alone.
+#[test]
+fn a_window_that_failed_by_an_ill_gpu_fails_the_soak_whatever_the_others_tell() {
+    let mut journal = soak(|_, _| ());
+    let lost = Failure::new(Stage::Measure, Why::Unsupported, "NVML has lost the GPU at 0000:11:00.0")
+        .at("gpu003")
+        .remedy(remedy::LOOK_AT_GPU);
+    let part = journal.soaked.iter_mut().find(|part| !part.flows.is_empty()).unwrap();
+    (part.flows[0].failed, part.flows[0].failure) = (1, Some(lost));
+    let (_, all) = judged(&journal);
+    let (failed, reason) = status(&all, "gpus");
+    assert!(failed == Status::Fail && reason.contains("gpu003") && reason.contains("lost the GPU"), "{reason}");
+    let verdict = all.verdicts.iter().find(|verdict| verdict.key.as_deref() == Some("gpus")).unwrap();
+    assert_eq!(verdict.remedy.as_ref().unwrap().id, "look-at-gpu");
 }

@@ -7,7 +7,7 @@
 //! | `cases` | the verdict that every case was measured |
 //! | `expectation` | an expectation of the plan |
 //! | `parts` | the verdict on parts, and that on flows at once |
-//! | `soak` | the verdicts on the soak |
+//! | `soak`, `soak_event` | the verdicts on the soak |
 //! | `place` | the case that a ground is about |
 //! | `place_of_host` | where the hosts stand that a verdict names |
 
@@ -21,6 +21,7 @@ mod place_of_host;
 mod preflight;
 mod run;
 mod soak;
+mod soak_event;
 
 use std::fmt;
 
@@ -37,7 +38,8 @@ pub use place_of_host::{OfPlaces, Placed};
 pub use preflight::OfPreflight;
 pub use run::OfRun;
 pub(super) use soak::Next;
-pub use soak::{OfSoak, SoakEvent, What, frequency};
+pub use soak::{OfSoak, frequency};
+pub use soak_event::{SoakEvent, What};
 
 /// Why a verdict is what it is: its grounds, in the order in which they are told.
 ///
