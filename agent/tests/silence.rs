@@ -119,7 +119,9 @@ fn a_link_that_falls_silent_is_an_error_in_seconds() {
     let Some(cable) = Cable::new("s") else { return };
     for op in [Op::Write, Op::Read] {
         let mut pair = cable.agents().linked(|spec| spec.address = None, 2, 65_536);
-        pair.responder.ask(step(Step::Serve { op, metric: TestMetric::Bandwidth, size: Bytes(65_536) })).unwrap();
+        pair.responder
+            .ask(step(Step::Serve { op, metric: TestMetric::Bandwidth, size: Bytes(65_536), window: None }))
+            .unwrap();
         let long = Step::Time(timing(op, TestMetric::Bandwidth, 65_536, Window::Duration(Nanoseconds::from_secs(60))));
         let running = pair.initiator.post(Ask::Step { link: LINK, step: long, limit_ms: 60_000 });
         std::thread::sleep(Duration::from_millis(200));

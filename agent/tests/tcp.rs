@@ -219,7 +219,7 @@ fn two_passes_that_do_not_match_are_refused() {
 fn stop_without_a_pass_answers_at_once() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
     let took = (0..5).map(|_| {
-        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(64) };
+        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(64), window: None };
         assert_eq!(pair.responder.ask(step(serve)), Ok(Answer::Done));
         let start = Instant::now();
         assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }), Ok(Answer::Stepped(Stepped::Done)));
@@ -275,7 +275,7 @@ fn ends_of_different_numbers_of_threads_do_not_join() {
 #[test]
 fn a_link_that_is_closed_under_a_measurement_ends_it() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
-    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(65_536) };
+    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(65_536), window: None };
     pair.responder.ask(step(serve)).unwrap();
     let running = pair.initiator.post(step(Step::Time(timing(
         Op::Write,
@@ -311,7 +311,7 @@ fn a_step_gives_up_at_its_limit() {
 #[test]
 fn a_killed_peer_is_an_error_in_time() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
-    let serve = Step::Serve { op: Op::Read, metric: TestMetric::Bandwidth, size: Bytes(65_536) };
+    let serve = Step::Serve { op: Op::Read, metric: TestMetric::Bandwidth, size: Bytes(65_536), window: None };
     pair.responder.ask(step(serve)).unwrap();
     let running = pair.initiator.post(step(Step::Time(timing(
         Op::Read,
@@ -331,7 +331,7 @@ fn a_killed_peer_is_an_error_in_time() {
 fn losing_the_controller_ends_a_measurement_that_spins() {
     let poll = |spec: &mut railgauge_wire::link::LinkSpec| spec.knobs.completion = Some(Completion::Poll);
     let mut pair = Pair::new().linked(poll, 2, 4096);
-    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: Bytes(64) };
+    let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: Bytes(64), window: None };
     pair.responder.ask(step(serve)).unwrap();
     pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 9_000)))));
     std::thread::sleep(Duration::from_millis(100));
@@ -409,7 +409,7 @@ fn several_links_of_one_agent_measure_at_once() {
     }
     let start = Instant::now();
     for link in 0..4u64 {
-        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(4096) };
+        let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(4096), window: None };
         pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
         let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(MS * 1_500)));
         runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));

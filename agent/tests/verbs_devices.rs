@@ -62,7 +62,7 @@ impl Fabric {
 
     /// Both ends of a timed pass that fails; the responder is stopped when it has had time to see that by itself.
     fn timed_to_its_failure(&mut self, timing: Timing) -> (Outcome, Outcome) {
-        let serve = Step::Serve { op: timing.op, metric: timing.metric, size: timing.size };
+        let serve = Step::Serve { op: timing.op, metric: timing.metric, size: timing.size, window: None };
         assert_eq!(self.pair.responder.ask(controller::pair::step(serve)), Ok(Answer::Done));
         let near = self.pair.initiator.ask(controller::pair::step(Step::Time(timing)));
         std::thread::sleep(NOTICE);

@@ -250,7 +250,7 @@ fn iwarp_is_joined_by_rdma_cm_and_has_no_atomics() {
     let mut fabric = Fabric::with_tree("irdma-iwarp");
     let (near, _) = fabric.writes();
     assert_eq!((near.link_layer, &*near.settings["joining"]), (LinkLayer::Iwarp, "rdma-cm"));
-    let serve = Step::Serve { op: Op::AtomicFadd, metric: TestMetric::Bandwidth, size: Bytes(8) };
+    let serve = Step::Serve { op: Op::AtomicFadd, metric: TestMetric::Bandwidth, size: Bytes(8), window: None };
     let failure = fabric.pair.responder.ask(controller::pair::step(serve)).unwrap_err();
     assert!(failure.cause.contains("no atomics"), "{failure}");
 }

@@ -125,7 +125,7 @@ fn the_latency_of_writes_by_immediate_data_is_refused_where_there_is_none() {
     assert_eq!(near.settings["driver"], "siw");
     for op in [Op::Write, Op::WriteImm] {
         let pings = timing(op, TestMetric::Latency, 8, Window::Iterations(4));
-        let serve = Step::Serve { op, metric: TestMetric::Latency, size: Bytes(8) };
+        let serve = Step::Serve { op, metric: TestMetric::Latency, size: Bytes(8), window: None };
         let ends = [(&mut fabric.pair.initiator, Step::Time(pings)), (&mut fabric.pair.responder, serve)];
         for (agent, step) in ends {
             let failure = agent.ask(controller::pair::step(step)).unwrap_err();
@@ -269,7 +269,7 @@ fn datagrams_that_complete_out_of_order_are_counted_right() {
 fn a_verify_pass_that_runs_out_of_time_is_named_one() {
     let pattern = Pattern { size: Bytes(4096), seed: 42, iteration: 1 };
     let transfer = |limit_ms| Ask::Step { link: LINK, step: Step::Transfer { op: Op::Send, pattern }, limit_ms };
-    let serve = Step::Serve { op: Op::Send, metric: TestMetric::Bandwidth, size: pattern.size };
+    let serve = Step::Serve { op: Op::Send, metric: TestMetric::Bandwidth, size: pattern.size, window: None };
     let mut fabric = hostile_to(Service::Ud, "lost-datagrams");
     assert_eq!(fabric.pair.responder.ask(controller::pair::step(serve)), Ok(Answer::Done));
     // Nothing comes for 100 ms before it is taken for lost.

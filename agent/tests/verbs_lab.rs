@@ -155,7 +155,7 @@ impl Pair {
         self.step(sink, Step::Poison(pattern))?;
         let served = matches!(op, Op::Send | Op::WriteImm);
         if served {
-            self.step(1, Step::Serve { op, metric, size: Bytes(size) })?;
+            self.step(1, Step::Serve { op, metric, size: Bytes(size), window: None })?;
         }
         self.step(0, Step::Transfer { op, pattern })?;
         if served {
@@ -169,7 +169,7 @@ impl Pair {
 
     fn timed(&mut self, timing: Timing) -> Result<[Measurement; 2], Failure> {
         let Timing { op, metric, size: Bytes(size), .. } = timing;
-        self.step(1, Step::Serve { op, metric, size: Bytes(size) })?;
+        self.step(1, Step::Serve { op, metric, size: Bytes(size), window: None })?;
         let measured = self.step(0, Step::Time(timing));
         let served = self.stop();
         match (measured?, served?) {

@@ -1,6 +1,6 @@
-//! Which hosts a failed verdict blames by themselves: a host, or one of its NICs, that was measured again and shown to be bad; and a
-//! host that is not set up as the plan wants. A path between two hosts blames neither, and what may be another part's fault, or that
-//! of the plan, blames nobody.
+//! Which hosts a failed verdict blames by themselves: a host, or one of its NICs, that was measured again and shown to be bad; a host
+//! that is not set up as the plan wants; and one whose GPU had an error in the soak. A path between two hosts blames neither, and what
+//! may be another part's fault, or that of the plan, blames nobody.
 
 use std::collections::BTreeMap;
 
@@ -54,6 +54,7 @@ pub fn blame(run: &Judged) -> Blame {
             Kind::Parts => parts(run, &verdict.test),
             Kind::EveryCase => memory(verdict),
             Kind::Preflight => set_up(run, verdict, &mut remarks),
+            Kind::Soak if verdict.key.as_deref() == Some("gpus") => soaked(run),
             _ => Vec::new(),
         };
         for (host, reason) in found {
@@ -99,6 +100,20 @@ fn memory(verdict: &Verdict) -> Vec<(&str, String)> {
             (part.host.as_str(), format!("{part}: its memory does not keep what is written to it ({})", verdict.test))
         })
         .collect()
+}
+
+/// Hosts with a GPU that had an error while the soak used its memory.
+fn soaked(run: &Judged) -> Vec<(&str, String)> {
+    let Some(soak) = &run.verdicts.soak else { return Vec::new() };
+    let errors = soak.gpus.iter().filter_map(|gpu| {
+        let (error, _) = gpu.error()?;
+        Some((gpu.host.as_str(), format!("{}: {error} (soak)", gpu.gpu)))
+    });
+    let failures = soak.gpu_failures.iter().filter_map(|one| {
+        let host = one.failure.host.as_deref()?;
+        Some((host, format!("{} (soak)", one.failure.clone().unnamed())))
+    });
+    errors.chain(failures).collect()
 }
 
 fn is_own_and_certain(named: &Named) -> bool {

@@ -18,6 +18,9 @@ use crate::unit::Nanoseconds;
 pub const EVERY: Duration = Duration::from_secs(1);
 /// Shortest time between two readings.
 pub const EVERY_AT_LEAST: Duration = Duration::from_millis(100);
+/// How long an agent waits for the last reading of the GPUs of a case before it answers without: a driver that is dying may hold its
+/// caller for minutes, and AMD SMI takes a tenth of a second for each GPU.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Most readings of a GPU that are told for a case, beside the one before its timed pass and the one after it.
 pub const SERIES: usize = 32;
 /// Most GPUs whose state is told for a case in one answer: more than any host has.
@@ -136,7 +139,7 @@ type Over = (Option<Range>, u64);
 fn both((one, n): Over, (other, m): Over) -> Option<Range> {
     let (Some(a), Some(b)) = (one, other) else { return one.or(other) };
     let (n, m) = (n.max(1) as f64, m.max(1) as f64);
-    let median = (a.median * n + b.median * m) / (n + m);
+    let median = a.median + (b.median - a.median) * (m / (n + m));
     Some(Range { min: a.min.min(b.min), median, max: a.max.max(b.max) })
 }
 
@@ -262,8 +265,8 @@ impl GpuReading {
 }
 
 impl GpuSeen {
-    /// This window and one that follows as one, without readings over time. Medians are means of both, weighted by readings; a GPU that
-    /// was lost once, or not read once, is told as that.
+    /// This window and one that follows as one, without readings over time. Medians are means of both, weighted by readings. What is counted
+    /// is the largest rise in one window: what a healthy GPU does now and then must not add up over many.
     #[must_use]
     pub fn joined(self, next: Self) -> Self {
         if self == Self::default() {
@@ -278,7 +281,7 @@ impl GpuSeen {
             (Some(mut all), Some(more)) => {
                 for (hold, times) in more {
                     let sum = all.entry(hold).or_default();
-                    *sum = sum.saturating_add(times);
+                    *sum = added(*sum, times);
                 }
                 Some(all)
             }
@@ -294,18 +297,15 @@ impl GpuSeen {
         };
         let mut counted = self.counted;
         for (name, rise) in next.counted {
-            let sum = counted.entry(name).or_default();
-            *sum = sum.saturating_add(rise);
+            let most = counted.entry(name).or_default();
+            *most = rise.max(*most);
         }
-        let xids = match (self.xids, next.xids) {
-            (Some(before), Some(after)) => Some(before.into_iter().chain(after).take(MOST_XIDS).collect()),
-            (one, other) => one.or(other),
-        };
+        let xids = all_xids(self.xids, next.xids);
         Self {
             pci: next.pci,
             index: next.index.or(self.index),
             pass: (self.pass.0.min(next.pass.0), self.pass.1.max(next.pass.1)),
-            readings: readings.0.saturating_add(readings.1),
+            readings: added(readings.0, readings.1),
             sm_mhz,
             memory_mhz,
             best_mhz: next.best_mhz.or(self.best_mhz),
@@ -326,17 +326,36 @@ impl GpuSeen {
     }
 }
 
-/// The same GPU over the same time, as several flows of one host saw it: what was counted and told meanwhile is that of one of them.
+/// Both counts, at most so many that a journal's reader takes them.
+fn added(one: u64, other: u64) -> u64 {
+    one.saturating_add(other).min(1 << 60)
+}
+
+/// The Xids of both, each once; those of an ill GPU first, so that those of programs do not crowd them out.
+fn all_xids(one: Option<Vec<u32>>, other: Option<Vec<u32>>) -> Option<Vec<u32>> {
+    let (Some(mut all), Some(more)) = (one.clone(), other.clone()) else { return one.or(other) };
+    all.extend(more);
+    all.sort_unstable_by_key(|xid| (is_of_program(*xid), *xid));
+    all.dedup();
+    all.truncate(MOST_XIDS);
+    Some(all)
+}
+
+/// A GPU as several flows of its host saw it, some of them at the same time: readings are those of the flow that has most.
 pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
     seen.into_iter().fold(GpuSeen::default(), |one, other| {
-        let mut counted = one.counted.clone();
-        for (name, rise) in &other.counted {
-            let most = counted.entry(name.clone()).or_default();
-            *most = (*most).max(*rise);
-        }
-        let told = |seen: &GpuSeen| seen.xids.as_ref().map(Vec::len);
-        let xids = if told(&one) >= told(&other) { one.xids.clone() } else { other.xids.clone() };
-        GpuSeen { counted, xids, ..one.joined(other) }
+        let readings = one.readings.max(other.readings);
+        let held = match (one.held.clone(), other.held.clone()) {
+            (Some(mut all), Some(more)) => {
+                for (hold, times) in more {
+                    let most = all.entry(hold).or_default();
+                    *most = times.max(*most);
+                }
+                Some(all)
+            }
+            (one, other) => one.or(other),
+        };
+        GpuSeen { readings, held, ..one.joined(other) }
     })
 }
 
@@ -444,7 +463,8 @@ mod tests {
         assert_eq!((both.pass, both.readings, both.index), ((Nanoseconds(5), Nanoseconds(20)), 4, Some(3)));
         assert_eq!(both.watts, range(300.0, 410.0, 600.0));
         assert_eq!(both.held, Some([(Hold::PowerCap, 4), (Hold::HotDriver, 1)].into()));
-        assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids), (4, Some(vec![31, 79])));
+        // Of counters the largest rise of one window; of Xids those of the GPU first.
+        assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids), (2, Some(vec![79, 31])));
         assert!(both.lost && both.series.is_empty());
         // What one window does not tell the other does.
         let silent = GpuSeen { failure: Some("NVML is not there".into()), ..GpuSeen::default() };
@@ -460,8 +480,16 @@ mod tests {
             xids: Some(vec![79]),
             ..GpuSeen::default()
         };
-        let other = GpuSeen { counted: [(counter::PCIE_REPLAYS.to_owned(), 3)].into(), xids: None, ..one.clone() };
+        let other = GpuSeen {
+            counted: [(counter::PCIE_REPLAYS.to_owned(), 3)].into(),
+            xids: Some(vec![31, 79]),
+            ..one.clone()
+        };
         let both = beside([one, other]);
-        assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids, both.readings), (3, Some(vec![79]), 4));
+        assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids, both.readings), (3, Some(vec![79, 31]), 2));
+        // Sixteen mistakes of programs do not hide an ill GPU.
+        let program = GpuSeen { xids: Some(vec![31; MOST_XIDS]), ..GpuSeen::default() };
+        let ill = GpuSeen { xids: Some(vec![79]), ..GpuSeen::default() };
+        assert_eq!(program.joined(ill).xids, Some(vec![79, 31]));
     }
 }

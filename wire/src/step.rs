@@ -78,6 +78,9 @@ pub enum Step {
         metric: TestMetric,
         /// Message size.
         size: Bytes,
+        /// The window that the initiator times; `None` in a verify pass, and where the peer leads.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<Window>,
     },
     /// Initiator: the timed pass.
     Time(Timing),

@@ -181,7 +181,7 @@ impl Part<'_> {
     fn serve(&mut self, not_before: Duration, limit: Duration) -> Result<Stepped, Failure> {
         let Timing { op, metric, size, .. } = self.case.timing;
         let control = (self.control)(limit).led_by_peer(not_before);
-        self.end.step(&Step::Serve { op, metric, size }, &control)
+        self.end.step(&Step::Serve { op, metric, size, window: None }, &control)
     }
 
     fn step(&mut self, step: Step, limit: Duration) -> Result<Stepped, Failure> {

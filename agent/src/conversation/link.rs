@@ -265,8 +265,9 @@ impl Thread {
                 }
             });
         }
-        let gpu = end.as_ref().ok().and_then(|end| end.opened().settings.remove("gpu_pci"));
-        let span = window(step).and_then(|window| Span::begin(gpu.clone(), window));
+        let timed = window(step).zip(end.as_ref().ok());
+        let gpu = timed.and_then(|(_, end)| end.opened().settings.remove("gpu_pci"));
+        let span = timed.and_then(|(window, _)| Span::begin(gpu.clone(), window));
         let outcome = with(end, step.stage(), |end| end.step(step, &control));
         let outcome = match span.zip(gpu) {
             Some((span, pci)) => on_gpu(outcome, span, &pci),
@@ -305,12 +306,11 @@ impl Thread {
     }
 }
 
-/// How long a step is timed, as far as this end knows; `None` where it is not.
+/// How long a step is timed; `None` where it is not.
 fn window(step: &Step) -> Option<Window> {
     match step {
         Step::Time(timing) => Some(timing.window),
-        // Its peer knows: a second is what most plans have.
-        Step::Serve { .. } => Some(Window::Duration(Nanoseconds::from_secs(1))),
+        Step::Serve { window, .. } => *window,
         Step::Fill(_) | Step::Poison(_) | Step::Transfer { .. } | Step::Check(_) => None,
     }
 }

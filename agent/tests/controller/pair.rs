@@ -100,7 +100,8 @@ impl Pair {
 
     /// Runs an initiator's step while the responder serves; both accounts.
     pub fn served(&mut self, op: Op, metric: TestMetric, size: u64, step: Step) -> (Outcome, Outcome) {
-        let serve = Step::Serve { op, metric, size: Bytes(size) };
+        let window = if let Step::Time(timing) = &step { Some(timing.window) } else { None };
+        let serve = Step::Serve { op, metric, size: Bytes(size), window };
         assert_eq!(self.responder.ask(self::step(serve)), Ok(Answer::Done));
         let outcome = self.initiator.ask(self::step(step));
         (outcome, self.responder.ask(Ask::Stop { link: LINK }))

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::{
     imported::{Imported, ImportedFile, ImportedValue},
-    soak::{Soaked, SoakedFlow, Stall},
+    soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
 };
 use crate::{
     journal::stages::Stages,

@@ -2,12 +2,11 @@
 
 use railgauge_wire::{
     failure::Failure,
+    gpu_state::GpuSeen,
     step::Checked,
     unit::{Bytes, GigabitsPerSecond, Nanoseconds},
 };
 use serde::{Deserialize, Serialize};
-
-use super::event::GpuDuring;
 
 /// A part of the soak: its traffic between two moments. Parts of one process of a run follow each other without a gap; the first one has
 /// no length, and tells when the soak began.
@@ -22,7 +21,25 @@ pub struct Soaked {
     /// The state of the GPUs whose memory they used, over their measured windows; without readings over time. Empty where they used none,
     /// and in journals of versions before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gpus: Vec<GpuDuring>,
+    pub gpus: Vec<SoakedGpu>,
+}
+
+/// What was seen of a GPU in the windows of a part whose flows used its memory.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SoakedGpu {
+    /// Name of its host in the plan.
+    pub host: String,
+    /// Measured windows, those of all its flows.
+    pub windows: u64,
+    /// Those of them in which it was not read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread: u64,
+    /// Those in which its Xids could not be seen.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub without_xids: u64,
+    /// All of them as one ([`GpuSeen::joined`]).
+    #[serde(flatten)]
+    pub seen: GpuSeen,
 }
 
 /// What came of one flow in a part of the soak. Its traffic is measured in windows that follow each other.

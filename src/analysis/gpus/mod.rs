@@ -162,6 +162,7 @@ pub(super) fn disturbances(sample: &Sample) -> impl Iterator<Item = (&GpuDuring,
 pub(super) fn disturbed(seen: &GpuSeen) -> Vec<Bad> {
     let xids = seen.xids.iter().flatten().filter(|xid| !is_of_program(**xid));
     let mut found: Vec<Bad> = xids.map(|xid| Bad::Xid { xid: *xid }).collect();
+    found.sort();
     found.dedup();
     let allowed = |name: &str| match name {
         counter::PCIE_REPLAYS | counter::NVLINK_REPLAYS | counter::NVLINK_CRC => REPLAY_ALLOWANCE,
@@ -229,7 +230,7 @@ pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: 
         found.extend(gpus.flat_map(|gpu| bad(result, &gpu.seen).into_iter().map(|bad| (name(&gpu.seen), bad))));
     }
     found.sort();
-    found.dedup_by(|a, b| a.0 == b.0 && std::mem::discriminant(&a.1) == std::mem::discriminant(&b.1));
+    found.dedup_by(|a, b| a.0 == b.0 && a.1.is_like(&b.1));
     let words: Vec<String> = found.iter().map(|(gpu, bad)| format!("{gpu}: {bad}")).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }

@@ -27,12 +27,15 @@ pub mod stalls;
 pub mod tables;
 mod traffic;
 
-use railgauge_wire::unit::{Nanoseconds, NanosecondsF64};
+use railgauge_wire::{
+    terms::Memory,
+    unit::{Nanoseconds, NanosecondsF64},
+};
 use serde::{Serialize, Serializer};
 
 use super::{journal::Journal, switches::ways::Ways};
 use coverage::{Hole, PortCoverage};
-use on_gpus::{GpuFailure, SoakedGpu};
+use on_gpus::{GpuFailure, GpuInSoak};
 use outages::{Break, Index, Outage};
 use ports::{HOLE, Lower, PortName};
 use rates::{FlowRate, PartRate};
@@ -101,10 +104,13 @@ pub struct Soaking {
     pub flows: Vec<FlowRate>,
     /// GPUs whose memory the flows used: those with errors first.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
-    pub gpus: Vec<SoakedGpu>,
+    pub gpus: Vec<GpuInSoak>,
     /// Flows whose windows failed because a GPU of theirs is ill.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpu_failures: Vec<GpuFailure>,
+    /// Hosts whose GPUs the flows used and that tell of none.
+    #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
+    pub gpus_untold: Vec<String>,
     /// Rates over time.
     #[serde(skip)]
     pub rates: Vec<PartRate>,
@@ -222,7 +228,8 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         coverage = Vec::new();
     }
     let holes = coverage::holes(&ports, told.unwrap_or(Nanoseconds::MAX));
-    let gpus = on_gpus::gpus(&traffic.parts, traffic::loads_pcie(journal, soak));
+    let on_gpus = traffic::test(journal, soak).is_some_and(|test| test.memory == Memory::Cuda);
+    let gpus = on_gpus::gpus(&traffic, on_gpus && traffic::is_busy(journal, soak));
     let pauses = span::between(&traffic.times, HOLE);
     let counts = Counts {
         parts: traffic.parts.len(),
@@ -265,6 +272,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         flows,
         gpus,
         gpu_failures: on_gpus::failures(&traffic),
+        gpus_untold: on_gpus::untold(&traffic, on_gpus),
         rates: rates::parts(&traffic),
         verify: traffic::test(journal, soak).is_some_and(|test| test.verify),
     })

@@ -1,8 +1,8 @@
 //! GPUs whose memory the flows of a soak used: their state over all of its parts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_model::journal::event::{GpuDuring, Soaked};
+use railgauge_model::journal::event::SoakedGpu;
 use railgauge_wire::{
     failure::Failure,
     gpu_state::{GpuSeen, Range},
@@ -13,9 +13,12 @@ use serde::Serialize;
 use super::traffic::Traffic;
 use crate::analysis::gpus::{self, Bad};
 
+/// Share of its windows in which a GPU may go unread.
+const UNREAD: f64 = 0.01;
+
 /// One GPU over the soak. Spans are lowest, middle and highest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SoakedGpu {
+pub struct GpuInSoak {
     /// Its host.
     pub host: String,
     /// `GPU 3`.
@@ -24,7 +27,13 @@ pub struct SoakedGpu {
     pub pci: String,
     /// Parts in which flows used it.
     pub parts: usize,
-    /// Readings in measured windows.
+    /// Measured windows of these flows.
+    pub windows: u64,
+    /// Those of them in which it was not read.
+    pub unread: u64,
+    /// Those in which its Xids could not be seen.
+    pub without_xids: u64,
+    /// Readings in windows.
     pub readings: u64,
     /// Clock of the multiprocessors in MHz.
     pub sm_mhz: Option<Range>,
@@ -37,9 +46,12 @@ pub struct SoakedGpu {
     /// Why it could not be read, the last time that it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Whether nothing that it tells would show an error: neither counters nor Xids.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blind: bool,
 }
 
-impl SoakedGpu {
+impl GpuInSoak {
     /// `gpu07 GPU 3`.
     pub fn name(&self) -> String {
         format!("{} {}", self.host, self.gpu)
@@ -49,19 +61,36 @@ impl SoakedGpu {
     pub fn error(&self) -> Option<(&Bad, usize)> {
         self.bad.iter().find(|(bad, _)| bad.disturbs()).map(|(bad, parts)| (bad, *parts))
     }
+
+    /// Whether it was read too little for its silence to say anything.
+    pub fn is_unread(&self) -> bool {
+        self.readings == 0 || self.unread as f64 > UNREAD * self.windows as f64
+    }
 }
 
 /// All of them: those with errors first, then those with anything else that is bad, then by name. `loaded`: messages keep PCIe links busy.
-pub(super) fn gpus(parts: &[&Soaked], loaded: bool) -> Vec<SoakedGpu> {
-    let mut seen: BTreeMap<(&str, &str), Vec<&GpuSeen>> = BTreeMap::new();
-    for GpuDuring { host, seen: one } in parts.iter().flat_map(|part| &part.gpus) {
-        seen.entry((host, &one.pci)).or_default().push(one);
+pub(super) fn gpus(traffic: &Traffic<'_>, loaded: bool) -> Vec<GpuInSoak> {
+    let mut seen: BTreeMap<(&str, &str), Vec<&SoakedGpu>> = BTreeMap::new();
+    for gpu in traffic.parts.iter().flat_map(|part| &part.gpus) {
+        seen.entry((&gpu.host, &gpu.seen.pci)).or_default().push(gpu);
     }
-    let mut all: Vec<SoakedGpu> = seen.into_iter().map(|((host, pci), parts)| one(host, pci, &parts, loaded)).collect();
+    let mut all: Vec<GpuInSoak> = seen.into_iter().map(|((host, pci), parts)| one(host, pci, &parts, loaded)).collect();
     all.sort_by_cached_key(|gpu| {
         (gpu.error().is_none(), gpu.bad.is_empty(), natural::key(&gpu.host), natural::key(&gpu.gpu))
     });
     all
+}
+
+/// Hosts with measured windows in the memory of GPUs that tell of none; empty where no host tells of any, as in journals of versions before.
+pub(super) fn untold(traffic: &Traffic<'_>, on_gpus: bool) -> Vec<String> {
+    let gpus = || traffic.parts.iter().flat_map(|part| &part.gpus);
+    if !on_gpus || gpus().next().is_none() {
+        return Vec::new();
+    }
+    let told: BTreeSet<&str> = gpus().map(|gpu| &*gpu.host).collect();
+    let measured = traffic.parts.iter().flat_map(|part| &part.flows).filter(|flow| flow.windows > 0);
+    let hosts: BTreeSet<&str> = measured.flat_map(|flow| traffic.hosts(flow.case)).collect();
+    hosts.difference(&told).map(|host| (*host).to_owned()).collect()
 }
 
 /// A flow whose window failed because a GPU of it is ill: such a window has no sample that tells of the GPU.
@@ -85,27 +114,36 @@ pub(super) fn failures(traffic: &Traffic<'_>) -> Vec<GpuFailure> {
     found.into_iter().map(told).collect()
 }
 
-fn one(host: &str, pci: &str, parts: &[&GpuSeen], loaded: bool) -> SoakedGpu {
+fn one(host: &str, pci: &str, parts: &[&SoakedGpu], loaded: bool) -> GpuInSoak {
     let mut found: Vec<(Bad, usize)> = Vec::new();
-    // Each part by itself: what a healthy GPU does now and then must not add up over days.
-    for bad in parts.iter().flat_map(|seen| gpus::disturbed(seen).into_iter().chain(gpus::slowed(seen, loaded))) {
-        match found.iter_mut().find(|(known, _)| known.is_like(&bad)) {
-            Some((_, parts)) => *parts += 1,
-            None => found.push((bad, 1)),
+    for seen in parts.iter().map(|part| &part.seen) {
+        let mut of_part: Vec<Bad> = gpus::disturbed(seen).into_iter().chain(gpus::slowed(seen, loaded)).collect();
+        of_part.sort();
+        of_part.dedup_by(|a, b| a.is_like(b));
+        for bad in of_part {
+            match found.iter_mut().find(|(known, _)| known.is_like(&bad)) {
+                Some((_, parts)) => *parts += 1,
+                None => found.push((bad, 1)),
+            }
         }
     }
     found.sort();
-    let whole = parts.iter().fold(GpuSeen::default(), |whole, part| whole.joined((*part).clone()));
-    SoakedGpu {
+    let sum = |of: fn(&SoakedGpu) -> u64| parts.iter().fold(0_u64, |sum, part| sum.saturating_add(of(part)));
+    let whole = parts.iter().fold(GpuSeen::default(), |whole, part| whole.joined(part.seen.clone()));
+    GpuInSoak {
         host: host.to_owned(),
         gpu: gpus::name(&whole),
         pci: pci.to_owned(),
         parts: parts.len(),
+        windows: sum(|part| part.windows),
+        unread: sum(|part| part.unread),
+        without_xids: sum(|part| part.without_xids),
         readings: whole.readings,
         sm_mhz: whole.sm_mhz,
         watts: whole.watts,
         celsius: whole.celsius,
         bad: found,
         failure: whole.failure,
+        blind: whole.counted.is_empty() && whole.xids.is_none(),
     }
 }

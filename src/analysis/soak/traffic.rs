@@ -8,7 +8,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     facts::{HostFacts, port_name},
-    terms::{Memory, TestMetric},
+    terms::TestMetric,
     unit::Nanoseconds,
     watch::{ANSWER_WITHIN, ASK_EVERY},
 };
@@ -112,6 +112,11 @@ impl<'j> Traffic<'j> {
         case_of(self.journal, case).map_or_else(|| format!("case {case}"), |case| case.flow.name())
     }
 
+    /// Hosts of a flow.
+    pub(super) fn hosts(&self, case: u64) -> impl Iterator<Item = &'j str> + use<'j> {
+        case_of(self.journal, case).into_iter().flat_map(|case| case.flow.hosts()).map(|host| &**host)
+    }
+
     /// Places of the watched ports at the ends of a flow.
     pub(super) fn watched(&self, case: u64) -> impl Iterator<Item = usize> + '_ {
         self.ends.get(&case).into_iter().flatten().filter_map(|end| end.watched)
@@ -135,11 +140,10 @@ pub(super) fn test<'j>(journal: &'j Journal, soak: &Soak) -> Option<&'j Test> {
     journal.plan.tests.iter().find(|test| test.name == soak.test)
 }
 
-/// Whether the flows move so much of GPU memory at a time that it keeps the PCIe links of the GPUs busy.
-pub(super) fn loads_pcie(journal: &Journal, soak: &Soak) -> bool {
-    let on_gpus = test(journal, soak).is_some_and(|test| test.memory == Memory::Cuda);
-    let cases = || Case::of_soak(&journal.cases, &soak.test);
-    on_gpus && cases().iter().any(|case| case.cell.metric == TestMetric::Bandwidth && case.cell.size >= gpus::BUSY)
+/// Whether the flows move so much at a time that the PCIe links of their ends are busy.
+pub(super) fn is_busy(journal: &Journal, soak: &Soak) -> bool {
+    let busy = |case: &&Case| case.cell.metric == TestMetric::Bandwidth && case.cell.size >= gpus::BUSY;
+    Case::of_soak(&journal.cases, &soak.test).iter().any(busy)
 }
 
 /// Numbers of the cases that were to carry the traffic.

@@ -9,61 +9,78 @@ use super::{
     soak::{NAMED, verdict},
 };
 use crate::analysis::{
-    soak::{Soaking, on_gpus::SoakedGpu},
+    soak::{Soaking, on_gpus::GpuInSoak},
     words::count,
 };
 
 /// The verdict; `None` where no record tells of a GPU.
 pub(super) fn judge(found: &Soaking) -> Option<Verdict> {
-    let (all, failed) = (&found.gpus, &found.gpu_failures);
+    let (all, failed, untold) = (&found.gpus, &found.gpu_failures, &found.gpus_untold);
     if all.is_empty() && failed.is_empty() {
         return None;
     }
-    let bad: Vec<&SoakedGpu> = all.iter().filter(|gpu| gpu.error().is_some()).collect();
-    let unread: Vec<&SoakedGpu> = all.iter().filter(|gpu| gpu.readings == 0 && gpu.error().is_none()).collect();
-    let slowed: Vec<&SoakedGpu> = all.iter().filter(|gpu| gpu.error().is_none() && !gpu.bad.is_empty()).collect();
+    let of = |is: fn(&GpuInSoak) -> bool| all.iter().filter(move |gpu| is(gpu)).collect::<Vec<_>>();
+    let bad = of(|gpu| gpu.error().is_some());
+    let unread = of(|gpu| gpu.error().is_none() && gpu.is_unread());
+    let blind = of(|gpu| gpu.error().is_none() && !gpu.is_unread() && gpu.blind);
+    let slowed = of(|gpu| gpu.error().is_none() && !gpu.bad.is_empty());
+    let without_xids = of(|gpu| gpu.without_xids > 0 && !gpu.blind && !gpu.is_unread()).len();
+    let well = all.len() - bad.len() - unread.len() - blind.len();
     let mut reason = Reason::default();
     for (gpu, (error, parts)) in bad.iter().take(NAMED).filter_map(|gpu| Some((gpu, gpu.error()?))) {
-        reason.push(OfSoak::SoakGpuError { gpu: gpu.name(), error: error.clone(), parts });
+        let (host, gpu) = (gpu.host.clone(), gpu.gpu.clone());
+        reason.push(OfSoak::SoakGpuError { host, gpu, error: error.clone(), parts });
     }
+    reason.extend(more(bad.len()));
     reason.extend(
         failed
             .iter()
             .take(NAMED)
             .map(|one| OfSoak::SoakGpuFailed { flow: one.flow.clone(), failure: Box::new(one.failure.clone()) }),
     );
-    if let Some(more @ 1..) = bad.len().checked_sub(NAMED) {
-        reason.push(OfSoak::SoakMoreGpus { gpus: more });
+    reason.extend(unread.first().map(|first| OfSoak::SoakGpusUnread {
+        gpus: unread.len(),
+        first: first.name(),
+        unread: first.unread,
+        windows: first.windows,
+        failure: first.failure.clone(),
+    }));
+    reason.extend(blind.first().map(|first| OfSoak::SoakGpusBlind { gpus: blind.len(), first: first.name() }));
+    reason.extend(untold.first().map(|first| OfSoak::SoakGpusUntold { hosts: untold.len(), first: first.clone() }));
+    if bad.len() + failed.len() == 0 && well > 0 {
+        reason.push(OfSoak::SoakGpusWell { gpus: well });
     }
-    if let Some(first) = unread.first() {
-        reason.push(OfSoak::SoakGpusUnread { gpus: unread.len(), first: first.name(), failure: first.failure.clone() });
-    }
-    if bad.len() + failed.len() == 0 && unread.len() < all.len() {
-        reason.push(OfSoak::SoakGpusWell { gpus: all.len() - unread.len() });
+    if without_xids > 0 {
+        reason.push(OfSoak::SoakWithoutXids { gpus: without_xids });
     }
     for gpu in slowed.iter().take(NAMED) {
-        reason.extend(gpu.bad.first().map(|(slow, parts)| OfSoak::SoakGpuSlowed {
-            gpu: gpu.name(),
+        let (host, name) = (gpu.host.clone(), gpu.gpu.clone());
+        let worst = gpu.bad.first();
+        reason.extend(worst.map(|(slow, parts)| OfSoak::SoakGpuSlowed {
+            host,
+            gpu: name,
             slowed: slow.clone(),
             parts: *parts,
         }));
     }
-    let status = match (bad.len() + failed.len(), unread.len()) {
+    reason.extend(more(slowed.len()));
+    let open = unread.len() + blind.len() + untold.len();
+    let status = match (bad.len() + failed.len(), open) {
         (0, 0) => Status::Pass,
         (0, _) => Status::Inconclusive,
         _ => Status::Fail,
     };
-    let first = bad.first().and_then(|gpu| gpu.error()).map(|(error, _)| error);
-    let first = first.or_else(|| slowed.first().and_then(|gpu| gpu.bad.first()).map(|(slow, _)| slow));
-    let remedy = first.filter(|_| status != Status::Pass).map(|bad| Remedy::from(bad.remedy()));
+    let remedy = bad.first().and_then(|gpu| gpu.error()).map(|(error, _)| Remedy::from(error.remedy()));
     let remedy = remedy.or_else(|| failed.first()?.failure.told_remedy());
-    let tally = Tally {
-        in_scope: all.len(),
-        judged: all.len() - unread.len(),
-        violating: bad.len().max(usize::from(!failed.is_empty())).min(all.len()),
-        missing: unread.len(),
-        ..Tally::default()
-    };
+    // A flow that failed by its GPU counts where no GPU is told.
+    let violating = bad.len() + if all.is_empty() { failed.len() } else { 0 };
+    let in_scope = (all.len() + untold.len()).max(violating);
+    let tally = Tally { in_scope, judged: in_scope - open, violating, missing: open, ..Tally::default() };
     let demand = "no GPU has an error".to_owned();
     Some(Verdict { remedy, ..verdict("gpus", demand, &count(all.len(), "GPU"), status, reason, tally) })
+}
+
+/// Those that are not named.
+fn more(all: usize) -> Option<OfSoak> {
+    all.checked_sub(NAMED).filter(|more| *more > 0).map(|gpus| OfSoak::SoakMoreGpus { gpus })
 }

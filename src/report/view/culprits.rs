@@ -124,6 +124,10 @@ fn of_soak(ground: &Ground) -> Option<Named> {
             let of_cable = family(counter).is_some_and(is_of_cable);
             named(port, &format!("{counter} over its limit"), of_cable.then(|| remedy::LOOK_AT_CABLE.into()))
         }
+        OfSoak::SoakGpuError { host, gpu, error, .. } => {
+            named(&format!("{host} {gpu}"), &error.to_string(), Some(error.remedy().into()))
+        }
+        OfSoak::SoakGpuFailed { flow, failure } => named(flow, "ill GPU", failure.told_remedy()),
         OfSoak::SoakWrongBytes { first, .. } => named(first, "wrong bytes", None),
         OfSoak::SoakFailed { first, failure, .. } => {
             let remedy = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());

@@ -5,7 +5,7 @@ mod stalls;
 use std::collections::BTreeMap;
 
 use railgauge_model::{
-    journal::event::{Case, GpuDuring, Outcome, Sample, Soaked, SoakedFlow, Stall},
+    journal::event::{Case, GpuDuring, Outcome, Sample, Soaked, SoakedFlow, SoakedGpu, Stall},
     schedule::Flow,
 };
 use railgauge_wire::{
@@ -34,7 +34,7 @@ pub(crate) struct Gather {
     shared: Shared,
     flows: BTreeMap<u64, Account>,
     /// What each flow saw of GPUs in the part, by host and PCI address.
-    gpus: BTreeMap<(String, String), BTreeMap<u64, GpuSeen>>,
+    gpus: BTreeMap<(String, String), (SoakedGpu, BTreeMap<u64, GpuSeen>)>,
 }
 
 /// What is known of one flow.
@@ -90,8 +90,11 @@ impl Gather {
             Ok(sample) => {
                 account.measured(&case.flow, sample, (began, self.warm_up), clocks);
                 for GpuDuring { host, seen } in &sample.gpus {
-                    let of_gpu = self.gpus.entry((host.clone(), seen.pci.clone())).or_default();
-                    let known = of_gpu.entry(case.id).or_default();
+                    let (gpu, of_flows) = self.gpus.entry((host.clone(), seen.pci.clone())).or_default();
+                    gpu.windows += 1;
+                    gpu.unread += u64::from(seen.readings == 0);
+                    gpu.without_xids += u64::from(!seen.is_amd && seen.xids.is_none());
+                    let known = of_flows.entry(case.id).or_default();
                     *known = std::mem::take(known).joined(GpuSeen { series: Vec::new(), ..seen.clone() });
                 }
             }
@@ -138,7 +141,11 @@ impl Gather {
             }
         }
         let gpus = std::mem::take(&mut self.gpus).into_iter();
-        let one = |((host, _), flows): (_, BTreeMap<_, _>)| GpuDuring { host, seen: beside(flows.into_values()) };
+        let one = |((host, _), (gpu, flows)): (_, (SoakedGpu, BTreeMap<_, _>))| SoakedGpu {
+            host,
+            seen: beside(flows.into_values()),
+            ..gpu
+        };
         let gpus = gpus.map(one).collect();
         Soaked { from, until, flows, gpus }
     }
@@ -342,9 +349,9 @@ mod tests {
             gather.add(&case(), &outcome, None, at(Nanoseconds::from_secs(2)));
         }
         let part = gather.take(at(Nanoseconds::from_secs(3)));
-        let [GpuDuring { host, seen }] = part.gpus.as_slice() else { panic!("{:?}", part.gpus) };
-        assert_eq!((&**host, seen.readings), ("b", 4));
-        assert_eq!(seen.watts, Some(Range { min: 300.0, median: 400.0, max: 500.0 }));
+        let [gpu] = part.gpus.as_slice() else { panic!("{:?}", part.gpus) };
+        assert_eq!((&*gpu.host, gpu.windows, gpu.unread, gpu.without_xids, gpu.seen.readings), ("b", 2, 0, 2, 4));
+        assert_eq!(gpu.seen.watts, Some(Range { min: 300.0, median: 400.0, max: 500.0 }));
         assert!(gather.take(at(Nanoseconds::from_secs(4))).gpus.is_empty());
     }
 

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    gpu_state::GpuSeen,
+    gpu_state::{ANSWER_WITHIN, GpuSeen},
     measure::Measurement,
     message::{Answer, Ask},
     remedy,
-    step::{Checked, Pattern, Step, Stepped, Timing, responder_takes_part},
+    step::{Checked, Pattern, Step, Stepped, Timing, Window, responder_takes_part},
     unit::Nanoseconds,
 };
 
@@ -24,6 +24,8 @@ use railgauge_model::{
     schedule::Cell,
 };
 
+/// What the controller waits longer than an agent, which gives up first and in its own words.
+const MARGIN: Duration = Duration::from_secs(2);
 /// How long the search for a lost host may hold up the report of a failed case.
 const ATTRIBUTION: Duration = Duration::from_millis(1500);
 
@@ -42,7 +44,7 @@ pub(super) fn corrupted(before: Checked, failure: Failure) -> Failure {
 /// Readies the responder for a timed pass. Serving ends by `Stop`, not by time: its own limit only matters when the
 /// controller is gone.
 pub(super) async fn arm(link: &Link, test: &Test, cell: &Cell) -> Result<(), Failure> {
-    step(&link.to, link, serve(cell), limit(test) + test.deadline).await.map(drop)
+    step(&link.to, link, serve(cell, Some(test.window)), limit(test) + test.deadline).await.map(drop)
 }
 
 /// A timed pass: what both ends say of it, and how long the controller waited for the initiator's answer.
@@ -146,7 +148,7 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
     // Asked for together: a link does its steps in the order of the pipe.
     let served = async {
         match serving {
-            true => step(&link.to, link, serve(cell), limit).await,
+            true => step(&link.to, link, serve(cell, None), limit).await,
             false => Ok(Stepped::Done),
         }
     };
@@ -166,8 +168,8 @@ async fn verified(link: &Link, test: &Test, cell: &Cell, pattern: Pattern) -> Re
 }
 
 /// The responder's part of moving bytes.
-fn serve(cell: &Cell) -> Step {
-    Step::Serve { op: cell.op, metric: cell.metric, size: cell.size }
+fn serve(cell: &Cell, window: Option<Window>) -> Step {
+    Step::Serve { op: cell.op, metric: cell.metric, size: cell.size, window }
 }
 
 async fn step(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Stepped, Failure> {
@@ -180,12 +182,12 @@ type Told = (Stepped, Vec<GpuSeen>);
 async fn told(agent: &Agent, link: &Link, step: Step, limit: Duration) -> Result<Told, Failure> {
     let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
     // The agent gives up by itself first, with its own words; the controller waits a little longer.
-    let answer = agent.ask(Ask::Step { link: link.id, step, limit_ms }, limit + Duration::from_secs(2)).await?;
+    let answer = agent.ask(Ask::Step { link: link.id, step, limit_ms }, limit + ANSWER_WITHIN + MARGIN).await?;
     stepped(agent, answer)
 }
 
 async fn stop(agent: &Agent, link: &Link, limit: Duration) -> Result<Told, Failure> {
-    stepped(agent, agent.ask(Ask::Stop { link: link.id }, limit).await?)
+    stepped(agent, agent.ask(Ask::Stop { link: link.id }, limit.max(ANSWER_WITHIN + MARGIN)).await?)
 }
 
 fn stepped(agent: &Agent, answer: Answer) -> Result<Told, Failure> {

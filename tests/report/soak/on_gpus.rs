@@ -6,17 +6,26 @@ use railgauge::{
     analysis::{journal::Journal, verdict::Status},
     report::draw,
 };
-use railgauge_model::journal::event::GpuDuring;
+use railgauge_model::journal::event::SoakedGpu;
 use railgauge_wire::{
     failure::{Failure, Kind as Why, Stage},
     gpu_state::{GpuSeen, Hold, Range, counter},
     remedy,
+    terms::Memory,
 };
 
 use super::made::{Made, judged, status};
 
 /// A soak in which GPU 0 of gpu003 is well, and GPU 1 is in this state in part so many.
 fn soak(change: impl Fn(usize, &mut GpuSeen)) -> Journal {
+    of_windows(|part, gpu| {
+        change(part, &mut gpu.seen);
+        gpu.unread = if gpu.seen.readings == 0 { gpu.windows } else { 0 };
+    })
+}
+
+/// The same by its record.
+fn of_windows(change: impl Fn(usize, &mut SoakedGpu)) -> Journal {
     let mut journal = Made::healthy().journal();
     for (part, soaked) in journal.soaked.iter_mut().filter(|part| part.from < part.until).enumerate() {
         let well = |index: u32| GpuSeen {
@@ -29,9 +38,10 @@ fn soak(change: impl Fn(usize, &mut GpuSeen)) -> Journal {
             xids: Some(Vec::new()),
             ..GpuSeen::default()
         };
-        let mut other = well(1);
+        let record = |seen| SoakedGpu { host: "gpu003".into(), windows: 6, seen, ..SoakedGpu::default() };
+        let mut other = record(well(1));
         change(part, &mut other);
-        soaked.gpus = [well(0), other].map(|seen| GpuDuring { host: "gpu003".into(), seen }).into();
+        soaked.gpus = vec![record(well(0)), other];
     }
     journal
 }
@@ -65,7 +75,7 @@ fn an_error_of_a_gpu_fails_the_soak_and_names_it() {
     assert!(failed == Status::Fail && reason.contains(", in "), "{reason}");
 }
 
-/// Single packets are sent again on healthy links: days of them are no error, several in one part are.
+/// Single packets are sent again on healthy links: days of them are no error, several in one window are.
 #[test]
 fn what_healthy_gpus_do_now_and_then_does_not_add_up() {
     let replays =
@@ -99,14 +109,41 @@ fn a_gpu_that_tells_nothing_has_not_been_well() {
     let (open, reason, _) = told(silent);
     assert_eq!(open, Status::Inconclusive);
     assert!(reason.contains("GPU at 0000:11:00.0") && reason.contains("NVML is not there"), "{reason}");
-    // Unread in some parts only: what was read counts.
-    assert_eq!(
-        told(|part, seen| if part == 0 {
-            silent(part, seen)
-        })
-        .0,
-        Status::Pass
-    );
+    // Unread for a while: of that time nothing is known. One window of hundreds is too little to say so.
+    let (open, reason, _) = told(|part, seen| {
+        if part == 0 {
+            silent(part, seen);
+        }
+    });
+    assert!(open == Status::Inconclusive && reason.contains("not read in 6 of "), "{reason}");
+    let judged_with = |change: fn(usize, &mut SoakedGpu)| status(&judged(&of_windows(change)).1, "gpus");
+    let (passed, reason) = judged_with(|part, gpu| (gpu.windows, gpu.unread) = (200, u64::from(part == 0)));
+    assert_eq!(passed, Status::Pass, "{reason}");
+    // What tells of no errors has not been without any.
+    let (open, reason) = judged_with(|_, gpu| (gpu.seen.counted, gpu.seen.xids) = Default::default());
+    assert!(open == Status::Inconclusive && reason.contains("neither errors nor Xids"), "{reason}");
+    let (passed, reason) = judged_with(|_, gpu| (gpu.seen.xids, gpu.without_xids) = (None, 6));
+    assert!(passed == Status::Pass && reason.contains("Xids of 1 GPU could not be seen"), "{reason}");
+}
+
+/// Hosts of flows in GPU memory that tell of no GPU.
+#[test]
+fn hosts_whose_gpus_nobody_told_of_are_open() {
+    let mut journal = soak(|_, _| ());
+    journal.plan.tests.iter_mut().for_each(|test| test.memory = Memory::Cuda);
+    journal.cases.iter_mut().for_each(|case| case.cell.memory = Memory::Cuda);
+    let (open, reason) = status(&judged(&journal).1, "gpus");
+    assert!(open == Status::Inconclusive && reason.contains("of the GPUs of 3 hosts: gpu001"), "{reason}");
+}
+
+/// What is told several times in one part was there in one, and every error is kept by its host.
+#[test]
+fn errors_are_counted_by_parts_and_kept_by_hosts() {
+    let journal = soak(|part, seen| seen.xids = Some(if part == 3 { vec![48, 79, 48] } else { Vec::new() }));
+    let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+    assert_eq!(status(&drawn.verdicts, "gpus").1, "gpu003 GPU 1: the driver told Xid 48 of it");
+    let soak = drawn.verdicts.soak.unwrap();
+    assert_eq!((soak.gpus[0].host.as_str(), soak.gpus[0].bad.len()), ("gpu003", 2));
 }
 
 /// A window that fails has no sample: the GPU that fell off the bus is known by the failure alone.

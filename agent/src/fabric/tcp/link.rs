@@ -193,7 +193,7 @@ impl Link for Tcp {
                 Ok(Stepped::Done)
             }
             Step::Time(timing) => self.time(timing, control),
-            Step::Serve { op, metric, size } => self.serve(*op, *metric, *size, control),
+            Step::Serve { op, metric, size, window: _ } => self.serve(*op, *metric, *size, control),
         }
     }
 

@@ -115,7 +115,9 @@ impl VerbsEnd {
                 Stepped::Done
             }
             Step::Check(pattern) => Stepped::Checked(self.check(pattern)?),
-            Step::Serve { op, metric, size } => Stepped::Measured(Box::new(self.serve(*op, *metric, size.0, control)?)),
+            Step::Serve { op, metric, size, window: _ } => {
+                Stepped::Measured(Box::new(self.serve(*op, *metric, size.0, control)?))
+            }
             Step::Time(timing) => {
                 let op = self.operation(timing.op, timing.metric, timing.size.0)?;
                 Stepped::Measured(Box::new(match timing.metric {

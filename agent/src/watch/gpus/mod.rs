@@ -31,7 +31,7 @@ use std::{
 
 use railgauge_wire::{
     failure::Failure,
-    gpu_state::{EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, MOST},
+    gpu_state::{ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, MOST},
     measure::Measurement,
     step::Window,
     unit::Nanoseconds,
@@ -44,8 +44,8 @@ use crate::{
 };
 use sampler::{Order, Sampler};
 
-/// How long a case waits for the last reading of its GPUs. AMD SMI takes a tenth of a second for each to say what holds its clocks down.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a case waits for the last reading of its GPUs.
+const PATIENCE: Duration = ANSWER_WITHIN;
 
 /// Why nothing is known of GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,7 +110,8 @@ impl Span {
         let (number, begun, to) = (NUMBER.fetch_add(1, Ordering::Relaxed), clock::now(), thread());
         if let Ok(to) = &to {
             // A thread that has ended is told at the end.
-            let _ = to.send(Order::Begin { span: number, gpus: gpus.clone(), every: every(window).into() });
+            let _ =
+                to.send(Order::Begin { span: number, gpus: gpus.clone(), every: every(window).into(), asked: begun });
         }
         Some(Self { number, gpus, begun, to, ended: false })
     }
@@ -119,11 +120,9 @@ impl Span {
     pub(crate) fn end(mut self) -> Read {
         self.ended = true;
         let (answer, read) = channel();
-        let asked = self
-            .to
-            .as_ref()
-            .map_err(Clone::clone)
-            .and_then(|to| to.send(Order::End { span: self.number, answer }).map_err(|_| Silent::Ended));
+        let asked = self.to.as_ref().map_err(Clone::clone).and_then(|to| {
+            to.send(Order::End { span: self.number, answer, asked: clock::now() }).map_err(|_| Silent::Ended)
+        });
         let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late));
         let whole = (self.begun, clock::now());
         match read {

@@ -1,6 +1,7 @@
 //! The thread that reads NVML or AMD SMI: when a case begins, when it ends, and in between.
 //!
-//! Counters are read at both ends alone. GPUs that several cases use at the same time are read at the shortest time between two readings that
+//! Counters are read at both ends alone. Where several cases of a GPU begin or end together, what is read once they have asked serves all of
+//! them: a library may take a tenth of a second. GPUs that several cases use at the same time are read at the shortest time between two readings that
 //! one of them wants, but for no more than [`SHARE`] of a processor.
 
 use std::{
@@ -75,6 +76,8 @@ pub(super) enum Order {
         gpus: Vec<String>,
         /// Time between two readings.
         every: Nanoseconds,
+        /// When this was asked.
+        asked: Nanoseconds,
     },
     /// It has ended, and wants to know what was read.
     End {
@@ -82,6 +85,8 @@ pub(super) enum Order {
         span: u64,
         /// Where the answer goes.
         answer: Sender<BTreeMap<String, OfGpu>>,
+        /// When this was asked.
+        asked: Nanoseconds,
     },
     /// It has ended, and nobody wants to know.
     Forget {
@@ -107,11 +112,21 @@ struct Counting {
     lasting: Lasting,
 }
 
+/// What was read of a GPU for a case that began or ended, and since when it is being read.
+#[derive(Clone)]
+struct Fresh {
+    at: Nanoseconds,
+    counters: Values,
+    lasting: Lasting,
+}
+
 /// The thread's own.
 pub(super) struct Sampler<S> {
     source: S,
     open: BTreeMap<u64, Open>,
     read: BTreeMap<String, History>,
+    /// What was read of each GPU at the last begin or end of a case.
+    fresh: BTreeMap<String, Fresh>,
     /// When the last round of readings began, and the CPU time that it took.
     last: (Nanoseconds, Nanoseconds),
 }
@@ -119,7 +134,7 @@ pub(super) struct Sampler<S> {
 impl<S: Source> Sampler<S> {
     /// To be made by the thread that runs it: its CPU time counts.
     pub(super) fn new(source: S) -> Self {
-        Self { source, open: BTreeMap::new(), read: BTreeMap::new(), last: Default::default() }
+        Self { source, open: BTreeMap::new(), read: BTreeMap::new(), fresh: BTreeMap::new(), last: Default::default() }
     }
 
     /// Works until nobody can give orders any more.
@@ -146,9 +161,9 @@ impl<S: Source> Sampler<S> {
 
     fn obey(&mut self, order: Order) {
         match order {
-            Order::Begin { span, gpus, every } => self.begin(span, gpus, every),
-            Order::End { span, answer } => {
-                let read = self.end(span);
+            Order::Begin { span, gpus, every, asked } => self.begin(span, gpus, every, asked),
+            Order::End { span, answer, asked } => {
+                let read = self.end(span, asked);
                 // Nobody waits any more where it took too long.
                 let _ = answer.send(read);
             }
@@ -156,38 +171,65 @@ impl<S: Source> Sampler<S> {
         }
     }
 
-    fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds) {
+    fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds) {
         let begun = clock::now();
         let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).collect() };
         // Xids of before are those of others.
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
+        let mut old = Vec::new();
         for (pci, counting) in &mut open.gpus {
-            counting.count(&mut self.source, pci);
-            counting.lasting = self.source.lasting(pci).unwrap_or_default();
+            let (fresh, is_new) = self.fresh(pci, asked);
+            counting.count(fresh);
+            counting.lasting = self.fresh.get(pci).map(|fresh| fresh.lasting).unwrap_or_default();
+            if is_new {
+                old.push(pci.clone());
+            } else if let Some(at) = self.fresh.get(pci).map(|fresh| fresh.at) {
+                // The reading of the case that began with it is its own, too.
+                open.begun = open.begun.min(at);
+            }
         }
-        let gpus: Vec<String> = open.gpus.keys().cloned().collect();
         self.open.insert(span, open);
-        gpus.iter().for_each(|pci| self.look(pci));
+        old.iter().for_each(|pci| self.look(pci));
         self.last.0 = begun;
     }
 
-    fn end(&mut self, span: u64) -> BTreeMap<String, OfGpu> {
+    fn end(&mut self, span: u64, asked: Nanoseconds) -> BTreeMap<String, OfGpu> {
         let gpus: Vec<String> = self.open.get(&span).into_iter().flat_map(|open| open.gpus.keys().cloned()).collect();
+        let mut counters = BTreeMap::new();
         for pci in &gpus {
-            self.look(pci);
+            let (fresh, is_new) = self.fresh(pci, asked);
+            if is_new {
+                self.look(pci);
+            }
             self.collect_xids(pci);
+            counters.insert(pci.clone(), fresh);
         }
         let Some(open) = self.open.remove(&span) else { return BTreeMap::new() };
         let one = |(pci, mut counting): (String, Counting)| {
-            let counted = counting.count(&mut self.source, &pci).unwrap_or_default();
+            let counted = counters.remove(&pci).and_then(|fresh| counting.count(fresh)).unwrap_or_default();
             let readings = self.read.get(&pci).map(|history| history.since(open.begun)).unwrap_or_default();
             let Counting { xids, failure, lasting, .. } = counting;
-            let lasting = self.source.lasting(&pci).unwrap_or(lasting);
+            let lasting = self.fresh.get(&pci).map_or(lasting, |fresh| fresh.lasting);
             (pci, OfGpu { readings, lasting, counted, xids, failure })
         };
         let read = open.gpus.into_iter().map(one).collect();
         self.tidy();
         read
+    }
+
+    /// The counters of a GPU as they are once this was asked, and when they were read; whether they were read now.
+    fn fresh(&mut self, pci: &str, asked: Nanoseconds) -> (Result<(Nanoseconds, Values), Unread>, bool) {
+        if let Some(known) = self.fresh.get(pci).filter(|known| known.at >= asked) {
+            return (Ok((known.at, known.counters.clone())), false);
+        }
+        let at = clock::now();
+        let lasting = self.source.lasting(pci).ok().or_else(|| self.fresh.remove(pci).map(|known| known.lasting));
+        let read = self.source.counters(pci);
+        if let Ok(counters) = &read {
+            let fresh = Fresh { at, counters: counters.clone(), lasting: lasting.unwrap_or_default() };
+            self.fresh.insert(pci.to_owned(), fresh);
+        }
+        (read.map(|counters| (at, counters)), true)
     }
 
     fn forget(&mut self, span: u64) {
@@ -198,6 +240,9 @@ impl<S: Source> Sampler<S> {
     /// Keeps of every GPU what a case under way may want.
     fn tidy(&mut self) {
         let open = &self.open;
+        if open.is_empty() {
+            self.fresh.clear();
+        }
         self.read.retain(|pci, history| {
             let first = open.values().filter(|open| open.gpus.contains_key(pci)).map(|open| open.begun).min();
             first.is_some_and(|first| {
@@ -240,10 +285,10 @@ impl<S: Source> Sampler<S> {
 }
 
 impl Counting {
-    /// Reads the counters, and returns what they rose by since the reading before.
-    fn count(&mut self, source: &mut impl Source, pci: &str) -> Option<BTreeMap<String, u64>> {
-        match source.counters(pci) {
-            Ok(values) => self.counters.read(clock::now(), values).map(|row| row.counted),
+    /// Takes the counters, and returns what they rose by since those before.
+    fn count(&mut self, read: Result<(Nanoseconds, Values), Unread>) -> Option<BTreeMap<String, u64>> {
+        match read {
+            Ok((at, values)) => self.counters.read(at, values).map(|row| row.counted),
             Err(why) => {
                 self.fail(why);
                 None

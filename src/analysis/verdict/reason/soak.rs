@@ -207,7 +207,9 @@ pub enum OfSoak {
     },
     /// A GPU had an error.
     SoakGpuError {
-        /// The GPU, with its host.
+        /// Its host.
+        host: String,
+        /// The GPU.
         gpu: String,
         /// What it was.
         error: Bad,
@@ -221,29 +223,54 @@ pub enum OfSoak {
         /// Why.
         failure: Box<Failure>,
     },
-    /// More of such GPUs.
+    /// More GPUs like those named before.
     SoakMoreGpus {
         /// How many.
         gpus: usize,
     },
-    /// GPUs that told nothing.
+    /// GPUs that were read too little.
     SoakGpusUnread {
         /// How many.
         gpus: usize,
         /// The first of them.
         first: String,
+        /// Windows in which that one was not read.
+        unread: u64,
+        /// Of so many.
+        windows: u64,
         /// Why.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<String>,
+    },
+    /// GPUs that tell neither counters of errors nor Xids.
+    SoakGpusBlind {
+        /// How many.
+        gpus: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// Hosts that tell of no GPU although their flows used some.
+    SoakGpusUntold {
+        /// How many.
+        hosts: usize,
+        /// The first of them.
+        first: String,
     },
     /// GPUs without an error.
     SoakGpusWell {
         /// How many.
         gpus: usize,
     },
+    /// GPUs whose Xids could not be seen, or not always.
+    SoakWithoutXids {
+        /// How many.
+        gpus: usize,
+    },
     /// A GPU was slower than it can be; that fails nothing.
     SoakGpuSlowed {
-        /// The GPU, with its host.
+        /// Its host.
+        host: String,
+        /// The GPU.
         gpu: String,
         /// By what.
         slowed: Bad,
@@ -389,17 +416,26 @@ impl fmt::Display for OfSoak {
             Self::SoakWrongBytes { flows, first, wrong } => {
                 write!(f, "{} of {} wrong", were(windows(wrong.0), "byte"), and_more(first, *flows))
             }
-            Self::SoakGpuError { gpu, error: bad, parts } | Self::SoakGpuSlowed { gpu, slowed: bad, parts } => {
-                write!(f, "{gpu}: {bad}")?;
+            Self::SoakGpuError { host, gpu, error: bad, parts }
+            | Self::SoakGpuSlowed { host, gpu, slowed: bad, parts } => {
+                write!(f, "{host} {gpu}: {bad}")?;
                 if *parts > 1 { write!(f, ", in {}", count(*parts, "part")) } else { Ok(()) }
             }
             Self::SoakGpuFailed { flow, failure } => write!(f, "a window of {flow} failed: {failure}"),
             Self::SoakMoreGpus { gpus } => write!(f, "and {}", count(*gpus, "more GPU")),
-            Self::SoakGpusUnread { gpus, first, failure } => {
-                write!(f, "nothing was read of {}: {}", count(*gpus, "GPU"), and_more(first, *gpus))?;
+            Self::SoakGpusUnread { gpus, first, unread, windows: all, failure } => {
+                let first = and_more(first, *gpus);
+                write!(f, "{first} not read in {unread} of {}", count(windows(*all), "window"))?;
                 failure.as_ref().map_or(Ok(()), |failure| write!(f, ": {failure}"))
             }
+            Self::SoakGpusBlind { gpus, first } => {
+                write!(f, "{}: neither errors nor Xids can be seen of {}", count(*gpus, "GPU"), and_more(first, *gpus))
+            }
+            Self::SoakGpusUntold { hosts, first } => {
+                write!(f, "nothing was told of the GPUs of {}: {}", count(*hosts, "host"), and_more(first, *hosts))
+            }
             Self::SoakGpusWell { gpus } => write!(f, "{} had no error", count(*gpus, "GPU")),
+            Self::SoakWithoutXids { gpus } => write!(f, "Xids of {} could not be seen", count(*gpus, "GPU")),
             Self::SoakFailed { windows: failed, flows, first, failure } => {
                 let failed = count(windows(*failed), "window");
                 write!(f, "{failed} of {} failed, and no outage of their ports explains it", and_more(first, *flows))?;

@@ -176,7 +176,14 @@ pub(super) fn gpus(found: &Soaking) -> Listed {
                     if *parts > 1 { format!("{bad}, in {}", count(*parts, "part")) } else { bad.to_string() }
                 },
             )
-            .chain(gpu.failure.iter().map(|failure| format!("not read: {failure}")))
+            .chain((gpu.unread > 0).then(|| {
+                let why = gpu.failure.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+                format!("not read in {} of {} windows{why}", gpu.unread, gpu.windows)
+            }))
+            .chain(
+                (gpu.without_xids > 0)
+                    .then(|| format!("Xids not seen in {} of {} windows", gpu.without_xids, gpu.windows)),
+            )
             .collect();
         vec![
             gpu.name(),

@@ -57,12 +57,17 @@ impl Source for Double {
 }
 
 fn begin(sampler: &mut Sampler<Double>, span: u64, gpus: &[&str], every: Nanoseconds) {
-    sampler.obey(Order::Begin { span, gpus: gpus.iter().map(|pci| (*pci).to_owned()).collect(), every });
+    sampler.obey(Order::Begin {
+        span,
+        gpus: gpus.iter().map(|pci| (*pci).to_owned()).collect(),
+        every,
+        asked: clock::now(),
+    });
 }
 
 fn end(sampler: &mut Sampler<Double>, span: u64) -> BTreeMap<String, OfGpu> {
     let (answer, read) = channel();
-    sampler.obey(Order::End { span, answer });
+    sampler.obey(Order::End { span, answer, asked: clock::now() });
     read.recv().unwrap()
 }
 
@@ -130,10 +135,16 @@ fn readings_that_cost_too_much_are_made_less_often() {
 fn the_thread_reads_again_and_again_until_the_case_ends() {
     let (to, orders) = channel();
     let thread = std::thread::spawn(move || Sampler::new(Double::default()).run(&orders));
-    to.send(Order::Begin { span: 1, gpus: vec![A.to_owned()], every: Nanoseconds::from_millis(20) }).unwrap();
+    to.send(Order::Begin {
+        span: 1,
+        gpus: vec![A.to_owned()],
+        every: Nanoseconds::from_millis(20),
+        asked: clock::now(),
+    })
+    .unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let (answer, read) = channel();
-    to.send(Order::End { span: 1, answer }).unwrap();
+    to.send(Order::End { span: 1, answer, asked: clock::now() }).unwrap();
     assert!(read.recv().unwrap()[A].readings.len() >= 4);
     drop(to);
     thread.join().unwrap();
