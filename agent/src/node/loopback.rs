@@ -67,7 +67,6 @@ impl Loopback {
         let pci = rdma::address(tree, port.domain.device().name());
         let told = [
             ("nic_pci", pci.clone()),
-            ("port_state", Some(if port.port.active() { "active" } else { "not active" }.to_owned())),
             ("port_link_layer", Some(opened.link_layer.to_string())),
             ("port_rate_gbps", opened.rate_gbps.map(|rate| rate.0.to_string())),
             ("gpu_path", Some(opened.gpu_path.to_string())),

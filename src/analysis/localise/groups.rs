@@ -19,11 +19,11 @@ use railgauge_stats::{
     bisect::{Repeats, Search, Setting},
     robust::Level,
 };
-use railgauge_wire::terms::Better;
+use railgauge_wire::terms::{Better, Memory, Transport};
 
 pub use unlike::{GroupsUnlike, UnlikeSide};
 
-use super::{Localisation, names, pick};
+use super::{Localisation, Named, Standing, names, node, pick};
 use crate::analysis::{
     journal::Journal,
     results::{CaseResult, State},
@@ -242,4 +242,35 @@ pub(super) fn found(
         found.unexplained = Some(format!("{}, and no part of the cluster explains it: {looked}", scene.wrong));
     }
     Some(found)
+}
+
+/// Whether a part of these pairs, or within a host, that is known to be bad is reason enough for a collective to be slow: one that its
+/// hosts pass. What the plan waives explains nothing else: the collective may have a fault of its own.
+pub(super) fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool {
+    let runs_on = |host: &String| test.hosts.contains(host);
+    let passes = |part: &Named| {
+        let in_groups = || part.groups.iter().filter_map(|group| journal.plan.groups.get(group)).flatten().any(runs_on);
+        match (part.hosts.is_empty(), part.groups.is_empty()) {
+            (false, _) => part.hosts.iter().any(runs_on),
+            (true, false) => in_groups(),
+            (true, true) => true,
+        }
+    };
+    // Slow memory of the processors does not slow down what moves between GPUs, nor the other way. A NIC slows down what goes through it:
+    // between hosts, not over TCP, and from GPUs alone where only their memory was tried.
+    let between_hosts = || journal.cases.iter().any(|case| case.test == test.name && case.flow.hosts().len() > 1);
+    let same_memory = |found: &Localisation| {
+        let Some(of) = journal.plan.tests.iter().find(|test| test.name == found.test) else { return false };
+        match of.transport {
+            Transport::Nic => {
+                let passes_it = of.memory == Memory::Host || of.memory == test.memory;
+                passes_it && test.transport != Transport::Tcp && between_hosts()
+            }
+            by => (by == Transport::Gpu) == (test.memory == Memory::Cuda),
+        }
+    };
+    let explains =
+        |found: &&Localisation| found.counted == "pair" || found.counted == node::COUNTED && same_memory(found);
+    let mut suspects = pairs.iter().filter(explains).flat_map(|found| &found.suspects);
+    suspects.any(|suspect| suspect.standing == Standing::Confirmed && !suspect.waived && passes(suspect))
 }

@@ -35,7 +35,7 @@ use railgauge_stats::{
     localise::{self, Evidence, Findings, Judgement, Level, Pair, Setting, Suspect},
 };
 use railgauge_wire::{
-    terms::{Better, Memory, Metric, Transport},
+    terms::{Better, Metric},
     unit::Bytes,
 };
 use serde::Serialize;
@@ -192,37 +192,13 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         found.waive(journal);
     });
     all.extend(node::all(journal, results, rows, &more));
-    let tests = journal.plan.tests.iter().filter(|test| !is_explained(journal, &all, test));
+    let tests = journal.plan.tests.iter().filter(|test| !groups::is_explained(journal, &all, test));
     let mut groups: Vec<Localisation> =
         tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))).collect();
     groups.iter_mut().for_each(|found| found.waive(journal));
     all.extend(groups);
     on_gpus::tell(&mut all, results, &more);
     all
-}
-
-/// Whether a part of these pairs, or within a host, that is known to be bad is reason enough for a collective to be slow: one that its
-/// hosts pass. What the plan waives explains nothing else: the collective may have a fault of its own.
-fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Test) -> bool {
-    let runs_on = |host: &String| test.hosts.contains(host);
-    let passes = |part: &Named| {
-        let in_groups = || part.groups.iter().filter_map(|group| journal.plan.groups.get(group)).flatten().any(runs_on);
-        match (part.hosts.is_empty(), part.groups.is_empty()) {
-            (false, _) => part.hosts.iter().any(runs_on),
-            (true, false) => in_groups(),
-            (true, true) => true,
-        }
-    };
-    // Slow memory of the processors does not slow down what moves between GPUs, nor the other way. A NIC carries what either sends.
-    let carrier = |of: &str| Some(journal.plan.tests.iter().find(|test| test.name == of)?.transport);
-    let same_memory = |found: &Localisation| match carrier(&found.test) {
-        Some(Transport::Nic) => true,
-        by => (by == Some(Transport::Gpu)) == (test.memory == Memory::Cuda),
-    };
-    let explains =
-        |found: &&Localisation| found.counted == "pair" || found.counted == node::COUNTED && same_memory(found);
-    let mut suspects = pairs.iter().filter(explains).flat_map(|found| &found.suspects);
-    suspects.any(|suspect| suspect.standing == Standing::Confirmed && !suspect.waived && passes(suspect))
 }
 
 /// The hosts of the test of which no case has a value, by name: every case failed, or none was planned.

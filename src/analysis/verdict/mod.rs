@@ -143,7 +143,7 @@ pub struct Verdict {
     /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants, [`SOAK`] for the soak.
     pub test: String,
     /// The key of `[preflight]` that it is about, `mtu` or `firmware.mlx5_core`, or what it is about of the soak: `for`, `watched`,
-    /// `longest_outage`, `limits.symbol_error`, `bytes`. `None` for other kinds.
+    /// `longest_outage`, `limits.symbol_error`, `bytes`, `gpus`. `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The value that `[preflight]` wants, in the plan's unit; `None` for other kinds.

@@ -1,6 +1,6 @@
 //! Limits on locked memory that are too small for the buffers.
 
-use railgauge_model::plan::model::Test;
+use railgauge_model::plan::model::{Rails, Test};
 use railgauge_wire::{
     facts::{HostFacts, IpcLock, LIMITS},
     unit::Bytes,
@@ -25,19 +25,25 @@ const QUEUES: Bytes = Bytes::from_mib(1);
 
 /// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice
 /// where the latency of writes is wanted and relaxed ordering is asked for: the byte that is polled needs a key that keeps the
-/// order. A NIC that writes to itself has both ends of its queue pair on one host.
+/// order. A NIC that writes to itself has both ends of its queue pair on one host, and all NICs of a host do so at once unless the plan has
+/// them do it one after the other.
 fn find(scene: &Scene<'_>) -> Vec<Found> {
-    let largest = |test: &Test| {
+    let of_test = |test: &Test, facts: &HostFacts| {
         let size = test.sizes.iter().max().copied().unwrap_or_default();
         let polled = test.op == Op::Write && test.metric == TestMetric::Latency;
         let keys = if polled && test.knobs.relaxed_ordering == Some(true) { 2 } else { 1 };
-        let ends = if test.transport == Transport::Nic { 2 } else { 1 };
+        let ports = || facts.rdma.iter().map(|device| device.ports.len() as u64).sum::<u64>();
+        let ends = match (test.transport, &test.rails) {
+            (Transport::Nic, Rails::Each) => 2,
+            (Transport::Nic, Rails::Only(rails)) => 2 * rails.len() as u64,
+            (Transport::Nic, _) => 2 * ports().max(1),
+            _ => 1,
+        };
         size.saturating_mul(u64::from(test.qps.iter().max().copied().unwrap_or(1))).saturating_mul(2 * keys * ends)
     };
-    let verbs = scene.plan.tests.iter().filter(|test| matches!(test.transport, Transport::Verbs | Transport::Nic));
-    let Some(largest) = verbs.map(largest).max() else { return Vec::new() };
-    let needed = largest.saturating_add(QUEUES);
+    let verbs = || scene.plan.tests.iter().filter(|test| matches!(test.transport, Transport::Verbs | Transport::Nic));
     let short = scene.hosts().filter_map(|(host, facts)| {
+        let needed = verbs().map(|test| of_test(test, facts)).max()?.saturating_add(QUEUES);
         let limit = facts.memlock_bytes.filter(|limit| *limit < needed)?;
         // In KiB as the sentence has them, so that equal sentences are one finding.
         let (limit, needed) = (limit / Bytes::from_kib(1), needed / Bytes::from_kib(1));
