@@ -19,7 +19,7 @@ mod values;
 const WORDS: &str = "AMDSMI_DOUBLE";
 
 /// What a healthy GPU under load says.
-const USUAL: [(&str, u64); 19] = [
+const USUAL: [(&str, u64); 22] = [
     ("gfx", 2100),
     ("gfx_best", 2100),
     ("memory", 1300),
@@ -37,6 +37,9 @@ const USUAL: [(&str, u64); 19] = [
     ("replays", 3),
     ("corrected", 5),
     ("uncorrected", 0),
+    ("corrected_all", 5),
+    ("uncorrected_all", 0),
+    ("ecc", 7),
     ("programs", 0),
     ("bad_pages", 0),
 ];
@@ -49,6 +52,9 @@ const INVAL: Status = 1;
 const NOT_SUPPORTED: Status = 2;
 const OUT_OF_RESOURCES: Status = 15;
 const DRIVER_NOT_LOADED: Status = 34;
+
+/// The memory's controllers among the blocks of a GPU.
+const UMC: u64 = 1;
 
 fn version() -> (u32, u32) {
     let text = std::env::var("AMDSMI_DOUBLE_VERSION").unwrap_or_else(|_| "26.1".to_owned());
@@ -301,9 +307,21 @@ amd_smi! {
         answer(to, value(bus(gpu), name).map(u64::cast_signed))
     }
     amdsmi_get_gpu_memory_total(_gpu: Gpu, kind: c_int, to: *mut u64) { answer(to, (kind == 0).then_some(192 << 30)) }
-    amdsmi_get_gpu_ecc_enabled(_gpu: Gpu, to: *mut u64) { answer(to, Some(0x7)) }
+    amdsmi_get_gpu_ecc_enabled(gpu: Gpu, to: *mut u64) { answer(to, value(bus(gpu), "ecc")) }
     amdsmi_get_gpu_total_ecc_count(gpu: Gpu, to: *mut c_void) {
-        let (correctable, uncorrectable) = (value(bus(gpu), "corrected"), value(bus(gpu), "uncorrected"));
+        let (correctable, uncorrectable) = (value(bus(gpu), "corrected_all"), value(bus(gpu), "uncorrected_all"));
+        match correctable.zip(uncorrectable) {
+            Some((correctable, uncorrectable)) => {
+                fill(to, error_count { correctable, uncorrectable, deferred: 0, reserved: [0; 5] })
+            }
+            None => NOT_SUPPORTED,
+        }
+    }
+    amdsmi_get_gpu_ecc_count(gpu: Gpu, block: u64, to: *mut c_void) {
+        let (correctable, uncorrectable) = match block {
+            UMC => (value(bus(gpu), "corrected"), value(bus(gpu), "uncorrected")),
+            _ => (None, None),
+        };
         match correctable.zip(uncorrectable) {
             Some((correctable, uncorrectable)) => {
                 fill(to, error_count { correctable, uncorrectable, deferred: 0, reserved: [0; 5] })

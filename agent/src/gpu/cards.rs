@@ -128,10 +128,21 @@ impl Cards {
 
 /// Programs of a list beside this agent, and what it started; `None` where the list does not have the agent's own.
 pub(super) fn others(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
-    let known: Vec<(u32, Option<bool>)> = list()?.into_iter().map(|pid| (pid, family::is_ours(pid))).collect();
-    if !known.iter().any(|(_, ours)| *ours == Some(true)) {
-        return None;
-    }
+    let known = whose(list()?);
+    known.iter().any(|(_, ours)| *ours == Some(true)).then(|| beside(&known, list)).flatten()
+}
+
+/// The same while the agent need not use the GPU, and so need not be in the list.
+pub(super) fn others_at_rest(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
+    beside(&whose(list()?), list)
+}
+
+/// Programs, and whether they are this agent's.
+fn whose(pids: Vec<u32>) -> Vec<(u32, Option<bool>)> {
+    pids.into_iter().map(|pid| (pid, family::is_ours(pid))).collect()
+}
+
+fn beside(known: &[(u32, Option<bool>)], list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
     // What has ended meanwhile is not there any more; what is hidden still is.
     let unknown = known.iter().any(|(_, ours)| ours.is_none());
     let still = if unknown { list()? } else { Vec::new() };
