@@ -4,7 +4,8 @@
 //! Put beside an agent as `libamd_smi.so` and named by `LD_LIBRARY_PATH`. It has the GPUs of the double of HIP: two, at 0000:d0:00.0 and
 //! 0000:d1:00.0. `AMDSMI_DOUBLE_VERSION` is its version, `26.1` if it is not set; up to 24 its structures are those of 24.7, from 25 on
 //! those of 26. `AMDSMI_DOUBLE` makes the GPUs others or bad ones, in the words of `doubles/values.rs`; `programs=NUMBER` others use one
-//! beside the agent itself, whatever that does; `AMDSMI_DOUBLE_DEAD` is a library that does not start.
+//! beside the agent itself, whatever that does; `AMDSMI_DOUBLE_DEAD` is a library that does not start, `AMDSMI_DOUBLE_HANGS` one that
+//! does not come back from starting.
 #![allow(non_snake_case, non_camel_case_types, missing_docs, reason = "the names are AMD's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are AMD's")]
 
@@ -187,6 +188,9 @@ amd_smi! {
     amdsmi_init(flags: u64) {
         match flags {
             2 if std::env::var_os("AMDSMI_DOUBLE_DEAD").is_some() => DRIVER_NOT_LOADED,
+            2 if std::env::var_os("AMDSMI_DOUBLE_HANGS").is_some() => loop {
+                std::thread::sleep(std::time::Duration::from_secs(60));
+            },
             2 => SUCCESS,
             _ => INVAL,
         }

@@ -1,6 +1,10 @@
 //! The state of GPUs, whoever tells it: NVML of NVIDIA's GPUs, AMD SMI of AMD's.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use railgauge_wire::gpu_state::GpuReading;
 use thiserror::Error;
@@ -23,6 +27,16 @@ impl fmt::Display for Informant {
             Self::Nvml => "NVML",
             Self::AmdSmi => "AMD SMI",
         })
+    }
+}
+
+/// Whether AMD SMI is the one that was asked last, and may not have come back yet.
+static ASKED_AMD_SMI: AtomicBool = AtomicBool::new(false);
+
+impl Informant {
+    /// Who was asked last; NVML is asked first.
+    pub(crate) fn asked() -> Self {
+        if ASKED_AMD_SMI.load(Ordering::Relaxed) { Self::AmdSmi } else { Self::Nvml }
     }
 }
 
@@ -74,8 +88,12 @@ impl Cards {
     /// Those whose library starts; where none does, those whose driver is there.
     pub(crate) fn of_host() -> Self {
         let is_amd = || driver::driver().is_ok_and(|driver| driver.maker() == Maker::Amd);
-        if !state::starts() && (amd::smi().is_ok() || is_amd()) {
-            return Self::Amd(amd::state::Cards::default());
+        if !state::starts() {
+            ASKED_AMD_SMI.store(true, Ordering::Relaxed);
+            if amd::smi().is_ok() || is_amd() {
+                return Self::Amd(amd::state::Cards::default());
+            }
+            ASKED_AMD_SMI.store(false, Ordering::Relaxed);
         }
         Self::Nvidia(state::Cards::default())
     }

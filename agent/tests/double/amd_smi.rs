@@ -270,3 +270,15 @@ fn amd_gpus_without_a_library_are_told_as_such() {
     assert!(account.measured.is_some() && seen.counted.is_empty(), "{seen:?}");
     assert!(seen.failure.as_deref().unwrap().contains("AMD SMI is not there: libamd_smi.so: cannot"), "{seen:?}");
 }
+
+#[test]
+fn the_library_that_does_not_answer_is_named() {
+    let seen = |settings: &[(&str, &str)]| {
+        crate::copied(settings, Op::GpuCopy, &[(0, 0)]).remove(0).account.gpus.remove(0).failure.unwrap()
+    };
+    let of_amd = seen(&with(folder(), &[("AMDSMI_DOUBLE_HANGS", "1")]));
+    assert!(of_amd.starts_with("AMD SMI has not answered within "), "{of_amd}");
+    let nvidia = folder_of(&[("cuda_double", &["libcuda.so.1"]), ("nvml_double", &["libnvidia-ml.so.1"])]);
+    let of_nvidia = seen(&with(nvidia.path(), &[("NVML_DOUBLE_HANGS", "1")]));
+    assert!(of_nvidia.starts_with("NVML has not answered within "), "{of_nvidia}");
+}
