@@ -179,6 +179,11 @@ fn graphics_of_amd_are_no_gpus_of_the_host() {
     let beside_nvidia = told(&[NVIDIA, GRAPHICS]);
     assert!(places(&beside_nvidia).is_empty() && !beside_nvidia.has_amd_gpus(), "{:?}", beside_nvidia.gpus);
     assert!(!beside_nvidia.unreadable.contains_key(GPUS), "{:?}", beside_nvidia.unreadable);
+    // Nor does it matter what AMD SMI is there.
+    let root = tree_of(&[NVIDIA, GRAPHICS]);
+    let old = [("RAILGAUGE_ROOT", root.path().to_str().unwrap()), ("AMDSMI_DOUBLE_VERSION", "24.5")];
+    let old = facts(folder(), &old);
+    assert!(old.gpus.is_empty() && !old.unreadable.contains_key(GPUS), "{:?}", old.unreadable);
     let console = told(&[GRAPHICS, ACCELERATOR]);
     assert_eq!((places(&console), console.has_amd_gpus()), (vec!["0000:d1:00.0".to_owned()], true));
     assert_eq!(console.gpus[0].index, 0);

@@ -18,21 +18,17 @@ const UUID: usize = 38;
 /// addresses alone, and why is noted. The host's graphics ([`present::amd`]) are none, though AMD SMI tells of them.
 pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
     let on_bus = present::amd(tree);
-    let is_gpu = |pci: &str| on_bus.iter().any(|gpu| slot(gpu) == slot(pci));
-    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(NoSmi::Start)?))).map(|(smi, mut known)| {
-        known.retain(|(pci, _)| is_gpu(pci));
-        (smi, known)
-    }) {
-        Ok((smi, known)) if known.len() >= on_bus.len() => {
-            return (0..).zip(known).map(|(index, (pci, known))| gpu(smi, index, pci, known)).collect();
-        }
-        Ok((_, known)) => format!("AMD SMI tells of {} of {} on the PCI bus", known.len(), counted(on_bus.len())),
-        Err(why) if on_bus.is_empty() => {
-            // A host without GPUs of AMD need not have it.
-            if !matches!(why, NoSmi::NotThere(_) | NoSmi::Start(_)) {
-                tree.note(GPUS, &why.to_string());
+    if on_bus.is_empty() {
+        // Such a host need not have AMD SMI.
+        return Vec::new();
+    }
+    let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(NoSmi::Start)?))) {
+        Ok((smi, mut known)) => {
+            known.retain(|(pci, _)| on_bus.iter().any(|gpu| slot(gpu) == slot(pci)));
+            if known.len() >= on_bus.len() {
+                return (0..).zip(known).map(|(index, (pci, known))| gpu(smi, index, pci, known)).collect();
             }
-            return Vec::new();
+            format!("AMD SMI tells of {} of {} on the PCI bus", known.len(), counted(on_bus.len()))
         }
         Err(why) => {
             let addresses = if on_bus.len() == 1 { "address is" } else { "addresses are" };
