@@ -4,7 +4,8 @@
 //! Put beside an agent as `libamd_smi.so` and named by `LD_LIBRARY_PATH`. It has the GPUs of the double of HIP: two, at 0000:d0:00.0 and
 //! 0000:d1:00.0. `AMDSMI_DOUBLE_VERSION` is its version, `26.1` if it is not set; up to 24 its structures are those of 24.7, from 25 on
 //! those of 26. `AMDSMI_DOUBLE` makes the GPUs others or bad ones, in the words of `doubles/values.rs`; `programs=NUMBER` others use one
-//! beside the agent itself, whatever that does; `AMDSMI_DOUBLE_DEAD` is a library that does not start.
+//! beside the agent itself, whatever that does; `AMDSMI_DOUBLE_DEAD` is a library that does not start, `AMDSMI_DOUBLE_HANGS` one that
+//! does not come back from starting.
 #![allow(non_snake_case, non_camel_case_types, missing_docs, reason = "the names are AMD's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are AMD's")]
 
@@ -19,7 +20,7 @@ mod values;
 const WORDS: &str = "AMDSMI_DOUBLE";
 
 /// What a healthy GPU under load says.
-const USUAL: [(&str, u64); 19] = [
+const USUAL: [(&str, u64); 22] = [
     ("gfx", 2100),
     ("gfx_best", 2100),
     ("memory", 1300),
@@ -37,6 +38,9 @@ const USUAL: [(&str, u64); 19] = [
     ("replays", 3),
     ("corrected", 5),
     ("uncorrected", 0),
+    ("corrected_all", 5),
+    ("uncorrected_all", 0),
+    ("ecc", 7),
     ("programs", 0),
     ("bad_pages", 0),
 ];
@@ -49,6 +53,9 @@ const INVAL: Status = 1;
 const NOT_SUPPORTED: Status = 2;
 const OUT_OF_RESOURCES: Status = 15;
 const DRIVER_NOT_LOADED: Status = 34;
+
+/// The memory's controllers among the blocks of a GPU.
+const UMC: u64 = 1;
 
 fn version() -> (u32, u32) {
     let text = std::env::var("AMDSMI_DOUBLE_VERSION").unwrap_or_else(|_| "26.1".to_owned());
@@ -181,6 +188,9 @@ amd_smi! {
     amdsmi_init(flags: u64) {
         match flags {
             2 if std::env::var_os("AMDSMI_DOUBLE_DEAD").is_some() => DRIVER_NOT_LOADED,
+            2 if std::env::var_os("AMDSMI_DOUBLE_HANGS").is_some() => loop {
+                std::thread::sleep(std::time::Duration::from_secs(60));
+            },
             2 => SUCCESS,
             _ => INVAL,
         }
@@ -301,9 +311,21 @@ amd_smi! {
         answer(to, value(bus(gpu), name).map(u64::cast_signed))
     }
     amdsmi_get_gpu_memory_total(_gpu: Gpu, kind: c_int, to: *mut u64) { answer(to, (kind == 0).then_some(192 << 30)) }
-    amdsmi_get_gpu_ecc_enabled(_gpu: Gpu, to: *mut u64) { answer(to, Some(0x7)) }
+    amdsmi_get_gpu_ecc_enabled(gpu: Gpu, to: *mut u64) { answer(to, value(bus(gpu), "ecc")) }
     amdsmi_get_gpu_total_ecc_count(gpu: Gpu, to: *mut c_void) {
-        let (correctable, uncorrectable) = (value(bus(gpu), "corrected"), value(bus(gpu), "uncorrected"));
+        let (correctable, uncorrectable) = (value(bus(gpu), "corrected_all"), value(bus(gpu), "uncorrected_all"));
+        match correctable.zip(uncorrectable) {
+            Some((correctable, uncorrectable)) => {
+                fill(to, error_count { correctable, uncorrectable, deferred: 0, reserved: [0; 5] })
+            }
+            None => NOT_SUPPORTED,
+        }
+    }
+    amdsmi_get_gpu_ecc_count(gpu: Gpu, block: u64, to: *mut c_void) {
+        let (correctable, uncorrectable) = match block {
+            UMC => (value(bus(gpu), "corrected"), value(bus(gpu), "uncorrected")),
+            _ => (None, None),
+        };
         match correctable.zip(uncorrectable) {
             Some((correctable, uncorrectable)) => {
                 fill(to, error_count { correctable, uncorrectable, deferred: 0, reserved: [0; 5] })

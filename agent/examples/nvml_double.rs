@@ -5,6 +5,7 @@
 //! 0000:d0:00.0 and 0000:d1:00.0. `NVML_DOUBLE` makes them other GPUs or bad ones: words `NAME=NUMBER`, or `d1:NAME=NUMBER` for one of
 //! them. `NAME=+NUMBER` grows by so much at each question, `NAME=none` is not told. `xid=NUMBER` is told at the third question for
 //! events; `programs=NUMBER` others have a context on it beside the agent itself, whatever that does; `lost=NUMBER`: from its so manieth reading on the GPU is lost, and NVML does not know it any more.
+//! With `NVML_DOUBLE_HANGS` it does not come back from starting.
 #![allow(non_snake_case, missing_docs, reason = "the names are NVML's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NVML's")]
 
@@ -93,7 +94,14 @@ macro_rules! nvml {
 }
 
 nvml! {
-    nvmlInit_v2() { SUCCESS }
+    nvmlInit_v2() {
+        if std::env::var_os("NVML_DOUBLE_HANGS").is_some() {
+            loop {
+                std::thread::sleep(std::time::Duration::from_secs(60));
+            }
+        }
+        SUCCESS
+    }
     nvmlShutdown() { SUCCESS }
     nvmlDeviceGetCount_v2(to: *mut c_uint) { answer(to, Some(BUSES.len() as c_uint)) }
     nvmlDeviceGetHandleByIndex_v2(index: c_uint, to: *mut Gpu) {

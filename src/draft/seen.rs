@@ -461,7 +461,7 @@ pub(super) fn has_library(facts: &HostFacts, name: &str) -> bool {
 fn nccl(facts: &HostFacts) -> Option<String> {
     if facts.has_amd_gpus() {
         // Its file is called by another number; a rank tells the version, and refuses one that is too old.
-        return has_library(facts, RCCL).then(String::new);
+        return facts.finds(RCCL).then(String::new);
     }
     let path = facts.libraries.get("libnccl.so.2").filter(|path| path.starts_with('/'))?;
     let Some((_, version)) = path.rsplit_once(".so.") else { return Some(String::new()) };

@@ -7,7 +7,8 @@ use std::{
 };
 
 use crate::{
-    gpu::{CUBLASLT, HIP, HIPBLASLT, present},
+    gpu::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, present},
+    nccl::library::RCCL,
     system::{
         library::{self, NotFound},
         tree::Tree,
@@ -16,8 +17,6 @@ use crate::{
 
 /// CUDA's driver.
 const CUDA: &str = "libcuda.so.1";
-/// AMD's collectives, and what tells the state of its GPUs.
-const ROCM: [&str; 2] = ["librccl.so.1", "libamd_smi.so"];
 /// Libraries that some measurement or check opens.
 const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", CUDA, "libnccl.so.2", "libnvidia-ml.so.1"];
 
@@ -33,8 +32,9 @@ pub(crate) fn probe() -> BTreeMap<String, String> {
     let hip: Vec<_> = newest(&HIP, library::find).map(|(name, said)| (name.to_owned(), told(said))).collect();
     if hip.iter().any(|(_, path)| path.starts_with('/')) || !present::amd(&Tree::host()).is_empty() {
         found.extend(hip);
-        found.extend(ROCM.map(|name| (name.to_owned(), told(library::find(name)))));
-        found.extend(newest(&HIPBLASLT, library::find).map(|(name, said)| (name.to_owned(), told(said))));
+        for names in [&RCCL[..], &AMD_SMI, &HIPBLASLT] {
+            found.extend(newest(names, library::find).map(|(name, said)| (name.to_owned(), told(said))));
+        }
     }
     // Where the file is not readable, libibverbs could not have loaded anything either.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
@@ -42,9 +42,16 @@ pub(crate) fn probe() -> BTreeMap<String, String> {
     found
 }
 
-/// A library's file, or the loader's words.
+/// A library's file, or the loader's words. What begins with `/` is a file: the loader's words begin with the name that it was asked for,
+/// which may have a folder.
 fn told(said: Result<PathBuf, NotFound>) -> String {
-    said.map_or_else(|missing| missing.to_string(), |path| path.display().to_string())
+    match said {
+        Ok(path) => path.display().to_string(),
+        Err(missing) => match missing.to_string() {
+            words if words.starts_with('/') => format!("not found: {words}"),
+            words => words,
+        },
+    }
 }
 
 /// What is said of the names of one library, up to the first that is found.
@@ -87,6 +94,13 @@ mod tests {
         let asked = |names: &[&str]| newest(names, said).map(|(name, _)| name.to_owned()).collect::<Vec<_>>();
         assert_eq!(asked(&["a", "b", "c"]), ["a", "b"]);
         assert_eq!(asked(&["a", "c"]), ["a", "c"]);
+    }
+
+    #[test]
+    fn a_name_with_a_folder_that_is_not_there_is_not_told_as_a_file() {
+        let said = told(library::find("/opt/railgauge-nowhere/lib/libx.so.1"));
+        assert!(said.starts_with("not found: /opt/railgauge-nowhere/lib/libx.so.1: cannot open"), "{said}");
+        assert!(told(library::find("libc.so.6")).starts_with('/'));
     }
 
     #[test]

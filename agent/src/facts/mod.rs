@@ -44,7 +44,7 @@ use railgauge_wire::{
 };
 
 use crate::{
-    gpu::{device, distance, facts as nvml},
+    gpu::{device, distance, facts as nvml, maker::Maker},
     system::{
         interfaces::{Address, addresses},
         tree::{self, Tree},
@@ -166,7 +166,8 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);
             facts.gpus = gpus;
             let visible = live.cuda.unwrap_or_else(|failure| {
-                facts.unreadable.insert("the numbers of the GPUs".into(), failure.cause);
+                let of = if facts.has_amd_gpus() { Maker::Amd } else { Maker::Nvidia };
+                facts.unreadable.insert(format!("{}'s numbers of the GPUs", of.runtime()), failure.cause);
                 Vec::new()
             });
             for gpu in &mut facts.gpus {

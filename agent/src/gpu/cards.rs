@@ -1,6 +1,10 @@
 //! The state of GPUs, whoever tells it: NVML of NVIDIA's GPUs, AMD SMI of AMD's.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use railgauge_wire::gpu_state::GpuReading;
 use thiserror::Error;
@@ -23,6 +27,16 @@ impl fmt::Display for Informant {
             Self::Nvml => "NVML",
             Self::AmdSmi => "AMD SMI",
         })
+    }
+}
+
+/// Whether AMD SMI is the one that was asked last, and may not have come back yet.
+static ASKED_AMD_SMI: AtomicBool = AtomicBool::new(false);
+
+impl Informant {
+    /// Who was asked last; NVML is asked first.
+    pub(crate) fn asked() -> Self {
+        if ASKED_AMD_SMI.load(Ordering::Relaxed) { Self::AmdSmi } else { Self::Nvml }
     }
 }
 
@@ -74,8 +88,12 @@ impl Cards {
     /// Those whose library starts; where none does, those whose driver is there.
     pub(crate) fn of_host() -> Self {
         let is_amd = || driver::driver().is_ok_and(|driver| driver.maker() == Maker::Amd);
-        if !state::starts() && (amd::smi().is_ok() || is_amd()) {
-            return Self::Amd(amd::state::Cards::default());
+        if !state::starts() {
+            ASKED_AMD_SMI.store(true, Ordering::Relaxed);
+            if amd::smi().is_ok() || is_amd() {
+                return Self::Amd(amd::state::Cards::default());
+            }
+            ASKED_AMD_SMI.store(false, Ordering::Relaxed);
         }
         Self::Nvidia(state::Cards::default())
     }
@@ -128,10 +146,21 @@ impl Cards {
 
 /// Programs of a list beside this agent, and what it started; `None` where the list does not have the agent's own.
 pub(super) fn others(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
-    let known: Vec<(u32, Option<bool>)> = list()?.into_iter().map(|pid| (pid, family::is_ours(pid))).collect();
-    if !known.iter().any(|(_, ours)| *ours == Some(true)) {
-        return None;
-    }
+    let known = whose(list()?);
+    known.iter().any(|(_, ours)| *ours == Some(true)).then(|| beside(&known, list)).flatten()
+}
+
+/// The same while the agent need not use the GPU, and so need not be in the list.
+pub(super) fn others_at_rest(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
+    beside(&whose(list()?), list)
+}
+
+/// Programs, and whether they are this agent's.
+fn whose(pids: Vec<u32>) -> Vec<(u32, Option<bool>)> {
+    pids.into_iter().map(|pid| (pid, family::is_ours(pid))).collect()
+}
+
+fn beside(known: &[(u32, Option<bool>)], list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
     // What has ended meanwhile is not there any more; what is hidden still is.
     let unknown = known.iter().any(|(_, ours)| ours.is_none());
     let still = if unknown { list()? } else { Vec::new() };

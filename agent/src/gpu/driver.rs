@@ -136,7 +136,8 @@ const OLDEST: c_int = 11_000;
 pub(crate) const HIP: [&str; 5] =
     ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"];
 
-/// The driver of this host, opened and initialised once per process: NVIDIA's, or HIP where that is not there or starts nothing.
+/// The driver of this host, opened and initialised once per process: NVIDIA's; or HIP where that is not there, or does not start and no GPU
+/// of NVIDIA is on the PCI bus.
 ///
 /// # Errors
 /// There is no driver, it is too old, or it finds no usable GPU; in words.
@@ -158,7 +159,13 @@ fn open() -> Result<Driver, Failure> {
         Ok(driver) => return Ok(driver),
         Err(why) => why,
     };
-    let has_amd = !present::amd(&Tree::host()).is_empty();
+    let tree = Tree::host();
+    let cuda = match cuda {
+        // The host's GPUs are NVIDIA's, whatever else is there.
+        Unused::Broken(cuda) if present::nvidia(&tree) => return Err(cuda),
+        other => other,
+    };
+    let has_amd = !present::amd(&tree).is_empty();
     match (cuda, open_hip()) {
         (_, Ok(driver)) => Ok(driver),
         // CUDA's driver without a GPU of NVIDIA, as in some containers.

@@ -45,6 +45,7 @@ pub(crate) mod stream;
 pub(crate) mod table;
 pub(crate) mod values;
 
+pub(crate) use amd::NAMES as AMD_SMI;
 pub(crate) use blas::{HIP_NAMES as HIPBLASLT, NAMES as CUBLASLT};
 pub use buffer::Buffer;
 pub(crate) use buffer::Mapping;

@@ -49,6 +49,14 @@ impl Place {
     }
 }
 
+/// Whether NICs may reach the memory of a GPU at all.
+///
+/// # Errors
+/// It is AMD's.
+pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
+    if device.maker() == Maker::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
+}
+
 /// GPU memory that the NIC reads and writes itself.
 pub(crate) struct Direct {
     place: Place,
@@ -61,9 +69,7 @@ impl Direct {
     /// # Errors
     /// There is not enough memory, or the driver refuses.
     pub(crate) fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
-        if device.maker() == Maker::Amd {
-            return Err(unreachable_by_nics(device));
-        }
+        by_nics(device)?;
         let place = Place::new(device, length)?;
         place.buffer.synchronous()?;
         Ok(Self { place, dma_buf: None })

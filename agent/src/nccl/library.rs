@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use libloading::os::unix::Library;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -15,7 +15,7 @@ use railgauge_wire::{
 
 use crate::{
     gpu::{driver::Handle, maker::Maker, table},
-    system::library::{self, NoFunction, NotOpened},
+    system::library::{self, NoFunction},
 };
 
 /// `ncclUniqueId`.
@@ -87,11 +87,14 @@ const EIGHT_BITS: c_int = 22_400;
 /// `ncclScalarHostImmediate`: the scalar is read during the call.
 const SCALAR_OF_HOST: c_int = 1;
 
-/// What the library for GPUs of a maker is called, and its file as the run-time packages install it.
-const fn name(maker: Maker) -> (&'static str, &'static str) {
+/// What RCCL may be called, and where ROCm installs it.
+pub(crate) const RCCL: [&str; 2] = ["librccl.so.1", "/opt/rocm/lib/librccl.so.1"];
+
+/// What the library for GPUs of a maker is called, and its files as the run-time packages install them.
+const fn name(maker: Maker) -> (&'static str, &'static [&'static str]) {
     match maker {
-        Maker::Nvidia => ("NCCL", "libnccl.so.2"),
-        Maker::Amd => ("RCCL", "librccl.so.1"),
+        Maker::Nvidia => ("NCCL", &["libnccl.so.2"]),
+        Maker::Amd => ("RCCL", &RCCL),
     }
 }
 
@@ -106,11 +109,10 @@ impl Nccl {
             Maker::Nvidia => (remedy::INSTALL_NCCL, remedy::NEWER_NCCL),
             Maker::Amd => (remedy::INSTALL_RCCL, remedy::NEWER_RCCL),
         };
-        let name = named.unwrap_or(usual);
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
-        // SAFETY: the vendor's library, or the one the plan's author names, whose initialisers run in this rank's process.
-        let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
-            .map_err(|error| refused(format!("{called} cannot be opened: {}", NotOpened(error))).remedy(install))?;
+        let names = named.as_ref().map_or(usual, std::slice::from_ref);
+        let (library, name) = library::first(names)
+            .map_err(|why| refused(format!("{called} cannot be opened: {why}")).remedy(install))?;
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
         let mut nccl = Self::load(&library, maker, path.clone()).map_err(|NoFunction(symbol)| {

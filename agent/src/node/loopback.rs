@@ -111,6 +111,7 @@ fn of_end(nic: &NicPort, spec: &NodeSpec, role: Role) -> LinkSpec {
 fn without_staging(failure: Failure) -> Failure {
     match &failure.remedy {
         Some(told) if told.id == remedy::REACH_GPU_MEMORY.id => failure.remedy(remedy::LOOP_GPU_MEMORY),
+        Some(told) if told.id == remedy::AMD_GPU_OVER_RDMA.id => failure.remedy(remedy::LOOP_AMD_GPU_MEMORY),
         _ => failure,
     }
 }
@@ -176,6 +177,10 @@ mod tests {
         assert!(
             told(remedy::REACH_GPU_MEMORY).contains("memory = \"host\"")
                 && !told(remedy::REACH_GPU_MEMORY).contains("staged")
+        );
+        assert!(
+            told(remedy::AMD_GPU_OVER_RDMA).contains("memory = \"host\"")
+                && !told(remedy::AMD_GPU_OVER_RDMA).contains("staged")
         );
         assert_eq!(without_staging(failure(remedy::NEWER_CUDA)), failure(remedy::NEWER_CUDA));
     }

@@ -64,10 +64,11 @@ pub(crate) enum NotFound {
 ///
 /// # Errors
 /// It opens none.
-pub(crate) fn first(names: &[&'static str]) -> Result<(Library, &'static str), NoneOpened> {
+pub(crate) fn first<'n>(names: &[&'n str]) -> Result<(Library, &'n str), NoneOpened> {
     let mut why = Vec::new();
     for name in names {
-        // SAFETY: the names come from this program: vendors' libraries whose initialisers are made to run in any process.
+        // SAFETY: the names come from this program, or from the plan's author: vendors' libraries whose initialisers are made to run in any
+        // process.
         match unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL) } {
             Ok(library) => return Ok((library, name)),
             Err(error) => why.push(NotOpened(error)),

@@ -14,7 +14,7 @@ use railgauge_wire::{
 
 use crate::{
     agent, copied_for, folder_of,
-    hip::{HIP, HIPRTC, rocm, tree, with},
+    hip::{HIP, HIPRTC, rocm, tree, tree_of, with},
 };
 
 const PASS: Nanoseconds = Nanoseconds::from_millis(600);
@@ -150,7 +150,7 @@ fn the_facts_of_amd_gpus_are_told_in_every_version() {
                 "{version}"
             );
             assert_eq!((gpu.clock_mhz, gpu.memory_clock_mhz), (Some((2100, 2100)), Some((1300, 1300))), "{version}");
-            assert_eq!((gpu.temperature, gpu.power_watts, gpu.processes), (Some(62), Some((640.0, 750.0)), Some(2)));
+            assert_eq!((gpu.temperature, gpu.power_watts, gpu.processes), (Some(62), Some((640.0, 750.0)), Some(1)));
             let held: &[&str] = if at == 1 { &["too hot (hardware)"] } else { &[] };
             assert_eq!(gpu.throttled.clone().unwrap(), held, "{version}");
             let faults = gpu.memory_faults;
@@ -165,13 +165,81 @@ fn the_facts_of_amd_gpus_are_told_in_every_version() {
 }
 
 #[test]
+fn graphics_of_amd_are_no_gpus_of_the_host() {
+    const GRAPHICS: (&str, &str, &str) = ("0000:d0:00.0", "0x1002", "0x030000");
+    const ACCELERATOR: (&str, &str, &str) = ("0000:d1:00.0", "0x1002", "0x120000");
+    const NVIDIA: (&str, &str, &str) = ("0000:1b:00.0", "0x10de", "0x030200");
+    // AMD SMI knows both.
+    let told = |functions: &[(&str, &str, &str)]| {
+        let root = tree_of(functions);
+        std::fs::create_dir_all(root.path().join("sys/module/amdgpu")).unwrap();
+        facts(folder(), &[("RAILGAUGE_ROOT", root.path().to_str().unwrap())])
+    };
+    let places = |facts: &HostFacts| facts.gpus.iter().filter_map(|gpu| gpu.pci.clone()).collect::<Vec<_>>();
+    let beside_nvidia = told(&[NVIDIA, GRAPHICS]);
+    assert!(places(&beside_nvidia).is_empty() && !beside_nvidia.has_amd_gpus(), "{:?}", beside_nvidia.gpus);
+    assert!(!beside_nvidia.unreadable.contains_key(GPUS), "{:?}", beside_nvidia.unreadable);
+    // Nor does it matter what AMD SMI is there.
+    let root = tree_of(&[NVIDIA, GRAPHICS]);
+    let old = [("RAILGAUGE_ROOT", root.path().to_str().unwrap()), ("AMDSMI_DOUBLE_VERSION", "24.5")];
+    let old = facts(folder(), &old);
+    assert!(old.gpus.is_empty() && !old.unreadable.contains_key(GPUS), "{:?}", old.unreadable);
+    let console = told(&[GRAPHICS, ACCELERATOR]);
+    assert_eq!((places(&console), console.has_amd_gpus()), (vec!["0000:d1:00.0".to_owned()], true));
+    assert_eq!(console.gpus[0].index, 0);
+}
+
+#[test]
+fn errors_of_other_parts_of_a_gpu_are_no_errors_of_its_memory() {
+    // All parts together, of which the memory has none.
+    let [first, _] = seen("26.1", "d0:uncorrected_all=+9 d0:corrected_all=+9");
+    assert_eq!((first.counted[counter::ECC_UNCORRECTED], first.counted[counter::ECC_CORRECTED]), (0, 0));
+    // Where the memory has no ECC its counters stand at 0, and mean nothing.
+    let root = tree();
+    let settings = [("RAILGAUGE_ROOT", root.path().to_str().unwrap()), ("AMDSMI_DOUBLE", "d0:ecc=6 d1:ecc=none")];
+    let gpus = facts(folder(), &settings).gpus;
+    assert_eq!(gpus.iter().map(|gpu| gpu.ecc).collect::<Vec<_>>(), [Some(false), None]);
+    assert!(gpus.iter().all(|gpu| gpu.memory_faults.uncorrected.is_none()), "{gpus:?}");
+    for gpu in seen("24.7", "d0:ecc=6 d1:ecc=none") {
+        assert!(!gpu.counted.contains_key(counter::ECC_UNCORRECTED), "{:?}", gpu.counted);
+        assert!(!gpu.counted.contains_key(counter::ECC_CORRECTED), "{:?}", gpu.counted);
+    }
+}
+
+#[test]
+fn a_library_is_told_under_the_name_by_which_it_is_opened() {
+    let root = tree();
+    let settings = [("RAILGAUGE_ROOT", root.path().to_str().unwrap()), ("AMDSMI_DOUBLE_VERSION", "24.6")];
+    // As the run-time packages of ROCm 6.2 and 6.3 install it.
+    for name in ["libamd_smi.so.24", "libamd_smi.so.25", "libamd_smi.so.26"] {
+        let alone = folder_of(&[("amdsmi_double", &[name])]);
+        let told = facts(alone.path(), &settings);
+        assert!(told.finds(AMD_SMI) && told.libraries[name].starts_with('/'), "{:?}", told.libraries);
+        assert_eq!(told.gpus[0].driver.as_deref(), Some("6.10.5"), "{name}: {:?}", told.unreadable);
+    }
+    let nothing = tempfile::tempdir().unwrap();
+    let told = facts(nothing.path(), &settings);
+    for (part, last) in [(AMD_SMI, "/opt/rocm/lib/libamd_smi.so"), (RCCL, "/opt/rocm/lib/librccl.so.1")] {
+        assert!(told.unfound(part).unwrap().contains(last), "{:?}", told.libraries);
+    }
+}
+
+#[test]
+fn the_agents_own_programs_are_not_told_as_users_of_a_gpu() {
+    let root = tree();
+    let settings = [("RAILGAUGE_ROOT", root.path().to_str().unwrap()), ("AMDSMI_DOUBLE", "d1:programs=2")];
+    let users: Vec<_> = facts(folder(), &settings).gpus.iter().map(|gpu| gpu.processes).collect();
+    assert_eq!(users, [Some(0), Some(2)]);
+}
+
+#[test]
 fn a_version_whose_layouts_are_not_known_is_refused_in_words() {
     let root = tree();
     let root = root.path().to_str().unwrap();
     for version in ["24.5", "24.8", "27.0"] {
         let facts = facts(folder(), &[("AMDSMI_DOUBLE_VERSION", version), ("RAILGAUGE_ROOT", root)]);
         let why = &facts.unreadable[GPUS];
-        assert!(why.starts_with("2 GPUs of AMD, of which only the PCI addresses are known: AMD SMI "), "{why}");
+        assert!(why.starts_with("of 2 GPUs of AMD only the PCI addresses are known: AMD SMI "), "{why}");
         assert!(why.contains(version) && why.contains("is not used: known are 24.6, 24.7, 25 and 26"), "{why}");
         // They are there all the same, and HIP's numbers of them.
         let gpus: Vec<_> = facts.gpus.iter().map(|gpu| (gpu.pci.as_deref().unwrap(), gpu.cuda_device)).collect();
@@ -193,6 +261,10 @@ fn amd_gpus_without_a_library_are_told_as_such() {
     let why = &told.unreadable[GPUS];
     assert!(why.contains("AMD SMI is not there: libamd_smi.so: cannot open"), "{why}");
     assert_eq!((told.gpus.len(), told.gpus[0].cuda_device), (2, None));
+    let one = tree_of(&[("0000:d1:00.0", "0x1002", "0x120000")]);
+    let told = facts(nothing.path(), &[("RAILGAUGE_ROOT", one.path().to_str().unwrap())]);
+    let why = &told.unreadable[GPUS];
+    assert!(why.starts_with("of 1 GPU of AMD only the PCI address is known: AMD SMI is not there: "), "{why}");
     let dead = facts(folder(), &[("RAILGAUGE_ROOT", root), ("AMDSMI_DOUBLE_DEAD", "1")]);
     assert!(dead.unreadable[GPUS].contains("AMD SMI does not start: said by a double"), "{:?}", dead.unreadable);
     // Where there is no such GPU nothing is said.
@@ -202,4 +274,16 @@ fn amd_gpus_without_a_library_are_told_as_such() {
     let seen = &account.gpus[0];
     assert!(account.measured.is_some() && seen.counted.is_empty(), "{seen:?}");
     assert!(seen.failure.as_deref().unwrap().contains("AMD SMI is not there: libamd_smi.so: cannot"), "{seen:?}");
+}
+
+#[test]
+fn the_library_that_does_not_answer_is_named() {
+    let seen = |settings: &[(&str, &str)]| {
+        crate::copied(settings, Op::GpuCopy, &[(0, 0)]).remove(0).account.gpus.remove(0).failure.unwrap()
+    };
+    let of_amd = seen(&with(folder(), &[("AMDSMI_DOUBLE_HANGS", "1")]));
+    assert!(of_amd.starts_with("AMD SMI has not answered within "), "{of_amd}");
+    let nvidia = folder_of(&[("cuda_double", &["libcuda.so.1"]), ("nvml_double", &["libnvidia-ml.so.1"])]);
+    let of_nvidia = seen(&with(nvidia.path(), &[("NVML_DOUBLE_HANGS", "1")]));
+    assert!(of_nvidia.starts_with("NVML has not answered within "), "{of_nvidia}");
 }

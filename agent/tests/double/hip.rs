@@ -35,14 +35,19 @@ fn failure(mut accounts: Vec<NodeAccount>) -> Failure {
     accounts.remove(0).account.failure.unwrap()
 }
 
-/// The tree of a host with an accelerator of AMD.
+/// The tree of a host with two accelerators of AMD.
 pub fn tree() -> tempfile::TempDir {
+    tree_of(&[("0000:d0:00.0", "0x1002", "0x120000"), ("0000:d1:00.0", "0x1002", "0x120000")])
+}
+
+/// The tree of a host with these PCI functions: address, vendor and class.
+pub fn tree_of(functions: &[(&str, &str, &str)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
-    for address in ["0000:d0:00.0", "0000:d1:00.0"] {
+    for (address, vendor, class) in functions {
         let place = root.path().join("sys/bus/pci/devices").join(address);
         std::fs::create_dir_all(&place).unwrap();
-        std::fs::write(place.join("vendor"), "0x1002\n").unwrap();
-        std::fs::write(place.join("class"), "0x120000\n").unwrap();
+        std::fs::write(place.join("vendor"), format!("{vendor}\n")).unwrap();
+        std::fs::write(place.join("class"), format!("{class}\n")).unwrap();
         std::fs::write(place.join("numa_node"), "0\n").unwrap();
     }
     root
@@ -147,6 +152,31 @@ fn cudas_driver_comes_first_and_a_driver_without_a_gpu_does_not_hide_hip() {
     assert_eq!((account.account.failure, account.carrier), (None, Some(Carrier::CudaCopy)));
     let old = copied(&with(both.path(), &[("CUDA_DOUBLE_VERSION", "10020")]), Op::GpuCopy, &[(0, 0)]).remove(0);
     assert_eq!((old.account.failure, old.carrier), (None, Some(Carrier::HipCopy)));
+}
+
+#[test]
+fn a_broken_driver_of_nvidia_is_told_beside_graphics_of_amd() {
+    const NVIDIA: (&str, &str, &str) = ("0000:1b:00.0", "0x10de", "0x030200");
+    const GRAPHICS: (&str, &str, &str) = ("0000:d0:00.0", "0x1002", "0x030000");
+    let old = folder_of(&[("cuda_double", &["libcuda.so.1"])]);
+    let said = |folder: &Path, functions: &[(&str, &str, &str)]| {
+        let root = tree_of(functions);
+        let settings = [("CUDA_DOUBLE_VERSION", "10020"), ("RAILGAUGE_ROOT", root.path().to_str().unwrap())];
+        copied(&with(folder, &settings), Op::GpuCopy, &[(0, 0)]).remove(0)
+    };
+    let remedy =
+        |functions: &[(&str, &str, &str)]| said(old.path(), functions).account.failure.unwrap().remedy.unwrap().id;
+    assert_eq!(remedy(&[NVIDIA, GRAPHICS]), "newer-cuda");
+    // The same graphics as a display function, as where another card has the console; and beside an accelerator.
+    assert_eq!(remedy(&[NVIDIA, ("0000:d0:00.0", "0x1002", "0x038000")]), "newer-cuda");
+    assert_eq!(remedy(&[NVIDIA, ("0000:d0:00.0", "0x1002", "0x120000")]), "newer-cuda");
+    assert_eq!(remedy(&[GRAPHICS]), "newer-cuda");
+    // CUDA's driver without a GPU of NVIDIA, as in some containers.
+    assert_eq!(remedy(&[("0000:d0:00.0", "0x1002", "0x120000")]), "install-hip");
+    // Nor does HIP measure the graphics in place of the GPUs of NVIDIA.
+    let both = folder_of(&[("cuda_double", &["libcuda.so.1"]), ("hip_double", &[HIP, HIPRTC])]);
+    assert_eq!(said(both.path(), &[NVIDIA, GRAPHICS]).account.failure.unwrap().remedy.unwrap().id, "newer-cuda");
+    assert_eq!(said(both.path(), &[("0000:d0:00.0", "0x1002", "0x120000")]).carrier, Some(Carrier::HipCopy));
 }
 
 #[test]

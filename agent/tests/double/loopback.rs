@@ -191,6 +191,28 @@ fn a_port_writes_from_the_memory_of_its_gpu_to_the_memory_of_its_gpu() {
 }
 
 #[test]
+fn a_loop_through_memory_of_an_amd_gpu_is_refused_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let double = example::folder_with("railgauge-agent", "hip_double").join("libhip_double.so");
+    for library in ["libamdhip64.so.6", "libhiprtc.so.6"] {
+        std::os::unix::fs::symlink(&double, folder.path().join(library)).unwrap();
+    }
+    let settings = [("LD_LIBRARY_PATH", folder.path().to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", "mlx5-roce")];
+    let mut fabric = Fabric::of(&settings, Some(devices::named("mlx5-roce")));
+    for path in [None, Some(GpuPath::GdrDmabuf), Some(GpuPath::GdrPeermem)] {
+        let failure = failed(&mut fabric, on_gpu(0, path));
+        assert!(failure.cause.contains("is AMD's: RDMA with its memory is not supported"), "{path:?}: {failure}");
+        let remedy = failure.remedy.unwrap();
+        assert_eq!((failure.kind, &*remedy.id), (Kind::Unsupported, "loop-amd-gpu-memory"), "{path:?}");
+        let words = remedy.text();
+        assert!(
+            words.contains("memory = \"host\"") && !words.contains("nvidia") && !words.contains("staged"),
+            "{words}"
+        );
+    }
+}
+
+#[test]
 fn a_gpu_that_a_port_does_not_reach_is_told_with_what_to_do() {
     let mut fabric = with_gpus(false, &[]);
     let failure = failed(&mut fabric, on_gpu(0, Some(GpuPath::GdrPeermem)));

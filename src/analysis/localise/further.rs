@@ -8,7 +8,7 @@ use railgauge_model::{
 };
 use railgauge_stats::localise::MOST_BATCHES;
 
-use super::{Further, Localisation, groups, is_explained, lanes, localise, node, pick::trusted};
+use super::{Further, Localisation, groups, groups::is_explained, lanes, localise, node, pick::trusted};
 use crate::analysis::{
     journal::Journal,
     results::{self, CaseResult},

@@ -41,7 +41,8 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     if scene.needs_gpus() {
         for (host, facts) in scene.hosts().filter(|(_, facts)| facts.has_amd_gpus()) {
             if let Some(words) = facts.unfound(AMD_SMI) {
-                found.push(Found::host(Severity::Warning, host, words, remedy::INSTALL_AMD_SMI));
+                let missing = Found::host(Severity::Warning, host, words, remedy::INSTALL_AMD_SMI);
+                found.push(missing.meaning("tests run; facts and the state of its GPUs are not read"));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use railgauge_wire::remedy;
 
-use super::{Found, Need, Observation, Remedy, Rule, Scene, Severity, Spoils, Subject, WantedBy};
+use super::{Found, Need, Observation, Remedy, Rule, Scene, Severity, Spoils, Subject, WantedBy, at_address};
 
 pub(super) const RULE: Rule = Rule {
     reads: "NVML: ECC counters, retired pages, remapped rows; AMD SMI: ECC counters",
@@ -21,6 +21,11 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     let mut found = Vec::new();
     for (host, gpu) in scene.gpus() {
         let faults = &gpu.memory_faults;
+        let of_amd = scene.hosts().any(|(name, facts)| name == host && facts.has_amd_gpus());
+        let reset = || match of_amd {
+            true => at_address(remedy::RESET_AMD_GPU, gpu.pci.as_deref()),
+            false => remedy::RESET_GPU.into(),
+        };
         let mut add = |severity, what: String, remedy: Remedy, observed: Observation| {
             let fault = Found::host(severity, host, what, remedy).device(format!("GPU {}", gpu.index));
             found.push(fault.observed(observed));
@@ -29,7 +34,7 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
             add(
                 Severity::Notice,
                 "ECC is off".into(),
-                remedy::ECC_ON.into(),
+                Remedy::from(if of_amd { remedy::ECC_OF_AMD_GPU } else { remedy::ECC_ON }),
                 Observation::seen("ecc", false).wanted(true, WantedBy::Check),
             );
         }
@@ -41,13 +46,13 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if faults.pending == Some(true) {
             let observed = Observation::seen("memory_faults.pending", true).wanted(false, WantedBy::Check);
             let what = "a bad page or row needs a reset to be replaced".into();
-            add(Severity::Warning, what, remedy::RESET_GPU.into(), observed);
+            add(Severity::Warning, what, reset(), observed);
         }
         if let Some(count) = faults.uncorrected.filter(|count| *count > 0) {
             add(
                 Severity::Warning,
                 format!("{count} memory errors since the driver was loaded could not be corrected"),
-                remedy::RESET_GPU.into(),
+                reset(),
                 Observation::seen("memory_faults.uncorrected", count).wanted(0_u32, WantedBy::Check),
             );
         }

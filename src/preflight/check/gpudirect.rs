@@ -30,11 +30,16 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
         if facts.has_amd_gpus() {
             // What RCCL does is its own: links of this program reach the memory of AMD's GPUs through the host alone.
             let staged = |test: &Test| matches!(test.gpu_path, Some(GpuPath::Staged | GpuPath::None));
-            let by_nic =
-                |test: &Test| test.memory == Memory::Cuda && test.transport == Transport::Verbs && !staged(test);
-            if scene.has(by_nic) {
-                let what = "its GPUs are AMD's, whose memory is not registered with NICs";
+            let by_nic = |over: Transport| {
+                scene.has(|test| test.memory == Memory::Cuda && test.transport == over && !staged(test))
+            };
+            let what = "its GPUs are AMD's, whose memory is not registered with NICs";
+            if by_nic(Transport::Verbs) {
                 found.push(Found::host(Severity::Failure, host, what, remedy::AMD_GPU_OVER_RDMA));
+            }
+            // A loop cannot be staged.
+            if by_nic(Transport::Nic) {
+                found.push(Found::host(Severity::Failure, host, what, remedy::LOOP_AMD_GPU_MEMORY));
             }
             continue;
         }

@@ -138,7 +138,8 @@ fn part(transport: Transport, rail: u32, facts: &HostFacts) -> Result<Part, Fail
             0 => format!("this host has no {there}"),
             count => format!("this host has no {what} {rail}: it has {count} {there}, counted from 0"),
         };
-        return Err(refused(cause).remedy_if((transport == Transport::Gpu).then_some(remedy::LOOK_AT_GPU)));
+        let look = if facts.has_amd_gpus() { remedy::LOOK_AT_AMD_GPU } else { remedy::LOOK_AT_GPU };
+        return Err(refused(cause).remedy_if((transport == Transport::Gpu).then_some(look)));
     };
     match transport {
         Transport::Gpu if name.is_empty() => Err(refused(format!("the PCI address of GPU {rail} is not known"))),

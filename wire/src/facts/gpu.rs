@@ -13,9 +13,9 @@ pub const CUBLASLT: &str = "libcublasLt.so.";
 pub const HIP: &str = "libamdhip64.so";
 /// What names of hipBLASLt have in them there.
 pub const HIPBLASLT: &str = "libhipblaslt.so";
-/// What AMD SMI is called there.
+/// What names of AMD SMI have in them there.
 pub const AMD_SMI: &str = "libamd_smi.so";
-/// What RCCL is called there.
+/// What names of RCCL have in them there.
 pub const RCCL: &str = "librccl.so.1";
 
 /// A GPU.

@@ -151,9 +151,10 @@ impl HostFacts {
         network::rates(carrying)
     }
 
-    /// Whether the GPUs of the host are AMD's: its kernel module is loaded, and NVIDIA's is not.
+    /// Whether the GPUs of the host are AMD's: it has some, AMD's kernel module is loaded, and NVIDIA's is not. A host whose processor has
+    /// graphics of AMD loads that module too; they are not among its GPUs.
     pub fn has_amd_gpus(&self) -> bool {
-        self.modules.contains_key("amdgpu") && !self.modules.contains_key("nvidia")
+        !self.gpus.is_empty() && self.modules.contains_key("amdgpu") && !self.modules.contains_key("nvidia")
     }
 
     /// What the loader says of every name of a library that has `part` in it; `None` where it finds one of them, and where none was

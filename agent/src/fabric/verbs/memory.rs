@@ -19,7 +19,7 @@ use crate::{
     facts,
     gpu::{
         self, Device, Mapping,
-        reach::{Bounced, Direct},
+        reach::{self, Bounced, Direct},
     },
     memory::{backing::Backing, host},
     system::tree::Tree,
@@ -75,6 +75,9 @@ pub(crate) fn take(
     }
     let host = Tree::host();
     let device = Device::open(spec.gpu.unwrap_or(0))?;
+    if spec.gpu_path != Some(GpuPath::Staged) {
+        reach::by_nics(&device)?;
+    }
     let mut notes = device.record();
     let nic = facts::rdma::address(&host, domain.device().name());
     let distance = nic.and_then(|nic| gpu::distance::between(&host, device.pci(), &nic));

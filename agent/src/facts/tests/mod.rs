@@ -50,22 +50,38 @@ const MACHINE: &[(&str, &str)] = &[
 ];
 
 fn collected(root: &Path) -> HostFacts {
+    collect(Tree::new(root), live())
+}
+
+fn live() -> Live {
     let denied = Failure::new(Stage::Open, Kind::Configuration, "not permitted");
-    collect(
-        Tree::new(root),
-        Live {
-            addresses: Ok(Vec::new()),
-            interfaces: BTreeMap::new(),
-            libraries: BTreeMap::new(),
-            device_files: BTreeMap::new(),
-            gpus: Ok(Vec::new()),
-            cuda: Ok(Vec::new()),
-            path_mtus: vec![
-                path_mtu::PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
-                path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err(denied) },
-            ],
-        },
-    )
+    Live {
+        addresses: Ok(Vec::new()),
+        interfaces: BTreeMap::new(),
+        libraries: BTreeMap::new(),
+        device_files: BTreeMap::new(),
+        gpus: Ok(Vec::new()),
+        cuda: Ok(Vec::new()),
+        path_mtus: vec![
+            path_mtu::PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
+            path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err(denied) },
+        ],
+    }
+}
+
+#[test]
+fn who_does_not_tell_the_numbers_of_gpus_is_named() {
+    let root = tempfile::tempdir().unwrap();
+    let key = || {
+        let why = Failure::new(Stage::Open, Kind::Unsupported, "it does not start");
+        let facts = collect(Tree::new(root.path()), Live { gpus: Ok(vec![Gpu::default()]), cuda: Err(why), ..live() });
+        facts.unreadable.into_keys().find(|key| key.contains("numbers")).unwrap()
+    };
+    assert_eq!(key(), "CUDA's numbers of the GPUs");
+    fs::create_dir_all(root.path().join("sys/module/amdgpu")).unwrap();
+    assert_eq!(key(), "HIP's numbers of the GPUs");
+    fs::create_dir_all(root.path().join("sys/module/nvidia")).unwrap();
+    assert_eq!(key(), "CUDA's numbers of the GPUs");
 }
 
 #[test]

@@ -6,33 +6,47 @@ use railgauge_wire::{
 };
 
 use super::{Known, NoSmi, SUCCESS, Smi, VRAM, layout, smi, state};
-use crate::{gpu::present, system::tree::Tree};
+use crate::{
+    gpu::{cards::others_at_rest, present},
+    system::tree::Tree,
+};
 
 /// `AMDSMI_GPU_UUID_SIZE`.
 const UUID: usize = 38;
-/// `AMDSMI_GPU_BLOCK_UMC`: the memory's controllers.
-const MEMORY_BLOCK: u64 = 1;
 
 /// All GPUs of AMD in the order of PCI addresses. Where AMD SMI tells nothing of GPUs that are on the PCI bus, they are there with their
-/// addresses alone, and why is noted.
+/// addresses alone, and why is noted. The host's graphics ([`present::amd`]) are none, though AMD SMI tells of them.
 pub(crate) fn gpus(tree: &Tree) -> Vec<Gpu> {
     let on_bus = present::amd(tree);
+    if on_bus.is_empty() {
+        // Such a host need not have AMD SMI.
+        return Vec::new();
+    }
     let why = match smi().and_then(|smi| Ok((smi, smi.gpus().map_err(NoSmi::Start)?))) {
-        Ok((smi, known)) if known.len() >= on_bus.len() => {
-            return (0..).zip(known).map(|(index, (pci, known))| gpu(smi, index, pci, known)).collect();
-        }
-        Ok((_, known)) => format!("AMD SMI tells of {} of {} GPUs on the PCI bus", known.len(), on_bus.len()),
-        Err(why) if on_bus.is_empty() => {
-            // A host without GPUs of AMD need not have it.
-            if !matches!(why, NoSmi::NotThere(_) | NoSmi::Start(_)) {
-                tree.note(GPUS, &why.to_string());
+        Ok((smi, mut known)) => {
+            known.retain(|(pci, _)| on_bus.iter().any(|gpu| slot(gpu) == slot(pci)));
+            if known.len() >= on_bus.len() {
+                return (0..).zip(known).map(|(index, (pci, known))| gpu(smi, index, pci, known)).collect();
             }
-            return Vec::new();
+            format!("AMD SMI tells of {} of {} on the PCI bus", known.len(), counted(on_bus.len()))
         }
-        Err(why) => format!("{} GPUs of AMD, of which only the PCI addresses are known: {why}", on_bus.len()),
+        Err(why) => {
+            let addresses = if on_bus.len() == 1 { "address is" } else { "addresses are" };
+            format!("of {} only the PCI {addresses} known: {why}", counted(on_bus.len()))
+        }
     };
     tree.note(GPUS, &why);
     (0..).zip(on_bus).map(|(index, pci)| Gpu { index, pci: Some(pci), ..Gpu::default() }).collect()
+}
+
+/// `2 GPUs of AMD`.
+fn counted(gpus: usize) -> String {
+    format!("{gpus} GPU{} of AMD", if gpus == 1 { "" } else { "s" })
+}
+
+/// A PCI address without its function, which numbers the partitions of a GPU.
+fn slot(pci: &str) -> &str {
+    pci.rsplit_once('.').map_or(pci, |(slot, _)| slot)
 }
 
 fn gpu(smi: &Smi, index: u32, pci: String, known: Known) -> Gpu {
@@ -57,7 +71,7 @@ fn gpu(smi: &Smi, index: u32, pci: String, known: Known) -> Gpu {
         pcie: link.now,
         pcie_max: link.best,
         memory_bytes: memory(smi, known),
-        ecc: ecc(smi, known),
+        ecc: smi.memory_has_ecc(known),
         clock_mhz: both(smi.gfx_clock(known)),
         memory_clock_mhz: both(smi.memory_clock(known)),
         throttled: state::holds(smi, known)
@@ -69,7 +83,7 @@ fn gpu(smi: &Smi, index: u32, pci: String, known: Known) -> Gpu {
         },
         temperature: smi.celsius(known),
         power_watts: smi.watts(known).zip(smi.limit_watts(known)),
-        processes: smi.program_count(known),
+        processes: others_at_rest(|| smi.programs(known)),
         ..Gpu::default()
     }
 }
@@ -91,13 +105,6 @@ fn memory(smi: &Smi, known: Known) -> Option<Bytes> {
     // SAFETY: the place is valid for writes.
     let status = unsafe { (smi.memory_total)(known.handle, VRAM, &raw mut total) };
     (status == SUCCESS).then_some(Bytes(total)).filter(|total| !total.is_zero())
-}
-
-fn ecc(smi: &Smi, known: Known) -> Option<bool> {
-    let mut blocks = 0;
-    // SAFETY: the place is valid for writes.
-    let status = unsafe { (smi.ecc_enabled)(known.handle, &raw mut blocks) };
-    (status == SUCCESS).then_some(blocks & MEMORY_BLOCK != 0)
 }
 
 /// Pages of memory that were taken out of use.

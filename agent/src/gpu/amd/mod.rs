@@ -49,9 +49,12 @@ const MEMORY: c_int = 2;
 const NOW: c_int = 0;
 /// `AMDSMI_MEM_TYPE_VRAM`.
 const VRAM: c_int = 0;
+/// `AMDSMI_GPU_BLOCK_UMC`: the memory's controllers. Blocks are 64 bits wide, as the last of them is.
+const MEMORY_BLOCK: u64 = 1;
 
-/// What AMD SMI may be called, and where ROCm installs it.
-const NAMES: [&str; 4] = ["libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "/opt/rocm/lib/libamd_smi.so"];
+/// What AMD SMI may be called: of ROCm 7, 6.4, and 6.2 and 6.3; and where ROCm installs it.
+pub(crate) const NAMES: [&str; 5] =
+    ["libamd_smi.so", "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24", "/opt/rocm/lib/libamd_smi.so"];
 
 /// Most GPUs of a host, and most programs of a GPU, that are asked for.
 const MOST: u32 = 256;
@@ -125,7 +128,7 @@ table! {
         temperature = "amdsmi_get_temp_metric": fn(Gpu, c_int, c_int, *mut i64),
         memory_total = "amdsmi_get_gpu_memory_total": fn(Gpu, c_int, *mut u64),
         ecc_enabled = "amdsmi_get_gpu_ecc_enabled": fn(Gpu, *mut u64),
-        ecc_count = "amdsmi_get_gpu_total_ecc_count": fn(Gpu, To),
+        ecc_count = "amdsmi_get_gpu_ecc_count": fn(Gpu, u64, To),
         programs = "amdsmi_get_gpu_process_list": fn(Gpu, *mut u32, To),
     }
     optional {
@@ -289,10 +292,20 @@ impl Smi {
         Some(layout::pcie(&told))
     }
 
-    /// Errors of its memories that were corrected, and those that could not be, since the driver was loaded.
+    /// Whether its memory has ECC.
+    fn memory_has_ecc(&self, gpu: Known) -> Option<bool> {
+        let mut blocks = 0;
+        // SAFETY: the place is valid for writes.
+        let status = unsafe { (self.ecc_enabled)(gpu.handle, &raw mut blocks) };
+        (status == SUCCESS).then_some(blocks & MEMORY_BLOCK != 0)
+    }
+
+    /// Errors of its memory that were corrected, and those that could not be, since the driver was loaded; `None` where they are not
+    /// counted.
     fn ecc(&self, gpu: Known) -> Option<(u64, u64)> {
-        // SAFETY: there is room for more than the structure.
-        let told = self.told(|to| unsafe { (self.ecc_count)(gpu.handle, to) })?;
+        self.memory_has_ecc(gpu).filter(|has_ecc| *has_ecc)?;
+        // SAFETY: the block is one of the header's, and there is room for more than the structure.
+        let told = self.told(|to| unsafe { (self.ecc_count)(gpu.handle, MEMORY_BLOCK, to) })?;
         Some((told.long(0), told.long(8)))
     }
 

@@ -39,7 +39,7 @@ use railgauge_wire::{
 
 use crate::{
     bench::clock,
-    gpu::cards::{Cards, Lasting, Unread},
+    gpu::cards::{Cards, Informant, Lasting, Unread},
     system::panics::{self, Panicked},
 };
 use sampler::{Order, Sampler};
@@ -56,9 +56,9 @@ enum Silent {
     /// Nobody does any more.
     #[error("the thread that reads the state of GPUs has ended")]
     Ended,
-    /// NVML or AMD SMI holds the thread.
-    #[error("the library that tells the state of GPUs has not answered within {} s", PATIENCE.as_secs())]
-    Late,
+    /// This library holds the thread.
+    #[error("{0} has not answered within {seconds} s", seconds = PATIENCE.as_secs())]
+    Late(Informant),
 }
 
 /// A case that uses GPUs, from its begin on.
@@ -123,7 +123,7 @@ impl Span {
         let asked = self.to.as_ref().map_err(Clone::clone).and_then(|to| {
             to.send(Order::End { span: self.number, answer, asked: clock::now() }).map_err(|_| Silent::Ended)
         });
-        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late));
+        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late(Informant::asked())));
         let whole = (self.begun, clock::now());
         match read {
             Ok(of_gpu) => Read { of_gpu, whole, failure: None },

@@ -42,6 +42,8 @@ remedies! {
     LOOK_AT_GPU = "look-at-gpu", "look at {0} and {1}", look "nvidia-smi", look "dmesg";
     LOOK_AT_RANKS = "look-at-ranks",
         "look at log.txt and at the failures of all ranks: another rank may be missing or slow";
+    LOOP_AMD_GPU_MEMORY = "loop-amd-gpu-memory",
+        "use memory = \"host\", which loops through host memory: memory of AMD's GPUs is not registered with NICs";
     LOOP_GPU_MEMORY = "loop-gpu-memory",
         "{0}, or use NVIDIA's open kernel modules with a NIC driver that registers dma-bufs; memory = \"host\" loops \
          through host memory",

@@ -14,6 +14,8 @@ remedies! {
     MORE_TOPOLOGY = "more-topology",
         "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts; `railgauge topology` reads both from the hosts";
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
+    ECC_OF_AMD_GPU = "ecc-of-amd-gpu",
+        "{0} shows which parts of the GPU have ECC; the memory of some GPUs has none", look "amd-smi static --ras";
     ECC_ON = "ecc-on", "{0}, then reset the GPU", change "nvidia-smi -e 1";
     ECN_ON = "ecn-on", "{0}", change "echo 1 > /sys/class/net/{interface}/ecn/{file}/enable/{priority}";
     FABRIC_MANAGER = "fabric-manager",
@@ -95,6 +97,8 @@ remedies! {
     RESET_COUNTERS = "reset-counters",
         "{0} sets the port's counters to zero (root)",
         change "perfquery -C {device} -P {port} -R";
+    RESET_AMD_GPU = "reset-amd-gpu",
+        "drain the host and reset the GPU: {0}", change "amd-smi reset --gpureset --gpu {pci}";
     RESET_GPU = "reset-gpu", "drain the host and reset the GPU: {0}", change "nvidia-smi -r -i {index}";
     RETRAIN_MTU = "retrain-mtu",
         "take the port down and up again; {0} shows max_mtu and active_mtu",
