@@ -7,8 +7,7 @@ use std::{
 };
 
 use crate::{
-    gpu::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, present},
-    nccl::library::RCCL,
+    gpu::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL, present},
     system::{
         library::{self, NotFound},
         tree::Tree,

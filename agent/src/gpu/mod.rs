@@ -54,3 +54,6 @@ pub(crate) use driver::HIP;
 pub(crate) use event::Event;
 pub(crate) use stream::Pinned;
 pub use stream::Stream;
+
+/// What RCCL may be called, and where ROCm installs it.
+pub(crate) const RCCL: [&str; 2] = ["librccl.so.1", "/opt/rocm/lib/librccl.so.1"];

@@ -14,7 +14,7 @@ use railgauge_wire::{
 };
 
 use crate::{
-    gpu::{driver::Handle, maker::Maker, table},
+    gpu::{self, driver::Handle, maker::Maker, table},
     system::library::{self, NoFunction},
 };
 
@@ -87,14 +87,11 @@ const EIGHT_BITS: c_int = 22_400;
 /// `ncclScalarHostImmediate`: the scalar is read during the call.
 const SCALAR_OF_HOST: c_int = 1;
 
-/// What RCCL may be called, and where ROCm installs it.
-pub(crate) const RCCL: [&str; 2] = ["librccl.so.1", "/opt/rocm/lib/librccl.so.1"];
-
 /// What the library for GPUs of a maker is called, and its files as the run-time packages install them.
 const fn name(maker: Maker) -> (&'static str, &'static [&'static str]) {
     match maker {
         Maker::Nvidia => ("NCCL", &["libnccl.so.2"]),
-        Maker::Amd => ("RCCL", &RCCL),
+        Maker::Amd => ("RCCL", &gpu::RCCL),
     }
 }
 
