@@ -60,13 +60,7 @@ impl Copier {
         let stream = Stream::new(&own)?;
         let length = spec.size.0;
         let on = |device: &Arc<Device>| Buffer::new(device, length).map(End::Gpu);
-        // As cuMemHostAlloc does, on large pages as far as the kernel gives them: of small ones that lie scattered a GPU reads some percent less.
-        let mut huge = None;
-        let mut host = || {
-            let buffer = host::Buffer::on_large_pages(length)?;
-            huge = Some(buffer.on_huge(tree).map_or_else(|| "unknown".to_owned(), |huge| huge.min(length).to_string()));
-            Ok::<_, Failure>(End::Host(Pinned::new(&own, buffer)?))
-        };
+        let host = || Ok::<_, Failure>(End::Host(Pinned::new(&own, host::Buffer::new(length, false)?)?));
         let (memory, gpu) = ("memory".to_owned(), own.pci().to_owned());
         let mut remote = None;
         let (ends, link_layer, devices) = match spec.op {
@@ -83,7 +77,6 @@ impl Copier {
                 ((on(&own)?, on(&other)?), layer, (gpu, other.pci().to_owned()))
             }
         };
-        settings.extend(huge.map(|huge| ("on_huge_pages".to_owned(), format!("{huge} of {length} bytes"))));
         Ok(Self { op: spec.op, stream, remote, from: ends.0, to: ends.1, link_layer, devices, settings })
     }
 

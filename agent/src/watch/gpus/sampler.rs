@@ -106,6 +106,8 @@ struct Open {
 #[derive(Default)]
 struct Counting {
     counters: Series,
+    /// When they were read at the begin.
+    from: Nanoseconds,
     xids: Option<Vec<u32>>,
     failure: Option<Unread>,
     /// As it was at the begin: a GPU that is lost tells nothing any more.
@@ -179,6 +181,7 @@ impl<S: Source> Sampler<S> {
         let mut old = Vec::new();
         for (pci, counting) in &mut open.gpus {
             let (fresh, is_new) = self.fresh(pci, asked);
+            counting.from = fresh.as_ref().map_or(begun, |(at, _)| *at);
             counting.count(fresh);
             counting.lasting = self.fresh.get(pci).map(|fresh| fresh.lasting).unwrap_or_default();
             if is_new {
@@ -197,7 +200,9 @@ impl<S: Source> Sampler<S> {
         let gpus: Vec<String> = self.open.get(&span).into_iter().flat_map(|open| open.gpus.keys().cloned()).collect();
         let mut counters = BTreeMap::new();
         for pci in &gpus {
-            let (fresh, is_new) = self.fresh(pci, asked);
+            // A begin that came late has read after the case was over: the end is another reading all the same.
+            let from = self.open.get(&span).and_then(|open| Some(open.gpus.get(pci)?.from)).unwrap_or_default();
+            let (fresh, is_new) = self.fresh(pci, asked.max(from.saturating_add(Nanoseconds(1))));
             if is_new {
                 self.look(pci);
             }

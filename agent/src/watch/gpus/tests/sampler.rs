@@ -149,3 +149,39 @@ fn the_thread_reads_again_and_again_until_the_case_ends() {
     drop(to);
     thread.join().unwrap();
 }
+
+/// A library may take a tenth of a second for each reading, and a NIC may take thirty flows of one GPU.
+#[test]
+fn cases_that_begin_and_end_together_are_served_by_one_reading() {
+    let mut sampler = Sampler::new(Double::default());
+    let asked = clock::now();
+    for span in 0..30 {
+        sampler.obey(Order::Begin { span, gpus: vec![A.to_owned()], every: SECOND, asked });
+    }
+    assert_eq!(sampler.source.reads, 1);
+    sampler.source.replays = 2;
+    let asked = clock::now();
+    let ended: Vec<_> = (0..30)
+        .map(|span| {
+            let (answer, read) = channel();
+            sampler.obey(Order::End { span, answer, asked });
+            read.recv().unwrap()
+        })
+        .collect();
+    assert_eq!(sampler.source.reads, 2);
+    for read in ended {
+        assert_eq!((read[A].readings.len(), read[A].counted[counter::PCIE_REPLAYS]), (2, 2));
+    }
+}
+
+/// The thread was busy when a short case began: what it reads then is no reading of the end.
+#[test]
+fn a_begin_that_is_late_is_not_taken_for_the_end() {
+    let mut sampler = Sampler::new(Double::default());
+    let asked = clock::now();
+    sampler.obey(Order::Begin { span: 1, gpus: vec![A.to_owned()], every: SECOND, asked });
+    sampler.source.replays = 1;
+    let (answer, read) = channel();
+    sampler.obey(Order::End { span: 1, answer, asked });
+    assert_eq!(read.recv().unwrap()[A].counted[counter::PCIE_REPLAYS], 1);
+}
