@@ -25,7 +25,7 @@ use railgauge_model::{
 };
 
 /// What the controller waits longer than an agent, which gives up first and in its own words.
-const MARGIN: Duration = Duration::from_secs(2);
+pub(super) const MARGIN: Duration = Duration::from_secs(2);
 /// How long the search for a lost host may hold up the report of a failed case.
 const ATTRIBUTION: Duration = Duration::from_millis(1500);
 

@@ -178,21 +178,21 @@ impl<S: Source> Sampler<S> {
         let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).collect() };
         // Xids of before are those of others.
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
-        let mut old = Vec::new();
+        let mut unread = Vec::new();
         for (pci, counting) in &mut open.gpus {
             let (fresh, is_new) = self.fresh(pci, asked);
             counting.from = fresh.as_ref().map_or(begun, |(at, _)| *at);
             counting.count(fresh);
             counting.lasting = self.fresh.get(pci).map(|fresh| fresh.lasting).unwrap_or_default();
             if is_new {
-                old.push(pci.clone());
+                unread.push(pci.clone());
             } else if let Some(at) = self.fresh.get(pci).map(|fresh| fresh.at) {
                 // The reading of the case that began with it is its own, too.
                 open.begun = open.begun.min(at);
             }
         }
         self.open.insert(span, open);
-        old.iter().for_each(|pci| self.look(pci));
+        unread.iter().for_each(|pci| self.look(pci));
         self.last.0 = begun;
     }
 

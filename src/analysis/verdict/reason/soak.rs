@@ -435,7 +435,9 @@ impl fmt::Display for OfSoak {
                 write!(f, "nothing was told of the GPUs of {}: {}", count(*hosts, "host"), and_more(first, *hosts))
             }
             Self::SoakGpusWell { gpus } => write!(f, "{} had no error", count(*gpus, "GPU")),
-            Self::SoakWithoutXids { gpus } => write!(f, "Xids of {} could not be seen", count(*gpus, "GPU")),
+            Self::SoakWithoutXids { gpus } => {
+                write!(f, "Xids of {} could not be seen in every window", count(*gpus, "GPU"))
+            }
             Self::SoakFailed { windows: failed, flows, first, failure } => {
                 let failed = count(windows(*failed), "window");
                 write!(f, "{failed} of {} failed, and no outage of their ports explains it", and_more(first, *flows))?;

@@ -44,13 +44,11 @@ use super::{
         spine::{ago, now},
     },
     case::{HostAgent, Tried},
-    steps::{attribute, limit as limit_of_pass},
+    steps::{MARGIN, attribute, limit as limit_of_pass},
     traffic::{self, Traffic},
 };
 use crate::cluster::Agent;
 
-/// What the controller waits longer than the agents, which give up first and in their own words.
-const MARGIN: Duration = Duration::from_secs(2);
 /// How long an agent may take to say what time it is.
 const PULSE: Duration = Duration::from_secs(5);
 
