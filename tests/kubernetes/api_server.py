@@ -99,6 +99,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         self.lock = threading.Lock()
+        if PODS.drops(name, way):
+            # kubectl discards what comes for a stream that it does not have, whichever that is.
+            self.status({"status": "Failure"}, channel=7)
+            return
         if way.get("no-shell"):
             self.status({"status": "Failure", "message": NO_SHELL, "reason": "InternalError", "code": 500})
             return
@@ -114,8 +118,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.status({"status": "Success"})
 
-    def status(self, document):
-        self.channel(3, json.dumps({"metadata": {}} | document).encode())
+    def status(self, document, channel=3):
+        self.channel(channel, json.dumps({"metadata": {}} | document).encode())
         self.frame(8, struct.pack(">H", 1000))
 
     def channel(self, number, data):

@@ -8,6 +8,7 @@ The folder named by $PODS holds:
 | `ways.json` | what goes wrong with processes in a pod, by the pod's name: see `Way` |
 | `calls` | one line for each process that was started: the pod and its first words |
 | `questions` | one line for each question to the double of kubectl: its words |
+| `dropped` | one line for each status that kubectl dropped: the pod |
 | `home/POD` | the pod's home directory |
 """
 import json
@@ -50,6 +51,7 @@ class Way:
     | `of` | only for processes whose words hold this text |
     | `refuse` | it is not started: a word of REFUSALS |
     | `no-shell` | the image has no sh |
+    | `dropped` | so many times kubectl drops how the start failed, as if it came before kubectl was ready (kubernetes#131189) |
     | `stdin` | only so many bytes of its input arrive, and then its end, or what `then` says |
     | `stdout` | `then` happens after so many bytes of its output |
     | `idle` | `then` happens after so many seconds without a byte in either direction |
@@ -94,6 +96,16 @@ class Pods:
     def way(self, name, words):
         entry = self.read("ways.json", {}).get(name, {})
         return Way(entry if entry.get("of", "") in " ".join(words) else {})
+
+    def drops(self, name, way):
+        """Whether kubectl drops this status of a process in the pod."""
+        path = self.folder / "dropped"
+        so_far = path.read_text().split().count(name) if path.exists() else 0
+        if so_far >= way.get("dropped", 0):
+            return False
+        with open(path, "a", encoding="utf-8") as dropped:
+            dropped.write(name + "\n")
+        return True
 
     def note(self, name, words):
         with open(self.folder / "calls", "a", encoding="utf-8") as calls:

@@ -234,6 +234,10 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: 
                 format!("nothing comes from {}: the stream, the agent or the node hangs{}", exec.named(), well(known));
             Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_CUT))
         }
+        Some(ProcessEnd::Code(0 | 1)) if drops(words) => {
+            let cause = format!("kubectl dropped an answer for {}, which came before kubectl was ready for it", exec.named());
+            Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_DROPPED))
+        }
         Some(ProcessEnd::Code(code @ (0 | 1))) => {
             let cause = format!(
                 "the stream to {} was cut: kubectl exec ended with exit status {code}, and nobody ended the process in it{}",
@@ -244,6 +248,12 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: 
         }
         Some(_) => None,
     }
+}
+
+/// Whether kubectl got something for a stream that it had not made yet: it reads before all streams are made
+/// (kubernetes#131189), and what it drops may be the status of the process.
+pub(super) fn drops(words: &str) -> bool {
+    own_lines(words).iter().any(|line| line.contains("unknown stream id") && line.contains("discarding message"))
 }
 
 fn has_remedy(trouble: &Trouble, entry: Entry) -> bool {

@@ -99,11 +99,12 @@ impl Connection for Pod {
         true
     }
 
-    fn explain(&self, trouble: Trouble, end: &ProcessEnd, _words: &str) -> Trouble {
+    fn explain(&self, trouble: Trouble, end: &ProcessEnd, words: &str) -> Trouble {
         let exec = Exec { client: &self.client, pod: &self.name, began: Timestamp::now() };
         match end {
             // kubectl says 0 of a stream that was cut, too (kubernetes#73056), and may lose a part of what it sends
             // (kubernetes#15702): a script of ours that says nothing, or that less arrived, is tried again.
+            ProcessEnd::Code(0) if explain::drops(words) => trouble.cut(exec.with(remedy::KUBECTL_DROPPED)),
             ProcessEnd::Code(0) => trouble.cut(exec.with(remedy::KUBECTL_CUT)),
             ProcessEnd::Code(126 | 127) => trouble.remedy_or(remedy::CONTAINER_IMAGE),
             _ => trouble.remedy_or(exec.with(remedy::KUBECTL_BY_HAND)),

@@ -60,6 +60,9 @@ remedies! {
          `streamingConnectionIdleTimeout` of the kubelet (4 h), a restart of one of them ({0}); what was measured is kept, and {1} \
          goes on",
         look_here "kubectl [--kubeconfig {kubeconfig}] [--context {context}] get events [--namespace {namespace}]", change_here "railgauge run --resume {directory}";
+    KUBECTL_DROPPED = "kubectl-dropped",
+        "run the command again; if it comes back, use a newer kubectl, in which kubernetes#131189 is fixed; {0} shows which one runs here",
+        look_here "kubectl version --client";
     KUBECTL_FORBIDDEN = "kubectl-forbidden",
         "have the role of deploy/kubernetes/access.yaml bound to your user; then this says yes: {0}",
         look_here "kubectl [--kubeconfig {kubeconfig}] [--context {context}] auth can-i create pods/exec [--namespace {namespace}]";

@@ -209,6 +209,11 @@ fn a_stream_that_was_cut_is_told_whatever_the_status_of_kubectl() {
         assert_eq!((id.as_str(), passing), ("kubectl-cut", true));
         assert!(cause.contains("was cut") && cause.contains("says that the pod runs"), "{cause}");
     }
+    let (logged, over) = ("Unknown stream id 3, discarding message", "error: closed all streams");
+    let dropped = format!("E1128 04:21:02.460687   20362 websocket.go:296] {logged}\n{over}");
+    assert_eq!(told(None, Some(1), &dropped, &well()).0, "kubectl-dropped");
+    // The words of a process.
+    assert_eq!(told(None, Some(1), logged, &well()).0, "kubectl-cut");
     let late = Known::Nothing(NoAnswer::Late(Duration::from_secs(4)));
     assert_eq!(told(None, None, "", &late).0, "kubectl-server");
     let (id, _, cause) = told(None, None, "", &well());
