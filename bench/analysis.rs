@@ -74,7 +74,13 @@ impl Cluster {
         let case = |place| {
             let (round, flow, cell) = schedule.resolve(place)?;
             let test = plan.tests[round.test].name.clone();
-            Some(Case { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
+            Some(Case {
+                id: place.id,
+                test: test.into(),
+                round: round.number,
+                flow: flow.clone(),
+                cell: cell.clone().into(),
+            })
         };
         let cases = schedule.cases().filter_map(case).collect();
         Ok(Self { plan, cases })

@@ -162,7 +162,7 @@ impl ImportedRun {
             let of = CaseColumns {
                 run_id: self.said.run_id.as_str().into(),
                 plan: self.said.plan.name.as_str().into(),
-                test: case.test.as_str().into(),
+                test: Arc::clone(&case.test),
                 case: case.id,
                 round: 0,
                 started_at: Some(self.at),

@@ -290,16 +290,16 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, Mismatch
         return Err(Mismatch::UnplannedCase { case: attempt.case });
     }
     let tests = tests(journal);
-    if let Some(case) = journal.cases.iter().find(|case| !tests.contains_key(case.test.as_str())) {
-        return Err(Mismatch::UnknownTest { test: case.test.clone() });
+    if let Some(case) = journal.cases.iter().find(|case| !tests.contains_key(&*case.test)) {
+        return Err(Mismatch::UnknownTest { test: case.test.to_string() });
     }
     if let Some(repeat) = unasked_repeat(journal, &tests) {
         return Err(repeat);
     }
     let is_of = |case: &Case, test: &Test| measures(case, test) && case.cell.only.is_none();
-    let foreign = |case: &&Case| tests.get(case.test.as_str()).is_some_and(|test| !is_of(case, test));
+    let foreign = |case: &&Case| tests.get(&*case.test).is_some_and(|test| !is_of(case, test));
     if let Some(case) = journal.cases.iter().find(foreign) {
-        return Err(Mismatch::ForeignCase { case: case.id, test: case.test.clone() });
+        return Err(Mismatch::ForeignCase { case: case.id, test: case.test.to_string() });
     }
     Ok(joined(journal, &journal.cases, |test| test.repeats))
 }
@@ -308,7 +308,7 @@ pub fn results<'a>(journal: &'a Journal) -> Result<Vec<CaseResult<'a>>, Mismatch
 fn unasked_repeat(journal: &Journal, tests: &BTreeMap<&str, &Test>) -> Option<Mismatch> {
     let repeats = |case: u64| {
         let planned = usize::try_from(case).ok().and_then(|at| journal.cases.get(at));
-        planned.map_or(Some(1), |case| Some(tests.get(case.test.as_str())?.repeats))
+        planned.map_or(Some(1), |case| Some(tests.get(&*case.test)?.repeats))
     };
     let attempt =
         journal.tries.iter().find(|attempt| repeats(attempt.case).is_some_and(|all| attempt.repeat >= all))?;
@@ -340,7 +340,7 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     let cases = cases.iter().zip(tries);
     let mut results: Vec<CaseResult<'a>> = cases
         .filter_map(|(case, tries)| {
-            let test = *tests.get(case.test.as_str())?;
+            let test = *tests.get(&*case.test)?;
             Some(result(journal, case, test, repeats(test), tries))
         })
         .collect();

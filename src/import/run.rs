@@ -169,7 +169,7 @@ impl Making {
         let next = self.cases.len() as u64;
         let id = *self.known.entry((test.clone(), flow.clone(), cell.clone())).or_insert(next);
         if id == next {
-            self.cases.push(Case { id, test, round: 0, flow, cell });
+            self.cases.push(Case { id, test: test.into(), round: 0, flow, cell: Arc::new(cell) });
         }
         Ok(id)
     }

@@ -1,6 +1,6 @@
 //! What never leaves a controller in the records of a run: values of environments, and with names replaced also the ways to hosts.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_model::{
     journal::event::{Case, Event},
@@ -57,8 +57,10 @@ impl Withheld {
     }
 
     fn cases(&mut self, cases: &mut [Case]) {
-        for manner in cases.iter_mut().filter_map(|case| case.cell.manner.as_mut()) {
-            self.environment(&mut manner.env);
+        for case in cases.iter_mut().filter(|case| case.cell.manner.is_some()) {
+            if let Some(manner) = &mut Arc::make_mut(&mut case.cell).manner {
+                self.environment(&mut manner.env);
+            }
         }
     }
 

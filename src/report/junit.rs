@@ -194,7 +194,7 @@ fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
 /// From the first start of a case of a test to the last end of one: what its verdicts took together. Of one verdict there is no time,
 /// because all are about the same cases.
 fn lasted(journal: &Journal, test: &str) -> Option<Duration> {
-    let of_test: HashSet<u64> = journal.cases.iter().filter(|case| case.test == test).map(|case| case.id).collect();
+    let of_test: HashSet<u64> = journal.cases.iter().filter(|case| *case.test == *test).map(|case| case.id).collect();
     let times = journal.tries.iter().filter(|attempt| of_test.contains(&attempt.case)).filter_map(|attempt| {
         let start = attempt.started_at.parse::<Timestamp>().ok()?;
         // A try that failed has a start alone.

@@ -121,7 +121,7 @@ impl Progress {
             Event::Planned { cases } => {
                 self.learn(cases);
                 for case in cases {
-                    let rounds = self.rounds.entry(case.test.clone()).or_default();
+                    let rounds = self.rounds.entry(case.test.to_string()).or_default();
                     *rounds = (*rounds).max(case.round + 1);
                 }
             }

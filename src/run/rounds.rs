@@ -207,7 +207,7 @@ impl RunState<'_> {
     async fn cells(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
         let mut cells: Vec<&Cell> = Vec::new();
         for case in open {
-            if !cells.contains(&&case.cell) {
+            if !cells.contains(&&*case.cell) {
                 cells.push(&case.cell);
             }
         }
@@ -221,7 +221,7 @@ impl RunState<'_> {
         for cell in cells {
             let mut running = JoinSet::new();
             let mut at_once = Vec::new();
-            for case in open.iter().filter(|case| case.cell == *cell) {
+            for case in open.iter().filter(|case| *case.cell == *cell) {
                 match trouble.get(&case.flow) {
                     Some((times, last)) if *times >= PATIENCE => self.give_up(case, repeat, last),
                     _ if case.cell.manner.is_some() => self.start_group(index, case, repeat, hosts, &mut running),
@@ -257,7 +257,7 @@ impl RunState<'_> {
         let pace = Pace::new();
         let mut left: BTreeMap<&Flow, VecDeque<(usize, Case)>> = BTreeMap::new();
         for (number, cell) in cells.iter().enumerate() {
-            for case in open.iter().filter(|case| case.cell == **cell) {
+            for case in open.iter().filter(|case| *case.cell == **cell) {
                 left.entry(&case.flow).or_default().push_back((number, (*case).clone()));
             }
         }
@@ -460,7 +460,7 @@ impl RunState<'_> {
             Some(gather) => gather.lock().add(case, &outcome, progress, clocks::since_1970()),
             None => {
                 if let Some(link) = &outcome.link {
-                    let is_soaked = self.work.plan.soak.as_ref().is_some_and(|soak| soak.test == case.test);
+                    let is_soaked = self.work.plan.soak.as_ref().is_some_and(|soak| *soak.test == *case.test);
                     for told in self.watched.iter().chain(Some(&self.of_soak).filter(|_| is_soaked)) {
                         told.learn(&case.flow.from.host, &case.flow.to.host, link);
                     }

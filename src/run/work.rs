@@ -42,13 +42,13 @@ impl Work {
 
     /// Position and test of a case.
     pub(super) fn test(&self, case: &Case) -> Option<(usize, &Test)> {
-        self.plan.tests.iter().enumerate().find(|(_, test)| test.name == case.test)
+        self.plan.tests.iter().enumerate().find(|(_, test)| *test.name == *case.test)
     }
 
     /// The cases of a test, by round.
     pub(super) fn rounds(&self, test: &Test) -> BTreeMap<u32, Vec<&Case>> {
         let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
-        for case in self.cases.iter().filter(|case| case.test == test.name) {
+        for case in self.cases.iter().filter(|case| *case.test == *test.name) {
             rounds.entry(case.round).or_default().push(case);
         }
         rounds

@@ -78,7 +78,7 @@ impl Made {
                     resolved.tests[0].expect.clear();
                 }
                 Event::Planned { cases: planned } => {
-                    planned.retain(|case| case.test == "write-bw");
+                    planned.retain(|case| &*case.test == "write-bw");
                     cases = planned.iter().map(|case| (case.id, case.clone())).collect();
                 }
                 _ => {}

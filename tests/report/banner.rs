@@ -110,7 +110,7 @@ fn low(from: usize, is_known: bool) -> View {
             }
             Event::Planned { cases } => {
                 let is_low = |case: &&railgauge_model::journal::event::Case| {
-                    case.test == "write-bw" && leaf(&case.flow.from.host) == from && leaf(&case.flow.to.host) != from
+                    &*case.test == "write-bw" && leaf(&case.flow.from.host) == from && leaf(&case.flow.to.host) != from
                 };
                 slow = cases.iter().filter(is_low).map(|case| case.id).collect();
             }

@@ -1,6 +1,6 @@
 //! Whole lines with sums that agree, and that no run writes so: whoever wrote them, they never pass.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use railgauge::{
     analysis::{
@@ -163,8 +163,8 @@ fn further_cases_of_other_ports_or_cells_are_named() {
         |case| case.flow.from.rail = 1_000_000_000,
         |case| case.flow.to.host = "gpu900".into(),
         |case| case.flow.to = case.flow.from.clone(),
-        |case| case.cell.size += Bytes(1),
-        |case| case.cell.only = Some(1),
+        |case| Arc::make_mut(&mut case.cell).size += Bytes(1),
+        |case| Arc::make_mut(&mut case.cell).only = Some(1),
     ];
     for change in changes {
         let mut lines = lines();
@@ -244,7 +244,7 @@ fn wrong_bytes_in_a_further_case_fail_the_run() {
     assert_eq!((found.status, found.exit_code), (Status::Fail, 1), "{}", found.sentence);
     assert!(found.sentence.starts_with("Wrong bytes arrived in 1 case."), "{}", found.sentence);
     let link = cases[0].flow.name();
-    let verdict = found.verdicts.iter().find(|one| one.kind == Kind::EveryCase && one.test == cases[0].test).unwrap();
+    let verdict = found.verdicts.iter().find(|one| one.kind == Kind::EveryCase && *one.test == *cases[0].test).unwrap();
     assert!(verdict.status == Status::Fail && verdict.reason.to_string().contains(&link), "{}", verdict.reason);
     assert!(found.troubles.iter().any(|trouble| trouble.case == cases.len() as u64));
 }

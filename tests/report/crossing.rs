@@ -25,7 +25,7 @@ fn fabric(hosts: usize, rails: u32, crossed: f64) -> Scenario {
 /// Makes every pair of `write-bw` carry so much of what it does.
 fn carry(journal: &mut Journal, part: impl Fn(&Flow) -> f64) {
     let cases = journal.cases.clone();
-    for one in journal.tries.iter_mut().filter(|one| cases[one.case as usize].test == "write-bw") {
+    for one in journal.tries.iter_mut().filter(|one| &*cases[one.case as usize].test == "write-bw") {
         let part = part(&cases[one.case as usize].flow);
         let Ok(sample) = &mut one.result else { continue };
         let end = &mut sample.initiator;

@@ -1,7 +1,7 @@
 //! A bond that lacks a member is told by an expectation in percent of the ceiling where the ceiling would be higher with that
 //! member, and nowhere else.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use railgauge::analysis::{
     journal::{Journal, parse},
@@ -43,8 +43,8 @@ fn journal(mode: &str, pattern: Pattern, qps: u32) -> Journal {
     let scenario = Scenario { sizes: vec![1 << 20], repeats: 1, pattern: Some(pattern), ..Scenario::healthy(3, 1) };
     let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     journal.hosts.values_mut().for_each(|up| bonded(&mut up.facts, mode, ["up", "up"]));
-    for case in journal.cases.iter_mut().filter(|case| case.test == "write-bw") {
-        case.cell.qps = qps;
+    for case in journal.cases.iter_mut().filter(|case| &*case.test == "write-bw") {
+        Arc::make_mut(&mut case.cell).qps = qps;
     }
     let test = &mut journal.plan.tests[0];
     test.qps = vec![qps];

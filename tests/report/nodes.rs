@@ -251,7 +251,7 @@ fn hosts_that_are_alike_cost_nothing() {
 
 #[test]
 fn gpus_at_once_are_held_against_each_alone() {
-    let mut cluster = Cluster::new(|case| if case.test == "all" { 0.75 } else { 1.0 });
+    let mut cluster = Cluster::new(|case| if &*case.test == "all" { 0.75 } else { 1.0 });
     let journal = cluster.settled(&format!("{EACH}{ALL}"));
     let results = results(&journal).unwrap();
     let all = nics(&journal.plan.tests, &results, &rows(&journal, &results));

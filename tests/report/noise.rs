@@ -27,7 +27,7 @@ fn healthy(hosts: usize) -> Journal {
     let mut journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
     journal.plan.tests.retain(|test| test.name == "write-bw");
     journal.plan.tests[0].expect.clear();
-    journal.cases.retain(|case| case.test == "write-bw");
+    journal.cases.retain(|case| &*case.test == "write-bw");
     let last = journal.cases.len() as u64;
     journal.tries.retain(|tried| tried.case < last);
     journal

@@ -206,7 +206,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
         };
         let moment = Moment { at: Nanoseconds(at), error: Nanoseconds(1_000) };
         let together = Together { start: Nanoseconds::from_secs(1_795_000_000), from: moment, to: moment };
-        let both = case.test == "both";
+        let both = &*case.test == "both";
         let sample = Sample {
             responder: both.then(|| Box::new(end.clone())),
             initiator: end,

@@ -74,7 +74,7 @@ fn a_link_that_is_slow_at_one_size_only_is_said_wherever_something_is_said() {
     for hosts in [5, 8] {
         let mut journal = journal(&healthy(hosts));
         let (a, b) = {
-            let case = journal.cases.iter().find(|case| case.test == "write-bw").unwrap();
+            let case = journal.cases.iter().find(|case| &*case.test == "write-bw").unwrap();
             (case.flow.from.host.to_string(), case.flow.to.host.to_string())
         };
         // Parts are looked for at the largest size first, where nothing stands out.

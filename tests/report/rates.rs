@@ -30,7 +30,7 @@ pub(super) fn at_rates(journal: &mut Journal, part: &dyn Fn(&str, u32) -> f64) {
 /// Gives the links of ports these rates and this share of what they carry: of both ends the lesser.
 fn change(journal: &mut Journal, rate: &dyn Fn(&str, u32) -> f64, share: &dyn Fn(&str, u32) -> f64) {
     let cases = journal.cases.clone();
-    for one in journal.tries.iter_mut().filter(|one| cases[one.case as usize].test == "write-bw") {
+    for one in journal.tries.iter_mut().filter(|one| &*cases[one.case as usize].test == "write-bw") {
         let flow = &cases[one.case as usize].flow;
         let least =
             |of: &dyn Fn(&str, u32) -> f64| of(&flow.from.host, flow.from.rail).min(of(&flow.to.host, flow.to.rail));
@@ -150,7 +150,7 @@ fn a_failed_case_leaves_the_rates_of_others_known() {
     let lost = journal
         .cases
         .iter()
-        .find(|case| case.test == "write-bw" && case.flow.hosts().iter().all(|host| &***host != HOST))
+        .find(|case| &*case.test == "write-bw" && case.flow.hosts().iter().all(|host| &***host != HOST))
         .unwrap()
         .id;
     journal.tries.retain(|one| one.case != lost);
@@ -165,7 +165,7 @@ fn links_that_a_ceiling_limits_do_not_hide_how_others_scatter() {
         let is = |host: &str| lower.contains(&host);
         let mut journal = journal(|host| if is(host) { 100.0 } else { 200.0 }, |_| 1.0);
         let cases = journal.cases.clone();
-        let limited = |case: &Case| case.test == "write-bw" && case.flow.hosts().iter().any(|host| is(host));
+        let limited = |case: &Case| &*case.test == "write-bw" && case.flow.hosts().iter().any(|host| is(host));
         for one in journal.tries.iter_mut().filter(|one| limited(&cases[one.case as usize])) {
             let Ok(sample) = &mut one.result else { continue };
             let end = &mut sample.initiator;

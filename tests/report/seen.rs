@@ -159,7 +159,7 @@ pub fn many_hosts(hosts: usize, rails: u32, leaf: usize, slow_leaf: Option<usize
                     (0..hosts.div_ceil(leaf)).map(|at| (format!("leaf{:02}", at + 1), members(at))).collect();
             }
             Event::Planned { cases: planned } => {
-                planned.retain(|case| case.test == "write-bw");
+                planned.retain(|case| &*case.test == "write-bw");
                 cases = planned.iter().map(|case| (case.id, case.clone())).collect();
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! A case counts as measured only if the value that its metric needs is there and can be true.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use railgauge::analysis::{
     journal::{self, Journal, Try},
@@ -40,7 +40,7 @@ fn changed(test: &str, change: impl Fn(&mut Try)) -> (Verdicts, Vec<State>) {
     for test in &mut journal.plan.tests {
         test.expect.clear();
     }
-    let of_test: Vec<u64> = journal.cases.iter().filter(|case| case.test == test).map(|case| case.id).collect();
+    let of_test: Vec<u64> = journal.cases.iter().filter(|case| *case.test == *test).map(|case| case.id).collect();
     assert!(!of_test.is_empty(), "{test} has no case");
     journal.tries.iter_mut().filter(|tried| of_test.contains(&tried.case)).for_each(change);
     let (verdicts, states) = judge(&journal);
@@ -228,10 +228,10 @@ fn a_sample_that_began_at_no_time_is_impossible() {
 #[test]
 fn a_case_that_is_none_of_its_test_contradicts_the_plan() {
     let changes: [fn(&mut Case); 4] = [
-        |case| case.cell.size += Bytes(1),
-        |case| case.cell.qps = u32::MAX,
-        |case| case.cell.op = Op::Read,
-        |case| case.cell.transport = Transport::Tcp,
+        |case| Arc::make_mut(&mut case.cell).size += Bytes(1),
+        |case| Arc::make_mut(&mut case.cell).qps = u32::MAX,
+        |case| Arc::make_mut(&mut case.cell).op = Op::Read,
+        |case| Arc::make_mut(&mut case.cell).transport = Transport::Tcp,
     ];
     for change in changes {
         let mut journal = journal();
@@ -247,7 +247,7 @@ fn what_is_missing_or_impossible_is_no_reading_for_compare_and_trend() {
     }] {
         let mut journal = journal();
         let [bandwidth, _] = tests();
-        let of_test: Vec<u64> = journal.cases.iter().filter(|c| c.test == bandwidth).map(|c| c.id).collect();
+        let of_test: Vec<u64> = journal.cases.iter().filter(|c| *c.test == *bandwidth).map(|c| c.id).collect();
         for Try { case, result, .. } in &mut journal.tries {
             if of_test.contains(case) {
                 change(result.as_mut().unwrap());
@@ -407,8 +407,9 @@ fn sends(service: Service, change: impl Fn(&mut Sample)) -> Vec<State> {
     (test.op, test.service) = (Op::Send, service);
     test.expect.clear();
     let mut of_test = Vec::new();
-    for case in journal.cases.iter_mut().filter(|case| case.test == bandwidth) {
-        (case.cell.op, case.cell.service) = (Op::Send, service);
+    for case in journal.cases.iter_mut().filter(|case| *case.test == *bandwidth) {
+        let cell = Arc::make_mut(&mut case.cell);
+        (cell.op, cell.service) = (Op::Send, service);
         of_test.push(case.id);
     }
     for Try { case, result, .. } in journal.tries.iter_mut().filter(|tried| of_test.contains(&tried.case)) {

@@ -302,7 +302,7 @@ fn one_operation_has_no_standard_deviation() {
     for one in journal.tries.iter_mut().filter(|one| one.case == case) {
         support::with_operations(one.result.as_mut().unwrap(), 1);
     }
-    let name = journal.cases[case as usize].test.clone();
+    let name = journal.cases[case as usize].test.to_string();
     let test = journal.plan.tests.iter_mut().find(|test| test.name == name).unwrap();
     test.expect = vec![demand(Metric::LatencyStdev, Limit::AtMost(1e9))];
     let results = results(&journal).unwrap();

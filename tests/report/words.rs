@@ -23,7 +23,7 @@ fn journal(scenario: &Scenario) -> Journal {
     journal.plan.tests.truncate(1);
     let test = &mut journal.plan.tests[0];
     test.expect.clear();
-    journal.cases.retain(|case| case.test == test.name);
+    journal.cases.retain(|case| *case.test == *test.name);
     let last = journal.cases.len() as u64;
     journal.tries.retain(|tried| tried.case < last);
     journal

@@ -68,7 +68,7 @@ fn cases(plan: &Plan) -> (Vec<Case>, Vec<Case>) {
     let place = schedule.cases().next().unwrap();
     let (round, flow, cell) = schedule.resolve(place).unwrap();
     let test = plan.tests[0].name.clone();
-    let planned = Case { id: 0, test, round: round.number, flow: flow.clone(), cell: cell.clone() };
+    let planned = Case { id: 0, test: test.into(), round: round.number, flow: flow.clone(), cell: cell.clone().into() };
     let port = |host: &str| Port::new(host, 0);
     let again =
         |id: u64, to: &str| Case { id, round: id as u32 - 1, flow: Flow::pair(port("c"), port(to)), ..planned.clone() };

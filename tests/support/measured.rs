@@ -116,7 +116,7 @@ fn bandwidth(
         (_, true) => (0.16, 3e3),
         (_, false) => (195.5, 4.0e6),
     };
-    let variant = scenario.in_turn.filter(|_| case.test == "write-bw-tc104").unwrap_or(1.0);
+    let variant = scenario.in_turn.filter(|_| &*case.test == "write-bw-tc104").unwrap_or(1.0);
     let wire = carried * variant * line * if slow && case.cell.transport == Transport::Verbs { 0.6 } else { 1.0 };
     let bits = 1.0 / (1.0 / wire + 1e9 / (rate * size * 8.0)) * (1.0 + 0.006 * dice.normal());
     let elapsed = Nanoseconds::from_secs(2);

@@ -189,10 +189,10 @@ impl Scenario {
                 let round = &schedule.rounds[place.round];
                 Case {
                     id: place.id,
-                    test: plan.tests[round.test].name.clone(),
+                    test: plan.tests[round.test].name.as_str().into(),
                     round: round.number,
                     flow: round.flows[place.flow].clone(),
-                    cell: schedule.cells[round.test][place.cell].clone(),
+                    cell: schedule.cells[round.test][place.cell].clone().into(),
                 }
             })
             .collect()

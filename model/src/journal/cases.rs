@@ -7,7 +7,7 @@
 //! A row is test, round, cell, sending port, receiving port and, of a collective, the ports of all ranks. Row `i` is case `first + i`.
 //! Journals of version 3 have a list of whole cases; it is read, and written for cases whose numbers do not follow one another.
 
-use std::{collections::HashMap, fmt, hash::Hash};
+use std::{collections::HashMap, fmt, hash::Hash, sync::Arc};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -76,12 +76,12 @@ impl<'de> Deserialize<'de> for Row {
 }
 
 /// Different things in the order in which they were first seen.
-struct Numbered<'c, T> {
+struct Numbered<'c, T: ?Sized> {
     places: HashMap<&'c T, u32>,
     all: Vec<&'c T>,
 }
 
-impl<'c, T: Eq + Hash> Numbered<'c, T> {
+impl<'c, T: Eq + Hash + ?Sized> Numbered<'c, T> {
     fn new() -> Self {
         Self { places: HashMap::new(), all: Vec::new() }
     }
@@ -105,7 +105,7 @@ pub fn serialize<S: Serializer>(cases: &[Case], serializer: S) -> Result<S::Ok, 
     if (first..).zip(cases).any(|(id, case)| case.id != id) {
         return cases.serialize(serializer);
     }
-    let (mut tests, mut cells, mut ports) = (Numbered::new(), Numbered::new(), Numbered::new());
+    let (mut tests, mut cells, mut ports) = (Numbered::<str>::new(), Numbered::<Cell>::new(), Numbered::new());
     let mut rows = Vec::with_capacity(cases.len());
     for Case { id: _, test, round, flow: Flow { from, to, members }, cell } in cases {
         let head = [tests.place(test), *round, cells.place(cell), ports.place(from), ports.place(to)];
@@ -144,15 +144,22 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Cas
             if table.first.checked_add(MEASUREMENTS).is_none() {
                 return Err(de::Error::custom(format!("the first case has number {}", table.first)));
             }
-            let ids = table.first..;
-            ids.zip(&table.rows).map(|(id, row)| table.case(id, row).map_err(de::Error::custom)).collect()
+            let Table { first, tests, cells, ports, rows } = table;
+            let tests = tests.into_iter().map(Arc::from).collect();
+            let table = Table { first, tests, cells: cells.into_iter().map(Arc::new).collect(), ports, rows };
+            // Whole at once: a list that grows takes up to twice its memory.
+            let mut cases = Vec::with_capacity(table.rows.len());
+            for (id, row) in (first..).zip(&table.rows) {
+                cases.push(table.case(id, row).map_err(de::Error::custom)?);
+            }
+            Ok(cases)
         }
     }
     deserializer.deserialize_any(Either)
 }
 
 impl Table<String, Cell, Port> {
-    /// Bytes of names and settings that the cases repeat.
+    /// Bytes of names and settings that the cases repeat, as those of a list do that is written of them.
     fn weight(&self) -> u64 {
         let of_cell = |cell: &Cell| {
             let manner = cell.manner.as_ref().map_or(0, |manner| {
@@ -167,7 +174,9 @@ impl Table<String, Cell, Port> {
         let of_row = |row: &Row| of(&tests, row.head[0]).saturating_add(of(&cells, row.head[2]));
         self.rows.iter().fold(0, |sum: u64, row| sum.saturating_add(of_row(row)))
     }
+}
 
+impl Table<Arc<str>, Arc<Cell>, Port> {
     fn case(&self, id: u64, row: &Row) -> Result<Case, NoPlace> {
         let [test, round, cell, from, to] = row.head;
         let port = |number: u32| place(&self.ports, number, id, "port");

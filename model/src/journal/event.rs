@@ -1,7 +1,10 @@
 //! The one event enum. Everything that is shown or recorded derives from it: the journal (one line per event), the
 //! progress on the terminal, the frame and the report.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use railgauge_wire::{
     case::Spent,
@@ -19,6 +22,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::shared;
 pub use super::{
     imported::{Imported, ImportedFile, ImportedValue},
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
@@ -58,7 +62,7 @@ pub enum Event {
         run_id: String,
         /// Name of the plan.
         plan: String,
-        /// SHA-256 of the plan file, hexadecimal.
+        /// SHA-256 of the plan file, and of what was chosen of it where only a part is run, hexadecimal.
         plan_hash: String,
         /// The plan with everything resolved: a report or a resumed run needs no other file.
         resolved: Box<Plan>,
@@ -222,30 +226,35 @@ impl std::fmt::Display for Change {
 pub struct Case {
     /// Number in the run, counted from 0 in the schedule's order.
     pub id: u64,
-    /// Name of the test.
-    pub test: String,
+    /// Name of the test. Shared, because a test has thousands of cases.
+    #[serde(serialize_with = "shared::write", deserialize_with = "shared::read_text")]
+    pub test: Arc<str>,
     /// Round of the test.
     pub round: u32,
     /// The two ends.
     pub flow: Flow,
-    /// What is measured.
-    pub cell: Cell,
+    /// What is measured. Shared, because every flow of a test runs all of its cells.
+    #[serde(serialize_with = "shared::write", deserialize_with = "shared::read")]
+    pub cell: Arc<Cell>,
 }
 
 impl Case {
     /// Every case of a schedule, in its order. The schedule is that of the plan.
     pub fn planned(plan: &Plan, schedule: &Schedule) -> Vec<Self> {
+        let names: Vec<Arc<str>> = plan.tests.iter().map(|test| test.name.as_str().into()).collect();
+        let mut cells: HashMap<*const Cell, Arc<Cell>> = HashMap::new();
         let case = |place: CaseIndex| {
             let (round, flow, cell) = schedule.resolve(place)?;
-            let test = plan.tests.get(round.test)?.name.clone();
-            Some(Self { id: place.id, test, round: round.number, flow: flow.clone(), cell: cell.clone() })
+            let test = Arc::clone(names.get(round.test)?);
+            let cell = cells.entry(cell).or_insert_with(|| Arc::new(cell.clone()));
+            Some(Self { id: place.id, test, round: round.number, flow: flow.clone(), cell: Arc::clone(cell) })
         };
         schedule.cases().filter_map(case).collect()
     }
 
     /// Those of these cases whose flows carry the traffic of a soak by this test: at its largest size and most queue pairs.
     pub fn of_soak<'c>(cases: &'c [Self], test: &str) -> Vec<&'c Self> {
-        let of_test = || cases.iter().filter(|case| case.test == test);
+        let of_test = || cases.iter().filter(|case| *case.test == *test);
         let cell = |case: &Self| (case.cell.size, case.cell.qps);
         let most = of_test().map(cell).max();
         of_test().filter(|case| Some(cell(case)) == most).collect()

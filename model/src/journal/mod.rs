@@ -7,6 +7,7 @@
 //! | `links` | which links earlier lines tell |
 //! | [`imported`] | what was taken from the outputs of other tools |
 //! | [`soak`] | what is recorded of a soak's traffic |
+//! | `shared` | what many values have one copy of |
 //! | [`line`] | one line of the journal, numbered and summed |
 //! | [`unrecorded`] | what agents told and the journal does not have yet |
 //! | [`writer`] | the append-only file; keeps what was measured when the disk is full |
@@ -16,6 +17,7 @@ pub mod event;
 pub mod imported;
 pub mod line;
 mod links;
+mod shared;
 pub mod soak;
 pub mod stages;
 pub mod unrecorded;

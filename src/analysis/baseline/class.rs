@@ -9,7 +9,7 @@ use crate::analysis::{history::cell_words, row::Reading};
 pub(super) fn class(case: &Case, reading: &Reading) -> Option<Class> {
     let flow = &case.flow;
     Some(Class {
-        test: case.test.clone(),
+        test: case.test.to_string(),
         metric: reading.metric,
         size_bytes: case.cell.size,
         ranks: flow.ranks(),

@@ -30,7 +30,7 @@ use super::{
 /// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {
     let of = |test: &Test| {
-        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
         of_test(test, &results, rows)
     };
     tests.iter().filter_map(of).collect()

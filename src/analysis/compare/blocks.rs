@@ -57,7 +57,7 @@ fn collect(journal: &Journal, results: &[CaseResult<'_>], pair: &Interleave) -> 
     for (place, a) in &before {
         let Some(b) = after.get(place) else { continue };
         let subject = Subject {
-            test: format!("{} → {}", pair.a, pair.b),
+            test: format!("{} → {}", pair.a, pair.b).into(),
             bidirectional: a.test.bidirectional,
             at_once: false,
             flow: a.case.flow.clone(),

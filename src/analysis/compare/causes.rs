@@ -159,7 +159,7 @@ fn told(verdict: Word, name: String, cells: (usize, usize), parts: Vec<Part>, ev
 fn parts(collected: &Collected, judged: &[Judged], members: &[&Judged]) -> Vec<Part> {
     let key = |cell: &Judged| {
         let pair = &collected.subjects[cell.subject];
-        ((pair.test.clone(), cell.metric), pair.cell.size)
+        ((pair.test.to_string(), cell.metric), pair.cell.size)
     };
     let mut sizes: BTreeMap<(String, Metric), Vec<Bytes>> = BTreeMap::new();
     for (of, size) in judged.iter().map(key) {

@@ -152,7 +152,7 @@ impl Table {
         let used: HashMap<usize, &str> = carried.iter().copied().collect();
         for (subject, number) in &self.subjects {
             if let Some(transport) = used.get(number) {
-                let sides = self.carriers.entry(subject.test.clone()).or_default();
+                let sides = self.carriers.entry(subject.test.to_string()).or_default();
                 sides[side].insert((*transport).to_owned());
             }
         }

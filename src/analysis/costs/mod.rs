@@ -109,7 +109,7 @@ pub struct FlowCost {
 pub fn costs(tests: &[Test], results: &[CaseResult<'_>]) -> Vec<ValueCost> {
     let with_values = tests.iter().filter(|test| !test.values().is_empty());
     let of = |test: &Test| {
-        let own: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+        let own: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
         of_test(test, &own)
     };
     with_values.flat_map(of).collect()
@@ -174,7 +174,7 @@ fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) ->
     let mut cells: Vec<(Cell, Vec<&CaseResult<'_>>)> = Vec::new();
     let mut places: std::collections::HashMap<Cell, usize> = std::collections::HashMap::new();
     for result in results.iter().copied().filter(|result| together::has_row(result, metric)) {
-        let cell = Cell { applied: None, ..result.case.cell.clone() };
+        let cell = Cell { applied: None, ..Cell::clone(&result.case.cell) };
         let place = *places.entry(cell.clone()).or_insert_with(|| {
             cells.push((cell, Vec::new()));
             cells.len() - 1

@@ -1,5 +1,7 @@
 //! Values of two links, worked by hand.
 
+use std::sync::Arc;
+
 use railgauge_model::journal::event::Case;
 use railgauge_wire::{
     failure::{Failure, Kind as FailureKind, Stage},
@@ -144,9 +146,9 @@ fn parts_are_looked_for_at_the_first_value() {
 #[test]
 fn a_case_of_a_value_the_plan_does_not_have_is_a_contradiction() {
     let mut journal = journal("", 1.0, |_, _, _| {});
-    journal.cases[1].cell.applied = Some("2%".into());
+    Arc::make_mut(&mut journal.cases[1].cell).applied = Some("2%".into());
     assert!(results(&journal).is_err());
-    journal.cases[1].cell.applied = None;
+    Arc::make_mut(&mut journal.cases[1].cell).applied = None;
     assert!(results(&journal).is_err());
 }
 

@@ -1,5 +1,7 @@
 //! What a case measures, apart from the run it was measured in.
 
+use std::sync::Arc;
+
 use railgauge_model::{
     journal::event::Case,
     plan::model::Victim,
@@ -22,7 +24,7 @@ const POLLED: &str = "polled";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// Name of the test.
-    pub test: String,
+    pub test: Arc<str>,
     /// Whether both directions ran at once.
     pub bidirectional: bool,
     /// Whether all flows of a round ran at once.
@@ -33,7 +35,7 @@ pub struct Subject {
     /// and in runs of versions that did not say.
     pub write_latency: Option<WriteLatency>,
     /// Operation, size and the rest of the test's matrix.
-    pub cell: Cell,
+    pub cell: Arc<Cell>,
 }
 
 impl Subject {

@@ -103,7 +103,7 @@ pub(super) fn contradiction(plan: &Plan, offers: &BTreeMap<String, Offer>, cases
             return Some(format!("case {} ({}) is not one that the plan makes", case.id, words(case)));
         };
         let test = plan.tests.get(round.test).map_or("", |test| &test.name);
-        if (&*case.test, case.round, &case.flow, &case.cell) != (test, round.number, flow, cell) {
+        if (&*case.test, case.round, &case.flow, &*case.cell) != (test, round.number, flow, cell) {
             let wanted = format!("`{test}`, {}, {}, round {}", flow.name(), size(cell.size), round.number);
             return Some(format!("case {} is {}, and the plan makes {wanted} there", case.id, words(case)));
         }
@@ -122,11 +122,11 @@ fn unfit(plan: &Plan, cases: &[Case]) -> Option<String> {
         plan.tests.iter().filter(|test| test.on_fabric()).map(|test| (test.name.as_str(), test)).collect();
     let mut busy: HashSet<(&str, u32, &Cell, &Port)> = HashSet::new();
     cases.iter().find_map(|case| {
-        let test = tests.get(case.test.as_str())?;
+        let test = tests.get(&*case.test)?;
         let ends = [&case.flow.from, &case.flow.to];
         let own = ends.iter().all(|port| test.hosts.iter().any(|host| **host == *port.host));
         let apart = case.flow.from.host != case.flow.to.host && case.flow.members.is_empty();
-        let place = |port| (case.test.as_str(), case.round, &case.cell, port);
+        let place = |port| (&*case.test, case.round, &*case.cell, port);
         let free = ends.into_iter().all(|port| busy.insert(place(port)));
         let fits = own && apart && free && measures(case, test);
         (!fits).then(|| format!("case {} ({}) is not one that the plan makes", case.id, words(case)))
@@ -175,7 +175,7 @@ pub(super) fn strange(plan: &Plan, cases: &[Case], further: &[Case]) -> Option<(
         let known = ends(case).all(|port| of_test.is_some_and(|ports| ports.contains(port)));
         let within = case.cell.transport.is_within_host();
         let apart = !case.flow.members.is_empty() || within == (case.flow.from.host == case.flow.to.host);
-        let test = plan.tests.iter().find(|test| test.name == case.test);
+        let test = plan.tests.iter().find(|test| *test.name == *case.test);
         known && apart && test.is_some_and(|test| probes(plan, test, case))
     };
     let (at, case) = further.iter().enumerate().find(|(_, case)| !fits(case))?;

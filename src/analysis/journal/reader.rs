@@ -226,7 +226,7 @@ impl<'p> Reader<'p> {
                 if let Some((place, case)) = (first..).zip(&cases).find(|(place, case)| case.id != *place as u64) {
                     return Err(self.foreign(format!("further case {} stands at place {place}", case.id)));
                 }
-                let planned = |case: &&Case| journal.plan.tests.iter().any(|test| test.name == case.test);
+                let planned = |case: &&Case| journal.plan.tests.iter().any(|test| *test.name == *case.test);
                 if let Some(case) = cases.iter().find(|case| !planned(case)) {
                     let test = &case.test;
                     return Err(self.foreign(format!("a further case of test `{test}`, which the plan does not have")));

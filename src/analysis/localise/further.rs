@@ -1,6 +1,9 @@
 //! Suspects and the further cases that settle them.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use railgauge_model::{
     journal::event::Case,
@@ -27,7 +30,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
             continue;
         }
         let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
-        let known = || journal.further.iter().filter(|case| case.test == found.test && case.cell == *cell);
+        let known = || journal.further.iter().filter(|case| *case.test == *found.test && *case.cell == *cell);
         let mut held: HashMap<&Flow, usize> = HashMap::new();
         known().for_each(|case| *held.entry(&case.flow).or_default() += 1);
         let mut missing = Vec::new();
@@ -41,10 +44,10 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
         for (round, flows) in (start..).zip(rounds(&missing)) {
             cases.extend(flows.into_iter().map(|flow| Case {
                 id: 0,
-                test: found.test.clone(),
+                test: found.test.as_str().into(),
                 round,
                 flow: flow.clone(),
-                cell: cell.clone(),
+                cell: Arc::new(cell.clone()),
             }));
         }
     }
@@ -64,7 +67,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
 fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Case> {
     let mut cases = Vec::new();
     for found in localise(journal, results, rows) {
-        let of_test = || journal.further.iter().filter(|case| case.test == found.test);
+        let of_test = || journal.further.iter().filter(|case| *case.test == *found.test);
         let wanted = found.lanes_wanted(journal.plan.localise.ports);
         let held = |flow: &Flow| of_test().any(|case| case.cell.only.is_some() && case.flow == *flow);
         let missing: Vec<&(Flow, Vec<Cell>)> = wanted.iter().filter(|(flow, _)| !held(flow)).collect();
@@ -74,7 +77,10 @@ fn alone(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Cas
         for (round, flows) in (start..).zip(all) {
             let of_round = missing.iter().filter(|(flow, _)| flows.contains(&flow));
             cases.extend(of_round.flat_map(|(flow, cells)| cells.iter().map(move |cell| (flow, cell))).map(
-                |(flow, cell)| Case { id: 0, test: found.test.clone(), round, flow: flow.clone(), cell: cell.clone() },
+                |(flow, cell)| {
+                    let (test, flow, cell) = (found.test.as_str().into(), flow.clone(), Arc::new(cell.clone()));
+                    Case { id: 0, test, round, flow, cell }
+                },
             ));
         }
     }
@@ -111,8 +117,9 @@ fn rounds<'f>(flows: &[&'f Flow]) -> Vec<Vec<&'f Flow>> {
 pub(super) fn settle(all: &mut [Localisation], further: &[CaseResult<'_>], values: &[Row]) {
     for found in all {
         // Each further case answers for one probe, since some probes measure the same flow several times.
-        let own =
-            |result: &&CaseResult<'_>| result.case.test == found.test && found.cell.as_ref() == Some(&result.case.cell);
+        let own = |result: &&CaseResult<'_>| {
+            *result.case.test == *found.test && found.cell.as_ref() == Some(&*result.case.cell)
+        };
         let mut open: Vec<&CaseResult<'_>> = further.iter().filter(own).collect();
         if open.is_empty() {
             continue;

@@ -59,7 +59,7 @@ struct Played {
 struct Scene<'a> {
     journal: &'a Journal,
     test: &'a Test,
-    cell: Cell,
+    cell: Arc<Cell>,
     /// Groups of the test in that cell.
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
     /// What is wrong, as the beginning of a sentence.
@@ -140,7 +140,7 @@ impl<'a> Scene<'a> {
         let leaves = leaf_names.into_iter().zip(leaves).collect();
         let mut played = Played { search, hosts, leaves, overlap, answers: Vec::new(), stopped: None };
         let mut aside = 0;
-        let own = |result: &&CaseResult<'_>| result.case.test == self.test.name && result.case.cell == self.cell;
+        let own = |result: &&CaseResult<'_>| *result.case.test == *self.test.name && result.case.cell == self.cell;
         for result in further.iter().filter(own) {
             let group = played.numbers(&result.case.flow);
             let wanted = played.search.next_group().map(|wanted| sorted(wanted.to_vec()));
@@ -208,7 +208,7 @@ pub(super) fn next(
         sorted(played.search.next_group()?.to_vec()).iter().map(|&n| played.hosts[n as usize].clone()).collect();
     let flow = Flow::group(&hosts, test.collective.as_ref()?.ranks_per_host)?;
     let round = u32::try_from(played.answers.len()).unwrap_or(u32::MAX);
-    Some(Case { id: 0, test: test.name.clone(), round, flow, cell: scene.cell })
+    Some(Case { id: 0, test: test.name.as_str().into(), round, flow, cell: scene.cell })
 }
 
 /// What was found in a test of a collective; `None` where there was nothing to search for.
@@ -258,7 +258,7 @@ pub(super) fn is_explained(journal: &Journal, pairs: &[Localisation], test: &Tes
     };
     // Slow memory of the processors does not slow down what moves between GPUs, nor the other way. A NIC slows down what goes through it:
     // between hosts, not over TCP, and from GPUs alone where only their memory was tried.
-    let between_hosts = || journal.cases.iter().any(|case| case.test == test.name && case.flow.hosts().len() > 1);
+    let between_hosts = || journal.cases.iter().any(|case| *case.test == *test.name && case.flow.hosts().len() > 1);
     let same_memory = |found: &Localisation| {
         let Some(of) = journal.plan.tests.iter().find(|test| test.name == found.test) else { return false };
         match of.transport {

@@ -103,9 +103,9 @@ impl Localisation {
         let Some(cell) = self.cell.clone() else { return };
         let alike = |result: &CaseResult<'_>| {
             let of = &result.case.cell;
-            Cell { qps: cell.qps, only: None, ..of.clone() } == cell && result.case.flow == *flow
+            Cell { qps: cell.qps, only: None, ..Cell::clone(of) } == cell && result.case.flow == *flow
         };
-        let own = further.iter().filter(|result| result.case.test == self.test && alike(result));
+        let own = further.iter().filter(|result| *result.case.test == *self.test && alike(result));
         // Where the test has one queue pair, its own results are those of a lane, too.
         let (alone, first): (Vec<_>, Vec<_>) = own.partition(|result| result.case.cell.only.is_some());
         if alone.is_empty() {

@@ -313,7 +313,7 @@ impl Localisation {
             unjudged: Vec::new(),
             remarks: Vec::new(),
             probes: Vec::new(),
-            cell: Some(first.case.cell.clone()),
+            cell: Some(Cell::clone(&first.case.cell)),
             raw: Vec::new(),
             screen: None,
             short_of_ceiling: None,

@@ -400,7 +400,7 @@ impl Again {
         let controls = |result: &CaseResult<'_>| {
             wanted.contains(&place(result)) && !doubtful.contains(&*result.case.flow.from.host)
         };
-        for result in further.iter().filter(|one| one.case.test == test.name && one.case.cell == first.case.cell) {
+        for result in further.iter().filter(|one| *one.case.test == *test.name && one.case.cell == first.case.cell) {
             let row = rows.iter().find(|row| row.case == result.case.id && row.metric == metric);
             let log = row.and_then(|row| pick::logarithm(result, row)).map(|log| log - places.offset(result));
             let told = Further {
@@ -445,7 +445,7 @@ pub(super) fn further(
     let control = good.map(|(result, _)| host(result));
     hosts.extend(control.as_deref());
     let known =
-        || journal.further.iter().filter(|case| case.test == found.test && Some(&case.cell) == found.cell.as_ref());
+        || journal.further.iter().filter(|case| *case.test == *found.test && Some(&*case.cell) == found.cell.as_ref());
     let mut held: HashMap<&Flow, usize> = HashMap::new();
     known().for_each(|case| *held.entry(&case.flow).or_default() += 1);
     let mut by_round: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();

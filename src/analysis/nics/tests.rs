@@ -14,7 +14,7 @@ fn journal(share: f64, more: &str) -> Journal {
          {test}name = \"all\"\n{test}name = \"each\"\nrails = \"each\"\n{more}\n"
     );
     let journal = made::journal(&text, 4, |case| {
-        made::sample(Bytes((125e6 * if case.test == "all" { share } else { 1.0 }) as u64))
+        made::sample(Bytes((125e6 * if &*case.test == "all" { share } else { 1.0 }) as u64))
     });
     assert_eq!(journal.cases.len(), 16);
     journal
@@ -32,7 +32,8 @@ fn found(journal: &Journal) -> Vec<AllNics> {
 fn all_nics_are_held_against_the_sum_of_single_ones() {
     let journal = journal(0.8, "");
     // One rail after the other: a round for each.
-    let rounds = journal.cases.iter().filter(|case| case.test == "each").map(|case| (case.round, case.flow.from.rail));
+    let rounds =
+        journal.cases.iter().filter(|case| &*case.test == "each").map(|case| (case.round, case.flow.from.rail));
     assert!(rounds.clone().all(|(round, rail)| round == rail) && rounds.count() == 8);
     let [all] = &found(&journal)[..] else { panic!() };
     assert_eq!((all.pairs, all.missing, all.rails), (2, 0, (4, 4)));
@@ -43,7 +44,7 @@ fn all_nics_are_held_against_the_sum_of_single_ones() {
 #[test]
 fn a_missing_rail_is_no_smaller_sum() {
     let mut journal = journal(0.8, "");
-    let gone = journal.cases.iter().find(|case| case.test == "each" && &*case.flow.from.host == "h0").unwrap().id;
+    let gone = journal.cases.iter().find(|case| &*case.test == "each" && &*case.flow.from.host == "h0").unwrap().id;
     journal.tries.retain(|attempt| attempt.case != gone);
     let all = found(&journal).remove(0);
     assert_eq!((all.pairs, all.missing), (1, 1), "{all:?}");

@@ -82,7 +82,7 @@ pub fn outliers<'a>(
     let parts = parts::parts(found, results);
     let of_test = |test: &'a plan::model::Test| {
         let metric = plan::headline(test.metric, test.op);
-        let cases = results.iter().filter(|result| result.case.test == test.name).collect();
+        let cases = results.iter().filter(|result| *result.case.test == *test.name).collect();
         let rows = rows.iter().filter(|row| *row.test == test.name && row.metric == metric).collect();
         let found = found.iter().find(|found| found.test == test.name);
         let index = index::Index::new(&parts, &test.name);

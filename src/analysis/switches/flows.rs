@@ -3,7 +3,10 @@
 //! Only flows count whose path is known, and which did not share a link that was full: what a flow loses to another one on the same
 //! link is no fault of it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
 
 use railgauge_model::{
     plan::model::Test,
@@ -32,7 +35,7 @@ pub(super) struct Measured<'r> {
 /// What is judged of a test.
 pub(super) struct Gathered {
     /// What is measured of it: its largest size with the most queue pairs.
-    pub cell: Cell,
+    pub cell: Arc<Cell>,
     /// The flows, and how many low ones were left out because a link was full, and because it is not known whether one was.
     pub flows: (Vec<Flow>, [usize; 2]),
     /// Flows with a known path that have no value that may be trusted.
@@ -52,7 +55,7 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
     let asked: BTreeSet<u32> = journal
         .further
         .iter()
-        .filter(|case| case.test == test.name && journal.for_links.contains(&case.id))
+        .filter(|case| *case.test == *test.name && journal.for_links.contains(&case.id))
         .map(|case| case.round)
         .collect();
     let mut ports = BTreeMap::new();
@@ -63,7 +66,7 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
     for (is_further, (results, rows)) in [(false, of_run.tests), (true, of_run.further)] {
         // What was measured to settle a host or NIC shares links, and is no round of probes.
         let counts = |result: &&CaseResult<'_>| {
-            result.case.test == test.name && (!is_further || journal.for_links.contains(&result.case.id))
+            *result.case.test == *test.name && (!is_further || journal.for_links.contains(&result.case.id))
         };
         let cases: HashMap<u64, &CaseResult<'_>> =
             results.iter().filter(counts).map(|result| (result.case.id, result)).collect();

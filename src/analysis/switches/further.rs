@@ -1,6 +1,6 @@
 //! The further cases that settle which link is bad.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use railgauge_model::{
     journal::event::Case,
@@ -66,7 +66,7 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
     let round = journal
         .further
         .iter()
-        .filter(|case| case.test == test)
+        .filter(|case| *case.test == *test)
         .map(|case| case.round.saturating_add(1))
         .max()
         .unwrap_or(0);
@@ -83,7 +83,7 @@ fn next(ways: &Ways<'_>, journal: &Journal, test: &str, located: &Located) -> Ve
             true => Flow::pair(to.clone(), from.clone()),
             false => Flow::pair(from.clone(), to.clone()),
         };
-        cases.push(Case { id: 0, test: test.to_owned(), round, flow, cell: cell.clone() });
+        cases.push(Case { id: 0, test: test.into(), round, flow, cell: Arc::clone(cell) });
     }
     cases
 }

@@ -63,7 +63,7 @@ pub(super) fn loaded(
     rows: &[Row],
 ) -> Option<Loaded> {
     let cases: HashMap<u64, &CaseResult<'_>> =
-        results.iter().filter(|result| result.case.test == name).map(|result| (result.case.id, result)).collect();
+        results.iter().filter(|result| *result.case.test == *name).map(|result| (result.case.id, result)).collect();
     let hops: Vec<Hop> = ways.fabric.hops().filter(|hop| ways.is_switch_cable(*hop)).collect();
     let links: HashMap<Hop, Link> = hops.iter().copied().zip(0..).collect();
     let mut carried: BTreeMap<Moment, Vec<(f64, Vec<Link>)>> = BTreeMap::new();

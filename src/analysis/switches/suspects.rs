@@ -1,6 +1,9 @@
 //! Which cable or switch explains the values of a test's pairs: names in words from [`railgauge_stats::fabric`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use railgauge_model::{
     plan::model::{Test, Waiver},
@@ -105,7 +108,7 @@ impl OnLinks {
 /// What a search found, for those who ask what to measure next.
 pub(super) struct Located {
     /// What is measured of the test: its largest size with the most queue pairs.
-    pub cell: Cell,
+    pub cell: Arc<Cell>,
     pub parts: fabric::Fabric,
     pub tests: Vec<fabric::Test>,
     pub findings: fabric::Findings,

@@ -138,7 +138,7 @@ fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>]) -> VictimOfIncast {
     let hosts: BTreeSet<&str> = incast.iter().map(|other| &*ends(other.case).1.host).collect();
     let (_, into) = ends(result.case);
     VictimOfIncast {
-        test: result.case.test.clone(),
+        test: result.case.test.to_string(),
         case: result.case.id,
         alone_case: against.alone_case,
         flow: result.link_name(),

@@ -162,7 +162,7 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
     for (place, result) in results.iter().enumerate().filter(|(_, result)| at_once(result)) {
         let case = result.case;
-        let (test, round, cell) = (case.test.as_str(), case.round, cell(case));
+        let (test, round, cell) = (&*case.test, case.round, cell(case));
         let count = flows.entry((test, round, cell)).or_default();
         *count += 1;
         let (source, sink) = ends(case);
@@ -204,7 +204,7 @@ fn cell(case: &Case) -> Cell<'_> {
 }
 
 fn key(case: &Case, repeat: u32, start: Nanoseconds) -> PassKey<'_> {
-    (case.test.as_str(), case.round, cell(case), repeat, start)
+    (&*case.test, case.round, cell(case), repeat, start)
 }
 
 /// Lays the flows of one pass over each other.

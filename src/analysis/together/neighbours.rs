@@ -83,7 +83,7 @@ fn one(result: &CaseResult<'_>) -> Option<Neighboured> {
     let moved: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| moved(result, *repeat)).collect();
     let first = result.samples.iter().find_map(|(_, sample)| sample.neighbours.first());
     Some(Neighboured {
-        test: result.case.test.clone(),
+        test: result.case.test.to_string(),
         case: result.case.id,
         alone_case: against.alone_case,
         flow: result.link_name(),

@@ -64,23 +64,23 @@ pub(super) fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, Host
     let mut alone: HashMap<(&str, u32, Cell<'_>, &Flow), Alone> = HashMap::new();
     for result in results.iter().filter(|result| result.test.has_victim() || result.test.beside.is_some()) {
         let case = result.case;
-        let looks = looks.get(case.test.as_str()).copied().unwrap_or(1);
+        let looks = looks.get(&*case.test).copied().unwrap_or(1);
         let of = |one_machine| Alone { case: case.id, gbps: rates(result), distrusted: None, one_machine, looks };
         if let Some(beside) = result.test.beside.as_ref().filter(|_| case.cell.neighbours.is_none()) {
             for flows in &beside.flows {
                 let (size, qps, _, applied) = cell(case);
                 let beside = (size, qps, Some(*flows), applied);
-                alone.insert((case.test.as_str(), case.round, beside, &case.flow), of(Vec::new()));
+                alone.insert((&*case.test, case.round, beside, &case.flow), of(Vec::new()));
             }
         } else if result.test.has_victim() && Victim::is_alone_in(case.round) {
-            let beside = rounds.get(&(case.test.as_str(), case.round + 1));
+            let beside = rounds.get(&(&*case.test, case.round + 1));
             let shared = one_machine(&case.flow, beside.into_iter().flatten().copied(), hosts);
-            alone.insert((case.test.as_str(), case.round + 1, cell(case), &case.flow), of(shared));
+            alone.insert((&*case.test, case.round + 1, cell(case), &case.flow), of(shared));
         }
     }
     for result in results.iter_mut() {
         let case = result.case;
-        let found = alone.remove(&(case.test.as_str(), case.round, cell(case), &case.flow));
+        let found = alone.remove(&(&*case.test, case.round, cell(case), &case.flow));
         if let (Some(part), Some(found)) = (&mut result.part, found) {
             part.alone = Some(found);
         }

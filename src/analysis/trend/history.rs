@@ -196,7 +196,7 @@ impl History {
             .into_iter()
             .map(|subject| {
                 let next = self.subjects.len();
-                let settings = settings.get(&subject.test).copied().unwrap_or_default();
+                let settings = settings.get(&*subject.test).copied().unwrap_or_default();
                 let number = *self.subjects.entry((subject, settings)).or_insert(next);
                 settings_of.insert(number, settings);
                 number

@@ -49,10 +49,10 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
             continue;
         }
         let subject = &subjects[one.subject];
-        let (test, settings) = (subject.test.as_str(), settings[one.subject]);
+        let (test, settings) = (&*subject.test, settings[one.subject]);
         let flow = one.part.is_none().then(|| groups.of((one.line, test), &subject.flow));
         let next = all.len();
-        let key = (one.line, one.metric, one.part.as_ref(), flow, &subject.cell, subject.write_latency);
+        let key = (one.line, one.metric, one.part.as_ref(), flow, &*subject.cell, subject.write_latency);
         let place = *known.entry(key).or_insert(next);
         if place == next {
             all.push((one.line, Vec::new()));

@@ -23,7 +23,7 @@ pub(super) fn case(op: Op) -> Case {
         manner: None,
     };
     let flow = Flow::pair(Port::new("gpu01", 0), Port::new("gpu02", 0));
-    Case { id: 0, test: "t".into(), round: 0, flow, cell }
+    Case { id: 0, test: "t".into(), round: 0, flow, cell: cell.into() }
 }
 
 pub(super) fn link() -> LinkRecord {

@@ -177,17 +177,17 @@ impl Underway {
         let position: BTreeMap<&str, usize> = plan.tests.iter().map(|test| test.name.as_str()).zip(0..).collect();
         let mut most = vec![None; plan.tests.len()];
         for case in cases {
-            if let Some(&test) = position.get(case.test.as_str()) {
+            if let Some(&test) = position.get(&*case.test) {
                 most[test] = most[test].max(Some((case.cell.size, case.cell.qps)));
             }
         }
         let mut cells: Vec<Cell> = Vec::new();
         let mut place = |case: &Case| {
-            let test = *position.get(case.test.as_str())?;
+            let test = *position.get(&*case.test)?;
             let is_largest = most[test] == Some((case.cell.size, case.cell.qps));
             let cell = is_largest.then(|| {
-                cells.iter().position(|cell| *cell == case.cell).unwrap_or_else(|| {
-                    cells.push(case.cell.clone());
+                cells.iter().position(|cell| *cell == *case.cell).unwrap_or_else(|| {
+                    cells.push(Cell::clone(&case.cell));
                     cells.len() - 1
                 })
             });

@@ -46,7 +46,7 @@ fn planned(text: &str) -> (Underway, Vec<Case>) {
 /// A round from its beginning on; `fails` says which of its cases have no measurement.
 fn round(run: &mut Underway, cases: &[Case], (test, number): (&str, u32), begin: i64, fails: impl Fn(&Case) -> bool) {
     run.event(at(begin), Event::Round { test: test.into(), round: number, repeat: 0 });
-    for case in cases.iter().filter(|case| case.test == test && case.round == number) {
+    for case in cases.iter().filter(|case| *case.test == *test && case.round == number) {
         let failure = || Failure::new(Stage::Measure, Kind::Deadline, "it broke").at(&case.flow.from.host);
         let result = if fails(case) { Err(failure()) } else { Ok(made::sample(Bytes(1_250_000))) };
         let outcome =
@@ -56,7 +56,7 @@ fn round(run: &mut Underway, cases: &[Case], (test, number): (&str, u32), begin:
 }
 
 fn rounds_of(cases: &[Case], test: &str) -> u32 {
-    cases.iter().filter(|case| case.test == test).map(|case| case.round + 1).max().unwrap()
+    cases.iter().filter(|case| *case.test == *test).map(|case| case.round + 1).max().unwrap()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn rates_are_of_the_largest_size_and_failures_stand_by_cause() {
     let (mut run, cases) = planned(PLAN);
     round(&mut run, &cases, ("a", 0), 10, |case| case.cell.size == Bytes(64 << 10));
     let of_size =
-        |size| cases.iter().filter(|case| case.test == "a" && case.round == 0 && case.cell.size == size).count();
+        |size| cases.iter().filter(|case| &*case.test == "a" && case.round == 0 && case.cell.size == size).count();
     assert_eq!(run.rates[0].count(), of_size(Bytes(1 << 20)));
     assert!(run.rates[0].span().unwrap()[1] > 0.0 && run.rates[1].span().is_none());
     let failed = run.failures.by_cause();

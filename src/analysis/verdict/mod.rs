@@ -41,6 +41,7 @@ pub use reason::{
 };
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
+
 pub use whole::NAME as RUN;
 
 use std::{
@@ -385,10 +386,11 @@ pub fn verdicts_of(
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
-        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
         let rows: Vec<&Row> = rows.iter().filter(|row| *row.test == test.name).collect();
         verdicts.extend(test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
-        let corrupt: Vec<&CaseResult<'_>> = corrupt.iter().copied().filter(|one| one.case.test == test.name).collect();
+        let corrupt: Vec<&CaseResult<'_>> =
+            corrupt.iter().copied().filter(|one| *one.case.test == *test.name).collect();
         verdicts.push(every_case::judge(test, &results, &corrupt));
         let found = localisation.iter().filter(|found| found.test == test.name);
         let beside: Vec<&Link<'_>> =
@@ -440,7 +442,7 @@ pub fn verdicts_of(
 
 /// Whether a value of a test breaks one of its expectations.
 pub fn is_broken(journal: &Journal, test: &Test, results: &[CaseResult<'_>], rows: &[Row]) -> bool {
-    let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| result.case.test == test.name).collect();
+    let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
     let rows: Vec<&Row> = rows.iter().filter(|row| *row.test == test.name).collect();
     let judged = test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows));
     judged.into_iter().any(|verdict| verdict.status == Status::Fail)

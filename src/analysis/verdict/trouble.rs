@@ -81,7 +81,7 @@ impl Trouble {
         let case = result.case;
         Some(Self {
             case: case.id,
-            test: case.test.clone(),
+            test: case.test.to_string(),
             link: result.link_name(),
             variant: result.variant(),
             op: case.cell.op.word().to_owned(),

@@ -40,8 +40,8 @@ pub(super) fn carriers(results: &[CaseResult<'_>]) -> Vec<CarrierGroup> {
             cases: 0,
         });
         carrier.cases += 1;
-        if !carrier.tests.contains(&result.case.test) {
-            carrier.tests.push(result.case.test.clone());
+        if !carrier.tests.iter().any(|test| **test == *result.case.test) {
+            carrier.tests.push(result.case.test.to_string());
         }
     }
     let mut carriers: Vec<CarrierGroup> = kinds.into_values().collect();

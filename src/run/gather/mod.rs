@@ -295,7 +295,7 @@ mod tests {
             applied: None,
             manner: None,
         };
-        Case { id: 7, test: "t".into(), round: 0, flow: Flow::pair(port("a"), port("b")), cell }
+        Case { id: 7, test: "t".into(), round: 0, flow: Flow::pair(port("a"), port("b")), cell: cell.into() }
     }
 
     /// A window of so many slices with these bytes in each, on the agents' clocks.

@@ -72,8 +72,12 @@ struct SoFar {
 pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
     let started_at = now();
     let Some(first) = flows.first() else { return Vec::new() };
-    let job =
-        Job { plan: first.plan.clone(), test: first.index, cell: first.case.cell.clone(), traffic: first.traffic };
+    let job = Job {
+        plan: first.plan.clone(),
+        test: first.index,
+        cell: Cell::clone(&first.case.cell),
+        traffic: first.traffic,
+    };
     let mut opening = JoinSet::new();
     for flow in flows {
         opening.spawn(async move { (flow.link().await, neighbour::open(&flow).await, flow) });

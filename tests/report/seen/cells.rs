@@ -62,7 +62,7 @@ fn a_cell_leads_to_the_failures_of_its_own_test_and_says_which() {
             Event::Outcome(outcome) => {
                 let case = cases.iter().find(|case| case.id == outcome.case).unwrap();
                 let ends = (&*case.flow.from.host, &*case.flow.to.host);
-                if case.test == "write-lat" && ends == ("gpu001", "gpu003") {
+                if &*case.test == "write-lat" && ends == ("gpu001", "gpu003") {
                     // One cause at the smallest size, another at the rest.
                     let cause = if case.cell.size.0 == 2 { "no RoCE v2 GID" } else { "no answer of the peer" };
                     outcome.result = Err(Failure::new(Stage::Join, Kind::Configuration, cause).at("gpu001"));

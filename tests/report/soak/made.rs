@@ -195,7 +195,7 @@ impl Made {
 /// Cases that carry the traffic.
 pub fn flows(journal: &Journal) -> Vec<u64> {
     let largest = Bytes(1 << 24);
-    let carries = journal.cases.iter().filter(|case| case.test == "write-bw" && case.cell.size == largest);
+    let carries = journal.cases.iter().filter(|case| &*case.test == "write-bw" && case.cell.size == largest);
     carries.map(|case| case.id).collect()
 }
 

@@ -1,6 +1,6 @@
 //! GPUs whose memory the flows of a soak used.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use railgauge::{
     analysis::{journal::Journal, verdict::Status},
@@ -131,7 +131,7 @@ fn a_gpu_that_tells_nothing_has_not_been_well() {
 fn hosts_whose_gpus_nobody_told_of_are_open() {
     let mut journal = soak(|_, _| ());
     journal.plan.tests.iter_mut().for_each(|test| test.memory = Memory::Cuda);
-    journal.cases.iter_mut().for_each(|case| case.cell.memory = Memory::Cuda);
+    journal.cases.iter_mut().for_each(|case| Arc::make_mut(&mut case.cell).memory = Memory::Cuda);
     let (open, reason) = status(&judged(&journal).1, "gpus");
     assert!(open == Status::Inconclusive && reason.contains("of the GPUs of 3 hosts: gpu001"), "{reason}");
 }

@@ -303,7 +303,7 @@ fn a_plan_that_rotates_is_one_plan_whose_parts_are_watched() {
     let pairs = |run: &Run| {
         run.cases
             .iter()
-            .filter(|case| case.test == "write-bw")
+            .filter(|case| &*case.test == "write-bw")
             .map(|case| case.flow.name())
             .collect::<std::collections::BTreeSet<_>>()
     };

@@ -89,7 +89,7 @@ fn other_settings(run: &mut Run) {
 fn other_tests(run: &mut Run) {
     run.plan_hash = "second".into();
     run.plan.tests.iter_mut().for_each(|test| test.name += "-new");
-    run.cases.iter_mut().for_each(|case| case.test += "-new");
+    run.cases.iter_mut().for_each(|case| case.test = format!("{}-new", case.test).into());
 }
 
 fn accepted(night_of: i64) -> Options {

@@ -26,7 +26,7 @@ static TURNS: LazyLock<Vec<Run>> = LazyLock::new(|| {
             ..Scenario::healthy(16, 1)
         });
         let cases = of.cases.clone();
-        of.readings.retain(|reading| cases[usize::try_from(reading.case).unwrap()].test == "write-bw");
+        of.readings.retain(|reading| &*cases[usize::try_from(reading.case).unwrap()].test == "write-bw");
         of.plan_hash = format!("file {night}");
         let hosts = |leaf: usize| of.plan.hosts[4 * leaf..4 * leaf + 4].iter().map(|host| host.name.clone()).collect();
         of.plan.groups = (0..4).map(|leaf| (format!("leaf{leaf}"), hosts(leaf))).collect();
@@ -97,7 +97,7 @@ fn a_pair_ends_with_its_part_where_its_own_values_do() {
     // One whose turn came since.
     let turns = |ends: [u32; 2]| {
         let of = TURNS.iter().enumerate().filter(|(_, of)| {
-            let flows = of.cases.iter().filter(|case| case.test == "write-bw").map(|case| &case.flow);
+            let flows = of.cases.iter().filter(|case| &*case.test == "write-bw").map(|case| &case.flow);
             let name = |host: u32| format!("gpu{:03}", host + 1);
             let mut pairs = flows.map(|flow| [flow.from.host.to_string(), flow.to.host.to_string()]);
             pairs.any(|pair| ends.iter().all(|&end| pair.contains(&name(end))))
@@ -288,7 +288,7 @@ fn what_a_plan_measures_no_more_is_not_missing() {
     };
     let renamed = missing(&|run| {
         run.plan.tests.iter_mut().filter(|test| test.name == "write-bw").for_each(|test| test.name = "bw".into());
-        run.cases.iter_mut().filter(|case| case.test == "write-bw").for_each(|case| case.test = "bw".into());
+        run.cases.iter_mut().filter(|case| &*case.test == "write-bw").for_each(|case| case.test = "bw".into());
     });
     assert_eq!(renamed, [""; 0], "a renamed test");
     let regrouped = missing(&|run| {

@@ -228,7 +228,7 @@ impl Variants {
         let mut marks = Vec::with_capacity(results.len());
         for result in results {
             let label = result.variant();
-            let variant = *known.entry((result.case.test.as_str(), label.clone())).or_insert_with(|| {
+            let variant = *known.entry((&*result.case.test, label.clone())).or_insert_with(|| {
                 labels.push(label);
                 u32::try_from(labels.len() - 1).unwrap_or(u32::MAX)
             });
@@ -263,7 +263,7 @@ pub(super) fn tests(
         };
         let data = Data {
             test,
-            results: results.iter().filter(|result| result.case.test == test.name).collect(),
+            results: results.iter().filter(|result| *result.case.test == *test.name).collect(),
             totals: of_metric(Metric::TotalBandwidth),
             collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
             nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
