@@ -18,11 +18,12 @@ use crate::{
 
 /// Arguments of `prune`.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("kept").args(["keep_last", "keep_days"]).required(true).multiple(true))]
 pub(super) struct Args {
     /// The directory of run directories
     runs: PathBuf,
     /// Keep the newest N finished runs of each plan
-    #[arg(long, value_name = "N", required_unless_present = "keep_days")]
+    #[arg(long, value_name = "N")]
     keep_last: Option<usize>,
     /// Keep runs that began within this many days
     #[arg(long, value_name = "DAYS")]

@@ -20,13 +20,12 @@ use railgauge_model::{
         unrecorded,
         writer::{Claim, Journal},
     },
-    plan::{self, Loaded, Plan, allocation::PLACEHOLDER, subset::Subset},
+    plan::{self, Loaded, Plan, allocation::PLACEHOLDER},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
-use sha2::{Digest, Sha256};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
@@ -36,7 +35,13 @@ use super::{
     selection::Selection,
 };
 use crate::{
-    analysis::{journal, localise, results::results, rows::rows, switches},
+    analysis::{
+        journal::{self, plan_hash},
+        localise,
+        results::results,
+        rows::rows,
+        switches,
+    },
     cluster::{self, AgentBinary},
     live::{self, Listening, LiveError, Serving},
     report,
@@ -319,7 +324,7 @@ fn begin(place: &Path, mut loaded: Loaded, binary: AgentBinary) -> anyhow::Resul
     let first = Event::Started {
         run_id: directory.run_id(),
         plan: loaded.plan.name.clone(),
-        plan_hash: hash(&loaded.source, loaded.plan.subset.as_ref()),
+        plan_hash: plan_hash(&loaded.source, loaded.plan.subset.as_ref()),
         resolved: Box::new(loaded.plan.clone()),
         version: env!("CARGO_PKG_VERSION").into(),
         controller: controller(),
@@ -340,7 +345,7 @@ fn resume(path: &Path, given: Option<&Path>) -> anyhow::Result<Start> {
     if let Some(given) = given {
         let given_name = path_text(given);
         let plan = plan::text_of(given).map_err(|fault| Misuse(format!("{given_name}: the plan {fault}")))?;
-        if hash(plan.as_bytes(), earlier.plan.subset.as_ref()) != earlier.plan_hash {
+        if plan_hash(plan.as_bytes(), earlier.plan.subset.as_ref()) != earlier.plan_hash {
             let run = path_text(path);
             let cause =
                 format!("{given_name} is not the plan of the run in {run}: leave it out, or start a new run with it");
@@ -389,17 +394,6 @@ fn lost_in_part(directory: &Directory, earlier: &journal::Journal) -> Vec<Event>
 /// The turn of a plan that rotates: days since 1970, UTC.
 fn turn(now: jiff::Timestamp) -> u64 {
     u64::try_from(now.as_second().div_euclid(86_400)).unwrap_or_default()
-}
-
-/// SHA-256 of a plan's text and of what was chosen of it, hexadecimal: a part of a plan is another plan for whoever compares
-/// runs, and a night that measured it is no night of the whole.
-fn hash(source: impl AsRef<[u8]>, part: Option<&Subset>) -> String {
-    let mut hash = Sha256::new_with_prefix(source);
-    if let Some(subset) = part {
-        // Names and numbers can be written.
-        hash.update(serde_json::to_vec(subset).unwrap_or_default());
-    }
-    hex::encode(hash.finalize())
 }
 
 /// The first Ctrl-C, `kill` or hang-up of the terminal stops the run cleanly, a second Ctrl-C or `kill` at once.

@@ -29,6 +29,8 @@ pub struct Progress {
     rounds: HashMap<String, u32>,
     /// The round that runs, in words.
     round: String,
+    /// Whether suspects are measured again.
+    again: bool,
     started: Instant,
     said: Instant,
     /// How long this process has soaked.
@@ -62,6 +64,7 @@ impl Progress {
             failed: 0,
             rounds: HashMap::new(),
             round: String::new(),
+            again: false,
             started: now,
             said: now,
             soaked: Duration::ZERO,
@@ -94,8 +97,14 @@ impl Progress {
             }
             Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
             Event::Round { test, round, repeat } => {
-                let of = self.rounds.get(test).map_or_else(String::new, |all| format!(" of {all}"));
-                self.round = format!("{test}, round {}{of}, repeat {}", round + 1, repeat + 1);
+                self.round = match self.again {
+                    // Further rounds have numbers of their own, and how many there will be is not known.
+                    true => format!("{test}, suspects again"),
+                    false => {
+                        let of = self.rounds.get(test).map_or_else(String::new, |all| format!(" of {all}"));
+                        format!("{test}, round {}{of}, repeat {}", round + 1, repeat + 1)
+                    }
+                };
                 self.message();
             }
             Event::Outcome(outcome) => self.outcome(outcome),
@@ -115,6 +124,7 @@ impl Progress {
             Event::Configured { test, failure: Some(failure), .. } => self.warn(&format!("{test}: {failure}")),
             Event::Confirming { cases, .. } => {
                 self.tell(&format!("measuring suspects again: {}", count(cases.len(), "further case")));
+                self.again = true;
                 self.learn(cases);
                 self.await_more(self.expected + cases.len() as u64);
             }
@@ -244,5 +254,37 @@ fn lasting(time: Duration) -> String {
         (0, 0, seconds) => format!("{seconds} s"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+    use railgauge_model::{
+        plan::parse,
+        schedule::{Inventory, schedule},
+    };
+
+    use super::*;
+
+    /// Rounds that settle suspects are none of the test's: there is no "round 35 of 3".
+    #[test]
+    fn further_rounds_are_not_counted_among_those_of_the_test() {
+        let text = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"h[1-4]\"] }\n[[test]]\nname = \"bw\"\n\
+                    op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"1KiB\"\n";
+        let plan = parse("p.toml", text, std::path::Path::new("")).unwrap().0;
+        let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
+        let mut progress = Progress::new(true, false);
+        progress.event(&Event::Planned { cases: cases.clone() });
+        let mut told = |event: Event| {
+            progress.event(&event);
+            progress.round.clone()
+        };
+        let round = |round| Event::Round { test: "bw".to_owned(), round, repeat: 0 };
+        assert_eq!(told(round(2)), "bw, round 3 of 3, repeat 1");
+        told(Event::Confirming { cases: vec![cases[0].clone()], links: false });
+        assert_eq!(told(round(0)), "bw, suspects again");
+        assert_eq!(told(round(34)), "bw, suspects again");
     }
 }

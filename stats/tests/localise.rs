@@ -15,7 +15,7 @@ use generators::{
 };
 use railgauge_stats::{
     Refusal,
-    localise::{Doubt, Findings, Judgement, Pair, Part, Port, Setting, Way, judge, localise, probes},
+    localise::{Doubt, Findings, Judgement, Pair, Part, Port, Separated, Setting, Way, judge, localise, probes},
 };
 
 /// Not used while the rules were made; development used 1, 2, 3, 9001, 20261121, 31415926 and
@@ -136,6 +136,37 @@ fn a_host_with_one_or_two_pairs_is_told_from_its_paths() {
             slow(&mut noise, Part::Link(path.0, path.1, Way::Both), &is_path);
         }
     }
+}
+
+/// The levels of the clusters are those of the pairs that suspects do not explain: the others belong to neither.
+#[test]
+fn pairs_that_suspects_explain_are_in_no_cluster() {
+    let mut noise = Noise::new(FRESH ^ 11);
+    let mut told = 0;
+    for trial in 0..400 {
+        let hosts = 4 + trial % 9;
+        let mut pairs = Cluster { glitches: 0.0, ..Cluster::healthy(hosts, hosts as usize - 1, 0.002) }.run(&mut noise);
+        for pair in &mut pairs {
+            // One host carries half, and what the others carry falls into two clusters that no part separates.
+            let of_bad = pair.from.host == 0 || pair.to.host == 0;
+            pair.value -= if of_bad { 0.7 } else { 0.1 * noise.below(2) as f64 };
+        }
+        let Ok(found) = localise(&pairs, &Setting::default()) else { continue };
+        let Some(clusters) = &found.two_clusters else { continue };
+        let is_suspect = found.suspects.iter().any(|suspect| suspect.part == Part::Host(0, Way::Both));
+        if !is_suspect || clusters.separated != Separated::Nothing {
+            continue;
+        }
+        told += 1;
+        let side = |good: bool| {
+            let of = pairs.iter().zip(&clusters.is_good).filter(move |(_, side)| **side == Some(good));
+            of.map(|(pair, _)| pair.value).collect::<Vec<f64>>()
+        };
+        for (good, centre) in [(true, clusters.good), (false, clusters.bad)] {
+            assert!(side(good).iter().all(|value| (value - centre).abs() < 0.1), "{good}: {clusters:?}");
+        }
+    }
+    assert!(told > 0);
 }
 
 /// Of two results nobody can say which is the odd one, and that they are far apart must not pass for nothing.
@@ -401,7 +432,7 @@ fn one_good_pair_among_many_low_ones_is_told() {
             let cluster = Cluster { glitches: 0.0, faults, ..Cluster::healthy(hosts, hosts as usize - 1, 0.005) };
             let pairs = cluster.run(&mut noise);
             let found = localise(&pairs, &Setting::default()).unwrap().two_clusters.unwrap();
-            let good = pairs.iter().zip(&found.is_good).filter(|(_, good)| **good);
+            let good = pairs.iter().zip(&found.is_good).filter(|(_, good)| **good == Some(true));
             let good: Vec<u32> = good.map(|(pair, _)| pair.from.host + pair.to.host).collect();
             // Of hosts 0 and 1.
             assert_eq!(good, [1], "{hosts}");

@@ -287,4 +287,19 @@ fn runs_of_ours_are_compared_with_imported_ones_and_the_page_says_that_methods_d
     assert!(!told["cells"].as_array().unwrap().is_empty(), "{:?} {one_sided:?}", case);
     assert!(fs::read_to_string(&page).unwrap().contains("Methods differ"));
     assert_eq!(code(&["compare", theirs, theirs]), 2, "one run on both sides");
+    // The same flow with another operation: nothing is compared, and that is the reason.
+    let sent = fs::read_to_string(file).unwrap().replace("RDMA_Write BW", "Send BW");
+    let (file, theirs) = (place.path().join("sent.txt"), place.path().join("sent"));
+    fs::write(&file, sent).unwrap();
+    let [file, theirs] = [&file, &theirs].map(|path| path.to_str().unwrap());
+    let made = program(&["import", file, "-o", theirs, "--from", &from, "--to", &to, "--test", &case.test]);
+    assert!(made.status.success(), "{made:?}");
+    let compared = program(&["compare", ours, theirs, "--json", "-o", page.to_str().unwrap()]);
+    let told: Value = serde_json::from_slice(&compared.stdout).unwrap_or_else(|_| panic!("{compared:?}"));
+    let one_sided = told["one_sided"].as_array().unwrap();
+    let reasons = |side: &str, op: &str| {
+        let of = one_sided.iter().filter(|one| one["only"] == side);
+        of.filter(|one| one["reason"].as_str().unwrap().contains(&format!("`op = \"{op}\"`"))).count()
+    };
+    assert!(reasons("after", "write") > 0 && reasons("before", "send") > 0, "{one_sided:#?}");
 }

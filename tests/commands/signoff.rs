@@ -60,6 +60,8 @@ fn a_sign_off_says_every_limit_and_what_was_not_tested() {
         let all = verdicts["verdicts"].as_array().unwrap();
         assert_eq!(view["limits"].as_array().unwrap().len(), all.len());
         let shown = fs::read_to_string(&page).unwrap();
+        // What stands beside the answer as JSON stands there on the page.
+        assert_eq!(shown.matches("class=\"caution\"").count(), view["cautions"].as_array().unwrap().len());
         for id in ["limits", "coverage", "untested", "inventory", "records", "signatures"] {
             assert!(shown.contains(&format!("id=\"{id}\"")), "{id}");
         }

@@ -8,7 +8,7 @@ use railgauge::{
 };
 use railgauge_model::{
     journal::event::{Event, Line},
-    plan::model::Topology,
+    plan::model::{Limit, Topology},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -65,6 +65,35 @@ fn a_port_that_fails_a_soak_is_the_bad_part() {
     assert!(view.banner.part.text.contains("gpu002 mlx5_0"), "{:?}", view.banner.part);
     let (about, text) = step(&view);
     assert!(about.contains("gpu002 mlx5_0") && text.ends_with("[link-went-down]"), "{about}: {text}");
+}
+
+/// A run of which the first test demands so many Gb/s.
+fn demanding(scenario: &Scenario, limit: f64) -> View {
+    let mut lines = scenario.lines();
+    for line in &mut lines {
+        if let Event::Started { resolved, .. } = &mut line.event {
+            resolved.localise.waive.clear();
+            for test in &mut resolved.tests {
+                test.expect.truncate(usize::from(test.name == "write-bw"));
+                test.expect.iter_mut().for_each(|demand| demand.limit = Limit::AtLeast(limit));
+            }
+        }
+    }
+    view(&support::text(&lines))
+}
+
+/// No single part is behind a limit that every value breaks.
+#[test]
+fn a_limit_that_all_values_break_is_looked_at_before_any_part() {
+    let view = demanding(&small(6), 9000.0);
+    assert_eq!(view.status, Status::Fail);
+    let (about, text) = step(&view);
+    assert!(text.ends_with("[limit-broken-by-all]"), "{about}: {text}");
+    // Nothing else is wrong, and some values break it: that has a first step, too.
+    let view = demanding(&small(6), 196.5);
+    assert_eq!(view.status, Status::Fail);
+    let (about, text) = step(&view);
+    assert!(about.contains("write-bw") && text.ends_with("[broken-limit]"), "{about}: {text}");
 }
 
 #[test]

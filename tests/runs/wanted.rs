@@ -116,6 +116,23 @@ fn a_part_of_a_plan_is_no_run_of_the_whole() {
     for (file, text) in [("report.html", read("report.html")), ("junit.xml", read("junit.xml"))] {
         assert!(text.contains("2 of 3 hosts (a,b)"), "{file} does not say that only a part was run");
     }
+    // Its files belong together. Who signs is told that it is a part, and that is no pass of the whole.
+    let verify = program().arg("verify").arg(&directory).output().unwrap();
+    assert_eq!(verify.status.code(), Some(0), "{}", String::from_utf8_lossy(&verify.stdout));
+    let signed = scene.path("signed.html");
+    let signoff = program().args(["signoff", "--json", "-o"]).arg(&signed).arg(&directory).output().unwrap();
+    let told: Value = serde_json::from_slice(&signoff.stdout).unwrap();
+    assert_eq!((signoff.status.code(), &told["status"]), (Some(3), &"inconclusive".into()), "{told:#}");
+    assert!(told["sentence"].as_str().unwrap().contains("2 of 3 hosts (a,b)"), "{told:#}");
+    assert!(told["coverage"]["rows"][0][1].as_str().unwrap().contains("of 3 "), "{told:#}");
+    // Nor signs anybody numbers of sockets for those of a fabric, or values of which nothing is demanded.
+    let cautions = told["cautions"].to_string();
+    assert!(cautions.contains("not RDMA") && cautions.contains("no limit"), "{told:#}");
+    // Another plan is none of theirs.
+    let own = fs::read(directory.join("plan.toml")).unwrap();
+    fs::write(directory.join("plan.toml"), [&own[..], b"# more\n"].concat()).unwrap();
+    assert_eq!(program().arg("verify").arg(&directory).output().unwrap().status.code(), Some(1));
+    fs::write(directory.join("plan.toml"), own).unwrap();
     // Taken up again with the plan's file, it stays the part that it was.
     let again = program().args(["run", "-q", "--resume"]).arg(&directory).arg(&written).output().unwrap();
     assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));

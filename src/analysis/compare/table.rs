@@ -6,9 +6,12 @@ use std::{
 };
 
 use jiff::Timestamp;
-use railgauge_model::border::text::path_text;
+use railgauge_model::{border::text::path_text, schedule::Cell};
 use railgauge_stats::compare::Variant;
-use railgauge_wire::{link::WriteLatency, terms::Metric};
+use railgauge_wire::{
+    link::WriteLatency,
+    terms::{Metric, Op},
+};
 use serde::Serialize;
 
 use super::{
@@ -176,6 +179,11 @@ impl Table {
             let known = subject.times_writes().then(|| methods.get(&subject.in_any_way())).flatten()?;
             known.iter().find(|method| **method != subject.write_latency).copied()
         };
+        let mut ops: HashMap<Subject, Vec<(usize, Op)>> = HashMap::new();
+        for (subject, planned) in subjects.iter().zip(&self.planned) {
+            let sides = (0..2).filter(|&side| planned[side] > 0);
+            ops.entry(in_any_op(subject)).or_default().extend(sides.map(|side| (side, subject.cell.op)));
+        }
         let all = self.runs.each_ref().map(Vec::len);
         let unplanned = |planned: [usize; 2], side: usize| {
             let other = 1 - side;
@@ -213,7 +221,15 @@ impl Table {
             let why = |when: When| match sides[when as usize].refused.first() {
                 Some(&reason) => reasons[reason].0.clone(),
                 None if self.planned[number][when as usize] > 0 => "no value".to_owned(),
-                None => method(subject).map_or_else(|| "no run of that side plans it".to_owned(), other_method),
+                None => {
+                    let is_other = |&&(side, op): &&(usize, Op)| side == when as usize && op != subject.cell.op;
+                    let other = || ops.get(&in_any_op(subject)).and_then(|ops| ops.iter().find(is_other));
+                    let otherwise = || match other() {
+                        Some((_, op)) => format!("that side plans it with `op = \"{op}\"`, which is not comparable"),
+                        None => "no run of that side plans it".to_owned(),
+                    };
+                    method(subject).map_or_else(otherwise, other_method)
+                }
             };
             let reason = match only {
                 Some(When::Before) => why(When::After),
@@ -317,6 +333,12 @@ impl Collected {
         let number = self.order[..place].iter().filter(|one| **one == side).count();
         (if side == Variant::A { When::Before } else { When::After }, number)
     }
+}
+
+/// The subject whatever its operation is: the same bytes between the same ends, written by one side and sent by the other.
+fn in_any_op(subject: &Subject) -> Subject {
+    let cell = Cell { op: Op::Write, ..Cell::clone(&subject.cell) };
+    Subject { cell: cell.into(), write_latency: None, ..subject.clone() }
 }
 
 /// Why values of writes that were timed in different ways are not compared; `method` is the other side's.

@@ -5,6 +5,7 @@
 //! the end was never whole and is only noted. A whole line that says something unknown is an error that names the file
 //! and the line, because a report over a file nobody understands would be a guess.
 
+mod plan_hash;
 pub(super) mod planned;
 mod reader;
 mod structure;
@@ -30,6 +31,7 @@ use railgauge_model::{
     plan::Plan,
 };
 
+pub use plan_hash::plan_hash;
 use railgauge_wire::{
     copies::Copies,
     facts::HostFacts,
@@ -47,7 +49,7 @@ pub struct Journal {
     pub run_id: String,
     /// The plan with everything resolved.
     pub plan: Plan,
-    /// SHA-256 of the plan file, hexadecimal.
+    /// SHA-256 of the plan file, and of what was chosen of it, hexadecimal: [`plan_hash`].
     pub plan_hash: String,
     /// Version of railgauge that measured.
     pub version: String,

@@ -46,7 +46,7 @@ impl Localisation {
         let Some(found) = &findings.two_clusters else { return };
         let side = |good: bool| {
             let (hosts, groups, boundaries) = whole(found, names, pairs, good);
-            let of = || found.is_good.iter().enumerate().filter(|(_, is)| **is == good).map(|(at, _)| at);
+            let of = || found.is_good.iter().enumerate().filter(|(_, is)| **is == Some(good)).map(|(at, _)| at);
             Cluster {
                 centre: self.metric_value(if good { found.good } else { found.bad }),
                 n: of().count(),
@@ -78,7 +78,7 @@ fn whole(
     let mut groups: BTreeMap<u32, bool> = BTreeMap::new();
     let mut boundaries: BTreeMap<(u32, u32), bool> = BTreeMap::new();
     for (pair, is_good) in pairs.iter().zip(&found.is_good) {
-        let here = *is_good == good;
+        let here = *is_good == Some(good);
         for host in [pair.from.host, pair.to.host] {
             *hosts.entry(host).or_insert(true) &= here;
         }

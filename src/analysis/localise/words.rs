@@ -15,10 +15,14 @@ impl OpenReason {
             Self::NoControls => "no pair is known to be good that it could be held against",
             Self::ControlsUnsteady => "control pairs were as bad in the same rounds",
             Self::Undecided => "it is bad, or this fabric carries less there by design: nothing tells which",
-            Self::Busy => "it is bad, but a host was busy with something else",
-            Self::VirtualMachine => "it is bad, but a host is a virtual machine, which shares its machine with others",
-            Self::SharedMachine => "it is bad, but several of these hosts are one machine",
-            Self::SharedGpu => "it is bad, but another program used its GPU",
+            Self::Busy => "its values were bad again, but a host was busy with something else",
+            Self::VirtualMachine => {
+                "its values were bad again, but a host is a virtual machine, which shares its machine with others"
+            }
+            Self::SharedMachine => {
+                "its values were bad again, but several of these hosts are one machine and share what it has"
+            }
+            Self::SharedGpu => "its values were bad again, but another program used its GPU",
         }
     }
 }

@@ -29,6 +29,7 @@ mod reason;
 mod soak;
 mod soak_gpus;
 mod trouble;
+mod unlimited;
 mod whole;
 
 pub use not_checked::{NotChecked, not_checked};
@@ -41,7 +42,7 @@ pub use reason::{
 };
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
-
+pub use unlimited::unlimited;
 pub use whole::NAME as RUN;
 
 use std::{

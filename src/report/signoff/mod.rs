@@ -23,7 +23,7 @@ pub fn write(run: &Path, page: &Path) -> Result<SignOff, ReportError> {
     let hashes = proof::hashes(run)?;
     let journal = journal::read(&path)?;
     let drawn = super::draw(&journal, &path)?;
-    let view = view(&journal, &drawn.verdicts, hashes);
+    let view = view(&journal, &drawn.verdicts, &drawn.view.carriers, hashes);
     let text = html::page("signoff.html", &view).map_err(ReportError::drawing("the sign-off"))?;
     text_file(page, &text)?;
     Ok(view)

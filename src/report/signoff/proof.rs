@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::{bytes, view::Hash};
 use crate::{
-    analysis::journal::{self, Journal},
+    analysis::journal::{self, Journal, plan_hash},
     report::{ReportError, write},
 };
 
@@ -135,7 +135,7 @@ pub fn proof(run: &Path, noted: Option<&str>) -> Result<Proof, ReportError> {
     let mut files = vec![
         Checked {
             file: PLAN.to_owned(),
-            state: state_of(PLAN, &|found| same(sha256(found) == journal.plan_hash))?,
+            state: state_of(PLAN, &|found| same(plan_hash(found, journal.plan.subset.as_ref()) == journal.plan_hash))?,
             with: "the hash in the records",
         },
         Checked {

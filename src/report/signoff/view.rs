@@ -10,10 +10,10 @@ use crate::{
     analysis::{
         history::{By, PartKind, fitted},
         journal::Journal,
-        verdict::{Kind, Status, Verdict, Verdicts},
+        verdict::{Kind, Status, Verdict, Verdicts, unlimited},
         words::{count, number},
     },
-    report::view::{Table, text_column},
+    report::view::{CarrierGroup, Table, text_column},
 };
 
 /// Devices that are named in a row.
@@ -32,10 +32,12 @@ pub struct SignOff {
     pub time: [String; 2],
     /// Versions of railgauge: the one that measured, and the one that drew this.
     pub versions: [String; 2],
-    /// The answer to everything that counts.
+    /// The answer to everything that counts; inconclusive where all passed of a part of the plan.
     pub status: Status,
     /// The whole in one sentence.
     pub sentence: String,
+    /// What must be known beside the answer: what the numbers do not say, and values of which nothing is demanded.
+    pub cautions: Vec<String>,
     /// Every demand and its answer, in the order of the plan.
     pub limits: Vec<Limit>,
     /// What was covered.
@@ -77,7 +79,7 @@ pub struct Hash {
 }
 
 /// Makes the view of a run.
-pub fn view(journal: &Journal, verdicts: &Verdicts, hashes: Vec<Hash>) -> SignOff {
+pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], hashes: Vec<Hash>) -> SignOff {
     let limit = |verdict: &Verdict| Limit {
         test: verdict.test.clone(),
         demand: verdict.demand.clone(),
@@ -87,14 +89,17 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, hashes: Vec<Hash>) -> SignOf
         reason: verdict.reason.to_string(),
     };
     let (inventory, unlabelled) = inventory(journal);
+    let part = verdicts.subset.as_ref().map(|subset| format!("Only a part of the plan was run: {}.", subset.words()));
+    let is_part = part.is_some();
     SignOff {
         version: 1,
         plan: verdicts.plan.clone(),
         run_id: verdicts.run_id.clone(),
         time: [journal.time.0.clone(), journal.time.1.clone()],
         versions: [journal.version.clone(), env!("CARGO_PKG_VERSION").to_owned()],
-        status: verdicts.status,
-        sentence: verdicts.sentence.clone(),
+        status: if is_part && verdicts.status == Status::Pass { Status::Inconclusive } else { verdicts.status },
+        sentence: part.into_iter().chain([verdicts.sentence.clone()]).collect::<Vec<_>>().join(" "),
+        cautions: cautions(journal, verdicts, carriers),
         limits: verdicts.verdicts.iter().map(limit).collect(),
         coverage: coverage(journal, verdicts),
         untested: untested(journal, verdicts),
@@ -104,10 +109,17 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, hashes: Vec<Hash>) -> SignOf
     }
 }
 
+/// What must be known beside the answer.
+fn cautions(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup]) -> Vec<String> {
+    let cautious = carriers.iter().filter(|carrier| !carrier.caution.is_empty());
+    let carried = cautious.map(|one| format!("{} carried {}. {}.", one.words, one.tests.join(", "), one.caution));
+    carried.chain(unlimited(journal, verdicts)).collect()
+}
+
 fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
     let counted = verdicts.verdicts.iter().filter(|verdict| !verdict.waived).count();
     let mut rows = vec![
-        vec!["hosts that answered".to_owned(), format!("{} of {}", journal.hosts.len(), journal.plan.hosts.len())],
+        vec!["hosts that answered".to_owned(), hosts_of(journal, verdicts)],
         vec![
             "cases measured, trusted and verified as the plan asks".to_owned(),
             format!("{} of {}", verdicts.cases.measured, verdicts.cases.planned),
@@ -139,6 +151,15 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
         }
     }
     Table { columns: vec![text_column("what"), text_column("covered")], rows }
+}
+
+/// How many hosts answered, of those that were to be tested and of those of the plan.
+fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
+    let (answered, chosen) = (journal.hosts.len(), journal.plan.hosts.len());
+    match verdicts.subset.as_ref().map(|subset| subset.of_hosts).filter(|all| *all != chosen) {
+        Some(all) => format!("{answered} of {all} of the plan, of which {chosen} were chosen"),
+        None => format!("{answered} of {chosen}"),
+    }
 }
 
 /// What a test covered.
@@ -196,17 +217,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     }
     let without = journal.plan.tests.iter().filter(|test| !test.verify);
     said.extend(without.map(|test| format!("Data is not verified in {}: the plan says so.", test.name)));
-    let limited: BTreeSet<&str> = verdicts
-        .verdicts
-        .iter()
-        .filter(|verdict| verdict.kind == Kind::Expectation)
-        .map(|verdict| verdict.test.as_str())
-        .collect();
-    let unlimited = journal.plan.tests.iter().filter(|test| !limited.contains(test.name.as_str()));
-    said.extend(
-        unlimited
-            .map(|test| format!("The plan sets no limit for {}: its values are measured and not judged.", test.name)),
-    );
+    said.extend(unlimited(journal, verdicts));
     for driver in &verdicts.drivers_never_run {
         said.push(format!("{}.", driver.words()));
     }

@@ -13,8 +13,9 @@ use super::{
 use crate::{
     analysis::{
         journal::JournalEnd,
+        localise::Standing,
         results::State,
-        verdict::{Kind, Status, Verdict, Verdicts},
+        verdict::{Kind, Status, Tally, Verdict, Verdicts},
     },
     preflight::Severity,
 };
@@ -62,12 +63,17 @@ pub(super) struct Seen<'v> {
 pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     let failed: Vec<Culprit> =
         seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, &seen.hosts.findings)).collect();
-    let named = named(seen, &failed);
+    let (named, open) = (named(seen, &failed), unsettled(seen));
     let part = match seen.parts {
-        _ if !named.is_empty() => {
+        _ if !named.is_empty() || !open.is_empty() => {
             let anchor = named.first().map_or("parts", |(_, anchor)| anchor);
             let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
-            Pointer { about: String::new(), text: format!("Named: {}.", list(&names)), anchor }
+            let sentences = [
+                (!names.is_empty()).then(|| format!("Named: {}.", list(&names))),
+                (!open.is_empty()).then(|| format!("Not settled: {}.", list(&open))),
+            ];
+            let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
+            Pointer { about: String::new(), text, anchor }
         }
         None => Pointer {
             about: String::new(),
@@ -83,16 +89,32 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
 fn named(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
     let parts = |certain: bool| {
         let all = seen.parts.iter().flat_map(|parts| &parts.named);
-        let open = all.filter(move |part| !part.cleared && part.certain == certain && !part.waived);
-        open.map(|part| (format!("{} ({})", part.name, part.standing), "parts"))
+        let told = all.filter(move |part| !part.cleared && part.certain == certain && !part.waived && !part.open);
+        told.map(|part| (format!("{} ({})", part.name, part.standing), "parts"))
     };
     let of_failed = failed.iter().flat_map(|one| one.names.iter().map(|name| (name.clone(), one.anchor)));
-    let links = seen.links.iter().map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
+    let links = seen.links.iter().filter(|link| link.standing != Standing::Open.word());
+    let links = links.map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
     let mut all: Vec<(String, &'static str)> = Vec::new();
     for one in parts(true).chain(of_failed).chain(links).chain(parts(false)) {
         // A failed verdict on links names what the search does.
         if !all.iter().any(|(name, _)| *name == one.0) {
             all.push(one);
+        }
+    }
+    all
+}
+
+/// Parts of which further tests said neither that they are bad nor that they are good: nobody is to exchange them for that.
+fn unsettled<'v>(seen: &Seen<'v>) -> Vec<&'v str> {
+    let parts = seen.parts.iter().flat_map(|parts| &parts.named);
+    let parts = parts.filter(|part| part.open && !part.waived).map(|part| part.name.as_str());
+    let links = seen.links.iter().filter(|link| link.standing == Standing::Open.word());
+    let mut all: Vec<&str> = parts.collect();
+    for link in links {
+        // Where nothing else is searched for parts, these are not among them.
+        if !all.contains(&link.name.as_str()) {
+            all.push(&link.name);
         }
     }
     all
@@ -164,6 +186,10 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         let about = format!("{} ({})", link.name, link.standing);
         return Pointer { about, text: help(&remedy::CHECK_CABLE.into()), anchor: "switches" };
     }
+    let is_named = seen.parts.is_some_and(|parts| parts.named.iter().any(|part| part.certain && !part.waived));
+    if let Some(step) = broken_limit(verdicts).filter(|_| !is_named).and_then(of_all) {
+        return step;
+    }
     if let Some(part) = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled())) {
         let about = format!("{} ({})", part.name, part.standing);
         let remedy = if part.shared { remedy::WAIT_FOR_GPU } else { remedy::MEASURE_AGAIN };
@@ -171,6 +197,10 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     }
     if let Some(step) = of_verdicts(verdicts) {
         return step;
+    }
+    if let Some(verdict) = broken_limit(verdicts) {
+        let about = format!("{}: {}", verdict.test, verdict.demand);
+        return Pointer { about, text: help(&remedy::BROKEN_LIMIT.into()), anchor: "verdicts" };
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, "");
@@ -188,6 +218,22 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     let what =
         worst.map_or_else(String::new, |verdict| format!(" for what {} demands, {}", verdict.test, verdict.demand));
     Pointer { about: String::new(), text: format!("No remedy is known{what}."), anchor: "" }
+}
+
+/// The first limit of the plan that values break, where that is what the run fails by first.
+fn broken_limit(verdicts: &Verdicts) -> Option<&Verdict> {
+    let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
+    first.filter(|verdict| verdict.kind == Kind::Expectation)
+}
+
+/// What is to be done where every value breaks a limit: no single part is behind that.
+fn of_all(verdict: &Verdict) -> Option<Pointer> {
+    let Tally { in_scope, violating, .. } = verdict.tally;
+    (violating > 1 && violating == in_scope).then(|| Pointer {
+        about: format!("{}: {}: all {} broke it", verdict.test, verdict.demand, count(violating, "case")),
+        text: help(&remedy::LIMIT_BROKEN_BY_ALL.into()),
+        anchor: "verdicts",
+    })
 }
 
 /// How a run goes on that did not come to its end, or what to do before its plan is run again; `None` for one that did.

@@ -35,7 +35,7 @@ use crate::analysis::{
     proven::NeverRun,
     results::CaseResult,
     row::Row,
-    verdict::{Cases, Kind, Status, Verdict, Verdicts},
+    verdict::{Cases, Kind, Status, Verdict, Verdicts, unlimited},
     words::{self, held_against, number, share_of, size},
 };
 
@@ -198,7 +198,7 @@ pub fn view(
     };
     let mut view = View {
         banner: banner::banner(&seen),
-        run: run(journal),
+        run: run(journal, verdicts),
         carriers: carriers::carriers(results),
         never_run: verdicts.drivers_never_run.iter().map(NeverRun::words).chain(overrides::told(journal)).collect(),
         status: verdicts.status,
@@ -288,7 +288,7 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
     noted.chain(slow.map(|copied| (copied.host, copied.caution))).collect()
 }
 
-fn run(journal: &Journal) -> Run {
+fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     let mut remarks = Vec::new();
     if let Some(subset) = &journal.plan.subset {
         remarks.push(format!("Only a part of the plan was run: {}.", subset.words()));
@@ -310,6 +310,7 @@ fn run(journal: &Journal) -> Run {
     if journal.resumed > 0 {
         remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));
     }
+    remarks.extend(unlimited(journal, verdicts));
     let hosts =
         (journal.hosts.keys().filter(|host| !journal.lost.contains_key(*host)).count(), journal.plan.hosts.len());
     Run {

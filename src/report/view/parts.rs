@@ -49,6 +49,9 @@ pub struct PartView {
     /// Whether it was shown to be bad, and is no mere suspect.
     #[serde(skip)]
     pub certain: bool,
+    /// Whether further tests showed it neither bad nor good.
+    #[serde(skip)]
+    pub open: bool,
     /// Whether the plan waives it.
     #[serde(skip)]
     pub waived: bool,
@@ -143,6 +146,7 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         standing: link.standing.to_owned(),
         cleared: false,
         certain: link.certain,
+        open: link.standing == Standing::Open.word(),
         waived: false,
         shared: false,
         class: link.class,
@@ -173,6 +177,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         standing: part.state(),
         cleared: part.standing == Standing::Cleared,
         certain: matches!(part.standing, Standing::Confirmed | Standing::Intermittent),
+        open: part.standing == Standing::Open,
         waived: part.waived,
         shared: part.evidence.iter().any(|one| one.named.open == Some(OpenReason::SharedGpu)),
         class: if part.waived { "not-run" } else { class(part.standing) },
@@ -348,8 +353,12 @@ fn clusters(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<String> {
             Some(links) => format!("; all low ones passed {}", links.join(", or ")),
             None => ", and nothing tells which part separates them".to_owned(),
         };
+        let others = match test.pairs.saturating_sub(clusters.good.n + clusters.bad.n) {
+            0 => String::new(),
+            others => format!(" apart from {}", count(others, "other")),
+        };
         format!(
-            "The values of {} fall into two clusters ({} and {}, {} {} at {} and {} at {}){cause}.",
+            "The values of {} fall into two clusters ({} and {}{others}, {} {} at {} and {} at {}){cause}.",
             test.test,
             count(clusters.good.n, test.counted),
             clusters.bad.n,

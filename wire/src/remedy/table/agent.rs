@@ -20,7 +20,9 @@ remedies! {
         "load its module ({0}), or use another `congestion_control`",
         change "modprobe tcp_{congestion}";
     LOOK_AT_PEER_ERROR = "look-at-peer-error", "look at the peer's own error";
-    MEASURE_AGAIN = "measure-again", "measure again";
+    MEASURE_AGAIN = "measure-again",
+        "measure again while nothing else runs on the hosts ({0}); if the same part stands out again, look at its hardware",
+        change_here "railgauge run {plan}";
     MEASURE_FIXED_TIME = "measure-fixed-time", "measure for a fixed time";
     NAME_DEVICE_OF_FACTS = "name-device-of-facts", "name a device or an interface that is in facts.json";
     NAME_INTERFACE = "name-interface", "name one of these addresses or interfaces in the plan";
