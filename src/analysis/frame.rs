@@ -15,7 +15,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::row::{CaseColumns, Phase, Row, Texts};
+use super::row::{CaseColumns, CellColumns, Phase, Row, Texts};
 
 mod cells;
 mod readings;
@@ -255,13 +255,10 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             cause: format!("column `{name}` holds `{word}`, which is not a word of ours"),
         };
         let (metric, better, phase) = (next!(metric?), next!(better?), next!(phase?));
-        let of = CaseColumns {
+        let of = CellColumns {
             run_id: texts.shared(next!(run_id?)),
             plan: texts.shared(next!(plan?)),
             test: texts.shared(next!(test?)),
-            case: next!(case_id?),
-            round: next!(round?),
-            started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),
             op: texts.shared(next!(op?)),
             size_bytes: Bytes(next!(size_bytes?)),
             ranks: next!(ranks?),
@@ -270,6 +267,18 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             link_layer: texts.shared(next!(link_layer?)),
             memory: texts.shared(next!(memory?)),
             gpu_path: texts.shared(next!(gpu_path?)),
+            env: texts.shared(next!(env?)),
+            phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
+            tool: texts.shared(next!(tool?)),
+        };
+        let last = rows.last().map(|before: &Row| &before.of);
+        let of = CaseColumns {
+            of: last
+                .filter(|before| *before.of == of)
+                .map_or_else(|| Arc::new(of.clone()), |before| Arc::clone(&before.of)),
+            case: next!(case_id?),
+            round: next!(round?),
+            started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),
             src_host: texts.shared(next!(src_host?)),
             src_device: texts.shared(next!(src_device?)),
             src_gpu: next!(src_gpu),
@@ -279,9 +288,6 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             rail: next!(rail?),
             verified_bytes: next!(verified_bytes?),
             wrong: next!(wrong?),
-            env: texts.shared(next!(env?)),
-            phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
-            tool: texts.shared(next!(tool?)),
         };
         let same = rows.last().filter(|before: &&Row| *before.of == of).map(|before| Arc::clone(&before.of));
         rows.push(Row {

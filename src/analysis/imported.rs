@@ -23,7 +23,7 @@ use railgauge_wire::terms::Metric;
 use super::{
     history::Run,
     journal::JournalError,
-    row::{CaseColumns, Phase, Reading, Row},
+    row::{CaseColumns, CellColumns, Phase, Reading, Row},
 };
 
 /// An imported run.
@@ -159,13 +159,10 @@ impl ImportedRun {
                 let reduction = manner.reduction.map(|word| format!(" reduction={word}")).unwrap_or_default();
                 format!("datatype={}{reduction} in_place={}", manner.datatype, manner.in_place)
             });
-            let of = CaseColumns {
+            let of = CellColumns {
                 run_id: self.said.run_id.as_str().into(),
                 plan: self.said.plan.name.as_str().into(),
                 test: Arc::clone(&case.test),
-                case: case.id,
-                round: 0,
-                started_at: Some(self.at),
                 op: cell.op.word().into(),
                 size_bytes: cell.size,
                 ranks: case.flow.ranks(),
@@ -174,6 +171,15 @@ impl ImportedRun {
                 link_layer: first.link_layer.as_str().into(),
                 memory: cell.memory.word().into(),
                 gpu_path: "".into(),
+                env: manner.unwrap_or_default().into(),
+                phase: Phase::Imported,
+                tool: self.said.files.get(first.file)?.tool.as_str().into(),
+            };
+            let of = CaseColumns {
+                of: of.into(),
+                case: case.id,
+                round: 0,
+                started_at: Some(self.at),
                 src_host: Arc::clone(&case.flow.from.host),
                 src_device: first.device.as_str().into(),
                 src_gpu: None,
@@ -183,9 +189,6 @@ impl ImportedRun {
                 rail: case.flow.from.rail,
                 verified_bytes: 0,
                 wrong: found.wrong,
-                env: manner.unwrap_or_default().into(),
-                phase: Phase::Imported,
-                tool: self.said.files.get(first.file)?.tool.as_str().into(),
             };
             Some(Row {
                 of: Arc::new(of),

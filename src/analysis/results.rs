@@ -1,5 +1,6 @@
 //! What came of every planned case: its samples, and why it must not be trusted where it must not.
 
+mod against;
 mod excused;
 mod mismatch;
 mod objection;
@@ -26,10 +27,12 @@ pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
 pub(in crate::analysis) use of_test::{measures, measures_on_any};
 pub use wrong::{WrongBytes, WrongRank};
 
+pub use against::Against;
+use against::Aside;
+
 use super::{
     journal::{Journal, JournalEnd, Try},
-    parallel,
-    plausible::{self, Implausible},
+    parallel, plausible,
     together::{self, Part, Scattered},
     truth::{self, Doubt},
     words::{count, lane, link_name, neighbour_words, value_words},
@@ -52,22 +55,12 @@ pub struct CaseResult<'a> {
     pub tries: Box<[&'a Try]>,
     /// Repeat and sample, of every repeat that was measured.
     pub samples: Box<[(u32, &'a Sample)]>,
-    /// Repeat and failure, of every repeat that was tried and not measured.
-    pub failures: Vec<(u32, &'a Failure)>,
     /// The failure that counts: of a try, or of the host that kept it from being tried.
     pub failure: Option<&'a Failure>,
-    /// Why repeats without any try were not run.
-    pub not_run: Option<NotRun>,
     /// What it is in its round; `None` for flows that share no NIC.
     pub part: Option<Box<Part>>,
-    /// Why its samples must not be trusted, each reason once and with its host.
-    pub doubts: Vec<Doubt>,
-    /// What would speak against them, had the plan not asked for it: what one of its values made of the packets.
-    pub excused: Vec<Doubt>,
-    /// Ends whose bytes on the wire were not compared with the payload, each reason once.
-    pub uncounted: Vec<Uncounted>,
-    /// What its samples lack, or say and cannot be true.
-    pub lacks: Implausible,
+    /// What speaks against it.
+    against: Aside<'a>,
     /// What to make of it.
     pub state: State,
 }
@@ -346,9 +339,11 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
         .collect();
     together::join(&mut results, &journal.hosts);
     parallel::each(&mut results, |result| {
-        (result.doubts, result.uncounted) = doubts(journal, result);
+        let (doubts, uncounted) = doubts(journal, result);
+        result.change(|against| (against.doubts, against.uncounted) = (doubts, uncounted));
         excused::excuse(result);
-        result.lacks = plausible::lacks(result, &journal.hosts);
+        let lacks = plausible::lacks(result, &journal.hosts);
+        result.change(|against| against.lacks = lacks);
         result.state = state(result);
     });
     together::judge_victims(&mut results);
@@ -410,14 +405,9 @@ fn result<'a>(
         started_at,
         tries: tries.into(),
         samples: samples.into(),
-        failures,
         failure,
-        not_run,
         part: None,
-        doubts: Vec::new(),
-        excused: Vec::new(),
-        uncounted: Vec::new(),
-        lacks: Implausible::default(),
+        against: Against { failures, not_run, ..Against::default() }.into(),
         state: State::Measured,
     }
 }

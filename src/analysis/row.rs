@@ -10,7 +10,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 /// What a row is part of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// A test of the plan.
@@ -66,37 +66,18 @@ pub struct Row {
     pub error: Option<String>,
 }
 
-/// The columns that all rows of a case share. A case has about five rows, and a run may have millions.
+/// The columns that all rows of a case share. A case has about five rows, and a run may have millions. Those that thousands of cases
+/// share stand in [`CellColumns`], and are fields of a case's by its `Deref`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseColumns {
-    /// Identity of the run.
-    pub run_id: Arc<str>,
-    /// Name of the plan.
-    pub plan: Arc<str>,
-    /// Name of the test.
-    pub test: Arc<str>,
+    /// What its cases have in common.
+    pub of: Arc<CellColumns>,
     /// Number of the case in the run.
     pub case: u64,
     /// Round of the test.
     pub round: u32,
     /// Start of the first sample; null if nothing was started, or at no time of day.
     pub started_at: Option<Timestamp>,
-    /// Operation.
-    pub op: Arc<str>,
-    /// Message size in bytes.
-    pub size_bytes: Bytes,
-    /// Ranks of a collective; 2 for a pair.
-    pub ranks: u32,
-    /// Queue pairs or streams.
-    pub qps: u32,
-    /// What carried the bytes; empty if nothing did.
-    pub transport: Arc<str>,
-    /// The layer below.
-    pub link_layer: Arc<str>,
-    /// Where the bytes lived.
-    pub memory: Arc<str>,
-    /// How GPU memory was reached.
-    pub gpu_path: Arc<str>,
     /// Initiator's host.
     pub src_host: Arc<str>,
     /// Initiator's device.
@@ -115,12 +96,47 @@ pub struct CaseColumns {
     pub verified_bytes: u64,
     /// Bytes that were wrong.
     pub wrong: u64,
+}
+
+/// The columns that cases of one cell of a test share where the same carried their bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellColumns {
+    /// Identity of the run.
+    pub run_id: Arc<str>,
+    /// Name of the plan.
+    pub plan: Arc<str>,
+    /// Name of the test.
+    pub test: Arc<str>,
+    /// Operation.
+    pub op: Arc<str>,
+    /// Message size in bytes.
+    pub size_bytes: Bytes,
+    /// Ranks of a collective; 2 for a pair.
+    pub ranks: u32,
+    /// Queue pairs or streams.
+    pub qps: u32,
+    /// What carried the bytes; empty if nothing did.
+    pub transport: Arc<str>,
+    /// The layer below.
+    pub link_layer: Arc<str>,
+    /// Where the bytes lived.
+    pub memory: Arc<str>,
+    /// How GPU memory was reached.
+    pub gpu_path: Arc<str>,
     /// Cell of an environment matrix, `KEY=value` joined by spaces; empty without one.
     pub env: Arc<str>,
     /// What it is part of.
     pub phase: Phase,
     /// What measured: `railgauge` and its version, or the tool whose output was imported.
     pub tool: Arc<str>,
+}
+
+impl Deref for CaseColumns {
+    type Target = CellColumns;
+
+    fn deref(&self) -> &CellColumns {
+        &self.of
+    }
 }
 
 impl Deref for Row {
@@ -215,13 +231,10 @@ impl From<&Row> for Reading {
 /// A row of a pair, for tests: case, host and size go with its number.
 #[cfg(test)]
 pub(crate) fn made(case: u64) -> Row {
-    let of = CaseColumns {
+    let of = CellColumns {
         run_id: "night-1".into(),
         plan: "nightly".into(),
         test: "write-bw".into(),
-        case,
-        round: 0,
-        started_at: None,
         op: "write".into(),
         size_bytes: Bytes(65536 << case),
         ranks: 2,
@@ -230,6 +243,15 @@ pub(crate) fn made(case: u64) -> Row {
         link_layer: "infiniband".into(),
         memory: "host".into(),
         gpu_path: "none".into(),
+        env: "".into(),
+        phase: Phase::Test,
+        tool: "railgauge 0.1.0".into(),
+    };
+    let of = CaseColumns {
+        of: of.into(),
+        case,
+        round: 0,
+        started_at: None,
         src_host: format!("gpu{:02}", case + 1).into(),
         src_device: "mlx5_0".into(),
         src_gpu: None,
@@ -239,9 +261,6 @@ pub(crate) fn made(case: u64) -> Row {
         rail: 0,
         verified_bytes: 0,
         wrong: 0,
-        env: "".into(),
-        phase: Phase::Test,
-        tool: "railgauge 0.1.0".into(),
     };
     Row {
         of: of.into(),

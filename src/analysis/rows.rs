@@ -1,10 +1,11 @@
 //! Cases become rows: one per metric a case produces, also where nothing was measured.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use railgauge_model::{
     journal::event::Sample,
     plan::{metrics_of, model::is_loss},
+    schedule::Cell,
 };
 use railgauge_stats::robust::median;
 use railgauge_wire::terms::{Memory, Metric, Reads, Side};
@@ -13,7 +14,7 @@ use super::{
     journal::Journal,
     parallel, percentile,
     results::CaseResult,
-    row::{CaseColumns, Phase, Row, Texts},
+    row::{CaseColumns, CellColumns, Phase, Row, Texts},
     row_ceiling::RowCeilings,
     together,
     value::{self, Direction},
@@ -41,8 +42,12 @@ fn all(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> 
     let tool = format!("railgauge {}", journal.version);
     parallel::parts(results, |results| {
         let (mut texts, mut rows) = (Texts::default(), Vec::with_capacity(results.len()));
+        let mut cells = HashMap::new();
         for result in results {
-            let of = Arc::new(of_all(journal, result, &tool, &mut texts));
+            let of = cells.entry(shared_by(journal, result));
+            let of =
+                Arc::clone(of.or_insert_with_key(|key| Arc::new(of_cell(journal, result, key, &tool, &mut texts))));
+            let of = Arc::new(of_all(result, of, &mut texts));
             rows.extend(of_case(result, &of, ceiling, &mut texts));
         }
         rows
@@ -136,31 +141,70 @@ pub(crate) fn by_repeat(result: &CaseResult<'_>, metric: Metric) -> impl Iterato
     result.samples.iter().filter_map(of)
 }
 
-/// The columns that all rows of a case share.
-fn of_all(journal: &Journal, result: &CaseResult<'_>, tool: &str, texts: &mut Texts) -> CaseColumns {
-    let case = result.case;
-    let (verified_bytes, wrong) = result.checked();
+/// What cases have in common whose [`CellColumns`] are the same.
+#[derive(PartialEq, Eq, Hash)]
+struct Key<'j> {
+    test: &'j str,
+    /// The cell, by its place: cases of one cell share it.
+    cell: *const Cell,
+    ranks: u32,
+    transport: &'static str,
+    link_layer: &'static str,
+    gpu_path: &'static str,
+    env: String,
+    phase: Phase,
+}
+
+fn shared_by<'j>(journal: &Journal, result: &CaseResult<'j>) -> Key<'j> {
+    let (case, link) = (result.case, result.link);
     let measured = !result.samples.is_empty();
-    let link = result.link;
-    CaseColumns {
+    Key {
+        test: &case.test,
+        cell: &raw const *case.cell,
+        ranks: case.flow.ranks(),
+        transport: link.filter(|_| measured).map_or("", |link| link.transport.word()),
+        link_layer: link.map_or("", |link| link.link_layer.word()),
+        gpu_path: match (case.cell.memory, link) {
+            (Memory::Host, _) => "none",
+            (Memory::Cuda, link) => link.map_or("", |link| link.gpu_path.word()),
+        },
+        env: env(result),
+        phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
+    }
+}
+
+/// The columns that the cases with this key share, of which this is one.
+fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, texts: &mut Texts) -> CellColumns {
+    let cell = &of.case.cell;
+    CellColumns {
         run_id: texts.shared(&journal.run_id),
         plan: texts.shared(&journal.plan.name),
-        test: texts.shared(&case.test),
+        test: texts.shared(key.test),
+        op: texts.shared(cell.op.word()),
+        size_bytes: cell.size,
+        ranks: key.ranks,
+        qps: if cell.only.is_some() { 1 } else { cell.qps },
+        transport: texts.shared(key.transport),
+        link_layer: texts.shared(key.link_layer),
+        memory: texts.shared(cell.memory.word()),
+        gpu_path: texts.shared(key.gpu_path),
+        env: texts.shared(&key.env),
+        phase: key.phase,
+        tool: texts.shared(tool),
+    }
+}
+
+/// The columns that all rows of a case share.
+fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>, texts: &mut Texts) -> CaseColumns {
+    let case = result.case;
+    let (verified_bytes, wrong) = result.checked();
+    let link = result.link;
+    CaseColumns {
+        of,
         case: case.id,
         round: case.round,
         // That it is a time of day is looked at where the sample is judged.
         started_at: result.started_at.and_then(|at| at.parse().ok()),
-        op: texts.shared(case.cell.op.word()),
-        size_bytes: case.cell.size,
-        ranks: case.flow.ranks(),
-        qps: if case.cell.only.is_some() { 1 } else { case.cell.qps },
-        transport: texts.shared(link.filter(|_| measured).map_or("", |link| link.transport.word())),
-        link_layer: texts.shared(link.map_or("", |link| link.link_layer.word())),
-        memory: texts.shared(case.cell.memory.word()),
-        gpu_path: texts.shared(match (case.cell.memory, link) {
-            (Memory::Host, _) => "none",
-            (Memory::Cuda, link) => link.map_or("", |link| link.gpu_path.word()),
-        }),
         src_host: Arc::clone(&case.flow.from.host),
         src_device: texts.shared(link.map_or("", |link| &link.from_device)),
         src_gpu: gpu(result, true),
@@ -170,9 +214,6 @@ fn of_all(journal: &Journal, result: &CaseResult<'_>, tool: &str, texts: &mut Te
         rail: case.flow.from.rail,
         verified_bytes,
         wrong,
-        env: texts.shared(&env(result)),
-        phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
-        tool: texts.shared(tool),
     }
 }
 

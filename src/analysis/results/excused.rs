@@ -15,6 +15,9 @@ pub(super) fn excuse(result: &mut CaseResult<'_>) {
         Doubt::ForeignBytes { .. } => loses || moves,
         doubt => loses && is_lost(doubt),
     };
-    let (excused, doubts) = std::mem::take(&mut result.doubts).into_iter().partition(asked_for);
-    (result.excused, result.doubts) = (excused, doubts);
+    if result.doubts.iter().any(asked_for) {
+        result.change(|against| {
+            (against.excused, against.doubts) = std::mem::take(&mut against.doubts).into_iter().partition(asked_for);
+        });
+    }
 }

@@ -7,7 +7,7 @@ use super::{filter, like::like};
 /// A frame of two runs' worth of rows, without a journal.
 mod made {
     use crate::analysis::frame::Frame;
-    use crate::analysis::row::{self, CaseColumns, Phase, Row};
+    use crate::analysis::row::{self, CaseColumns, CellColumns, Phase, Row};
 
     fn row(case: u64, host: &str, value: Option<f64>, started: &str) -> Row {
         let row = row::made(case);
@@ -15,7 +15,11 @@ mod made {
             src_host: host.into(),
             started_at: started.parse().ok(),
             dst_gpu: (case == 2).then_some(1),
-            phase: if case == 3 { Phase::Confirmation } else { Phase::Test },
+            of: CellColumns {
+                phase: if case == 3 { Phase::Confirmation } else { Phase::Test },
+                ..(*row.of.of).clone()
+            }
+            .into(),
             ..(*row.of).clone()
         };
         Row {
