@@ -235,7 +235,8 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: 
             Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_CUT))
         }
         Some(ProcessEnd::Code(0 | 1)) if drops(words) => {
-            let cause = format!("kubectl dropped an answer for {}, which came before kubectl was ready for it", exec.named());
+            let cause =
+                format!("kubectl dropped an answer for {}, which came before kubectl was ready for it", exec.named());
             Some(exec.passing(Kind::Lost, cause, remedy::KUBECTL_DROPPED))
         }
         Some(ProcessEnd::Code(code @ (0 | 1))) => {
