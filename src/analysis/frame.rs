@@ -273,9 +273,10 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
         };
         let last = rows.last().map(|before: &Row| &before.of);
         let of = CaseColumns {
-            of: last
-                .filter(|before| *before.of == of)
-                .map_or_else(|| Arc::new(of.clone()), |before| Arc::clone(&before.of)),
+            of: match last.filter(|before| *before.of == of) {
+                Some(before) => Arc::clone(&before.of),
+                None => Arc::new(of),
+            },
             case: next!(case_id?),
             round: next!(round?),
             started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),

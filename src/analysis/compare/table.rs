@@ -1,12 +1,13 @@
 //! The values of both sides, cell by cell, and what stands in the place of a value.
 
 use std::{
+    cell::LazyCell,
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use jiff::Timestamp;
-use railgauge_model::{border::text::path_text, schedule::Cell};
+use railgauge_model::border::text::path_text;
 use railgauge_stats::compare::Variant;
 use railgauge_wire::{
     link::WriteLatency,
@@ -179,11 +180,15 @@ impl Table {
             let known = subject.times_writes().then(|| methods.get(&subject.in_any_way())).flatten()?;
             known.iter().find(|method| **method != subject.write_latency).copied()
         };
-        let mut ops: HashMap<Subject, Vec<(usize, Op)>> = HashMap::new();
-        for (subject, planned) in subjects.iter().zip(&self.planned) {
-            let sides = (0..2).filter(|&side| planned[side] > 0);
-            ops.entry(in_any_op(subject)).or_default().extend(sides.map(|side| (side, subject.cell.op)));
-        }
+        // Most comparisons have nothing to ask it for.
+        let ops = LazyCell::new(|| {
+            let mut ops: HashMap<Subject, Vec<(usize, Op)>> = HashMap::new();
+            for (subject, planned) in subjects.iter().zip(&self.planned) {
+                let sides = (0..2).filter(|&side| planned[side] > 0);
+                ops.entry(subject.in_any_op()).or_default().extend(sides.map(|side| (side, subject.cell.op)));
+            }
+            ops
+        });
         let all = self.runs.each_ref().map(Vec::len);
         let unplanned = |planned: [usize; 2], side: usize| {
             let other = 1 - side;
@@ -221,15 +226,10 @@ impl Table {
             let why = |when: When| match sides[when as usize].refused.first() {
                 Some(&reason) => reasons[reason].0.clone(),
                 None if self.planned[number][when as usize] > 0 => "no value".to_owned(),
-                None => {
-                    let is_other = |&&(side, op): &&(usize, Op)| side == when as usize && op != subject.cell.op;
-                    let other = || ops.get(&in_any_op(subject)).and_then(|ops| ops.iter().find(is_other));
-                    let otherwise = || match other() {
-                        Some((_, op)) => format!("that side plans it with `op = \"{op}\"`, which is not comparable"),
-                        None => "no run of that side plans it".to_owned(),
-                    };
-                    method(subject).map_or_else(otherwise, other_method)
-                }
+                None => match method(subject) {
+                    Some(method) => other_method(method),
+                    None => other_op(&ops, subject, when).unwrap_or_else(|| "no run of that side plans it".to_owned()),
+                },
             };
             let reason = match only {
                 Some(When::Before) => why(When::After),
@@ -335,10 +335,12 @@ impl Collected {
     }
 }
 
-/// The subject whatever its operation is: the same bytes between the same ends, written by one side and sent by the other.
-fn in_any_op(subject: &Subject) -> Subject {
-    let cell = Cell { op: Op::Write, ..Cell::clone(&subject.cell) };
-    Subject { cell: cell.into(), write_latency: None, ..subject.clone() }
+/// That a side moves the same bytes between the same ends by another operation, if it does. `ops` are the sides and operations of
+/// subjects in any operation.
+fn other_op(ops: &HashMap<Subject, Vec<(usize, Op)>>, subject: &Subject, when: When) -> Option<String> {
+    let is_other = |&&(side, op): &&(usize, Op)| side == when as usize && op != subject.cell.op;
+    let (_, op) = ops.get(&subject.in_any_op())?.iter().find(is_other)?;
+    Some(format!("that side plans it with `op = \"{op}\"`, which is not comparable"))
 }
 
 /// Why values of writes that were timed in different ways are not compared; `method` is the other side's.

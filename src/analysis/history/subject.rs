@@ -62,6 +62,13 @@ impl Subject {
         Self { write_latency: None, ..self.clone() }
     }
 
+    /// The same, whatever the operation: bytes that one run writes and another sends.
+    #[must_use]
+    pub fn in_any_op(&self) -> Self {
+        let cell = Cell { op: Op::Write, ..Cell::clone(&self.cell) };
+        Self { cell: cell.into(), ..self.in_any_way() }
+    }
+
     /// Whether it is the latency of writes, which is taken in two ways.
     pub fn times_writes(&self) -> bool {
         (self.cell.op, self.cell.metric) == (Op::Write, TestMetric::Latency)

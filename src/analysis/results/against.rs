@@ -1,6 +1,6 @@
 //! What speaks against a case. Of millions of cases nearly all are well, so that this stands aside.
 
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use railgauge_wire::failure::Failure;
 
@@ -71,8 +71,9 @@ impl<'a> Deref for CaseResult<'a> {
 impl<'a> CaseResult<'a> {
     /// Changes what speaks against it.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Against<'a>)) {
-        let mut against = std::mem::take(&mut self.against).0.unwrap_or_default();
-        change(against.deref_mut());
-        self.against = Aside((!against.is_nothing()).then_some(against));
+        // Taken out of its box: most cases have none, and need none after it.
+        let mut against = self.against.0.take().map(|against| *against).unwrap_or_default();
+        change(&mut against);
+        self.against = against.into();
     }
 }

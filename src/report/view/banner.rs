@@ -13,7 +13,6 @@ use super::{
 use crate::{
     analysis::{
         journal::JournalEnd,
-        localise::Standing,
         results::State,
         verdict::{Kind, Status, Tally, Verdict, Verdicts},
     },
@@ -93,7 +92,7 @@ fn named(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
         told.map(|part| (format!("{} ({})", part.name, part.standing), "parts"))
     };
     let of_failed = failed.iter().flat_map(|one| one.names.iter().map(|name| (name.clone(), one.anchor)));
-    let links = seen.links.iter().filter(|link| link.standing != Standing::Open.word());
+    let links = seen.links.iter().filter(|link| !link.open);
     let links = links.map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
     let mut all: Vec<(String, &'static str)> = Vec::new();
     for one in parts(true).chain(of_failed).chain(links).chain(parts(false)) {
@@ -109,7 +108,7 @@ fn named(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
 fn unsettled<'v>(seen: &Seen<'v>) -> Vec<&'v str> {
     let parts = seen.parts.iter().flat_map(|parts| &parts.named);
     let parts = parts.filter(|part| part.open && !part.waived).map(|part| part.name.as_str());
-    let links = seen.links.iter().filter(|link| link.standing == Standing::Open.word());
+    let links = seen.links.iter().filter(|link| link.open);
     let mut all: Vec<&str> = parts.collect();
     for link in links {
         // Where nothing else is searched for parts, these are not among them.

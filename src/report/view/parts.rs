@@ -146,7 +146,7 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         standing: link.standing.to_owned(),
         cleared: false,
         certain: link.certain,
-        open: link.standing == Standing::Open.word(),
+        open: link.open,
         waived: false,
         shared: false,
         class: link.class,

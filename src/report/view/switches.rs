@@ -34,6 +34,9 @@ pub struct SuspectView {
     /// Whether it was shown to be bad, and is no mere suspect.
     #[serde(skip)]
     pub certain: bool,
+    /// Whether further tests showed it neither bad nor good.
+    #[serde(skip)]
+    pub open: bool,
     /// The class that colours it.
     pub class: &'static str,
     /// Name of the test.
@@ -113,6 +116,7 @@ fn one(test: &str, suspect: &SuspectLink) -> SuspectView {
         name,
         standing,
         certain: suspect.standing == Standing::Confirmed,
+        open: suspect.standing == Standing::Open,
         class,
         test: test.to_owned(),
         change: difference,

@@ -21,7 +21,7 @@ remedies! {
         change "modprobe tcp_{congestion}";
     LOOK_AT_PEER_ERROR = "look-at-peer-error", "look at the peer's own error";
     MEASURE_AGAIN = "measure-again",
-        "measure again while nothing else runs on the hosts ({0}); if the same part stands out again, look at its hardware",
+        "measure again while nothing else runs on the hosts ({0})",
         change_here "railgauge run {plan}";
     MEASURE_FIXED_TIME = "measure-fixed-time", "measure for a fixed time";
     NAME_DEVICE_OF_FACTS = "name-device-of-facts", "name a device or an interface that is in facts.json";
