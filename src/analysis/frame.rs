@@ -6,8 +6,8 @@ use std::{io, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use polars::prelude::{
-    Column, DataFrame, DataType, Int64Chunked, IntoLazy, IntoSeries, NewChunkedArray, ParquetReader, PolarsError,
-    QuantileMethod, SerReader, TimeUnit, TimeZone, col, lit,
+    Column, DataFrame, DataType, Int64Chunked, IntoSeries, NewChunkedArray, ParquetReader, PolarsError, SerReader,
+    TimeUnit, TimeZone,
 };
 use railgauge_model::{border::text::path_text, files};
 use railgauge_wire::{
@@ -19,13 +19,15 @@ use super::row::{CaseColumns, CellColumns, Phase, Row, Texts};
 
 mod cells;
 mod readings;
+mod spreads;
 mod stored;
 mod written;
 
 pub use cells::{Cells, Kind, below, cells, empty, head, keep, kind, place, select, sorted};
 pub use readings::readings;
+pub use spreads::{Mark, Spread, Valued, spreads};
 pub use stored::{Stored, stored};
-pub use written::{write_parquet, write_rows};
+pub use written::{write_made, write_parquet, write_rows};
 
 /// Version of the columns: 1 had `case` for `case_id`, `started_at` as text, and neither `value_min` nor `value_max`. It stands in the
 /// metadata of the Parquet file under [`VERSION_KEY`], which version 1 lacks.
@@ -305,108 +307,4 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
         });
     }
     Ok(rows)
-}
-
-/// The values of all links at one size of one test.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Spread {
-    /// Name of the test.
-    pub test: String,
-    /// Metric.
-    pub metric: Metric,
-    /// Message size in bytes.
-    pub size_bytes: Bytes,
-    /// The cases' [`Mark::variant`].
-    pub variant: u32,
-    /// Links, measured or not.
-    pub links: u32,
-    /// Links with a value.
-    pub measured: u32,
-    /// Smallest, 5th percentile, median, 95th percentile and largest value; `None` without any.
-    pub quantiles: Option<[f64; 5]>,
-    /// Smallest and largest ceiling; `None` where none is known.
-    pub ceiling: Option<(f64, f64)>,
-    /// Median over the links of the value in parts of the link's own ceiling.
-    pub share: Option<f64>,
-}
-
-/// What a case is to [`spreads`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
-    /// Cases of one test, metric, size and variant are summed up together.
-    pub variant: u32,
-    /// Whether its value counts: one that is wrong or was disturbed must not be averaged with others.
-    pub trusted: bool,
-}
-
-/// Quantiles over the links of the tests, one per test, metric, size and variant, in the order of the rows. `marks` has
-/// one mark for every planned case, by its number.
-///
-/// # Errors
-/// polars refuses, which it does only for want of memory.
-pub fn spreads(rows: &[Row], marks: &[Mark]) -> Result<Vec<Spread>, FrameError> {
-    let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
-    // Only the columns that are summed up: a whole frame has 35.
-    let rows = || rows.iter().filter(|row| row.phase == Phase::Test);
-    let mark = |row: &Row| usize::try_from(row.case).ok().and_then(|case| marks.get(case)).copied();
-    let value = |row: &Row| row.value.filter(|_| mark(row).is_some_and(|mark| mark.trusted));
-    macro_rules! column {
-        ($name:literal, |$row:ident| $value:expr) => {
-            Column::new($name.into(), rows().map(|$row| $value).collect::<Vec<_>>())
-        };
-    }
-    let columns = vec![
-        column!("test", |row| &*row.test),
-        column!("metric", |row| row.metric.word()),
-        column!("size_bytes", |row| row.size_bytes.0),
-        column!("variant", |row| mark(row).map_or(u32::MAX, |mark| mark.variant)),
-        column!("value", |row| value(row)),
-        column!("ceiling", |row| row.ceiling),
-    ];
-    let table = DataFrame::new(rows().count(), columns)
-        .map_err(polars("summing up the frame"))?
-        .lazy()
-        .group_by_stable([col("test"), col("metric"), col("size_bytes"), col("variant")])
-        .agg([
-            col("size_bytes").count().alias("links"),
-            col("value").count().alias("measured"),
-            col("value").min().alias("q0"),
-            quantile(0.05).alias("q5"),
-            quantile(0.5).alias("q50"),
-            quantile(0.95).alias("q95"),
-            col("value").max().alias("q100"),
-            col("ceiling").min().alias("floor"),
-            col("ceiling").max().alias("top"),
-            (col("value") / col("ceiling")).median().alias("share"),
-        ])
-        .collect()
-        .map_err(polars("summing up the frame"))?;
-    let fail = || polars("summing up the frame");
-    macro_rules! values {
-        ($name:literal, $kind:ident) => {
-            table.column($name).and_then(|c| c.as_materialized_series().$kind()).map_err(fail())?
-        };
-    }
-    let (test, metric) = (values!("test", str), values!("metric", str));
-    let (size, variant) = (values!("size_bytes", u64), values!("variant", u32));
-    let (links, measured) = (values!("links", idx), values!("measured", idx));
-    let quantiles =
-        [values!("q0", f64), values!("q5", f64), values!("q50", f64), values!("q95", f64), values!("q100", f64)];
-    let (floor, top, share) = (values!("floor", f64), values!("top", f64), values!("share", f64));
-    Ok((0..table.height())
-        .filter_map(|row| {
-            let all: Vec<f64> = quantiles.iter().filter_map(|column| column.get(row)).collect();
-            Some(Spread {
-                test: test.get(row)?.to_owned(),
-                metric: Metric::from_word(metric.get(row)?)?,
-                size_bytes: Bytes(size.get(row)?),
-                variant: variant.get(row)?,
-                links: links.get(row)?,
-                measured: measured.get(row)?,
-                quantiles: all.try_into().ok(),
-                ceiling: floor.get(row).zip(top.get(row)),
-                share: share.get(row).filter(|share| share.is_finite()),
-            })
-        })
-        .collect())
 }

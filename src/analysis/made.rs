@@ -64,7 +64,7 @@ pub(super) fn sample(slice: Bytes) -> Sample {
         operations: bytes.0 / 65_536,
         bytes,
         moved: Some(bytes),
-        slices: vec![slice; 20],
+        slices: vec![slice; 20].into(),
         ..Measurement::default()
     };
     Sample { initiator: end.clone(), responder: Some(Box::new(end)), ..Sample::default() }

@@ -14,20 +14,25 @@ use parking_lot::Mutex;
 
 /// Items that one thread takes at a time.
 const PART: usize = 1024;
+/// Parts whose results stand beside those of all before: the results of millions of items are not to be in memory twice.
+const PARTS: usize = 64;
 /// Most threads: beyond them memory is what all wait for.
 const MOST: usize = 16;
 
 /// What `of` makes of each item.
-pub(super) fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], of: impl Fn(&T) -> R + Sync) -> Vec<R> {
     parts(items, |part| part.iter().map(&of).collect())
 }
 
 /// What `of` makes of some items that follow one another, behind one another.
 pub(super) fn parts<T: Sync, R: Send>(items: &[T], of: impl Fn(&[T]) -> Vec<R> + Sync) -> Vec<R> {
-    let mut parts: Vec<(&[T], Vec<R>)> = items.chunks(PART).map(|part| (part, Vec::new())).collect();
-    in_turn(&mut parts, |(items, made)| *made = of(items));
-    let mut all = Vec::with_capacity(parts.iter().map(|(_, made)| made.len()).sum());
-    parts.into_iter().for_each(|(_, made)| all.extend(made));
+    let mut all = Vec::new();
+    for items in items.chunks(PART * PARTS) {
+        let mut parts: Vec<(&[T], Vec<R>)> = items.chunks(PART).map(|part| (part, Vec::new())).collect();
+        in_turn(&mut parts, |(items, made)| *made = of(items));
+        // A list that grows is moved page by page, without a copy, and has no more of them than it fills.
+        parts.into_iter().for_each(|(_, made)| all.extend(made));
+    }
     all
 }
 
@@ -90,7 +95,7 @@ mod tests {
 
     #[test]
     fn results_stand_in_the_order_of_the_items() {
-        for n in [0, 1, PART - 1, PART, 10 * PART + 7] {
+        for n in [0, 1, PART - 1, PART, 10 * PART + 7, PARTS * PART + 1] {
             let mut items: Vec<usize> = (0..n).collect();
             assert_eq!(map(&items, |item| item * 2), (0..n).map(|item| item * 2).collect::<Vec<_>>());
             each(&mut items, |item| *item += 1);

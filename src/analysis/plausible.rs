@@ -14,7 +14,6 @@ mod window;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use railgauge_model::{journal::event::Sample, plan::metrics_of};
 use railgauge_wire::{
     facts::HostFacts,
@@ -184,9 +183,8 @@ fn impossible(
 
 /// A start that is no moment.
 fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
-    let started_at = &result.attempt(sample)?.started_at;
-    let is_no_time = started_at.parse::<Timestamp>().is_err();
-    is_no_time.then(|| Contradiction::Start { started_at: started_at.clone() })
+    let started_at = result.attempt(sample)?.started_at.no_time()?;
+    Some(Contradiction::Start { started_at: started_at.to_owned() })
 }
 
 /// An operation or a window that took longer than the controller waited for it.

@@ -2,6 +2,7 @@
 
 mod against;
 mod excused;
+mod few;
 mod mismatch;
 mod objection;
 mod of_test;
@@ -9,6 +10,7 @@ mod wrong;
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use railgauge_model::{
     journal::event::{Case, LinkRecord, Sample},
     plan::model::{Grouping, Test},
@@ -22,6 +24,7 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 
 pub use super::truth::Uncounted;
+pub use few::Few;
 pub use mismatch::Mismatch;
 pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
 pub(in crate::analysis) use of_test::{measures, measures_on_any};
@@ -31,7 +34,7 @@ pub use against::Against;
 use against::Aside;
 
 use super::{
-    journal::{Journal, JournalEnd, Try},
+    journal::{Journal, JournalEnd, Started, Try},
     parallel, plausible,
     together::{self, Part, Scattered},
     truth::{self, Doubt},
@@ -49,12 +52,12 @@ pub struct CaseResult<'a> {
     pub repeats: u32,
     /// The link of the last try that had one.
     pub link: Option<&'a LinkRecord>,
-    /// Start of the first try, UTC.
-    pub started_at: Option<&'a str>,
+    /// Start of the first try; `None` where it was not tried, or at no time of day.
+    pub started_at: Option<Timestamp>,
     /// Every try of it, in the order of the journal.
-    pub tries: Box<[&'a Try]>,
+    pub tries: Few<&'a Try>,
     /// Repeat and sample, of every repeat that was measured.
-    pub samples: Box<[(u32, &'a Sample)]>,
+    pub samples: Few<(u32, &'a Sample)>,
     /// The failure that counts: of a try, or of the host that kept it from being tried.
     pub failure: Option<&'a Failure>,
     /// What it is in its round; `None` for flows that share no NIC.
@@ -321,15 +324,23 @@ fn tests(journal: &Journal) -> BTreeMap<&str, &Test> {
 fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32) -> Vec<CaseResult<'a>> {
     let tests = tests(journal);
     let first = cases.first().map_or(0, |case| case.id);
-    let mut tries: Vec<Vec<&Try>> = vec![Vec::new(); cases.len()];
-    for attempt in &journal.tries {
+    let place = |attempt: &Try| {
         let place = attempt.case.checked_sub(first).and_then(|place| usize::try_from(place).ok());
-        if let Some(of_case) = place.and_then(|place| tries.get_mut(place)) {
-            // Most cases have one.
-            of_case.reserve_exact(usize::from(of_case.is_empty()));
-            of_case.push(attempt);
-        }
+        place.filter(|place| *place < cases.len())
+    };
+    // Where the tries of each case begin among all; once they are put there, where they end.
+    let mut ends = vec![0_usize; cases.len()];
+    journal.tries.iter().filter_map(place).for_each(|place| ends[place] += 1);
+    let mut sum = 0;
+    ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
+    let mut tries: Vec<Option<&Try>> = vec![None; sum];
+    for (place, attempt) in journal.tries.iter().filter_map(|attempt| Some((place(attempt)?, attempt))) {
+        tries[ends[place]] = Some(attempt);
+        ends[place] += 1;
     }
+    let mut begin = 0;
+    let tries =
+        ends.into_iter().map(|end| tries[std::mem::replace(&mut begin, end)..end].iter().copied().flatten().collect());
     let cases = cases.iter().zip(tries);
     let mut results: Vec<CaseResult<'a>> = cases
         .filter_map(|(case, tries)| {
@@ -366,7 +377,7 @@ fn result<'a>(
     case: &'a Case,
     test: &'a Test,
     repeats: u32,
-    tries: Vec<&'a Try>,
+    tries: Few<&'a Try>,
 ) -> CaseResult<'a> {
     // Of several tries of a repeat one with wrong bytes counts, since no later try makes them right. Else the last measured one
     // does, else the last failure: a resumed run tries again what failed, and a measurement once made is not lost to a
@@ -381,7 +392,8 @@ fn result<'a>(
     // What the values came by; a later try that failed may have opened another link.
     let measured = counted.values().rev().filter(|attempt| attempt.result.is_ok());
     let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
-    let started_at = tries.iter().map(|attempt| attempt.started_at.as_str()).min();
+    // That it is a time of day is looked at where the sample is judged.
+    let started_at = tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time);
     let mut samples = Vec::with_capacity(counted.len());
     let mut failures = Vec::new();
     for (repeat, attempt) in counted {
@@ -403,7 +415,7 @@ fn result<'a>(
         repeats,
         link,
         started_at,
-        tries: tries.into(),
+        tries,
         samples: samples.into(),
         failure,
         part: None,

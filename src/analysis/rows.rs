@@ -4,11 +4,17 @@ use std::{collections::HashMap, sync::Arc};
 
 use railgauge_model::{
     journal::event::Sample,
-    plan::{metrics_of, model::is_loss},
+    plan::{
+        headline, metrics_of,
+        model::{Test, is_loss},
+    },
     schedule::Cell,
 };
 use railgauge_stats::robust::median;
-use railgauge_wire::terms::{Memory, Metric, Reads, Side};
+use railgauge_wire::{
+    facts::HostFacts,
+    terms::{Family, Memory, Metric, Reads, Side},
+};
 
 use super::{
     journal::Journal,
@@ -24,21 +30,65 @@ use super::{
 /// The ceiling of a row in its unit, where one can be computed.
 type Ceiling<'c> = dyn Fn(&CaseResult<'_>, Metric) -> Option<f64> + Sync + 'c;
 
+/// What a host says of itself, by its name.
+type Facts<'j> = Box<dyn Fn(&str) -> Option<&'j HostFacts> + Sync + 'j>;
+
 /// The rows of all cases with their ceilings, in the order of the cases; within a case in the order of [`metrics_of`].
 pub fn rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
-    let facts = |host: &str| journal.hosts.get(host).map(|up| &up.facts);
-    let ceilings = RowCeilings::new(facts, results.iter());
-    let ceiling = |result: &CaseResult<'_>, metric| ceilings.of(result, metric);
-    all(journal, results, &ceiling)
+    Maker::new(journal, results).rows(results, |_, _| true)
 }
 
 /// The same without ceilings, for who reads values only: the settling of suspects, whose links had their ceilings looked at
 /// before, and a history that is read anew. Parts are looked for in [`rows`]: a ceiling may decide which one is bad.
 pub(crate) fn rows_without_ceilings(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
-    all(journal, results, &|_, _| None)
+    all(journal, results, &|_, _| None, &|_, _| true)
 }
 
-fn all(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> Vec<Row> {
+/// The rows that a run is judged by and drawn from, in the order of [`rows`]: those of the metric of every test and of its limits, and
+/// all of tests in which cases share something. What else pairs have is summed up for each test ([`Maker::value`]) and stands in the
+/// frame: a run may have millions of cases, and its rows take more memory than all else.
+pub fn judged_rows(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<Row> {
+    Maker::new(journal, results).rows(results, is_judged)
+}
+
+/// Whether a metric of a test is read by more than the frame and the sums over its cases.
+fn is_judged(test: &Test, metric: Metric) -> bool {
+    metric == headline(test.metric, test.op)
+        || !matches!(metric.family(), Family::Flow | Family::Latency)
+        || test.expect.iter().any(|wanted| wanted.metric == metric)
+}
+
+/// Makes the rows of cases of one journal, a few or all of them.
+pub struct Maker<'j> {
+    journal: &'j Journal,
+    ceilings: RowCeilings<Facts<'j>>,
+}
+
+impl<'j> Maker<'j> {
+    /// For cases of this journal. All flows of a round must be among `results`.
+    pub fn new<'r>(journal: &'j Journal, results: impl IntoIterator<Item = &'r CaseResult<'r>>) -> Self {
+        let facts: Facts<'j> = Box::new(|host| journal.hosts.get(host).map(|up| &up.facts));
+        Self { journal, ceilings: RowCeilings::new(facts, results.into_iter()) }
+    }
+
+    /// The rows of these cases, of the metrics that are wanted of their test.
+    pub fn rows(&self, results: &[CaseResult<'_>], wanted: impl Fn(&Test, Metric) -> bool + Sync) -> Vec<Row> {
+        all(self.journal, results, &|result, metric| self.ceilings.of(result, metric), &wanted)
+    }
+
+    /// Value and ceiling of the row that a case has of a metric; `None` where it has no row of it.
+    pub fn value(&self, result: &CaseResult<'_>, metric: Metric) -> Option<(Option<f64>, Option<f64>)> {
+        let measured = Measured::of(result, metric)?;
+        Some((median(&measured.values).ok(), self.ceilings.of(result, metric)))
+    }
+}
+
+fn all(
+    journal: &Journal,
+    results: &[CaseResult<'_>],
+    ceiling: &Ceiling<'_>,
+    wanted: &(dyn Fn(&Test, Metric) -> bool + Sync),
+) -> Vec<Row> {
     let tool = format!("railgauge {}", journal.version);
     parallel::parts(results, |results| {
         let (mut texts, mut rows) = (Texts::default(), Vec::with_capacity(results.len()));
@@ -48,27 +98,33 @@ fn all(journal: &Journal, results: &[CaseResult<'_>], ceiling: &Ceiling<'_>) -> 
             let of =
                 Arc::clone(of.or_insert_with_key(|key| Arc::new(of_cell(journal, result, key, &tool, &mut texts))));
             let of = Arc::new(of_all(result, of, &mut texts));
-            rows.extend(of_case(result, &of, ceiling, &mut texts));
+            let metrics = metrics(result).into_iter().filter(|metric| wanted(result.test, *metric));
+            rows.extend(of_case(result, metrics, &of, ceiling, &mut texts));
         }
         rows
     })
 }
 
-fn of_case<'r>(
-    result: &'r CaseResult<'r>,
-    of: &'r Arc<CaseColumns>,
-    ceiling: &'r Ceiling<'_>,
-    texts: &'r mut Texts,
-) -> impl Iterator<Item = Row> {
-    let error = result.error();
-    let metrics = metrics_of(
-        result.case.cell.metric,
-        result.case.cell.op,
-        result.test.flows_at_once(),
-        result.test.beside.as_ref(),
-    );
-    let metrics = metrics.into_iter().filter(|metric| together::has_row(result, *metric));
-    metrics.filter_map(move |metric| {
+/// The metrics that a case may have a row of.
+fn metrics(result: &CaseResult<'_>) -> Vec<Metric> {
+    let (cell, test) = (&result.case.cell, result.test);
+    metrics_of(cell.metric, cell.op, test.flows_at_once(), test.beside.as_ref())
+}
+
+/// What the repeats of a case come to in one metric.
+struct Measured {
+    /// The values that make sense.
+    values: Vec<f64>,
+    /// Why one does not.
+    senseless: Option<String>,
+}
+
+impl Measured {
+    /// Of a case; `None` where it has no row of the metric.
+    fn of(result: &CaseResult<'_>, metric: Metric) -> Option<Self> {
+        if !together::has_row(result, metric) {
+            return None;
+        }
         let mut values = Vec::new();
         let mut senseless = None;
         for (repeat, sample) in &result.samples {
@@ -81,6 +137,20 @@ fn of_case<'r>(
         if values.is_empty() && senseless.is_none() && matches!(metric.reads(), Reads::Spent(Side::Responder, _)) {
             return None;
         }
+        Some(Self { values, senseless })
+    }
+}
+
+fn of_case<'r>(
+    result: &'r CaseResult<'r>,
+    metrics: impl Iterator<Item = Metric> + 'r,
+    of: &'r Arc<CaseColumns>,
+    ceiling: &'r Ceiling<'_>,
+    texts: &'r mut Texts,
+) -> impl Iterator<Item = Row> {
+    let error = result.error();
+    metrics.filter_map(move |metric| {
+        let Measured { values, senseless } = Measured::of(result, metric)?;
         // Why the flow alone gives nothing to hold this one against.
         let no_loss = result.part.as_ref().and_then(|part| part.alone.as_ref()?.distrusted.clone());
         let no_loss = no_loss.filter(|_| is_loss(metric) && values.is_empty());
@@ -203,8 +273,7 @@ fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>, texts: &mut Texts) -> C
         of,
         case: case.id,
         round: case.round,
-        // That it is a time of day is looked at where the sample is judged.
-        started_at: result.started_at.and_then(|at| at.parse().ok()),
+        started_at: result.started_at,
         src_host: Arc::clone(&case.flow.from.host),
         src_device: texts.shared(link.map_or("", |link| &link.from_device)),
         src_gpu: gpu(result, true),

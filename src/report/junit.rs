@@ -1,9 +1,6 @@
 //! The verdicts as JUnit XML: one test case per verdict, and one per case that was not simply measured.
 
-use std::{
-    collections::{HashMap, HashSet},
-    time::Duration,
-};
+use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
@@ -11,7 +8,7 @@ use railgauge_model::plan::model::Limit;
 
 use super::view::{self, View};
 use crate::analysis::{
-    journal::Journal,
+    journal::{Journal, Try},
     localise::{Localisation, Named},
     results::State,
     verdict::{Kind, PREFLIGHT, Placed, RUN, SOAK, Status, Trouble, Verdict, Verdicts},
@@ -194,9 +191,11 @@ fn of_trouble(verdicts: &Verdicts, trouble: &Trouble) -> TestCase {
 /// From the first start of a case of a test to the last end of one: what its verdicts took together. Of one verdict there is no time,
 /// because all are about the same cases.
 fn lasted(journal: &Journal, test: &str) -> Option<Duration> {
-    let of_test: HashSet<u64> = journal.cases.iter().filter(|case| *case.test == *test).map(|case| case.id).collect();
-    let times = journal.tries.iter().filter(|attempt| of_test.contains(&attempt.case)).filter_map(|attempt| {
-        let start = attempt.started_at.parse::<Timestamp>().ok()?;
+    // Case n stands at place n.
+    let case = |attempt: &&Try| usize::try_from(attempt.case).ok().and_then(|at| journal.cases.get(at));
+    let of_test = |attempt: &&Try| case(attempt).is_some_and(|case| *case.test == *test);
+    let times = journal.tries.iter().filter(of_test).filter_map(|attempt| {
+        let start = attempt.started_at.time()?;
         // A try that failed has a start alone.
         let lasted = attempt.result.as_ref().map_or(0, |sample| sample.initiator.elapsed.0);
         Some((start, start.checked_add(Duration::from_nanos(lasted)).ok()?))

@@ -21,7 +21,7 @@ use crate::analysis::{
     parallel,
     results::{CaseResult, further, results},
     row::Row,
-    rows::rows,
+    rows::{Maker, judged_rows, rows},
     verdict::{Sums, Verdicts, verdicts_of},
 };
 
@@ -39,8 +39,6 @@ pub struct Written {
 /// What a journal comes to, before anything is written.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The rows of the frame, the settling of suspects among them.
-    pub rows: Vec<Row>,
     /// The verdicts.
     pub verdicts: Verdicts,
     /// Everything shown.
@@ -58,13 +56,19 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let sum = Sums::of_file(&path).unwrap_or_default();
     let journal = journal::read(&path)?;
     let results = results_of(&journal, &path)?;
-    let (rows, tested) = rows_of(&journal, &results);
     let parquet = run.join(FRAME);
     let unwritten = |cause| ReportError::File { path: parquet.clone(), cause };
-    let write_frame = |file: &File| frame::write_rows(&rows, file, &parquet).map_err(ReportError::from);
+    let write_frame = |file: &File| {
+        let (maker, further) = (Maker::new(&journal, &results), further(&journal));
+        let settling = Maker::new(&journal, &further);
+        let (of_tests, of_further) = (results.chunks(CASES), further.chunks(CASES));
+        let made = of_tests.map(|some| maker.rows(some, |_, _| true));
+        let made = made.chain(of_further.map(|some| settling.rows(some, |_, _| true)));
+        frame::write_made(made, file, &parquet).map_err(ReportError::from)
+    };
     let (frame, drawn) = parallel::both(
         || files::prepare(&parquet, write_frame, unwritten),
-        || judged(&journal, &results, &rows[..tested]),
+        || judged(&journal, &results, &judged_rows(&journal, &results)),
     );
     let (mut verdicts, view) = drawn?;
     frame?.place().map_err(unwritten)?;
@@ -86,22 +90,26 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
 /// The journal contradicts itself.
 pub fn draw(journal: &Journal, path: &Path) -> Result<Drawn, ReportError> {
     let results = results_of(journal, path)?;
-    let (rows, tested) = rows_of(journal, &results);
-    let (verdicts, view) = judged(journal, &results, &rows[..tested])?;
-    Ok(Drawn { rows, verdicts, view })
+    let (verdicts, view) = judged(journal, &results, &judged_rows(journal, &results))?;
+    Ok(Drawn { verdicts, view })
 }
 
 fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j>>, ReportError> {
     results(journal).map_err(|cause| ReportError::Mismatch { path: path.to_owned(), cause })
 }
 
-/// The rows of the frame, and how many of them are of tests: it has the settling of suspects too, which nothing else of the report counts
-/// among the tests.
-fn rows_of(journal: &Journal, results: &[CaseResult<'_>]) -> (Vec<Row>, usize) {
-    let mut all = rows(journal, results);
-    let tested = all.len();
+/// Cases whose rows of the frame are made at once.
+const CASES: usize = 1 << 15;
+
+/// The rows of the frame: it has the settling of suspects too, which nothing else of the report counts among the tests. `path` is what
+/// errors name.
+///
+/// # Errors
+/// The journal contradicts itself.
+pub fn frame_rows(journal: &Journal, path: &Path) -> Result<Vec<Row>, ReportError> {
+    let mut all = rows(journal, &results_of(journal, path)?);
     all.extend(rows(journal, &further(journal)));
-    (all, tested)
+    Ok(all)
 }
 
 fn judged(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Result<(Verdicts, View), ReportError> {

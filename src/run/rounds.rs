@@ -394,7 +394,7 @@ impl RunState<'_> {
                 warm_up: self.work.plan.tests[index].warm_up.into(),
                 ..Spent::default()
             };
-            self.spent.entry(case.flow.clone()).or_default().add(sample.spent.unwrap_or(led));
+            self.spent.entry(case.flow.clone()).or_default().add(sample.spent.as_deref().copied().unwrap_or(led));
         }
         self.record(&case, outcome, progress);
         let Some(failure) = failure else {

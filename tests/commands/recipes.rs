@@ -237,7 +237,7 @@ fn collective() -> Journal {
     let tried = |case: &Case| Try {
         case: case.id,
         repeat: 0,
-        started_at: started_at.clone(),
+        started_at: started_at.clone().into(),
         link: Some(link.clone()),
         result: Ok(support::group::sample(case, 300_000)),
     };

@@ -94,11 +94,12 @@ impl Made {
             sample.initiator.started = shown(&case.flow.from.host);
             let moment =
                 |host: &str| railgauge_model::journal::event::Moment { at: shown(host), error: Nanoseconds(20_000) };
-            sample.together = Some(railgauge_model::journal::event::Together {
+            let together = railgauge_model::journal::event::Together {
                 start: begin,
                 from: moment(&case.flow.from.host),
                 to: moment(&case.flow.to.host),
-            });
+            };
+            sample.together = Some(together.into());
             // Beside the incast the flow stands still in one slice.
             if case.round == 1 && &*case.flow.from.host == "gpu001" {
                 sample.initiator.slices[5] = Bytes::ZERO;

@@ -79,7 +79,13 @@ impl Cluster {
                     (Carrier::VerbsRc, LinkLayer::RoceV2, Some(GigabitsPerSecond(200.0)));
                 (link.from_device, link.to_device, link.mtu) = ("mlx5_0".into(), "mlx5_0".into(), 4096);
             }
-            journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: Some(link.into()), result });
+            journal.tries.push(Try {
+                case: case.id,
+                repeat: 0,
+                started_at: started_at.into(),
+                link: Some(link.into()),
+                result,
+            });
         }
     }
 }

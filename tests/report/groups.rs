@@ -30,7 +30,7 @@ fn run(op: &str, keys: &str, change: impl Fn(&Case, &mut Sample)) -> Journal {
         let mut sample = support::group::sample(case, 300_000);
         change(case, &mut sample);
         let started_at = "2026-11-21T02:00:00.000Z".to_owned();
-        Try { case: case.id, repeat: 0, started_at, link: Some(link.clone()), result: Ok(sample) }
+        Try { case: case.id, repeat: 0, started_at: started_at.into(), link: Some(link.clone()), result: Ok(sample) }
     });
     Journal {
         run_id: "run".into(),

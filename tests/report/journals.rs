@@ -9,7 +9,7 @@ use railgauge::{
         row::Row,
         verdict::{Kind, Status, Verdict},
     },
-    report::draw,
+    report::{draw, frame_rows},
 };
 use railgauge_model::{
     journal::{
@@ -185,7 +185,7 @@ fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
     let outcome = Event::Outcome(Box::new(railgauge_model::journal::event::Outcome {
         case: last.case,
         repeat: last.repeat,
-        started_at: last.started_at.clone(),
+        started_at: last.started_at.to_string(),
         link: last.link.as_deref().cloned(),
         link_line: None,
         result: last.result.clone(),
@@ -287,10 +287,11 @@ static PLAIN: LazyLock<(Vec<u8>, Vec<Row>)> = LazyLock::new(|| {
 /// The rows of a journal, and whether the run as a whole is inconclusive; `None` where there is no report.
 fn rows_and_doubt(bytes: &[u8]) -> Option<(Vec<Row>, bool)> {
     let path = Path::new("records.jsonl");
-    let drawn = draw(&parse(bytes, path).ok()?, path).ok()?;
+    let journal = parse(bytes, path).ok()?;
+    let drawn = draw(&journal, path).ok()?;
     let doubts = |verdict: &Verdict| matches!(verdict.kind, Kind::Run | Kind::Records);
     let doubted = drawn.verdicts.verdicts.iter().any(|one| doubts(one) && one.status == Status::Inconclusive);
-    Some((drawn.rows, doubted))
+    Some((frame_rows(&journal, path).unwrap(), doubted))
 }
 
 /// The bytes with one change: a bit, a byte, a piece cut out, doubled, moved, the end cut off, or two lines exchanged.

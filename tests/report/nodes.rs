@@ -61,7 +61,8 @@ impl Cluster {
             let initiator = Measurement { elapsed, operations, bytes, flops, each, ..Measurement::default() };
             let checked = Checked { verified: size * 2, ..Checked::default() };
             let gpus = (self.gpus)(case);
-            let sample = Sample { initiator, checked, waited: Some(elapsed * 2), gpus, ..Sample::default() };
+            let sample =
+                Sample { initiator, checked, waited: Some(elapsed * 2), gpus: gpus.into(), ..Sample::default() };
             let is_nic = case.cell.transport == Transport::Nic;
             let nic = || format!("mlx5_{}", case.flow.to.rail);
             let link = LinkRecord {
@@ -83,7 +84,13 @@ impl Cluster {
             };
             let started_at = "2026-11-21T02:00:00.000Z".to_owned();
             let result = Ok(sample);
-            journal.tries.push(Try { case: case.id, repeat: 0, started_at, link: Some(link.into()), result });
+            journal.tries.push(Try {
+                case: case.id,
+                repeat: 0,
+                started_at: started_at.into(),
+                link: Some(link.into()),
+                result,
+            });
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 use proptest::prelude::*;
 use railgauge::{
     analysis::{frame, journal::parse, row::Row, verdict::Status},
-    report::{draw, text},
+    report::{draw, frame_rows, text},
 };
 use railgauge_model::{
     journal::event::{Case, Event, Line, LinkRecord, Moment, Outcome, Sample, Together},
@@ -141,10 +141,12 @@ fn walk(value: &Value, kind: &str, place: &str, found: &mut Vec<(String, String)
 /// Status and rows of a journal; `None` where there is no report.
 fn drawn(journal: &str) -> Option<(Status, Vec<Row>)> {
     let path = Path::new("records.jsonl");
-    let drawn = draw(&parse(journal.as_bytes(), path).ok()?, path).ok()?;
+    let journal = parse(journal.as_bytes(), path).ok()?;
+    let drawn = draw(&journal, path).ok()?;
     // The page and the summary come of the view: drawing them must not end either.
     let _ = text::summary(&drawn.view, path, false);
-    Some((drawn.verdicts.status, frame::rows(&frame::frame(&drawn.rows).unwrap()).unwrap()))
+    let rows = frame_rows(&journal, path).unwrap();
+    Some((drawn.verdicts.status, frame::rows(&frame::frame(&rows).unwrap()).unwrap()))
 }
 
 /// Pairs over verbs and TCP, and their hosts' clocks and counters.
@@ -201,7 +203,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
             bytes: Bytes(bytes),
             moved: Some(Bytes(bytes)),
             cpu: SLICE * 10,
-            slices: vec![Bytes(bytes / 20); 20],
+            slices: vec![Bytes(bytes / 20); 20].into(),
             ..Measurement::default()
         };
         let moment = Moment { at: Nanoseconds(at), error: Nanoseconds(1_000) };
@@ -212,7 +214,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
             initiator: end,
             checked: Checked { verified: Bytes(2 * 65536), ..Checked::default() },
             offset: both.then_some(NanosecondsI64(5_000)),
-            together: (!both).then_some(together),
+            together: (!both).then(|| together.into()),
             ..Sample::default()
         };
         (link(), sample)

@@ -3,9 +3,10 @@
 use std::{path::Path, time::Instant};
 
 use railgauge::{
-    analysis::{frame, journal, results::results, rows::rows, verdict::verdicts},
+    analysis::{frame, journal, results::results, row::Row, rows::rows, verdict::verdicts},
     report::draw,
 };
+use railgauge_wire::terms::Metric;
 
 use crate::support::Scenario;
 
@@ -35,7 +36,14 @@ fn half_a_million_rows() {
     lap("frame and parquet");
     assert_eq!(frame::read_parquet(&dir.path().join("x.parquet")).unwrap().height(), rows.len());
     lap("parquet back");
-    frame::spreads(&rows, &vec![frame::Mark { variant: 0, trusted: true }; results.len()]).unwrap();
+    let valued = |(at, row): (u32, &Row)| frame::Valued {
+        at,
+        size_bytes: row.size_bytes,
+        mark: frame::Mark { variant: 0, trusted: true },
+        value: row.value,
+        ceiling: row.ceiling,
+    };
+    frame::spreads("all", Metric::Bandwidth, &(0..).zip(&rows).map(valued).collect::<Vec<_>>()).unwrap();
     lap("spreads");
     verdicts(&journal, &results, &rows, Vec::new());
     lap("verdicts");

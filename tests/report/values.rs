@@ -157,7 +157,7 @@ fn a_window_far_shorter_than_the_plan_wants_is_impossible() {
         sample.initiator.elapsed.0 /= 1000;
         sample.initiator.operations /= 1000;
         sample.initiator.bytes = size * sample.initiator.operations;
-        (sample.initiator.slices, sample.initiator.lanes) = (Vec::new(), Vec::new());
+        (sample.initiator.slices, sample.initiator.lanes) = (Vec::new().into(), Vec::new().into());
     });
 }
 
@@ -193,7 +193,7 @@ fn parts_that_do_not_come_to_the_whole_are_impossible() {
         |end| end.lanes.iter_mut().for_each(|lane| lane.bytes = Bytes(1 << 61)),
         |end| end.slices.iter_mut().for_each(|slice| *slice = Bytes(1 << 61)),
         |end| end.slices[3] += end.bytes,
-        |end| end.slices = vec![end.bytes / 1000; 1000],
+        |end| end.slices = vec![end.bytes / 1000; 1000].into(),
         |end| end.moved = Some(end.bytes / 2),
         |end| end.cpu = end.elapsed * 100_000,
     ];
@@ -221,7 +221,7 @@ fn a_sample_that_nothing_carried_is_no_value() {
 fn a_sample_that_began_at_no_time_is_impossible() {
     for time in ["", "yesterday", "2026-13-45T99:00:00Z"] {
         let [bandwidth, _] = tests();
-        try_never_passes(&bandwidth, State::Impossible, |tried| tried.started_at = time.to_owned());
+        try_never_passes(&bandwidth, State::Impossible, |tried| tried.started_at = time.into());
     }
 }
 

@@ -82,7 +82,7 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
     };
     if scenario.contaminated && chosen(41) {
         sample.to_counters = [("out_of_sequence".to_owned(), 1312), ("rx_prio3_pause".to_owned(), 90211)].into();
-        sample.contaminated = vec!["the receiver's port carried 31 % more bytes than were sent".into()];
+        sample.contaminated = vec!["the receiver's port carried 31 % more bytes than were sent".into()].into();
     }
     sample
 }
@@ -135,7 +135,7 @@ fn bandwidth(
         operations,
         bytes,
         cpu,
-        slices,
+        slices: slices.into(),
         latency: None,
         interval: None,
         ..Measurement::default()
@@ -156,7 +156,7 @@ fn latency(scenario: &Scenario, case: &Case, (slow, less): (bool, f64), dice: &m
         operations,
         bytes: case.cell.size * operations,
         cpu: elapsed,
-        slices: Vec::new(),
+        slices: Vec::new().into(),
         latency: Some(Box::new(Latency {
             samples: operations,
             min: at(0.0),

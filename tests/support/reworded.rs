@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use railgauge::{
-    analysis::{frame, journal},
-    report::{Drawn, draw},
+    analysis::{frame, journal, row::Row},
+    report::{Drawn, draw, frame_rows},
 };
 use railgauge_model::journal::{
     event::{Event, Outcome},
@@ -55,10 +55,11 @@ pub fn reworded(text: &[u8]) -> Vec<u8> {
     all
 }
 
-fn drawn(text: &[u8]) -> Result<Drawn, String> {
+fn drawn(text: &[u8]) -> Result<(Drawn, Vec<Row>), String> {
     let path = Path::new("records.jsonl");
     let journal = journal::parse(text, path).map_err(|error| error.to_string())?;
-    draw(&journal, path).map_err(|error| error.to_string())
+    let rows = frame_rows(&journal, path).map_err(|error| error.to_string())?;
+    draw(&journal, path).map(|drawn| (drawn, rows)).map_err(|error| error.to_string())
 }
 
 /// Takes words for people out of a document.
@@ -86,8 +87,9 @@ pub fn changes(text: &[u8]) -> Result<usize, String> {
         (Err(_), Err(_)) => return Ok(words),
         (a, b) => return Err(format!("one can be judged: {:?}, {:?}", a.err(), b.err())),
     };
-    let frame = |drawn: &Drawn| frame::frame(&drawn.rows).unwrap().drop("error").unwrap();
-    if !frame(&a).equals_missing(&frame(&b)) {
+    let ((a, rows_a), (b, rows_b)) = (a, b);
+    let frame = |rows: &[Row]| frame::frame(rows).unwrap().drop("error").unwrap();
+    if !frame(&rows_a).equals_missing(&frame(&rows_b)) {
         return Err("another frame".to_owned());
     }
     let document = |drawn: &Drawn| {

@@ -1,6 +1,7 @@
 //! What came out of a timed step.
 
 use serde::{Deserialize, Serialize};
+use thin_vec::ThinVec;
 
 use crate::unit::{Bytes, Nanoseconds, NanosecondsF64};
 
@@ -26,8 +27,8 @@ pub struct Measurement {
     /// CPU time this agent's measuring threads spent in the window.
     pub cpu: Nanoseconds,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub slices: Vec<Bytes>,
+    #[serde(skip_serializing_if = "ThinVec::is_empty")]
+    pub slices: ThinVec<Bytes>,
     /// Per-operation times, for latency passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Box<Latency>>,
@@ -40,8 +41,8 @@ pub struct Measurement {
     pub interval: Option<f64>,
     /// The part of every queue pair or stream, in their order; for bandwidth passes of the initiator. What an unreliable
     /// service lost is not in it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lanes: Vec<Lane>,
+    #[serde(skip_serializing_if = "ThinVec::is_empty")]
+    pub lanes: ThinVec<Lane>,
 }
 
 /// Only matrix products have any: what is not there is not written.

@@ -142,12 +142,12 @@ impl Tally {
             bytes: self.bytes,
             flops: 0,
             cpu,
-            slices: self.slices,
+            slices: self.slices.into(),
             latency: None,
             interval: self.interval,
             each: None,
             moved: None,
-            lanes: Vec::new(),
+            lanes: Vec::new().into(),
         }
     }
 }

@@ -147,7 +147,7 @@ fn timed(
         operations: reads,
         bytes: LINE * reads,
         cpu: cpu::thread().saturating_sub(cpu),
-        slices,
+        slices: slices.into(),
         each: median(times),
         ..Measurement::default()
     };

@@ -141,7 +141,7 @@ impl Mover for Loopback {
         };
         match self.from.step(&Step::Time(timing), control)? {
             // There is one queue pair, and nothing to choose a path: its part is all.
-            Stepped::Measured(measured) => Ok(Measurement { lanes: Vec::new(), moved: None, ..*measured }),
+            Stepped::Measured(measured) => Ok(Measurement { lanes: Vec::new().into(), moved: None, ..*measured }),
             other => Err(unexpected(Stage::Measure, &other)),
         }
     }

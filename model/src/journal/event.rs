@@ -21,6 +21,7 @@ use railgauge_wire::{
     watch::Watched,
 };
 use serde::{Deserialize, Serialize};
+use thin_vec::ThinVec;
 
 use super::shared;
 pub use super::{
@@ -342,27 +343,27 @@ pub struct Sample {
     pub waited: Option<Nanoseconds>,
     /// Where the time of the initiator's end went; `None` where the controller led it step by step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spent: Option<Spent>,
+    pub spent: Option<Box<Spent>>,
     /// The responder's monotonic clock minus the initiator's, compared a few seconds before a window with both directions at
     /// once, at most; `None` for one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<NanosecondsI64>,
     /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<Together>,
+    pub together: Option<Box<Together>>,
     /// Traffic that ran beside it between its two hosts, one entry for each direction; empty where the plan wanted none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub neighbours: Vec<Neighbour>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub neighbours: ThinVec<Neighbour>,
     /// Why this sample must not be trusted although it was measured; empty if it may.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub contaminated: Vec<String>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub contaminated: ThinVec<String>,
     /// Every rank's own account of a collective; empty for a pair. The initiator's account is then that of the slowest
     /// rank of each batch of operations, and its latency is the distribution of the time of one operation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ranks: Vec<RankAccount>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub ranks: ThinVec<RankAccount>,
     /// The state of the GPUs that it used, while its timed pass ran; empty where it used none, and in journals of versions before.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gpus: Vec<GpuDuring>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub gpus: ThinVec<GpuDuring>,
     /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Box<Latency>>,

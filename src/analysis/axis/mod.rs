@@ -121,7 +121,7 @@ pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest>
     // Ranks of a collective are no flows between two ports.
     for result in results.iter().filter(|result| result.case.flow.members.is_empty()) {
         for (repeat, sample) in &result.samples {
-            let start = sample.together.map(|together| together.start);
+            let start = sample.together.as_ref().map(|together| together.start);
             let key = (result.case.round, result.case.cell.size, result.variant(), *repeat, start);
             groups.entry(key).or_default().push((result, sample));
         }

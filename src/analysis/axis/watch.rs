@@ -108,7 +108,7 @@ impl<'j> Watch<'j> {
             let error = error.max(there.map_or(Nanoseconds::ZERO, |(_, error)| error));
             return Some(Placed { here, there: there.map(|(clock, _)| clock), error });
         }
-        let together = sample.together?;
+        let together = sample.together.as_deref()?;
         if together.from.at.is_zero() || sample.initiator.started.is_zero() {
             return None;
         }

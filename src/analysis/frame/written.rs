@@ -25,20 +25,50 @@ pub fn write_parquet(frame: &mut DataFrame, file: &File, path: &Path) -> Result<
 /// # Errors
 /// The file cannot be written.
 pub fn write_rows(rows: &[Row], file: &File, path: &Path) -> Result<(), FrameError> {
-    write_groups(rows, GROUP, file, path)
+    write_groups(rows.chunks(GROUP).map(<[Row]>::to_vec), GROUP, file, path)
 }
 
-fn write_groups(rows: &[Row], group: usize, file: &File, path: &Path) -> Result<(), FrameError> {
-    if rows.len() <= group {
-        return write_parquet(&mut frame(rows)?, file, path);
-    }
+/// The same of rows that are made on the way, some at a time, so that they are not all in memory either.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_made(made: impl Iterator<Item = Vec<Row>>, file: &File, path: &Path) -> Result<(), FrameError> {
+    write_groups(made, GROUP, file, path)
+}
+
+/// Groups of so many rows, and one of the rest.
+fn write_groups(
+    made: impl Iterator<Item = Vec<Row>>,
+    group: usize,
+    file: &File,
+    path: &Path,
+) -> Result<(), FrameError> {
     let fail = || polars(path_text(path));
-    let schema = frame(&[])?.schema().clone();
-    let mut writer = writer(file).batched(&schema).map_err(fail())?;
-    for group in rows.chunks(group) {
-        writer.write_batch(&frame(group)?).map_err(fail())?;
+    let mut made = made.fuse();
+    let mut waiting: Vec<Row> = Vec::new();
+    let mut writer_of = None;
+    loop {
+        while waiting.len() <= group
+            && let Some(rows) = made.next()
+        {
+            waiting.extend(rows);
+        }
+        let is_last = waiting.len() <= group;
+        let Some(writer) = &mut writer_of else {
+            if is_last {
+                return write_parquet(&mut frame(&waiting)?, file, path);
+            }
+            let schema = frame(&[])?.schema().clone();
+            writer_of = Some(writer(file).batched(&schema).map_err(fail())?);
+            continue;
+        };
+        let rest = waiting.split_off(waiting.len().min(group));
+        writer.write_batch(&frame(&waiting)?).map_err(fail())?;
+        waiting = rest;
+        if is_last {
+            return writer.finish().map(drop).map_err(fail());
+        }
     }
-    writer.finish().map(drop).map_err(fail())
 }
 
 fn writer(file: &File) -> ParquetWriter<&File> {
@@ -76,7 +106,7 @@ mod tests {
         for count in [0, 1, 2, 3, 4, 5, 7] {
             let rows: Vec<Row> = (0..count).map(row).collect();
             let path = place.path().join(format!("{count}.parquet"));
-            write_groups(&rows, 2, &File::create(&path).unwrap(), &path).unwrap();
+            write_groups([rows.clone()].into_iter(), 2, &File::create(&path).unwrap(), &path).unwrap();
             let read = frame::read_parquet(&path).unwrap();
             assert_eq!(frame::rows(&read).unwrap(), rows);
             let mut reader = ParquetReader::new(File::open(&path).unwrap());

@@ -8,6 +8,7 @@
 mod plan_hash;
 pub(super) mod planned;
 mod reader;
+mod started;
 mod structure;
 pub(super) mod times;
 
@@ -41,6 +42,7 @@ use railgauge_wire::{
     watch::Watched,
 };
 use reader::Reader;
+pub use started::Started;
 
 /// Everything a journal says.
 #[derive(Debug, Clone, PartialEq)]
@@ -203,7 +205,7 @@ pub struct Try {
     /// Repeat, counted from 0.
     pub repeat: u32,
     /// Start in UTC.
-    pub started_at: String,
+    pub started_at: Started,
     /// What was used.
     pub link: Option<Arc<LinkRecord>>,
     /// The measurement, or why there is none.

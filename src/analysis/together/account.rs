@@ -23,7 +23,7 @@ pub(super) struct Account<'s> {
 
 /// The accounts of a flow that count what passed, the initiator's first.
 pub(super) fn accounts<'s>(result: &'s CaseResult<'_>, sample: &'s Sample) -> Vec<Account<'s>> {
-    let Some(together) = sample.together else { return Vec::new() };
+    let Some(together) = sample.together.as_deref() else { return Vec::new() };
     let flow = &result.case.flow;
     // A responder without an account has counted nothing that could be laid over the others.
     let responder = sample.responder.as_deref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);

@@ -175,7 +175,7 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
         };
         parts.insert(place, part);
         for (repeat, sample) in &result.samples {
-            if let Some(together) = sample.together {
+            if let Some(together) = sample.together.as_deref() {
                 passes.entry(key(case, *repeat, together.start)).or_default().push((result, sample));
             }
         }
@@ -191,7 +191,7 @@ pub fn join(results: &mut [CaseResult<'_>], hosts: &BTreeMap<String, HostUp>) {
     for (place, mut part) in parts {
         for (repeat, sample) in &results[place].samples {
             let case = results[place].case;
-            let found = sample.together.and_then(|together| passes.get(&key(case, *repeat, together.start)));
+            let found = sample.together.as_deref().and_then(|together| passes.get(&key(case, *repeat, together.start)));
             part.passes.extend(found.map(|pass| (*repeat, pass.clone())));
         }
         results[place].part = Some(Box::new(part));
@@ -224,7 +224,7 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
         let (source, sink) = ends(result.case);
         // What an end says of another time is no part of this one.
         let spans = overlap
-            .zip(sample.together)
+            .zip(sample.together.as_deref())
             .filter(|_| strays(result, sample).is_empty())
             .map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) });
         FlowShare {
@@ -262,7 +262,7 @@ fn overlap(members: &[(&CaseResult<'_>, &Sample)]) -> Result<(NanosecondsI64, Na
     let (mut from, mut until) = ((NanosecondsI64::MIN, ""), (NanosecondsI64::MAX, ""));
     let mut window = Nanoseconds::ZERO;
     for (result, sample) in members {
-        let together = sample.together.ok_or(Scattered::NoTime)?;
+        let together = sample.together.as_deref().ok_or(Scattered::NoTime)?;
         let flow = &result.case.flow;
         for (host, moment) in [(&flow.from.host, together.from), (&flow.to.host, together.to)] {
             if moment.error > SLICE {
@@ -328,7 +328,7 @@ pub fn passes<'r>(results: &[&'r CaseResult<'r>]) -> Vec<(&'r CaseResult<'r>, u3
 /// How the accounts of both ends of a sample are joined.
 pub fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
     let pass = result.part.as_ref().and_then(|part| part.passes.get(&repeat));
-    let overlap = pass.and_then(|pass| pass.overlap).zip(sample.together);
+    let overlap = pass.and_then(|pass| pass.overlap).zip(sample.together.as_deref());
     let overlap = overlap.filter(|_| strays(result, sample).is_empty());
     Direction::Within(
         overlap.map(|(overlap, together)| Spans { here: on(together.from, overlap), there: on(together.to, overlap) }),

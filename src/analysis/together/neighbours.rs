@@ -110,7 +110,7 @@ fn one(result: &CaseResult<'_>) -> Option<Neighboured> {
 pub(super) fn moved(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
     let (_, sample) = result.samples.iter().find(|(of, _)| *of == repeat)?;
     let overlap = result.part.as_ref()?.passes.get(&repeat)?.overlap?;
-    let together = sample.together?;
+    let together = sample.together.as_deref()?;
     let of_one = |one: &Neighbour| {
         let (from, until) = on(if one.opposite { together.from } else { together.to }, overlap);
         let bytes = one.receiver.as_ref()?.bytes_within(from, until);

@@ -97,14 +97,14 @@ fn sample(made: Made) -> Sample {
         operations: bytes / 65536,
         bytes: Bytes(bytes),
         moved: Some(Bytes(bytes)),
-        slices: vec![Bytes(BYTES); 20],
+        slices: vec![Bytes(BYTES); 20].into(),
         ..Default::default()
     };
     let counters = [("counters/port_xmit_data".to_owned(), made.seen / 4)].into();
     Sample {
         initiator,
         from_counters: if made.seen > 0 { counters } else { BTreeMap::new() },
-        together: Some(Together { start: Nanoseconds(1), from: moment, to: moment }),
+        together: Some(Together { start: Nanoseconds(1), from: moment, to: moment }.into()),
         ..Sample::default()
     }
 }
@@ -252,7 +252,7 @@ fn flows_whose_times_or_slices_are_missing_did_not_run_together_for_all_we_know(
         ("every 100 ms", |sample| sample.initiator.slices.truncate(3)),
         ("every 100 ms", none),
         ("every 100 ms", |sample| {
-            sample.responder = Some(Box::new(Measurement { slices: Vec::new(), ..sample.initiator.clone() }));
+            sample.responder = Some(Box::new(Measurement { slices: Vec::new().into(), ..sample.initiator.clone() }));
         }),
         ("when it ran", |sample| {
             sample.initiator.started = Nanoseconds::ZERO;

@@ -9,7 +9,10 @@ use std::{
 };
 
 use super::plot::escape;
-use crate::analysis::outliers::{Grade, Look};
+use crate::analysis::{
+    outliers::{Grade, Look},
+    words::short,
+};
 
 /// The class of the page's style sheet for a look.
 pub(in crate::report) const fn class(look: &Look) -> &'static str {
@@ -37,10 +40,8 @@ pub(in crate::report) struct Cell {
     pub value: Option<f64>,
     /// By how much it differs from the centre, in percent of that; `None` where it has none.
     pub difference: Option<f64>,
-    /// Short text inside, where there is room.
-    pub text: String,
-    /// What appears over it.
-    pub tip: String,
+    /// Which of the links that are drawn it is: what appears over it is asked for by this, and of few cells.
+    pub link: usize,
     /// Whether it is outlined.
     pub outlined: bool,
 }
@@ -181,8 +182,14 @@ fn side(matrix: &Matrix, panels: usize) -> usize {
 }
 
 /// Large, with names on both sides, lines between groups, outlines, and texts where there is room. `panels` matrices of this
-/// size share the width of the page. `data` are further attributes of the drawing, escaped.
-pub(in crate::report) fn large(matrix: &Matrix, label: &str, panels: usize, data: &str) -> String {
+/// size share the width of the page. `data` are further attributes of the drawing, escaped; `tip` is what appears over a link.
+pub(in crate::report) fn large(
+    matrix: &Matrix,
+    label: &str,
+    panels: usize,
+    data: &str,
+    tip: impl Fn(usize) -> String,
+) -> String {
     let (rows, columns) = (matrix.names.0.len(), matrix.names.1.len());
     let most = rows.max(columns);
     let (cell, margin) = (side(matrix, panels), margin(matrix));
@@ -196,16 +203,16 @@ pub(in crate::report) fn large(matrix: &Matrix, label: &str, panels: usize, data
     let _ = write!(svg, "<rect class=\"m-none\" x=\"{margin}\" y=\"{margin}\" width=\"{w}\" height=\"{h}\"/>");
     names(&mut svg, matrix, margin, cell);
     svg += &paths(matrix, cell, (margin, margin), gap);
-    for Cell { at: (row, column), text, tip, outlined, look, .. } in &matrix.cells {
+    for Cell { at: (row, column), value, link, outlined, look, .. } in &matrix.cells {
         let (x, y) = (margin + column * cell, margin + row * cell);
-        if most <= WITH_TEXT && !text.is_empty() {
-            let (x, y, text) = (x + cell / 2, y + cell / 2 + 4, escape(text));
+        if most <= WITH_TEXT {
+            let (x, y, text) = (x + cell / 2, y + cell / 2 + 4, value.map_or_else(|| "–".to_owned(), short));
             let class = if matches!(look, Look::Worse(Grade::Far | Grade::Much)) { "on-dark" } else { "on-light" };
             let _ = write!(svg, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
         }
         if *outlined || most <= WITH_TIPS {
             let class = if *outlined { "outlined" } else { "tip" };
-            let (tip, side) = (escape(tip), cell - gap);
+            let (tip, side) = (escape(&tip(*link)), cell - gap);
             let _ = write!(
                 svg,
                 "<rect class=\"{class}\" x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\"><title>{tip}</title></rect>"
@@ -291,7 +298,7 @@ mod tests {
     use super::*;
 
     fn cell(at: (usize, usize), look: Look) -> Cell {
-        Cell { at, look, value: None, difference: None, text: String::new(), tip: "<a>".into(), outlined: false }
+        Cell { at, look, value: None, difference: None, link: 0, outlined: false }
     }
 
     #[test]
@@ -342,7 +349,7 @@ mod tests {
         let names = || (0..4).map(|n| format!("h{n}")).collect::<Vec<_>>();
         let groups = || vec![Group { name: "a".into(), from: 0 }, Group { name: "b".into(), from: 1 }];
         let matrix = Matrix { names: (names(), names()), groups: (groups(), groups()), ..Matrix::default() };
-        let svg = large(&matrix, "x", 1, "");
+        let svg = large(&matrix, "x", 1, "", |_| String::new());
         let (margin, side) = (margin(&matrix), side(&matrix, 1));
         let at = margin + side;
         let path = format!("M{margin} {at}h{0}M{at} {margin}v{0}", 4 * side);
@@ -357,6 +364,7 @@ mod tests {
             "\"",
             1,
             "",
+            |_| "<a>".to_owned(),
         );
         assert!(!svg.contains("<b>") && !svg.contains("<a>") && svg.contains("aria-label=\"&quot;\""), "{svg}");
     }

@@ -211,7 +211,7 @@ impl Account {
         (began, warm_up): (Nanoseconds, Nanoseconds),
         window: Nanoseconds,
     ) -> Option<Stall> {
-        let spent = sample.spent?;
+        let spent = sample.spent.as_deref()?;
         let before = spent.warm_up.saturating_sub(warm_up);
         let aside = spent.verify.saturating_add(spent.waiting).saturating_add(before);
         let least = self.least_aside.map_or(aside, |least| least.min(aside));
@@ -306,7 +306,7 @@ mod tests {
             elapsed: SLICE * slices.len() as u64,
             operations: 1_000,
             bytes: slices.iter().copied().sum(),
-            slices,
+            slices: slices.into(),
             ..Measurement::default()
         }
     }
@@ -345,7 +345,7 @@ mod tests {
             let mut outcome = measured(Nanoseconds::from_secs(1), &[8]);
             let all = Some(Range { min: watts, median: watts, max: watts });
             let seen = GpuSeen { pci: "0000:1b:00.0".into(), readings: 2, watts: all, ..GpuSeen::default() };
-            outcome.result.as_mut().unwrap().gpus = GpuDuring::of("b", vec![seen]);
+            outcome.result.as_mut().unwrap().gpus = GpuDuring::of("b", vec![seen]).into();
             gather.add(&case(), &outcome, None, at(Nanoseconds::from_secs(2)));
         }
         let part = gather.take(at(Nanoseconds::from_secs(3)));
@@ -439,7 +439,7 @@ mod tests {
         for (number, verify) in [20, 30, 3_000].into_iter().enumerate() {
             let mut outcome = measured(MS * 4_000 * number as u64, &[9; 10]);
             if let Ok(sample) = &mut outcome.result {
-                sample.spent = Some(Spent { verify: MS * verify, ..Spent::default() });
+                sample.spent = Some(Spent { verify: MS * verify, ..Spent::default() }.into());
             }
             gather.add(&case(), &outcome, None, at(MS * 4_000 * (number as u64 + 1)));
         }
@@ -455,7 +455,7 @@ mod tests {
         for (number, warm_up) in [510, 520, 5_500].into_iter().enumerate() {
             let mut outcome = measured(MS * 8_000 * number as u64, &[9; 10]);
             if let Ok(sample) = &mut outcome.result {
-                sample.spent = Some(Spent { warm_up: MS * warm_up, ..Spent::default() });
+                sample.spent = Some(Spent { warm_up: MS * warm_up, ..Spent::default() }.into());
             }
             gather.add(&case(), &outcome, None, at(MS * 8_000 * (number as u64 + 1)));
         }

@@ -301,7 +301,16 @@ fn finish(
         let Timed { initiator, responder, waited, gpus } = measured.ok_or_else(nothing)?;
         let waited = Some(waited);
         let counters = Sample { from_counters, to_counters, ..Sample::default() };
-        Ok(Sample { initiator, responder, checked, waited, together, neighbours, gpus, ..counters })
+        Ok(Sample {
+            initiator,
+            responder,
+            checked,
+            waited,
+            together: together.map(Box::new),
+            neighbours: neighbours.into(),
+            gpus: gpus.into(),
+            ..counters
+        })
     });
     (link, sample)
 }

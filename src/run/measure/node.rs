@@ -186,7 +186,7 @@ fn sample(host: &str, account: NodeAccount, waited: Nanoseconds) -> Result<Sampl
     let initiator = *account.measured.ok_or_else(nothing)?;
     let (checked, spent, waited) = (account.checked, Some(account.spent), Some(waited));
     let gpus = GpuDuring::of(host, account.gpus);
-    Ok(Sample { initiator, checked, spent, waited, gpus, ..Sample::default() })
+    Ok(Sample { initiator, checked, spent: spent.map(Box::new), waited, gpus: gpus.into(), ..Sample::default() })
 }
 
 /// What a flow turned out to be; `None` where it was not opened.

@@ -97,7 +97,7 @@ fn of_two(table: &Table) -> Option<TwoClusters> {
     let [a, b] = &table.cells[..] else { return None };
     let far = if table.noise > 0.0 { (FAR_APART * table.noise).max(table.least) } else { FAR_OF_TWO };
     let (good, bad) = (a.value.max(b.value), a.value.min(b.value));
-    let is_good = table.cell_of.iter().map(|&at| Some(table.cells[at].value >= good)).collect();
+    let is_good = table.cell_of.iter().map(|&at| Some(table.cells[at as usize].value >= good)).collect();
     (a.stratum == b.stratum && good - bad > far).then_some(TwoClusters {
         good,
         bad,
@@ -142,8 +142,8 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
             (!values.is_empty()).then(|| median_in_place(&mut values))
         };
         let (good, bad) = (centre(true)?, centre(false)?);
-        let is_good = |&at: &usize| free(&at).then_some(left[at] >= from);
-        let is_good = table.cell_of.iter().map(is_good).collect();
+        let is_good = |at: usize| free(&at).then_some(left[at] >= from);
+        let is_good = table.cell_of.iter().map(|&at| is_good(at as usize)).collect();
         // Closer than the least effect they are one, however narrow each of them is.
         return (good - bad >= table.least).then_some(TwoClusters {
             good,
@@ -183,7 +183,7 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
     Some(TwoClusters {
         good: better,
         bad: worse,
-        is_good: table.cell_of.iter().map(|&at| Some(is_good[at])).collect(),
+        is_good: table.cell_of.iter().map(|&at| Some(is_good[at as usize])).collect(),
         separated,
     })
 }

@@ -1,6 +1,11 @@
 //! Which pairs speak of which part.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use foldhash::fast::RandomState;
 
 use super::{Level, Pair, Part, Port, Setting, Way, peel::MEDIAN_ERROR};
 use crate::robust::median_in_place;
@@ -33,20 +38,29 @@ pub(super) struct Premise {
     pub(super) n: usize,
 }
 
-/// All results, what they are compared with, and which of them still count.
+/// A value with its cell, in the order of values.
+#[derive(Debug, Clone, Copy)]
+struct Rising {
+    value: f64,
+    at: u32,
+    stratum: u32,
+}
+
+/// All results, what they are compared with, and which of them still count. What does not change is shared by copies: every premise
+/// has one, and there may be millions of cells.
 #[derive(Clone)]
 pub(super) struct Table {
-    pub(super) cells: Vec<Cell>,
+    pub(super) cells: Arc<[Cell]>,
     /// Cell of each pair that was given.
-    pub(super) cell_of: Vec<usize>,
+    pub(super) cell_of: Arc<[u32]>,
     /// Whether the cell is not yet explained by a suspect.
     pub(super) live: Vec<bool>,
     /// What each stratum is compared with.
     pub(super) levels: [Level; 2],
     /// Whether both strata share one level.
     pub(super) pooled: bool,
-    /// Positions of the cells in rising order of value, so that levels need no sorting again.
-    rising: Vec<u32>,
+    /// The cells in rising order of value, so that levels need no sorting again.
+    rising: Arc<[Rising]>,
     pub(super) noise: f64,
     pub(super) least: f64,
     /// Whether the kinds may have levels of their own.
@@ -57,10 +71,10 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(pairs: &[Pair], setting: &Setting<'_>) -> Self {
-        let mut known: HashMap<(Port, Port, u32), usize> = HashMap::with_capacity(pairs.len());
-        let mut values: Vec<Vec<f64>> = Vec::with_capacity(pairs.len());
+        let mut known: HashMap<(Port, Port, u32), u32, RandomState> =
+            HashMap::with_capacity_and_hasher(pairs.len(), RandomState::default());
         let mut cells: Vec<Cell> = Vec::with_capacity(pairs.len());
-        let mut cell_of = Vec::with_capacity(pairs.len());
+        let mut cell_of: Vec<u32> = Vec::with_capacity(pairs.len());
         let group = |port: Port| setting.groups.get(port.host as usize);
         for pair in pairs {
             // Without direction, the lower end comes first, so that both orders are the same cell.
@@ -69,25 +83,31 @@ impl Table {
             let at = *known.entry((from, to, pair.path)).or_insert_with(|| {
                 let stratum = usize::from(group(from) != group(to));
                 cells.push(Cell { from, to, path: pair.path, value: 0.0, stratum, group: group(from).copied() });
-                values.push(Vec::new());
-                cells.len() - 1
+                cells.len() as u32 - 1
             });
-            values[at].push(pair.value);
             cell_of.push(at);
         }
-        for (cell, values) in cells.iter_mut().zip(&mut values) {
-            cell.value = median_in_place(values);
+        drop(known);
+        let of_cell = Lists::new(cells.len(), cell_of.iter().copied().zip(pairs.iter().map(|pair| pair.value)));
+        let mut values = Vec::new();
+        for (at, cell) in cells.iter_mut().enumerate() {
+            values.clear();
+            values.extend_from_slice(of_cell.of(at));
+            cell.value = median_in_place(&mut values);
         }
-        let mut rising: Vec<u32> = (0..cells.len() as u32).collect();
-        rising.sort_unstable_by(|&a, &b| cells[a as usize].value.total_cmp(&cells[b as usize].value));
+        drop(of_cell);
+        let rising = (0..).zip(&cells).map(|(at, cell)| Rising { value: cell.value, at, stratum: cell.stratum as u32 });
+        let mut rising: Vec<Rising> = rising.collect();
+        // Equal values stay in the order of their cells.
+        rising.sort_unstable_by(|a, b| a.value.total_cmp(&b.value).then(a.at.cmp(&b.at)));
         let level = Level { centre: 0.0, scale: 1.0, n: 0 };
         let mut table = Self {
             live: vec![true; cells.len()],
-            cells,
-            cell_of,
+            cells: cells.into(),
+            cell_of: cell_of.into(),
             levels: [level; 2],
             pooled: true,
-            rising,
+            rising: rising.into(),
             noise: setting.noise,
             least: setting.least,
             two_levels: true,
@@ -120,10 +140,10 @@ impl Table {
     pub(super) fn settle(&mut self) {
         let counts = |at: usize| self.premise.as_ref().is_none_or(|premise| premise.good[at]);
         let (mut all, mut split) = (Vec::with_capacity(self.cells.len()), [Vec::new(), Vec::new()]);
-        for at in self.rising.iter().map(|&at| at as usize).filter(|&at| self.live[at] && counts(at)) {
-            let cell = &self.cells[at];
-            all.push(cell.value);
-            split[cell.stratum].push(cell.value);
+        let live = |one: &&Rising| self.live[one.at as usize] && counts(one.at as usize);
+        for Rising { value, stratum, .. } in self.rising.iter().filter(live) {
+            all.push(*value);
+            split[*stratum as usize].push(*value);
         }
         if all.is_empty() {
             return;
@@ -247,13 +267,57 @@ impl Table {
     }
 }
 
+/// Lists behind one another: one of millions of lists takes no memory of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Lists<T> {
+    /// Where each list ends.
+    ends: Vec<usize>,
+    all: Vec<T>,
+}
+
+impl<T> Default for Lists<T> {
+    fn default() -> Self {
+        Self { ends: Vec::new(), all: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Lists<T> {
+    /// So many lists of these items, each with the number of its list; in a list in the order given.
+    pub(super) fn new(lists: usize, items: impl Iterator<Item = (u32, T)> + Clone) -> Self {
+        let mut ends = vec![0; lists];
+        items.clone().for_each(|(list, _)| ends[list as usize] += 1);
+        let mut sum = 0;
+        // Where each begins, until its items have moved that to its end.
+        ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
+        let mut all = vec![T::default(); sum];
+        for (list, item) in items {
+            let end = &mut ends[list as usize];
+            all[*end] = item;
+            *end += 1;
+        }
+        Self { ends, all }
+    }
+}
+
+impl<T> Lists<T> {
+    /// Ends the list that is last.
+    fn end(&mut self) {
+        self.ends.push(self.all.len());
+    }
+
+    pub(super) fn of(&self, list: usize) -> &[T] {
+        let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[from..self.ends[list]]
+    }
+}
+
 /// Every part that can be a suspect as a whole, with the cells that speak of it.
 pub(super) struct Cover {
     pub(super) parts: Vec<Part>,
     /// Cells of each part.
     pub(super) cells: Vec<Vec<u32>>,
     /// Parts of each cell.
-    pub(super) of_cell: Vec<Vec<u32>>,
+    of_cell: Lists<u32>,
     /// Whether hosts have several rails, so that a NIC is not its host.
     pub(super) several_rails: bool,
     /// Group of each host; empty with fewer than two groups.
@@ -269,29 +333,43 @@ impl Cover {
         let mut cover = Self {
             parts: Vec::new(),
             cells: Vec::new(),
-            of_cell: vec![Vec::new(); table.cells.len()],
+            of_cell: Lists::default(),
             several_rails: rails.len() > 1,
             groups: if several_groups { setting.groups.to_vec() } else { Vec::new() },
         };
-        let mut known = HashMap::new();
+        let mut known: HashMap<Part, u32, RandomState> = HashMap::default();
+        let mut touched = Vec::with_capacity(16);
         for (at, cell) in table.cells.iter().enumerate() {
-            for part in cover.touched(cell, setting.directed) {
-                let next = cover.parts.len();
-                let number = *known.entry(part.clone()).or_insert(next);
-                if number == next {
-                    cover.parts.push(part);
-                    cover.cells.push(Vec::new());
-                }
-                cover.cells[number].push(at as u32);
-                cover.of_cell[at].push(number as u32);
+            touched.clear();
+            cover.touched(cell, setting.directed, &mut touched);
+            for part in touched.drain(..) {
+                let number = match known.get(&part) {
+                    Some(number) => *number,
+                    None => {
+                        let next = cover.parts.len() as u32;
+                        known.insert(part.clone(), next);
+                        cover.parts.push(part);
+                        cover.cells.push(Vec::new());
+                        next
+                    }
+                };
+                cover.cells[number as usize].push(at as u32);
+                cover.of_cell.all.push(number);
             }
+            cover.of_cell.end();
         }
+        cover.of_cell.all.shrink_to_fit();
+        cover.cells.iter_mut().for_each(Vec::shrink_to_fit);
         cover
     }
 
-    /// All parts that a pair passes.
-    fn touched(&self, cell: &Cell, directed: bool) -> Vec<Part> {
-        let mut parts = Vec::with_capacity(16);
+    /// Parts of a cell.
+    pub(super) fn of_cell(&self, at: u32) -> &[u32] {
+        self.of_cell.of(at as usize)
+    }
+
+    /// Adds all parts that a pair passes.
+    fn touched(&self, cell: &Cell, directed: bool, parts: &mut Vec<Part>) {
         for (port, way) in [(cell.from, Way::Send), (cell.to, Way::Receive)] {
             for way in [Some(Way::Both), directed.then_some(way)].into_iter().flatten() {
                 parts.push(Part::Host(port.host, way));
@@ -305,7 +383,7 @@ impl Cover {
             parts.push(Part::Rail(cell.from.rail));
         }
         if self.groups.is_empty() {
-            return parts;
+            return;
         }
         let (a, b) = (self.group(cell.from.host), self.group(cell.to.host));
         parts.push(Part::Group(a));
@@ -323,7 +401,6 @@ impl Cover {
         if self.several_rails && (a != b || !aligned) {
             parts.push(Part::GroupRail { group: b, rail: cell.to.rail });
         }
-        parts
     }
 
     pub(super) fn group(&self, host: u32) -> u32 {

@@ -1,6 +1,8 @@
 //! What the peel does not explain: single ways between two ends that are lower than either end makes them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::fast::RandomState;
 
 use super::{
     Part, Port, Setting, Way,
@@ -31,19 +33,23 @@ pub(super) fn links(table: &Table, cover: &Cover, peeled: &Peeled, setting: &Set
 
 /// The ways of some cells that have low ones, each named once.
 pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl Fn(usize) -> bool) -> Vec<Link> {
-    let mut ways: BTreeMap<(Port, Port), Vec<usize>> = BTreeMap::new();
-    for at in of {
+    let ends = |at: usize| {
         let cell = &table.cells[at];
-        ways.entry((cell.from.min(cell.to), cell.from.max(cell.to))).or_default().push(at);
-    }
+        (cell.from.min(cell.to), cell.from.max(cell.to))
+    };
+    let mut cells: Vec<usize> = of.collect();
+    cells.sort_by_key(|&at| ends(at));
     let mut found: Vec<Link> = Vec::new();
-    for (&(a, b), cells) in &ways {
+    let mut tested: HashMap<(u32, u32), usize, RandomState> = HashMap::default();
+    for cells in cells.chunk_by(|&a, &b| ends(a) == ends(b)) {
+        let (a, b) = ends(cells[0]);
+        *tested.entry(hosts(a, b)).or_default() += 1;
         let low: Vec<usize> = cells.iter().copied().filter(|&at| is_low(at)).collect();
         if !low.is_empty() {
             found.push((name(table, a, b, cells, &low), low.iter().map(|&at| at as u32).collect()));
         }
     }
-    join_rails(&ways, found)
+    join_rails(&tested, found)
 }
 
 /// What the suspects explain of each cell: a pair is as slow as the slowest thing on its way.
@@ -137,13 +143,14 @@ fn name(table: &Table, a: Port, b: Port, cells: &[usize], low: &[usize]) -> Part
     }
 }
 
-/// Low ways between the same hosts on every rail that was tested, two rails at least: the way between the hosts.
-fn join_rails(ways: &BTreeMap<(Port, Port), Vec<usize>>, found: Vec<Link>) -> Vec<Link> {
-    let hosts = |a: Port, b: Port| (a.host.min(b.host), a.host.max(b.host));
-    let mut tested: BTreeMap<(u32, u32), usize> = BTreeMap::new();
-    for &(a, b) in ways.keys() {
-        *tested.entry(hosts(a, b)).or_default() += 1;
-    }
+/// The hosts of two ends, the lower first.
+fn hosts(a: Port, b: Port) -> (u32, u32) {
+    (a.host.min(b.host), a.host.max(b.host))
+}
+
+/// Low ways between the same hosts on every rail that was tested, two rails at least: the way between the hosts. `tested` counts the
+/// ways between two hosts.
+fn join_rails(tested: &HashMap<(u32, u32), usize, RandomState>, found: Vec<Link>) -> Vec<Link> {
     let mut of_hosts: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
     for (at, (part, _)) in found.iter().enumerate() {
         if let Part::Link(a, b, Way::Both) = part {

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use foldhash::fast::RandomState;
+
 use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way};
 
 /// Tests of each suspect.
@@ -232,7 +234,7 @@ fn fresh(
             false => groups.get(&group(port)).is_some_and(|ends| *ends > 1),
         })
     };
-    let met: HashSet<(Port, Port)> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
+    let met: HashSet<(Port, Port), RandomState> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
     let (mut used, mut chosen) = (HashSet::new(), Vec::new());
     for &from in good.iter().filter(|port| has_partner(port)) {
         let fits = |to: &&Port| {
@@ -311,20 +313,29 @@ struct Partners {
     good: BTreeMap<u32, Vec<Port>>,
     /// Ends that only low paths and the like name, by rail: for want of better ones.
     fair: BTreeMap<u32, Vec<Port>>,
-    /// Who was measured with whom.
-    met: HashSet<(Port, Port)>,
+    /// With whom ends of the suspects' hosts were measured.
+    met: HashSet<(Port, Port), RandomState>,
 }
 
 impl Partners {
     fn new(pairs: &[Pair], findings: &Findings) -> Self {
-        let mut ends = BTreeMap::new();
-        let mut met = HashSet::with_capacity(2 * pairs.len());
+        // Few ends of a large cluster are suspects, and nobody asks whom the others met.
+        let suspects = findings.suspects.iter().filter_map(|suspect| match suspect.part {
+            Part::Host(host, _) | Part::Nic(Port { host, .. }, _) => Some(host),
+            _ => None,
+        });
+        let suspects: HashSet<u32, RandomState> = suspects.collect();
+        let mut ends: HashMap<Port, usize, RandomState> = HashMap::default();
+        let mut met = HashSet::default();
         for (at, pair) in pairs.iter().enumerate() {
-            ends.entry(pair.from).or_insert(at);
-            ends.entry(pair.to).or_insert(at);
-            met.insert((pair.from, pair.to));
-            met.insert((pair.to, pair.from));
+            for (end, other) in [(pair.from, pair.to), (pair.to, pair.from)] {
+                ends.entry(end).or_insert(at);
+                if suspects.contains(&end.host) {
+                    met.insert((end, other));
+                }
+            }
         }
+        let ends: BTreeMap<Port, usize> = ends.into_iter().collect();
         let mut hosts: HashSet<u32> = HashSet::new();
         let mut ports: HashSet<Port> = findings.unjudged.iter().copied().collect();
         let mut doubtful: HashSet<u32> = HashSet::new();

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
+
 use super::{
     Findings, Part, Port, Way,
     clusters::two_clusters,
-    cover::{Cover, Table},
+    cover::{Cover, Lists, Table},
     join::{absorb, join},
     links::{Link, Links, ways},
     peel::MEDIAN_ERROR,
@@ -160,8 +162,7 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         };
         draft.under.extend(both.iter().filter(holds).cloned());
     }
-    let mut pairs_of: Vec<Vec<usize>> = vec![Vec::new(); table.cells.len()];
-    table.cell_of.iter().enumerate().for_each(|(pair, &cell)| pairs_of[cell].push(pair));
+    let pairs_of = Lists::new(table.cells.len(), table.cell_of.iter().copied().zip(0..));
     let touching = touching(table, &drafts);
     let mut described: Vec<(Suspect, Vec<Part>)> = drafts
         .into_iter()
@@ -176,7 +177,11 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
     Findings {
         suspects: suspects.collect(),
         levels: if table.pooled { vec![table.levels[0]] } else { table.levels.to_vec() },
-        level_of: table.cell_of.iter().map(|&at| if table.pooled { 0 } else { table.cells[at].stratum }).collect(),
+        level_of: table
+            .cell_of
+            .iter()
+            .map(|&at| if table.pooled { 0 } else { table.cells[at as usize].stratum })
+            .collect(),
         unjudged,
         cut: peeled.cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
         link_cut: peeled.link_cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
@@ -210,7 +215,7 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
     }
     let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
     let touched: BTreeSet<usize> =
-        low.iter().flat_map(|&at| &cover.of_cell[at as usize]).map(|&part| part as usize).filter(boundary).collect();
+        low.iter().flat_map(|&at| cover.of_cell(at)).map(|&part| part as usize).filter(boundary).collect();
     let most = |part: &usize| {
         let cells = &cover.cells[*part];
         2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
@@ -267,9 +272,9 @@ const FEW_PATHS: usize = 8;
 const CONTROL: f64 = 3.0;
 
 /// One pair given for each good cell that no suspect took.
-fn controls(table: &Table, pairs_of: &[Vec<usize>]) -> Vec<usize> {
+fn controls(table: &Table, pairs_of: &Lists<usize>) -> Vec<usize> {
     let good = |&at: &usize| table.live[at] && table.score(at).abs() < CONTROL;
-    (0..table.cells.len()).filter(good).filter_map(|at| pairs_of[at].first().copied()).collect()
+    (0..table.cells.len()).filter(good).filter_map(|at| pairs_of.of(at).first().copied()).collect()
 }
 
 /// Share of the pairs of two parts that must be the same for the results not to tell them apart.
@@ -283,12 +288,8 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
     }
     let cells = &cover.cells[part];
     let is_own = |at: u32| cells.binary_search(&at).is_ok();
-    let mut near: Vec<u32> = cells
-        .iter()
-        .flat_map(|&at| &cover.of_cell[at as usize])
-        .copied()
-        .filter(|&other| other as usize != part)
-        .collect();
+    let mut near: Vec<u32> =
+        cells.iter().flat_map(|&at| cover.of_cell(at)).copied().filter(|&other| other as usize != part).collect();
     near.sort_unstable();
     near.dedup();
     let same = |&other: &u32| {
@@ -315,7 +316,7 @@ fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
     {
         draft.cells.iter().for_each(|&at| numbers[at as usize].push(number));
     }
-    let ends: HashMap<&Part, usize> = drafts
+    let ends: HashMap<&Part, usize, RandomState> = drafts
         .iter()
         .enumerate()
         .filter(|(_, d)| d.part.is_end() && d.shaky.is_none())
@@ -363,7 +364,7 @@ fn is_latent(draft: &Draft) -> bool {
     draft.latent || draft.shaky.is_some_and(|(_, latent)| latent)
 }
 
-fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<usize>], explained: &[f64]) -> Suspect {
+fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<usize>, explained: &[f64]) -> Suspect {
     let clean: Vec<u32> = draft.cells.iter().copied().filter(|&at| touching[at as usize] <= 1).collect();
     let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
     // What a part that is bad at times does when it is bad is told by its low results.
@@ -412,7 +413,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &[Vec<us
             n: n.max(cells.len()),
             low: residuals.iter().filter(|&&r| r < effect / 2.0).count(),
             partners: partners.len(),
-            pairs: cells.iter().flat_map(|&at| pairs_of[at as usize].iter().copied()).collect(),
+            pairs: cells.iter().flat_map(|&at| pairs_of.of(at as usize).iter().copied()).collect(),
         },
         alternatives: draft.alternatives.clone(),
         peers: peers(table, &draft.cells),

@@ -46,7 +46,7 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
         bytes,
         flops: 0,
         cpu,
-        slices,
+        slices: slices.into(),
         latency: None,
         interval: None,
         moved: None,
@@ -93,11 +93,11 @@ pub(super) fn measurement(
         bytes,
         flops: 0,
         cpu: cpu + ours.cpu,
-        slices: added(&theirs.slices, &ours.slices),
+        slices: added(&theirs.slices, &ours.slices).into(),
         latency: None,
         interval: record.interval,
         moved: None,
-        lanes: both_ways(theirs.lanes, &ours.lanes),
+        lanes: both_ways(&theirs.lanes, &ours.lanes).into(),
     })
 }
 
@@ -114,12 +114,12 @@ fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
 }
 
 /// What each stream carried in both directions; an end that received nothing has no lanes.
-fn both_ways(theirs: Vec<Lane>, ours: &[Lane]) -> Vec<Lane> {
+fn both_ways(theirs: &[Lane], ours: &[Lane]) -> Vec<Lane> {
     if theirs.is_empty() {
         return ours.to_vec();
     }
     let back = |stream: usize| ours.get(stream).map_or(Bytes::ZERO, |lane| lane.bytes);
-    theirs.into_iter().enumerate().map(|(i, lane)| Lane { bytes: lane.bytes + back(i), ..lane }).collect()
+    theirs.iter().enumerate().map(|(i, lane)| Lane { bytes: lane.bytes + back(i), ..*lane }).collect()
 }
 
 /// Sum of two series that begin together; where only one goes on, its values stand.

@@ -369,7 +369,8 @@ impl Tcp {
             }
             if control.stopped() && !control.aborted() {
                 // What each stream carried is for the end to tell that asked for it.
-                let served = |account: Measurement| Measurement { moved: Some(moved), lanes: Vec::new(), ..account };
+                let served =
+                    |account: Measurement| Measurement { moved: Some(moved), lanes: Vec::new().into(), ..account };
                 return Ok(account.map_or(Stepped::Done, |account| Stepped::Measured(Box::new(served(account)))));
             }
             control.check(Stage::Measure)?;

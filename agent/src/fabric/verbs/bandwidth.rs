@@ -104,7 +104,7 @@ impl VerbsEnd {
             messages = before_and_now.zip(messages).map(|((before, now), sent)| sent.min(now - before)).collect();
             delivered(&mut measurement, messages.iter().sum());
         }
-        measurement.lanes = self.lanes(&messages, size);
+        measurement.lanes = self.lanes(&messages, size).into();
         if op.is_atomic() {
             atomic::must_add_up(op, &words, &self.words(control)?, measurement.operations)?;
         }
@@ -215,8 +215,12 @@ mod tests {
 
     #[test]
     fn what_was_lost_does_not_count() {
-        let mut measurement =
-            Measurement { operations: 100, bytes: Bytes(6400), slices: vec![Bytes(3200); 2], ..Measurement::default() };
+        let mut measurement = Measurement {
+            operations: 100,
+            bytes: Bytes(6400),
+            slices: vec![Bytes(3200); 2].into(),
+            ..Measurement::default()
+        };
         delivered(&mut measurement, 75);
         assert_eq!((measurement.operations, measurement.bytes), (75, Bytes(4800)));
         assert_eq!(measurement.slices, [Bytes(2400); 2]);

@@ -40,7 +40,7 @@ fn journal_of(keys: &str, change: impl Fn(&Case, &mut Result<Sample, Failure>)) 
         for (case, share) in cases.iter().zip(shares) {
             let mut sample = scaled(share);
             if let Some(flows) = case.cell.neighbours {
-                sample.neighbours = vec![neighbour(false, flows, 0.4), neighbour(true, flows, 0.2)];
+                sample.neighbours = vec![neighbour(false, flows, 0.4), neighbour(true, flows, 0.2)].into();
             }
             let mut result = Ok(sample);
             change(case, &mut result);

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     analysis::{
         outliers::{Grade, Link, Look, Part},
-        words::{change, count, part_words, short, worse},
+        words::{change, count, part_words, worse},
     },
     report::{
         chart::{
@@ -172,7 +172,7 @@ fn map(data: &Data<'_>) -> Option<Map> {
         let words = data.cell_words(cell);
         if rails > 1 { format!("{words}, rail {rail}") } else { words }
     };
-    let drawn = |links: &[&Link<'_>]| matrix(data, links, &axes, shape, &outlined);
+    let drawn = |links: &[&Link<'_>]| matrix(links, &axes, shape, &outlined);
     let mut thumbnails = Vec::new();
     if cells.len() > 1 {
         for (cell, panels) in &cells {
@@ -197,7 +197,8 @@ fn map(data: &Data<'_>) -> Option<Map> {
             let single = matrix.names.0.len().max(matrix.names.1.len()) <= SINGLE;
             let blocks = if single { String::new() } else { cells::blocks(&matrix, BLOCKS) };
             let matrix = if single { matrix } else { condense(matrix, BLOCKS) };
-            let svg = large(&matrix, &title, panels.len(), &(told.unwrap_or_default() + &blocks));
+            let tip = |at: usize| links.get(at).map_or_else(String::new, |link| tip(data, link));
+            let svg = large(&matrix, &title, panels.len(), &(told.unwrap_or_default() + &blocks), tip);
             Figure { svg, title, legend: Vec::new() }
         })
         .collect();
@@ -334,18 +335,17 @@ fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
     }
 }
 
-fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
-    let cells = links.iter().filter_map(|link| {
+/// The matrix of these links; a cell names the position of its link among them.
+fn matrix(links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSet<u64>) -> Matrix {
+    let cells = links.iter().enumerate().filter_map(|(at, link)| {
         let place = |side: usize| axes.places[side].get(&shape.place(&link.result.case.flow, side));
         let (row, column) = (place(0)?, place(1)?);
-        let raw = link.row.and_then(|row| row.value);
         Some(Cell {
             at: (*row, *column),
             look: link.look,
-            value: raw,
+            value: link.row.and_then(|row| row.value),
             difference: link.change_percent(),
-            text: raw.map_or_else(|| "–".to_owned(), short),
-            tip: tip(data, link, raw),
+            link: at,
             outlined: outlined.contains(&link.result.case.id),
         })
     });
@@ -364,7 +364,9 @@ fn matrix(data: &Data<'_>, links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, o
     }
 }
 
-fn tip(data: &Data<'_>, link: &Link<'_>, value: Option<f64>) -> String {
+/// What appears over a link.
+fn tip(data: &Data<'_>, link: &Link<'_>) -> String {
+    let value = link.row.and_then(|row| row.value);
     let unit = data.out.metric.unit();
     let name = link.result.link_name();
     let error = link.result.error();

@@ -10,6 +10,7 @@
 
 mod cells;
 mod listed;
+mod spreads;
 mod table;
 mod words;
 
@@ -24,13 +25,14 @@ use crate::{
         axis::Watch,
         collisions::Collisions,
         costs::ValueCost,
-        frame::{self, Mark, Spread},
+        frame::{Mark, Spread},
         journal::Journal,
         nics::AllNics,
         outliers::{OfTest, Outliers, Part},
         percentile,
         results::{CaseResult, State},
         row::Row,
+        rows::Maker,
         verdict::Verdicts,
         words::size,
     },
@@ -238,7 +240,12 @@ impl Variants {
     }
 
     fn of(&self, result: &CaseResult<'_>) -> u32 {
-        usize::try_from(result.case.id).ok().and_then(|case| self.marks.get(case)).map_or(u32::MAX, |mark| mark.variant)
+        self.mark(result).variant
+    }
+
+    fn mark(&self, result: &CaseResult<'_>) -> Mark {
+        let mark = usize::try_from(result.case.id).ok().and_then(|case| self.marks.get(case)).copied();
+        mark.unwrap_or(Mark { variant: u32::MAX, trusted: false })
     }
 }
 
@@ -254,21 +261,23 @@ pub(super) fn tests(
     verdicts: &Verdicts,
 ) -> Result<Vec<TestView>, ReportError> {
     let variants = Variants::new(results);
-    let spreads = frame::spreads(rows, &variants.marks)?;
+    let maker = Maker::new(journal, results);
     let watch = Watch::of(journal);
     let view = |(place, (test, out)): (usize, (&Test, &OfTest<'_>))| {
         let of_metric = |metric| {
             let rows = rows.iter().filter(|row| *row.test == test.name && row.metric == metric);
             rows.map(|row| (row.case, row)).collect()
         };
+        let results: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
+        let spreads = spreads::of_test(test, &results, &maker, &variants)?;
         let data = Data {
             test,
-            results: results.iter().filter(|result| *result.case.test == *test.name).collect(),
+            results,
             totals: of_metric(Metric::TotalBandwidth),
             collisions: verdicts.collisions.iter().find(|found| found.test == test.name),
             nics: verdicts.nics.iter().filter(|found| found.together == test.name).collect(),
             costs: verdicts.costs.iter().filter(|cost| cost.test == test.name).collect(),
-            spreads: spreads.iter().filter(|spread| spread.test == test.name).collect(),
+            spreads: spreads.iter().collect(),
             variants: &variants,
             groups: &journal.plan.groups,
             out,

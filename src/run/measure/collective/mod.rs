@@ -326,7 +326,7 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
     };
     let alone = times::slowest(&alone).map(|times| Box::new(times::distribution(&times, 1)));
     let gpus = times::gpus(group.members.iter().map(|member| &*member.port.host).zip(accounts));
-    Ok(Sample { initiator, checked, ranks: ranks.collect(), gpus, alone, ..Sample::default() })
+    Ok(Sample { initiator, checked, ranks: ranks.collect(), gpus: gpus.into(), alone, ..Sample::default() })
 }
 
 /// Ends every rank. An agent that does not answer is left to its end of life.

@@ -77,8 +77,8 @@ fn whole(
         from_counters: counters::difference(&from.counters.0, &from.counters.1),
         to_counters: counters::difference(&to.counters.0, &to.counters.1),
         waited: Some(waited),
-        spent: Some(from.spent),
-        gpus: [GpuDuring::of(link.from.host(), from.gpus), GpuDuring::of(link.to.host(), to.gpus)].concat(),
+        spent: Some(from.spent.into()),
+        gpus: [GpuDuring::of(link.from.host(), from.gpus), GpuDuring::of(link.to.host(), to.gpus)].concat().into(),
         ..Sample::default()
     })
 }

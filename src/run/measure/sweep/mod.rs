@@ -370,7 +370,8 @@ impl Course {
             Ok(sample) => sample,
             Err(failure) => return Err(attribute(failure, link).await),
         };
-        let spent = sample.spent.map_or(Nanoseconds::ZERO, |spent| spent.total()).max(sample.initiator.elapsed);
+        let spent =
+            sample.spent.as_ref().map_or(Nanoseconds::ZERO, |spent| spent.total()).max(sample.initiator.elapsed);
         // Clocks differ, and that of a sleeping controller stands still: an end that accounted for more than passed here gains and
         // loses nothing by it in the next case.
         self.accounted = self.accounted.saturating_add(spent).min(self.since.elapsed().into());

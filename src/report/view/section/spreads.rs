@@ -1,0 +1,48 @@
+//! The values of all links of every test, summed up by metric, size and variant.
+
+use railgauge_model::plan::{metrics_of, model::Test};
+use railgauge_wire::terms::Metric;
+
+use super::Variants;
+use crate::analysis::{
+    frame::{self, FrameError, Spread, Valued},
+    parallel,
+    results::CaseResult,
+    rows::Maker,
+};
+
+/// Those of a test, in the order of their first cases; of one case in the order of the metrics. `results` are those of the test.
+///
+/// # Errors
+/// They cannot be summed up.
+pub(super) fn of_test(
+    test: &Test,
+    results: &[&CaseResult<'_>],
+    maker: &Maker<'_>,
+    variants: &Variants,
+) -> Result<Vec<Spread>, FrameError> {
+    let metrics = results.first().map(|first| &first.case.cell);
+    let metrics = metrics
+        .map(|cell| metrics_of(cell.metric, cell.op, test.flows_at_once(), test.beside.as_ref()))
+        .unwrap_or_default();
+    let mut all = Vec::new();
+    // One by one: a run may have millions of cases.
+    for metric in metrics {
+        all.extend(frame::spreads(&test.name, metric, &valued(results, metric, maker, variants))?);
+    }
+    all.sort_by_key(|spread| spread.first);
+    Ok(all)
+}
+
+/// What every case has of a metric.
+fn valued(results: &[&CaseResult<'_>], metric: Metric, maker: &Maker<'_>, variants: &Variants) -> Vec<Valued> {
+    let values = parallel::map(results, |result| maker.value(result, metric));
+    let mut all = Vec::with_capacity(results.len());
+    for ((at, result), found) in (0..).zip(results).zip(values) {
+        // A case may have no row of a metric.
+        if let Some((value, ceiling)) = found {
+            all.push(Valued { at, size_bytes: result.case.cell.size, mark: variants.mark(result), value, ceiling });
+        }
+    }
+    all
+}
