@@ -2,7 +2,7 @@
 //!
 //! Columns, order and types are the run directory's contract; [`COLUMNS`] is their one list.
 
-use std::{io, path::Path, sync::Arc};
+use std::{collections::HashSet, io, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use polars::prelude::{
@@ -242,6 +242,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
     let null =
         |name: &str| FrameError::Foreign { file: file.to_owned(), cause: format!("column `{name}` holds a null") };
     let mut rows = Vec::with_capacity(frame.height());
+    let mut cells: HashSet<Arc<CellColumns>> = HashSet::new();
     let mut texts = Texts::default();
     for _ in 0..frame.height() {
         macro_rules! next {
@@ -269,25 +270,30 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             link_layer: texts.shared(next!(link_layer?)),
             memory: texts.shared(next!(memory?)),
             gpu_path: texts.shared(next!(gpu_path?)),
+            src_device: texts.shared(next!(src_device?)),
+            src_gpu: next!(src_gpu),
+            dst_device: texts.shared(next!(dst_device?)),
+            dst_gpu: next!(dst_gpu),
             env: texts.shared(next!(env?)),
             phase: Phase::from_word(phase).ok_or_else(|| word("phase", phase))?,
             tool: texts.shared(next!(tool?)),
         };
         let last = rows.last().map(|before: &Row| &before.of);
         let of = CaseColumns {
-            of: match last.filter(|before| *before.of == of) {
-                Some(before) => Arc::clone(&before.of),
-                None => Arc::new(of),
+            of: match (last.filter(|before| *before.of == of), cells.get(&of)) {
+                (Some(before), _) => Arc::clone(&before.of),
+                (None, Some(known)) => Arc::clone(known),
+                (None, None) => {
+                    let of = Arc::new(of);
+                    cells.insert(Arc::clone(&of));
+                    of
+                }
             },
             case: next!(case_id?),
             round: next!(round?),
             started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),
             src_host: texts.shared(next!(src_host?)),
-            src_device: texts.shared(next!(src_device?)),
-            src_gpu: next!(src_gpu),
             dst_host: texts.shared(next!(dst_host?)),
-            dst_device: texts.shared(next!(dst_device?)),
-            dst_gpu: next!(dst_gpu),
             rail: next!(rail?),
             verified_bytes: next!(verified_bytes?),
             wrong: next!(wrong?),

@@ -3,8 +3,12 @@
 //! A driver is in the table once a kit of hosts with it (`docs/kit.md`) is a fixture of this repository, or tests run on it. Until
 //! then, what was read in kernel and library sources may be wrong on the device, and the report says so in its first lines.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap, HashSet},
+};
 
+use foldhash::fast::RandomState;
 use railgauge_model::plan::model::Host;
 use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
@@ -59,7 +63,7 @@ impl NeverRun {
 pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun> {
     let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     let planned: HashMap<&str, &Host> = journal.plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
-    let mut seen = HashSet::new();
+    let mut seen: HashSet<(&str, Cow<'_, str>), RandomState> = HashSet::default();
     let measured = results.iter().filter(|result| !result.tries.is_empty());
     for (host, device) in measured.flat_map(|one| used(journal, &planned, one)) {
         // Thousands of cases use the same devices.
@@ -88,7 +92,7 @@ fn used<'r>(
     journal: &'r Journal,
     planned: &HashMap<&str, &Host>,
     result: &'r CaseResult<'_>,
-) -> Vec<(&'r str, String)> {
+) -> Vec<(&'r str, Cow<'r, str>)> {
     let flow = &result.case.flow;
     let (from, to) = (&*flow.from.host, &*flow.to.host);
     let ranks = || result.samples.iter().flat_map(|(_, sample)| &sample.ranks);
@@ -99,18 +103,18 @@ fn used<'r>(
             let of_ranks = ranks()
                 .filter(|rank| rank.carried.is_none_or(|carried| carried == Carrier::NcclIb))
                 .flat_map(|rank| rank.nics.iter().map(|nic| (&*rank.host, nic.as_str())));
-            ends.chain(of_ranks).map(|(host, nic)| (host, nic.to_owned())).collect()
+            ends.chain(of_ranks).map(|(host, nic)| (host, nic.into())).collect()
         }
         // What a plugin of NCCL uses is not known, and other carriers use no RDMA device.
         Some(link) if !is_verbs(link.transport) => Vec::new(),
         Some(link) => {
             let ends = [(from, &*link.from_device), (to, &*link.to_device)].into_iter();
             let all = ends.chain(ranks().map(|rank| (&*rank.host, &*rank.device)));
-            all.map(|(host, device)| (host, device.to_owned())).collect()
+            all.map(|(host, device)| (host, device.into())).collect()
         }
         // It failed before there was a link: those that it would have used.
         None if matches!(result.case.cell.transport, Transport::Verbs | Transport::Nic) => {
-            let rail = |host, rail| Some((host, wanted(journal, planned, host, rail)?));
+            let rail = |host, rail| Some((host, wanted(journal, planned, host, rail)?.into()));
             [rail(from, flow.from.rail), rail(to, flow.to.rail)].into_iter().flatten().collect()
         }
         None => Vec::new(),

@@ -80,16 +80,8 @@ pub struct CaseColumns {
     pub started_at: Option<Timestamp>,
     /// Initiator's host.
     pub src_host: Arc<str>,
-    /// Initiator's device.
-    pub src_device: Arc<str>,
-    /// Initiator's GPU.
-    pub src_gpu: Option<u32>,
     /// Responder's host.
     pub dst_host: Arc<str>,
-    /// Responder's device.
-    pub dst_device: Arc<str>,
-    /// Responder's GPU.
-    pub dst_gpu: Option<u32>,
     /// Rail of the initiator.
     pub rail: u32,
     /// Bytes that were verified.
@@ -98,8 +90,8 @@ pub struct CaseColumns {
     pub wrong: u64,
 }
 
-/// The columns that cases of one cell of a test share where the same carried their bytes.
-#[derive(Debug, Clone, PartialEq)]
+/// The columns that cases of one cell of a test share where the same devices carried their bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CellColumns {
     /// Identity of the run.
     pub run_id: Arc<str>,
@@ -123,6 +115,14 @@ pub struct CellColumns {
     pub memory: Arc<str>,
     /// How GPU memory was reached.
     pub gpu_path: Arc<str>,
+    /// Initiator's device.
+    pub src_device: Arc<str>,
+    /// Initiator's GPU.
+    pub src_gpu: Option<u32>,
+    /// Responder's device.
+    pub dst_device: Arc<str>,
+    /// Responder's GPU.
+    pub dst_gpu: Option<u32>,
     /// Cell of an environment matrix, `KEY=value` joined by spaces; empty without one.
     pub env: Arc<str>,
     /// What it is part of.
@@ -243,6 +243,10 @@ pub(crate) fn made(case: u64) -> Row {
         link_layer: "infiniband".into(),
         memory: "host".into(),
         gpu_path: "none".into(),
+        src_device: "mlx5_0".into(),
+        src_gpu: None,
+        dst_device: "mlx5_0".into(),
+        dst_gpu: None,
         env: "".into(),
         phase: Phase::Test,
         tool: "railgauge 0.1.0".into(),
@@ -253,11 +257,7 @@ pub(crate) fn made(case: u64) -> Row {
         round: 0,
         started_at: None,
         src_host: format!("gpu{:02}", case + 1).into(),
-        src_device: "mlx5_0".into(),
-        src_gpu: None,
         dst_host: "gpu09".into(),
-        dst_device: "mlx5_0".into(),
-        dst_gpu: None,
         rail: 0,
         verified_bytes: 0,
         wrong: 0,

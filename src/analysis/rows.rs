@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use railgauge_model::{
-    journal::event::Sample,
+    journal::event::{LinkRecord, Sample},
     plan::{
         headline, metrics_of,
         model::{Test, is_loss},
@@ -97,7 +97,7 @@ fn all(
             let of = cells.entry(shared_by(journal, result));
             let of =
                 Arc::clone(of.or_insert_with_key(|key| Arc::new(of_cell(journal, result, key, &tool, &mut texts))));
-            let of = Arc::new(of_all(result, of, &mut texts));
+            let of = Arc::new(of_all(result, of));
             let metrics = metrics(result).into_iter().filter(|metric| wanted(result.test, *metric));
             rows.extend(of_case(result, metrics, &of, ceiling, &mut texts));
         }
@@ -218,26 +218,23 @@ struct Key<'j> {
     /// The cell, by its place: cases of one cell share it.
     cell: *const Cell,
     ranks: u32,
-    transport: &'static str,
-    link_layer: &'static str,
-    gpu_path: &'static str,
+    /// What carried the bytes, by its place: cases of equal links share it.
+    link: Option<*const LinkRecord>,
+    measured: bool,
+    gpus: [Option<u32>; 2],
     env: String,
     phase: Phase,
 }
 
 fn shared_by<'j>(journal: &Journal, result: &CaseResult<'j>) -> Key<'j> {
-    let (case, link) = (result.case, result.link);
-    let measured = !result.samples.is_empty();
+    let case = result.case;
     Key {
         test: &case.test,
         cell: &raw const *case.cell,
         ranks: case.flow.ranks(),
-        transport: link.filter(|_| measured).map_or("", |link| link.transport.word()),
-        link_layer: link.map_or("", |link| link.link_layer.word()),
-        gpu_path: match (case.cell.memory, link) {
-            (Memory::Host, _) => "none",
-            (Memory::Cuda, link) => link.map_or("", |link| link.gpu_path.word()),
-        },
+        link: result.link.map(std::ptr::from_ref),
+        measured: !result.samples.is_empty(),
+        gpus: [gpu(result, true), gpu(result, false)],
         env: env(result),
         phase: if (case.id as usize) < journal.cases.len() { Phase::Test } else { Phase::Confirmation },
     }
@@ -245,7 +242,11 @@ fn shared_by<'j>(journal: &Journal, result: &CaseResult<'j>) -> Key<'j> {
 
 /// The columns that the cases with this key share, of which this is one.
 fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, texts: &mut Texts) -> CellColumns {
-    let cell = &of.case.cell;
+    let (cell, link) = (&of.case.cell, of.link);
+    let gpu_path = match (cell.memory, link) {
+        (Memory::Host, _) => "none",
+        (Memory::Cuda, link) => link.map_or("", |link| link.gpu_path.word()),
+    };
     CellColumns {
         run_id: texts.shared(&journal.run_id),
         plan: texts.shared(&journal.plan.name),
@@ -254,10 +255,14 @@ fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, te
         size_bytes: cell.size,
         ranks: key.ranks,
         qps: if cell.only.is_some() { 1 } else { cell.qps },
-        transport: texts.shared(key.transport),
-        link_layer: texts.shared(key.link_layer),
+        transport: texts.shared(link.filter(|_| key.measured).map_or("", |link| link.transport.word())),
+        link_layer: texts.shared(link.map_or("", |link| link.link_layer.word())),
         memory: texts.shared(cell.memory.word()),
-        gpu_path: texts.shared(key.gpu_path),
+        gpu_path: texts.shared(gpu_path),
+        src_device: texts.shared(link.map_or("", |link| &link.from_device)),
+        src_gpu: key.gpus[0],
+        dst_device: texts.shared(link.map_or("", |link| &link.to_device)),
+        dst_gpu: key.gpus[1],
         env: texts.shared(&key.env),
         phase: key.phase,
         tool: texts.shared(tool),
@@ -265,21 +270,16 @@ fn of_cell(journal: &Journal, of: &CaseResult<'_>, key: &Key<'_>, tool: &str, te
 }
 
 /// The columns that all rows of a case share.
-fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>, texts: &mut Texts) -> CaseColumns {
+fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>) -> CaseColumns {
     let case = result.case;
     let (verified_bytes, wrong) = result.checked();
-    let link = result.link;
     CaseColumns {
         of,
         case: case.id,
         round: case.round,
         started_at: result.started_at,
         src_host: Arc::clone(&case.flow.from.host),
-        src_device: texts.shared(link.map_or("", |link| &link.from_device)),
-        src_gpu: gpu(result, true),
         dst_host: Arc::clone(&case.flow.to.host),
-        dst_device: texts.shared(link.map_or("", |link| &link.to_device)),
-        dst_gpu: gpu(result, false),
         rail: case.flow.from.rail,
         verified_bytes,
         wrong,

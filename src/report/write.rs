@@ -99,7 +99,7 @@ fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j
 }
 
 /// Cases whose rows of the frame are made at once.
-const CASES: usize = 1 << 15;
+const CASES: usize = 1 << 14;
 
 /// The rows of the frame: it has the settling of suspects too, which nothing else of the report counts among the tests. `path` is what
 /// errors name.

@@ -36,14 +36,14 @@ fn half_a_million_rows() {
     lap("frame and parquet");
     assert_eq!(frame::read_parquet(&dir.path().join("x.parquet")).unwrap().height(), rows.len());
     lap("parquet back");
-    let valued = |(at, row): (u32, &Row)| frame::Valued {
-        at,
+    let valued = |row: &Row| frame::Valued {
+        case: row.case,
         size_bytes: row.size_bytes,
         mark: frame::Mark { variant: 0, trusted: true },
         value: row.value,
         ceiling: row.ceiling,
     };
-    frame::spreads("all", Metric::Bandwidth, &(0..).zip(&rows).map(valued).collect::<Vec<_>>()).unwrap();
+    frame::spreads("all", Metric::Bandwidth, rows.iter().map(valued).collect::<Vec<_>>().iter()).unwrap();
     lap("spreads");
     verdicts(&journal, &results, &rows, Vec::new());
     lap("verdicts");

@@ -82,6 +82,14 @@ impl Flow {
         hosts
     }
 
+    /// Whether two hosts take part, neither more nor less.
+    pub fn is_of_two_hosts(&self) -> bool {
+        match self.members.is_empty() {
+            true => self.from.host != self.to.host,
+            false => self.hosts().len() == 2,
+        }
+    }
+
     /// `gpu01:0 → gpu02:0`; `gpu01:0` for one that stays there; `16 ranks on gpu01, gpu02` for a group.
     pub fn name(&self) -> String {
         if self.members.is_empty() && self.from == self.to {

@@ -26,8 +26,8 @@ pub struct Spread {
     pub ceiling: Option<(f64, f64)>,
     /// Median over the links of the value in parts of the link's own ceiling.
     pub share: Option<f64>,
-    /// Position of its first case among those that were summed up.
-    pub first: u32,
+    /// Its first case.
+    pub first: u64,
 }
 
 /// What a case is to [`spreads`].
@@ -42,8 +42,8 @@ pub struct Mark {
 /// A case as it is summed up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Valued {
-    /// Position of the case among those of its test.
-    pub at: u32,
+    /// Number of the case.
+    pub case: u64,
     /// Message size in bytes.
     pub size_bytes: Bytes,
     /// What it is to the sum.
@@ -58,27 +58,31 @@ pub struct Valued {
 ///
 /// # Errors
 /// polars refuses, which it does only for want of memory.
-pub fn spreads(test: &str, metric: Metric, cases: &[Valued]) -> Result<Vec<Spread>, FrameError> {
+pub fn spreads<'v>(
+    test: &str,
+    metric: Metric,
+    cases: impl Iterator<Item = &'v Valued> + Clone,
+) -> Result<Vec<Spread>, FrameError> {
     let fail = || polars("summing up the frame");
     let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
     macro_rules! column {
         ($name:literal, |$case:ident| $value:expr) => {
-            Column::new($name.into(), cases.iter().map(|$case| $value).collect::<Vec<_>>())
+            Column::new($name.into(), cases.clone().map(|$case| $value).collect::<Vec<_>>())
         };
     }
     let columns = vec![
-        column!("at", |case| case.at),
+        column!("case", |case| case.case),
         column!("size_bytes", |case| case.size_bytes.0),
         column!("variant", |case| case.mark.variant),
         column!("value", |case| case.value.filter(|_| case.mark.trusted)),
         column!("ceiling", |case| case.ceiling),
     ];
-    let table = DataFrame::new(cases.len(), columns)
+    let table = DataFrame::new(cases.clone().count(), columns)
         .map_err(fail())?
         .lazy()
         .group_by_stable([col("size_bytes"), col("variant")])
         .agg([
-            col("at").first().alias("first"),
+            col("case").first().alias("first"),
             col("size_bytes").count().alias("links"),
             col("value").count().alias("measured"),
             col("value").min().alias("q0"),
@@ -97,7 +101,7 @@ pub fn spreads(test: &str, metric: Metric, cases: &[Valued]) -> Result<Vec<Sprea
             table.column($name).and_then(|c| c.as_materialized_series().$kind()).map_err(fail())?
         };
     }
-    let (size, variant, first) = (values!("size_bytes", u64), values!("variant", u32), values!("first", u32));
+    let (size, variant, first) = (values!("size_bytes", u64), values!("variant", u32), values!("first", u64));
     let (links, measured) = (values!("links", idx), values!("measured", idx));
     let quantiles =
         [values!("q0", f64), values!("q5", f64), values!("q50", f64), values!("q95", f64), values!("q100", f64)];

@@ -8,8 +8,9 @@ use railgauge_model::border::text::path_text;
 use super::{FrameError, VERSION, VERSION_KEY, frame, polars};
 use crate::analysis::row::Row;
 
-/// Rows of one row group, and of the frame that is in memory meanwhile: polars' own size of a group.
-const GROUP: usize = 512 * 512;
+/// Rows of one row group, and of the frame that is in memory meanwhile. A quarter of polars' own size of a group: of a larger one the
+/// memory goes back to the system each time, and is cleared again for the next.
+const GROUP: usize = 1 << 16;
 
 /// Writes the frame as Parquet, compressed by zstd, to a file; `path` is what errors name.
 ///
@@ -86,14 +87,16 @@ mod tests {
     use super::*;
     use crate::analysis::{
         frame,
-        row::{CaseColumns, made},
+        row::{CaseColumns, CellColumns, made},
     };
 
     /// Its columns are null in one case or the other.
     fn row(case: u64) -> Row {
         let row = made(case);
         let dst_gpu = (case == 3).then_some(1);
-        let of = CaseColumns { dst_gpu, started_at: "2026-11-25T03:00:00Z".parse().ok(), ..(*row.of).clone() };
+        let of = CellColumns { dst_gpu, ..(*row.of.of).clone() };
+        let started_at = "2026-11-25T03:00:00Z".parse().ok();
+        let of = CaseColumns { of: of.into(), started_at, ..(*row.of).clone() };
         let is_lost = case == 4;
         let error = is_lost.then(|| "gpu05: measure: gone".to_owned());
         Row { of: of.into(), value: row.value.filter(|_| !is_lost), error, ..row }

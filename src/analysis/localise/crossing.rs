@@ -41,6 +41,9 @@ impl Crossing {
     /// Of the pairs of a test; `least` is the least effect.
     pub(super) fn new(pairs: &[Pair], groups: &[u32], least: f64) -> Self {
         let mut crossing = Self { below: [0.0; 2], groups: groups.to_vec() };
+        if pairs.iter().all(|pair| pair.from.rail == pair.to.rail) {
+            return crossing;
+        }
         let below = [0, 1].map(|kind| {
             let of = pairs.iter().filter(|pair| crossing.kind(pair.from, pair.to) == kind);
             let table = CrossingTable::new(of);
@@ -180,11 +183,11 @@ impl Localisation {
         let mut levels: BTreeMap<(usize, usize), usize> = BTreeMap::new();
         for (case, pair) in cases.iter().zip(pairs) {
             let below = crossing.of(pair.from, pair.to);
-            let Some(level) = self.level_of.get_mut(case).filter(|_| below > 0.0) else { continue };
+            let Some(level) = self.level_of.of(*case).filter(|_| below > 0.0) else { continue };
             let next = self.good.len();
-            let own = *levels.entry((*level, crossing.kind(pair.from, pair.to))).or_insert(next);
-            let usual = self.good[*level].clone();
-            *level = own;
+            let own = *levels.entry((level, crossing.kind(pair.from, pair.to))).or_insert(next);
+            let usual = self.good[level].clone();
+            self.level_of.change(*case, own);
             if own == next {
                 let change = self.percent(-below);
                 let (which, centre) = (usual.which.on_rails(true), usual.centre * (1.0 + change / 100.0));

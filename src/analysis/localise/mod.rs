@@ -12,6 +12,7 @@ mod elsewhere;
 mod further;
 mod groups;
 mod lanes;
+mod levels;
 mod names;
 mod node;
 mod noisy;
@@ -51,6 +52,7 @@ use names::Names;
 pub use crossing::AcrossRails;
 pub use further::further;
 pub use groups::{GroupsUnlike, UnlikeSide};
+pub use levels::LevelOf;
 pub use noisy::{Noise, TooNoisy};
 pub use one_way::OneWay;
 pub(in crate::analysis) use pick::noise;
@@ -114,7 +116,7 @@ pub struct Localisation {
     /// For every case that was judged: the position in `good` of what it was compared with, or without any
     /// its kind.
     #[serde(skip)]
-    pub level_of: BTreeMap<u64, usize>,
+    pub level_of: LevelOf,
     /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
     pub remarks: Vec<String>,
     /// The tests that would settle the suspects.
@@ -309,7 +311,7 @@ impl Localisation {
             too_few: None,
             too_noisy: None,
             unexplained: None,
-            level_of: BTreeMap::new(),
+            level_of: LevelOf::default(),
             unjudged: Vec::new(),
             remarks: Vec::new(),
             probes: Vec::new(),
@@ -400,7 +402,7 @@ impl Localisation {
         let names::Words { kind, name, hosts, groups, rail } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
-        let level = self.level_of.get(&cases[pairs[0]]).map_or(0, |&level| level.min(self.good.len() - 1));
+        let level = self.level_of.of(cases[pairs[0]]).map_or(0, |level| level.min(self.good.len() - 1));
         let level = &self.good[level];
         let good = format!("{} {}", number(level.centre), self.unit);
         let apart =

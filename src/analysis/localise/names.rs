@@ -1,7 +1,8 @@
 //! Numbers of hosts and groups, and parts in words.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use foldhash::HashMap;
 use railgauge_model::schedule;
 use railgauge_stats::localise::{Part, Port, Way};
 
@@ -39,7 +40,7 @@ const REST: &str = "the hosts in no group";
 impl Names {
     pub(super) fn new(journal: &Journal, picked: &Picked<'_>) -> Self {
         let mut hosts: Vec<String> = Vec::new();
-        let mut numbers = HashMap::new();
+        let mut numbers: HashMap<String, u32> = HashMap::default();
         for (result, _) in picked {
             for port in [&result.case.flow.from, &result.case.flow.to] {
                 if !numbers.contains_key(&*port.host) {
@@ -53,8 +54,11 @@ impl Names {
         for (result, row) in picked {
             let flow = &result.case.flow;
             for (port, device) in [(&flow.from, &row.src_device), (&flow.to, &row.dst_device)] {
-                if let (Some(port), false) = (names.port(port), device.is_empty()) {
-                    names.devices.insert(port, device.to_string());
+                let Some(port) = names.port(port).filter(|_| !device.is_empty()) else { continue };
+                match names.devices.get_mut(&port) {
+                    Some(known) if **known == **device => {}
+                    Some(known) => *known = device.to_string(),
+                    None => _ = names.devices.insert(port, device.to_string()),
                 }
             }
         }

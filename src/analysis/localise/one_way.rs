@@ -1,10 +1,8 @@
 //! Hosts that a test measured in one direction only: nothing is known of what they send, or of what they receive.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::{collections::BTreeSet, fmt};
 
+use foldhash::HashMap;
 use railgauge_model::plan::hostlist;
 use serde::Serialize;
 
@@ -25,7 +23,7 @@ impl OneWay {
     /// Of cases whose bytes go one way. Hosts without any case with a value are not among them. Empty where no host was
     /// measured in both directions: then the plan means it so (neighbours, one to many).
     pub(super) fn of<'c>(measured: impl Iterator<Item = &'c CaseResult<'c>>) -> Self {
-        let mut seen: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
+        let mut seen: HashMap<&str, (bool, bool)> = HashMap::default();
         for result in measured {
             let (source, sink) = together::ends(result.case);
             seen.entry(&source.host).or_default().0 = true;

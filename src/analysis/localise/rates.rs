@@ -6,10 +6,11 @@
 //! no reason to be silent.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
+use foldhash::HashMap;
 use railgauge_model::plan::{Plan, hostlist, model::Waiver};
 use railgauge_stats::{
     localise::Port,
@@ -69,7 +70,7 @@ pub(super) struct Rates {
 /// to tell, so that bad ends are no scatter; else `most`. An end does what the better half of its links reach, for the
 /// others may be the other end's.
 fn scatter(links: &[(Port, Port, f64)], most: f64) -> f64 {
-    let mut of: HashMap<Port, Vec<f64>> = HashMap::new();
+    let mut of: HashMap<Port, Vec<f64>> = HashMap::default();
     for &(from, to, value) in links {
         of.entry(from).or_default().push(value);
         of.entry(to).or_default().push(value);
@@ -94,8 +95,8 @@ fn scatter(links: &[(Port, Port, f64)], most: f64) -> f64 {
 impl Rates {
     /// Of the links of a test; `least` is the least effect.
     pub(super) fn new(links: &[Link], least: f64) -> Self {
-        let mut own: HashMap<Port, f64> = HashMap::new();
-        let mut best: HashMap<Port, f64> = HashMap::new();
+        let mut own: HashMap<Port, f64> = HashMap::default();
+        let mut best: HashMap<Port, f64> = HashMap::default();
         for &(from, to, value, ceiling) in links {
             for port in [from, to] {
                 own.entry(port).and_modify(|known| *known = known.max(ceiling)).or_insert(ceiling);
@@ -123,7 +124,7 @@ impl Rates {
             of.0.push(value);
             of.1.push(value - ceiling);
         }
-        let mut ends: HashMap<u64, usize> = HashMap::new();
+        let mut ends: HashMap<u64, usize> = HashMap::default();
         for ceiling in rates.own.values() {
             *ends.entry(rates.class(*ceiling)).or_default() += 1;
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use railgauge_model::schedule::Port;
 use railgauge_stats::robust::median;
 
@@ -33,7 +34,7 @@ pub(super) fn ends<'l, 'a: 'l>(
     index: &Index<'_>,
     least: f64,
 ) -> Vec<NicDeviation> {
-    let mut ports: HashMap<&Port, [Vec<f64>; 2]> = HashMap::new();
+    let mut ports: HashMap<&Port, [Vec<f64>; 2], RandomState> = HashMap::default();
     for link in here {
         let flow = &link.result.case.flow;
         for (way, port) in [&flow.from, &flow.to].into_iter().enumerate() {

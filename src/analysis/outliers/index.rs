@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use railgauge_model::schedule::{Flow, Port};
 
 use super::parts::Part;
@@ -10,11 +11,11 @@ use super::parts::Part;
 #[derive(Default)]
 pub(super) struct Index<'a> {
     /// Ends that are a part: the first part of each host, of all its rails or of one.
-    ends: HashMap<(&'a str, Option<u32>), usize>,
+    ends: HashMap<(&'a str, Option<u32>), usize, RandomState>,
     /// Links that speak for a part.
-    flows: HashMap<&'a Flow, usize>,
+    flows: HashMap<&'a Flow, usize, RandomState>,
     /// Cases that speak for a part that is bad or may be.
-    bad: HashMap<u64, usize>,
+    bad: HashMap<u64, usize, RandomState>,
 }
 
 impl<'a> Index<'a> {

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use foldhash::fast::RandomState;
 use railgauge_model::schedule::Flow;
 use railgauge_stats::robust::{self, outlier_cut};
 use railgauge_wire::{
@@ -115,20 +116,24 @@ pub(super) fn links<'a>(
     rows: Vec<&'a Row>,
 ) -> Vec<Link<'a>> {
     let sign = if setting.metric.better() == Better::Higher { 1.0 } else { -1.0 };
-    let rows: HashMap<u64, &'a Row> = rows.into_iter().map(|row| (row.case, row)).collect();
+    // In the order of the cases already.
+    let mut rows = rows;
+    rows.sort_by_key(|row| row.case);
+    let row = |case: u64| rows.binary_search_by_key(&case, |row| row.case).ok().map(|at| rows[at]);
     let strata = strata(setting.found, &results);
-    let value = |result: &CaseResult<'_>| {
+    let value = |result: &CaseResult<'_>, row: Option<&Row>| {
         let trusted = matches!(result.state, State::Measured | State::Short);
-        let value = rows.get(&result.case.id).filter(|_| trusted).and_then(|row| row.value);
+        let value = row.filter(|_| trusted).and_then(|row| row.value);
         value.filter(|value| *value > 0.0 && value.is_finite())
     };
     let mut links: Vec<Link<'a>> = results
         .into_iter()
-        .map(|result| Link {
+        .map(|result| (result, row(result.case.id)))
+        .map(|(result, row)| Link {
             result,
-            row: rows.get(&result.case.id).copied(),
+            row,
             cell: (result.variant(), result.case.cell.size),
-            value: value(result),
+            value: value(result, row),
             level: None,
             deviation: None,
             stands_out: false,
@@ -208,7 +213,7 @@ fn levels(
 /// The level that was found where parts were looked for, on the scale on which higher is better.
 fn told(setting: &Setting<'_, '_>, key: &LevelKey, links: &[&Link<'_>]) -> Option<robust::Level> {
     let found = setting.found.filter(|found| found.metric == setting.metric && found.size_bytes == key.1)?;
-    let looked_at = |link: &&Link<'_>| found.level_of.contains_key(&link.result.case.id);
+    let looked_at = |link: &&Link<'_>| found.level_of.of(link.result.case.id).is_some();
     let good = found.good.get(key.2).filter(|_| links.iter().any(looked_at))?;
     let sign = if setting.metric.better() == Better::Higher { 1.0 } else { -1.0 };
     let scale = (good.spread_percent / 100.0).ln_1p();
@@ -235,8 +240,8 @@ fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Optio
 }
 
 /// Which level of its test's localisation each link was compared with; empty where all share one.
-fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize> {
-    let Some(found) = found.filter(|found| found.good.len() != 1) else { return HashMap::new() };
-    let of = |result: &&'a CaseResult<'a>| Some((&result.case.flow, *found.level_of.get(&result.case.id)?));
+fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize, RandomState> {
+    let Some(found) = found.filter(|found| found.good.len() != 1) else { return HashMap::default() };
+    let of = |result: &&'a CaseResult<'a>| Some((&result.case.flow, found.level_of.of(result.case.id)?));
     results.iter().filter_map(of).collect()
 }

@@ -18,6 +18,9 @@ mod links;
 mod look;
 mod parts;
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
 use railgauge_model::{plan, schedule::Flow};
 use railgauge_wire::{
     terms::{Better, Metric},
@@ -69,6 +72,8 @@ pub struct OfTest<'a> {
     pub focus: Option<(String, Bytes)>,
     /// Ends that are worse than the centre in the focus, the worst first.
     pub ends: Vec<NicDeviation>,
+    /// Positions in `links` of flows that stand out at one size at least, each at its worst, with the number of sizes.
+    flows: Vec<(usize, usize)>,
 }
 
 /// Looks at all tests. `rows` are those of `results`, `found` is what was said of parts.
@@ -115,7 +120,8 @@ impl<'a> OfTest<'a> {
         let focus = first.map(|link| link.cell.clone());
         let here = links.iter().filter(|link| Some(&link.cell) == focus.as_ref());
         let ends = ends::ends(here, index, least);
-        Self { test, metric, links, worst, focus, ends }
+        let flows = flows(&links, &worst);
+        Self { test, metric, links, worst, focus, ends, flows }
     }
 
     /// What stands out, the worst first.
@@ -125,17 +131,22 @@ impl<'a> OfTest<'a> {
 
     /// Links that stand out at one size at least, each with its worst size and with the number of sizes; the worst first.
     pub fn flows(&self) -> Vec<(&Link<'a>, usize)> {
-        let mut place: std::collections::HashMap<&Flow, usize> = std::collections::HashMap::new();
-        let mut flows: Vec<(&Link<'a>, usize)> = Vec::new();
-        for link in self.standing_out() {
-            let at = *place.entry(&link.result.case.flow).or_insert_with(|| {
-                flows.push((link, 0));
-                flows.len() - 1
-            });
-            flows[at].1 += 1;
-        }
-        flows
+        self.flows.iter().map(|&(at, sizes)| (&self.links[at], sizes)).collect()
     }
+}
+
+/// Positions of the links that stand out, each flow once, at its worst size, with the number of sizes.
+fn flows(links: &[Link<'_>], worst: &[usize]) -> Vec<(usize, usize)> {
+    let mut place: HashMap<&Flow, usize, RandomState> = HashMap::default();
+    let mut flows: Vec<(usize, usize)> = Vec::new();
+    for &link in worst {
+        let at = *place.entry(&links[link].result.case.flow).or_insert_with(|| {
+            flows.push((link, 0));
+            flows.len() - 1
+        });
+        flows[at].1 += 1;
+    }
+    flows
 }
 
 impl<'a> Outliers<'a> {

@@ -1,7 +1,8 @@
 //! One expectation of the plan, held against the rows in its scope.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
+use foldhash::HashMap;
 use railgauge_model::plan::{
     Plan, metrics_of,
     model::{Expectation, Limit, Test, is_loss},

@@ -14,8 +14,8 @@ mod made {
         let of = CaseColumns {
             src_host: host.into(),
             started_at: started.parse().ok(),
-            dst_gpu: (case == 2).then_some(1),
             of: CellColumns {
+                dst_gpu: (case == 2).then_some(1),
                 phase: if case == 3 { Phase::Confirmation } else { Phase::Test },
                 ..(*row.of.of).clone()
             }

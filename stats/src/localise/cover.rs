@@ -27,6 +27,13 @@ pub(super) struct Cell {
     pub(super) group: Option<u32>,
 }
 
+impl Cell {
+    /// Both ends with what they do.
+    fn ends(&self) -> [(Port, Way); 2] {
+        [(self.from, Way::Send), (self.to, Way::Receive)]
+    }
+}
+
 /// Which cells are taken for good, where that is not to be told from the values alone.
 #[derive(Debug, Clone)]
 pub(super) struct Premise {
@@ -275,12 +282,6 @@ pub(super) struct Lists<T> {
     all: Vec<T>,
 }
 
-impl<T> Default for Lists<T> {
-    fn default() -> Self {
-        Self { ends: Vec::new(), all: Vec::new() }
-    }
-}
-
 impl<T: Copy + Default> Lists<T> {
     /// So many lists of these items, each with the number of its list; in a list in the order given.
     pub(super) fn new(lists: usize, items: impl Iterator<Item = (u32, T)> + Clone) -> Self {
@@ -300,11 +301,7 @@ impl<T: Copy + Default> Lists<T> {
 }
 
 impl<T> Lists<T> {
-    /// Ends the list that is last.
-    fn end(&mut self) {
-        self.ends.push(self.all.len());
-    }
-
+    /// One of the lists.
     pub(super) fn of(&self, list: usize) -> &[T] {
         let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.all[from..self.ends[list]]
@@ -316,8 +313,9 @@ pub(super) struct Cover {
     pub(super) parts: Vec<Part>,
     /// Cells of each part.
     pub(super) cells: Vec<Vec<u32>>,
-    /// Parts of each cell.
-    of_cell: Lists<u32>,
+    /// Numbers of the parts.
+    known: HashMap<Part, u32, RandomState>,
+    directed: bool,
     /// Whether hosts have several rails, so that a NIC is not its host.
     pub(super) several_rails: bool,
     /// Group of each host; empty with fewer than two groups.
@@ -333,51 +331,73 @@ impl Cover {
         let mut cover = Self {
             parts: Vec::new(),
             cells: Vec::new(),
-            of_cell: Lists::default(),
+            known: HashMap::default(),
+            directed: setting.directed,
             several_rails: rails.len() > 1,
             groups: if several_groups { setting.groups.to_vec() } else { Vec::new() },
         };
-        let mut known: HashMap<Part, u32, RandomState> = HashMap::default();
-        let mut touched = Vec::with_capacity(16);
+        // Many cells have an end or the switches between in common.
+        let mut of_end: HashMap<(Port, Way), [Option<u32>; 4], RandomState> = HashMap::default();
+        let mut of_way: HashMap<[(u32, u32); 2], Vec<u32>, RandomState> = HashMap::default();
+        let mut parts = Vec::with_capacity(16);
         for (at, cell) in table.cells.iter().enumerate() {
-            touched.clear();
-            cover.touched(cell, setting.directed, &mut touched);
-            for part in touched.drain(..) {
-                let number = match known.get(&part) {
-                    Some(number) => *number,
-                    None => {
-                        let next = cover.parts.len() as u32;
-                        known.insert(part.clone(), next);
-                        cover.parts.push(part);
-                        cover.cells.push(Vec::new());
-                        next
-                    }
-                };
-                cover.cells[number as usize].push(at as u32);
-                cover.of_cell.all.push(number);
+            let at = at as u32;
+            for end in cell.ends() {
+                let numbers = *of_end.entry(end).or_insert_with(|| {
+                    cover.at_end(end, &mut parts);
+                    let mut numbers = parts.drain(..).map(|part| cover.number(part));
+                    std::array::from_fn(|_| numbers.next())
+                });
+                numbers.into_iter().flatten().for_each(|part| cover.cells[part as usize].push(at));
             }
-            cover.of_cell.end();
+            let numbers = of_way.entry(cover.way(cell)).or_insert_with(|| {
+                cover.between(cell, &mut parts);
+                parts.drain(..).map(|part| cover.number(part)).collect()
+            });
+            numbers.iter().for_each(|part| cover.cells[*part as usize].push(at));
         }
-        cover.of_cell.all.shrink_to_fit();
         cover.cells.iter_mut().for_each(Vec::shrink_to_fit);
         cover
     }
 
-    /// Parts of a cell.
-    pub(super) fn of_cell(&self, at: u32) -> &[u32] {
-        self.of_cell.of(at as usize)
+    /// The number of a part, a new one where it has none.
+    fn number(&mut self, part: Part) -> u32 {
+        let next = self.parts.len() as u32;
+        if let Some(number) = self.known.get(&part) {
+            return *number;
+        }
+        self.known.insert(part.clone(), next);
+        self.parts.push(part);
+        self.cells.push(Vec::new());
+        next
     }
 
-    /// Adds all parts that a pair passes.
-    fn touched(&self, cell: &Cell, directed: bool, parts: &mut Vec<Part>) {
-        for (port, way) in [(cell.from, Way::Send), (cell.to, Way::Receive)] {
-            for way in [Some(Way::Both), directed.then_some(way)].into_iter().flatten() {
-                parts.push(Part::Host(port.host, way));
-                if self.several_rails {
-                    parts.push(Part::Nic(port, way));
-                }
+    /// Numbers of the parts that a cell passes.
+    pub(super) fn of_cell(&self, cell: &Cell) -> Vec<u32> {
+        let mut parts = Vec::with_capacity(16);
+        cell.ends().into_iter().for_each(|end| self.at_end(end, &mut parts));
+        self.between(cell, &mut parts);
+        parts.iter().filter_map(|part| self.known.get(part).copied()).collect()
+    }
+
+    /// By what pairs differ in the switches that they pass: group and rail of both ends.
+    fn way(&self, cell: &Cell) -> [(u32, u32); 2] {
+        [cell.from, cell.to].map(|end| (self.groups.get(end.host as usize).copied().unwrap_or_default(), end.rail))
+    }
+
+    /// Adds the parts that an end is.
+    fn at_end(&self, (port, way): (Port, Way), parts: &mut Vec<Part>) {
+        for way in [Some(Way::Both), self.directed.then_some(way)].into_iter().flatten() {
+            parts.push(Part::Host(port.host, way));
+            if self.several_rails {
+                parts.push(Part::Nic(port, way));
             }
         }
+    }
+
+    /// Adds the switches and ways that a pair passes between its ends.
+    fn between(&self, cell: &Cell, parts: &mut Vec<Part>) {
+        let directed = self.directed;
         let aligned = cell.from.rail == cell.to.rail;
         if self.several_rails && aligned {
             parts.push(Part::Rail(cell.from.rail));

@@ -1,6 +1,6 @@
 //! What the peel does not explain: single ways between two ends that are lower than either end makes them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
@@ -37,11 +37,23 @@ pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl 
         let cell = &table.cells[at];
         (cell.from.min(cell.to), cell.from.max(cell.to))
     };
-    let mut cells: Vec<usize> = of.collect();
-    cells.sort_by_key(|&at| ends(at));
+    let cells: Vec<usize> = of.collect();
+    // Few ways have low cells, and nothing is asked of the others but how many there are between the hosts of those.
+    let mut low: HashSet<(Port, Port), RandomState> = HashSet::default();
+    low.extend(cells.iter().filter(|&&at| is_low(at)).map(|&at| ends(at)));
+    let of_low: HashSet<(u32, u32), RandomState> = low.iter().map(|&(a, b)| hosts(a, b)).collect();
+    if low.is_empty() {
+        return Vec::new();
+    }
+    let is_near = |&at: &usize| {
+        let (a, b) = ends(at);
+        of_low.contains(&hosts(a, b))
+    };
+    let mut near: Vec<usize> = cells.into_iter().filter(is_near).collect();
+    near.sort_by_cached_key(|&at| ends(at));
     let mut found: Vec<Link> = Vec::new();
     let mut tested: HashMap<(u32, u32), usize, RandomState> = HashMap::default();
-    for cells in cells.chunk_by(|&a, &b| ends(a) == ends(b)) {
+    for cells in near.chunk_by(|&a, &b| ends(a) == ends(b)) {
         let (a, b) = ends(cells[0]);
         *tested.entry(hosts(a, b)).or_default() += 1;
         let low: Vec<usize> = cells.iter().copied().filter(|&at| is_low(at)).collect();

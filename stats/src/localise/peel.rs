@@ -153,11 +153,11 @@ impl Looks {
                 continue;
             }
             let low = u32::from(table.is_low(at as usize));
-            for &part in cover.of_cell(at) {
+            for part in cover.of_cell(&table.cells[at as usize]) {
                 let [live, of_low] = &mut self.counts[part as usize];
                 (*live, *of_low) = (*live - 1, *of_low - low);
+                changed.push(part);
             }
-            changed.extend(cover.of_cell(at));
         }
         changed.sort_unstable();
         changed.dedup();

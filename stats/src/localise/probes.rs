@@ -234,9 +234,13 @@ fn fresh(
             false => groups.get(&group(port)).is_some_and(|ends| *ends > 1),
         })
     };
+    let starts: Vec<Port> = good.iter().copied().filter(has_partner).collect();
+    if starts.is_empty() {
+        return Vec::new();
+    }
     let met: HashSet<(Port, Port), RandomState> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
     let (mut used, mut chosen) = (HashSet::new(), Vec::new());
-    for &from in good.iter().filter(|port| has_partner(port)) {
+    for from in starts {
         let fits = |to: &&Port| {
             to.rail == from.rail
                 && to.host > from.host

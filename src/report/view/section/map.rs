@@ -1,8 +1,9 @@
 //! The pair matrix: every size small, the telling one large, and the links and hosts that stand out with their numbers. What
 //! stands out, and how far, is decided in [`outliers`](mod@crate::analysis::outliers); here it is only drawn.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
+use foldhash::{HashMap, HashSet};
 use railgauge_model::{
     plan::model::Test,
     schedule::{Flow, Port},
@@ -147,15 +148,21 @@ impl Shape {
 
 fn map(data: &Data<'_>) -> Option<Map> {
     let links = &data.out.links;
-    let flows: HashSet<&Flow> = links.iter().map(|link| &link.result.case.flow).collect();
+    let flows = || links.iter().map(|link| &link.result.case.flow);
     // Groups of two hosts are pairs as well; larger ones have no place in a matrix.
     let within = data.test.transport.is_within_host();
     let least = if within { 2 } else { AT_LEAST };
-    if flows.len() < least || (!within && flows.iter().any(|flow| flow.hosts().len() != 2)) {
+    let mut first: Vec<&Flow> = Vec::new();
+    for flow in flows() {
+        if first.len() < least && !first.contains(&flow) {
+            first.push(flow);
+        }
+    }
+    if first.len() < least || (!within && !flows().all(Flow::is_of_two_hosts)) {
         return None;
     }
-    let groups = flows.iter().any(|flow| !flow.members.is_empty());
-    let crossed = within || (!groups && flows.iter().any(|flow| flow.from.rail != flow.to.rail));
+    let groups = flows().any(|flow| !flow.members.is_empty());
+    let crossed = within || (!groups && flows().any(|flow| flow.from.rail != flow.to.rail));
     let shape = Shape::of(data.test, crossed);
     let mut cells: Cells<'_, '_> = BTreeMap::new();
     for link in links {
@@ -299,7 +306,7 @@ impl Axes<'_> {
 /// Rows and columns: ports of initiators and of responders, by groups of hosts and then in the plan's order.
 fn axes<'d>(data: &'d Data<'_>, links: &[Link<'_>], shape: Shape) -> Axes<'d> {
     let groups = cells::groups_of(data.groups, &data.test.hosts);
-    let mut first: HashMap<&str, usize> = HashMap::new();
+    let mut first: HashMap<&str, usize> = HashMap::default();
     let keys = data.test.hosts.iter().enumerate().map(|(at, name)| {
         let group = groups.get(name.as_str()).copied().unwrap_or("");
         (name.as_str(), (*first.entry(group).or_insert(at), at))

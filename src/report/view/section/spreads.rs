@@ -28,21 +28,21 @@ pub(super) fn of_test(
     let mut all = Vec::new();
     // One by one: a run may have millions of cases.
     for metric in metrics {
-        all.extend(frame::spreads(&test.name, metric, &valued(results, metric, maker, variants))?);
+        all.extend(frame::spreads(&test.name, metric, valued(results, metric, maker, variants).iter().flatten())?);
     }
     all.sort_by_key(|spread| spread.first);
     Ok(all)
 }
 
-/// What every case has of a metric.
-fn valued(results: &[&CaseResult<'_>], metric: Metric, maker: &Maker<'_>, variants: &Variants) -> Vec<Valued> {
-    let values = parallel::map(results, |result| maker.value(result, metric));
-    let mut all = Vec::with_capacity(results.len());
-    for ((at, result), found) in (0..).zip(results).zip(values) {
-        // A case may have no row of a metric.
-        if let Some((value, ceiling)) = found {
-            all.push(Valued { at, size_bytes: result.case.cell.size, mark: variants.mark(result), value, ceiling });
-        }
-    }
-    all
+/// What every case has of a metric; a case may have no row of it.
+fn valued(
+    results: &[&CaseResult<'_>],
+    metric: Metric,
+    maker: &Maker<'_>,
+    variants: &Variants,
+) -> Vec<Option<Valued>> {
+    parallel::map(results, |result| {
+        let (value, ceiling) = maker.value(result, metric)?;
+        Some(Valued { case: result.case.id, size_bytes: result.case.cell.size, mark: variants.mark(result), value, ceiling })
+    })
 }
