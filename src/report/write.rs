@@ -3,6 +3,7 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
+    thread::Builder,
 };
 
 use railgauge_model::directory::{FRAME, JOURNAL, JUNIT, PAGE, VERDICTS};
@@ -81,6 +82,9 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     // Last: it says how the run ended, which is not so where one of the others could not be written.
     let json = verdicts.json().map_err(ReportError::drawing(VERDICTS))?;
     text_file(&run.join(VERDICTS), &json)?;
+    drop(results);
+    // To free millions of cases takes seconds, which nobody has to wait for.
+    let _ = Builder::new().name("freeing".to_owned()).spawn(move || drop(journal));
     Ok(Written { verdicts, view, page })
 }
 

@@ -119,7 +119,16 @@ pub(super) fn links<'a>(
     // In the order of the cases already.
     let mut rows = rows;
     rows.sort_by_key(|row| row.case);
-    let row = |case: u64| rows.binary_search_by_key(&case, |row| row.case).ok().map(|at| rows[at]);
+    let mut next = 0;
+    let mut row = |case: u64| {
+        // Cases follow one another, and so do their rows.
+        if rows.get(next).is_none_or(|row| row.case != case) {
+            next = rows.partition_point(|row| row.case < case);
+        }
+        let found = rows.get(next).copied().filter(|row| row.case == case);
+        next += usize::from(found.is_some());
+        found
+    };
     let strata = strata(setting.found, &results);
     let value = |result: &CaseResult<'_>, row: Option<&Row>| {
         let trusted = matches!(result.state, State::Measured | State::Short);
