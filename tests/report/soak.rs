@@ -2,6 +2,7 @@
 
 mod degraded;
 mod going_on;
+mod lost;
 pub mod made;
 mod on_gpus;
 

@@ -5,6 +5,7 @@
 //! the end was never whole and is only noted. A whole line that says something unknown is an error that names the file
 //! and the line, because a report over a file nobody understands would be a guess.
 
+mod losses;
 mod plan_hash;
 pub(super) mod planned;
 mod reader;
@@ -65,6 +66,8 @@ pub struct Journal {
     pub hosts: BTreeMap<String, HostUp>,
     /// Hosts that were lost and did not come back, by name.
     pub lost: BTreeMap<String, Failure>,
+    /// Every time that a host was lost, also one that came back, in the order of the journal.
+    pub losses: Vec<Loss>,
     /// Copies of GPUs that pairs used, by host and CUDA device; the last of each.
     pub copies: BTreeMap<(String, u32), Copies>,
     /// Every planned case, in the order of the plan.
@@ -114,6 +117,7 @@ impl Journal {
             time: Default::default(),
             hosts: BTreeMap::new(),
             lost: BTreeMap::new(),
+            losses: Vec::new(),
             copies: BTreeMap::new(),
             cases: Vec::new(),
             routes: Vec::new(),
@@ -132,6 +136,11 @@ impl Journal {
             contradictions: Vec::new(),
             tail: Tail::before(String::new()),
         }
+    }
+
+    /// The losses of hosts that are there again.
+    pub fn came_back(&self) -> impl Iterator<Item = &Loss> {
+        self.losses.iter().filter(|loss| !self.lost.contains_key(&loss.host))
     }
 
     /// Damage that nothing later made good for.
@@ -184,6 +193,19 @@ pub struct Seen {
     pub soak: bool,
     /// What it saw, in nanoseconds since 1970.
     pub seen: Watched,
+}
+
+/// A time that a host was lost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loss {
+    /// Name of the host in the plan.
+    pub host: String,
+    /// When that was, since 1970, or when it was surely lost; `None` where that is not known.
+    pub at: Option<Nanoseconds>,
+    /// Why.
+    pub failure: Failure,
+    /// When the host answered again; `None` where it did not, or where that is not known.
+    pub back: Option<Nanoseconds>,
 }
 
 /// A host that answered.

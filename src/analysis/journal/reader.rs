@@ -7,7 +7,10 @@ use std::{
 };
 
 use super::super::{imported::tools, parallel};
-use super::{Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, structure::Structure};
+use super::{
+    Contradiction, Damage, HostUp, Journal, JournalEnd, JournalError, Seen, Try, losses::Losses, structure::Structure,
+    times,
+};
 use railgauge_model::border::facts;
 use railgauge_model::journal::event::{Case, Change, Event, Line, LinkRecord};
 use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
@@ -34,6 +37,7 @@ pub(super) struct Reader<'p> {
     told: HashMap<u64, Arc<LinkRecord>>,
     damage: Vec<Damage>,
     structure: Structure,
+    losses: Losses,
     torn: Option<usize>,
 }
 
@@ -52,6 +56,7 @@ impl<'p> Reader<'p> {
             told: HashMap::new(),
             damage: Vec::new(),
             structure: Structure::default(),
+            losses: Losses::default(),
             torn: None,
         }
     }
@@ -189,12 +194,14 @@ impl<'p> Reader<'p> {
         if !self.structure.admits(journal, self.number, &line.at, &line.event) {
             return Ok(());
         }
+        let at = times::since_1970(&line.at);
         journal.time.1 = line.at;
         match line.event {
             Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
             Event::Imported(_) => return Err(self.foreign("an imported run inside of another one")),
             Event::HostUp { host, facts, clock, wall } => {
                 if let Some(failure) = journal.lost.remove(&host) {
+                    self.losses.back(&host, at);
                     journal.notes.push((host.clone(), format!("was lost ({}) and came back", failure.unnamed())));
                 }
                 let mut facts = *facts;
@@ -204,6 +211,10 @@ impl<'p> Reader<'p> {
             }
             Event::HostLost { host, failure } => {
                 let failure = failure.at(&host);
+                // One that a later process does not reach either is lost since the first.
+                if !journal.lost.contains_key(&host) {
+                    self.losses.lost(&host, &failure, at);
+                }
                 journal.lost.insert(host, failure);
             }
             Event::Planned { cases } => {
@@ -278,7 +289,10 @@ impl<'p> Reader<'p> {
             Event::Watched { host, error, clock, soak, seen } => {
                 journal.watched.push(Seen { host, error, clock, soak, seen: *seen });
             }
-            Event::Soaked(soaked) => journal.soaked.push(*soaked),
+            Event::Soaked(soaked) => {
+                self.losses.soaked(soaked.from, soaked.until);
+                journal.soaked.push(*soaked);
+            }
             Event::Note { host, text } => journal.notes.push((host, text)),
             Event::Resumed { .. } => {
                 // Its process tells links anew.
@@ -331,6 +345,7 @@ impl<'p> Reader<'p> {
         }
         journal.tail = Tail { run: self.run.unwrap_or_default(), next: self.last + 1, ..self.tail };
         journal.damage = self.damage;
+        journal.losses = self.losses.finish();
         Ok(journal)
     }
 }

@@ -1,11 +1,18 @@
 //! Times that a run can have.
 
 use jiff::{SignedDuration, Timestamp, civil::date, tz::Offset};
+use railgauge_wire::unit::Nanoseconds;
 
 /// By how much a report's clock may be behind that of a run's controller: another machine's, in whatever state.
 const SLACK: SignedDuration = SignedDuration::from_hours(24);
 /// By how much a controller's clock may be set back during a run. A line of the night before is further away.
 const SET: SignedDuration = SignedDuration::from_hours(1);
+
+/// The time of a line since 1970; `None` where it is none.
+pub(super) fn since_1970(written: &str) -> Option<Nanoseconds> {
+    let time: Timestamp = written.parse().ok()?;
+    u64::try_from(time.as_nanosecond()).ok().map(Nanoseconds)
+}
 
 /// Whether a case began between the start of its run and the line that tells of it.
 pub(super) fn within(began: Timestamp, started: Timestamp, told: Timestamp) -> bool {

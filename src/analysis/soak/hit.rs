@@ -5,10 +5,7 @@ use std::collections::BTreeSet;
 use railgauge_wire::unit::Nanoseconds;
 use serde::{Serialize, Serializer};
 
-use super::{
-    LISTED,
-    traffic::{Stalled, Traffic},
-};
+use super::{LISTED, silence::Stalled, traffic::Traffic};
 
 /// Flows named of one event.
 const NAMED: usize = 8;
@@ -49,6 +46,9 @@ pub struct FlowStall {
     pub length: Nanoseconds,
     /// How far off that may be, in nanoseconds.
     pub length_error: Nanoseconds,
+    /// Whether it went on when the traffic ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub open: bool,
 }
 
 impl FlowStall {
@@ -71,7 +71,7 @@ impl Hit {
         self.cases.insert(stall.case);
         let flow = traffic.name(stall.case);
         let (from, length) = (stall.span.from, stall.span.length());
-        let stall = FlowStall { flow, from, length, length_error: stall.length_error() };
+        let stall = FlowStall { flow, from, length, length_error: stall.length_error(), open: stall.open };
         self.stall_count += 1;
         self.stalled = self.stalled.saturating_add(length);
         let size = |stall: &FlowStall| (stall.surely(), stall.length);

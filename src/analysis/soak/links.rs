@@ -6,8 +6,9 @@ use railgauge_model::topology::fabric::{Hop, Route};
 use serde::Serialize;
 
 use super::{
+    silence::Stalled,
     stalls::Unexplained,
-    traffic::{Stalled, Traffic, case_of},
+    traffic::{Traffic, case_of},
 };
 use crate::analysis::switches::ways::Ways;
 
@@ -33,6 +34,9 @@ pub(super) fn common(
     all: &[Stalled],
 ) -> CommonLinks {
     let unknown = |why: &str| CommonLinks { links_unknown: why.to_owned(), links: Vec::new() };
+    if event.lost.is_some() {
+        return unknown("a host was lost");
+    }
     let Some(ways) = ways else { return unknown("the plan has no topology") };
     let mut shared: Option<BTreeSet<Hop>> = None;
     for case in &event.hit.cases {

@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | [`ports`] | watched ports over time: outages, counters, gauges, holes in the watch |
 //! | [`families`] | what counters of drivers count, in words |
-//! | `traffic` | the flows of the soak, their ports, their stalls |
+//! | `traffic` | the flows of the soak and their ports |
+//! | `silence` | when nothing of a flow arrived |
 //! | [`outages`] | outages as events: cable, host, switch, and the flows that they hit |
 //! | [`stalls`], [`links`] | stalls that no outage explains, and the links that they have in common |
 //! | [`coverage`] | for how long each port was watched |
@@ -22,6 +23,7 @@ pub mod on_gpus;
 pub mod outages;
 pub mod ports;
 pub mod rates;
+mod silence;
 pub mod span;
 pub mod stalls;
 pub mod tables;
@@ -199,7 +201,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
     let mut outages = outages::outages(&ports, &cables);
     let mut breaks = outages::breaks(&ports, &cables);
     let index = Index::of(&ports, &outages, &breaks);
-    let all_stalls = traffic::stalls(&traffic.parts);
+    let all_stalls = silence::stalls(&traffic);
     let left = stalls::assign(&traffic, &all_stalls, &index, (&mut outages, &mut breaks));
     let stalls = stalls::unexplained(&traffic, &left, &all_stalls, &ports, ways.as_ref());
     let mut flows = rates::flows(&traffic, &all_stalls, &index);

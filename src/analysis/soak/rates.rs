@@ -10,11 +10,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::{
-    outages::Index,
-    span::Span,
-    traffic::{Stalled, Traffic},
-};
+use super::{outages::Index, silence::Stalled, span::Span, stalls::LostHost, traffic::Traffic};
 
 /// What a flow came to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -46,6 +42,9 @@ pub struct FlowRate {
     /// The first failure that no outage explains, else the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
+    /// The host of it that was lost, where windows failed for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostHost>,
     /// Bytes that were verified.
     pub verified: Bytes,
     /// Bytes that were wrong.
@@ -97,6 +96,10 @@ pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) ->
         if let Some(sum) = found.get_mut(&stall.case) {
             sum.stalls += 1;
             sum.longest_stall = sum.longest_stall.max(stall.span.length());
+            let lost = stall.lost.filter(|_| sum.failed_unexplained > 0 && sum.lost.is_none());
+            if let Some(lost) = lost.and_then(|(place, _)| LostHost::of(traffic, place)) {
+                sum.lost = Some(lost);
+            }
         }
     }
     let mut found: Vec<FlowRate> = found.into_values().collect();
@@ -119,10 +122,8 @@ fn unexplained(traffic: &Traffic<'_>, flow: &SoakedFlow, time: Span, stalls: &[S
         return flow.failed;
     }
     let silences = stalls.iter().filter(|stall| stall.case == flow.case && stall.failed && stall.span.meets(&time));
-    let meets = |stall: &&Stalled| {
-        let around = stall.span.widened(stall.error.saturating_add(stall.loose));
-        traffic.watched(flow.case).any(|port| index.meeting(port, around).next().is_some())
-    };
+    let meets =
+        |stall: &&Stalled| traffic.watched(flow.case).any(|port| index.meeting(port, stall.around()).next().is_some());
     let (explained, others): (Vec<&Stalled>, Vec<&Stalled>) = silences.partition(meets);
     match (explained.len(), others.len() as u64) {
         (0, _) => flow.failed,

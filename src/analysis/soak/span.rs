@@ -98,11 +98,12 @@ pub fn lasting(time: Nanoseconds) -> String {
     }
 }
 
-/// [`lasting`] with how far off it may be: `0.30 ± 0.10 s`.
+/// [`lasting`] with how far off it may be: `0.30 ± 0.10 s`. What is not known is not rounded to nothing.
 pub fn lasting_about(time: Nanoseconds, error: Nanoseconds) -> String {
+    let at_least = |least: f64| if error.is_zero() { 0.0 } else { error.seconds().max(least) };
     match time.seconds() {
-        s if s < 99.95 => format!("{s:.2} ± {:.2} s", error.seconds()),
-        _ => format!("{} ± {:.1} s", lasting(time), error.seconds()),
+        s if s < 99.95 => format!("{s:.2} ± {:.2} s", at_least(0.01)),
+        _ => format!("{} ± {:.1} s", lasting(time), at_least(0.1)),
     }
 }
 
@@ -138,6 +139,8 @@ mod tests {
         assert_eq!([words(300), words(12_400), words(245_000)], ["0.30 s", "12.4 s", "4 min 05 s"]);
         assert_eq!(words(72 * 3_600_000), "72 h 00 min");
         assert_eq!(lasting_about(Nanoseconds::from_millis(300), Nanoseconds::from_millis(100)), "0.30 ± 0.10 s");
+        assert_eq!(lasting_about(Nanoseconds::from_millis(300), Nanoseconds::from_millis(1)), "0.30 ± 0.01 s");
+        assert_eq!(lasting_about(Nanoseconds::from_secs(245), Nanoseconds::from_millis(1)), "4 min 05 s ± 0.1 s");
         assert_eq!(moment(Nanoseconds(1_763_780_645_349_000_000)), "2025-11-22 03:04:05.3 UTC");
         assert!(moment(Nanoseconds::MAX).contains("UTC"));
     }

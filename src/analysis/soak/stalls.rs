@@ -1,6 +1,8 @@
 //! Stalls of flows: those that an outage at one of their ports explains, and those that none does.
 
-use railgauge_wire::unit::Nanoseconds;
+use std::collections::BTreeMap;
+
+use railgauge_wire::{failure::Failure, unit::Nanoseconds};
 use serde::Serialize;
 
 use super::{
@@ -9,10 +11,43 @@ use super::{
     links::{self, CommonLinks},
     outages::{Break, Event, Index, Outage},
     ports::Port,
+    silence::Stalled,
     span::Span,
-    traffic::{Stalled, Traffic},
+    traffic::Traffic,
 };
 use crate::analysis::switches::ways::Ways;
+
+/// A host that was lost, which is why its flows were silent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LostHost {
+    /// Its name in the plan.
+    pub host: String,
+    /// When that was noticed, in nanoseconds since 1970.
+    pub at: Nanoseconds,
+    /// Why.
+    pub failure: Failure,
+}
+
+impl LostHost {
+    /// The loss at this place of the journal.
+    pub(super) fn of(traffic: &Traffic<'_>, place: usize) -> Option<Self> {
+        let loss = traffic.journal.losses.get(place)?;
+        Some(Self { host: loss.host.clone(), at: loss.at?, failure: loss.failure.clone() })
+    }
+}
+
+/// Whether somebody looked at the ports of flows while they stalled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortsWatched {
+    /// At all of them.
+    All,
+    /// At some of them.
+    Some,
+    /// At none of them.
+    #[default]
+    None,
+}
 
 /// Flows that stalled together while no watched port of theirs was down.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -27,6 +62,11 @@ pub struct Unexplained {
     /// The flows.
     #[serde(flatten)]
     pub hit: Hit,
+    /// The host that was lost, where the flows were silent for that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<LostHost>,
+    /// Whether somebody looked at the ports of these flows then.
+    pub ports_watched: PortsWatched,
     /// Ports of these flows at which nobody looked then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_watched: Vec<String>,
@@ -55,7 +95,7 @@ pub(super) fn assign(
 ) -> Vec<Stalled> {
     let mut left = Vec::new();
     for stall in stalls {
-        let time = stall.span.widened(stall.error.saturating_add(stall.loose));
+        let time = stall.around();
         let mut explained = false;
         for event in traffic.watched(stall.case).flat_map(|port| index.meeting(port, time)) {
             explained = true;
@@ -73,7 +113,8 @@ pub(super) fn assign(
     left
 }
 
-/// Stalls that overlap in time as one event, the longest first. `stalls` are in the order of time.
+/// Stalls that overlap in time as one event, and those behind the loss of one host as another, the longest first. `stalls` are in the
+/// order of time.
 pub(super) fn unexplained(
     traffic: &Traffic<'_>,
     stalls: &[Stalled],
@@ -81,30 +122,28 @@ pub(super) fn unexplained(
     ports: &[Port],
     ways: Option<&Ways<'_>>,
 ) -> Vec<Unexplained> {
-    let mut found: Vec<(Unexplained, Vec<Stalled>)> = Vec::new();
+    let mut of_hosts: BTreeMap<usize, Vec<Stalled>> = BTreeMap::new();
+    let mut events: Vec<(Span, Vec<Stalled>)> = Vec::new();
     for stall in stalls {
-        let time = stall.span.widened(stall.error.saturating_add(stall.loose));
-        let last = found.last_mut().filter(|(last, _)| time.from <= last.span.until.saturating_add(last.error));
-        match last {
+        if let Some((place, _)) = stall.lost {
+            of_hosts.entry(place).or_default().push(*stall);
+            continue;
+        }
+        let time = stall.around();
+        match events.last_mut().filter(|(last, _)| time.from <= last.until) {
             Some((last, of)) => {
-                last.span.until = last.span.until.max(stall.span.until);
-                last.error = last.error.max(stall.error);
-                last.failed |= stall.failed;
+                last.until = last.until.max(stall.span.until.saturating_add(stall.error.max(stall.end_error)));
                 of.push(*stall);
             }
             None => {
-                let (hit, links) = (Hit::default(), CommonLinks::default());
-                let (span, error, failed) = (stall.span, stall.error, stall.failed);
-                found.push((Unexplained { span, error, failed, hit, not_watched: Vec::new(), links }, vec![*stall]));
+                let until = stall.span.until.saturating_add(stall.error.max(stall.end_error));
+                events.push((Span::new(time.from, until), vec![*stall]));
             }
         }
     }
-    for (event, of) in &mut found {
-        of.iter().for_each(|stall| event.hit.add(traffic, stall));
-        event.hit.finish(traffic);
-        event.not_watched = not_watched(traffic, ports, of);
-    }
-    let mut found: Vec<Unexplained> = found.into_iter().map(|(event, _)| event).collect();
+    let lost = of_hosts.into_iter().filter_map(|(place, of)| event(traffic, ports, &of, LostHost::of(traffic, place)));
+    let others = events.iter().filter_map(|(_, of)| event(traffic, ports, of, None));
+    let mut found: Vec<Unexplained> = lost.chain(others).collect();
     found.sort_by_key(|event| (std::cmp::Reverse(event.longest().0), event.span));
     for event in found.iter_mut().take(LISTED) {
         event.links = links::common(traffic, ways, event, all);
@@ -112,22 +151,45 @@ pub(super) fn unexplained(
     found
 }
 
-/// Ports of the flows at which nobody looked while they stalled.
-fn not_watched(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled]) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
+/// The event that these stalls are; `None` without any.
+fn event(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled], lost: Option<LostHost>) -> Option<Unexplained> {
+    let from = stalls.iter().map(|stall| stall.span.from).min()?;
+    let until = stalls.iter().map(|stall| stall.span.until).max()?;
+    let mut hit = Hit::default();
+    stalls.iter().for_each(|stall| hit.add(traffic, stall));
+    hit.finish(traffic);
+    let (ports_watched, not_watched) = watched(traffic, ports, stalls);
+    Some(Unexplained {
+        span: Span::new(from, until),
+        error: stalls.iter().map(|stall| stall.error.max(stall.end_error)).max()?,
+        failed: stalls.iter().any(|stall| stall.failed),
+        hit,
+        lost,
+        ports_watched,
+        not_watched,
+        links: CommonLinks::default(),
+    })
+}
+
+/// Whether somebody looked at the ports of the flows while they stalled, and the first at which nobody did.
+fn watched(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled]) -> (PortsWatched, Vec<String>) {
+    let mut missed: Vec<String> = Vec::new();
+    let (mut any, mut all) = (false, true);
     for stall in stalls {
-        let Some(ends) = traffic.ends.get(&stall.case) else { continue };
-        for end in ends {
+        for end in traffic.ends.get(&stall.case).into_iter().flatten() {
             let is_watched =
                 end.watched.is_some_and(|port| !ports[port].holes.iter().any(|hole| hole.meets(&stall.span)));
+            (any, all) = (any | is_watched, all & is_watched);
             let name = end.port.as_ref().map(ToString::to_string);
-            if let Some(name) = name.filter(|name| !is_watched && !found.contains(name)) {
-                found.push(name);
-            }
-            if found.len() == NAMED {
-                return found;
+            if let Some(name) = name.filter(|name| !is_watched && missed.len() < NAMED && !missed.contains(name)) {
+                missed.push(name);
             }
         }
     }
-    found
+    let watched = match (any, all) {
+        (false, _) => PortsWatched::None,
+        (true, true) => PortsWatched::All,
+        (true, false) => PortsWatched::Some,
+    };
+    (watched, missed)
 }

@@ -1,6 +1,8 @@
 //! The verdicts on the soak: that it lasted long enough and was watched, that nothing was down or stalled for too long, that counters
 //! kept their limits, and that what arrived was right. What nobody watched has not been good.
 
+use std::collections::BTreeMap;
+
 use railgauge_model::plan::model::Soak;
 use railgauge_wire::unit::{Bytes, Nanoseconds};
 
@@ -118,24 +120,35 @@ pub(super) fn watched_too_little(found: &Soaking) -> bool {
     found.coverage.first().is_none_or(|worst| worst.percent < WATCHED_PERCENT)
 }
 
-/// How a length stands to the longest that is allowed.
+/// How a length stands to the longest that is allowed. One whose end or begin was not seen is as long as it was seen, at least.
 pub(super) fn standing(length: Nanoseconds, error: Nanoseconds, open: bool, longest: Nanoseconds) -> Status {
+    let surely = if open { length } else { length.saturating_sub(error) };
+    at_least(surely, (!open).then(|| length.saturating_add(error)), longest)
+}
+
+/// How a time of a least and a greatest length stands to the longest that is allowed; `most` is `None` where nobody knows.
+fn at_least(surely: Nanoseconds, most: Option<Nanoseconds>, longest: Nanoseconds) -> Status {
     if longest.is_zero() {
         // Whatever was seen is longer than nothing.
         return Status::Fail;
     }
-    let surely = if open { length } else { length.saturating_sub(error) };
-    match (surely > longest, length.saturating_add(error) > longest || open) {
+    match (surely > longest, most.is_none_or(|most| most > longest)) {
         (true, _) => Status::Fail,
         (false, true) => Status::Inconclusive,
         (false, false) => Status::Pass,
     }
 }
 
+/// How a stall stands to it. One that went on when the traffic ended has no greatest length, and its begin may still be off.
+fn of_flow(stall: &FlowStall, longest: Nanoseconds) -> Status {
+    let most = (!stall.open).then(|| stall.length.saturating_add(stall.length_error));
+    at_least(stall.surely(), most, longest)
+}
+
 /// How the stalls of an event stand to the longest that is allowed, and the one that says so: one that is surely too long fails whatever
 /// the others are, and one that may be too long is no pass.
 fn of_stalls(hit: &Hit, longest: Nanoseconds) -> Option<(Status, &FlowStall)> {
-    let all = hit.flow_stalls.iter().map(|stall| (standing(stall.length, stall.length_error, false, longest), stall));
+    let all = hit.flow_stalls.iter().map(|stall| (of_flow(stall, longest), stall));
     all.max_by_key(|(status, stall)| (*status, stall.surely(), stall.length))
 }
 
@@ -149,41 +162,45 @@ fn of_outage(outage: &Outage, longest: Nanoseconds) -> (Status, SoakEvent) {
         length: outage.length,
         length_error: outage.length_error,
         open: !outage.is_whole(),
-        flows: outage.hit.flows_hit,
-        stalls: outage.hit.stall_count,
-        stalled: outage.hit.stalled,
-        longest_stall: stall.map(|(_, stall)| stall.length),
+        ..of_hit(&outage.hit, stall.map(|(_, stall)| stall))
     };
     (stall.map_or(down, |(stalled, _)| stalled.max(down)), event)
 }
 
-fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> (Status, SoakEvent) {
-    let worst = of_stalls(&stall.hit, longest);
-    let (length, length_error) = worst.map_or_else(|| stall.longest(), |(_, one)| (one.length, one.length_error));
-    let first = stall.hit.flows.first().cloned().unwrap_or_default();
+/// What an event says of the flows that it hit, and of the stall that is judged.
+fn of_hit(hit: &Hit, stall: Option<&FlowStall>) -> SoakEvent {
+    SoakEvent {
+        flows: hit.flows_hit,
+        stalls: hit.stall_count,
+        stalled: hit.stalled,
+        longest_stall: stall.map(|stall| stall.length),
+        longest_stall_error: stall.map(|stall| stall.length_error),
+        ..SoakEvent::default()
+    }
+}
+
+/// One of the stalls is told, with its own begin and length: the one that is judged.
+fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<(Status, SoakEvent)> {
+    let (status, worst) = of_stalls(&stall.hit, longest)?;
     let event = SoakEvent {
         what: What::Stall,
-        place: match stall.hit.flows_hit {
-            0 | 1 => first,
-            flows => format!("{first} and {}", count(flows - 1, "more flow")),
-        },
-        begin: stall.span.from,
-        length,
-        length_error,
-        open: false,
-        flows: stall.hit.flows_hit,
-        stalls: stall.hit.stall_count,
-        stalled: stall.hit.stalled,
-        longest_stall: None,
+        place: worst.flow.clone(),
+        begin: worst.from,
+        length: worst.length,
+        length_error: worst.length_error,
+        open: worst.open,
+        lost: stall.lost.clone().map(Box::new),
+        ports_watched: Some(stall.ports_watched),
+        ..of_hit(&stall.hit, None)
     };
-    (standing(length, length_error, false, longest), event)
+    Some((status, event))
 }
 
 /// Lengths are judged and not counts: a job survives a hundred outages that are shorter than its time limit, and no longer one.
 fn outages(found: &Soaking) -> Verdict {
     let longest = found.longest_outage;
     let mut events: Vec<(Status, SoakEvent)> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
-    events.extend(found.stalls.iter().map(|stall| of_stall(stall, longest)));
+    events.extend(found.stalls.iter().filter_map(|stall| of_stall(stall, longest)));
     events.extend(found.breaks.iter().map(|one| {
         let stall = of_stalls(&one.hit, longest);
         let most = one.hidden.shorter_than;
@@ -200,12 +217,7 @@ fn outages(found: &Soaking) -> Verdict {
             place: one.name.clone(),
             begin: one.hidden.span.from,
             length: most,
-            length_error: Nanoseconds::ZERO,
-            open: false,
-            flows: one.hit.flows_hit,
-            stalls: one.hit.stall_count,
-            stalled: one.hit.stalled,
-            longest_stall: stall.map(|(_, stall)| stall.length),
+            ..of_hit(&one.hit, stall.map(|(_, stall)| stall))
         };
         (stall.map_or(by_looks, |(stalled, _)| stalled.max(by_looks)), event)
     }));
@@ -284,6 +296,26 @@ fn of_limit(limit: &Limit) -> Verdict {
     verdict(&format!("limits.{counter}"), demand, &count(*ports, "port"), status, Reason::new(ground), tally)
 }
 
+/// Windows that failed and that no outage explains: those of hosts that were lost first, host by host.
+fn of_failed(flows: &[&FlowRate]) -> Vec<OfSoak> {
+    let mut by_host: BTreeMap<Option<&str>, Vec<&FlowRate>> = BTreeMap::new();
+    for flow in flows {
+        by_host.entry(flow.lost.as_ref().map(|lost| lost.host.as_str())).or_default().push(flow);
+    }
+    let others = by_host.remove(&None);
+    let one = |flows: Vec<&FlowRate>| {
+        let first = *flows.first()?;
+        Some(OfSoak::SoakFailed {
+            windows: flows.iter().fold(0, |sum: u64, flow| sum.saturating_add(flow.failed_unexplained)),
+            flows: flows.len(),
+            first: first.flow.clone(),
+            failure: first.failure.clone().map(Box::new),
+            lost: first.lost.clone().map(Box::new),
+        })
+    };
+    by_host.into_values().chain(others).filter_map(one).collect()
+}
+
 fn bytes(found: &Soaking) -> Verdict {
     let flows = &found.flows;
     let sum = |of: fn(&FlowRate) -> u64| flows.iter().fold(0_u64, |sum, flow| sum.saturating_add(of(flow)));
@@ -296,14 +328,7 @@ fn bytes(found: &Soaking) -> Verdict {
         let bytes = Bytes(sum(|flow| flow.wrong.0));
         reason.push(OfSoak::SoakWrongBytes { flows: wrong.len(), first: first.flow.clone(), wrong: bytes });
     }
-    if let Some(first) = failed.first() {
-        reason.push(OfSoak::SoakFailed {
-            windows: sum(|flow| flow.failed_unexplained),
-            flows: failed.len(),
-            first: first.flow.clone(),
-            failure: first.failure.clone().map(Box::new),
-        });
-    }
+    reason.extend(of_failed(&failed));
     if let Some(first) = unverified.first().filter(|_| found.verify) {
         reason.push(OfSoak::SoakNotVerified { flows: unverified.len(), first: first.flow.clone() });
     }

@@ -257,6 +257,11 @@ pub fn tree() -> Topology {
 
 /// The journal of a run with this soak, as a run loop writes it.
 pub fn lines(made: &Made) -> String {
+    support::text(&events(made))
+}
+
+/// The events of a run with this soak, as a run loop writes them.
+pub fn events(made: &Made) -> Vec<Line> {
     let mut lines = made.scenario.lines();
     let Event::Started { resolved, .. } = &mut lines[0].event else { panic!("{:?}", lines[0]) };
     resolved.soak = Some(made.soak.clone());
@@ -274,5 +279,16 @@ pub fn lines(made: &Made) -> String {
     }));
     lines.extend(journal.soaked.iter().map(|part| event(Event::Soaked(Box::new(part.clone())))));
     lines.push(end);
-    support::text(&lines)
+    lines
+}
+
+/// The time of a line in milliseconds from the begin of the soak.
+pub fn line_at(milliseconds: u64, event: Event) -> Line {
+    let at = jiff::Timestamp::from_millisecond((BEGIN + milliseconds) as i64).unwrap();
+    Line { at: at.to_string(), event }
+}
+
+/// The journal of these events.
+pub fn read(events: &[Line]) -> Journal {
+    journal::parse(support::text(events).as_bytes(), Path::new("records.jsonl")).unwrap()
 }

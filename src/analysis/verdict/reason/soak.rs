@@ -12,7 +12,10 @@ use serde::Serialize;
 use super::{Degraded, SoakEvent};
 use crate::analysis::{
     gpus::Bad,
-    soak::span::{lasting, moment},
+    soak::{
+        span::{lasting, moment},
+        stalls::LostHost,
+    },
     words::{amount, count, number},
 };
 
@@ -192,6 +195,9 @@ pub enum OfSoak {
         /// Why.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Box<Failure>>,
+        /// The host of all these flows that was lost, where they failed for that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lost: Option<Box<LostHost>>,
     },
     /// Windows that failed and that an outage of their flow's ports explains.
     SoakFailedInOutages {
@@ -438,7 +444,13 @@ impl fmt::Display for OfSoak {
             Self::SoakWithoutXids { gpus } => {
                 write!(f, "Xids of {} could not be seen in every window", count(*gpus, "GPU"))
             }
-            Self::SoakFailed { windows: failed, flows, first, failure } => {
+            Self::SoakFailed { windows: failed, flows, first, lost: Some(lost), .. } => {
+                let failed = count(windows(*failed), "window");
+                write!(f, "{}: its agent was lost at {}, and ", lost.host, moment(lost.at))?;
+                let why = lost.failure.clone().unnamed();
+                write!(f, "{failed} of {} failed: {why}", and_more(first, *flows))
+            }
+            Self::SoakFailed { windows: failed, flows, first, failure, lost: None } => {
                 let failed = count(windows(*failed), "window");
                 write!(f, "{failed} of {} failed, and no outage of their ports explains it", and_more(first, *flows))?;
                 failure.as_ref().map_or(Ok(()), |failure| write!(f, ": {failure}"))

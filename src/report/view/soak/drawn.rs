@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::unit::Nanoseconds;
 
+use super::OfStall;
 use crate::{
     analysis::soak::{
         Soaking,
@@ -24,8 +25,6 @@ use crate::{
 
 /// Places drawn, the worst first.
 const LINES: usize = 24;
-/// Name of the line of stalls that no outage explains.
-const STALLS: &str = "stalls with no watched port down";
 
 /// Classes of bands and what they mean.
 const LEGEND: &[(&str, &str)] = &[
@@ -59,7 +58,7 @@ pub(super) fn timeline(found: &Soaking) -> (Option<Figure>, usize) {
         add(&one.name, one.hidden.shorter_than, band(&one.hidden.span, "t-break", "breaks by the counter within"));
     }
     for stall in &found.stalls {
-        add(STALLS, stall.longest().0, band(&stall.span, "t-stall", "stall of"));
+        add(OfStall::of(stall).line(), stall.longest().0, band(&stall.span, "t-stall", "stall of"));
     }
     for lower in &found.lower {
         add(&lower.name, Nanoseconds::ZERO, band(&lower.lower.span, "t-lower", "lower rate for"));

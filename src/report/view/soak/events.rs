@@ -10,7 +10,7 @@ use crate::{
             hit::Hit,
             outages::{Break, Outage, Scope},
             span::{lasting, lasting_about, moment},
-            stalls::Unexplained,
+            stalls::{PortsWatched, Unexplained},
         },
         words::count,
     },
@@ -126,22 +126,27 @@ fn break_row(one: &Break) -> Vec<String> {
 }
 
 fn stall_row(stall: &Unexplained) -> Vec<String> {
-    let (length, error) = stall.longest();
+    // Of flows that stalled one after the other the row has the whole time, and beside it the longest stall of one.
+    let (length, error) = (stall.span.length(), stall.error.saturating_mul(2));
     let flows = match stall.hit.flows.as_slice() {
         [first] => first.clone(),
         [first, ..] => format!("{first} and {} more", stall.hit.flows_hit - 1),
         [] => String::new(),
     };
-    let watched = match stall.not_watched.as_slice() {
-        [] => "all watched ports of theirs were up".to_owned(),
-        ports => format!("nobody looked at {}", ports.join(", ")),
-    };
     let links = match stall.links.links.as_slice() {
         [] => format!("no link is named: {}", stall.links.links_unknown),
         links => format!("only these flows pass {}", links.join(", ")),
     };
+    let evidence = match &stall.lost {
+        Some(lost) => {
+            let why = lost.failure.clone().unnamed();
+            format!("the agent of {} was lost at {}: {why}", lost.host, moment(lost.at))
+        }
+        None => format!("{}; {links}", ports_of(stall)),
+    };
     vec![
         match (stall.failed, length.is_zero()) {
+            _ if stall.lost.is_some() => "host lost",
             (true, true) => "failed window",
             (true, false) => "stall, failed",
             (false, _) => "stall",
@@ -152,8 +157,22 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
         if length.is_zero() { String::new() } else { lasting_about(length, error) },
         stall.hit.flows_hit.to_string(),
         stall_of(&stall.hit),
-        format!("{watched}; {links}"),
+        evidence,
     ]
+}
+
+/// What is known of the ports of flows while they stalled.
+fn ports_of(stall: &Unexplained) -> String {
+    let missed = match stall.not_watched.as_slice() {
+        [] => String::new(),
+        ports => format!("nobody looked at {}", ports.join(", ")),
+    };
+    match stall.ports_watched {
+        PortsWatched::All => "all watched ports of theirs were up".to_owned(),
+        PortsWatched::None if missed.is_empty() => "none of their ports was watched".to_owned(),
+        PortsWatched::Some if missed.is_empty() => "not all of their ports were watched, and those were up".to_owned(),
+        PortsWatched::Some | PortsWatched::None => missed,
+    }
 }
 
 fn lower_row(of: &PortLower) -> Vec<String> {

@@ -12,6 +12,7 @@ use crate::{
         soak::{
             LISTED, Soaking,
             span::{Span, lasting, moment},
+            stalls::{PortsWatched, Unexplained},
         },
         verdict::frequency,
         words::{count, were},
@@ -114,14 +115,56 @@ fn sentence(found: &Soaking) -> String {
             (worst.percent * 100.0).floor() / 100.0
         );
     }
+    let of = |kind| found.stalls.iter().filter(|stall| OfStall::of(stall) == kind).count();
     let events = [
+        (of(OfStall::LostHost), OfStall::LostHost.noun()),
         (counts.outages, "outage of ports"),
         (counts.breaks, "time with breaks that only a counter saw"),
-        (counts.stalls, "stall with no watched port down"),
+        (of(OfStall::PortsUp), OfStall::PortsUp.noun()),
+        (of(OfStall::NotWatched), OfStall::NotWatched.noun()),
         (counts.lower, "time at a lower rate"),
     ];
     let told: Vec<String> = events.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| told(*n, noun)).collect();
     words + &if told.is_empty() { " No outage and no stall.".to_owned() } else { format!(" {}.", told.join(", ")) }
+}
+
+/// What is known of a stall that no outage explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OfStall {
+    /// A host was lost.
+    LostHost,
+    /// Ports were watched, and none of them was down.
+    PortsUp,
+    /// Nobody looked at the ports.
+    NotWatched,
+}
+
+impl OfStall {
+    const fn of(stall: &Unexplained) -> Self {
+        match (&stall.lost, stall.ports_watched) {
+            (Some(_), _) => Self::LostHost,
+            (None, PortsWatched::None) => Self::NotWatched,
+            (None, _) => Self::PortsUp,
+        }
+    }
+
+    /// One of them.
+    const fn noun(self) -> &'static str {
+        match self {
+            Self::LostHost => "stall behind a lost host",
+            Self::PortsUp => "stall with no watched port down",
+            Self::NotWatched => "stall of flows whose ports were not watched",
+        }
+    }
+
+    /// All of them, as a line of the drawing.
+    const fn line(self) -> &'static str {
+        match self {
+            Self::LostHost => "stalls behind lost hosts",
+            Self::PortsUp => "stalls with no watched port down",
+            Self::NotWatched => "stalls, ports not watched",
+        }
+    }
 }
 
 /// A count and a noun with words behind it: `2 outages of ports`.
