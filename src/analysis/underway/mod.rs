@@ -60,6 +60,8 @@ pub struct Underway {
     pub up: BTreeSet<String>,
     /// Hosts that were lost and did not come back, and why.
     pub lost: BTreeMap<String, String>,
+    /// Hosts that were lost and came back.
+    pub came_back: BTreeSet<String>,
     /// The tests, in the order of the plan.
     pub tests: Vec<TestRounds>,
     /// The round that runs.
@@ -131,7 +133,9 @@ impl Underway {
                 self.plan = Some(resolved);
             }
             Event::HostUp { host, .. } => {
-                self.lost.remove(&host);
+                if self.lost.remove(&host).is_some() {
+                    self.came_back.insert(host.clone());
+                }
                 self.up.insert(host);
             }
             Event::HostLost { host, failure } => {
@@ -244,8 +248,8 @@ impl Underway {
         self.resumed += 1;
         self.current = None;
         self.doing = Some(Doing::Preparing);
+        // Who was lost is lost until it answers again.
         self.up.clear();
-        self.lost.clear();
         self.failures.forget_cases();
         self.tests.iter_mut().for_each(TestRounds::open_again);
     }

@@ -141,3 +141,17 @@ fn lines_that_make_no_sense_change_nothing() {
     assert!(run.left(at(0)).is_some());
     assert_eq!(run.tests[0].done().0, 1);
 }
+
+/// Whoever was lost before is told until it answers, and afterwards as one that came back.
+#[test]
+fn a_host_that_was_lost_is_told_when_the_run_was_taken_up_again() {
+    let (mut run, _) = planned(PLAN);
+    let gone = Failure::new(Stage::Measure, Kind::Lost, "no answer");
+    run.event(at(10), Event::HostLost { host: "h1".into(), failure: gone });
+    run.event(at(40), Event::Interrupted);
+    run.event(at(50), Event::Resumed { unread: Vec::new() });
+    assert_eq!(run.lost.keys().collect::<Vec<_>>(), ["h1"]);
+    let up = Event::HostUp { host: "h1".into(), facts: Box::default(), clock: None, wall: None };
+    run.event(at(60), up);
+    assert!(run.lost.is_empty() && run.came_back.contains("h1"));
+}

@@ -70,9 +70,11 @@ fn of_place(place: &Place) -> Vec<&str> {
 
 fn of_run(ground: &OfRun) -> Vec<&str> {
     match ground {
-        OfRun::Lost { hosts, .. } | OfRun::Silent { hosts } | OfRun::Unused { hosts } => {
-            hosts.iter().map(String::as_str).collect()
-        }
+        OfRun::Lost { hosts, .. }
+        | OfRun::CameBack { hosts, .. }
+        | OfRun::MissedSoak { hosts, .. }
+        | OfRun::Silent { hosts }
+        | OfRun::Unused { hosts } => hosts.iter().map(String::as_str).collect(),
         OfRun::UndoFailed { failure, .. } => failure.host.as_deref().into_iter().collect(),
         OfRun::Interrupted
         | OfRun::Prevented { .. }

@@ -9,7 +9,7 @@ use super::{
     reason::{OfRun, Reason},
 };
 use crate::analysis::{
-    journal::{Journal, JournalEnd},
+    journal::{Journal, JournalEnd, Loss},
     words::count,
 };
 
@@ -37,6 +37,7 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     if let Some(first) = journal.lost.values().next() {
         reason.push(OfRun::Lost { hosts: journal.lost.keys().cloned().collect(), failure: Box::new(first.clone()) });
     }
+    let came_back = came_back(journal);
     let known = |host: &str| journal.hosts.contains_key(host) || journal.lost.contains_key(host);
     let all = journal.plan.hosts.iter().map(|host| host.name.clone());
     let silent: Vec<String> = all.filter(|host| !known(host)).collect();
@@ -47,11 +48,36 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     if !unused.is_empty() {
         reason.push(OfRun::Unused { hosts: unused });
     }
+    let is_whole = reason.is_empty() && came_back.iter().all(|ground| matches!(ground, OfRun::CameBack { .. }));
+    reason.extend(came_back);
     if reason.is_empty() {
         return None;
     }
-    let whole = verdict(Kind::Hosts, "every host of the plan answered, stayed and is measured", reason);
-    Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), ..whole })
+    let (demand, status) = match is_whole {
+        true => ("every host of the plan answered and is measured, also after it was lost", Status::Pass),
+        false => ("every host of the plan answered, stayed and is measured", Status::Inconclusive),
+    };
+    let whole = verdict(Kind::Hosts, demand, reason);
+    Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), status, ..whole })
+}
+
+/// Hosts that were lost and came back: what tests lack of them is measured again, and what they missed of a soak never is.
+fn came_back(journal: &Journal) -> Vec<OfRun> {
+    let begin = journal.soaked.iter().map(|part| part.from).min();
+    let in_soak = |loss: &Loss| begin.is_some_and(|begin| loss.at.is_none_or(|at| at > begin));
+    let (of_soak, of_tests): (Vec<&Loss>, Vec<&Loss>) = journal.came_back().partition(|loss| in_soak(loss));
+    let names = |losses: &[&Loss]| {
+        let names: BTreeSet<String> = losses.iter().map(|loss| loss.host.clone()).collect();
+        names.into_iter().collect()
+    };
+    let mut told = Vec::new();
+    if let Some(first) = of_soak.first() {
+        told.push(OfRun::MissedSoak { hosts: names(&of_soak), failure: Box::new(first.failure.clone()) });
+    }
+    if let Some(first) = of_tests.first() {
+        told.push(OfRun::CameBack { hosts: names(&of_tests), failure: Box::new(first.failure.clone()) });
+    }
+    told
 }
 
 /// Hosts that answered and that no planned case is about, of a run that came as far as its cases: nothing is known of them

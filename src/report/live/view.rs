@@ -290,7 +290,9 @@ fn troubles(run: &Underway) -> Vec<String> {
     let told = told.map(|(n, noun, what)| format!("{} {what}.", count(usize::try_from(n).unwrap_or(usize::MAX), noun)));
     let lost = hostlist::fold(run.lost.keys().map(String::as_str));
     let lost = (!lost.is_empty()).then(|| format!("{} lost: {lost}.", were(run.lost.len(), "host")));
-    lost.into_iter().chain(told).collect()
+    let back = hostlist::fold(run.came_back.iter().map(String::as_str));
+    let back = (!back.is_empty()).then(|| format!("{} lost and came back: {back}.", were(run.came_back.len(), "host")));
+    lost.into_iter().chain(back).chain(told).collect()
 }
 
 fn remarks(run: &Underway) -> Vec<String> {

@@ -12,12 +12,19 @@ mod soak;
 mod switches;
 mod troubles;
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jiff::Timestamp;
 use railgauge_model::{
     journal::stages::Stages,
-    plan::{count::capital, model::Expectation},
+    plan::{
+        count::{capital, were},
+        hostlist,
+        model::Expectation,
+    },
 };
 use railgauge_wire::unit::Bytes;
 use serde::Serialize;
@@ -309,6 +316,11 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     }
     if journal.resumed > 0 {
         remarks.push(format!("The run was taken up again {} after it had stopped.", times(journal.resumed)));
+    }
+    let back: BTreeSet<&str> = journal.came_back().map(|loss| loss.host.as_str()).collect();
+    if !back.is_empty() {
+        let hosts = hostlist::fold(back.iter().copied());
+        remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
     }
     remarks.extend(unlimited(journal, verdicts));
     let hosts =

@@ -6,9 +6,9 @@ use railgauge::{
     analysis::{
         journal::Journal,
         soak::Soaking,
-        verdict::{Status, Verdicts},
+        verdict::{Kind, Status, Verdicts},
     },
-    report::{draw, view::View},
+    report::{draw, text, view::View},
 };
 use railgauge_model::journal::event::{Event, Line, Stall};
 use railgauge_wire::{
@@ -137,4 +137,71 @@ fn of_ports_that_nobody_watched_nothing_is_said() {
     assert!(reason.contains("none of their ports was watched") && !reason.contains("down"), "{reason}");
     assert!(sentence.contains("1 stall of flows whose ports were not watched"), "{sentence}");
     assert!(!row.contains("were up"), "{row}");
+}
+
+/// The controller is interrupted behind the loss and taken up again: the host answers, and has the rest of the soak.
+fn resumed(events: Vec<Line>) -> Vec<Line> {
+    let is_up = |line: &&Line| matches!(&line.event, Event::HostUp { host, .. } if host == "gpu002");
+    let up = events.iter().find(is_up).unwrap().event.clone();
+    let place = events.iter().position(|line| matches!(&line.event, Event::HostLost { .. })).unwrap();
+    let mut events = events;
+    let behind = events.split_off(place + 1);
+    let mut spent = Vec::new();
+    let mut rest = Vec::new();
+    for line in behind {
+        let early = matches!(&line.event, Event::Soaked(part) if part.from < at(360_000));
+        if early { spent.push(line) } else { rest.push(line) }
+    }
+    events.extend(spent);
+    events.extend([
+        line_at(360_000, Event::Interrupted),
+        line_at(420_000, Event::Resumed { unread: Vec::new() }),
+        line_at(420_000, up),
+    ]);
+    events.extend(rest);
+    events
+}
+
+#[test]
+fn a_host_that_was_lost_stays_told_when_the_run_was_taken_up_again() {
+    let mut made = made();
+    made.stalls.retain(|(_, from, ..)| *from < 360_000);
+    let (found, verdicts, view) = found(&resumed(killed(&made.longest(7_000))));
+    let hosts = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Hosts).expect("a verdict on the hosts");
+    // What it missed of the soak is not measured again.
+    assert_eq!(hosts.status, Status::Inconclusive);
+    let reason = hosts.reason.to_string();
+    assert!(reason.contains("gpu002 was lost in the soak and came back"), "{reason}");
+    assert!(reason.contains("killed by signal 9"), "{reason}");
+    let (outage, reason) = status(&verdicts, "longest_outage");
+    assert_eq!(outage, Status::Fail, "{reason}");
+    let [stall] = found.stalls.as_slice() else { panic!("{:?}", found.stalls) };
+    let length = stall.hit.longest_stall.as_ref().unwrap().length;
+    assert!(length < Nanoseconds::from_secs(130), "not after it came back: {length}");
+    let said = text::summary(&view, Path::new("report.html"), false);
+    assert!(said.contains("was lost and came back: gpu002"), "{said}");
+}
+
+/// Tests measure again what is missing: a host that came back for all of it is told and is no reason to doubt.
+#[test]
+fn a_host_that_came_back_to_the_tests_is_told_and_passes() {
+    let mut events = events(&Made::healthy());
+    let place = events.iter().position(|line| matches!(&line.event, Event::Outcome(_))).unwrap();
+    let is_up = |line: &&Line| matches!(&line.event, Event::HostUp { host, .. } if host == "gpu002");
+    let up = events.iter().find(is_up).unwrap().clone();
+    let time = events[place].at.clone();
+    let line = |event| Line { at: time.clone(), event };
+    let between = [
+        line(Event::HostLost { host: "gpu002".into(), failure: gone() }),
+        line(Event::Interrupted),
+        line(Event::Resumed { unread: Vec::new() }),
+        line(up.event),
+    ];
+    events.splice(place..place, between);
+    let (_, verdicts, view) = found(&events);
+    let hosts = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Hosts).expect("a verdict on the hosts");
+    assert_eq!(hosts.status, Status::Pass, "{}", hosts.reason);
+    assert!(hosts.reason.to_string().contains("gpu002 was lost and came back"), "{}", hosts.reason);
+    let said = text::summary(&view, Path::new("report.html"), false);
+    assert!(said.contains("was lost and came back: gpu002"), "{said}");
 }

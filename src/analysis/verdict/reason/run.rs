@@ -53,6 +53,20 @@ pub enum OfRun {
         /// Why the first of them was.
         failure: Box<Failure>,
     },
+    /// Hosts that were lost in the tests and came back: what was missing was measured again.
+    CameBack {
+        /// Their names.
+        hosts: Vec<String>,
+        /// Why the first of them was lost.
+        failure: Box<Failure>,
+    },
+    /// Hosts that were lost in the soak and came back: what they missed of it is not measured again.
+    MissedSoak {
+        /// Their names.
+        hosts: Vec<String>,
+        /// Why the first of them was lost.
+        failure: Box<Failure>,
+    },
     /// Hosts of which the records say neither that they answered nor why they did not.
     Silent {
         /// Their names.
@@ -82,6 +96,16 @@ pub enum OfRun {
 /// Hosts in short: `gpu[001-004]`.
 fn folded(hosts: &[String]) -> String {
     hostlist::fold(hosts.iter().map(String::as_str))
+}
+
+/// `gpu001 was`, `gpu[001-004] were`.
+fn were(hosts: &[String]) -> String {
+    format!("{} {}", folded(hosts), if hosts.len() == 1 { "was" } else { "were" })
+}
+
+/// The first of several in words: `the first: `.
+fn first(hosts: &[String]) -> &'static str {
+    if hosts.len() == 1 { "" } else { "the first: " }
 }
 
 impl fmt::Display for OfRun {
@@ -116,6 +140,16 @@ impl fmt::Display for OfRun {
                 0 | 1 => failure.fmt(f),
                 n => write!(f, "{}: {}; the first: {failure}", count(n, "host"), folded(hosts)),
             },
+            Self::CameBack { hosts, failure } => {
+                write!(f, "{} lost and came back; {}{failure}", were(hosts), first(hosts))
+            }
+            Self::MissedSoak { hosts, failure } => {
+                let (were, first) = (were(hosts), first(hosts));
+                write!(
+                    f,
+                    "{were} lost in the soak and came back, and what was missed is not measured again; {first}{failure}"
+                )
+            }
             Self::Silent { hosts } => {
                 let hosts = folded(hosts);
                 write!(f, "{hosts}: the records say neither that it answered nor why it did not")
