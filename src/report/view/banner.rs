@@ -63,13 +63,16 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     let failed: Vec<Culprit> =
         seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, &seen.hosts.findings)).collect();
     let (named, open) = (named(seen, &failed), unsettled(seen));
+    let flows: Vec<&str> = failed.iter().flat_map(|one| &one.flows).map(String::as_str).collect();
     let part = match seen.parts {
-        _ if !named.is_empty() || !open.is_empty() => {
-            let anchor = named.first().map_or("parts", |(_, anchor)| anchor);
+        _ if !named.is_empty() || !open.is_empty() || !flows.is_empty() => {
+            let else_at = if open.is_empty() { "soak" } else { "parts" };
+            let anchor = named.first().map_or(else_at, |(_, anchor)| anchor);
             let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
             let sentences = [
                 (!names.is_empty()).then(|| format!("Named: {}.", list(&names))),
                 (!open.is_empty()).then(|| format!("Not settled: {}.", list(&open))),
+                (!flows.is_empty()).then(|| format!("Flows that failed in the soak: {}.", list(&flows))),
             ];
             let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
             Pointer { about: String::new(), text, anchor }

@@ -10,7 +10,10 @@ use super::{FindingView, Pointer, help};
 use crate::{
     analysis::{
         localise::Standing,
-        soak::families::{Family, family},
+        soak::{
+            families::{Family, family},
+            stalls::LostHost,
+        },
         verdict::{ESCALATED, Ground, Kind, OfCases, OfLinks, OfSoak, SoakEvent, Status, Verdict, What},
     },
     preflight::{Finding, Held, Severity},
@@ -20,6 +23,8 @@ use crate::{
 pub(super) struct Culprit {
     /// The parts, each with what is wrong with it: `gpu002 (kernel is 5.0.1, the plan wants 6.1.0)`.
     pub names: Vec<String>,
+    /// Flows that failed, where no part of the cluster is shown to be why: `a → b (stalled)`.
+    pub flows: Vec<String>,
     /// What to do about the first of them; `None` where nothing is known.
     pub step: Option<Pointer>,
     /// Where the page tells more.
@@ -46,13 +51,25 @@ pub(super) fn culprit(verdict: &Verdict, findings: &[FindingView]) -> Option<Cul
         Kind::Soak => (verdict.reason.grounds().iter().filter_map(of_soak).collect(), "soak"),
         _ => return None,
     };
-    let first = found.iter().find_map(|(names, remedy)| Some((names.first()?, remedy.as_ref()?)));
+    let first = found.iter().find_map(|one| Some((one.names.first().or(one.flows.first())?, one.remedy.as_ref()?)));
     let step = first.map(|(name, remedy)| Pointer { about: name.clone(), text: help(remedy), anchor });
-    Some(Culprit { names: found.into_iter().flat_map(|(names, _)| names).collect(), step, anchor })
+    let (names, flows): (Vec<_>, Vec<_>) = found.into_iter().map(|one| (one.names, one.flows)).unzip();
+    Some(Culprit { names: names.concat(), flows: flows.concat(), step, anchor })
 }
 
-/// Parts by name, and what to do.
-type Named = (Vec<String>, Option<Remedy>);
+/// Parts by name, or flows, and what to do.
+#[derive(Default)]
+struct Named {
+    names: Vec<String>,
+    flows: Vec<String>,
+    remedy: Option<Remedy>,
+}
+
+impl Named {
+    const fn parts(names: Vec<String>, remedy: Option<Remedy>) -> Self {
+        Self { names, flows: Vec::new(), remedy }
+    }
+}
 
 /// A departure in words, and the hosts that have it.
 type Alike<'v> = (String, Vec<&'v str>);
@@ -71,7 +88,7 @@ fn of_preflight(verdict: &Verdict, findings: &[FindingView]) -> Named {
     names.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
     let remedy =
         behind(verdict, findings).map_or_else(|| remedy::WANTED_VALUE.into(), |finding| finding.remedy.clone());
-    (names.into_iter().map(|(_, name)| name).collect(), Some(remedy))
+    Named::parts(names.into_iter().map(|(_, name)| name).collect(), Some(remedy))
 }
 
 /// The gravest finding of the fact that a verdict is about, at one of the hosts that break it.
@@ -97,7 +114,8 @@ fn of_link(ground: &Ground) -> Option<Named> {
     match ground {
         Ground::Links(OfLinks::StandsOut { standing: standing @ Standing::Confirmed, link, alternatives, .. }) => {
             let name = super::switches::one_of(link, alternatives);
-            Some((vec![format!("{name} ({})", standing.word())], Some(remedy::CHECK_CABLE.into())))
+            let name = format!("{name} ({})", standing.word());
+            Some(Named::parts(vec![name], Some(remedy::CHECK_CABLE.into())))
         }
         _ => None,
     }
@@ -106,18 +124,26 @@ fn of_link(ground: &Ground) -> Option<Named> {
 fn of_memory(ground: &Ground) -> Option<Named> {
     let Ground::Cases(OfCases::WrongMemory { parts }) = ground else { return None };
     let names = parts.iter().map(|part| format!("{part} (its memory does not keep what is written to it)")).collect();
-    Some((names, Some(remedy::GPU_MEMORY_ERRORS.into())))
+    Some(Named::parts(names, Some(remedy::GPU_MEMORY_ERRORS.into())))
 }
 
 fn of_soak(ground: &Ground) -> Option<Named> {
     let Ground::Soak(ground) = ground else { return None };
-    let named = |place: &str, what: &str, remedy: Option<Remedy>| Some((vec![format!("{place} ({what})")], remedy));
+    let named = |place: &str, what: &str, remedy| Some(Named::parts(vec![format!("{place} ({what})")], remedy));
+    // A flow is no part: what is wrong may be anywhere on its way.
+    let flow = |flow: &str, what: &str, remedy| {
+        Some(Named { flows: vec![format!("{flow} ({what})")], remedy, ..Named::default() })
+    };
+    let lost = |lost: &LostHost| named(&lost.host, "agent lost", lost.failure.told_remedy());
     match ground {
+        OfSoak::SoakTooLong(SoakEvent { lost: Some(host), .. }) | OfSoak::SoakFailed { lost: Some(host), .. } => {
+            lost(host)
+        }
         OfSoak::SoakTooLong(SoakEvent { what, place, .. }) => match what {
             What::Down => named(place, "down", Some(remedy::LINK_WENT_DOWN.into())),
             What::Breaks(_) => named(place, "link breaks", Some(remedy::LINK_WENT_DOWN.into())),
             // All ports that are known were up: what is to be looked at is not.
-            What::Stall => named(place, "stalled", None),
+            What::Stall => flow(place, "stalled", None),
         },
         OfSoak::SoakDegraded(time) => named(&time.place, "lower rate", Some(remedy::LOOK_AT_CABLE.into())),
         OfSoak::SoakOverLimit { counter, port, .. } => {
@@ -127,11 +153,11 @@ fn of_soak(ground: &Ground) -> Option<Named> {
         OfSoak::SoakGpuError { host, gpu, error, .. } => {
             named(&format!("{host} {gpu}"), &error.to_string(), Some(error.remedy().into()))
         }
-        OfSoak::SoakGpuFailed { flow, failure } => named(flow, "ill GPU", failure.told_remedy()),
-        OfSoak::SoakWrongBytes { first, .. } => named(first, "wrong bytes", None),
+        OfSoak::SoakGpuFailed { flow: of, failure } => flow(of, "ill GPU", failure.told_remedy()),
+        OfSoak::SoakWrongBytes { first, .. } => flow(first, "wrong bytes", None),
         OfSoak::SoakFailed { first, failure, .. } => {
             let remedy = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());
-            named(first, "windows failed", remedy)
+            flow(first, "windows failed", remedy)
         }
         _ => None,
     }

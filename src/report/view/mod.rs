@@ -187,7 +187,11 @@ pub fn view(
         *counts.entry(verdict.status).or_default() += 1;
     }
     let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
-    let parts = parts::parts(outliers, &verdicts.localisation, on_links);
+    let soak_failed = verdicts
+        .verdicts
+        .iter()
+        .any(|verdict| verdict.kind == Kind::Soak && verdict.status == Status::Fail && !verdict.waived);
+    let parts = parts::parts(outliers, &verdicts.localisation, on_links, soak_failed);
     let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
     let (hosts, tests) = parallel::both(
         || hosts::hosts(journal, outliers, verdicts.status),

@@ -78,12 +78,18 @@ impl PartView {
 /// Links that are named in the sentence.
 const NAMED: usize = 3;
 
-/// Makes the view; `None` where nothing was searched for parts and nothing stands out.
-pub(super) fn parts(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]) -> Option<Parts> {
+/// Makes the view; `None` where nothing was searched for parts and nothing stands out. Where the soak failed, only tests are said to be
+/// well.
+pub(super) fn parts(
+    outliers: &Outliers<'_>,
+    found: &[Localisation],
+    on_links: &[OnLinks],
+    soak_failed: bool,
+) -> Option<Parts> {
     let beside = beside(outliers, on_links).len();
     let is_searched = !found.is_empty() || !outliers.beside().is_empty();
     is_searched.then(|| Parts {
-        sentence: sentence(outliers, found, on_links),
+        sentence: sentence(outliers, found, on_links, soak_failed),
         named: named(outliers, on_links),
         beside,
         nothing: outliers.searched
@@ -227,7 +233,7 @@ fn of_link(link: &SuspectLink) -> String {
     super::switches::one_of(&link.name, &link.alternatives)
 }
 
-fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]) -> String {
+fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks], soak_failed: bool) -> String {
     let is_explained = |part: &&Part<'_>| explained(part, outliers, on_links).is_some();
     let with = |wanted: &[Standing]| {
         let named = outliers.parts.iter().filter(|part| wanted.contains(&part.standing) && !part.waived);
@@ -277,7 +283,11 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     // Of a host without any value nobody knows whether it stands out.
     words.extend(unmeasured(found).filter(|_| outliers.searched));
     if words.is_empty() {
-        words.push(refused(outliers, found).unwrap_or_else(|| "No part stands out.".to_owned()));
+        let none = match soak_failed {
+            true => "No part stands out in the tests; what failed in the soak stands there.",
+            false => "No part stands out.",
+        };
+        words.push(refused(outliers, found).unwrap_or_else(|| none.to_owned()));
     }
     for test in found.iter().filter(|test| !test.good.is_empty()) {
         words.extend(test.one_way.told().map(|what| format!("{} in {}.", capital(&what.to_string()), test.test)));

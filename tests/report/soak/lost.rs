@@ -96,6 +96,8 @@ fn a_stall_after_a_lost_host_says_so_first() {
     assert!(reason.starts_with("gpu002: its agent was lost"), "{reason}");
     assert!(verdicts.sentence.contains("gpu002: its agent was lost at"), "{}", verdicts.sentence);
     assert!(!view.soak.as_ref().unwrap().sentence.contains("no watched port down"), "{:?}", view.soak);
+    assert!(view.banner.part.text.contains("gpu002 (agent lost)"), "{:?}", view.banner);
+    assert!(view.banner.remedy.as_ref().unwrap().about.starts_with("gpu002"), "{:?}", view.banner);
 }
 
 /// The begin, the length and its error are those of one stall.
@@ -137,6 +139,24 @@ fn of_ports_that_nobody_watched_nothing_is_said() {
     assert!(reason.contains("none of their ports was watched") && !reason.contains("down"), "{reason}");
     assert!(sentence.contains("1 stall of flows whose ports were not watched"), "{sentence}");
     assert!(!row.contains("were up"), "{row}");
+}
+
+/// A flow is no part, and what failed in the soak is not hidden behind "No part stands out".
+#[test]
+fn the_banner_and_the_section_of_parts_agree() {
+    let made = Made::healthy();
+    let hit = flow(&made.journal(), 0, 1, 0);
+    let stalled = Made { stalls: vec![(hit, 100_000, 103_000, false)], ..made.clone() };
+    let down = Made { flaps: vec![(1, 0, 100_000, 102_000)], ..made };
+    for (made, named) in [(stalled, false), (down, true)] {
+        let view = draw(&read(&events(&made)), Path::new("records.jsonl")).unwrap().view;
+        let part = &view.banner.part.text;
+        assert_eq!(part.contains("Named: "), named, "{part}");
+        assert!(named || part.starts_with("Flows that failed in the soak: "), "{part}");
+        let parts = view.parts.unwrap().sentence;
+        assert!(!parts.contains("No part stands out."), "{part} / {parts}");
+        assert!(parts.contains("No part stands out in the tests"), "{parts}");
+    }
 }
 
 /// The controller is interrupted behind the loss and taken up again: the host answers, and has the rest of the soak.
