@@ -61,6 +61,7 @@ mod switches;
 mod texts;
 mod trend;
 mod tries;
+mod unlimited;
 mod values;
 mod verdicts;
 mod ways;
