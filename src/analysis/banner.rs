@@ -118,6 +118,7 @@ mod tests {
             reason: Reason::default(),
             worst: None,
             offenders: Vec::new(),
+            broken: None,
             tally: crate::analysis::verdict::Tally::default(),
         }
     }

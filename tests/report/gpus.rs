@@ -186,7 +186,7 @@ fn a_slow_gpu_on_which_another_program_ran_is_open() {
     let journal = run(HALF, |case| with(case, |seen| seen.others = Some(1)));
     assert_eq!(told(&journal).0, State::Measured);
     assert_eq!(suspects(&journal)[0].gpus.as_deref(), Some("GPU 1: 1 other program ran on it"));
-    assert_eq!(open_as_shared(&journal).about, "GPU 1 of a3 (open)");
+    assert_eq!(open_as_shared(&journal).about, "GPU 1 of a3 (not settled)");
     let (_, verdicts) = judged(&journal);
     let broken = verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
     assert_eq!(broken.status, Status::Fail);

@@ -454,7 +454,7 @@ fn a_named_part_stands_at_the_top_of_everything() {
     Scenario { slow: Some(4), ..Scenario::healthy(8, 1) }.write(dir.path());
     let written = write(dir.path()).unwrap();
     let parts = written.view.parts.as_ref().unwrap();
-    assert_eq!(parts.sentence, "Suspect, undecided: host gpu005.");
+    assert_eq!(parts.sentence, "Suspect: host gpu005.");
     assert_eq!(parts.named.len(), 1, "each part once for all tests: {:?}", parts.named);
     assert_eq!(parts.named[0].evidence.len(), 2);
     let [test, change, reason] = &parts.named[0].evidence[0];
@@ -467,7 +467,7 @@ fn a_named_part_stands_at_the_top_of_everything() {
     assert_eq!(page.matches("class=\"band\"").count(), 4, "a row and a column in both tests");
     assert!(page.contains(" Framed: host gpu005."));
     let text = text::summary(&written.view, &written.page, false);
-    assert!(text.contains("parts: Suspect, undecided: host gpu005.\n    host gpu005 (suspect)\n"), "{text}");
+    assert!(text.contains("parts: Suspect: host gpu005.\n    host gpu005 (suspect)\n"), "{text}");
     let junit = std::fs::read_to_string(dir.path().join("junit.xml")).unwrap();
     assert!(junit.contains("suspect: host gpu005: 7 of 7 pairs"), "{junit}");
     let verdicts: serde_json::Value =

@@ -35,6 +35,7 @@ mod environments;
 mod explain;
 mod few;
 mod few_peers;
+mod first_step;
 mod frames;
 mod gpus;
 mod groups;

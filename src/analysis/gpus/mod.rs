@@ -222,8 +222,9 @@ pub(super) fn remedy(result: &CaseResult<'_>) -> Option<Entry> {
     seen.flat_map(|gpu| bad(result, &gpu.seen)).min().map(|bad| bad.remedy())
 }
 
-/// What was bad about the GPUs of a host while these cases ran, in words; `None` where nothing was.
-pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: &str) -> Option<String> {
+/// What was bad about the GPUs of a host while these cases ran, in words, and what to do about the gravest of it; `None` where nothing
+/// was.
+pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: &str) -> Option<(String, Entry)> {
     let mut found: Vec<(String, Bad)> = Vec::new();
     for result in results {
         let gpus = result.samples.iter().flat_map(|(_, sample)| &sample.gpus).filter(|gpu| gpu.host == host);
@@ -232,7 +233,8 @@ pub(super) fn told<'r>(results: impl Iterator<Item = &'r CaseResult<'r>>, host: 
     found.sort();
     found.dedup_by(|a, b| a.0 == b.0 && a.1.is_like(&b.1));
     let words: Vec<String> = found.iter().map(|(gpu, bad)| format!("{gpu}: {bad}")).collect();
-    (!words.is_empty()).then(|| words.join("; "))
+    let gravest = found.iter().map(|(_, bad)| bad).min()?;
+    Some((words.join("; "), gravest.remedy()))
 }
 
 /// `412 W`, or the span of it.

@@ -21,6 +21,7 @@ mod one_way;
 mod pick;
 mod probe;
 mod rates;
+mod remedies;
 mod told;
 mod waived;
 mod words;
@@ -462,6 +463,7 @@ impl Localisation {
             further: Vec::new(),
             confirmation: None,
             gpus: None,
+            gpus_remedy: None,
             lanes: Vec::new(),
         }
     }

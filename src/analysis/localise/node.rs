@@ -140,7 +140,7 @@ pub(super) fn found(
         measured.settle(&mut named, &again, &Conditions::new(journal), beside);
         let own = further.iter().filter(|result| again.own.iter().any(|one| one.told.case == result.case.id));
         let all = suspects.iter().map(|(result, _)| *result).chain(own);
-        named.gpus = gpus::told(all, &suspects[0].0.case.flow.from.host);
+        (named.gpus, named.gpus_remedy) = gpus::told(all, &suspects[0].0.case.flow.from.host).unzip();
         for One { told, .. } in again.controls {
             if !found.controls.iter().any(|known| known.case == told.case) {
                 found.controls.push(told);
@@ -300,6 +300,7 @@ impl Measured {
             confirmation: None,
             // Told with what it came to again.
             gpus: None,
+            gpus_remedy: None,
             lanes: Vec::new(),
         }
     }
@@ -361,7 +362,7 @@ impl Measured {
             (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
             (Standing::Intermittent, _) => format!("bad in {bad} of {tests}"),
             (Standing::Cleared, _) => format!("shown to be good by {tests}: {by}"),
-            (_, Some(open)) => format!("open after {tests}: {}", open.words()),
+            (_, Some(open)) => format!("not settled after {tests}: {}", open.words()),
             _ => return,
         };
         named.reason = format!("{}; {words}", named.reason);

@@ -13,7 +13,8 @@ pub(super) fn tell(all: &mut [Localisation], results: &[CaseResult<'_>], more: &
     };
     for part in all.iter_mut().flat_map(|found| &mut found.suspects).filter(|part| part.gpus.is_none()) {
         if let [host] = part.hosts.as_slice() {
-            part.gpus = gpus::told(part.cases.iter().filter_map(|id| case(*id)), host);
+            let cases = part.cases.iter().filter_map(|id| case(*id));
+            (part.gpus, part.gpus_remedy) = gpus::told(cases, host).unzip();
         }
     }
 }

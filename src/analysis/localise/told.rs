@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use railgauge_wire::remedy::Entry;
 use serde::{Serialize, Serializer};
 
 use crate::analysis::words::count;
@@ -235,6 +236,9 @@ pub struct Named {
     /// What was bad about the state of its GPUs while these cases ran, in words; `None` where nothing was, or it uses none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<String>,
+    /// What to do about the gravest of that.
+    #[serde(skip)]
+    pub gpus_remedy: Option<Entry>,
     /// Numbers of the cases that speak of it.
     pub cases: Vec<u64>,
     /// Whether it was followed up.
@@ -336,14 +340,14 @@ pub struct Confirmation {
 }
 
 impl Standing {
-    /// In a word.
+    /// In words, as people read them: programs read `open` where a part is not settled.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Suspect => "suspect",
             Self::Confirmed => "confirmed",
             Self::Intermittent => "intermittent",
             Self::Cleared => "cleared",
-            Self::Open => "open",
+            Self::Open => "not settled",
         }
     }
 }

@@ -11,7 +11,7 @@ use railgauge_model::plan::{
 use railgauge_wire::remedy::Remedy;
 
 use super::{
-    Kind, OFFENDERS, Offender, Status, Tally, Verdict, members, more_peers,
+    Broken, Kind, OFFENDERS, Offender, Status, Tally, Verdict, broken, members, more_peers,
     peers::{AT_LEAST, Peers},
     reason::{Blamed, Compared, OfExpectation, Place, Reason, Scope, Unlimited},
 };
@@ -130,6 +130,8 @@ pub(super) fn judge<'r>(
     if let Limit::PercentOfCeiling(_) = wanted.limit {
         reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }
+    let held_to = held_to(&judged);
+    let broken = Broken::of(&broken::Held { scope: &scope, judged: &held_to, wrong: &wrong, missing: &missing });
     let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));
     let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
     let remedy = of_worst
@@ -143,6 +145,7 @@ pub(super) fn judge<'r>(
         unit: Some(wanted.metric.unit().to_owned()),
         worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
         offenders: offenders(&wrong, &judged),
+        broken,
         tally: Tally {
             in_scope: of,
             judged: judged.len(),
@@ -177,6 +180,13 @@ impl Unjudged<'_, '_> {
         });
         [not_measured, not_trusted, without].into_iter().flatten()
     }
+}
+
+/// What was held against its limit, in the order of the cases, and whether it breaks it.
+fn held_to<'r>(judged: &[Judged<'r>]) -> Vec<(Scoped<'r>, bool)> {
+    let mut all: Vec<(Scoped<'r>, bool)> = judged.iter().map(|one| ((one.result, one.row), one.violates)).collect();
+    all.sort_by_key(|((_, row), _)| (row.size_bytes, row.case));
+    all
 }
 
 fn offenders(wrong: &[Scoped<'_>], judged: &[Judged<'_>]) -> Vec<Offender> {
@@ -304,7 +314,7 @@ fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
     let gpus = result.samples.iter().flat_map(|(_, sample)| &sample.gpus);
     let hosts: BTreeSet<&str> = gpus.map(|gpu| gpu.host.as_str()).collect();
     let told = |host: &&str| {
-        let words = gpus::told(std::iter::once(result), host)?;
+        let (words, _) = gpus::told(std::iter::once(result), host)?;
         Some(if hosts.len() > 1 { format!("{host}: {words}") } else { words })
     };
     let told: Vec<String> = hosts.iter().filter_map(told).collect();

@@ -67,6 +67,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         reason,
         worst: None,
         offenders: Vec::new(),
+        broken: None,
         holdings: Vec::new(),
         place: BTreeMap::new(),
         not_checked: Vec::new(),

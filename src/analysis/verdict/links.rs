@@ -2,6 +2,7 @@
 //! demands. Of a link that was not loaded nobody knows whether it is good, so it is never a pass, and no failure either.
 
 use railgauge_model::plan::model::Test;
+use railgauge_wire::remedy;
 
 use super::{
     Kind, Status, Tally, Verdict,
@@ -72,7 +73,8 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
     let demand = "no link between switches is worse than its fellows".to_owned();
     let scope = format!("{} of the {of} that there are", count(*passed, "passed direction"));
     let waived = *waived && !suspects.is_empty();
-    Some(Verdict { waived, scope, ..verdict(test, demand, status, reason, tally) })
+    let remedy = (bad > 0).then(|| remedy::CHECK_CABLE.into());
+    Some(Verdict { waived, scope, remedy, ..verdict(test, demand, status, reason, tally) })
 }
 
 /// The verdict on one test; `None` where the plan demands nothing of links.

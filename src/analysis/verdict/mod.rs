@@ -12,6 +12,7 @@
 //! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged. A soak has several:
 //! that it lasted and was watched, and what happened meanwhile.
 
+mod broken;
 mod degraded;
 mod demand;
 mod every_case;
@@ -32,6 +33,7 @@ mod trouble;
 mod unlimited;
 mod whole;
 
+pub use broken::{Broken, BrokenBy, MeasuredOn};
 pub use not_checked::{NotChecked, not_checked};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
@@ -173,6 +175,9 @@ pub struct Verdict {
     pub worst: Option<Offender>,
     /// What breaks the demand, worst first; at most [`OFFENDERS`].
     pub offenders: Vec<Offender>,
+    /// How the values lie that break it, of an expectation; `None` where none does.
+    #[serde(skip)]
+    pub broken: Option<Broken>,
     /// Hosts and devices that are not as `[preflight]` wants, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holdings: Vec<Holding>,
@@ -211,6 +216,7 @@ impl Verdict {
             reason,
             worst: None,
             offenders: Vec::new(),
+            broken: None,
             holdings: Vec::new(),
             parts: Vec::new(),
             tally: Tally::default(),

@@ -119,6 +119,9 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     reason.extend(found.across_rails().map(OfParts::AcrossRails));
     reason.extend(found.one_way.told().cloned().map(OfParts::OneWay));
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
+    // Those that count are the first.
+    let gravest = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
+    let gravest = gravest.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
     Some(Verdict {
         kind: Kind::Parts,
         test: found.test.clone(),
@@ -134,10 +137,11 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         reason,
         worst: None,
         offenders: Vec::new(),
+        broken: None,
         holdings: Vec::new(),
         place: BTreeMap::new(),
         not_checked: Vec::new(),
-        remedy: None,
+        remedy: gravest.map(|part| found.remedy(part).into()),
         tally: Tally {
             in_scope: found.pairs + found.missing,
             judged: found.pairs,

@@ -1,11 +1,11 @@
 //! What the banner says below the verdict: the part that is bad, and the first thing to do.
 
 use railgauge_model::plan::{count::count, hostlist};
-use railgauge_wire::remedy::{self, Remedy};
+use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde::Serialize;
 
 use super::{
-    FindingView, Hosts, Parts, TroubleGroup,
+    FindingView, Hosts, PartView, Parts, TroubleGroup,
     culprits::{Culprit, culprit},
     help,
     switches::SuspectView,
@@ -14,9 +14,9 @@ use crate::{
     analysis::{
         journal::JournalEnd,
         results::State,
-        verdict::{Kind, Status, Tally, Verdict, Verdicts},
+        verdict::{Broken, BrokenBy, Kind, MeasuredOn, Status, Verdict, Verdicts},
     },
-    preflight::Severity,
+    preflight::{Held, Severity},
 };
 
 /// What the banner says below the verdict.
@@ -24,6 +24,10 @@ use crate::{
 pub struct Banner {
     /// Which part is bad, or that none is named and why.
     pub part: Pointer,
+    /// What is known to be bad, as it stands in that sentence; empty where nothing is. No suspect is among it.
+    pub bad: String,
+    /// What may be bad, in sentences that begin with `Suspect` and `Not settled`; empty where nothing may.
+    pub doubtful: String,
     /// The first thing to do and what it is for; `None` where nothing is wrong.
     pub remedy: Option<Pointer>,
 }
@@ -62,43 +66,42 @@ pub(super) struct Seen<'v> {
 pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     let failed: Vec<Culprit> =
         seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, &seen.hosts.findings)).collect();
-    let (named, open) = (named(seen, &failed), unsettled(seen));
+    let bad = bad(seen, &failed);
+    let names: Vec<&str> = bad.iter().map(|(name, _)| name.as_str()).collect();
+    let (suspects, open) = (doubtful(seen, false), doubtful(seen, true));
     let flows: Vec<&str> = failed.iter().flat_map(|one| &one.flows).map(String::as_str).collect();
-    let part = match seen.parts {
-        _ if !named.is_empty() || !open.is_empty() || !flows.is_empty() => {
-            let else_at = if open.is_empty() { "soak" } else { "parts" };
-            let anchor = named.first().map_or(else_at, |(_, anchor)| anchor);
-            let names: Vec<&str> = named.iter().map(|(name, _)| name.as_str()).collect();
-            let sentences = [
-                (!names.is_empty()).then(|| format!("Named: {}.", list(&names))),
-                (!open.is_empty()).then(|| format!("Not settled: {}.", list(&open))),
-                (!flows.is_empty()).then(|| format!("Flows that failed in the soak: {}.", list(&flows))),
-            ];
-            let text = sentences.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            Pointer { about: String::new(), text, anchor }
-        }
-        None => Pointer {
-            about: String::new(),
-            text: "No part is named: no test of this run could be searched for one.".to_owned(),
-            anchor: "",
-        },
-        Some(parts) => Pointer { about: String::new(), text: unnamed(parts), anchor: "parts" },
+    let told = |all: &[(&str, &Vec<&str>)]| {
+        let some = all.iter().filter(|(_, names)| !names.is_empty());
+        some.map(|(what, names)| format!("{what}: {}.", list(names))).collect::<Vec<_>>().join(" ")
     };
-    Banner { part, remedy: (seen.verdicts.status != Status::Pass).then(|| step(seen, &failed)) }
+    let in_doubt = [("Suspect", &suspects), ("Not settled", &open)];
+    let of_soak = [("Flows that failed in the soak", &flows)];
+    let text = told(&[&[("Named", &names)], &in_doubt[..], &of_soak].concat());
+    let (text, anchor) = match seen.parts {
+        _ if !text.is_empty() => {
+            let else_at = if suspects.is_empty() && open.is_empty() { "soak" } else { "parts" };
+            (text, bad.first().map_or(else_at, |(_, anchor)| anchor))
+        }
+        None => ("No part is named: no test of this run could be searched for one.".to_owned(), ""),
+        Some(parts) => (unnamed(parts), "parts"),
+    };
+    Banner {
+        part: Pointer { about: String::new(), text, anchor },
+        bad: if names.is_empty() { String::new() } else { list(&names) },
+        doubtful: told(&in_doubt),
+        remedy: (seen.verdicts.status != Status::Pass).then(|| step(seen, &failed)),
+    }
 }
 
-/// Everything that is named as bad or suspect, what is certain first, each with where the page tells of it.
-fn named(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
-    let parts = |certain: bool| {
-        let all = seen.parts.iter().flat_map(|parts| &parts.named);
-        let told = all.filter(move |part| !part.cleared && part.certain == certain && !part.waived && !part.open);
-        told.map(|part| (format!("{} ({})", part.name, part.standing), "parts"))
-    };
+/// Everything that is known to be bad, each with where the page tells of it.
+fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
+    let parts = seen.parts.iter().flat_map(|parts| &parts.named).filter(|part| part.is_bad());
+    let parts = parts.map(|part| (format!("{} ({})", part.name, part.standing), "parts"));
     let of_failed = failed.iter().flat_map(|one| one.names.iter().map(|name| (name.clone(), one.anchor)));
-    let links = seen.links.iter().filter(|link| !link.open);
+    let links = seen.links.iter().filter(|link| link.certain);
     let links = links.map(|link| (format!("{} ({})", link.name, link.standing), "switches"));
     let mut all: Vec<(String, &'static str)> = Vec::new();
-    for one in parts(true).chain(of_failed).chain(links).chain(parts(false)) {
+    for one in parts.chain(of_failed).chain(links) {
         // A failed verdict on links names what the search does.
         if !all.iter().any(|(name, _)| *name == one.0) {
             all.push(one);
@@ -107,11 +110,12 @@ fn named(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
     all
 }
 
-/// Parts of which further tests said neither that they are bad nor that they are good: nobody is to exchange them for that.
-fn unsettled<'v>(seen: &Seen<'v>) -> Vec<&'v str> {
+/// Parts that may be bad: nobody is to exchange them for that. Those that are `open`, of which further tests said neither that they are bad
+/// nor that they are good, or those that were not measured again.
+fn doubtful<'v>(seen: &Seen<'v>, open: bool) -> Vec<&'v str> {
     let parts = seen.parts.iter().flat_map(|parts| &parts.named);
-    let parts = parts.filter(|part| part.open && !part.waived).map(|part| part.name.as_str());
-    let links = seen.links.iter().filter(|link| link.open);
+    let parts = parts.filter(|part| part.is_unsettled() && part.open == open).map(|part| part.name.as_str());
+    let links = seen.links.iter().filter(|link| !link.certain && link.open == open);
     let mut all: Vec<&str> = parts.collect();
     for link in links {
         // Where nothing else is searched for parts, these are not among them.
@@ -151,8 +155,8 @@ fn unnamed(parts: &Parts) -> String {
     }
 }
 
-/// The first thing to do: what belongs to the first failed verdict where that names its own, and of a run that ended early and in
-/// which nothing failed that it goes on.
+/// The first thing to do: about what is known to be bad, where something is; then what belongs to the first failed verdict where that
+/// names its own, and of a run that ended early and in which nothing failed that it goes on.
 fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
     let helped = |wrong: bool| troubles.iter().find(move |group| group.wrong == wrong && !group.help.is_empty());
@@ -165,12 +169,22 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
     let names_its_own =
         |verdict: &&Verdict| matches!(verdict.kind, Kind::Preflight | Kind::Links | Kind::Soak | Kind::EveryCase);
-    let own = first.filter(names_its_own).and_then(|verdict| culprit(verdict, &hosts.findings));
-    if let Some(step) = own.and_then(|culprit| culprit.step) {
+    let own = first.filter(names_its_own);
+    let part = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_bad()));
+    let is_cause = |part: &PartView| own.is_some_and(|verdict| is_cause_of(verdict, part));
+    if let Some(step) = part.filter(|part| !is_cause(part)).and_then(|part| of_part(part, hosts)) {
+        return step;
+    }
+    if let Some(step) = own.and_then(|verdict| culprit(verdict, &hosts.findings)).and_then(|culprit| culprit.step) {
         return step;
     }
     if let Some(view) = hosts.findings.iter().find(|view| !view.explains.is_empty()) {
         return of_finding(view, view.explains.first().map_or("", |one| one.how.as_str()));
+    }
+    let broken = broken_by_all(verdicts);
+    // Of a few values nobody knows whether the others are like them.
+    if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
+        return step.clone();
     }
     if let Some(group) = helped(false) {
         return of_troubles(group);
@@ -184,12 +198,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     if let Some(going_on) = resume(end) {
         return going_on;
     }
-    if let Some(link) = links.first() {
-        let about = format!("{} ({})", link.name, link.standing);
-        return Pointer { about, text: help(&remedy::CHECK_CABLE.into()), anchor: "switches" };
-    }
-    let is_named = seen.parts.is_some_and(|parts| parts.named.iter().any(|part| part.certain && !part.waived));
-    if let Some(step) = broken_limit(verdicts).filter(|_| !is_named).and_then(of_all) {
+    if let Some((step, _)) = broken {
         return step;
     }
     if let Some(part) = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled())) {
@@ -197,12 +206,17 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         let remedy = if part.shared { remedy::WAIT_FOR_GPU } else { remedy::MEASURE_AGAIN };
         return Pointer { about, text: help(&remedy.into()), anchor: "parts" };
     }
+    if let Some(link) = links.first() {
+        let about = format!("{} ({})", link.name, link.standing);
+        let remedy = if link.certain { remedy::CHECK_CABLE } else { remedy::MEASURE_AGAIN };
+        return Pointer { about, text: help(&remedy.into()), anchor: "switches" };
+    }
     if let Some(step) = of_verdicts(verdicts) {
         return step;
     }
-    if let Some(verdict) = broken_limit(verdicts) {
+    if let Some((verdict, broken)) = broken_limits(verdicts).next() {
         let about = format!("{}: {}", verdict.test, verdict.demand);
-        return Pointer { about, text: help(&remedy::BROKEN_LIMIT.into()), anchor: "verdicts" };
+        return Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" };
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, "");
@@ -222,20 +236,56 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     Pointer { about: String::new(), text: format!("No remedy is known{what}."), anchor: "" }
 }
 
-/// The first limit of the plan that values break, where that is what the run fails by first.
-fn broken_limit(verdicts: &Verdicts) -> Option<&Verdict> {
-    let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
-    first.filter(|verdict| verdict.kind == Kind::Expectation)
+/// Whether a failed verdict tells why a part is bad: its host is not as the plan wants, or its memory is broken.
+fn is_cause_of(verdict: &Verdict, part: &PartView) -> bool {
+    let mut unmet = verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
+    verdict.kind == Kind::EveryCase || unmet.any(|held| part.hosts.contains(&held.host))
 }
 
-/// What is to be done where every value breaks a limit: no single part is behind that.
-fn of_all(verdict: &Verdict) -> Option<Pointer> {
-    let Tally { in_scope, violating, .. } = verdict.tally;
-    (violating > 1 && violating == in_scope).then(|| Pointer {
-        about: format!("{}: {}: all {} broke it", verdict.test, verdict.demand, count(violating, "case")),
-        text: help(&remedy::LIMIT_BROKEN_BY_ALL.into()),
-        anchor: "verdicts",
-    })
+/// What to do about a part that is known to be bad: what was found about its hosts and probably explains it comes first.
+fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
+    // A part that many hosts share holds none of them in its name.
+    let is_of =
+        |view: &&FindingView| part.hosts.is_empty() || view.finding.hosts.iter().any(|host| part.hosts.contains(host));
+    let mut explaining = hosts.findings.iter().filter(|view| !view.explains.is_empty());
+    if let Some(view) = explaining.find(is_of) {
+        return Some(of_finding(view, view.explains.first().map_or("", |one| one.how.as_str())));
+    }
+    let about = format!("{} ({})", part.name, part.standing);
+    Some(Pointer { about, text: help(&part.remedy?.into()), anchor: "parts" })
+}
+
+/// The limits of the plan that values break, in its order.
+fn broken_limits(verdicts: &Verdicts) -> impl Iterator<Item = (&Verdict, &Broken)> + '_ {
+    let failed = verdicts.verdicts.iter().filter(|verdict| verdict.status == Status::Fail && !verdict.waived);
+    failed.filter_map(|verdict| Some((verdict, verdict.broken.as_ref()?)))
+}
+
+/// What is to be done where every value breaks a limit, or every one of a kind: no single part is behind that. Which limit it is.
+fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
+    let by_all = |(verdict, broken): (&'v Verdict, &'v Broken)| {
+        let (words, remedy) = match &broken.by {
+            BrokenBy::All(words) => (words, remedy::LIMIT_BROKEN_BY_ALL),
+            BrokenBy::AllOfKind(words) => (words, remedy::LIMIT_BROKEN_BY_KIND),
+            BrokenBy::Some => return None,
+        };
+        let Verdict { test, demand, .. } = verdict;
+        let step =
+            Pointer { about: format!("{test}: {demand}: {words}"), text: help(&remedy.into()), anchor: "verdicts" };
+        Some((matches!(broken.by, BrokenBy::AllOfKind(_)), (step, verdict)))
+    };
+    // The first of those that all values break.
+    broken_limits(verdicts).filter_map(by_all).min_by_key(|(of_kind, _)| *of_kind).map(|(_, found)| found)
+}
+
+/// What is to be done where some values break a limit.
+const fn of_limit(broken: &Broken) -> Entry {
+    match (broken.cases, broken.on) {
+        (1, _) => remedy::LIMIT_BROKEN_BY_ONE,
+        (_, MeasuredOn::Pairs) => remedy::BROKEN_LIMIT,
+        (_, MeasuredOn::Groups) => remedy::LIMIT_BROKEN_BY_GROUPS,
+        (_, MeasuredOn::Hosts) => remedy::LIMIT_BROKEN_WITHIN_HOSTS,
+    }
 }
 
 /// How a run goes on that did not come to its end, or what to do before its plan is run again; `None` for one that did.

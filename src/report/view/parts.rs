@@ -5,6 +5,7 @@ use railgauge_model::{
     plan::{count::capital, hostlist},
     schedule::Flow,
 };
+use railgauge_wire::remedy::{self, Entry};
 use serde::Serialize;
 
 use super::alike::{groups, name, together};
@@ -42,7 +43,7 @@ pub struct Parts {
 pub struct PartView {
     /// The part.
     pub name: String,
-    /// `confirmed`, `intermittent`, `suspect`, `open` or `cleared`; with `, waived` where the plan waives it.
+    /// `confirmed`, `intermittent`, `suspect`, `not settled` or `cleared`; with `, waived` where the plan waives it.
     pub standing: String,
     /// Whether it was good when measured again.
     pub cleared: bool,
@@ -58,6 +59,12 @@ pub struct PartView {
     /// Whether another program ran on its GPU.
     #[serde(skip)]
     pub shared: bool,
+    /// Hosts that its name holds.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
+    /// What to do about it, where it was shown to be bad.
+    #[serde(skip)]
+    pub remedy: Option<Entry>,
     /// The class that colours it.
     pub class: &'static str,
     /// Parts that the results cannot distinguish from it.
@@ -69,7 +76,12 @@ pub struct PartView {
 }
 
 impl PartView {
-    /// Whether it is a suspect that is not settled, and counts.
+    /// Whether it was shown to be bad, and counts.
+    pub(super) const fn is_bad(&self) -> bool {
+        self.certain && !self.cleared && !self.waived
+    }
+
+    /// Whether it may be bad and was not shown to be, and counts.
     pub(super) const fn is_unsettled(&self) -> bool {
         !self.cleared && !self.certain && !self.waived
     }
@@ -155,6 +167,8 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         open: link.open,
         waived: false,
         shared: false,
+        hosts: Vec::new(),
+        remedy: link.certain.then_some(remedy::CHECK_CABLE),
         class: link.class,
         alternatives: Vec::new(),
         evidence: vec![[link.test, link.change, link.flows]],
@@ -178,14 +192,19 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         };
         [one.test.test.clone() + &own, difference(one.named), reason(one.named)]
     };
+    let certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
+    // Not every test that names it has shown that it is bad.
+    let shown = part.evidence.iter().find(|one| one.named.standing == part.standing).filter(|_| certain);
     PartView {
         name: part.name.to_owned(),
         standing: part.state(),
         cleared: part.standing == Standing::Cleared,
-        certain: matches!(part.standing, Standing::Confirmed | Standing::Intermittent),
+        certain,
         open: part.standing == Standing::Open,
         waived: part.waived,
         shared: part.evidence.iter().any(|one| one.named.open == Some(OpenReason::SharedGpu)),
+        hosts: part.evidence.first().map(|one| one.named.hosts.clone()).unwrap_or_default(),
+        remedy: shown.map(|one| one.test.remedy(one.named)),
         class: if part.waived { "not-run" } else { class(part.standing) },
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),
@@ -255,7 +274,8 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     for (standing, what) in [
         (&[Standing::Confirmed][..], "Bad, measured again and confirmed"),
         (&[Standing::Intermittent], "Bad in part of its results"),
-        (&[Standing::Suspect, Standing::Open], "Suspect, undecided"),
+        (&[Standing::Suspect], "Suspect"),
+        (&[Standing::Open], "Not settled"),
     ] {
         match with(standing) {
             names if names.is_empty() => {}

@@ -29,7 +29,7 @@ pub struct SwitchesView {
 pub struct SuspectView {
     /// Where to look.
     pub name: String,
-    /// `suspect`, `confirmed`, `cleared` or `open`.
+    /// `suspect`, `confirmed`, `cleared` or `not settled`.
     pub standing: &'static str,
     /// Whether it was shown to be bad, and is no mere suspect.
     #[serde(skip)]

@@ -191,6 +191,7 @@ impl Localisation {
             }),
             reach: Vec::new(),
             gpus: None,
+            gpus_remedy: None,
             lanes: Vec::new(),
         }
     }

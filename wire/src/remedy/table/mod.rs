@@ -5,11 +5,12 @@ mod containers;
 mod fabric;
 mod gpu;
 mod hosts;
+mod parts;
 mod preflight;
 mod run;
 mod topology;
 
-pub use self::{agent::*, containers::*, fabric::*, gpu::*, hosts::*, preflight::*, run::*, topology::*};
+pub use self::{agent::*, containers::*, fabric::*, gpu::*, hosts::*, parts::*, preflight::*, run::*, topology::*};
 use super::Entry;
 
 /// Entries as constants, and all of a file as `ALL` in the order of the file: `NAME = "id", "text", KIND "command";`. The kind of
@@ -33,7 +34,16 @@ use remedies;
 
 /// Every remedy.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    [preflight::ALL, hosts::ALL, containers::ALL, run::ALL, agent::ALL, fabric::ALL, gpu::ALL, topology::ALL]
-        .into_iter()
-        .flatten()
+    let all = [
+        preflight::ALL,
+        hosts::ALL,
+        containers::ALL,
+        run::ALL,
+        parts::ALL,
+        agent::ALL,
+        fabric::ALL,
+        gpu::ALL,
+        topology::ALL,
+    ];
+    all.into_iter().flatten()
 }

@@ -19,9 +19,6 @@ remedies! {
     DEVICES_OF_HOST = "devices-of-host",
         "look at {0} and {1} on the host, or name its devices in the plan",
         look "rdma link", look "ibv_devinfo";
-    BROKEN_LIMIT = "broken-limit",
-        "look first at the ends that the worst of them share, in the list of the verdict; {0} says what changed since a run that was good",
-        change_here "railgauge compare {good_run} {run}";
     DIVISIBLE_SIZES = "divisible-sizes",
         "use sizes that are divisible by the number of ranks and the size of an element";
     GPU_DISTANCE = "gpu-distance", "use a `gpu_distance` that exists on the host; {0} shows them", look "nvidia-smi topo -m";
@@ -32,10 +29,6 @@ remedies! {
     GPU_OF_RANK = "gpu-of-rank", "use a smaller `ranks_per_host`, or list other GPUs in `gpus`; GPUs are counted from 0";
     LEAVE_HOST_OUT = "leave-host-out",
         "measure again without that host: its agent, the host itself or a driver is broken";
-    LIMIT_BROKEN_BY_ALL = "limit-broken-by-all",
-        "look at what all of them share before any single part: the limit itself, settings, firmware, switches, and what else the hosts \
-         do; {0} says what changed since a run that was good",
-        change_here "railgauge compare {good_run} {run}";
     LOWER_BESIDE = "lower-beside",
         "send less beside the flow (`rate`, `flows` in `[test.beside]`), or look why the hosts or the network do not carry it";
     MEASURE_LONGER = "measure-longer", "measure longer, or use a smaller size";

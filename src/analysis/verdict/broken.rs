@@ -1,0 +1,159 @@
+//! Which of the values that were held against a limit break it: all of them, all of some sizes or settings, or some. Of the first two no
+//! single part is the cause.
+
+use std::collections::{BTreeSet, HashMap, hash_map::Entry};
+
+use super::demand::Scoped;
+use crate::analysis::words::{count, size};
+
+/// Sizes or settings that are told.
+const TOLD: usize = 3;
+
+/// How the values lie that break a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Which they are.
+    pub by: BrokenBy,
+    /// What they were measured on.
+    pub on: MeasuredOn,
+    /// How many they are; cases with wrong bytes are not among them.
+    pub cases: usize,
+}
+
+/// Which values break a limit. The first two are in words: `all 12 cases of 64 KiB broke it`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BrokenBy {
+    /// Every one that was held against it.
+    All(String),
+    /// Every one of some sizes or settings, and no other, on several hosts.
+    AllOfKind(String),
+    /// Others.
+    Some,
+}
+
+/// What values were measured on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeasuredOn {
+    /// Pairs of ports.
+    Pairs,
+    /// Groups of ranks, which have no two ends.
+    Groups,
+    /// Parts of hosts.
+    Hosts,
+}
+
+/// What became of the values in the scope of a limit.
+pub(super) struct Held<'s, 'r> {
+    /// All of them.
+    pub scope: &'s [Scoped<'r>],
+    /// Those that were held against it, and whether they break it.
+    pub judged: &'s [(Scoped<'r>, bool)],
+    /// Those with wrong bytes.
+    pub wrong: &'s [Scoped<'r>],
+    /// Those without a value.
+    pub missing: &'s [Scoped<'r>],
+}
+
+/// Picks the cases of one kind.
+type OfKind<'k> = &'k dyn Fn(&Scoped<'_>) -> bool;
+
+impl Broken {
+    /// `None` where no value breaks the limit.
+    pub(super) fn of(held: &Held<'_, '_>) -> Option<Self> {
+        let violating: Vec<&Scoped<'_>> = held.violating().collect();
+        let (first, _) = violating.first()?;
+        let on = if first.case.cell.transport.is_within_host() {
+            MeasuredOn::Hosts
+        } else if first.case.flow.members.is_empty() {
+            MeasuredOn::Pairs
+        } else {
+            MeasuredOn::Groups
+        };
+        Some(Self { by: held.by(&violating), on, cases: violating.len() })
+    }
+}
+
+impl<'s, 'r> Held<'s, 'r> {
+    fn violating(&self) -> impl Iterator<Item = &'s Scoped<'r>> {
+        self.judged.iter().filter(|(_, violates)| *violates).map(|(one, _)| one)
+    }
+
+    fn by(&self, violating: &[&Scoped<'r>]) -> BrokenBy {
+        // A host that all of these share, and not all of the scope, may be the cause.
+        if violating.len() < 2 || shared_host(violating.iter().copied()) && !shared_host(self.scope.iter()) {
+            return BrokenBy::Some;
+        }
+        if violating.len() == self.judged.len() {
+            return BrokenBy::All(self.told(&|_| true, ""));
+        }
+        let of_size = |(_, row): &Scoped<'_>| size(row.size_bytes);
+        let of_setting = |(result, _): &Scoped<'_>| result.variant();
+        let of_both = |one: &Scoped<'_>| format!("{} with {}", of_size(one), of_setting(one));
+        let kinds: [&dyn Fn(&Scoped<'_>) -> String; 3] = [&of_size, &of_setting, &of_both];
+        let told = kinds.into_iter().find_map(|kind| self.all_of_kind(violating, kind));
+        told.map_or(BrokenBy::Some, BrokenBy::AllOfKind)
+    }
+
+    /// In words, where all cases of some kinds break the limit and no others do, each kind on hosts of which none can be the cause.
+    fn all_of_kind(&self, violating: &[&Scoped<'r>], kind: &dyn Fn(&Scoped<'_>) -> String) -> Option<String> {
+        let mut order: Vec<String> = Vec::new();
+        let mut kinds: HashMap<String, Vec<&Scoped<'r>>> = HashMap::new();
+        for one in violating {
+            let of = kinds.entry(kind(one));
+            if let Entry::Vacant(new) = &of {
+                order.push(new.key().clone());
+            }
+            of.or_default().push(one);
+        }
+        let is_of = |one: &Scoped<'_>| kinds.contains_key(&kind(one));
+        let whole = self.judged.iter().all(|(one, violates)| *violates || !is_of(one));
+        let of_all = shared_host(self.scope.iter());
+        let is_several = |own: &Vec<&Scoped<'r>>| {
+            let first = own.first().map(|one| hosts_of(one));
+            let several = own.iter().any(|one| Some(hosts_of(one)) != first);
+            several && (of_all || !shared_host(own.iter().copied()))
+        };
+        if !whole || !kinds.values().all(is_several) {
+            return None;
+        }
+        let more = order.len().saturating_sub(TOLD);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let named: Vec<&str> = order.iter().take(TOLD).map(String::as_str).collect();
+        Some(self.told(&is_of, &format!(" of {}{more}", named.join(", "))))
+    }
+
+    /// `all 23 judged cases broke it; 1 has no value`.
+    fn told(&self, is_of: OfKind<'_>, of: &str) -> String {
+        let number = |of: &[Scoped<'r>]| of.iter().filter(|one| is_of(one)).count();
+        let judged = self.judged.iter().filter(|(one, _)| is_of(one)).count();
+        let (missing, wrong) = (number(self.missing), number(self.wrong));
+        let others = number(self.scope).saturating_sub(judged + missing + wrong);
+        let left_out: Vec<String> =
+            [(missing, "no value"), (wrong, "wrong bytes"), (others, "a value that could not be judged")]
+                .into_iter()
+                .filter(|(cases, _)| *cases > 0)
+                .map(|(cases, what)| format!("{cases} {} {what}", if cases == 1 { "has" } else { "have" }))
+                .collect();
+        match left_out.as_slice() {
+            [] => format!("all {}{of} broke it", count(judged, "case")),
+            left_out => format!("all {}{of} broke it; {}", count(judged, "judged case"), left_out.join(", ")),
+        }
+    }
+}
+
+/// The hosts that take part.
+fn hosts_of<'r>((result, _): &Scoped<'r>) -> BTreeSet<&'r str> {
+    let flow = &result.case.flow;
+    [&flow.from, &flow.to].into_iter().chain(&flow.members).map(|port| &*port.host).collect()
+}
+
+/// Whether one host takes part in all of these.
+fn shared_host<'s, 'r: 's>(mut cases: impl Iterator<Item = &'s Scoped<'r>>) -> bool {
+    let Some(first) = cases.next() else { return false };
+    let mut shared: BTreeSet<&str> = hosts_of(first);
+    cases.all(|one| {
+        let hosts = hosts_of(one);
+        shared.retain(|host| hosts.contains(host));
+        !shared.is_empty()
+    })
+}

@@ -1,0 +1,238 @@
+//! The first thing to do belongs to what is known to be bad; where nothing is, to what all that break a limit share.
+
+use std::path::Path;
+
+use railgauge::{
+    analysis::{
+        journal,
+        results::results,
+        rows::rows,
+        verdict::{Kind, Status, Verdict, verdicts},
+    },
+    report::{draw, view::View},
+};
+use railgauge_model::{
+    journal::event::{Case, Event, Line, Outcome},
+    plan::{Plan, model::Limit},
+};
+use railgauge_wire::{
+    failure::{Failure, Kind as FailureKind, Stage},
+    remedy,
+    unit::Bytes,
+};
+
+use crate::support::{self, Scenario};
+
+fn small(hosts: usize) -> Scenario {
+    Scenario { sizes: vec![1 << 24], repeats: 1, ..Scenario::healthy(hosts, 1) }
+}
+
+fn parsed(lines: &[Line]) -> journal::Journal {
+    journal::parse(support::text(lines).as_bytes(), Path::new("records.jsonl")).unwrap()
+}
+
+fn view(lines: &[Line]) -> View {
+    draw(&parsed(lines), Path::new("records.jsonl")).unwrap().view
+}
+
+/// The first thing to do, with what it is for.
+fn step(lines: &[Line]) -> (String, String) {
+    let first = view(lines).banner.remedy.unwrap();
+    (first.about, first.text)
+}
+
+/// A run with a plan and outcomes that were changed, without what the plan waives.
+fn altered(scenario: &Scenario, plan: impl Fn(&mut Plan), mut outcome: impl FnMut(&Case, &mut Outcome)) -> Vec<Line> {
+    let mut lines = scenario.lines();
+    let mut known = Vec::new();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Started { resolved, .. } => {
+                resolved.localise.waive.clear();
+                plan(resolved);
+            }
+            Event::Planned { cases } => known = cases.clone(),
+            Event::Outcome(one) => outcome(known.iter().find(|case| case.id == one.case).unwrap(), one),
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// Leaves the first demand of the bandwidth test alone, for all sizes, and gives it a limit.
+fn limited(plan: &mut Plan, limit: f64) {
+    for test in &mut plan.tests {
+        test.expect.truncate(usize::from(test.name == "write-bw"));
+        for demand in &mut test.expect {
+            (demand.limit, demand.sizes) = (Limit::AtLeast(limit), None);
+        }
+    }
+}
+
+/// Whether it is the case of the bandwidth test between two hosts.
+fn is_between(case: &Case, hosts: [&str; 2]) -> bool {
+    &*case.test == "write-bw" && case.flow.hosts().iter().all(|host| hosts.contains(&&***host))
+}
+
+fn slowed(outcome: &mut Outcome, to: u64) {
+    if let Ok(sample) = &mut outcome.result {
+        sample.initiator.elapsed = sample.initiator.elapsed * 100 / to;
+        sample.initiator.slices.iter_mut().for_each(|slice| *slice = *slice * to / 100);
+    }
+}
+
+fn failed_limit(lines: &[Line]) -> Verdict {
+    let journal = parsed(lines);
+    let results = results(&journal).unwrap();
+    let found = verdicts(&journal, &results, &rows(&journal, &results), Vec::new());
+    let is_broken = |one: &Verdict| one.kind == Kind::Expectation && one.status == Status::Fail;
+    found.verdicts.into_iter().find(is_broken).unwrap()
+}
+
+#[test]
+fn one_case_without_a_value_does_not_hide_that_all_others_break_a_limit() {
+    let fails = |remedy: bool| {
+        altered(
+            &small(6),
+            |plan| limited(plan, 9000.0),
+            |case, outcome| {
+                if is_between(case, ["gpu001", "gpu002"]) {
+                    let failure = Failure::new(Stage::Join, FailureKind::Fabric, "it did not come up").at("gpu001");
+                    outcome.result = Err(if remedy { failure.remedy(remedy::CHECK_FIREWALL) } else { failure });
+                }
+            },
+        )
+    };
+    for lines in [fails(false), fails(true)] {
+        let (about, text) = step(&lines);
+        assert!(text.ends_with("[limit-broken-by-all]"), "{about}: {text}");
+        assert!(about.ends_with("all 14 judged cases broke it; 1 has no value"), "{about}");
+    }
+}
+
+/// They break no limit: nobody knows how fast right ones would be.
+#[test]
+fn cases_with_wrong_bytes_are_none_that_break_a_limit() {
+    let lines = altered(
+        &small(6),
+        |plan| limited(plan, 9000.0),
+        |case, outcome| {
+            if is_between(case, ["gpu001", "gpu002"]) {
+                let sample = outcome.result.as_mut().unwrap();
+                (sample.checked.wrong, sample.checked.first_wrong) = (Bytes(1), Some(0));
+            }
+        },
+    );
+    let verdict = failed_limit(&lines);
+    assert_eq!(verdict.tally.violating, 15);
+    let told = format!("{:?}", verdict.broken.unwrap().by);
+    assert_eq!(told, r#"All("all 14 judged cases broke it; 1 has wrong bytes")"#);
+}
+
+#[test]
+fn where_all_cases_of_one_size_break_a_limit_the_size_comes_before_any_part() {
+    let scenario = Scenario { sizes: vec![1 << 16, 1 << 20, 1 << 24], repeats: 1, ..Scenario::healthy(6, 1) };
+    let of_size = |case: &Case| &*case.test == "write-bw" && case.cell.size == Bytes(1 << 16);
+    let lines = |is_slow: &dyn Fn(&Case) -> bool| {
+        altered(
+            &scenario,
+            |plan| limited(plan, 150.0),
+            |case, outcome| {
+                if is_slow(case) {
+                    slowed(outcome, 50);
+                }
+            },
+        )
+    };
+    let (about, text) = step(&lines(&of_size));
+    assert!(text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
+    assert!(about.ends_with("all 15 cases of 64 KiB broke it"), "{about}");
+    // One that keeps it, and all are not.
+    let (about, text) = step(&lines(&|case| of_size(case) && &*case.flow.from.host != "gpu003"));
+    assert!(!text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
+    // Of one host's cases the host may be the cause.
+    let of_host = |case: &Case| of_size(case) && (&*case.flow.from.host == "gpu003" || &*case.flow.to.host == "gpu003");
+    let (about, text) = step(&lines(&of_host));
+    assert!(!text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
+}
+
+#[test]
+fn a_later_limit_that_all_values_break_comes_before_an_earlier_one_that_some_break() {
+    let lines = altered(
+        &small(6),
+        |plan| {
+            limited(plan, 196.5);
+            let test = &mut plan.tests[0];
+            let mut second = test.expect[0].clone();
+            (second.limit, second.line) = (Limit::AtLeast(9000.0), second.line + 1);
+            test.expect.push(second);
+        },
+        |_, _| {},
+    );
+    let (about, text) = step(&lines);
+    assert!(text.ends_with("[limit-broken-by-all]") && about.contains("9000"), "{about}: {text}");
+}
+
+#[test]
+fn beside_a_confirmed_part_the_first_step_is_about_that_part() {
+    let scenario = Scenario { slow: Some(4), ..small(8) };
+    let text = support::followed::followed_up(&scenario, &scenario).0;
+    let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
+    assert_eq!(view.banner.bad, "host gpu005 (confirmed)");
+    let first = view.banner.remedy.unwrap();
+    assert_eq!(first.about, "host gpu005 (confirmed)");
+    assert!(first.text.ends_with("[slow-host]"), "{}", first.text);
+    let results = results(&journal).unwrap();
+    let found = verdicts(&journal, &results, &rows(&journal, &results), Vec::new());
+    let parts = found.verdicts.iter().find(|one| one.kind == Kind::Parts && one.status == Status::Fail).unwrap();
+    assert_eq!(parts.remedy.as_ref().unwrap().id, "slow-host");
+}
+
+/// A part that is known to be bad comes before one of which nobody knows.
+#[test]
+fn a_part_that_is_not_settled_has_no_first_step_beside_a_confirmed_one() {
+    let scenario = Scenario { slow: Some(1), slow_hosts: 2, ..small(10) };
+    let cases = support::followed::wanted(&scenario.jsonl());
+    let mut more = scenario.further(&cases);
+    for line in &mut more {
+        let Event::Outcome(outcome) = &mut line.event else { continue };
+        let case = cases.iter().find(|case| case.id == outcome.case).unwrap();
+        if case.flow.hosts().iter().any(|host| &***host == "gpu003") {
+            outcome.result = Err(Failure::new(Stage::Join, FailureKind::Fabric, "it did not come up").at("gpu003"));
+        }
+    }
+    let text = support::continued(&scenario.jsonl(), &more);
+    let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
+    let first = view.banner.remedy.unwrap();
+    assert_eq!(first.about, "host gpu002 (confirmed)", "{}", first.text);
+    assert_eq!(view.banner.part.text, "Named: host gpu002 (confirmed). Not settled: host gpu003.");
+    let sentence = view.parts.unwrap().sentence;
+    assert!(sentence.contains("Not settled: host gpu003.") && !sentence.contains("Suspect"), "{sentence}");
+}
+
+/// What one case alone breaks is shared with no other.
+#[test]
+fn the_first_step_of_a_limit_fits_how_many_cases_break_it() {
+    let lines = altered(
+        &small(6),
+        |plan| limited(plan, 150.0),
+        |case, outcome| {
+            if is_between(case, ["gpu003", "gpu004"]) {
+                slowed(outcome, 70);
+            }
+        },
+    );
+    let verdict = failed_limit(&lines);
+    assert_eq!(verdict.broken.as_ref().unwrap().cases, 1);
+    let mut lines = lines;
+    for line in &mut lines {
+        // Nothing is said of parts.
+        if let Event::Started { resolved, .. } = &mut line.event {
+            resolved.localise.waive.push(railgauge_model::plan::model::Waiver::All);
+        }
+    }
+    let (about, text) = step(&lines);
+    assert!(text.ends_with("[limit-broken-by-one]"), "{about}: {text}");
+}

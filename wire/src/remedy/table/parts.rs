@@ -1,0 +1,53 @@
+//! What to do about parts that were shown to be bad, and about limits that values break.
+
+use super::remedies;
+
+remedies! {
+    BROKEN_LIMIT = "broken-limit",
+        "look first at the ends that the worst of them share, in the list of the verdict; {0} says what changed since a run that was good",
+        change_here "railgauge compare {good_run} {run}";
+    LIMIT_BROKEN_BY_ALL = "limit-broken-by-all",
+        "look at what all of them share before any single part: the limit itself, settings, drivers and firmware, what else the hosts do, \
+         and, between hosts, the switches; {0} says what changed since a run that was good",
+        change_here "railgauge compare {good_run} {run}";
+    LIMIT_BROKEN_BY_GROUPS = "limit-broken-by-groups",
+        "a collective is as slow as its slowest member: look first at the hosts that are in groups that break the limit and in none that \
+         keeps it, in the list of the verdict; where every group has all hosts, measure pairs or smaller groups of them; {0} says what \
+         changed since a run that was good",
+        change_here "railgauge compare {good_run} {run}";
+    LIMIT_BROKEN_BY_KIND = "limit-broken-by-kind",
+        "look at what these cases alone share before any single part: whether the limit fits them (`sizes` of an expectation limits it to \
+         some), and which settings, protocols and caches count for them; {0} says what changed since a run that was good",
+        change_here "railgauge compare {good_run} {run}";
+    LIMIT_BROKEN_BY_ONE = "limit-broken-by-one",
+        "measure again while nothing else runs on the hosts ({0}); if it breaks the limit again, look at what it was measured on, in the \
+         list of the verdict; {1} says what changed since a run that was good",
+        change_here "railgauge run {plan}", change_here "railgauge compare {good_run} {run}";
+    LIMIT_BROKEN_WITHIN_HOSTS = "limit-broken-within-hosts",
+        "look first at the hosts, GPUs and NUMA nodes that the worst of them share, in the list of the verdict: clocks, temperature, PCIe \
+         links and other programs; {0} says what changed since a run that was good",
+        change_here "railgauge compare {good_run} {run}";
+    SLOW_GPU = "slow-gpu",
+        "look at its clocks, power limit and temperature ({0}, or {1} for one of AMD), at its PCIe link, and at what else runs on it; reset \
+         it, and have it replaced if it stays slow",
+        look "nvidia-smi -q -d PERFORMANCE,CLOCK,POWER,TEMPERATURE", look "amd-smi metric";
+    SLOW_HOST = "slow-host",
+        "compare the host with a good one: load and other programs, clocks, PCIe links of its NICs ({0}), and error counters of its ports \
+         ({1}, {2}); reseat or exchange a cable whose counters rise",
+        look "lspci -vv", look "ethtool -S {interface}", look "grep . /sys/class/infiniband/*/ports/*/counters/*";
+    SLOW_PATH = "slow-path",
+        "other pairs of both ends are good: look at what only this path passes, switches and the links between them, their rates, routes \
+         and error counters, and at how flows are spread over equal links";
+    SLOW_PORT = "slow-port",
+        "look at error counters, rate and lanes at both ends of the port's cable ({0}, {1}), and at the PCIe link of the NIC ({2}); reseat \
+         the cable, then exchange it with that of a good port: what moves with it is in the cable, what stays is in the NIC, its slot or \
+         the switch port",
+        look "mlxlink -d {device} -m", look "ethtool -S {interface}", look "lspci -vv";
+    SLOW_SHARED_PART = "slow-shared-part",
+        "look at the switches, and the links between them, that all its flows pass: links that are down or at a lower rate, error \
+         counters, routes, and settings of PFC and ECN";
+    SLOW_WITHIN_HOST = "slow-within-host",
+        "compare the host with a good one: settings of the BIOS (power profile, NUMA), clocks, memory modules ({0}), links of its GPUs \
+         ({1}), drivers, and other programs",
+        look "dmidecode -t memory", look "nvidia-smi topo -m";
+}
