@@ -1,4 +1,4 @@
-//! A short message of the newest run, for a chat, a web service or mail: state, first bad part, first thing to do, and where the page is.
+//! A short message of the newest run, for a chat, a web service or mail: state, bad parts, first thing to do, and where the page is.
 
 use railgauge_model::{border::text::path_text, directory::PAGE};
 use serde::Serialize;
@@ -22,8 +22,10 @@ pub struct Message {
     pub run_id: String,
     /// The verdict, or why there is none, in a sentence.
     pub sentence: String,
-    /// The part that is named first, or why none is; empty where nothing is wrong or nothing is certain.
-    pub bad_part: String,
+    /// What is known to be bad; `None` where nothing is. Suspects are none of it.
+    pub bad_part: Option<String>,
+    /// What is said of parts in sentences: which are bad, suspect or not settled, or why none is named; empty where nothing is certain.
+    pub parts: String,
     /// The first thing to do, with what it is for; empty where nothing is to be done or nothing is certain.
     pub first_step: String,
     /// Where the page of the run is: a URL, or a path without one; empty where there is no page.
@@ -38,11 +40,13 @@ impl Message {
         // What is old, unfinished or damaged says nothing of any part.
         let certain = !matches!(standing.state, State::Ok | State::Unknown);
         let banner = if certain { run.banner() } else { None };
-        let bad_part = banner.as_ref().map(|banner| banner.part.text.clone()).unwrap_or_default();
-        let first_step = banner.and_then(|banner| banner.remedy).map(|remedy| match remedy.about.as_str() {
-            "" => remedy.text,
-            about => format!("{about}: {}", remedy.text),
-        });
+        let bad_part = banner.as_ref().map(|banner| banner.bad.clone()).filter(|bad| !bad.is_empty());
+        let parts = banner.as_ref().map(|banner| banner.part.text.clone()).unwrap_or_default();
+        let first_step =
+            banner.as_ref().and_then(|banner| banner.remedy.as_ref()).map(|remedy| match remedy.about.as_str() {
+                "" => remedy.text.clone(),
+                about => format!("{about}: {}", remedy.text),
+            });
         let first_step = first_step.unwrap_or_default();
         let message = Self {
             version: 1,
@@ -51,11 +55,16 @@ impl Message {
             run_id: standing.run_id.clone(),
             sentence: standing.text.clone(),
             bad_part,
+            parts,
             first_step,
             link: link(run, base),
             text: String::new(),
         };
-        Self { text: message.line(), ..message }
+        let of_parts = match (&message.bad_part, banner) {
+            (Some(bad), Some(banner)) => format!("Bad part: {bad}. {}", banner.doubtful),
+            _ => message.parts.clone(),
+        };
+        Self { text: message.line(of_parts.trim_end()), ..message }
     }
 
     /// What is told where there is no run that can be read.
@@ -66,19 +75,23 @@ impl Message {
             plan: String::new(),
             run_id: String::new(),
             sentence: standing.text.clone(),
-            bad_part: String::new(),
+            bad_part: None,
+            parts: String::new(),
             first_step: String::new(),
             link: String::new(),
             text: String::new(),
         };
-        Self { text: message.line(), ..message }
+        Self { text: message.line(""), ..message }
     }
 
     /// One line, without what a terminal or a mail's header would take for something else.
-    fn line(&self) -> String {
+    fn line(&self, of_parts: &str) -> String {
         let of = if self.plan.is_empty() { String::new() } else { format!(" {} ({})", self.plan, self.run_id) };
         let mut line = format!("railgauge {}{of}: {}", self.state.word(), self.sentence);
-        for (what, text) in [("Bad part", &self.bad_part), ("First step", &self.first_step), ("Report", &self.link)] {
+        if !of_parts.is_empty() {
+            line = format!("{} {of_parts}", ended(&line));
+        }
+        for (what, text) in [("First step", &self.first_step), ("Report", &self.link)] {
             if !text.is_empty() {
                 line = format!("{} {what}: {text}", ended(&line));
             }

@@ -198,13 +198,22 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     railgauge::report::write(&runs.join("a night")).unwrap();
     let (code, line) = message("--max-age 1000000h --link https://intranet/nightly/");
     assert_eq!((code, line.lines().count()), (Some(1), 1), "{line}");
-    for word in ["CRITICAL", "gpu005", "Bad part", "https://intranet/nightly/a%20night/report.html"] {
+    for word in
+        ["CRITICAL", "gpu005", "Bad part: host gpu005 (confirmed).", "https://intranet/nightly/a%20night/report.html"]
+    {
         assert!(line.contains(word), "{word}: {line}");
     }
+    // A suspect is none that is bad.
+    fs::write(runs.join("a night/records.jsonl"), slow.jsonl()).unwrap();
+    let (_, suspect) = message("--max-age 1000000h --json");
+    let suspect: Value = serde_json::from_str(&suspect).unwrap();
+    let line = suspect["text"].as_str().unwrap();
+    assert_eq!((&suspect["bad_part"], &suspect["parts"]), (&Value::Null, &"Suspect: host gpu005.".into()), "{line}");
+    assert!(line.contains(" Suspect: host gpu005.") && !line.contains("Bad part"), "{line}");
     // Too old: nobody is named.
     let (code, old) = message("--max-age 1s --json");
     let old: Value = serde_json::from_str(&old).unwrap();
-    assert_eq!((code, &old["state"], &old["bad_part"]), (Some(3), &"unknown".into(), &"".into()), "{old:#}");
+    assert_eq!((code, &old["state"], &old["bad_part"]), (Some(3), &"unknown".into(), &Value::Null), "{old:#}");
     fs::remove_dir_all(runs.join("a night")).unwrap();
     let (code, none) = message("");
     assert!(code == Some(3) && none.contains("UNKNOWN"), "{none}");
