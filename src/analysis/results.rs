@@ -6,6 +6,7 @@ mod few;
 mod mismatch;
 mod objection;
 mod of_test;
+mod tries;
 mod wrong;
 
 use std::collections::BTreeMap;
@@ -323,24 +324,7 @@ fn tests(journal: &Journal) -> BTreeMap<&str, &Test> {
 
 fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32) -> Vec<CaseResult<'a>> {
     let tests = tests(journal);
-    let first = cases.first().map_or(0, |case| case.id);
-    let place = |attempt: &Try| {
-        let place = attempt.case.checked_sub(first).and_then(|place| usize::try_from(place).ok());
-        place.filter(|place| *place < cases.len())
-    };
-    // Where the tries of each case begin among all; once they are put there, where they end.
-    let mut ends = vec![0_usize; cases.len()];
-    journal.tries.iter().filter_map(place).for_each(|place| ends[place] += 1);
-    let mut sum = 0;
-    ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
-    let mut tries: Vec<Option<&Try>> = vec![None; sum];
-    for (place, attempt) in journal.tries.iter().filter_map(|attempt| Some((place(attempt)?, attempt))) {
-        tries[ends[place]] = Some(attempt);
-        ends[place] += 1;
-    }
-    let mut begin = 0;
-    let tries =
-        ends.into_iter().map(|end| tries[std::mem::replace(&mut begin, end)..end].iter().copied().flatten().collect());
+    let tries = tries::by_case(journal, cases);
     let cases = cases.iter().zip(tries);
     let mut results: Vec<CaseResult<'a>> = cases
         .filter_map(|(case, tries)| {

@@ -8,7 +8,8 @@ use railgauge::analysis::{
     journal::{self, Journal},
     results::results,
     row::Row,
-    rows::rows,
+    rows::{judged_rows, rows},
+    verdict::verdicts,
 };
 use railgauge_model::journal::event::{Event, Line, Outcome};
 use railgauge_wire::{
@@ -23,6 +24,27 @@ use crate::support::{self, Scenario};
 fn rows_of(text: &str) -> Vec<Row> {
     let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
     rows(&journal, &results(&journal).unwrap())
+}
+
+/// What the frame has beside them decides nothing: rows of millions of cases are not kept for it.
+#[test]
+fn the_rows_that_are_judged_say_what_all_rows_say() {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/sample-lab/records.jsonl");
+    let made = [
+        Scenario::healthy(8, 2),
+        Scenario { slow: Some(2), sizes: vec![65536, 1 << 20], ..Scenario::healthy(8, 1) },
+        Scenario { dies: Some(0), interrupted: true, ..Scenario::troubled(6, 2) },
+        Scenario { in_turn: Some(0.9), ..Scenario::healthy(4, 1) },
+    ];
+    let texts = made.iter().map(Scenario::jsonl).chain([std::fs::read_to_string(lab).unwrap()]);
+    for text in texts {
+        let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+        let results = results(&journal).unwrap();
+        let (all, judged) = (rows(&journal, &results), judged_rows(&journal, &results));
+        assert!(judged.len() < all.len() && judged.iter().all(|row| all.contains(row)));
+        let of = |rows: &[Row]| verdicts(&journal, &results, rows, Vec::new());
+        assert!(of(&judged) == of(&all), "{}", journal.run_id);
+    }
 }
 
 #[test]

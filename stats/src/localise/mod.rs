@@ -19,6 +19,7 @@ mod join;
 mod lanes;
 mod links;
 mod part;
+mod partners;
 mod peel;
 mod premise;
 mod probes;

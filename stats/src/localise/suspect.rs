@@ -214,8 +214,12 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
         return Vec::new();
     }
     let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
-    let touched: BTreeSet<usize> =
-        low.iter().flat_map(|&at| cover.of_cell(&table.cells[at as usize])).map(|part| part as usize).filter(boundary).collect();
+    let touched: BTreeSet<usize> = low
+        .iter()
+        .flat_map(|&at| cover.of_cell(&table.cells[at as usize]))
+        .map(|part| part as usize)
+        .filter(boundary)
+        .collect();
     let most = |part: &usize| {
         let cells = &cover.cells[*part];
         2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
@@ -288,8 +292,11 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
     }
     let cells = &cover.cells[part];
     let is_own = |at: u32| cells.binary_search(&at).is_ok();
-    let mut near: Vec<u32> =
-        cells.iter().flat_map(|&at| cover.of_cell(&table.cells[at as usize])).filter(|&other| other as usize != part).collect();
+    let mut near: Vec<u32> = cells
+        .iter()
+        .flat_map(|&at| cover.of_cell(&table.cells[at as usize]))
+        .filter(|&other| other as usize != part)
+        .collect();
     near.sort_unstable();
     near.dedup();
     let same = |&other: &u32| {

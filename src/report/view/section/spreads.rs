@@ -35,14 +35,15 @@ pub(super) fn of_test(
 }
 
 /// What every case has of a metric; a case may have no row of it.
-fn valued(
-    results: &[&CaseResult<'_>],
-    metric: Metric,
-    maker: &Maker<'_>,
-    variants: &Variants,
-) -> Vec<Option<Valued>> {
+fn valued(results: &[&CaseResult<'_>], metric: Metric, maker: &Maker<'_>, variants: &Variants) -> Vec<Option<Valued>> {
     parallel::map(results, |result| {
         let (value, ceiling) = maker.value(result, metric)?;
-        Some(Valued { case: result.case.id, size_bytes: result.case.cell.size, mark: variants.mark(result), value, ceiling })
+        Some(Valued {
+            case: result.case.id,
+            size_bytes: result.case.cell.size,
+            mark: variants.mark(result),
+            value,
+            ceiling,
+        })
     })
 }

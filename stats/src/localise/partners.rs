@@ -1,0 +1,90 @@
+//! Who can be measured with a suspect.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+
+use super::{Findings, Pair, Part, Port, Setting, probes::TESTS};
+
+/// Who can be measured with a suspect.
+pub(super) struct Partners {
+    /// Every end, with the position of one of its pairs.
+    pub(super) ends: BTreeMap<Port, usize>,
+    /// Ends that were judged and that no suspect names, by rail.
+    good: BTreeMap<u32, Vec<Port>>,
+    /// Ends that only low paths and the like name, by rail: for want of better ones.
+    fair: BTreeMap<u32, Vec<Port>>,
+    /// With whom ends of the suspects' hosts were measured.
+    met: HashSet<(Port, Port), RandomState>,
+}
+
+impl Partners {
+    pub(super) fn new(pairs: &[Pair], findings: &Findings) -> Self {
+        // Few ends of a large cluster are suspects, and nobody asks whom the others met.
+        let suspects = findings.suspects.iter().filter_map(|suspect| match suspect.part {
+            Part::Host(host, _) | Part::Nic(Port { host, .. }, _) => Some(host),
+            _ => None,
+        });
+        let suspects: HashSet<u32, RandomState> = suspects.collect();
+        let mut ends: HashMap<Port, usize, RandomState> = HashMap::default();
+        let mut met = HashSet::default();
+        for (at, pair) in pairs.iter().enumerate() {
+            for (end, other) in [(pair.from, pair.to), (pair.to, pair.from)] {
+                ends.entry(end).or_insert(at);
+                if suspects.contains(&end.host) {
+                    met.insert((end, other));
+                }
+            }
+        }
+        let ends: BTreeMap<Port, usize> = ends.into_iter().collect();
+        let mut hosts: HashSet<u32> = HashSet::new();
+        let mut ports: HashSet<Port> = findings.unjudged.iter().copied().collect();
+        let mut doubtful: HashSet<u32> = HashSet::new();
+        for suspect in &findings.suspects {
+            match &suspect.part {
+                Part::Host(host, _) if suspect.latent => doubtful.extend([*host]),
+                Part::Nic(port, _) if suspect.latent => doubtful.extend([port.host]),
+                Part::Host(host, _) => hosts.extend([*host]),
+                Part::Nic(port, _) => ports.extend([*port]),
+                Part::Hosts(a, b) => doubtful.extend([*a, *b]),
+                Part::Link(a, b, _) | Part::Paths(a, b, _) => doubtful.extend([a.host, b.host]),
+                _ => ports.extend(suspect.evidence.pairs.iter().flat_map(|&at| [pairs[at].from, pairs[at].to])),
+            }
+        }
+        let (mut good, mut fair): (BTreeMap<u32, Vec<Port>>, BTreeMap<u32, Vec<Port>>) = Default::default();
+        for &port in ends.keys().filter(|port| !hosts.contains(&port.host) && !ports.contains(port)) {
+            let to = if doubtful.contains(&port.host) { &mut fair } else { &mut good };
+            to.entry(port.rail).or_default().push(port);
+        }
+        Self { ends, good, fair, met }
+    }
+
+    /// Good ends on the same rail of other hosts, those first that the end was not measured with. Where one `kind` of pairs shows the
+    /// end, those of that kind, if there are any.
+    pub(super) fn of(&self, end: Port, kind: Option<bool>, setting: &Setting<'_>) -> Vec<Port> {
+        let Some(between) = kind else { return self.among(end, |_| true) };
+        let own = self.among(end, |port| setting.between(end, port) == between);
+        if own.is_empty() { self.among(end, |_| true) } else { own }
+    }
+
+    fn among(&self, end: Port, fits: impl Fn(Port) -> bool) -> Vec<Port> {
+        let of = |ends: &BTreeMap<u32, Vec<Port>>| -> Vec<Port> {
+            let ends = ends.get(&end.rail).map_or(&[][..], Vec::as_slice);
+            let others = ends.iter().copied().filter(|&port| port.host != end.host && fits(port));
+            let (mut met, mut new) = (Vec::new(), Vec::new());
+            for port in others {
+                let of = if self.met.contains(&(end, port)) { &mut met } else { &mut new };
+                if of.len() < TESTS {
+                    of.push(port);
+                }
+                // Of a large cluster the first few are enough.
+                if new.len() == TESTS {
+                    break;
+                }
+            }
+            new.into_iter().chain(met).take(TESTS).collect()
+        };
+        let good = of(&self.good);
+        if good.len() >= 2 { good } else { [good, of(&self.fair)].concat() }
+    }
+}
