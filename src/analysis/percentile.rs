@@ -46,7 +46,8 @@ pub fn operations(result: &CaseResult<'_>) -> Option<u64> {
 
 /// Whether the samples of a case carry this metric; a case without samples of single operations carries what is no percentile.
 pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
-    carries(metric, operations(result).unwrap_or_default().max(1))
+    let needed = needed(metric);
+    needed <= 1 || operations(result).unwrap_or_default() >= needed
 }
 
 /// Too few operations for a metric.

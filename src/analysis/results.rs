@@ -345,16 +345,6 @@ fn joined<'a>(journal: &'a Journal, cases: &'a [Case], repeats: fn(&Test) -> u32
     results
 }
 
-/// How much a try of a repeat counts beside others.
-fn weight(attempt: &Try) -> u8 {
-    match &attempt.result {
-        Ok(sample) if !sample.checked.wrong.is_zero() => 2,
-        Err(failure) if failure.kind == Kind::Corruption => 2,
-        Ok(_) => 1,
-        Err(_) => 0,
-    }
-}
-
 /// Everything about a case but what speaks against it.
 fn result<'a>(
     journal: &'a Journal,
@@ -363,27 +353,18 @@ fn result<'a>(
     repeats: u32,
     tries: Few<&'a Try>,
 ) -> CaseResult<'a> {
-    // Of several tries of a repeat one with wrong bytes counts, since no later try makes them right. Else the last measured one
-    // does, else the last failure: a resumed run tries again what failed, and a measurement once made is not lost to a
-    // later failure.
-    let mut counted: BTreeMap<u32, &Try> = BTreeMap::new();
-    for attempt in &tries {
-        let slot = counted.entry(attempt.repeat).or_insert(attempt);
-        if weight(attempt) >= weight(slot) {
-            *slot = attempt;
-        }
-    }
+    let counted = tries::that_count(&tries);
     // What the values came by; a later try that failed may have opened another link.
-    let measured = counted.values().rev().filter(|attempt| attempt.result.is_ok());
+    let measured = counted.iter().rev().filter(|attempt| attempt.result.is_ok());
     let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
     // That it is a time of day is looked at where the sample is judged.
     let started_at = tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time);
     let mut samples = Vec::with_capacity(counted.len());
     let mut failures = Vec::new();
-    for (repeat, attempt) in counted {
+    for attempt in counted.iter() {
         match &attempt.result {
-            Ok(sample) => samples.push((repeat, sample)),
-            Err(failure) => failures.push((repeat, failure)),
+            Ok(sample) => samples.push((attempt.repeat, sample)),
+            Err(failure) => failures.push((attempt.repeat, failure)),
         }
     }
     let corrupt = failures.iter().find(|(_, failure)| failure.kind == Kind::Corruption);

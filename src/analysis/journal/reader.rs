@@ -1,10 +1,8 @@
 //! Lines become a journal, one by one.
 
-use std::{
-    collections::{HashMap, HashSet},
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::HashSet, path::Path, sync::Arc};
+
+use foldhash::HashMap;
 
 use super::super::{imported::tools, parallel};
 use super::{
@@ -52,8 +50,8 @@ impl<'p> Reader<'p> {
             unread: None,
             headless: None,
             journal: None,
-            links: HashMap::new(),
-            told: HashMap::new(),
+            links: HashMap::default(),
+            told: HashMap::default(),
             damage: Vec::new(),
             structure: Structure::default(),
             losses: Losses::default(),

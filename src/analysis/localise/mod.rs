@@ -26,11 +26,9 @@ mod told;
 mod waived;
 mod words;
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
+use foldhash::HashMap;
 use railgauge_model::{plan::model::Test, schedule::Cell};
 use railgauge_stats::{
     Refusal,

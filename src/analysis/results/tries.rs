@@ -1,6 +1,9 @@
-//! The tries of every case.
+//! The tries of every case, and which of them count.
+
+use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::Case;
+use railgauge_wire::failure::Kind;
 
 use super::Few;
 use crate::analysis::journal::{Journal, Try};
@@ -25,4 +28,31 @@ pub(super) fn by_case<'a>(journal: &'a Journal, cases: &[Case]) -> Vec<Few<&'a T
     let mut begin = 0;
     let of_case = |end| tries[std::mem::replace(&mut begin, end)..end].iter().copied().flatten().collect();
     ends.into_iter().map(of_case).collect()
+}
+
+/// How much a try of a repeat counts beside others.
+fn weight(attempt: &Try) -> u8 {
+    match &attempt.result {
+        Ok(sample) if !sample.checked.wrong.is_zero() => 2,
+        Err(failure) if failure.kind == Kind::Corruption => 2,
+        Ok(_) => 1,
+        Err(_) => 0,
+    }
+}
+
+/// The try of each repeat that counts, in the order of the repeats. Of several tries of a repeat one with wrong bytes counts, since no
+/// later try makes them right. Else the last measured one does, else the last failure: a resumed run tries again what failed, and a
+/// measurement once made is not lost to a later failure.
+pub(super) fn that_count<'a>(tries: &[&'a Try]) -> Few<&'a Try> {
+    if let [only] = tries {
+        return [*only].into_iter().collect();
+    }
+    let mut counted: BTreeMap<u32, &Try> = BTreeMap::new();
+    for attempt in tries {
+        let slot = counted.entry(attempt.repeat).or_insert(attempt);
+        if weight(attempt) >= weight(slot) {
+            *slot = attempt;
+        }
+    }
+    counted.into_values().collect()
 }
