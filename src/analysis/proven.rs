@@ -3,12 +3,9 @@
 //! A driver is in the table once a kit of hosts with it (`docs/kit.md`) is a fixture of this repository, or tests run on it. Until
 //! then, what was read in kernel and library sources may be wrong on the device, and the report says so in its first lines.
 
-use std::{
-    borrow::Cow,
-    collections::{BTreeMap, HashMap, HashSet},
-};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 use railgauge_model::plan::model::Host;
 use railgauge_wire::terms::{Carrier, Transport};
 use serde::{Deserialize, Serialize};
@@ -63,7 +60,7 @@ impl NeverRun {
 pub fn never_run(journal: &Journal, results: &[CaseResult<'_>]) -> Vec<NeverRun> {
     let mut found: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     let planned: HashMap<&str, &Host> = journal.plan.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
-    let mut seen: HashSet<(&str, Cow<'_, str>), RandomState> = HashSet::default();
+    let mut seen: HashSet<(&str, Cow<'_, str>)> = HashSet::default();
     let measured = results.iter().filter(|result| !result.tries.is_empty());
     for (host, device) in measured.flat_map(|one| used(journal, &planned, one)) {
         // Thousands of cases use the same devices.

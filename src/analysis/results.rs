@@ -359,14 +359,10 @@ fn result<'a>(
     let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
     // That it is a time of day is looked at where the sample is judged.
     let started_at = tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time);
-    let mut samples = Vec::with_capacity(counted.len());
-    let mut failures = Vec::new();
-    for attempt in counted.iter() {
-        match &attempt.result {
-            Ok(sample) => samples.push((attempt.repeat, sample)),
-            Err(failure) => failures.push((attempt.repeat, failure)),
-        }
-    }
+    let sample = |attempt: &&'a Try| Some((attempt.repeat, attempt.result.as_ref().ok()?));
+    let failure = |attempt: &&'a Try| Some((attempt.repeat, attempt.result.as_ref().err()?));
+    let samples: Few<_> = counted.iter().filter_map(sample).collect();
+    let failures: Vec<_> = counted.iter().filter_map(failure).collect();
     let corrupt = failures.iter().find(|(_, failure)| failure.kind == Kind::Corruption);
     let mut failure = corrupt.or(failures.first()).map(|(_, failure)| *failure);
     let mut not_run = None;
@@ -381,7 +377,7 @@ fn result<'a>(
         link,
         started_at,
         tries,
-        samples: samples.into(),
+        samples,
         failure,
         part: None,
         against: Against { failures, not_run, ..Against::default() }.into(),

@@ -40,16 +40,16 @@ impl Message {
         // What is old, unfinished or damaged says nothing of any part.
         let certain = !matches!(standing.state, State::Ok | State::Unknown);
         let banner = if certain { run.banner() } else { None };
-        let bad_part = banner.as_ref().map(|banner| banner.bad.clone()).filter(|bad| !bad.is_empty());
-        let parts = banner.as_ref().map(|banner| banner.part.text.clone()).unwrap_or_default();
-        let first_step =
-            banner.as_ref().and_then(|banner| banner.remedy.as_ref()).map(|remedy| match remedy.about.as_str() {
-                "" => remedy.text.clone(),
-                about => format!("{about}: {}", remedy.text),
-            });
+        let (bad, beside, parts, remedy) =
+            banner.map(|banner| (banner.bad, banner.beside, banner.part.text, banner.remedy)).unwrap_or_default();
+        let bad_part = Some(bad).filter(|bad| !bad.is_empty());
+        let first_step = remedy.map(|remedy| match remedy.about.as_str() {
+            "" => remedy.text,
+            about => format!("{about}: {}", remedy.text),
+        });
         let first_step = first_step.unwrap_or_default();
         let message = Self {
-            version: 1,
+            version: 2,
             state: standing.state,
             plan: standing.plan.clone(),
             run_id: standing.run_id.clone(),
@@ -60,9 +60,9 @@ impl Message {
             link: link(run, base),
             text: String::new(),
         };
-        let of_parts = match (&message.bad_part, banner) {
-            (Some(bad), Some(banner)) => format!("Bad part: {bad}. {}", banner.doubtful),
-            _ => message.parts.clone(),
+        let of_parts = match &message.bad_part {
+            Some(bad) => format!("Bad part: {bad}. {beside}"),
+            None => message.parts.clone(),
         };
         Self { text: message.line(of_parts.trim_end()), ..message }
     }
@@ -70,7 +70,7 @@ impl Message {
     /// What is told where there is no run that can be read.
     pub fn of_nothing(standing: &Standing) -> Self {
         let message = Self {
-            version: 1,
+            version: 2,
             state: standing.state,
             plan: String::new(),
             run_id: String::new(),

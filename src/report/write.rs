@@ -22,7 +22,7 @@ use crate::analysis::{
     parallel,
     results::{CaseResult, further, results},
     row::Row,
-    rows::{Maker, judged_rows, rows},
+    rows::{Maker, judged_rows},
     verdict::{Sums, Verdicts, verdicts_of},
 };
 
@@ -60,12 +60,9 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let parquet = run.join(FRAME);
     let unwritten = |cause| ReportError::File { path: parquet.clone(), cause };
     let write_frame = |file: &File| {
-        let (maker, further) = (Maker::new(&journal, &results), further(&journal));
-        let settling = Maker::new(&journal, &further);
-        let (of_tests, of_further) = (results.chunks(CASES), further.chunks(CASES));
-        let made = of_tests.map(|some| maker.rows(some, |_, _| true));
-        let made = made.chain(of_further.map(|some| settling.rows(some, |_, _| true)));
-        frame::write_made(made, file, &parquet).map_err(ReportError::from)
+        let further = further(&journal);
+        frame::write_made(made(&journal, &results).chain(made(&journal, &further)), file, &parquet)
+            .map_err(ReportError::from)
     };
     let (frame, drawn) = parallel::both(
         || files::prepare(&parquet, write_frame, unwritten),
@@ -105,15 +102,20 @@ fn results_of<'j>(journal: &'j Journal, path: &Path) -> Result<Vec<CaseResult<'j
 /// Cases whose rows of the frame are made at once.
 const CASES: usize = 1 << 14;
 
+/// All rows of some cases, a few at a time.
+fn made<'r>(journal: &'r Journal, results: &'r [CaseResult<'r>]) -> impl Iterator<Item = Vec<Row>> + 'r {
+    let maker = Maker::new(journal, results);
+    results.chunks(CASES).map(move |some| maker.rows(some, |_, _| true))
+}
+
 /// The rows of the frame: it has the settling of suspects too, which nothing else of the report counts among the tests. `path` is what
 /// errors name.
 ///
 /// # Errors
 /// The journal contradicts itself.
 pub fn frame_rows(journal: &Journal, path: &Path) -> Result<Vec<Row>, ReportError> {
-    let mut all = rows(journal, &results_of(journal, path)?);
-    all.extend(rows(journal, &further(journal)));
-    Ok(all)
+    let (results, further) = (results_of(journal, path)?, further(journal));
+    Ok(made(journal, &results).chain(made(journal, &further)).flatten().collect())
 }
 
 fn judged(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> Result<(Verdicts, View), ReportError> {

@@ -14,6 +14,8 @@
 //! | [`compare`] | did it change between two sets of runs, or is it shown that it did not | Schuirmann 1987; Kalibera & Jones 2013 |
 //! | [`changepoint`] | when did a series of nights change, and which changed together | Pettitt 1979; Matteson & James 2014 |
 //!
+//! [`lists`] keeps millions of short lists for them.
+//!
 //! Three rules hold everywhere. A value that is not finite is refused, never averaged. Too few values are a
 //! [`Refusal`], never a number. Nothing is rounded.
 //!
@@ -26,6 +28,7 @@ pub mod changepoint;
 pub mod collide;
 pub mod compare;
 pub mod fabric;
+pub mod lists;
 pub mod localise;
 pub mod multiple;
 pub mod rank;

@@ -125,6 +125,7 @@ const FLOORS: &[(&str, &[&str])] = &[
 /// The statistics.
 const STATS: &[&str] = &[
     "refusal",
+    "lists",
     "rank",
     "shift",
     "student",

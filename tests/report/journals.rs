@@ -185,7 +185,7 @@ fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
     let outcome = Event::Outcome(Box::new(railgauge_model::journal::event::Outcome {
         case: last.case,
         repeat: last.repeat,
-        started_at: last.started_at.to_string(),
+        started_at: last.started_at.time().unwrap().to_string(),
         link: last.link.as_deref().cloned(),
         link_line: None,
         result: last.result.clone(),

@@ -57,9 +57,9 @@ fn what_no_limit_covers_is_told_by_metric_and_size_and_not_of_tests_that_never_r
         }
     };
     let all = told(&plan(Metric::Bandwidth, None), "");
-    assert_eq!(all, "The plan sets no limit for write-lat; tcp-baseline: their values are not judged.");
+    assert_eq!(all, "The plan sets no limit for write-lat, tcp-baseline: their values are not judged.");
     let cpu = told(&plan(Metric::CpuTimePerGib, None), "tcp-baseline");
-    assert_eq!(cpu, "The plan sets no limit for bandwidth of write-bw; write-lat: their values are not judged.");
+    assert_eq!(cpu, "The plan sets no limit for bandwidth of write-bw, write-lat: their values are not judged.");
     let sizes = |plan: &mut Plan| {
         limited(plan);
         let demand = plan.tests[0].expect.remove(0);

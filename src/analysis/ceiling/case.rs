@@ -161,18 +161,13 @@ pub(crate) struct LinkEnd<'a> {
     pub facts: Option<&'a HostFacts>,
 }
 
-/// Whether two names are the same. Those of a host differ in the last letter, and a run may ask millions of times.
-fn is_same(a: &str, b: &str) -> bool {
-    a.as_bytes().last() == b.as_bytes().last() && a == b
-}
-
 impl<'a> LinkEnd<'a> {
     /// Looks the device `name` up in a host's facts; what is not known stays `None`.
     pub(crate) fn find(facts: Option<&'a HostFacts>, name: &str) -> Self {
         let Some(facts) = facts else { return Self::default() };
-        let interface = |wanted: &str| facts.interfaces.iter().find(|interface| is_same(&interface.name, wanted));
+        let interface = |wanted: &str| facts.interfaces.iter().find(|interface| interface.name == wanted);
         let (base, number) = port_name(name);
-        if let Some(device) = facts.rdma.iter().find(|device| is_same(&device.name, base)) {
+        if let Some(device) = facts.rdma.iter().find(|device| device.name == base) {
             let port = device.ports.iter().find(|port| port.number == number.unwrap_or(1));
             let below = port.and_then(|port| port.netdev.as_deref()).and_then(interface);
             return Self { device: Some(device), port, interface: below, facts: Some(facts) };

@@ -192,14 +192,13 @@ impl<'p> Reader<'p> {
         if !self.structure.admits(journal, self.number, &line.at, &line.event) {
             return Ok(());
         }
-        let at = times::since_1970(&line.at);
         journal.time.1 = line.at;
         match line.event {
             Event::Started { .. } => return Err(self.foreign("a second `Started`: two runs in one file")),
             Event::Imported(_) => return Err(self.foreign("an imported run inside of another one")),
             Event::HostUp { host, facts, clock, wall } => {
                 if let Some(failure) = journal.lost.remove(&host) {
-                    self.losses.back(&host, at);
+                    self.losses.back(&host, times::since_1970(&journal.time.1));
                     journal.notes.push((host.clone(), format!("was lost ({}) and came back", failure.unnamed())));
                 }
                 let mut facts = *facts;
@@ -211,7 +210,7 @@ impl<'p> Reader<'p> {
                 let failure = failure.at(&host);
                 // One that a later process does not reach either is lost since the first.
                 if !journal.lost.contains_key(&host) {
-                    self.losses.lost(&host, &failure, at);
+                    self.losses.lost(&host, &failure, times::since_1970(&journal.time.1));
                 }
                 journal.lost.insert(host, failure);
             }

@@ -31,15 +31,6 @@ impl Started {
     }
 }
 
-impl std::fmt::Display for Started {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (&self.0, self.time()) {
-            (Text::Other(text), _) => f.write_str(text),
-            (Text::At(_), time) => time.map_or(Ok(()), |time| time.fmt(f)),
-        }
-    }
-}
-
 impl From<String> for Started {
     fn from(text: String) -> Self {
         // What is centuries away does not fit, and stays a text.

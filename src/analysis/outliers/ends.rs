@@ -1,8 +1,6 @@
 //! How far hosts and NICs are from the centre, by the median of their links in one cell.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
+use foldhash::HashMap;
 use railgauge_model::schedule::Port;
 use railgauge_stats::robust::median;
 
@@ -34,7 +32,7 @@ pub(super) fn ends<'l, 'a: 'l>(
     index: &Index<'_>,
     least: f64,
 ) -> Vec<NicDeviation> {
-    let mut ports: HashMap<&Port, [Vec<f64>; 2], RandomState> = HashMap::default();
+    let mut ports: HashMap<&Port, [Vec<f64>; 2]> = HashMap::default();
     for link in here {
         let flow = &link.result.case.flow;
         for (way, port) in [&flow.from, &flow.to].into_iter().enumerate() {

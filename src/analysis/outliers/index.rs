@@ -1,8 +1,6 @@
 //! Which part a link or a case belongs to, looked up: a large cluster has hundreds of bad parts and hundreds of thousands of links.
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
+use foldhash::HashMap;
 use railgauge_model::schedule::{Flow, Port};
 
 use super::parts::Part;
@@ -11,11 +9,11 @@ use super::parts::Part;
 #[derive(Default)]
 pub(super) struct Index<'a> {
     /// Ends that are a part: the first part of each host, of all its rails or of one.
-    ends: HashMap<(&'a str, Option<u32>), usize, RandomState>,
+    ends: HashMap<(&'a str, Option<u32>), usize>,
     /// Links that speak for a part.
-    flows: HashMap<&'a Flow, usize, RandomState>,
+    flows: HashMap<&'a Flow, usize>,
     /// Cases that speak for a part that is bad or may be.
-    bad: HashMap<u64, usize, RandomState>,
+    bad: HashMap<u64, usize>,
 }
 
 impl<'a> Index<'a> {

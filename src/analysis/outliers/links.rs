@@ -7,9 +7,9 @@
 //! worse than the centre by more than the cut for single values ([`railgauge_stats::robust::outlier_cut`]) times the spread, and
 //! by more than the plan's least effect: the rule by which paths are told.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::fast::RandomState;
+use foldhash::HashMap;
 use railgauge_model::schedule::Flow;
 use railgauge_stats::robust::{self, outlier_cut};
 use railgauge_wire::{
@@ -113,11 +113,10 @@ fn class(link: &Link<'_>) -> i64 {
 pub(super) fn links<'a>(
     setting: &Setting<'_, 'a>,
     results: Vec<&'a CaseResult<'a>>,
-    rows: Vec<&'a Row>,
+    mut rows: Vec<&'a Row>,
 ) -> Vec<Link<'a>> {
     let sign = if setting.metric.better() == Better::Higher { 1.0 } else { -1.0 };
     // In the order of the cases already.
-    let mut rows = rows;
     rows.sort_by_key(|row| row.case);
     let mut next = 0;
     let mut row = |case: u64| {
@@ -153,7 +152,7 @@ pub(super) fn links<'a>(
     let stratum = |link: &Link<'_>| strata.get(&link.result.case.flow).copied().unwrap_or(0);
     // A flow alone, the same beside others, and those of the incast are no peers: what became of it is told by its loss.
     let peers = links.first().is_some_and(|link| !link.result.test.has_victim());
-    let levels = if peers { levels(setting, &links, &stratum, sign) } else { HashMap::new() };
+    let levels = if peers { levels(setting, &links, &stratum, sign) } else { HashMap::default() };
     for link in &mut links {
         let level = levels.get(&(link.cell.0.clone(), link.cell.1, stratum(link), class(link))).copied();
         link.level = level;
@@ -249,7 +248,7 @@ fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Optio
 }
 
 /// Which level of its test's localisation each link was compared with; empty where all share one.
-fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize, RandomState> {
+fn strata<'a>(found: Option<&Localisation>, results: &[&'a CaseResult<'a>]) -> HashMap<&'a Flow, usize> {
     let Some(found) = found.filter(|found| found.good.len() != 1) else { return HashMap::default() };
     let of = |result: &&'a CaseResult<'a>| Some((&result.case.flow, found.level_of.of(result.case.id)?));
     results.iter().filter_map(of).collect()

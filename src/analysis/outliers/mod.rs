@@ -18,9 +18,7 @@ mod links;
 mod look;
 mod parts;
 
-use std::collections::HashMap;
-
-use foldhash::fast::RandomState;
+use foldhash::HashMap;
 use railgauge_model::{plan, schedule::Flow};
 use railgauge_wire::{
     terms::{Better, Metric},
@@ -137,7 +135,7 @@ impl<'a> OfTest<'a> {
 
 /// Positions of the links that stand out, each flow once, at its worst size, with the number of sizes.
 fn flows(links: &[Link<'_>], worst: &[usize]) -> Vec<(usize, usize)> {
-    let mut place: HashMap<&Flow, usize, RandomState> = HashMap::default();
+    let mut place: HashMap<&Flow, usize> = HashMap::default();
     let mut flows: Vec<(usize, usize)> = Vec::new();
     for &link in worst {
         let at = *place.entry(&links[link].result.case.flow).or_insert_with(|| {

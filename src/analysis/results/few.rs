@@ -24,23 +24,11 @@ impl<T> Deref for Few<T> {
     }
 }
 
-impl<T> From<Vec<T>> for Few<T> {
-    fn from(all: Vec<T>) -> Self {
-        Self(<[T; 1]>::try_from(all).map_or_else(|all| Held::Others(all.into()), Held::One))
-    }
-}
-
-impl<T> Default for Few<T> {
-    fn default() -> Self {
-        Vec::new().into()
-    }
-}
-
 impl<T> FromIterator<T> for Few<T> {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
         let mut all = all.into_iter();
         match (all.next(), all.next()) {
-            (None, _) => Self::default(),
+            (None, _) => Self(Held::Others([].into())),
             (Some(one), None) => Self(Held::One([one])),
             (Some(one), Some(two)) => Self(Held::Others([one, two].into_iter().chain(all).collect())),
         }
@@ -62,8 +50,7 @@ mod tests {
 
     #[test]
     fn a_few_are_those_that_were_given() {
-        for all in [vec![], vec![1], vec![1, 2], vec![3, 2, 1]] {
-            assert_eq!(*Few::from(all.clone()), *all);
+        for all in [&[][..], &[1], &[1, 2], &[3, 2, 1]] {
             assert_eq!(*all.iter().copied().collect::<Few<i32>>(), *all);
         }
         assert!(size_of::<Few<&u8>>() <= 16);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::journal::event::Case;
+use railgauge_stats::lists::Lists;
 use railgauge_wire::failure::Kind;
 
 use super::Few;
@@ -15,19 +16,10 @@ pub(super) fn by_case<'a>(journal: &'a Journal, cases: &[Case]) -> Vec<Few<&'a T
         let place = attempt.case.checked_sub(first).and_then(|place| usize::try_from(place).ok());
         place.filter(|place| *place < cases.len())
     };
-    // Where the tries of each case begin among all; once they are put there, where they end.
-    let mut ends = vec![0_usize; cases.len()];
-    journal.tries.iter().filter_map(place).for_each(|place| ends[place] += 1);
-    let mut sum = 0;
-    ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
-    let mut tries: Vec<Option<&Try>> = vec![None; sum];
-    for (place, attempt) in journal.tries.iter().filter_map(|attempt| Some((place(attempt)?, attempt))) {
-        tries[ends[place]] = Some(attempt);
-        ends[place] += 1;
-    }
-    let mut begin = 0;
-    let of_case = |end| tries[std::mem::replace(&mut begin, end)..end].iter().copied().flatten().collect();
-    ends.into_iter().map(of_case).collect()
+    let places = (0..).zip(&journal.tries).filter_map(|(at, attempt)| Some((place(attempt)?, at)));
+    let of_cases: Lists<usize> = Lists::new(cases.len(), places);
+    let of_case = |case| of_cases.of(case).iter().map(|at| &journal.tries[*at]).collect();
+    (0..cases.len()).map(of_case).collect()
 }
 
 /// How much a try of a repeat counts beside others.

@@ -130,8 +130,12 @@ pub(super) fn judge<'r>(
     if let Limit::PercentOfCeiling(_) = wanted.limit {
         reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
     }
-    let held_to = held_to(&judged);
-    let broken = Broken::of(&broken::Held { scope: &scope, judged: &held_to, wrong: &wrong, missing: &missing });
+    let broken = (violating > 0)
+        .then(|| {
+            let judged = held_to(&judged);
+            Broken::of(&broken::Held { scope: &scope, judged: &judged, wrong: &wrong, missing: &missing })
+        })
+        .flatten();
     let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));
     let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
     let remedy = of_worst

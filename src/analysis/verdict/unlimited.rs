@@ -27,14 +27,17 @@ pub fn unlimited(journal: &Journal, verdicts: &Verdicts) -> Option<String> {
     };
     let ran = journal.plan.tests.iter().filter(has_run);
     let found: Vec<Lacking<'_>> = ran.filter_map(|test| Lacking::of(journal, test)).collect();
-    let shown = found.iter().take(NAMED).map(Lacking::told).collect::<Vec<_>>().join("; ");
+    let of_sizes = found.iter().any(|one| matches!(one.what, What::Sizes(_) | What::Elsewhere(_)));
+    // Sizes have commas between them.
+    let (comma, and) = if of_sizes { ("; ", "; and") } else { (", ", " and") };
+    let shown = found.iter().take(NAMED).map(Lacking::told).collect::<Vec<_>>().join(comma);
     let listed = match found.len() {
         0 => return None,
         all if all <= NAMED => shown,
-        all => format!("{shown}; and {}", count(all - NAMED, "more test")),
+        all => format!("{shown}{and} {}", count(all - NAMED, "more test")),
     };
     let whose = match found.as_slice() {
-        some if some.iter().any(|one| matches!(one.what, What::Sizes(_) | What::Elsewhere(_))) => "these",
+        _ if of_sizes => "these",
         [_] => "its",
         _ => "their",
     };

@@ -26,8 +26,8 @@ pub struct Banner {
     pub part: Pointer,
     /// What is known to be bad, as it stands in that sentence; empty where nothing is. No suspect is among it.
     pub bad: String,
-    /// What may be bad, in sentences that begin with `Suspect` and `Not settled`; empty where nothing may.
-    pub doubtful: String,
+    /// The sentences beside that: what may be bad, and flows that failed in the soak; empty where there are none.
+    pub beside: String,
     /// The first thing to do and what it is for; `None` where nothing is wrong.
     pub remedy: Option<Pointer>,
 }
@@ -74,9 +74,8 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
         let some = all.iter().filter(|(_, names)| !names.is_empty());
         some.map(|(what, names)| format!("{what}: {}.", list(names))).collect::<Vec<_>>().join(" ")
     };
-    let in_doubt = [("Suspect", &suspects), ("Not settled", &open)];
-    let of_soak = [("Flows that failed in the soak", &flows)];
-    let text = told(&[&[("Named", &names)], &in_doubt[..], &of_soak].concat());
+    let beside = [("Suspect", &suspects), ("Not settled", &open), ("Flows that failed in the soak", &flows)];
+    let text = told(&[&[("Named", &names)], &beside[..]].concat());
     let (text, anchor) = match seen.parts {
         _ if !text.is_empty() => {
             let else_at = if suspects.is_empty() && open.is_empty() { "soak" } else { "parts" };
@@ -88,7 +87,7 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     Banner {
         part: Pointer { about: String::new(), text, anchor },
         bad: if names.is_empty() { String::new() } else { list(&names) },
-        doubtful: told(&in_doubt),
+        beside: told(&beside),
         remedy: (seen.verdicts.status != Status::Pass).then(|| step(seen, &failed)),
     }
 }

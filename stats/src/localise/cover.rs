@@ -1,14 +1,11 @@
 //! Which pairs speak of which part.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashMapExt};
 
 use super::{Level, Pair, Part, Port, Setting, Way, peel::MEDIAN_ERROR};
-use crate::robust::median_in_place;
+use crate::{lists::Lists, robust::median_in_place};
 
 /// With fewer pairs than this the noise is not taken to be below the least effect: a handful of results lie close together
 /// by chance too often.
@@ -78,8 +75,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(pairs: &[Pair], setting: &Setting<'_>) -> Self {
-        let mut known: HashMap<(Port, Port, u32), u32, RandomState> =
-            HashMap::with_capacity_and_hasher(pairs.len(), RandomState::default());
+        let mut known: HashMap<(Port, Port, u32), u32> = HashMap::with_capacity(pairs.len());
         let mut cells: Vec<Cell> = Vec::with_capacity(pairs.len());
         let mut cell_of: Vec<u32> = Vec::with_capacity(pairs.len());
         let group = |port: Port| setting.groups.get(port.host as usize);
@@ -95,7 +91,8 @@ impl Table {
             cell_of.push(at);
         }
         drop(known);
-        let of_cell = Lists::new(cells.len(), cell_of.iter().copied().zip(pairs.iter().map(|pair| pair.value)));
+        let of_cell =
+            Lists::new(cells.len(), cell_of.iter().map(|at| *at as usize).zip(pairs.iter().map(|pair| pair.value)));
         let mut values = Vec::new();
         for (at, cell) in cells.iter_mut().enumerate() {
             values.clear();
@@ -274,47 +271,13 @@ impl Table {
     }
 }
 
-/// Lists behind one another: one of millions of lists takes no memory of its own.
-#[derive(Debug, Clone)]
-pub(super) struct Lists<T> {
-    /// Where each list ends.
-    ends: Vec<usize>,
-    all: Vec<T>,
-}
-
-impl<T: Copy + Default> Lists<T> {
-    /// So many lists of these items, each with the number of its list; in a list in the order given.
-    pub(super) fn new(lists: usize, items: impl Iterator<Item = (u32, T)> + Clone) -> Self {
-        let mut ends = vec![0; lists];
-        items.clone().for_each(|(list, _)| ends[list as usize] += 1);
-        let mut sum = 0;
-        // Where each begins, until its items have moved that to its end.
-        ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
-        let mut all = vec![T::default(); sum];
-        for (list, item) in items {
-            let end = &mut ends[list as usize];
-            all[*end] = item;
-            *end += 1;
-        }
-        Self { ends, all }
-    }
-}
-
-impl<T> Lists<T> {
-    /// One of the lists.
-    pub(super) fn of(&self, list: usize) -> &[T] {
-        let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.all[from..self.ends[list]]
-    }
-}
-
 /// Every part that can be a suspect as a whole, with the cells that speak of it.
 pub(super) struct Cover {
     pub(super) parts: Vec<Part>,
     /// Cells of each part.
     pub(super) cells: Vec<Vec<u32>>,
     /// Numbers of the parts.
-    known: HashMap<Part, u32, RandomState>,
+    known: HashMap<Part, u32>,
     directed: bool,
     /// Whether hosts have several rails, so that a NIC is not its host.
     pub(super) several_rails: bool,
@@ -337,8 +300,8 @@ impl Cover {
             groups: if several_groups { setting.groups.to_vec() } else { Vec::new() },
         };
         // Many cells have an end or the switches between in common.
-        let mut of_end: HashMap<(Port, Way), [Option<u32>; 4], RandomState> = HashMap::default();
-        let mut of_way: HashMap<[(u32, u32); 2], Vec<u32>, RandomState> = HashMap::default();
+        let mut of_end: HashMap<(Port, Way), [Option<u32>; 4]> = HashMap::default();
+        let mut of_way: HashMap<[(u32, u32); 2], Vec<u32>> = HashMap::default();
         let mut parts = Vec::with_capacity(16);
         for (at, cell) in table.cells.iter().enumerate() {
             let at = at as u32;

@@ -1,8 +1,8 @@
 //! What the peel does not explain: single ways between two ends that are lower than either end makes them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 
 use super::{
     Part, Port, Setting, Way,
@@ -39,9 +39,9 @@ pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl 
     };
     let cells: Vec<usize> = of.collect();
     // Few ways have low cells, and nothing is asked of the others but how many there are between the hosts of those.
-    let mut low: HashSet<(Port, Port), RandomState> = HashSet::default();
+    let mut low: HashSet<(Port, Port)> = HashSet::default();
     low.extend(cells.iter().filter(|&&at| is_low(at)).map(|&at| ends(at)));
-    let of_low: HashSet<(u32, u32), RandomState> = low.iter().map(|&(a, b)| hosts(a, b)).collect();
+    let of_low: HashSet<(u32, u32)> = low.iter().map(|&(a, b)| hosts(a, b)).collect();
     if low.is_empty() {
         return Vec::new();
     }
@@ -52,7 +52,7 @@ pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl 
     let mut near: Vec<usize> = cells.into_iter().filter(is_near).collect();
     near.sort_by_cached_key(|&at| ends(at));
     let mut found: Vec<Link> = Vec::new();
-    let mut tested: HashMap<(u32, u32), usize, RandomState> = HashMap::default();
+    let mut tested: HashMap<(u32, u32), usize> = HashMap::default();
     for cells in near.chunk_by(|&a, &b| ends(a) == ends(b)) {
         let (a, b) = ends(cells[0]);
         *tested.entry(hosts(a, b)).or_default() += 1;
@@ -162,7 +162,7 @@ fn hosts(a: Port, b: Port) -> (u32, u32) {
 
 /// Low ways between the same hosts on every rail that was tested, two rails at least: the way between the hosts. `tested` counts the
 /// ways between two hosts.
-fn join_rails(tested: &HashMap<(u32, u32), usize, RandomState>, found: Vec<Link>) -> Vec<Link> {
+fn join_rails(tested: &HashMap<(u32, u32), usize>, found: Vec<Link>) -> Vec<Link> {
     let mut of_hosts: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
     for (at, (part, _)) in found.iter().enumerate() {
         if let Part::Link(a, b, Way::Both) = part {

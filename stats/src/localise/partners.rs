@@ -1,8 +1,8 @@
 //! Who can be measured with a suspect.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 
 use super::{Findings, Pair, Part, Port, Setting, probes::TESTS};
 
@@ -15,7 +15,7 @@ pub(super) struct Partners {
     /// Ends that only low paths and the like name, by rail: for want of better ones.
     fair: BTreeMap<u32, Vec<Port>>,
     /// With whom ends of the suspects' hosts were measured.
-    met: HashSet<(Port, Port), RandomState>,
+    met: HashSet<(Port, Port)>,
 }
 
 impl Partners {
@@ -25,8 +25,8 @@ impl Partners {
             Part::Host(host, _) | Part::Nic(Port { host, .. }, _) => Some(host),
             _ => None,
         });
-        let suspects: HashSet<u32, RandomState> = suspects.collect();
-        let mut ends: HashMap<Port, usize, RandomState> = HashMap::default();
+        let suspects: HashSet<u32> = suspects.collect();
+        let mut ends: HashMap<Port, usize> = HashMap::default();
         let mut met = HashSet::default();
         for (at, pair) in pairs.iter().enumerate() {
             for (end, other) in [(pair.from, pair.to), (pair.to, pair.from)] {
@@ -37,9 +37,9 @@ impl Partners {
             }
         }
         let ends: BTreeMap<Port, usize> = ends.into_iter().collect();
-        let mut hosts: HashSet<u32> = HashSet::new();
+        let mut hosts: HashSet<u32> = HashSet::default();
         let mut ports: HashSet<Port> = findings.unjudged.iter().copied().collect();
-        let mut doubtful: HashSet<u32> = HashSet::new();
+        let mut doubtful: HashSet<u32> = HashSet::default();
         for suspect in &findings.suspects {
             match &suspect.part {
                 Part::Host(host, _) if suspect.latent => doubtful.extend([*host]),

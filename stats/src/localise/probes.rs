@@ -1,8 +1,8 @@
 //! The few tests that settle what a suspect is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::fast::RandomState;
+use foldhash::{HashMap, HashSet};
 
 use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way, partners::Partners};
 
@@ -182,7 +182,7 @@ impl Controls {
         let from = [best, fair, all].into_iter().find(|pairs| !pairs.is_empty()).unwrap_or_default();
         // Pairs without a host in common first, taken from all over the list.
         let step = (from.len() / 64).max(1);
-        let (mut used, mut first, mut later) = (HashSet::new(), Vec::new(), Vec::new());
+        let (mut used, mut first, mut later) = (HashSet::default(), Vec::new(), Vec::new());
         for pair in from.iter().step_by(step) {
             let hosts = [pair.from.host, pair.to.host];
             let new = hosts.iter().all(|host| !used.contains(host));
@@ -226,7 +226,7 @@ fn fresh(
         findings.suspects.iter().map(|suspect| &suspect.part).filter(|part| part.is_shared()).collect();
     // Ends by rail and group: where there is nobody of the kind, nobody has to be looked for.
     let group = |port: &Port| setting.groups.get(port.host as usize);
-    let mut of_rail: HashMap<u32, HashMap<Option<&u32>, usize>> = HashMap::new();
+    let mut of_rail: HashMap<u32, HashMap<Option<&u32>, usize>> = HashMap::default();
     good.iter().for_each(|port| *of_rail.entry(port.rail).or_default().entry(group(port)).or_default() += 1);
     let has_partner = |port: &Port| {
         of_rail.get(&port.rail).is_some_and(|groups| match between {
@@ -238,8 +238,8 @@ fn fresh(
     if starts.is_empty() {
         return Vec::new();
     }
-    let met: HashSet<(Port, Port), RandomState> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
-    let (mut used, mut chosen) = (HashSet::new(), Vec::new());
+    let met: HashSet<(Port, Port)> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
+    let (mut used, mut chosen) = (HashSet::default(), Vec::new());
     for from in starts {
         let fits = |to: &&Port| {
             to.rail == from.rail
@@ -407,7 +407,7 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
         }
     }
     fresh.sort_unstable();
-    let (mut used, mut chosen) = (HashSet::new(), Vec::new());
+    let (mut used, mut chosen) = (HashSet::default(), Vec::new());
     for (_, from, to) in fresh {
         if chosen.len() < APART && !used.contains(&from.host) && !used.contains(&to.host) {
             used.extend([from.host, to.host]);
@@ -419,7 +419,7 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
 
 /// Some of the low pairs, with as many different hosts as possible.
 fn spread(pairs: &[Pair], evidence: &[usize]) -> Vec<usize> {
-    let mut used: HashSet<u32> = HashSet::new();
+    let mut used: HashSet<u32> = HashSet::default();
     let mut chosen: Vec<usize> = Vec::new();
     for &at in evidence {
         let hosts = [pairs[at].from.host, pairs[at].to.host];

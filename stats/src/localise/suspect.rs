@@ -1,13 +1,13 @@
 //! What is said of a suspect.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::fast::RandomState;
+use foldhash::HashMap;
 
 use super::{
     Findings, Part, Port, Way,
     clusters::two_clusters,
-    cover::{Cover, Lists, Table},
+    cover::{Cover, Table},
     join::{absorb, join},
     links::{Link, Links, ways},
     peel::MEDIAN_ERROR,
@@ -15,6 +15,7 @@ use super::{
     shaky::Shaky,
 };
 use crate::{
+    lists::Lists,
     robust::median_in_place,
     shift::{Interval, paired_shift},
 };
@@ -162,7 +163,7 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         };
         draft.under.extend(both.iter().filter(holds).cloned());
     }
-    let pairs_of = Lists::new(table.cells.len(), table.cell_of.iter().copied().zip(0..));
+    let pairs_of = Lists::new(table.cells.len(), table.cell_of.iter().map(|at| *at as usize).zip(0..));
     let touching = touching(table, &drafts);
     let mut described: Vec<(Suspect, Vec<Part>)> = drafts
         .into_iter()
@@ -323,7 +324,7 @@ fn touching(table: &Table, drafts: &[Draft]) -> Vec<usize> {
     {
         draft.cells.iter().for_each(|&at| numbers[at as usize].push(number));
     }
-    let ends: HashMap<&Part, usize, RandomState> = drafts
+    let ends: HashMap<&Part, usize> = drafts
         .iter()
         .enumerate()
         .filter(|(_, d)| d.part.is_end() && d.shaky.is_none())

@@ -1,0 +1,50 @@
+//! Many short lists behind one another.
+
+/// Lists in one: one of millions of lists takes no memory of its own.
+#[derive(Debug, Clone)]
+pub struct Lists<T> {
+    /// Where each list ends.
+    ends: Vec<usize>,
+    all: Vec<T>,
+}
+
+impl<T: Copy + Default> Lists<T> {
+    /// So many lists of these items, each with the number of its list; in a list in the order given.
+    ///
+    /// # Panics
+    /// An item has the number of a list that there is not.
+    pub fn new(lists: usize, items: impl Iterator<Item = (usize, T)> + Clone) -> Self {
+        let mut ends = vec![0; lists];
+        items.clone().for_each(|(list, _)| ends[list] += 1);
+        let mut sum = 0;
+        // Where each begins, until its items have moved that to its end.
+        ends.iter_mut().for_each(|end| sum += std::mem::replace(end, sum));
+        let mut all = vec![T::default(); sum];
+        for (list, item) in items {
+            all[ends[list]] = item;
+            ends[list] += 1;
+        }
+        Self { ends, all }
+    }
+
+    /// One of the lists.
+    ///
+    /// # Panics
+    /// There is none of this number.
+    pub fn of(&self, list: usize) -> &[T] {
+        let from = list.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.all[from..self.ends[list]]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_list_has_its_items_in_order() {
+        let lists = Lists::new(4, [(2, 'a'), (0, 'b'), (2, 'c'), (3, 'd')].into_iter());
+        let all: Vec<&[char]> = (0..4).map(|list| lists.of(list)).collect();
+        assert_eq!(all, [&['b'][..], &[], &['a', 'c'], &['d']]);
+    }
+}
