@@ -194,7 +194,7 @@ fn the_message_says_what_is_bad_and_what_to_do() {
         return;
     }
     assert_eq!(code, Some(1), "{nothing_drawn}");
-    assert_eq!((&nothing_drawn["version"], &nothing_drawn["link"]), (&1.into(), &"".into()));
+    assert_eq!((&nothing_drawn["version"], &nothing_drawn["link"]), (&2.into(), &"".into()));
     railgauge::report::write(&runs.join("a night")).unwrap();
     let (code, line) = message("--max-age 1000000h --link https://intranet/nightly/");
     assert_eq!((code, line.lines().count()), (Some(1), 1), "{line}");
