@@ -41,6 +41,9 @@ use railgauge_wire::{
     unit::{Bytes, GigabitsPerSecond, Nanoseconds, NanosecondsF64, NanosecondsI64},
 };
 
+/// From the start of a case to the line that tells of it.
+const CASE: jiff::SignedDuration = jiff::SignedDuration::from_millis(1250);
+
 type Outcomes = Result<(), Box<dyn Error>>;
 
 fn main() -> Outcomes {
@@ -111,17 +114,17 @@ impl Cluster {
     fn record(&self, path: &Path, run: &Made<'_>, mut factor: impl FnMut(&Case) -> f64) -> Outcomes {
         let at = || run.at.to_owned();
         let mut journal = Claim::create(path)?.go_on(Tail::of_new_run()?, &path.with_extension("reserve"))?;
-        let mut append = |event| journal.append(&Line { at: at(), event });
         for event in self.head(run) {
-            append(event)?;
+            journal.append(&Line { at: at(), event })?;
         }
+        let over = run.at.parse::<jiff::Timestamp>()? + CASE;
         for case in &self.cases {
             let result = Ok(sample(case, factor(case)));
             let link = Some(link(case));
-            let outcome = Outcome { case: case.id, repeat: 0, started_at: at(), link, link_line: None, result };
-            append(Event::Outcome(Box::new(outcome)))?;
+            let outcome = Outcome { case: case.id, repeat: 0, started_at: at().into(), link, link_line: None, result };
+            journal.append(&Line { at: format!("{over:.3}"), event: Event::Outcome(Box::new(outcome)) })?;
         }
-        append(Event::Finished)?;
+        journal.append(&Line { at: at(), event: Event::Finished })?;
         Ok(())
     }
 }

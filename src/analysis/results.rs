@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use railgauge_model::{
-    journal::event::{Case, LinkRecord, Sample},
+    journal::event::{Case, LinkRecord, Sample, Started},
     plan::model::{Grouping, Test},
 };
 use railgauge_wire::{
@@ -35,7 +35,7 @@ pub use against::Against;
 use against::Aside;
 
 use super::{
-    journal::{Journal, JournalEnd, Started, Try},
+    journal::{Journal, JournalEnd, Try},
     parallel, plausible,
     together::{self, Part, Scattered},
     truth::{self, Doubt},

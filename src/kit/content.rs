@@ -216,9 +216,10 @@ fn run_directory(
     let replaces = anonymiser.is_some();
     let mut lines = Vec::new();
     let mut withheld = Withheld::new(replaces);
+    let mut of = None;
     for bytes in bytes.split_inclusive(|byte| *byte == b'\n') {
         sources.stop.check()?;
-        let Numbered { run, n, line } = line::decode(bytes, None).context("the records of the run")?;
+        let Numbered { run, n, line } = line::decode(bytes, of.as_deref()).context("the records of the run")?;
         let mut event = line.event;
         withheld.event(&mut event);
         if let Some(anonymiser) = &mut anonymiser {
@@ -235,6 +236,7 @@ fn run_directory(
             };
         }
         lines.extend(line::encode(&run, n, &line.at, &event)?);
+        of.get_or_insert(run);
     }
     files::write(&place.path().join(JOURNAL), lines).context("cannot write to the temporary directory")?;
     sources.stop.check()?;

@@ -441,7 +441,7 @@ impl RunState<'_> {
     /// The outcome of a case that is not tried.
     fn refuse(&mut self, case: &Case, repeat: u32, failure: Failure) {
         let result = Err(failure);
-        let outcome = Outcome { case: case.id, repeat, started_at: now(), link: None, link_line: None, result };
+        let outcome = Outcome { case: case.id, repeat, started_at: now().into(), link: None, link_line: None, result };
         self.record(case, outcome, None);
     }
 

@@ -124,7 +124,8 @@ fn what_was_changed_after_the_run_is_found() {
     let text = String::from_utf8(records).unwrap();
     let line = text.lines().find(|line| line.contains("Outcome")).unwrap();
     let body = line.rsplit_once(",\"sum\"").unwrap().0.to_owned() + "}";
-    let forged = support::sealed(&body.replacen("\"operations\":", "\"operations\":1", 1));
+    let forged =
+        support::sealed_within(&support::run_of(&text), &body.replacen("\"operations\":", "\"operations\":1", 1));
     assert_ne!(forged.trim_end(), line);
     fs::write(at("records.jsonl"), text.replacen(&format!("{line}\n"), &forged, 1)).unwrap();
     program(&["report", "-q"], run.path());

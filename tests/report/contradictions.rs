@@ -206,7 +206,7 @@ fn a_run_that_nobody_can_have_made_at_its_time_is_no_pass() {
         for line in &mut lines {
             line.at = line.at.replace("2026", year);
             if let Event::Outcome(outcome) = &mut line.event {
-                outcome.started_at = outcome.started_at.replace("2026", year);
+                outcome.started_at = outcome.started_at.to_string().replace("2026", year).into();
             }
         }
         let place = tempfile::tempdir().unwrap();
@@ -263,7 +263,9 @@ fn a_run_under_another_name_and_date_with_the_same_values_is_no_run_of_its_own()
             line.at = line.at.replace("2026-11-21", "2026-11-20");
             match &mut line.event {
                 Event::Started { run_id, .. } => "another".clone_into(run_id),
-                Event::Outcome(outcome) => outcome.started_at = outcome.started_at.replace("2026-11-21", "2026-11-20"),
+                Event::Outcome(outcome) => {
+                    outcome.started_at = outcome.started_at.to_string().replace("2026-11-21", "2026-11-20").into()
+                }
                 _ => {}
             }
         }

@@ -238,7 +238,7 @@ fn the_page_shows_the_matrix() {
         Event::Outcome(Box::new(Outcome {
             case: tried.case,
             repeat: tried.repeat,
-            started_at: tried.started_at.time().unwrap().to_string(),
+            started_at: tried.started_at.clone(),
             link: tried.link.as_deref().cloned(),
             link_line: None,
             result: tried.result.clone(),

@@ -94,7 +94,7 @@ fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
     let scenario = Scenario { sizes: vec![65536], repeats: 1, ..Scenario::healthy(2, 1) };
     let whole = scenario.lines();
     let failure = Failure::new(Stage::Measure, Kind::Deadline, "did not answer in 10 s").at("gpu002");
-    let (case, repeat, started_at) = (0, 0, "x".to_owned());
+    let (case, repeat, started_at) = (0, 0, "x".into());
     let failed = Event::Outcome(Box::new(Outcome {
         case,
         repeat,

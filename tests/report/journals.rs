@@ -109,8 +109,9 @@ fn as_a_run_writes(text: &str) -> String {
     let path = place.path().join("records.jsonl");
     let claim = Claim::create(&path).unwrap();
     let mut journal = claim.go_on(Tail::before("r".into()), &place.path().join(".reserve")).unwrap();
+    let run = support::run_of(text);
     for text in text.lines() {
-        journal.append(&line::decode(text.as_bytes(), None).unwrap().line).unwrap();
+        journal.append(&line::decode(text.as_bytes(), Some(&run)).unwrap().line).unwrap();
     }
     drop(journal);
     std::fs::read_to_string(&path).unwrap()
@@ -157,7 +158,7 @@ fn a_link_that_no_line_tells_is_an_error_with_its_place() {
     let text = small().jsonl();
     let place = last_outcome(&text);
     let wrong = with_line(&text, place, |line| {
-        let read = line::decode(line.as_bytes(), None).unwrap();
+        let read = line::decode(line.as_bytes(), Some(&support::run_of(&text))).unwrap();
         let Event::Outcome(mut outcome) = read.line.event else { unreachable!() };
         (outcome.link, outcome.link_line) = (None, Some(3));
         written(&read.run, read.n, Event::Outcome(outcome))
@@ -185,7 +186,7 @@ fn what_was_lost_before_a_resumption_that_knew_of_it_is_healed() {
     let outcome = Event::Outcome(Box::new(railgauge_model::journal::event::Outcome {
         case: last.case,
         repeat: last.repeat,
-        started_at: last.started_at.time().unwrap().to_string(),
+        started_at: last.started_at.clone(),
         link: last.link.as_deref().cloned(),
         link_line: None,
         result: last.result.clone(),

@@ -26,7 +26,7 @@ use railgauge_wire::{
 };
 use serde_json::Value;
 
-use crate::support::{self, Scenario, sealed};
+use crate::support::{self, Scenario, sealed_within};
 
 /// The farthest that a number may be.
 const FARTHEST: &str = "4611686018427387904";
@@ -96,7 +96,8 @@ impl Good {
                 *value.pointer_mut(place).unwrap() = Value::String("@".into());
             }
             value.as_object_mut().unwrap().remove("sum");
-            sealed(&serde_json::to_string(&value).unwrap().replace("\"@\"", number))
+            let within = if at == 0 { "" } else { self.lines[0]["run"].as_str().unwrap() };
+            sealed_within(within, &serde_json::to_string(&value).unwrap().replace("\"@\"", number))
         };
         self.lines.iter().enumerate().map(text).collect()
     }
@@ -252,7 +253,7 @@ fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String 
     });
     let outcome = |case: &Case| {
         let (link, sample) = measured(case);
-        let (link, result, started_at) = (Some(link), Ok(sample), at.clone());
+        let (link, result, started_at) = (Some(link), Ok(sample), at.as_str().into());
         Event::Outcome(Box::new(Outcome { case: case.id, repeat: 0, started_at, link, link_line: None, result }))
     };
     let started = Event::Started {

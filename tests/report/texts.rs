@@ -6,7 +6,7 @@ use railgauge::report::{text, write};
 use railgauge_model::{border::text::is_unprintable, journal::event::Event};
 use serde_json::Value;
 
-use crate::support::{self, Scenario, sealed};
+use crate::support::{self, Scenario, sealed, sealed_within};
 
 /// Clears a terminal, colours it, turns the direction, and is not seen.
 const EVIL: &str = "\u{1b}[2J\u{202e}\u{200b}\u{9b}31m\r\n\u{2028}SPOOF";
@@ -65,11 +65,15 @@ fn no_text_of_a_journal_reaches_a_reader_as_it_is() {
             let mut lines = lines.clone();
             let spoiled = lines[at].pointer_mut(&place).unwrap();
             *spoiled = Value::String(spoiled.as_str().unwrap().to_owned() + EVIL);
+            let run = lines[0]["run"].as_str().unwrap().to_owned();
             let journal: String = lines
                 .iter_mut()
                 .map(|line| {
-                    line.as_object_mut().unwrap().remove("sum");
-                    sealed(&line.to_string())
+                    let line = line.as_object_mut().unwrap();
+                    line.remove("sum");
+                    let names_run = line.contains_key("run");
+                    let body = Value::from(line.clone()).to_string();
+                    if names_run { sealed(&body) } else { sealed_within(&run, &body) }
                 })
                 .collect();
             let said = shown(&journal);

@@ -224,7 +224,7 @@ impl Scenario {
                     }
                     None => (Some(self.link(case, ends)), Ok(measured::sample(self, plan, case, ends, repeat))),
                 };
-                let started_at = writer.time(4);
+                let started_at = writer.time(4).into();
                 let (case, result) = (case.id, result);
                 writer.push(Event::Outcome(Box::new(Outcome {
                     case,
@@ -269,16 +269,21 @@ pub fn text(lines: &[Line]) -> String {
     numbered(run_id, 1, lines)
 }
 
+/// What the first line of a journal calls the run.
+pub fn run_of(text: &str) -> String {
+    line::run_of(text.lines().next().unwrap().as_bytes()).unwrap()
+}
+
 /// A journal with these lines behind its own.
 pub fn behind(text: &str, lines: &[Line]) -> String {
-    let run = line::decode(text.lines().next().unwrap().as_bytes(), None).unwrap().run;
+    let run = run_of(text);
     text.to_owned() + &numbered(&run, text.lines().count() as u64 + 1, lines)
 }
 
 /// A journal of a run that came to its end, with these lines before that end: what a run loop writes when it is asked for more.
 pub fn continued(text: &str, lines: &[Line]) -> String {
     let last = text.trim_end().rfind('\n').unwrap() + 1;
-    let end = line::decode(&text.as_bytes()[last..], None).unwrap().line;
+    let end = line::decode(&text.as_bytes()[last..], Some(&run_of(text))).unwrap().line;
     assert_eq!(end.event, Event::Finished);
     let lines: Vec<Line> = lines.iter().cloned().chain([end]).collect();
     behind(&text[..last], &lines)
@@ -289,10 +294,15 @@ fn numbered(run: &str, first: u64, lines: &[Line]) -> String {
     (first..).zip(lines).map(of).collect()
 }
 
-/// A line of a journal from what stands before its sum.
+/// A first line of a journal, or one of an old version, from what stands before its sum.
 pub fn sealed(body: &str) -> String {
+    sealed_within("", body)
+}
+
+/// A later line of this run from what stands before its sum.
+pub fn sealed_within(run: &str, body: &str) -> String {
     let body = body.strip_suffix('}').unwrap();
-    format!("{body},\"sum\":\"{:08x}\"}}\n", crc32fast::hash(body.as_bytes()))
+    format!("{body},\"sum\":\"{:08x}\"}}\n", crc32fast::hash(format!("{run}{body}").as_bytes()))
 }
 
 fn unreachable() -> Failure {

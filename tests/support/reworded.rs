@@ -33,8 +33,9 @@ fn failure(failure: &mut Failure) {
 /// The same journal, with an id in place of every text that is made for people. What stands in damaged lines stays.
 pub fn reworded(text: &[u8]) -> Vec<u8> {
     let mut all = Vec::with_capacity(text.len());
+    let of = text.split(|byte| *byte == b'\n').next().and_then(line::run_of);
     for bytes in text.split_inclusive(|byte| *byte == b'\n') {
-        let Ok(line::Numbered { run, n, mut line }) = line::decode(bytes, None) else {
+        let Ok(line::Numbered { run, n, mut line }) = line::decode(bytes, of.as_deref()) else {
             all.extend_from_slice(bytes);
             continue;
         };

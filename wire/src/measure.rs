@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
 
-use crate::unit::{Bytes, Nanoseconds, NanosecondsF64};
+use crate::unit::{self, Bytes, Nanoseconds, NanosecondsF64};
 
 /// One end's account of one timed pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -22,9 +22,10 @@ pub struct Measurement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Bytes>,
     /// Floating-point operations of those operations, where they are matrix products.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "unit::is_zero")]
     pub flops: u64,
     /// CPU time this agent's measuring threads spent in the window.
+    #[serde(skip_serializing_if = "unit::is_zero")]
     pub cpu: Nanoseconds,
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]
@@ -43,12 +44,6 @@ pub struct Measurement {
     /// service lost is not in it.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]
     pub lanes: ThinVec<Lane>,
-}
-
-/// Only matrix products have any: what is not there is not written.
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 /// One queue pair's or stream's part of a bandwidth pass.

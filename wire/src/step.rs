@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     failure::Stage,
     terms::{Op, TestMetric, Transport},
-    unit::{BitsPerSecond, Bytes, Nanoseconds},
+    unit::{self, BitsPerSecond, Bytes, Nanoseconds},
 };
 
 /// How long a timed step runs.
@@ -155,7 +155,8 @@ pub enum Stepped {
 pub struct Checked {
     /// Bytes compared.
     pub verified: Bytes,
-    /// Bytes that differ.
+    /// Bytes that differ; left out where none does.
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub wrong: Bytes,
     /// Offset of the first wrong byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]

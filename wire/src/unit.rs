@@ -50,3 +50,8 @@ mod time;
 pub use bytes::Bytes;
 pub use rate::{BitsPerSecond, GigabitsPerSecond, GigabytesPerSecond, MegabitsPerSecond, MegabytesPerSecond};
 pub use time::{Nanoseconds, NanosecondsF64, NanosecondsI64};
+
+/// Whether there is nothing: an amount that is not written, and read as nothing.
+pub(crate) fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
+    *amount == T::default()
+}

@@ -23,11 +23,12 @@ use railgauge_wire::{
 use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
 
-use super::shared;
 pub use super::{
     imported::{Imported, ImportedFile, ImportedValue},
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
+    started::Started,
 };
+use super::{read, shared};
 use crate::{
     journal::stages::Stages,
     plan::Plan,
@@ -36,9 +37,10 @@ use crate::{
 };
 
 /// Version of the journal's lines.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
-/// The oldest version that is still read. Version 3 has lists of whole cases, every outcome with its whole link, and fields that are `null`.
+/// The oldest version that is still read. Version 4 has the run's name in every line, and in an outcome fields that are 0 and a second date.
+/// Version 3 has lists of whole cases, every outcome with its whole link, and fields that are `null` besides.
 /// A reader refuses lines of other versions.
 pub const OLDEST: u32 = 3;
 
@@ -277,14 +279,16 @@ pub struct FlowRoute {
 
 /// What came of one try of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "read::Outcome")]
 pub struct Outcome {
     /// Number of the case.
     pub case: u64,
     /// Repeat, counted from 0.
     pub repeat: u32,
-    /// Start in UTC (RFC 3339 with milliseconds): at the hosts for a pair measured by itself, reckoned back from its
-    /// answer (late by the answer's way, early by the pauses between cases); before links and groups were opened for all others.
-    pub started_at: String,
+    /// Start in UTC: at the hosts for a pair measured by itself, reckoned back from its answer (late by the answer's way, early by the
+    /// pauses between cases); before links and groups were opened for all others. In the journal it is `started_at` (RFC 3339 with
+    /// milliseconds) or, where that says the same, `ago`: milliseconds before the line's `at`.
+    pub started_at: Started,
     /// What was used; `None` if that is not known, or stands in another line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkRecord>,

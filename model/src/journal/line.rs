@@ -1,8 +1,10 @@
 //! One line of the journal: how it is written, and what a reader can tell of one that was damaged.
 //!
-//! `{"v":4,"n":7,"run":"9f3a61c208d47be5","at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `sum` is
-//! the CRC-32 of all bytes of the line before `,"sum"`, so that no change of the file goes unseen; `n` counts the lines of a
-//! run from 1, so that a line that is gone is missed; `run` tells the lines of other runs.
+//! `{"v":5,"n":7,"at":"2026-11-22T03:00:00.000Z","event":{…},"sum":"1b2d3f40"}` and a newline. `n` counts the lines of a run from 1, so
+//! that a line that is gone is missed. The first line has a `run` behind its `n`, drawn by chance when the run began. `sum` is a CRC-32, so
+//! that no change of the file goes unseen: of the first line, of all its bytes before `,"sum"`; of every other line, of the run's name
+//! and of these bytes, so that no line of another run is taken for one of this run. In versions 3 and 4 every line has its `run`, and the
+//! sum of a first line.
 
 use railgauge_wire::unit::Bytes;
 use serde::{Deserialize, Serialize};
@@ -72,14 +74,16 @@ pub enum LineError {
 struct Written<'a, E> {
     v: u32,
     n: u64,
-    run: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a str>,
     at: &'a str,
     event: &'a E,
 }
 
 #[derive(Deserialize)]
 struct Read {
-    run: String,
+    #[serde(default)]
+    run: Option<String>,
     n: u64,
     at: String,
     event: Event,
@@ -90,30 +94,30 @@ struct Read {
 /// # Errors
 /// It cannot be written as JSON.
 pub fn encode<E: Serialize>(run: &str, n: u64, at: &str, event: &E) -> serde_json::Result<Vec<u8>> {
-    let mut bytes = serde_json::to_vec(&Written { v: VERSION, n, run, at, event })?;
+    let is_first = n == 1;
+    let mut bytes = serde_json::to_vec(&Written { v: VERSION, n, run: is_first.then_some(run), at, event })?;
     // The closing brace comes behind the sum.
     bytes.pop();
-    let sum = crc32fast::hash(&bytes);
+    let sum = if is_first { crc32fast::hash(&bytes) } else { sum_within(run, &bytes) };
     bytes.extend_from_slice(format!(",\"sum\":\"{sum:08x}\"}}\n").as_bytes());
     Ok(bytes)
+}
+
+/// The sum of a line that does not name its run.
+fn sum_within(run: &str, bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(run.as_bytes());
+    sum.update(bytes);
+    sum.finalize()
 }
 
 /// Reads one line of a run, or a first line, which says which run it is; its newline may be there or not. What it says comes in
 /// over the [`border`]: others may have written it.
 ///
 /// # Errors
-/// It is damaged, of another run or version, or says something unknown.
+/// It is damaged, of another run or version, or says something unknown. Without a run, every line is damaged that does not name its own.
 pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
-    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-    let Some(sum) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
-        return Err(match version(bytes) {
-            Some(found) if !is_read(found) => LineError::Version(found),
-            _ => LineError::Damaged("it has no sum at its end"),
-        });
-    };
-    if crc32fast::hash(&bytes[..sum.0]) != sum.1 {
-        return Err(LineError::Damaged("its sum does not agree with it"));
-    }
+    let (bytes, names_run) = sealed(bytes, run)?;
     // As we write it, it stands at the beginning: the rest is read once and not twice.
     match version_in_front(bytes).or_else(|| version(bytes)) {
         Some(found) if is_read(found) => {}
@@ -121,14 +125,50 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
         None => return Err(LineError::Unknown("it has no version".into())),
     }
     let read: Read = border::read(bytes).map_err(|error| LineError::Unknown(error.to_string()))?;
-    if run.is_some_and(|run| run != read.run) {
-        return Err(LineError::Damaged("it is of another run"));
-    }
+    let of = match (read.run, run) {
+        (Some(own), Some(run)) if own != run => return Err(LineError::Damaged("it is of another run")),
+        (Some(own), _) => own,
+        (None, Some(run)) if !names_run => run.to_owned(),
+        (None, _) => return Err(LineError::Unknown("it does not name its run".into())),
+    };
     // No run has so many lines, and none has the number 0: what follows is counted from it.
     if read.n == 0 || read.n > MOST {
         return Err(LineError::Damaged("its number cannot be"));
     }
-    Ok(Numbered { run: read.run, n: read.n, line: Line { at: read.at, event: read.event } })
+    let mut event = read.event;
+    if let Event::Outcome(outcome) = &mut event {
+        outcome.started_at = outcome.started_at.told(&read.at).map_err(|why| LineError::Unknown(why.into()))?;
+    }
+    Ok(Numbered { run: of, n: read.n, line: Line { at: read.at, event } })
+}
+
+/// What a first line calls its run; `None` where the line is none of ours, or damaged. The rest of it is not read.
+pub fn run_of(first: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OfRun {
+        run: String,
+    }
+    let (bytes, names_run) = sealed(first, None).ok()?;
+    let of: OfRun = serde_json::from_slice(bytes).ok().filter(|_| names_run)?;
+    Some(of.run)
+}
+
+/// The line without its newline where its sum agrees with it, and whether that is the sum of a line that names its run.
+fn sealed<'l>(bytes: &'l [u8], run: Option<&str>) -> Result<(&'l [u8], bool), LineError> {
+    let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let Some((at, sum)) = bytes.len().checked_sub(ENDING).and_then(|at| sum(&bytes[at..]).map(|sum| (at, sum))) else {
+        return Err(match version(bytes) {
+            Some(found) if !is_read(found) => LineError::Version(found),
+            _ => LineError::Damaged("it has no sum at its end"),
+        });
+    };
+    if run.is_some_and(|run| sum_within(run, &bytes[..at]) == sum) {
+        return Ok((bytes, false));
+    }
+    if crc32fast::hash(&bytes[..at]) == sum {
+        return Ok((bytes, true));
+    }
+    Err(LineError::Damaged("its sum does not agree with it, or it is of another run"))
 }
 
 /// Whether these bytes, of a file without a newline, are the beginning of a first line of ours that was never whole.
@@ -182,11 +222,11 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let read = decode(&bytes(), None).unwrap();
-        assert_eq!((read.n, read.line.at.as_str()), (7, "2026-11-22T03:00:00.000Z"));
+        let read = decode(&bytes(), Some("r")).unwrap();
+        assert_eq!((read.run.as_str(), read.n, read.line.at.as_str()), ("r", 7, "2026-11-22T03:00:00.000Z"));
         assert!(matches!(read.line.event, Event::Note { host, .. } if host == "a"));
         // The newline is no part of what is summed.
-        assert!(decode(bytes().strip_suffix(b"\n").unwrap(), None).is_ok());
+        assert!(decode(bytes().strip_suffix(b"\n").unwrap(), Some("r")).is_ok());
     }
 
     #[test]
@@ -197,23 +237,50 @@ mod tests {
             let sum = crc32fast::hash(text.as_bytes());
             format!("{text},\"sum\":\"{sum:08x}\"}}")
         };
-        assert_eq!(decode(sealed(r#"{"v":5,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(5)));
-        // Journals of the version before are read.
-        let before = sealed(r#"{"v":3,"n":1,"run":"r","at":"x","event":"Finished""#);
-        assert_eq!(decode(before.as_bytes(), None).unwrap().line.event, Event::Finished);
+        assert_eq!(decode(sealed(r#"{"v":6,"n":1,"what":2"#).as_bytes(), None), Err(LineError::Version(6)));
+        // Journals of the versions before are read.
+        for old in [3, 4] {
+            let before = sealed(&format!(r#"{{"v":{old},"n":2,"run":"r","at":"x","event":"Finished""#));
+            assert_eq!(decode(before.as_bytes(), None).unwrap().line.event, Event::Finished);
+            assert!(decode(before.as_bytes(), Some("r")).is_ok());
+            assert_eq!(decode(before.as_bytes(), Some("s")), Err(LineError::Damaged("it is of another run")));
+        }
+        let nobodys = sealed(r#"{"v":5,"n":2,"at":"x","event":"Finished""#);
+        for run in [None, Some("r")] {
+            assert!(matches!(decode(nobodys.as_bytes(), run), Err(LineError::Unknown(_))));
+        }
         let unknown = sealed(r#"{"v":3,"n":1,"run":"r","at":"x","event":{"Something":1}"#);
         assert!(matches!(decode(unknown.as_bytes(), None), Err(LineError::Unknown(why)) if why.contains("Something")));
         assert!(decode(&bytes(), Some("r")).is_ok());
-        assert_eq!(decode(&bytes(), Some("s")), Err(LineError::Damaged("it is of another run")));
         assert!(matches!(decode(b"hello", None), Err(LineError::Damaged(_))));
         assert!(matches!(decode(b"", None), Err(LineError::Damaged(_))));
+    }
+
+    #[test]
+    fn a_run_is_named_once_and_no_line_of_another_is_taken() {
+        let line = |run: &str, n| encode(run, n, "x", &Event::Finished).unwrap();
+        assert_eq!((run_of(&line("r", 1)).as_deref(), run_of(&line("r", 2))), (Some("r"), None));
+        assert_eq!(decode(&line("r", 1), None).unwrap().run, "r");
+        assert!(!String::from_utf8(line("r", 2)).unwrap().contains("run"));
+        for n in [1, 2] {
+            assert!(decode(&line("r", n), Some("r")).is_ok());
+            assert!(matches!(decode(&line("r", n), Some("s")), Err(LineError::Damaged(_))));
+        }
+        // A first line that is lost takes the others with it: nobody knows of which run they are.
+        assert!(matches!(decode(&line("r", 2), None), Err(LineError::Damaged(_))));
+        let mut changed = line("r", 1);
+        changed[12] ^= 1;
+        assert_eq!(run_of(&changed), None);
     }
 
     #[test]
     fn numbers_that_cannot_be_are_damage() {
         for n in [0, MOST + 1, border::FARTHEST] {
             assert!(
-                matches!(decode(&encode("r", n, "x", &Event::Finished).unwrap(), None), Err(LineError::Damaged(_))),
+                matches!(
+                    decode(&encode("r", n, "x", &Event::Finished).unwrap(), Some("r")),
+                    Err(LineError::Damaged(_))
+                ),
                 "{n}"
             );
         }
@@ -223,7 +290,7 @@ mod tests {
             clock: None,
             wall: Some(NanosecondsI64(i64::MIN)),
         };
-        let error = decode(&encode("r", 2, "x", &wall).unwrap(), None).unwrap_err().to_string();
+        let error = decode(&encode("r", 2, "x", &wall).unwrap(), Some("r")).unwrap_err().to_string();
         assert!(error.starts_with("`event.HostUp.wall` is -9223372036854775808"), "{error}");
     }
 
@@ -243,14 +310,14 @@ mod tests {
             // The newline is the reader's: changed, it makes one line of two.
             let at = at % (bytes.len() - 1);
             bytes[at] ^= with;
-            prop_assert!(decode(&bytes, None).is_err());
+            prop_assert!(decode(&bytes, Some("r")).is_err());
         }
 
         #[test]
         fn no_cut_goes_unseen(length in 0usize..200) {
             let bytes = bytes();
             let length = length % (bytes.len() - 1);
-            prop_assert!(decode(&bytes[..length], None).is_err());
+            prop_assert!(decode(&bytes[..length], Some("r")).is_err());
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use railgauge_wire::failure::Failure;
 use serde::Serialize;
 
-use super::event::{LinkRecord, Outcome, Sample};
+use super::event::{LinkRecord, Outcome, Sample, Started};
 
 /// Most links whose lines are kept in mind: a link takes about 300 bytes, so these take 20 MB. Beyond them links are told again.
 const MOST: usize = 1 << 16;
@@ -20,21 +20,33 @@ pub(super) enum Told<'o> {
     Outcome(Telling<'o>),
 }
 
-/// The fields of an [`Outcome`], without a copy of its sample.
+/// The fields of an [`Outcome`], without a copy of its sample, and without what goes without saying.
 #[derive(Serialize)]
 pub(super) struct Telling<'o> {
     case: u64,
+    #[serde(skip_serializing_if = "is_first")]
     repeat: u32,
-    started_at: &'o str,
-    link_line: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ago: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<&'o Started>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_line: Option<u64>,
     result: &'o Result<Sample, Failure>,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_first(repeat: &u32) -> bool {
+    *repeat == 0
+}
+
 impl<'o> Told<'o> {
-    /// The outcome, with the number of the line that tells its link.
-    pub(super) fn new(outcome: &'o Outcome, link_line: u64) -> Self {
+    /// The outcome in a line that is written at `at`, with the number of the line that tells its link, where it has one.
+    pub(super) fn new(outcome: &'o Outcome, at: &str, link_line: Option<u64>) -> Self {
         let Outcome { case, repeat, started_at, link: _, link_line: _, result } = outcome;
-        Self::Outcome(Telling { case: *case, repeat: *repeat, started_at, link_line, result })
+        let ago = started_at.before(at);
+        let started_at = Some(started_at).filter(|_| ago.is_none());
+        Self::Outcome(Telling { case: *case, repeat: *repeat, ago, started_at, link_line, result })
     }
 }
 
@@ -73,20 +85,50 @@ impl Links {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::event::Event;
+    use crate::journal::{event::Event, line};
 
     #[test]
-    fn an_outcome_is_told_as_its_event_is() {
-        let outcome = Outcome {
+    fn what_is_told_is_the_outcome() {
+        let at = "2026-11-28T03:00:02.250Z";
+        let outcome = |repeat, started_at: &str, link_line| Outcome {
             case: 7,
-            repeat: 2,
-            started_at: "x".into(),
+            repeat,
+            started_at: started_at.into(),
             link: None,
-            link_line: Some(12),
+            link_line,
             result: Ok(Sample::default()),
         };
-        let told = serde_json::to_value(Told::new(&outcome, 12)).unwrap();
-        assert_eq!(told, serde_json::to_value(Event::Outcome(Box::new(outcome))).unwrap());
+        // The last began after its line was written: the clock was set back.
+        for outcome in [
+            outcome(0, "2026-11-28T03:00:01.000Z", Some(12)),
+            outcome(2, "2026-11-28T03:00:02.250Z", None),
+            outcome(1, "2026-11-28T04:00:00.000Z", Some(3)),
+        ] {
+            let told = Told::new(&outcome, at, outcome.link_line);
+            let line = line::encode("r", 2, at, &told).unwrap();
+            let Event::Outcome(read) = line::decode(&line, Some("r")).unwrap().line.event else { panic!() };
+            assert_eq!(*read, outcome);
+        }
+        let told = |outcome: &Outcome| serde_json::to_value(Told::new(outcome, at, None)).unwrap()["Outcome"].take();
+        let short = told(&outcome(0, "2026-11-28T03:00:01.000Z", None));
+        assert_eq!((&short["ago"], short.as_object().unwrap().len()), (&1250.into(), 3));
+        let long = told(&outcome(1, "2026-11-28T04:00:00.000Z", None));
+        assert_eq!((&long["started_at"], long.as_object().unwrap().len()), (&"2026-11-28T04:00:00.000Z".into(), 4));
+    }
+
+    #[test]
+    fn an_outcome_has_one_start() {
+        let line = |start: &str| {
+            let event = format!(
+                "{{\"Outcome\":{{\"case\":1{start},\"result\":{{\"Ok\":{{\"initiator\":{{}},\"checked\":{{\"verified\":1}}}}}}}}}}"
+            );
+            serde_json::from_str::<Event>(&event).map_err(|error| error.to_string())
+        };
+        line(",\"ago\":3").unwrap();
+        line(",\"started_at\":\"x\"").unwrap();
+        assert!(line("").unwrap_err().contains("started_at"));
+        assert!(line(",\"ago\":3,\"started_at\":\"x\"").unwrap_err().contains("`ago`"));
+        assert!(line(",\"ago\":-3").is_err());
     }
 
     #[test]

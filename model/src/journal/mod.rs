@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`event`] | the one event enum: what is journalled, and what everything that is shown derives from |
 //! | `cases` | how cases stand in a line |
+//! | `read`, [`started`] | an outcome as a line has it, and when it began |
 //! | `links` | which links earlier lines tell |
 //! | [`imported`] | what was taken from the outputs of other tools |
 //! | [`soak`] | what is recorded of a soak's traffic |
@@ -17,8 +18,10 @@ pub mod event;
 pub mod imported;
 pub mod line;
 mod links;
+mod read;
 mod shared;
 pub mod soak;
 pub mod stages;
+pub mod started;
 pub mod unrecorded;
 pub mod writer;

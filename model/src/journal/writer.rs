@@ -17,7 +17,7 @@ use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
 use super::{
-    event::{Event, Line, LinkRecord, Outcome},
+    event::{Event, Line, LinkRecord},
     line::{self, Tail},
     links::{Links, Told},
 };
@@ -165,27 +165,25 @@ impl Journal {
     /// The line could not be written even into the reserved room; the journal still ends with a whole line.
     pub fn append(&mut self, line: &Line) -> io::Result<Option<Full>> {
         match &line.event {
-            Event::Outcome(outcome) => match &outcome.link {
-                Some(link) => self.outcome(&line.at, outcome, link)?,
-                None => self.put(&line.at, &line.event)?,
-            },
+            Event::Outcome(outcome) => {
+                let link = outcome.link.as_ref().map(|link| self.link_line(&line.at, link)).transpose()?;
+                self.put(&line.at, &Told::new(outcome, &line.at, link))?;
+            }
             event => self.put(&line.at, event)?,
         }
         Ok(self.full.then_some(Full))
     }
 
-    fn outcome(&mut self, at: &str, outcome: &Outcome, link: &LinkRecord) -> io::Result<()> {
+    /// Number of the line that tells this link; it is written where there is none.
+    fn link_line(&mut self, at: &str, link: &LinkRecord) -> io::Result<u64> {
         let key = Links::key(link)?;
-        let told = match self.links.line(&key) {
-            Some(told) => told,
-            None => {
-                let told = self.next;
-                self.put(at, &Event::Link(Box::new(link.clone())))?;
-                self.links.told(key, told);
-                told
-            }
-        };
-        self.put(at, &Told::new(outcome, told))
+        if let Some(told) = self.links.line(&key) {
+            return Ok(told);
+        }
+        let told = self.next;
+        self.put(at, &Event::Link(Box::new(link.clone())))?;
+        self.links.told(key, told);
+        Ok(told)
     }
 
     /// Appends one line, into the reserved room where the disk is full.
@@ -243,7 +241,7 @@ mod tests {
     use railgauge_wire::terms::{Carrier, GpuPath, LinkLayer};
 
     use super::*;
-    use crate::journal::event::Sample;
+    use crate::journal::event::{Outcome, Sample};
 
     fn line() -> Line {
         Line { at: "2026-11-21T00:00:00.000Z".into(), event: Event::Finished }
@@ -257,7 +255,7 @@ mod tests {
         assert_eq!(journal.append(&line()).unwrap(), None);
         drop(journal);
         let whole = fs::read_to_string(&path).unwrap();
-        let torn = format!("{whole}{{\"v\":4,\"n\":2,\"run\":\"r");
+        let torn = format!("{whole}{{\"v\":5,\"n\":2,\"at\":\"2");
         fs::write(&path, &torn).unwrap();
         let claim = Claim::open(&path).unwrap();
         assert!(claim.is_written().unwrap());

@@ -1,7 +1,7 @@
 //! The frame of a run, for who asks for rows and compares nothing.
 
 use std::{
-    io::{Read, Seek, SeekFrom},
+    io::{BufRead, BufReader, Read, Seek, SeekFrom},
     path::Path,
 };
 
@@ -58,15 +58,17 @@ pub fn frame_of(directory: &Path, columns: &[&str]) -> Result<RunFrame, RunError
 
 /// Whether the last line of a journal says that the run came to its end. The journal was read before: what cannot be read is no end.
 fn is_finished(journal: &Path) -> bool {
-    let last = || {
-        let mut file = files::open(journal)?;
+    let ends = || {
+        let mut file = BufReader::new(files::open(journal)?);
+        let mut first = Vec::new();
+        file.read_until(b'\n', &mut first)?;
         let length = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(length.saturating_sub(LAST)))?;
         let mut end = Vec::new();
         file.take(LAST).read_to_end(&mut end)?;
-        Ok::<_, std::io::Error>(end)
+        Ok::<_, std::io::Error>((first, end))
     };
-    let Ok(end) = last() else { return false };
+    let Ok((first, end)) = ends() else { return false };
     let line = end.strip_suffix(b"\n").unwrap_or(&end).rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
-    line::decode(line, None).is_ok_and(|read| read.line.event == Event::Finished)
+    line::decode(line, line::run_of(&first).as_deref()).is_ok_and(|read| read.line.event == Event::Finished)
 }

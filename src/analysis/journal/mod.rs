@@ -9,7 +9,6 @@ mod losses;
 mod plan_hash;
 pub(super) mod planned;
 mod reader;
-mod started;
 mod structure;
 pub(super) mod times;
 
@@ -26,7 +25,7 @@ use railgauge_model::{
     border::text::{path_quoted, path_text},
     files,
     journal::{
-        event::{Case, Change, FlowRoute, LinkRecord, OLDEST, Sample, Soaked, VERSION},
+        event::{Case, Change, FlowRoute, LinkRecord, OLDEST, Sample, Soaked, Started, VERSION},
         line::Tail,
         stages::Stages,
     },
@@ -43,7 +42,6 @@ use railgauge_wire::{
     watch::Watched,
 };
 use reader::Reader;
-pub use started::Started;
 
 /// Everything a journal says.
 #[derive(Debug, Clone, PartialEq)]

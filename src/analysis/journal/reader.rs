@@ -269,7 +269,7 @@ impl<'p> Reader<'p> {
                 };
                 let (case, repeat) = (outcome.case, outcome.repeat);
                 let result = outcome.result;
-                journal.tries.push(Try { case, repeat, started_at: outcome.started_at.into(), link, result });
+                journal.tries.push(Try { case, repeat, started_at: outcome.started_at, link, result });
             }
             Event::Link(link) => _ = self.told.insert(self.last, shared(&mut self.links, *link)),
             Event::Copies { host, copies } => {

@@ -92,7 +92,7 @@ impl Structure {
             Event::Planned { .. } => self.planned = Some((line, self.offers.clone())),
             Event::Confirming { .. } => self.confirming.push((line, journal.further.len())),
             Event::Outcome(outcome) => {
-                if let (Some(began), Some(at), Ok(started)) = (self.began, at, outcome.started_at.parse())
+                if let (Some(began), Some(at), Some(started)) = (self.began, at, outcome.started_at.time())
                     && !times::within(began, started, at)
                 {
                     let (case, started) = (outcome.case, &outcome.started_at);

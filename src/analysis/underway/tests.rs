@@ -49,8 +49,7 @@ fn round(run: &mut Underway, cases: &[Case], (test, number): (&str, u32), begin:
     for case in cases.iter().filter(|case| *case.test == *test && case.round == number) {
         let failure = || Failure::new(Stage::Measure, Kind::Deadline, "it broke").at(&case.flow.from.host);
         let result = if fails(case) { Err(failure()) } else { Ok(made::sample(Bytes(1_250_000))) };
-        let outcome =
-            Outcome { case: case.id, repeat: 0, started_at: String::new(), link: None, link_line: None, result };
+        let outcome = Outcome { case: case.id, repeat: 0, started_at: "".into(), link: None, link_line: None, result };
         run.event(at(begin + 1), Event::Outcome(Box::new(outcome)));
     }
 }

@@ -313,7 +313,7 @@ mod tests {
 
     fn outcome(at: Nanoseconds, result: Result<Sample, Failure>) -> Outcome {
         let at = jiff::Timestamp::from_nanosecond(BEHIND.saturating_add(at).0.into()).unwrap();
-        Outcome { case: 7, repeat: 0, started_at: at.to_string(), link: None, link_line: None, result }
+        Outcome { case: 7, repeat: 0, started_at: at.to_string().into(), link: None, link_line: None, result }
     }
 
     fn measured(started: Nanoseconds, slices: &[u64]) -> Outcome {

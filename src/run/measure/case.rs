@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use railgauge_model::{
-    journal::event::{Case, Outcome, Sample},
+    journal::event::{Case, Outcome, Sample, Started},
     plan::{Plan, model::Test},
 };
 use railgauge_wire::{
@@ -86,7 +86,7 @@ impl PairCase {
     }
 
     /// What it came to.
-    pub(crate) fn tried(self, started_at: String, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
+    pub(crate) fn tried(self, started_at: Started, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
         let outcome =
             Outcome { case: self.case.id, repeat: self.repeat, started_at, link: record, link_line: None, result };

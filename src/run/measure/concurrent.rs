@@ -33,7 +33,7 @@ use super::{
     steps::{self, Timed},
     traffic::Traffic,
 };
-use railgauge_model::journal::event::{Moment, Neighbour, Sample, Together};
+use railgauge_model::journal::event::{Moment, Neighbour, Sample, Started, Together};
 use railgauge_model::{
     plan::Plan,
     schedule::{BEFORE, Cell, LEAD},
@@ -70,7 +70,7 @@ struct SoFar {
 
 /// Runs the cases of one cell whose flows share NICs: all links are open before the first of them is measured.
 pub(crate) async fn run(flows: Vec<PairCase>) -> Vec<Tried<Link>> {
-    let started_at = now();
+    let started_at = Started::from(now());
     let Some(first) = flows.first() else { return Vec::new() };
     let job = Job {
         plan: first.plan.clone(),

@@ -6,7 +6,7 @@ use std::{
 };
 
 use railgauge_model::{
-    journal::event::{Case, GpuDuring, LinkRecord, Outcome, Sample},
+    journal::event::{Case, GpuDuring, LinkRecord, Outcome, Sample, Started},
     plan::{Plan, model::Test},
     schedule::Port,
 };
@@ -53,7 +53,7 @@ pub(crate) struct NodeCases {
 /// Runs them. What cannot be asked for fails by name, and the others run without it.
 pub(crate) async fn run(of: NodeCases) -> Vec<Tried<Link>> {
     let NodeCases { plan, index, cases, repeat, host: (agent, facts) } = of;
-    let (test, started_at, host) = (&plan.tests[index], now(), agent.host().to_owned());
+    let (test, started_at, host) = (&plan.tests[index], Started::from(now()), agent.host().to_owned());
     let tried = |case: Case, link, result: Result<Sample, Failure>| {
         let result = result.map_err(|failure| failure.at(&host));
         let outcome = Outcome { case: case.id, repeat, started_at: started_at.clone(), link, link_line: None, result };

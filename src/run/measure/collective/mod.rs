@@ -85,7 +85,7 @@ pub(crate) struct CollectiveCase {
 /// Runs one case: what it came to, with its group if that stands.
 pub(crate) async fn run(of: CollectiveCase) -> Tried<Group> {
     let CollectiveCase { plan, index, case, repeat, ends, warm } = of;
-    let started_at = now();
+    let started_at = now().into();
     let test = &plan.tests[index];
     let env = case.cell.manner.as_ref().map(|manner| manner.env.clone()).unwrap_or_default();
     let group = match (warm, &test.collective) {

@@ -24,7 +24,7 @@ use std::{
 };
 
 use railgauge_model::{
-    journal::event::{Case, Outcome, Sample},
+    journal::event::{Case, Outcome, Sample, Started},
     plan::{Plan, model::Test},
     schedule::Cell,
 };
@@ -91,7 +91,7 @@ pub(crate) struct Left {
 /// Runs the cases one after the other. `done` gets what each came to as soon as it is known; the last one has the link with it. Ends
 /// with the first that fails, once both ends have closed the link. Given up in between, it tells both to close it.
 pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sync) -> Left {
-    let (started_at, begun) = (now(), Instant::now());
+    let (started_at, begun) = (Started::from(now()), Instant::now());
     let joining = match sweep.warm.take() {
         Some(link) => Way::Open(link),
         None => match sweep.begin().await {
@@ -188,7 +188,7 @@ impl Sweep {
     }
 
     /// The first case failed before there was a link.
-    fn fail(&mut self, started_at: String, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
+    fn fail(&mut self, started_at: Started, failure: Failure, done: &(impl Fn(Tried<Link>) + Send + Sync)) {
         let Some((_, case)) = self.cases.pop_front() else { return };
         let outcome = Outcome {
             case: case.id,
@@ -322,7 +322,7 @@ impl Course {
             (begun, overdue) = (Instant::now(), Instant::now() + beat);
             let Some((_, flight)) = self.flights.pop_front() else { return };
             let (started, over) = flight.times(self.over);
-            let started_at = ago(started.elapsed());
+            let started_at = ago(started.elapsed()).into();
             self.over = Some(over);
             let (case, accounts) = flight.accounts();
             let progress = account::progress(&accounts.0);
