@@ -80,7 +80,7 @@ fn reads_that_wait_for_each_other_are_counted_and_take_longer_outside_of_the_cac
         assert!(measured.operations > 0 && measured.bytes == Bytes(64) * measured.operations, "{measured:?}");
         assert_eq!((&*account.settings["threads"], &*account.devices.0), ("1", "node0"));
         assert!(account.settings["on_huge_pages"].ends_with(&format!("of {} bytes", size.0)), "{:?}", account.settings);
-        measured.each.unwrap()
+        *measured.each.unwrap()
     };
     // The first cache of any processor holds 8 KiB, and few hold 256 MiB.
     let (near, far) = (each(Bytes::from_kib(8)), each(Bytes::from_mib(256)));

@@ -101,7 +101,7 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
                 assert!(near.slices.len() >= 2 && near.slices.iter().copied().sum::<Bytes>() <= near.bytes, "{what}");
             }
             Window::Iterations(_) => assert_eq!(near.operations, 200, "{what}"),
-            Window::Adaptive { .. } => assert!(near.interval.is_some_and(|half| half <= 0.5), "{what}"),
+            Window::Adaptive { .. } => assert!(near.interval.is_some_and(|half| *half <= 0.5), "{what}"),
         }
     }
     assert_eq!(pair.verify(Op::Write, 1 << 20, 9).wrong, Bytes::ZERO);

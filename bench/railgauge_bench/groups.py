@@ -63,7 +63,7 @@ class Group:
         accounts = self.all(lambda rank: {"MeasureMember": {"collective": collective, "limit_ms": 300_000}})
         accounts = [account["MemberMeasured"] for account in accounts]
         for account in accounts:
-            if account["checked"]["wrong"] or account["checked"]["verified"] != 2 * size:
+            if account["checked"].get("wrong") or account["checked"]["verified"] != 2 * size:
                 sys.exit(f"wrong bytes: {account['checked']}")
         self.algorithm = accounts[0]["algorithm"]
         batches = zip(*(account["times"] for account in accounts))

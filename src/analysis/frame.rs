@@ -15,7 +15,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::row::{CaseColumns, CellColumns, Phase, Row, Texts};
+use super::{
+    compact::Moment,
+    row::{CaseColumns, CellColumns, Phase, Row, Texts},
+};
 
 mod cells;
 mod readings;
@@ -133,10 +136,10 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
         times("started_at", rows.iter().map(|row| row.started_at)),
         column!("op", |row| &*row.op),
         column!("metric", |row| row.metric.word()),
-        column!("unit", |row| &*row.unit),
+        column!("unit", |row| row.unit()),
         column!("value", |row| row.value),
-        column!("value_min", |row| row.value_min),
-        column!("value_max", |row| row.value_max),
+        column!("value_min", |row| row.value_min.get()),
+        column!("value_max", |row| row.value_max.get()),
         column!("better", |row| row.better.word()),
         column!("n", |row| row.n),
         column!("size_bytes", |row| row.size_bytes.0),
@@ -165,9 +168,8 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
 }
 
 /// A column of points in time.
-fn times(name: &str, all: impl Iterator<Item = Option<Timestamp>>) -> Column {
-    let all = all.map(|time| time.map(Timestamp::as_microsecond));
-    let whole = Int64Chunked::from_iter_options(name.into(), all);
+fn times(name: &str, all: impl Iterator<Item = Moment>) -> Column {
+    let whole = Int64Chunked::from_iter_options(name.into(), all.map(Moment::microseconds));
     whole.into_datetime(TimeUnit::Microseconds, Some(TimeZone::UTC)).into_series().into()
 }
 
@@ -257,7 +259,11 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             file: file.to_owned(),
             cause: format!("column `{name}` holds `{word}`, which is not a word of ours"),
         };
-        let (metric, better, phase) = (next!(metric?), next!(better?), next!(phase?));
+        let (metric, unit, better, phase) = (next!(metric?), next!(unit?), next!(better?), next!(phase?));
+        let of_word = Metric::from_word(metric).ok_or_else(|| word("metric", metric))?;
+        if unit != of_word.unit() {
+            return Err(word("unit", unit));
+        }
         let of = CellColumns {
             run_id: texts.shared(next!(run_id?)),
             plan: texts.shared(next!(plan?)),
@@ -291,7 +297,7 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
             },
             case: next!(case_id?),
             round: next!(round?),
-            started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()),
+            started_at: next!(started_at).and_then(|time| Timestamp::from_microsecond(time).ok()).into(),
             src_host: texts.shared(next!(src_host?)),
             dst_host: texts.shared(next!(dst_host?)),
             rail: next!(rail?),
@@ -301,15 +307,14 @@ pub fn rows(frame: &DataFrame) -> Result<Vec<Row>, FrameError> {
         let same = rows.last().filter(|before: &&Row| *before.of == of).map(|before| Arc::clone(&before.of));
         rows.push(Row {
             of: same.unwrap_or_else(|| Arc::new(of)),
-            metric: Metric::from_word(metric).ok_or_else(|| word("metric", metric))?,
-            unit: texts.shared(next!(unit?)),
+            metric: of_word,
             value: next!(value),
-            value_min: next!(value_min),
-            value_max: next!(value_max),
+            value_min: next!(value_min).into(),
+            value_max: next!(value_max).into(),
             better: Better::from_word(better).ok_or_else(|| word("better", better))?,
             n: next!(n?),
             ceiling: next!(ceiling),
-            error: next!(error).map(str::to_owned),
+            error: next!(error).map(Into::into),
         });
     }
     Ok(rows)

@@ -183,7 +183,7 @@ impl ImportedRun {
                 of: of.into(),
                 case: case.id,
                 round: 0,
-                started_at: Some(self.at),
+                started_at: Some(self.at).into(),
                 src_host: Arc::clone(&case.flow.from.host),
                 dst_host: Arc::clone(&case.flow.to.host),
                 rail: case.flow.from.rail,
@@ -193,14 +193,13 @@ impl ImportedRun {
             Some(Row {
                 of: Arc::new(of),
                 metric,
-                unit: metric.unit().into(),
                 value: median(&found.values).ok(),
-                value_min: found.values.iter().copied().reduce(f64::min),
-                value_max: found.values.iter().copied().reduce(f64::max),
+                value_min: found.values.iter().copied().reduce(f64::min).into(),
+                value_max: found.values.iter().copied().reduce(f64::max).into(),
                 better: metric.better(),
                 n: u32::try_from(found.values.len()).unwrap_or(u32::MAX),
                 ceiling: None,
-                error: found.error,
+                error: found.error.map(Into::into),
             })
         };
         self.measured().into_iter().filter_map(row).collect()

@@ -11,6 +11,7 @@ mod banner;
 pub mod baseline;
 mod ceiling;
 pub mod collisions;
+pub mod compact;
 pub mod compare;
 pub mod copies;
 pub mod costs;

@@ -53,8 +53,6 @@ pub struct CaseResult<'a> {
     pub repeats: u32,
     /// The link of the last try that had one.
     pub link: Option<&'a LinkRecord>,
-    /// Start of the first try; `None` where it was not tried, or at no time of day.
-    pub started_at: Option<Timestamp>,
     /// Every try of it, in the order of the journal.
     pub tries: Few<&'a Try>,
     /// Repeat and sample, of every repeat that was measured.
@@ -130,6 +128,11 @@ impl State {
 }
 
 impl CaseResult<'_> {
+    /// Start of the first try; `None` where it was not tried, or at no time of day: that is looked at where the sample is judged.
+    pub fn started_at(&self) -> Option<Timestamp> {
+        self.tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time)
+    }
+
     /// Bytes verified in all samples, and how many of them were wrong.
     pub fn checked(&self) -> (u64, u64) {
         self.samples.iter().fold((0_u64, 0_u64), |(verified, wrong), (_, sample)| {
@@ -357,8 +360,6 @@ fn result<'a>(
     // What the values came by; a later try that failed may have opened another link.
     let measured = counted.iter().rev().filter(|attempt| attempt.result.is_ok());
     let link = measured.chain(tries.iter().rev()).find_map(|attempt| attempt.link.as_deref());
-    // That it is a time of day is looked at where the sample is judged.
-    let started_at = tries.iter().map(|attempt| &attempt.started_at).min().and_then(Started::time);
     let sample = |attempt: &&'a Try| Some((attempt.repeat, attempt.result.as_ref().ok()?));
     let failure = |attempt: &&'a Try| Some((attempt.repeat, attempt.result.as_ref().err()?));
     let samples: Few<_> = counted.iter().filter_map(sample).collect();
@@ -375,7 +376,6 @@ fn result<'a>(
         test,
         repeats,
         link,
-        started_at,
         tries,
         samples,
         failure,

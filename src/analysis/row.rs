@@ -2,12 +2,13 @@
 
 use std::{collections::HashSet, ops::Deref, sync::Arc};
 
-use jiff::Timestamp;
 use railgauge_wire::{
     terms::{Better, Metric},
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
+
+use super::compact::{Moment, Number};
 
 /// What a row is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,14 +49,12 @@ pub struct Row {
     pub of: Arc<CaseColumns>,
     /// Metric.
     pub metric: Metric,
-    /// Unit of the value.
-    pub unit: Arc<str>,
     /// Median over the samples; null if nothing was measured.
     pub value: Option<f64>,
     /// Smallest of the samples behind the value.
-    pub value_min: Option<f64>,
+    pub value_min: Number,
     /// Largest of the samples behind the value.
-    pub value_max: Option<f64>,
+    pub value_max: Number,
     /// Which direction is better.
     pub better: Better,
     /// Samples behind the value.
@@ -63,7 +62,7 @@ pub struct Row {
     /// Computed ceiling in the row's unit; null where none can be computed.
     pub ceiling: Option<f64>,
     /// Which host, stage and cause, if the value is null or not to be trusted.
-    pub error: Option<String>,
+    pub error: Option<Box<str>>,
 }
 
 /// The columns that all rows of a case share. A case has about five rows, and a run may have millions. Those that thousands of cases
@@ -77,7 +76,7 @@ pub struct CaseColumns {
     /// Round of the test.
     pub round: u32,
     /// Start of the first sample; null if nothing was started, or at no time of day.
-    pub started_at: Option<Timestamp>,
+    pub started_at: Moment,
     /// Initiator's host.
     pub src_host: Arc<str>,
     /// Responder's host.
@@ -136,6 +135,13 @@ impl Deref for CaseColumns {
 
     fn deref(&self) -> &CellColumns {
         &self.of
+    }
+}
+
+impl Row {
+    /// Unit of the value.
+    pub const fn unit(&self) -> &'static str {
+        self.metric.unit()
     }
 }
 
@@ -255,7 +261,7 @@ pub(crate) fn made(case: u64) -> Row {
         of: of.into(),
         case,
         round: 0,
-        started_at: None,
+        started_at: None.into(),
         src_host: format!("gpu{:02}", case + 1).into(),
         dst_host: "gpu09".into(),
         rail: 0,
@@ -265,10 +271,9 @@ pub(crate) fn made(case: u64) -> Row {
     Row {
         of: of.into(),
         metric: Metric::Bandwidth,
-        unit: "Gb/s".into(),
         value: Some(390.0),
-        value_min: Some(390.0),
-        value_max: Some(392.0),
+        value_min: Some(390.0).into(),
+        value_max: Some(392.0).into(),
         better: Better::Higher,
         n: 3,
         ceiling: Some(400.0),

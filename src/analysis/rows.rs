@@ -99,7 +99,7 @@ fn all(
                 Arc::clone(of.or_insert_with_key(|key| Arc::new(of_cell(journal, result, key, &tool, &mut texts))));
             let of = Arc::new(of_all(result, of));
             let metrics = metrics(result).into_iter().filter(|metric| wanted(result.test, *metric));
-            rows.extend(of_case(result, metrics, &of, ceiling, &mut texts));
+            rows.extend(of_case(result, metrics, &of, ceiling));
         }
         rows
     })
@@ -146,7 +146,6 @@ fn of_case<'r>(
     metrics: impl Iterator<Item = Metric> + 'r,
     of: &'r Arc<CaseColumns>,
     ceiling: &'r Ceiling<'_>,
-    texts: &'r mut Texts,
 ) -> impl Iterator<Item = Row> {
     let error = result.error();
     metrics.filter_map(move |metric| {
@@ -169,14 +168,13 @@ fn of_case<'r>(
         Some(Row {
             of: Arc::clone(of),
             metric,
-            unit: texts.shared(metric.unit()),
             better: metric.better(),
             n: u32::try_from(values.len()).unwrap_or(u32::MAX),
             value: median(&values).ok(),
-            value_min: values.iter().copied().reduce(f64::min),
-            value_max: values.iter().copied().reduce(f64::max),
+            value_min: values.iter().copied().reduce(f64::min).into(),
+            value_max: values.iter().copied().reduce(f64::max).into(),
             ceiling: ceiling(result, metric),
-            error: (!words.is_empty()).then(|| words.join("; ")),
+            error: (!words.is_empty()).then(|| words.join("; ").into()),
         })
     })
 }
@@ -277,7 +275,7 @@ fn of_all(result: &CaseResult<'_>, of: Arc<CellColumns>) -> CaseColumns {
         of,
         case: case.id,
         round: case.round,
-        started_at: result.started_at,
+        started_at: result.started_at().into(),
         src_host: Arc::clone(&case.flow.from.host),
         dst_host: Arc::clone(&case.flow.to.host),
         rail: case.flow.from.rail,
@@ -334,7 +332,7 @@ fn manner_of(result: &CaseResult<'_>) -> String {
 pub(super) fn direction(result: &CaseResult<'_>, repeat: u32, sample: &Sample) -> Direction {
     match (&result.part, result.test.bidirectional) {
         (Some(_), _) => together::direction(result, repeat, sample),
-        (None, true) => Direction::Both(sample.offset),
+        (None, true) => Direction::Both(sample.offset.as_deref().copied()),
         (None, false) => Direction::One,
     }
 }

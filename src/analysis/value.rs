@@ -69,7 +69,7 @@ pub(super) fn of(metric: Metric, sample: &Sample, direction: Direction) -> Resul
     let there = sample.responder.as_deref().filter(|end| !end.elapsed.is_zero() && end.operations > 0);
     let value = match metric.reads() {
         Reads::Rate(amount) => Some(rate(here, there, direction, amount)?),
-        Reads::Each => here.each,
+        Reads::Each => here.each.as_deref().copied(),
         Reads::Latency(read) => {
             let enough = |latency: &&Latency| latency.samples.max(1) >= metric.fewest();
             here.latency.as_deref().filter(enough).map(read)

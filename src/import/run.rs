@@ -323,7 +323,9 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
         *rail = rail.saturating_add(1);
     }
     match members.as_slice() {
-        [first, .., last] => Ok(Flow { from: first.clone(), to: last.clone(), members: members.clone() }),
+        [first, .., last] => {
+            Ok(Flow { from: first.clone(), to: last.clone(), members: members.iter().cloned().collect() })
+        }
         _ => {
             let known = "a collective has two ranks at least";
             Err(ImportError::unsupported(&source.name, said.line, "a collective of one rank", known))

@@ -72,11 +72,11 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
             } else {
                 format!("{} → {}", row.src_host, row.dst_host)
             },
-            row.value.map_or_else(|| "–".to_owned(), |value| format!("{} {}", number(value), row.unit)),
+            row.value.map_or_else(|| "–".to_owned(), |value| format!("{} {}", number(value), row.unit())),
             row.n.to_string(),
             row.env.to_string(),
             row.tool.to_string(),
-            row.error.clone().unwrap_or_default(),
+            row.error.as_deref().unwrap_or_default().to_owned(),
         ]
     };
     let text = text_column;

@@ -82,7 +82,7 @@ fn the_value_is_the_median_of_the_repeats() {
         .collect();
     values.sort_by(f64::total_cmp);
     let row = &rows_of(&text)[0];
-    assert_eq!((row.value, row.n, &*row.unit), (Some(values[1]), 3, "Gb/s"));
+    assert_eq!((row.value, row.n, row.unit()), (Some(values[1]), 3, "Gb/s"));
     assert_eq!((row.verified_bytes, row.wrong), (3 * 2 * 65536, 0));
     // 64 KiB over 200 Gb/s of RoCE v2 with a path MTU of 4096, as docs/ceilings.md works it by hand.
     let ceiling = 200.0 * 65536.0 / (65536.0 + 16.0 * 82.0 + 16.0);
@@ -126,7 +126,7 @@ fn both_directions_are_laid_over_each_other_by_the_clocks_of_their_own_pass() {
     let sample = attempt.result.as_mut().unwrap();
     let started = sample.initiator.started + Nanoseconds(apart);
     sample.responder = Some(Box::new(Measurement { started, ..sample.initiator.clone() }));
-    sample.offset = i64::try_from(apart).ok().map(NanosecondsI64);
+    sample.offset = i64::try_from(apart).ok().map(|apart| Box::new(NanosecondsI64(apart)));
     journal.plan.tests[0].bidirectional = true;
     let value = |journal: &Journal| {
         let row = rows(journal, &results(journal).unwrap()).remove(0);
@@ -218,7 +218,7 @@ fn a_frame_of_version_1_is_read_with_the_columns_of_today() {
 fn the_spread_of_the_repeats_stands_beside_their_median() {
     let rows = rows_of(&Scenario::troubled(4, 2).jsonl());
     for row in &rows {
-        let of_value = [row.value_min, row.value, row.value_max];
+        let of_value = [row.value_min.get(), row.value, row.value_max.get()];
         match row.n {
             0 => assert_eq!(of_value, [None; 3]),
             n => {
@@ -227,7 +227,7 @@ fn the_spread_of_the_repeats_stands_beside_their_median() {
             }
         }
     }
-    assert!(rows.iter().any(|row| row.value_min < row.value && row.value < row.value_max));
+    assert!(rows.iter().any(|row| row.value_min.get() < row.value && row.value < row.value_max.get()));
 }
 
 #[test]

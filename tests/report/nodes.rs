@@ -58,7 +58,8 @@ impl Cluster {
             let rows = Precision::Bf16.rows(size).filter(|_| case.cell.op == Op::Matmul);
             let flops = rows.map_or(0, |rows| flops(rows) * operations);
             let each = is_chase.then(|| 5500.0 / rate);
-            let initiator = Measurement { elapsed, operations, bytes, flops, each, ..Measurement::default() };
+            let initiator =
+                Measurement { elapsed, operations, bytes, flops, each: each.map(Box::new), ..Measurement::default() };
             let checked = Checked { verified: size * 2, ..Checked::default() };
             let gpus = (self.gpus)(case);
             let sample =
@@ -165,7 +166,7 @@ fn a_gpu_that_is_slow_again_is_confirmed_and_fails_what_is_demanded_of_peers() {
     let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
     let failed = |kind| verdicts.iter().any(|one| one.kind == kind && one.status == Status::Fail);
     assert!(failed(Kind::Parts) && failed(Kind::Expectation), "{verdicts:?}");
-    assert!(rows.iter().filter(|row| row.metric == Metric::MemoryBandwidth).all(|row| &*row.unit == "GB/s"));
+    assert!(rows.iter().filter(|row| row.metric == Metric::MemoryBandwidth).all(|row| row.unit() == "GB/s"));
 }
 
 /// It has the name that tests of pairs give it, so that both speak of one part, and its host is blamed for it.
@@ -292,7 +293,7 @@ fn a_gpu_that_multiplies_slowly_is_confirmed_and_drawn() {
     assert_eq!(names, [("GPU 1 of a3", Standing::Confirmed)]);
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
-    assert!(rows.iter().all(|row| row.metric == Metric::Compute && &*row.unit == "TFLOP/s" && row.error.is_none()));
+    assert!(rows.iter().all(|row| row.metric == Metric::Compute && row.unit() == "TFLOP/s" && row.error.is_none()));
     // 55 GB/s of results of 128 MiB, with 2 * 8192^3 operations for each.
     let value = rows[0].value.unwrap();
     assert!((value / 450.6 - 1.0).abs() < 0.02, "{value}");
@@ -334,7 +335,7 @@ fn memory_that_takes_longer_is_named_in_nanoseconds() {
     assert!(node.confirmation.unwrap().change_percent > 90.0);
     let results = results(&journal).unwrap();
     let rows = rows(&journal, &results);
-    assert!(rows.iter().all(|row| row.metric == Metric::MemoryLatency && &*row.unit == "ns" && row.error.is_none()));
+    assert!(rows.iter().all(|row| row.metric == Metric::MemoryLatency && row.unit() == "ns" && row.error.is_none()));
     let verdicts = verdicts(&journal, &results, &rows, Vec::new()).verdicts;
     let failed = verdicts.iter().filter(|one| one.kind == Kind::Expectation && one.status == Status::Fail);
     assert_eq!(failed.count(), 2, "{verdicts:?}");
@@ -346,7 +347,7 @@ fn reads_that_no_cache_answers_so_soon_are_no_measurement() {
     let mut journal = Cluster::new(|_| 1.0).settled(CHASE);
     let end = &mut journal.tries[2].result.as_mut().unwrap().initiator;
     (end.operations, end.bytes) = (10_000_000_000, LINE * 10_000_000_000);
-    journal.tries[5].result.as_mut().unwrap().initiator.each = Some(400.0);
+    journal.tries[5].result.as_mut().unwrap().initiator.each = Some(Box::new(400.0));
     let results = results(&journal).unwrap();
     let wrong: Vec<_> = results.iter().filter(|result| result.state == State::Impossible).collect();
     let ids: Vec<_> = wrong.iter().map(|result| result.case.id).collect();

@@ -161,7 +161,7 @@ static PAIRS: LazyLock<Good> = LazyLock::new(|| {
             Event::Outcome(outcome) => {
                 let sample = outcome.result.as_mut().unwrap();
                 sample.waited = Some(Nanoseconds::from_millis(2_600));
-                sample.initiator.interval = Some(0.01);
+                sample.initiator.interval = Some(Box::new(0.01));
                 sample.initiator.moved = Some(sample.initiator.bytes + sample.initiator.bytes / 4);
                 sample.from_counters = [("netdev/tx_packets".to_owned(), 5)].into();
                 sample.to_counters = [("rx_prio3_pause".to_owned(), 5)].into();
@@ -214,7 +214,7 @@ static ROUND: LazyLock<Good> = LazyLock::new(|| {
             responder: both.then(|| Box::new(end.clone())),
             initiator: end,
             checked: Checked { verified: Bytes(2 * 65536), ..Checked::default() },
-            offset: both.then_some(NanosecondsI64(5_000)),
+            offset: both.then(|| Box::new(NanosecondsI64(5_000))),
             together: (!both).then(|| together.into()),
             ..Sample::default()
         };

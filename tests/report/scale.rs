@@ -43,7 +43,7 @@ fn half_a_million_rows() {
         value: row.value,
         ceiling: row.ceiling,
     };
-    frame::spreads("all", Metric::Bandwidth, rows.iter().map(valued).collect::<Vec<_>>().iter()).unwrap();
+    frame::spreads("all", Metric::Bandwidth, rows.iter().map(valued)).unwrap();
     lap("spreads");
     verdicts(&journal, &results, &rows, Vec::new());
     lap("verdicts");

@@ -205,7 +205,7 @@ fn flows_that_fill_a_link_together_are_not_held_against_it() {
     let alone = results(&journal).unwrap();
     let fastest = rows(&journal, &alone)
         .iter()
-        .filter(|row| &*row.unit == "Gb/s")
+        .filter(|row| row.unit() == "Gb/s")
         .filter_map(|row| row.value)
         .fold(0.0, f64::max);
     for cable in journal.plan.topology.iter_mut().flat_map(|topology| &mut topology.told[0].cables) {

@@ -207,6 +207,7 @@ impl Results {
                     "Planned" | "Confirming" => event["cases"] = whole_cases(&event["cases"]),
                     "Link" => _ = links.insert(number, event.clone()),
                     "Outcome" => {
+                        with_zeros(event);
                         let told = event["link_line"].as_u64().and_then(|line| links.get(&line).cloned());
                         event["link"] = told.unwrap_or_default();
                     }
@@ -278,6 +279,18 @@ impl Results {
     /// report.html.
     pub fn report(&self) -> String {
         fs::read_to_string(self.path("report.html")).unwrap()
+    }
+}
+
+/// An outcome with the zeros that a journal leaves out.
+fn with_zeros(outcome: &mut Value) {
+    let object = outcome.as_object_mut().unwrap();
+    object.entry("repeat").or_insert(0.into());
+    let Some(sample) = outcome.pointer_mut("/result/Ok") else { return };
+    let zero = |checked: &mut Value| _ = checked.as_object_mut().unwrap().entry("wrong").or_insert(0.into());
+    zero(&mut sample["checked"]);
+    for rank in sample["ranks"].as_array_mut().into_iter().flatten() {
+        rank.get_mut("checked").map(zero);
     }
 }
 

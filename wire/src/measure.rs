@@ -36,10 +36,10 @@ pub struct Measurement {
     /// Typical time of one operation in nanoseconds, where operations follow one another and are timed many at a time: the median of those
     /// times. What else the processor does in the window moves a mean, and not this.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub each: Option<f64>,
+    pub each: Option<Box<f64>>,
     /// Half width of the 95 % interval over its centre, where an adaptive window computed one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub interval: Option<f64>,
+    pub interval: Option<Box<f64>>,
     /// The part of every queue pair or stream, in their order; for bandwidth passes of the initiator. What an unreliable
     /// service lost is not in it.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]

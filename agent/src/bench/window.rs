@@ -144,7 +144,7 @@ impl Tally {
             cpu,
             slices: self.slices.into(),
             latency: None,
-            interval: self.interval,
+            interval: self.interval.map(Box::new),
             each: None,
             moved: None,
             lanes: Vec::new().into(),

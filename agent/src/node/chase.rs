@@ -148,7 +148,7 @@ fn timed(
         bytes: LINE * reads,
         cpu: cpu::thread().saturating_sub(cpu),
         slices: slices.into(),
-        each: median(times),
+        each: median(times).map(Box::new),
         ..Measurement::default()
     };
     Ok((order.after(first, reads) == at).then_some(measurement))
@@ -293,7 +293,7 @@ mod tests {
         Order::of(64 << 10).write(&mut lines);
         let measured = pass(&lines, Window::Iterations(10_001)).unwrap();
         assert_eq!((measured.operations, measured.bytes), (10_001, Bytes(640_064)));
-        assert!(measured.each.is_some_and(|each| each > 0.0), "{measured:?}");
+        assert!(measured.each.as_deref().is_some_and(|each| *each > 0.0), "{measured:?}");
         let (begun, window) = (clock::now(), Nanoseconds::from_millis(120));
         let measured = pass(&lines, Window::Duration(window)).unwrap();
         // The window begins before the thread first reads.

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use thin_vec::ThinVec;
 
 pub use super::{
+    changes::Changes,
     imported::{Imported, ImportedFile, ImportedValue},
     soak::{Soaked, SoakedFlow, SoakedGpu, Stall},
     started::Started,
@@ -336,11 +337,11 @@ pub struct Sample {
     /// Bytes verified before and after, and how many were wrong.
     pub checked: Checked,
     /// Counter changes over the window at the initiator: name → difference.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub from_counters: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "nothing_changed")]
+    pub from_counters: Changes,
     /// Counter changes over the window at the responder.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub to_counters: BTreeMap<String, u64>,
+    #[serde(default, skip_serializing_if = "nothing_changed")]
+    pub to_counters: Changes,
     /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where it did not look.
     /// No window of an agent can be longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -351,7 +352,7 @@ pub struct Sample {
     /// The responder's monotonic clock minus the initiator's, compared a few seconds before a window with both directions at
     /// once, at most; `None` for one direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<NanosecondsI64>,
+    pub offset: Option<Box<NanosecondsI64>>,
     /// Where it stands in time beside the other flows of its round; `None` for flows that share no NIC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<Box<Together>>,
@@ -371,6 +372,10 @@ pub struct Sample {
     /// Of training steps: the same buckets one after another, without a backward pass, at the slowest rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone: Option<Box<Latency>>,
+}
+
+fn nothing_changed(changes: &Changes) -> bool {
+    changes.is_empty()
 }
 
 /// The state of a GPU of a host while a case used it.

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`event`] | the one event enum: what is journalled, and what everything that is shown derives from |
 //! | `cases` | how cases stand in a line |
+//! | [`changes`] | by how much counters changed |
 //! | `read`, [`started`] | an outcome as a line has it, and when it began |
 //! | `links` | which links earlier lines tell |
 //! | [`imported`] | what was taken from the outputs of other tools |
@@ -14,6 +15,7 @@
 //! | [`writer`] | the append-only file; keeps what was measured when the disk is full |
 
 mod cases;
+pub mod changes;
 pub mod event;
 pub mod imported;
 pub mod line;

@@ -6,6 +6,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// Nanoseconds of a millisecond.
 const MILLISECOND: i64 = 1_000_000;
 
+/// The `ago` of an outcome reaches back to no time of day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("its `ago` reaches back to no time of day")]
+pub(super) struct NoTime;
+
 /// The start of a try, as the journal has it. A run may have millions of them.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Started(Told);
@@ -50,14 +55,14 @@ impl Started {
     ///
     /// # Errors
     /// It stands there as milliseconds before that, which is no time of day.
-    pub(super) fn told(&self, at: &str) -> Result<Self, &'static str> {
+    pub(super) fn told(&self, at: &str) -> Result<Self, NoTime> {
         let Told::Before(milliseconds) = self.0 else { return Ok(self.clone()) };
         let before = || {
             let Self(Told::At(at)) = Self::from(at) else { return None };
             let nanoseconds = i64::try_from(milliseconds).ok()?.checked_mul(MILLISECOND)?;
             at.checked_sub(nanoseconds)
         };
-        before().map(|time| Self(Told::At(time))).ok_or("its `ago` reaches back to no time of day")
+        before().map(|time| Self(Told::At(time))).ok_or(NoTime)
     }
 
     /// What an outcome says in its `started_at` or in its `ago`.

@@ -8,6 +8,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thin_vec::ThinVec;
 
 use crate::plan::model::Test;
 
@@ -44,14 +45,14 @@ pub struct Flow {
     /// The other end.
     pub to: Port,
     /// All ranks of a collective, by rank: `from` is the first and `to` the last of them. Empty for a pair.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub members: Vec<Port>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub members: ThinVec<Port>,
 }
 
 impl Flow {
     /// A pair.
     pub fn pair(from: Port, to: Port) -> Self {
-        Self { from, to, members: Vec::new() }
+        Self { from, to, members: ThinVec::new() }
     }
 
     /// A group: ranks of one host stand together, hosts in the given order, and a port's rail is the rank's number on its
@@ -61,7 +62,7 @@ impl Flow {
             let host = Arc::clone(host);
             (0..ranks_per_host).map(move |rail| Port { host: Arc::clone(&host), rail })
         };
-        let members: Vec<Port> = hosts.iter().flat_map(ports).collect();
+        let members: ThinVec<Port> = hosts.iter().flat_map(ports).collect();
         let (from, to) = (members.first()?.clone(), members.last()?.clone());
         (members.len() > 1).then_some(Self { from, to, members })
     }

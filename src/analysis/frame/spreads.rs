@@ -1,6 +1,10 @@
 //! The values of all links of a test, summed up.
 
-use polars::prelude::{Column, DataFrame, IntoLazy, QuantileMethod, col, lit};
+use std::collections::HashMap;
+
+use polars::prelude::{
+    ChunkAgg, ChunkQuantile, ChunkedBuilder, Float64Type, PolarsResult, PrimitiveChunkedBuilder, QuantileMethod,
+};
 use railgauge_wire::{terms::Metric, unit::Bytes};
 
 use super::{FrameError, polars};
@@ -54,73 +58,64 @@ pub struct Valued {
     pub ceiling: Option<f64>,
 }
 
+/// The cases of one size and variant.
+struct Group {
+    first: u64,
+    links: u32,
+    /// Those that count; null where there is none. A run may have millions of them.
+    values: Values,
+    ceilings: Values,
+}
+
+type Values = PrimitiveChunkedBuilder<Float64Type>;
+
+impl Group {
+    fn begin(first: u64) -> Self {
+        let values = |name: &str| Values::new(name.into(), 0);
+        Self { first, links: 0, values: values("value"), ceilings: values("ceiling") }
+    }
+
+    fn take(&mut self, case: &Valued) {
+        self.links = self.links.saturating_add(1);
+        self.values.append_option(case.value.filter(|_| case.mark.trusted));
+        self.ceilings.append_option(case.ceiling);
+    }
+
+    fn spread(self, test: &str, metric: Metric, (size_bytes, variant): (Bytes, u32)) -> PolarsResult<Spread> {
+        let (values, ceilings) = (self.values.finish(), self.ceilings.finish());
+        let quantile = |part| values.quantile(part, QuantileMethod::Linear);
+        let quantiles = [values.min(), quantile(0.05)?, quantile(0.5)?, quantile(0.95)?, values.max()];
+        let ceiling = ceilings.min().zip(ceilings.max());
+        let share = (&values / &ceilings).median();
+        let all: Vec<f64> = quantiles.into_iter().flatten().collect();
+        Ok(Spread {
+            test: test.to_owned(),
+            metric,
+            size_bytes,
+            variant,
+            links: self.links,
+            measured: u32::try_from(values.len() - values.null_count()).unwrap_or(u32::MAX),
+            quantiles: all.try_into().ok(),
+            ceiling,
+            share: share.filter(|share| share.is_finite()),
+            first: self.first,
+        })
+    }
+}
+
 /// Quantiles over the links of a test in one metric, one per size and variant, in the order of their first cases.
 ///
 /// # Errors
 /// polars refuses, which it does only for want of memory.
-pub fn spreads<'v>(
-    test: &str,
-    metric: Metric,
-    cases: impl Iterator<Item = &'v Valued> + Clone,
-) -> Result<Vec<Spread>, FrameError> {
-    let fail = || polars("summing up the frame");
-    let quantile = |q: f64| col("value").quantile(lit(q), QuantileMethod::Linear);
-    macro_rules! column {
-        ($name:literal, |$case:ident| $value:expr) => {
-            Column::new($name.into(), cases.clone().map(|$case| $value).collect::<Vec<_>>())
-        };
+pub fn spreads(test: &str, metric: Metric, cases: impl Iterator<Item = Valued>) -> Result<Vec<Spread>, FrameError> {
+    let mut groups: HashMap<(Bytes, u32), Group> = HashMap::new();
+    for case in cases {
+        let group = groups.entry((case.size_bytes, case.mark.variant));
+        group.or_insert_with(|| Group::begin(case.case)).take(&case);
     }
-    let columns = vec![
-        column!("case", |case| case.case),
-        column!("size_bytes", |case| case.size_bytes.0),
-        column!("variant", |case| case.mark.variant),
-        column!("value", |case| case.value.filter(|_| case.mark.trusted)),
-        column!("ceiling", |case| case.ceiling),
-    ];
-    let table = DataFrame::new(cases.clone().count(), columns)
-        .map_err(fail())?
-        .lazy()
-        .group_by_stable([col("size_bytes"), col("variant")])
-        .agg([
-            col("case").first().alias("first"),
-            col("size_bytes").count().alias("links"),
-            col("value").count().alias("measured"),
-            col("value").min().alias("q0"),
-            quantile(0.05).alias("q5"),
-            quantile(0.5).alias("q50"),
-            quantile(0.95).alias("q95"),
-            col("value").max().alias("q100"),
-            col("ceiling").min().alias("floor"),
-            col("ceiling").max().alias("top"),
-            (col("value") / col("ceiling")).median().alias("share"),
-        ])
-        .collect()
-        .map_err(fail())?;
-    macro_rules! values {
-        ($name:literal, $kind:ident) => {
-            table.column($name).and_then(|c| c.as_materialized_series().$kind()).map_err(fail())?
-        };
-    }
-    let (size, variant, first) = (values!("size_bytes", u64), values!("variant", u32), values!("first", u64));
-    let (links, measured) = (values!("links", idx), values!("measured", idx));
-    let quantiles =
-        [values!("q0", f64), values!("q5", f64), values!("q50", f64), values!("q95", f64), values!("q100", f64)];
-    let (floor, top, share) = (values!("floor", f64), values!("top", f64), values!("share", f64));
-    Ok((0..table.height())
-        .filter_map(|row| {
-            let all: Vec<f64> = quantiles.iter().filter_map(|column| column.get(row)).collect();
-            Some(Spread {
-                test: test.to_owned(),
-                metric,
-                size_bytes: Bytes(size.get(row)?),
-                variant: variant.get(row)?,
-                links: links.get(row)?,
-                measured: measured.get(row)?,
-                quantiles: all.try_into().ok(),
-                ceiling: floor.get(row).zip(top.get(row)),
-                share: share.get(row).filter(|share| share.is_finite()),
-                first: first.get(row)?,
-            })
-        })
-        .collect())
+    // One after another: each has copies of its values while they are sorted.
+    let spreads = groups.into_iter().map(|(key, group)| group.spread(test, metric, key));
+    let mut spreads = spreads.collect::<PolarsResult<Vec<_>>>().map_err(polars("summing up the frame"))?;
+    spreads.sort_by_key(|spread| spread.first);
+    Ok(spreads)
 }

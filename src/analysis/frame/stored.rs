@@ -7,6 +7,7 @@ use polars::prelude::{Column, DataFrame, ParquetReader, SerReader};
 use railgauge_model::{border::text::path_text, files};
 
 use super::{COLUMNS, FrameError, polars, times};
+use crate::analysis::compact::Moment;
 
 /// A frame that was read from its file.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +65,7 @@ fn one(
     if version == 1 && name == "started_at" {
         let text = column.as_materialized_series().str().map_err(polars(file))?;
         // What is no time was never one.
-        return Ok(times(name, text.iter().map(|text| text?.parse::<Timestamp>().ok())));
+        return Ok(times(name, text.iter().map(|text| text?.parse::<Timestamp>().ok()).map(Moment::from)));
     }
     if *column.dtype() != wanted {
         return Err(foreign(format!("column `{old}` holds {}, not {wanted}", column.dtype())));

@@ -95,10 +95,10 @@ mod tests {
         let row = made(case);
         let dst_gpu = (case == 3).then_some(1);
         let of = CellColumns { dst_gpu, ..(*row.of.of).clone() };
-        let started_at = "2026-11-25T03:00:00Z".parse().ok();
+        let started_at = "2026-11-25T03:00:00Z".parse().ok().into();
         let of = CaseColumns { of: of.into(), started_at, ..(*row.of).clone() };
         let is_lost = case == 4;
-        let error = is_lost.then(|| "gpu05: measure: gone".to_owned());
+        let error = is_lost.then(|| "gpu05: measure: gone".into());
         Row { of: of.into(), value: row.value.filter(|_| !is_lost), error, ..row }
     }
 

@@ -296,7 +296,7 @@ impl Localisation {
             test: row.test.to_string(),
             counted,
             metric: row.metric,
-            unit: row.unit.to_string(),
+            unit: row.unit().to_owned(),
             size_bytes: row.size_bytes,
             pairs: 0,
             missing: 0,

@@ -73,7 +73,8 @@ fn miscounted(result: &CaseResult<'_>, sample: &Sample) -> Vec<Contradiction> {
 fn too_soon(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let (cell, end) = (&result.case.cell, &sample.initiator);
     let is_chase = cell.transport.is_within_host() && cell.metric == TestMetric::Latency;
-    let (each, mean) = (end.each.filter(|_| is_chase)?, end.elapsed.as_f64() / end.operations as f64);
+    let (each, mean) =
+        (end.each.as_deref().copied().filter(|_| is_chase)?, end.elapsed.as_f64() / end.operations as f64);
     if each.min(mean) < ANY_CACHE {
         return Some(Contradiction::FasterThanCaches { each: each.min(mean), least: ANY_CACHE });
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use railgauge_model::{
-    journal::event::{LinkRecord, Together},
+    journal::event::{Changes, LinkRecord, Together},
     plan,
     schedule::{Inventory, schedule},
 };
@@ -103,7 +103,7 @@ fn sample(made: Made) -> Sample {
     let counters = [("counters/port_xmit_data".to_owned(), made.seen / 4)].into();
     Sample {
         initiator,
-        from_counters: if made.seen > 0 { counters } else { BTreeMap::new() },
+        from_counters: if made.seen > 0 { counters } else { Changes::default() },
         together: Some(Together { start: Nanoseconds(1), from: moment, to: moment }.into()),
         ..Sample::default()
     }

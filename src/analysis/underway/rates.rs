@@ -29,7 +29,7 @@ impl Rates {
     pub(super) fn take(&mut self, sample: &Sample, cell: &Cell, ranks: u32) {
         let value = match (&cell.manner, self.bidirectional) {
             (Some(_), _) => value::of_group(self.metric, sample, cell, ranks),
-            (None, true) => value::of(self.metric, sample, Direction::Both(sample.offset)),
+            (None, true) => value::of(self.metric, sample, Direction::Both(sample.offset.as_deref().copied())),
             (None, false) => value::of(self.metric, sample, Direction::One),
         };
         self.values.extend(value.ok().flatten());

@@ -236,7 +236,7 @@ fn held_against<'r>(
                     dst_host: row.dst_host.to_string(),
                     value,
                     ceiling,
-                    unit: row.unit.to_string(),
+                    unit: row.unit().to_owned(),
                 });
             }
             (ceiling * percent / 100.0, true)
@@ -266,7 +266,7 @@ fn held_against<'r>(
         let known = if value > limit { loss.interval.0 > limit } else { loss.interval.1 <= limit };
         if !known {
             let (low, high) = loss.interval;
-            return Err(Unlimited::WithinNoise { value, low, high, unit: row.unit.to_string() });
+            return Err(Unlimited::WithinNoise { value, low, high, unit: row.unit().to_owned() });
         }
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
@@ -306,7 +306,7 @@ fn no_match(test: &Test, wanted: &Expectation) -> OfExpectation {
 }
 
 fn error(row: &Row) -> String {
-    row.error.clone().unwrap_or_else(|| "no reason was recorded".to_owned())
+    row.error.as_deref().unwrap_or("no reason was recorded").to_owned()
 }
 
 fn blamed((result, row): &Scoped<'_>) -> Blamed {

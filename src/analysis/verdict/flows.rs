@@ -61,7 +61,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         scope: count(judged.len(), FLOW),
         line: None,
         metric: Some(of.metric),
-        unit: Some(row.unit.to_string()),
+        unit: Some(row.unit().to_owned()),
         status: if is_open { Status::Inconclusive } else { Status::Pass },
         waived: set_aside,
         reason,

@@ -48,7 +48,7 @@ impl Offender {
             qps: row.qps,
             value: row.value,
             limit,
-            error: row.error.clone(),
+            error: row.error.as_deref().map(str::to_owned),
         }
     }
 

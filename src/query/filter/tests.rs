@@ -13,7 +13,7 @@ mod made {
         let row = row::made(case);
         let of = CaseColumns {
             src_host: host.into(),
-            started_at: started.parse().ok(),
+            started_at: started.parse().ok().into(),
             of: CellColumns {
                 dst_gpu: (case == 2).then_some(1),
                 phase: if case == 3 { Phase::Confirmation } else { Phase::Test },
@@ -25,10 +25,10 @@ mod made {
         Row {
             of: of.into(),
             value,
-            value_min: value,
-            value_max: value.map(|value| value + 2.0),
+            value_min: value.into(),
+            value_max: value.map(|value| value + 2.0).into(),
             ceiling: row.ceiling.filter(|_| case != 3),
-            error: value.is_none().then(|| "gpu03: measure: it's gone".to_owned()),
+            error: value.is_none().then(|| "gpu03: measure: it's gone".into()),
             ..row
         }
     }

@@ -95,7 +95,7 @@ pub(super) fn measurement(
         cpu: cpu + ours.cpu,
         slices: added(&theirs.slices, &ours.slices).into(),
         latency: None,
-        interval: record.interval,
+        interval: record.interval.map(Box::new),
         moved: None,
         lanes: both_ways(&theirs.lanes, &ours.lanes).into(),
     })

@@ -109,7 +109,7 @@ fn the_loss_is_a_row_of_the_flow_beside_the_incast_alone() {
     let rows = rows(&journal, &results);
     let losses: Vec<&Row> = rows.iter().filter(|row| row.metric == Metric::VictimLoss).collect();
     let [loss] = losses.as_slice() else { panic!("{losses:?}") };
-    assert_eq!((loss.round, &*loss.src_host, &*loss.unit, loss.n), (1, "h0", "%", 4));
+    assert_eq!((loss.round, &*loss.src_host, loss.unit(), loss.n), (1, "h0", "%", 4));
     assert!((loss.value.unwrap() - 30.0).abs() < 1.0, "{loss:?}");
     // Flows of the incast have a third each, and no flow stands out from others that are no peers of it.
     let judged = verdicts(&journal, &results, &rows, Vec::new());

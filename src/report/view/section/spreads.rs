@@ -28,15 +28,23 @@ pub(super) fn of_test(
     let mut all = Vec::new();
     // One by one: a run may have millions of cases.
     for metric in metrics {
-        all.extend(frame::spreads(&test.name, metric, valued(results, metric, maker, variants).iter().flatten())?);
+        all.extend(frame::spreads(&test.name, metric, valued(results, metric, maker, variants))?);
     }
     all.sort_by_key(|spread| spread.first);
     Ok(all)
 }
 
-/// What every case has of a metric; a case may have no row of it.
-fn valued(results: &[&CaseResult<'_>], metric: Metric, maker: &Maker<'_>, variants: &Variants) -> Vec<Option<Valued>> {
-    parallel::map(results, |result| {
+/// Cases whose values are reckoned at once.
+const CASES: usize = 1 << 16;
+
+/// What every case has of a metric, a few at a time; a case may have no row of it.
+fn valued(
+    results: &[&CaseResult<'_>],
+    metric: Metric,
+    maker: &Maker<'_>,
+    variants: &Variants,
+) -> impl Iterator<Item = Valued> {
+    let of = move |result: &&CaseResult<'_>| {
         let (value, ceiling) = maker.value(result, metric)?;
         Some(Valued {
             case: result.case.id,
@@ -45,5 +53,6 @@ fn valued(results: &[&CaseResult<'_>], metric: Metric, maker: &Maker<'_>, varian
             value,
             ceiling,
         })
-    })
+    };
+    results.chunks(CASES).flat_map(move |some| parallel::map(some, of)).flatten()
 }

@@ -376,7 +376,7 @@ impl Course {
         // loses nothing by it in the next case.
         self.accounted = self.accounted.saturating_add(spent).min(self.since.elapsed().into());
         let Some(offset) = &mut self.offset else { return Ok(sample) };
-        let offset = Some(offset.now(&self.ends).await?);
+        let offset = Some(Box::new(offset.now(&self.ends).await?));
         Ok(Sample { offset, ..sample })
     }
 }
