@@ -160,6 +160,9 @@ async fn measure(
         floor.soak(wanted, soaking, past.soaked, hosts).await;
     }
     floor.settle(hosts).await;
+    if spine.halted().is_none() {
+        hosts.lose_silent(spine).await;
+    }
     *stages += floor.stages;
     halted(spine).unwrap_or(RunEnd::Complete)
 }

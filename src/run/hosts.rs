@@ -7,8 +7,9 @@ use std::{
 
 use railgauge_wire::{
     facts::HostFacts,
-    failure::{Failure, Stage},
+    failure::{Failure, Kind, Stage},
     message::{Answer, Ask},
+    remedy,
     unit::NanosecondsI64,
 };
 
@@ -17,6 +18,8 @@ use super::{
     failures::unexpected,
     spine::Spine,
 };
+use tokio::task::JoinSet;
+
 use crate::cluster::{self, Agent, AgentBinary, BringUp};
 use railgauge_model::journal::{event::Event, stages::Stages};
 use railgauge_model::plan::Plan;
@@ -40,6 +43,8 @@ pub(crate) struct Hosts {
 
 /// Time for the hosts of tries that were given up to be cleared up.
 const CLEARED: Duration = Duration::from_secs(10);
+/// How long an agent may take to answer after a deadline passed, before its host is given up.
+const PULSE_LIMIT: Duration = Duration::from_secs(5);
 /// How long a host may take to say what it is. Counters with a lifespan and library look-ups are the slow part.
 const FACTS_LIMIT: Duration = Duration::from_secs(20);
 /// Starts agents on every host and asks each what it is. Ends early only if the run is halted.
@@ -54,7 +59,7 @@ pub(crate) async fn bring_up(plan: &Plan, run_id: &str, binary: AgentBinary, spi
     let mut raised = cluster::bring_up_asking(launch, planned, run_id.to_owned(), binary, log, first);
     let begun = Instant::now();
     let mut hosts = Hosts::default();
-    let mut asking = tokio::task::JoinSet::new();
+    let mut asking = JoinSet::new();
     let mut open = true;
     while open || !asking.is_empty() {
         tokio::select! {
@@ -115,9 +120,30 @@ impl Hosts {
         self.agents.remove(&host);
     }
 
+    /// Gives up the hosts whose agents are known to be gone. Nothing else looks at a host that no case uses any more.
+    pub(crate) fn lose_gone(&mut self, spine: &Spine) {
+        let gone = |(host, agent): (&String, &Agent)| Some((host.clone(), agent.lost()?));
+        for (host, failure) in self.agents.iter().filter_map(gone).collect::<Vec<_>>() {
+            self.lose(host, failure, spine);
+        }
+    }
+
+    /// Asks every agent for a sign of life, and gives up the hosts that have none.
+    pub(crate) async fn lose_silent(&mut self, spine: &Spine) {
+        let mut asking = JoinSet::new();
+        for (host, agent) in self.agents.clone() {
+            asking.spawn(async move { (host, without_pulse(&agent, Kind::Deadline).await) });
+        }
+        for (host, failure) in asking.join_all().await {
+            if let Some(failure) = failure {
+                self.lose(host, failure, spine);
+            }
+        }
+    }
+
     /// Says goodbye to every agent at once.
     pub(crate) async fn close(&mut self) {
-        let mut leaving = tokio::task::JoinSet::new();
+        let mut leaving = JoinSet::new();
         for (_, agent) in std::mem::take(&mut self.agents) {
             leaving.spawn(async move { agent.close().await });
         }
@@ -136,4 +162,19 @@ async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
         other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
     };
     Ok((facts, clocks?))
+}
+
+/// Why an agent must be given up, if it must: its pipe is gone, or it let a deadline pass and does not answer a clock
+/// reading either.
+pub(super) async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
+    if let Some(lost) = agent.lost() {
+        return Some(lost);
+    }
+    if kind != Kind::Deadline || agent.ask(Ask::Clock, PULSE_LIMIT).await.is_ok() {
+        return None;
+    }
+    let cause = format!("the agent is connected but has not answered for {} s", PULSE_LIMIT.as_secs());
+    Some(agent.lost().unwrap_or_else(|| {
+        Failure::new(Stage::Converse, Kind::Lost, cause).at(agent.host()).remedy(remedy::CHECK_HOST_LOAD)
+    }))
 }

@@ -6,18 +6,11 @@
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use parking_lot::Mutex;
-use railgauge_wire::{
-    case::Spent,
-    facts::HostFacts,
-    failure::{Failure, Kind, Stage},
-    message::Ask,
-    remedy,
-    unit::Nanoseconds,
-};
+use railgauge_wire::{case::Spent, facts::HostFacts, failure::Failure, remedy, unit::Nanoseconds};
 use tokio::{
     sync::mpsc::{self, UnboundedSender},
     task::JoinSet,
@@ -27,7 +20,7 @@ use super::{
     clocks,
     configure::Configuration,
     gather::Gather,
-    hosts::Hosts,
+    hosts::{Hosts, without_pulse},
     links::{self, Link, Links},
     measure::{
         case::{HostAgent, PairCase, Tried},
@@ -45,7 +38,6 @@ use super::{
     watch::Shared,
     work::Work,
 };
-use crate::cluster::Agent;
 use railgauge_model::{
     journal::{
         event::{Case, Change, Event, Outcome},
@@ -56,8 +48,6 @@ use railgauge_model::{
 
 /// Failures in a row after which a flow is left alone for the rest of its round.
 const PATIENCE: u32 = 2;
-/// How long an agent may take to answer after a deadline passed, before its host is given up.
-const PULSE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
@@ -469,19 +459,4 @@ impl RunState<'_> {
             }
         }
     }
-}
-
-/// Why an agent must be given up, if it must: its pipe is gone, or it let a deadline pass and does not answer a clock
-/// reading either.
-async fn without_pulse(agent: &Agent, kind: Kind) -> Option<Failure> {
-    if let Some(lost) = agent.lost() {
-        return Some(lost);
-    }
-    if kind != Kind::Deadline || agent.ask(Ask::Clock, PULSE_LIMIT).await.is_ok() {
-        return None;
-    }
-    let cause = format!("the agent is connected but has not answered for {} s", PULSE_LIMIT.as_secs());
-    Some(agent.lost().unwrap_or_else(|| {
-        Failure::new(Stage::Converse, Kind::Lost, cause).at(agent.host()).remedy(remedy::CHECK_HOST_LOAD)
-    }))
 }

@@ -71,7 +71,8 @@ impl<'a> RunState<'a> {
         self.spine.emit(Event::Soaked(Box::new(Soaked { from: begin, until: begin, ..Soaked::default() })));
         let manner = Manner { part, thin: true, every: None };
         let watcher = Watcher::start(work, hosts, manner, &self.of_soak, self.spine);
-        let gather = Arc::new(Mutex::new(Gather::new(begin, test.warm_up.into(), watcher.shared())));
+        let gather =
+            Arc::new(Mutex::new(Gather::new(begin, (test.warm_up.into(), soak.window.into()), watcher.shared())));
         self.gather = Some(gather.clone());
         // Whatever the flows do: a round may wait long for one of them.
         let recording = tokio::spawn(record_parts(gather.clone(), part, self.spine.clone()));
@@ -80,6 +81,7 @@ impl<'a> RunState<'a> {
         'turns: while !is_over() {
             for cases in rounds.values() {
                 let round = Instant::now();
+                hosts.lose_gone(self.spine);
                 gather.lock().round(clocks::since_1970(), rounds.len() == 1);
                 let lost = lost(cases, hosts);
                 self.round(index, turn, cases, hosts).await;

@@ -49,3 +49,32 @@ fn a_share_of_a_rate_that_no_port_tells_ends_the_soak_at_once() {
     let page = std::fs::read_to_string(results.path("report.html")).unwrap();
     assert!(!page.contains("--resume") && page.contains("[rate-of-soak]"));
 }
+
+/// No flow of the soak passes `c`: nobody would notice that its agent is gone, but for who asks.
+#[test]
+fn a_host_that_no_flow_of_the_soak_uses_is_missed_when_its_agent_is_gone() {
+    let scene = Scene::new();
+    let pids = scene.path("pids");
+    let text = format!(
+        "name = \"soak\"\nhosts = {{ names = [\"a\", \"b\", \"c\"] }}\nlocalise = {{ confirm = false, waive = [\"all\"] }}\n\
+         [launch]\nvia = \"command\"\ncommand = [\"sh\", \"-c\", \"echo $$ > {0}.$0; exec \\\"$@\\\"\", \"{{name}}\"]\n\
+         [[test]]\nname = \"all\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\nmeasure = \"100ms\"\n\
+         [[test]]\nname = \"two\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\nmeasure = \"100ms\"\n\
+         hosts = [\"a\", \"b\"]\n[soak]\ntest = \"two\"\nwindow = \"1s\"\nfor = \"6s\"\n",
+        pids.display()
+    );
+    let run = scene.start(&scene.write("plan.toml", &text));
+    let begun = Instant::now();
+    while !scene.results().journal().iter().any(|line| line["event"].get("Soaked").is_some()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the soak does not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let pid = std::fs::read_to_string(scene.path("pids.c")).unwrap();
+    assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
+    run.end().expect(3);
+    let verdicts = scene.results().verdicts();
+    let open = verdicts["verdicts"].as_array().unwrap().iter().filter(|verdict| verdict["status"] != "pass");
+    let open: Vec<_> = open.map(|verdict| &verdict["kind"]).collect();
+    assert_eq!(open, ["hosts"], "{:#}", verdicts["verdicts"]);
+    assert!(scene.results().journal().iter().any(|line| line["event"]["HostLost"]["host"] == "c"));
+}

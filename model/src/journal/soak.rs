@@ -91,8 +91,11 @@ pub struct Stall {
     pub from: Nanoseconds,
     /// End.
     pub until: Nanoseconds,
-    /// How far off either may be.
+    /// How far off the begin may be, and the end where nothing else is told of it.
     pub error: Nanoseconds,
+    /// How far off the end may be; `None` in records of versions that did not tell them apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_error: Option<Nanoseconds>,
     /// How far the whole of it may lie from there beside that: its length is known better than its place.
     #[serde(default, skip_serializing_if = "is_none")]
     pub loose: Nanoseconds,

@@ -9,6 +9,7 @@ mod losses;
 mod plan_hash;
 pub(super) mod planned;
 mod reader;
+mod soaked;
 mod structure;
 pub(super) mod times;
 

@@ -8,6 +8,7 @@ use railgauge_model::journal::event::Event;
 use super::{
     Contradiction, Journal, JournalEnd,
     planned::{self, Offer},
+    soaked::Parts,
     times,
 };
 
@@ -24,6 +25,7 @@ pub(super) struct Structure {
     planned: Option<(usize, BTreeMap<String, Offer>)>,
     /// Lines with further cases, each with how many stand before it.
     confirming: Vec<(usize, usize)>,
+    soak: Parts,
     found: Vec<Contradiction>,
 }
 
@@ -84,7 +86,16 @@ impl Structure {
                 }
             }
             // Hosts answer the next process anew.
-            Event::Resumed { .. } => self.offers.clear(),
+            Event::Resumed { .. } => {
+                self.offers.clear();
+                self.soak.resumed();
+            }
+            Event::Soaked(part) => {
+                if let Some(what) = self.soak.contradiction(journal, part, (self.began, at)) {
+                    self.contradicts(line, what);
+                    return false;
+                }
+            }
             Event::Planned { .. } if !journal.cases.is_empty() => {
                 self.contradicts(line, "a second list of planned cases".to_owned());
                 return false;

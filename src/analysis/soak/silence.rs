@@ -51,6 +51,9 @@ impl Stalled {
     fn join(&mut self, next: &Self) {
         if next.span.until > self.span.until {
             (self.span.until, self.end_error, self.open) = (next.span.until, next.end_error, next.open);
+        } else if next.span.until == self.span.until && next.span.length().is_zero() {
+            // The flow went on in a window whose result was not known when the part was told.
+            (self.end_error, self.open) = (next.end_error, false);
         } else if next.span.until == self.span.until {
             self.end_error = self.end_error.min(next.end_error);
             self.open |= next.open;
@@ -73,7 +76,7 @@ pub(super) fn stalls(traffic: &Traffic<'_>) -> Vec<Stalled> {
                     case: flow.case,
                     span: Span::new(stall.from, stall.until),
                     error: stall.error,
-                    end_error: if open { Nanoseconds::ZERO } else { stall.error },
+                    end_error: stall.until_error.unwrap_or(if open { Nanoseconds::ZERO } else { stall.error }),
                     loose: stall.loose,
                     failed: stall.failed,
                     open,

@@ -57,6 +57,8 @@ pub struct Unexplained {
     pub span: Span,
     /// How far off these times may be, in nanoseconds.
     pub error: Nanoseconds,
+    /// How far off the length of the whole may be, in nanoseconds.
+    pub length_error: Nanoseconds,
     /// Whether a window failed, or could not begin.
     pub failed: bool,
     /// The flows.
@@ -79,7 +81,7 @@ impl Unexplained {
     /// The longest stall of a flow.
     pub fn longest(&self) -> (Nanoseconds, Nanoseconds) {
         let longest = self.hit.longest_stall.as_ref();
-        longest.map_or((self.span.length(), self.error), |stall| (stall.length, stall.length_error))
+        longest.map_or((self.span.length(), self.length_error), |stall| (stall.length, stall.length_error))
     }
 }
 
@@ -153,14 +155,15 @@ pub(super) fn unexplained(
 
 /// The event that these stalls are; `None` without any.
 fn event(traffic: &Traffic<'_>, ports: &[Port], stalls: &[Stalled], lost: Option<LostHost>) -> Option<Unexplained> {
-    let from = stalls.iter().map(|stall| stall.span.from).min()?;
-    let until = stalls.iter().map(|stall| stall.span.until).max()?;
+    let first = stalls.iter().min_by_key(|stall| stall.span.from)?;
+    let last = stalls.iter().max_by_key(|stall| stall.span.until)?;
     let mut hit = Hit::default();
     stalls.iter().for_each(|stall| hit.add(traffic, stall));
     hit.finish(traffic);
     let (ports_watched, not_watched) = watched(traffic, ports, stalls);
     Some(Unexplained {
-        span: Span::new(from, until),
+        span: Span::new(first.span.from, last.span.until),
+        length_error: first.error.saturating_add(last.end_error),
         error: stalls.iter().map(|stall| stall.error.max(stall.end_error)).max()?,
         failed: stalls.iter().any(|stall| stall.failed),
         hit,

@@ -159,8 +159,8 @@ impl Made {
                         from: at(begin),
                         until: at(end),
                         error,
-                        loose: Nanoseconds::ZERO,
                         failed: *failed,
+                        ..Stall::default()
                     })
                 });
                 let stalls: Vec<Stall> = inside.collect();

@@ -74,8 +74,9 @@ impl SoakEvent {
             (true, _) => write!(f, "{place}: a window failed at {begin}")?,
             (false, false) => write!(f, "{place} stalled for {} from {begin}", lasting_about(*length, *length_error))?,
             (false, true) => {
-                let length = lasting_about(*length, *length_error);
-                write!(f, "{place} stalled from {begin} to the end of the traffic, at least {length}")?;
+                // A run that was taken up again had traffic behind that, too.
+                let (about, end) = (lasting_about(*length, *length_error), moment(self.begin.saturating_add(*length)));
+                write!(f, "{place} stalled from {begin} until the traffic stopped at {end}, at least {about}")?;
             }
         }
         if *stalls > 1 && length.is_zero() {

@@ -127,7 +127,7 @@ fn break_row(one: &Break) -> Vec<String> {
 
 fn stall_row(stall: &Unexplained) -> Vec<String> {
     // Of flows that stalled one after the other the row has the whole time, and beside it the longest stall of one.
-    let (length, error) = (stall.span.length(), stall.error.saturating_mul(2));
+    let (length, error) = (stall.span.length(), stall.length_error);
     let flows = match stall.hit.flows.as_slice() {
         [first] => first.clone(),
         [first, ..] => format!("{first} and {} more", stall.hit.flows_hit - 1),

@@ -1,0 +1,85 @@
+//! Whether a part of a soak can be one of its run.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use railgauge_model::journal::event::{Case, Soaked, SoakedFlow};
+use railgauge_wire::unit::Nanoseconds;
+
+use super::{Journal, times};
+
+/// By how much the clock of an agent may be off beside what it says itself, and a window be longer than its part.
+const SLACK: Nanoseconds = Nanoseconds::from_secs(10);
+
+/// What the parts of a soak say together.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// When the process that writes began its soak.
+    begun: Option<Nanoseconds>,
+    /// The cases that carry its traffic.
+    cases: Option<HashSet<u64>>,
+}
+
+impl Parts {
+    /// A later process takes the run up again.
+    pub(super) fn resumed(&mut self) {
+        self.begun = None;
+    }
+
+    /// Why no run can have recorded this part in a line that it wrote then; `None` where it can.
+    pub(super) fn contradiction(
+        &mut self,
+        journal: &Journal,
+        part: &Soaked,
+        (began, told): (Option<Timestamp>, Option<Timestamp>),
+    ) -> Option<String> {
+        let Some(soak) = &journal.plan.soak else {
+            return Some("a part of a soak, which the plan does not have".into());
+        };
+        if part.until < part.from {
+            return Some("a part of the soak that ends before it begins".into());
+        }
+        for at in [part.from, part.until] {
+            let at = Timestamp::from_nanosecond(at.0.into()).ok();
+            if let (Some(began), Some(told)) = (began, told)
+                && !at.is_some_and(|at| times::within(began, at, told))
+            {
+                return Some("a part of the soak outside of the run".into());
+            }
+        }
+        // The line that tells when the soak began may be lost.
+        if part.from == part.until && part.flows.is_empty() {
+            self.begun = Some(part.from);
+        }
+        let of_soak = || Case::of_soak(&journal.cases, &soak.test).iter().map(|case| case.id).collect();
+        let cases = &*self.cases.get_or_insert_with(of_soak);
+        let mut seen = HashSet::new();
+        part.flows.iter().find_map(|flow| {
+            let case = flow.case;
+            if !cases.contains(&case) {
+                return Some(format!(
+                    "case {case} in the soak, which is none of those of test `{}` that carry it",
+                    soak.test
+                ));
+            }
+            if !seen.insert(case) {
+                return Some(format!("case {case} twice in one part of the soak"));
+            }
+            self.begun
+                .is_some_and(|begun| is_longer(flow, begun, part.until))
+                .then(|| format!("case {case} had traffic or stalled for longer than the soak had lasted"))
+        })
+    }
+}
+
+/// Whether a flow measured for longer than the soak lasted, or stalled outside of it.
+fn is_longer(flow: &SoakedFlow, begun: Nanoseconds, until: Nanoseconds) -> bool {
+    flow.measured > until.saturating_sub(begun).saturating_add(SLACK)
+        || flow.stalls.iter().any(|stall| {
+            let off = stall.error.max(stall.until_error.unwrap_or_default()).saturating_add(stall.loose);
+            let off = off.min(until.saturating_sub(begun)).saturating_add(SLACK);
+            stall.until < stall.from
+                || stall.from < begun.saturating_sub(off)
+                || stall.until > until.saturating_add(off)
+        })
+}
