@@ -10,6 +10,7 @@ use super::{
     span::{Span, before},
     traffic::Traffic,
 };
+use crate::analysis::words::count;
 
 /// How long a port of the soak's flows was watched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -37,6 +38,16 @@ pub struct Hole {
     pub ports: usize,
     /// The first of them.
     pub port: PortName,
+}
+
+impl Hole {
+    /// `gpu01 mlx5_0 was`, or `gpu01 mlx5_0 and 7 more ports were`.
+    pub fn who(&self) -> String {
+        match self.ports {
+            0 | 1 => format!("{} was", self.port),
+            ports => format!("{} and {} were", self.port, count(ports - 1, "more port")),
+        }
+    }
 }
 
 /// Every port of the soak's flows, the worst watched first.
@@ -75,7 +86,13 @@ pub(super) fn of_ports(traffic: &Traffic<'_>, ports: &[Port], lasted: Nanosecond
     found
 }
 
-/// Times in which nobody looked at ports, up to a moment: those of several that overlap are one. In the order of time.
+/// Whether two times are as good as one: agents are asked one after another.
+fn near(a: Nanoseconds, b: Nanoseconds) -> bool {
+    a.max(b) - a.min(b) <= HOLE
+}
+
+/// Times in which nobody looked at ports, up to a moment, in the order of time. Those of several ports are one where they begin and end
+/// together: one port that was not watched for long says nothing of those that were watched meanwhile.
 pub(super) fn holes(ports: &[Port], until: Nanoseconds) -> Vec<Hole> {
     let is_one = move |hole: &Span| hole.until < until || hole.length() > HOLE;
     let known = |port: &Port| before(&port.holes, until).into_iter().filter(is_one);
@@ -84,9 +101,10 @@ pub(super) fn holes(ports: &[Port], until: Nanoseconds) -> Vec<Hole> {
     all.sort_unstable();
     let mut found: Vec<(Span, BTreeSet<&PortName>)> = Vec::new();
     for (span, port) in all {
-        match found.last_mut().filter(|(last, _)| span.from <= last.until) {
-            Some((last, of)) => {
-                last.until = last.until.max(span.until);
+        let begins = |one: &&mut (Span, BTreeSet<&PortName>)| near(one.0.from, span.from);
+        match found.iter_mut().rev().take_while(begins).find(|(one, _)| near(one.until, span.until)) {
+            Some((one, of)) => {
+                one.until = one.until.max(span.until);
                 of.insert(port);
             }
             None => found.push((span, BTreeSet::from([port]))),

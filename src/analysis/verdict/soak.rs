@@ -106,7 +106,7 @@ fn watched(found: &Soaking, next: Next) -> Verdict {
     reason.extend(found.holes.iter().take(NAMED).map(|hole| OfSoak::SoakHole {
         from: hole.span.from,
         length: hole.span.length(),
-        ports: hole.ports,
+        who: hole.who(),
     }));
     let status = if few + unknown == 0 && all > 0 { Status::Pass } else { Status::Inconclusive };
     let tally =

@@ -89,8 +89,8 @@ pub enum OfSoak {
         from: Nanoseconds,
         /// For how long.
         length: Nanoseconds,
-        /// How many ports.
-        ports: usize,
+        /// Which ports, with the verb.
+        who: String,
     },
     /// Something was down, or stalled, for longer than is allowed.
     SoakTooLong(SoakEvent),
@@ -375,8 +375,8 @@ impl fmt::Display for OfSoak {
                 )
             }
             Self::SoakNotTold => f.write_str("no agent has told yet what it saw of its ports"),
-            Self::SoakHole { from, length, ports } => {
-                write!(f, "{} not watched for {} from {}", were(*ports, "port"), lasting(*length), moment(*from))
+            Self::SoakHole { from, length, who } => {
+                write!(f, "{who} not watched for {} from {}", lasting(*length), moment(*from))
             }
             Self::SoakTooLong(event) => event.fmt(f),
             Self::SoakPerhapsTooLong(event) => write!(f, "perhaps too long: {event}"),

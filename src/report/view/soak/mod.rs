@@ -187,7 +187,7 @@ fn remarks(found: &Soaking) -> Vec<String> {
     remarks.extend(found.holes.iter().take(REMARKS).map(|hole| {
         format!(
             "{} not watched for {} from {}; what happened there is not known",
-            were(hole.ports, "port"),
+            hole.who(),
             lasting(hole.span.length()),
             moment(hole.span.from)
         )
