@@ -212,7 +212,9 @@ fn introduction(request: &Request<'_>, seen: &Seen, found: &str, system: Option<
         ),
         false => page.say(format!("Found: {found}.")),
     }
-    page.say(format!("Takes about {time} once agents run; `railgauge plan` shows every round."));
+    page.say(format!(
+        "Takes at least {time} once agents run, longer with large messages; `railgauge plan` shows every round."
+    ));
     if let Some(system) = system {
         page.say(format!(
             "This may be {}. plans/systems/{}.toml has limits that others use for such hosts (`railgauge init --system {}`).",
@@ -343,7 +345,7 @@ fn found(seen: &Seen) -> String {
     printable(&words.join(", "))
 }
 
-/// How long a run takes, in words: the schedule's sum, with what suspects may take beside it.
+/// How long a run takes at least, in words: the schedule's sum.
 fn time(plan: &Plan) -> Result<String, ScheduleError> {
     let schedule = schedule(plan, &Inventory::of_plan(plan))?;
     let mut total = Time::default();
@@ -351,10 +353,10 @@ fn time(plan: &Plan) -> Result<String, ScheduleError> {
         let test = &plan.tests[round.test];
         total += Time::of_case(test).times(schedule.cells[round.test].len() as u64 * u64::from(test.repeats));
     }
-    let seconds = total.at_most.unwrap_or(total.at_least).as_secs();
+    let seconds = total.at_least.as_secs();
     Ok(match seconds {
         0..100 => count(seconds.max(1) as usize, "second"),
-        100..5400 => count(seconds.div_ceil(60) as usize, "minute"),
+        100..5400 => count((seconds / 60) as usize, "minute"),
         _ => format!("{:.1} hours", seconds as f64 / 3600.0),
     })
 }

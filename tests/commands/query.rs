@@ -240,7 +240,7 @@ fn every_document_of_a_command_has_a_version() {
     for (words, version) in [
         (&["check", plan, "--json"][..], 1),
         (&["check", "a/report.html", "--json"], 1),
-        (&["plan", plan, "--json"], 1),
+        (&["plan", plan, "--json"], 2),
         (&["init", "--list", "--json"], 1),
         (&["import", file, "-o", "iperf3", "--json"], 1),
         (&["report", "imported", "--json"], 1),

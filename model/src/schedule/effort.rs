@@ -12,7 +12,8 @@ use super::Cell;
 use crate::plan::model::Test;
 
 /// Time taken for one case beside warm-up and window: verifying, joining, talking to the agents. The bar that
-/// `bench/overhead` holds between local agents.
+/// `bench/overhead` holds between local agents, for small buffers. Large ones take longer, by memory, links and cores that nobody
+/// knows before the run, and a window ends with a whole operation: sums of these times are told as "at least".
 pub const OVERHEAD: Duration = Duration::from_millis(20);
 
 /// Time from the moment in which flows at once are told to begin to the planned end of their warm-ups: what it may take
@@ -31,7 +32,8 @@ pub const AFTER: Duration = Duration::from_secs(2);
 pub struct Time {
     /// At least this.
     pub at_least: Duration,
-    /// At most this if nothing fails; `None` if that depends on the speed of the links.
+    /// The same if every window takes its longest; `None` if a window is a number of iterations. Of a plan it is no upper bound:
+    /// the time that whole buffers take is not in it.
     pub at_most: Option<Duration>,
 }
 

@@ -26,7 +26,7 @@ use serde::Serialize;
 use crate::analysis::words::{count, part_words};
 
 /// Version of the document.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What a plan would do.
 #[derive(Debug, Serialize)]
@@ -47,7 +47,7 @@ pub(super) struct Preview<'a> {
     pub cases: u64,
     /// Cases times repeats.
     pub measurements: u64,
-    /// How long the tests take once the agents run, if nothing fails.
+    /// How long the tests take at least once the agents run.
     pub seconds: Seconds,
     /// The soak after them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,8 +93,8 @@ impl<'a> SoakPreview<'a> {
 pub(super) struct Seconds {
     /// At least this.
     pub at_least: f64,
-    /// At most this; null if it depends on the speed of the links.
-    pub at_most: Option<f64>,
+    /// At least this if every window takes its longest; null if a number of iterations is its length.
+    pub longest_windows: Option<f64>,
 }
 
 /// Payload bytes, both directions together, without headers.
@@ -167,7 +167,7 @@ pub(super) struct TestPreview<'a> {
     pub cases: u64,
     /// Cases times repeats.
     pub measurements: u64,
-    /// How long it takes.
+    /// How long it takes at least.
     pub seconds: Seconds,
     /// What passes each of its links.
     pub bytes_per_link: Bytes,
@@ -351,7 +351,7 @@ fn load_hosts<'a>(at_host: &mut HashMap<&'a str, (u64, Load)>, flows: &'a [Flow]
 
 impl From<Time> for Seconds {
     fn from(time: Time) -> Self {
-        Self { at_least: time.at_least.as_secs_f64(), at_most: time.at_most.map(|time| time.as_secs_f64()) }
+        Self { at_least: time.at_least.as_secs_f64(), longest_windows: time.at_most.map(|time| time.as_secs_f64()) }
     }
 }
 

@@ -138,6 +138,19 @@ fn text_of_a_large_plan_is_cut() {
 }
 
 #[test]
+fn every_time_is_a_lower_bound() {
+    // A test of 1 GiB took thirty times what its windows come to.
+    let adaptive = LARGE.replace("\"1s\"", "{ confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }");
+    for plan in [SMALL, LARGE, COLLECTIVES, &adaptive] {
+        let text = with_preview(plan, None, text);
+        let times: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("time ")).collect();
+        assert!(times.len() > 1, "{text}");
+        assert!(times.iter().all(|line| line.contains(" at least ")), "{times:#?}");
+        assert!(text.contains("large buffers takes longer"), "{text}");
+    }
+}
+
+#[test]
 fn json_of_a_small_plan() {
     insta::assert_json_snapshot!(with_preview(SMALL, Some(GigabitsPerSecond(100.0)), |preview| serde_json::to_value(
         preview

@@ -39,7 +39,11 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
     )?;
     let overhead = preview.overhead_seconds * 1e3;
     writeln!(out, "time   {}", time(preview.seconds))?;
-    writeln!(out, "       assumes {overhead} ms per case in addition to warm-up and window, and running agents")?;
+    writeln!(
+        out,
+        "       counts warm-ups, windows and {overhead} ms per case, with running agents; to fill, send and compare large \
+         buffers takes longer"
+    )?;
     if let Some(SoakPreview { seconds, test, rounds, window_seconds, rate }) = &preview.soak {
         let (lasts, window, rounds) = (clock(*seconds), clock(*window_seconds), count(*rounds, "round"));
         writeln!(
@@ -206,13 +210,16 @@ pub(super) fn many(number: u64, what: &str) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), what)
 }
 
-fn time(Seconds { at_least, at_most }: Seconds) -> String {
+/// Never more than a lower bound: what whole buffers take depends on memory and links that nobody has asked yet.
+fn time(Seconds { at_least, longest_windows: at_most }: Seconds) -> String {
     match at_most {
-        Some(most) if most == at_least => clock(most),
-        Some(most) => format!("{} to {}", clock(at_least), clock(most)),
+        Some(most) if most == at_least => format!("at least {}", clock(at_least)),
+        Some(most) => {
+            format!("at least {}, or {} if every window takes its longest", clock(at_least), clock(most))
+        }
         None => {
             let bound = if at_least < 60.0 { at_least } else { at_least.floor() };
-            format!("more than {}: the time of a number of iterations depends on the links", clock(bound))
+            format!("at least {}: the time of a number of iterations depends on the links", clock(bound))
         }
     }
 }

@@ -84,9 +84,11 @@ fn lasting(time: Duration) -> String {
     }
 }
 
-/// A time that is estimated: one length, from and to, or that nobody can tell its end.
-fn about(time: Time) -> String {
+/// A time that is estimated. What rounds took tells how long others take; what the plan says is the least of it.
+fn about(time: Time, measured: bool) -> String {
     match time.at_most {
+        Some(_) if !measured && time.at_least < Duration::from_secs(1) => "unknown".to_owned(),
+        Some(_) if !measured => format!("at least {}", lasting(time.at_least)),
         None if time.at_least.is_zero() => "unknown".to_owned(),
         None => format!("unknown, at least {}", lasting(time.at_least)),
         Some(most) if most < Duration::from_secs(1) && !most.is_zero() => lasting(most),
@@ -102,7 +104,7 @@ fn basis(left: &Left) -> String {
         Basis::Plan if left.all.at_most.is_none() => {
             "the plan gives a number of messages and no time; known when a round is over".to_owned()
         }
-        Basis::Plan => "windows and warm-ups of the plan".to_owned(),
+        Basis::Plan => "windows and warm-ups of the plan; known better when a round is over".to_owned(),
     }
 }
 
@@ -212,7 +214,8 @@ fn time_left(run: &Underway, left: Option<&TimeLeft>) -> (String, String) {
     if left.confirms {
         from.push("not in it: suspects may be measured again after the tests".to_owned());
     }
-    (about(left.all), from.join("; "))
+    let measured = left.tests.iter().flatten().all(|test| test.basis != Basis::Plan);
+    (about(left.all, measured), from.join("; "))
 }
 
 fn tests(run: &Underway, left: Option<&TimeLeft>) -> Table {
@@ -238,7 +241,8 @@ fn tests(run: &Underway, left: Option<&TimeLeft>) -> Table {
             .and_then(|rates| rates.span())
             .map_or_else(|| [none(), none(), none()], |span| span.map(|value| format!("{} {unit}", number(value))));
         let of = left.and_then(|left| left.tests.get(index).copied().flatten());
-        let per_round = of.and_then(|left| left.round.or(left.current)).map_or_else(none, about);
+        let measured = of.is_some_and(|left| left.basis != Basis::Plan);
+        let per_round = of.and_then(|left| left.round.or(left.current)).map_or_else(none, |time| about(time, measured));
         let is_over = all > 0 && done == all;
         vec![
             test.name.clone(),
@@ -249,7 +253,7 @@ fn tests(run: &Underway, left: Option<&TimeLeft>) -> Table {
             median,
             best,
             per_round,
-            of.map_or_else(|| if is_over { "over".to_owned() } else { none() }, |left| about(left.all)),
+            of.map_or_else(|| if is_over { "over".to_owned() } else { none() }, |left| about(left.all, measured)),
             of.as_ref().map_or_else(String::new, basis),
         ]
     };
