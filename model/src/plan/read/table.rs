@@ -180,6 +180,12 @@ fn typed(key: &Key, value: &Spanned<DeValue<'_>>) -> Result<(), Box<Mistake>> {
         return Ok(());
     }
     let message = format!("`{}` must be {}", key.name, key.shape.words());
+    // One table where a list of them belongs: its header has a bracket too few, and nothing inside it is wrong.
+    if let (Shape::Tables(section), DeValue::Table(_)) = (key.shape, value.get_ref()) {
+        let several = if section.path() == "test" { "a plan may have several tests" } else { "there may be several" };
+        let help = format!("write {}: {several}", section.header);
+        return Err(Box::new(Mistake::at(value.span(), message).label("this is a single table").help(help)));
+    }
     // The first element of the wrong type is the place to look at.
     let elements: Vec<&Spanned<DeValue<'_>>> = match value.get_ref() {
         DeValue::Array(list) => list.iter().collect(),
@@ -201,5 +207,37 @@ fn kind_of(value: &DeValue<'_>) -> &'static str {
         DeValue::Datetime(_) => "a date",
         DeValue::Array(_) => "a list",
         DeValue::Table(_) => "a table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::path::Path;
+
+    use crate::plan::parse;
+
+    const HEAD: &str = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = \"a[1-2]\" }\n";
+    const TEST: &str = "op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\n";
+
+    #[test]
+    fn one_table_where_several_may_stand_is_told_by_its_header() {
+        let expect = "metric = \"bandwidth\"\nat_least = \"1 Gb/s\"\n";
+        for (plan, line, words) in [
+            (format!("{HEAD}[test]\n{TEST}"), 4, "write [[test]]: a plan may have several tests"),
+            (
+                format!("{HEAD}[test]\n{TEST}[[test.expect]]\n{expect}"),
+                4,
+                "write [[test]]: a plan may have several tests",
+            ),
+            (format!("{HEAD}[[test]]\n{TEST}[test.expect]\n{expect}"), 9, "write [[test.expect]]"),
+            (format!("{HEAD}[[test]]\n{TEST}expect = {{ metric = \"bandwidth\" }}\n"), 9, "[[test.expect]]"),
+        ] {
+            let wrong = parse("p.toml", &plan, Path::new(".")).unwrap_err();
+            assert_eq!(wrong.list.len(), 1, "{wrong}");
+            let text = wrong.to_string();
+            assert!(text.contains(words) && text.contains(&format!("p.toml:{line}:")), "{text}");
+        }
     }
 }
