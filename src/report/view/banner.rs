@@ -219,7 +219,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, "");
-        if hosts.unexplained.is_empty() {
+        if hosts.unexplained.is_empty() || view.is_failure() {
             return found;
         }
         let about =

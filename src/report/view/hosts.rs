@@ -20,7 +20,7 @@ use crate::{
         verdict::Status,
         words::{amount, count},
     },
-    preflight::{self, Cluster, Drift, Finding},
+    preflight::{self, Cluster, Drift, Finding, Severity},
 };
 
 /// The hosts of the plan.
@@ -62,6 +62,13 @@ pub struct FindingView {
     pub finding: Finding,
     /// Results that coincide with it.
     pub explains: Vec<Explains>,
+}
+
+impl FindingView {
+    /// Whether it fails what the plan needs or demands, whatever was measured.
+    pub(super) fn is_failure(&self) -> bool {
+        self.finding.severity == Severity::Failure && !self.finding.waived
+    }
 }
 
 /// Results that coincide with a finding.
@@ -139,7 +146,7 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
     Hosts {
         same,
         differs: preflight::drift(&cluster.facts).into_iter().map(difference).collect(),
-        unexplained: unexplained(&findings, outliers, status),
+        unexplained: unexplained(&findings, status != Status::Pass || outliers.any()),
         findings,
         distances: distances(journal),
         usual: usual(&all),
@@ -163,13 +170,27 @@ fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outlier
     views.map(|(finding, fits)| FindingView { finding, explains: fits.iter().map(told).collect() }).collect()
 }
 
-/// What is said where something is wrong and no finding fits it.
-fn unexplained(findings: &[FindingView], outliers: &Outliers<'_>, status: Status) -> String {
-    let wrong = status != Status::Pass || outliers.any();
+/// What is said where something is wrong and no finding fits it. A finding that fails what the plan demands is wrong itself: that the
+/// others explain nothing must not hide it.
+fn unexplained(findings: &[FindingView], wrong: bool) -> String {
     if !wrong || findings.is_empty() || findings.iter().any(|view| !view.explains.is_empty()) {
         return String::new();
     }
+    let by_itself = findings.iter().filter(|view| view.is_failure()).count();
     match findings.len() {
+        1 if by_itself > 0 => {
+            "The only finding of the preflight is a failure by itself. It is not known to explain anything else that \
+                               was seen."
+                .to_owned()
+        }
+        n if by_itself > 0 => {
+            let (are, itself) =
+                if by_itself == 1 { ("is a failure", "itself") } else { ("are failures", "themselves") };
+            format!(
+                "{by_itself} of the {n} findings of the preflight {are} by {itself}. No finding is known to explain anything else that \
+                 was seen."
+            )
+        }
         1 => "The only finding of the preflight is not known to explain what was seen.".to_owned(),
         n => format!("None of the {n} findings of the preflight is known to explain what was seen."),
     }
@@ -365,4 +386,34 @@ fn gpu(gpu: &Gpu) -> String {
 
 fn join(words: impl IntoIterator<Item = Option<String>>) -> String {
     words.into_iter().flatten().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn finding(severity: &str) -> FindingView {
+        let finding = serde_json::json!({
+            "check": "gpu-count", "severity": severity, "waived": false, "hosts": ["a"], "devices": [], "what": "no GPU",
+            "meaning": "", "remedy": { "id": "measure-again" }, "source": "",
+        });
+        FindingView { finding: serde_json::from_value(finding).unwrap(), explains: Vec::new() }
+    }
+
+    #[test]
+    fn a_demand_that_failed_is_not_told_as_if_nothing_was_found() {
+        let warned = || finding("warning");
+        assert_eq!(
+            unexplained(&[warned(), warned()], true),
+            "None of the 2 findings of the preflight is known to explain what was seen."
+        );
+        assert_eq!(unexplained(&[warned()], false), "");
+        let text = unexplained(&[finding("failure"), warned()], true);
+        assert!(text.starts_with("1 of the 2 findings of the preflight is a failure by itself"), "{text}");
+        assert!(text.contains("anything else that was seen") && !text.contains("None of the 2"), "{text}");
+        let text = unexplained(&[finding("failure")], true);
+        assert!(text.starts_with("The only finding of the preflight is a failure by itself"), "{text}");
+    }
 }
