@@ -23,7 +23,11 @@ pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble
     let measured = unmeasured(troubles, cases);
     let said: Vec<String> = match status {
         Status::Pass => {
-            let passed = if verdicts.len() == 1 { "The only verdict".to_owned() } else { format!("All {all}") };
+            let passed = match verdicts.len() {
+                1 => "The only verdict".to_owned(),
+                2 => "Both verdicts".to_owned(),
+                _ => format!("All {all}"),
+            };
             vec![format!("{passed} passed; {} measured.", count(cases.planned, "case"))]
         }
         // A fast wrong answer is worse than a slow right one, so it is said first.
@@ -150,6 +154,13 @@ mod tests {
         let verdicts = [verdict(Status::Inconclusive)];
         let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("no device"))], cases);
         assert_eq!(text, "No case was measured: 6 of 6 cases failed. The first: gpu1: open: no device.");
+    }
+
+    #[test]
+    fn two_verdicts_that_passed_are_both() {
+        let cases = Cases { planned: 6, measured: 6, ..Cases::default() };
+        let verdicts = [verdict(Status::Pass), verdict(Status::Pass)];
+        assert_eq!(sentence(Status::Pass, &verdicts, &[], cases), "Both verdicts passed; 6 cases measured.");
     }
 
     #[test]

@@ -133,7 +133,12 @@ fn waiver(
         return Some(Waiver::Group(name.to_owned()));
     }
     let mistake = Mistake::at(text.span.clone(), format!("`{name}` is not a part that can be waived"));
-    table.book.add(mistake.help("name a host or a group of this plan, `rail 0`, or `all`"));
+    let known = hosts.iter().map(|host| host.name.as_str()).chain(groups.keys().map(String::as_str)).chain(["all"]);
+    let help = match table.book.nearest_host(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "name a host or a group of this plan, `rail 0`, or `all`".to_owned(),
+    };
+    table.book.add(mistake.help(help));
     None
 }
 
@@ -145,4 +150,30 @@ fn waivers(
 ) -> Vec<Waiver> {
     let texts = table.texts("waive").into_iter().flat_map(|at| at.value);
     texts.filter_map(|text| waiver(table, &text, hosts, groups, rails)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::path::Path;
+
+    use crate::plan::parse;
+
+    #[test]
+    fn a_waived_part_that_is_not_there_is_told_with_the_nearest_name() {
+        let wrong = |part: &str| {
+            let plan = format!(
+                "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = \"gpu[1-2]\", groups = {{ rack7 = \"gpu1\" }} }}\n\
+                 localise = {{ waive = [\"{part}\"] }}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n\
+                 sizes = \"1KiB\"\n"
+            );
+            parse("p.toml", &plan, Path::new(".")).unwrap_err().to_string()
+        };
+        for (part, near) in [("gpv1", "gpu1"), ("rak7", "rack7"), ("al", "all")] {
+            let text = wrong(part);
+            assert!(text.contains(&format!("did you mean `{near}`?")), "{text}");
+        }
+        assert!(wrong("gpu9").contains("name a host or a group of this plan"));
+    }
 }

@@ -131,6 +131,21 @@ fn wrong_bytes_of_an_earlier_night_are_told_with_its_name() {
 }
 
 #[test]
+fn a_newest_run_that_fails_where_no_series_got_worse_is_not_told_as_worse() {
+    let place = folder(10);
+    let journal = directory(place.path(), 9).join("records.jsonl");
+    let of = Scenario { sizes: vec![1 << 20], day: 19, seed: 1009, wrong: true, ..Scenario::healthy(4, 1) };
+    let mut lines = of.lines();
+    lines.iter_mut().for_each(earlier);
+    fs::write(journal, text(&lines)).unwrap();
+    let (code, told) = told(place.path(), &["-o", "trend.html"]);
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("no change for the worse is still so"), "{told}");
+    let page = fs::read_to_string(place.path().join("trend.html")).unwrap().to_lowercase();
+    assert!(page.contains("the last run failed") && !page.contains(">worse<"), "{told}");
+}
+
+#[test]
 fn a_run_that_ended_in_its_bring_up_after_a_good_one_of_the_night_is_no_pass() {
     let (of, mut dice) = (cluster(4), Dice(12));
     let mut collected = History::default();
