@@ -34,6 +34,8 @@ impl RunState<'_> {
     ) {
         let mut open: Vec<Case> = earlier.iter().filter(|case| !done.contains(&(case.id, 0))).cloned().collect();
         let start = Instant::now();
+        // No event says so where a resumed run goes on with what was asked for before.
+        self.spine.expect_suspects(open.len() as u64);
         loop {
             if !self.rounds_of(&open, start, hosts).await {
                 return;

@@ -77,6 +77,12 @@ impl Progress {
         self.await_more(outcomes);
     }
 
+    /// The rounds of the tests are over, and this many further cases of an earlier process are still to come.
+    pub fn expect_suspects(&mut self, outcomes: u64) {
+        self.again = true;
+        self.await_more(self.expected + outcomes);
+    }
+
     fn await_more(&mut self, outcomes: u64) {
         self.expected = outcomes;
         if let Some(bar) = &self.bar {
@@ -286,5 +292,10 @@ mod tests {
         told(Event::Confirming { cases: vec![cases[0].clone()], links: false });
         assert_eq!(told(round(0)), "bw, suspects again");
         assert_eq!(told(round(34)), "bw, suspects again");
+        // A resumed run goes on with further cases that were asked for before: no event tells of them.
+        let mut resumed = Progress::new(true, false);
+        resumed.expect_suspects(1);
+        resumed.event(&round(34));
+        assert_eq!((resumed.round.as_str(), resumed.expected), ("bw, suspects again", 1));
     }
 }

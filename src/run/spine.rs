@@ -150,6 +150,11 @@ impl Spine {
         self.inner.lock().progress.expect(outcomes);
     }
 
+    /// Tells the progress that the rounds of the tests are over, and how many further cases are still to come.
+    pub fn expect_suspects(&self, outcomes: u64) {
+        self.inner.lock().progress.expect_suspects(outcomes);
+    }
+
     /// Writes one line to `log.txt`; a host that says very much is cut, with a note.
     pub fn log(&self, host: &str, text: &str) {
         let mut inner = self.inner.lock();

@@ -72,6 +72,12 @@ pub struct Underway {
     pub failures: Failures,
     /// Further cases that were asked for, and those that were tried.
     pub further: (u64, u64),
+    /// Further cases that were tried and have no measurement.
+    further_failed: u64,
+    /// Rounds of further cases, by the position of their test.
+    further_rounds: BTreeSet<(usize, u32)>,
+    /// Whether the process that runs has asked for further cases: the rounds of the tests are over then.
+    again: bool,
     /// How long the soak has lasted, in nanoseconds.
     pub soaked: u64,
     /// How often the run was taken up again.
@@ -145,13 +151,19 @@ impl Underway {
             Event::Planned { cases } => self.planned(&cases),
             Event::Round { test, round, repeat } => {
                 self.end_of_round(at);
-                self.doing = Some(Doing::Tests);
-                self.current = self.test(&test).map(|test| Current { test, round, repeat, began: at });
+                let test = self.test(&test);
+                let further = test.is_some_and(|test| self.is_further(test, round, repeat));
+                self.doing = Some(if further { Doing::Confirming } else { Doing::Tests });
+                self.current = test.map(|test| Current { test, round, repeat, began: at, further });
             }
             Event::Outcome(outcome) => self.outcome(&outcome),
             Event::Confirming { cases, .. } => {
                 self.end_of_round(at);
                 self.further.0 += cases.len() as u64;
+                let rounds = cases.iter().filter_map(|case| Some((self.test(&case.test)?, case.round)));
+                let rounds: Vec<_> = rounds.collect();
+                self.further_rounds.extend(rounds);
+                self.again = true;
                 self.doing = Some(Doing::Confirming);
             }
             Event::Soaked(part) => self.soak(at, &part),
@@ -174,6 +186,13 @@ impl Underway {
 
     fn test(&self, name: &str) -> Option<usize> {
         self.plan.as_ref()?.tests.iter().position(|test| test.name == name)
+    }
+
+    /// Whether a round is one of further cases. A run that is resumed goes on with those that were asked for before, without asking
+    /// anew, once the rounds of its tests are over.
+    fn is_further(&self, test: usize, round: u32, repeat: u32) -> bool {
+        let open = || self.tests.get(test).is_some_and(|test| test.is_open(round, repeat));
+        self.again || (self.further_rounds.contains(&(test, round)) && !open())
     }
 
     fn planned(&mut self, cases: &[Case]) {
@@ -212,7 +231,8 @@ impl Underway {
 
     /// The round that ran is over: the next step has begun.
     fn end_of_round(&mut self, at: Timestamp) {
-        if let Some(current) = self.current.take()
+        // A round of further cases is none of the test's.
+        if let Some(current) = self.current.take().filter(|current| !current.further)
             && let Some(test) = self.tests.get_mut(current.test)
         {
             test.over(&current, at);
@@ -224,6 +244,7 @@ impl Underway {
         let failed = self.failures.take(outcome);
         let Some(place) = place else {
             self.further.1 += 1;
+            self.further_failed += u64::from(failed);
             return;
         };
         let index = place.test as usize;
@@ -246,6 +267,8 @@ impl Underway {
     /// A later process measures again what failed or is missing.
     fn taken_up(&mut self) {
         self.resumed += 1;
+        self.again = false;
+        self.further.1 = self.further.1.saturating_sub(std::mem::take(&mut self.further_failed));
         self.current = None;
         self.doing = Some(Doing::Preparing);
         // Who was lost is lost until it answers again.

@@ -23,6 +23,8 @@ pub struct Current {
     pub repeat: u32,
     /// When it began.
     pub began: Timestamp,
+    /// Whether it measures suspects again: it is none of the rounds of its test then.
+    pub further: bool,
 }
 
 /// The rounds of a test.
@@ -109,6 +111,11 @@ impl TestRounds {
 
     fn is_over(&self, round: u32, planned: Planned, repeat: u32) -> bool {
         self.tried.get(&(round, repeat)).is_some_and(|tried| tried.over || tried.had >= planned.cases)
+    }
+
+    /// Whether a round was planned and is not over.
+    pub(super) fn is_open(&self, round: u32, repeat: u32) -> bool {
+        self.rounds.get(&round).is_some_and(|&planned| !self.is_over(round, planned, repeat))
     }
 
     /// Rounds that are over, and all of them; each repeat counts.

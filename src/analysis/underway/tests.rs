@@ -141,6 +141,35 @@ fn lines_that_make_no_sense_change_nothing() {
     assert_eq!(run.tests[0].done().0, 1);
 }
 
+/// Rounds of further cases are none of the test's, also where a later process goes on with them and asks for none.
+#[test]
+fn further_rounds_are_told_as_suspects_that_are_measured_again() {
+    let (mut run, cases) = planned(PLAN);
+    let all = rounds_of(&cases, "a");
+    (0..all).for_each(|number| round(&mut run, &cases, ("a", number), 10, |_| false));
+    // Groups number theirs from 0, all others behind those of the test.
+    let first = cases.iter().find(|case| &*case.test == "a").unwrap();
+    let further = |id, round| Case { id: cases.len() as u64 + id, round, ..first.clone() };
+    let further = [further(0, 0), further(1, all + 9)];
+    run.event(at(20), Event::Confirming { cases: further.to_vec(), links: false });
+    let told = |run: &Underway| (run.doing(), run.current.unwrap().further, run.tests[0].done());
+    let again = (Doing::Confirming, true, (u64::from(all), u64::from(all)));
+    for number in [0, all + 9] {
+        round(&mut run, &further, ("a", number), 30, |_| number > 0);
+        assert_eq!(told(&run), again);
+    }
+    assert_eq!(run.further, (2, 2));
+    run.event(at(40), Event::Interrupted);
+    run.event(at(50), Event::Resumed { unread: Vec::new() });
+    assert_eq!(run.further, (2, 1), "what failed is tried again");
+    for number in [0, all + 9] {
+        run.event(at(60), Event::Round { test: "a".into(), round: number, repeat: 0 });
+        assert_eq!(told(&run), again);
+        let page = crate::report::live::view(&run, at(61), 1).current;
+        assert_eq!(page, "a, suspects are measured again, for 1 s");
+    }
+}
+
 /// Whoever was lost before is told until it answers, and afterwards as one that came back.
 #[test]
 fn a_host_that_was_lost_is_told_when_the_run_was_taken_up_again() {

@@ -182,6 +182,10 @@ fn current(run: &Underway, now: Timestamp) -> String {
     let Some(current) = &run.current else { return String::new() };
     let Some(test) = run.tests.get(current.test) else { return String::new() };
     let for_so_long = Duration::try_from(now.duration_since(current.began)).unwrap_or_default();
+    if current.further {
+        // Further rounds have numbers of their own, and how many there will be is not known.
+        return format!("{}, suspects are measured again, for {}", test.name, lasting(for_so_long));
+    }
     format!(
         "{}, round {} of {}, repeat {} of {}, for {}",
         test.name,
