@@ -15,7 +15,7 @@ use crate::{
             stalls::{PortsWatched, Unexplained},
         },
         verdict::frequency,
-        words::{count, were},
+        words::count,
     },
     report::chart::ChartError,
 };
