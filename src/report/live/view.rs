@@ -318,3 +318,43 @@ fn remarks(run: &Underway) -> Vec<String> {
     );
     remarks
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::path::Path;
+
+    use jiff::SignedDuration;
+    use railgauge_model::{journal::event::Event, plan};
+
+    use super::*;
+
+    #[test]
+    fn a_round_of_suspects_has_no_number_of_its_test() {
+        let text = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"h[1-4]\"] }\n[[test]]\nname = \"a\"\n\
+                    op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n";
+        let plan = plan::parse("t.toml", text, Path::new("")).unwrap().0;
+        let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
+        let mut run = Underway::default();
+        let of = |text: &str| text.to_owned();
+        run.event(
+            at(0),
+            Event::Started {
+                run_id: of("r"),
+                plan: of("t"),
+                plan_hash: String::new(),
+                resolved: Box::new(plan),
+                version: String::new(),
+                controller: String::new(),
+                launcher: String::new(),
+            },
+        );
+        let round = || Event::Round { test: of("a"), round: 3, repeat: 0 };
+        run.event(at(1), round());
+        assert!(current(&run, at(2)).starts_with("a, round 4 of "));
+        run.event(at(3), Event::Confirming { cases: Vec::new(), links: false });
+        run.event(at(4), round());
+        assert_eq!(current(&run, at(5)), "a, suspects are measured again, for 1 s");
+    }
+}
