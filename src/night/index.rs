@@ -174,9 +174,6 @@ fn judged(row: &mut Row, verdicts: &Value) {
     row.failures = failed.len() as u64;
     row.first_bad = first_bad(&failed).unwrap_or_default();
     row.is_part = verdicts["subset"].is_object();
-    if row.is_part {
-        row.remarks.push("Only a part of the plan was run.".to_owned());
-    }
 }
 
 /// The first part that a failed verdict names; else what the first failed verdict is about, and why.

@@ -101,12 +101,11 @@ impl Standing {
         let (state, text) = match unknown(run, max_age, now) {
             Some(why) => (State::Unknown, why),
             // A part that passed says nothing of the rest.
-            None => match &run.verdicts.subset {
-                Some(subset) if run.verdicts.status == Status::Pass => {
-                    (State::Warning, format!("only a part of the plan was run: {}", subset.words()))
-                }
-                _ => (of_status(run.verdicts.status), run.verdicts.sentence.clone()),
-            },
+            None => {
+                let is_part = run.verdicts.subset.is_some() && run.verdicts.status == Status::Pass;
+                let state = if is_part { State::Warning } else { of_status(run.verdicts.status) };
+                (state, run.verdicts.sentence.clone())
+            }
         };
         // What is not certain names nobody.
         let blamed = if state == State::Critical { hosts } else { Vec::new() };

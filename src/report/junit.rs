@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use jiff::Timestamp;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
-use railgauge_model::plan::model::Limit;
+use railgauge_model::plan::{count::capital, model::Limit, subset::Subset};
 
 use super::view::{self, View};
 use crate::analysis::{
@@ -41,7 +41,10 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         suite
     };
     for (kinds, name) in [(WHOLE, RUN), (&[Kind::Preflight], PREFLIGHT)] {
-        let suite = suite_of(name, &|verdict| kinds.contains(&verdict.kind));
+        let mut suite = suite_of(name, &|verdict| kinds.contains(&verdict.kind));
+        if let Some(subset) = verdicts.subset.as_ref().filter(|_| name == RUN) {
+            suite.add_test_case(of_the_rest(verdicts, subset));
+        }
         if !suite.test_cases.is_empty() {
             report.add_test_suite(suite);
         }
@@ -66,6 +69,16 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         report.add_test_suite(soak);
     }
     Ok(report.to_string()?)
+}
+
+/// What was left out of the plan: readers of JUnit show what was skipped beside what passed.
+fn of_the_rest(verdicts: &Verdicts, subset: &Subset) -> TestCase {
+    let mut status = TestCaseStatus::skipped();
+    let left_out = subset.left_out().map(|text| format!("{}.", capital(&text)));
+    status.set_message([subset.sentence()].into_iter().chain(left_out).collect::<Vec<_>>().join(" "));
+    let mut case = TestCase::new("the whole plan", status);
+    case.set_classname(format!("{}.{RUN}", verdicts.plan));
+    case
 }
 
 fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase {

@@ -7,8 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{Scenario, followed::followed_up};
+use crate::support::{self, Scenario, followed::followed_up};
 use railgauge::report;
+use railgauge_model::{journal::event::Event, plan::subset::Subset};
 use serde_json::Value;
 
 fn healthy(day: u32) -> Scenario {
@@ -114,6 +115,29 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
     let other = railgauge(&["index", "runs", "--plan", "nobody's", "--json"], place.path());
     let other: Value = serde_json::from_slice(&other.stdout).unwrap();
     assert!(other["runs"].as_array().unwrap().iter().all(|row| row["plan"] == ""), "{other:#}");
+}
+
+#[test]
+fn a_run_of_a_part_of_its_plan_is_told_as_one_beside_its_verdict() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    fs::create_dir(&runs).unwrap();
+    drawn(&runs, "whole", &healthy(0).jsonl());
+    let mut lines = healthy(1).lines();
+    let Some(Event::Started { resolved, .. }) = lines.first_mut().map(|line| &mut line.event) else { panic!() };
+    let tests = Some(vec!["bw".to_owned()]);
+    resolved.subset =
+        Some(Subset { hosts: None, of_hosts: 4, tests, of_tests: 3, repeats: None, left_out: Vec::new() });
+    drawn(&runs, "part", &support::text(&lines));
+    let rows = index(place.path());
+    let is_part: Vec<_> =
+        rows["runs"].as_array().unwrap().iter().map(|row| (&row["outcome"], &row["is_part"])).collect();
+    assert_eq!(is_part, [(&"pass".into(), &true.into()), (&"pass".into(), &false.into())]);
+    assert!(rows["runs"][0]["sentence"].as_str().unwrap().contains("1 of 3 tests (bw)"), "{rows:#}");
+    let page = fs::read_to_string(runs.join("index.html")).unwrap();
+    assert_eq!(page.matches("pass</span> of a part of the plan</td>").count(), 1, "{page}");
+    let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
+    assert_eq!(said.matches("pass (part of the plan)").count(), 1, "{said}");
 }
 
 #[test]

@@ -49,6 +49,7 @@ mod numbers;
 mod one_way;
 mod outliers;
 mod pages;
+mod part;
 mod places;
 mod preflight;
 mod rates;

@@ -158,6 +158,11 @@ impl Subset {
         [hosts, tests, repeats].into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 
+    /// The same as a sentence, which stands wherever a verdict does: of the rest of the plan it says nothing.
+    pub fn sentence(&self) -> String {
+        format!("Only a part of the plan was run: {}.", self.words())
+    }
+
     /// A sentence for everything that was left out.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         self.left_out.iter().map(|LeftOut { test, why, whole }| match whole {

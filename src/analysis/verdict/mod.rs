@@ -268,7 +268,7 @@ pub struct Verdicts {
     /// The exit code of the process that ran the plan last: that of the verdicts where the run came to its end, 4 where it could
     /// not go on, 130 where it was interrupted; `None` where it did not end by itself, or not yet.
     pub run_exit_code: Option<u8>,
-    /// The whole in one sentence.
+    /// The whole in a sentence, behind one that says so where only a part of the plan was run.
     pub sentence: String,
     /// Cases by what became of them.
     pub cases: Cases,
@@ -418,7 +418,8 @@ pub fn verdicts_of(
     let status = counts.map(|verdict| verdict.status).max().unwrap_or(Status::NotRun);
     let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();
     let cases = tally(results);
-    let sentence = banner::sentence(status, &verdicts, &troubles, cases);
+    let part = journal.plan.subset.iter().map(Subset::sentence);
+    let sentence = part.chain([banner::sentence(status, &verdicts, &troubles, cases)]).collect::<Vec<_>>().join(" ");
     Verdicts {
         version: 1,
         run_id: journal.run_id.clone(),

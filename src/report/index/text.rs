@@ -38,7 +38,7 @@ fn write(out: &mut String, index: &Index, shown: usize) -> std::fmt::Result {
         };
         vec![
             minute(&row.began) + about,
-            format!("{}{}", row.outcome.word(), if row.is_part { " (part)" } else { "" }),
+            format!("{}{}", row.outcome.word(), if row.is_part { " (part of the plan)" } else { "" }),
             row.plan.clone(),
             row.cases.map_or_else(|| "–".to_owned(), |(measured, planned)| format!("{measured} of {planned}")),
             row.failures.to_string(),

@@ -154,7 +154,10 @@ pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
 
 fn sentence(looked: &Looked<'_>, cards: &[Card]) -> String {
     let Looked { plan, cluster, demands, lost, .. } = *looked;
-    let mut said = vec![format!("{} of {} answered.", cluster.facts.len(), count(plan.hosts.len(), "host"))];
+    let part = plan.subset.as_ref();
+    let part = part.map(|subset| format!("Only a part of the plan was looked at: {}.", subset.words()));
+    let mut said: Vec<String> = part.into_iter().collect();
+    said.push(format!("{} of {} answered.", cluster.facts.len(), count(plan.hosts.len(), "host")));
     let counted: Vec<&Demand> = demands.iter().filter(|demand| !demand.waived).collect();
     for (state, words) in [(Held::Unmet, "not met"), (Held::Unread, "not read on every host")] {
         let n = counted.iter().filter(|demand| demand.held() == state).count();

@@ -89,8 +89,7 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
         reason: verdict.reason.to_string(),
     };
     let (inventory, unlabelled) = inventory(journal);
-    let part = verdicts.subset.as_ref().map(|subset| format!("Only a part of the plan was run: {}.", subset.words()));
-    let is_part = part.is_some();
+    let is_part = verdicts.subset.is_some();
     SignOff {
         version: 1,
         plan: verdicts.plan.clone(),
@@ -98,7 +97,7 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
         time: [journal.time.0.clone(), journal.time.1.clone()],
         versions: [journal.version.clone(), env!("CARGO_PKG_VERSION").to_owned()],
         status: if is_part && verdicts.status == Status::Pass { Status::Inconclusive } else { verdicts.status },
-        sentence: part.into_iter().chain([verdicts.sentence.clone()]).collect::<Vec<_>>().join(" "),
+        sentence: verdicts.sentence.clone(),
         cautions: cautions(journal, verdicts, carriers),
         limits: verdicts.verdicts.iter().map(limit).collect(),
         coverage: coverage(journal, verdicts),
@@ -188,7 +187,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     let whole = verdicts.verdicts.iter().filter(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
     said.extend(whole.map(|verdict| format!("{}.", verdict.reason)));
     if let Some(subset) = &verdicts.subset {
-        said.push(format!("Only a part of the plan was run: {}.", subset.words()));
+        said.push(subset.sentence());
         said.extend(subset.left_out().map(|text| format!("{text}.")));
     }
     for failure in &verdicts.lost {

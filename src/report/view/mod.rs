@@ -123,6 +123,8 @@ pub struct Run {
     pub remarks: Vec<String>,
     /// Hosts that answered and hosts of the plan.
     pub hosts: (usize, usize),
+    /// Whether only a part of the plan was run; the sentence of the verdict says which.
+    pub is_part: bool,
 }
 
 /// A demand and its answer.
@@ -302,7 +304,6 @@ fn notes(journal: &Journal, findings: &[FindingView]) -> Vec<(String, String)> {
 fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     let mut remarks = Vec::new();
     if let Some(subset) = &journal.plan.subset {
-        remarks.push(format!("Only a part of the plan was run: {}.", subset.words()));
         remarks.extend(subset.left_out().map(|text| format!("{}.", capital(&text))));
     }
     match &journal.end {
@@ -342,6 +343,7 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
         launcher: journal.launcher.clone(),
         remarks,
         hosts,
+        is_part: journal.plan.subset.is_some(),
     }
 }
 
