@@ -227,6 +227,9 @@ pub(super) fn only_signoffs(path: &Path) -> anyhow::Result<()> {
     only_ours(path, "sign-off", |head| is_page(head) && has_title(head, "sign-off: "))
 }
 
+/// What `railgauge index` writes into a directory of runs.
+pub(super) const INDEX: &str = "index.html";
+
 /// Refuses to replace a file that is no index.
 ///
 /// # Errors

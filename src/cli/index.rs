@@ -6,7 +6,7 @@ use railgauge_model::{border::text::path_text, directory::JOURNAL};
 
 use super::{
     Common, Exit,
-    common::{no_run, only_indexes, page_path},
+    common::{INDEX, no_run, only_indexes, page_path},
 };
 use crate::{night, report::index as page};
 
@@ -36,7 +36,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     // Not into a run: nothing but its own files belongs there.
     let above = Path::new(&args.runs);
-    let inside = (above.is_dir() && !above.join(JOURNAL).exists()).then(|| above.join("index.html"));
+    let inside = (above.is_dir() && !above.join(JOURNAL).exists()).then(|| above.join(INDEX));
     let output = args.output.or(inside);
     let path = page_path(output, "index", only_indexes)?;
     let above = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

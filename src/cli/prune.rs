@@ -1,6 +1,6 @@
 //! `railgauge prune DIR`: deletes old runs, if it is told so.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
 use railgauge_model::{border::text::path_text, plan::count::count};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{
     Common, Exit, Misuse,
-    common::{no_run, tell},
+    common::{INDEX, no_run, only_indexes, tell},
 };
 use crate::{
     analysis::words::amount,
@@ -82,10 +82,25 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     for file in &idle {
         tell(format_args!("warning: --named-in {file}: it names none of these runs"));
     }
+    if choices.iter().any(|choice| choice.deleted)
+        && let Some(page) = index_of(&args.runs)
+    {
+        common.say(format_args!(
+            "note: {} may still list what was deleted; `railgauge index {}` writes it again",
+            path_text(&page),
+            path_text(&args.runs)
+        ));
+    }
     let document = Document { version: 1, runs: &choices, names_none: &idle };
     // Without --yes the list is what was asked for.
     common.answer(args.json, &document, args.yes && whole, |_| text(&choices, args.yes))?;
     Ok(if whole { Exit::Passed } else { Exit::Unable })
+}
+
+/// The page that `railgauge index` writes into a directory of runs, where there is one.
+fn index_of(runs: &Path) -> Option<PathBuf> {
+    let page = runs.join(INDEX);
+    (page.exists() && only_indexes(&page).is_ok()).then_some(page)
 }
 
 fn text(choices: &[Choice], yes: bool) -> String {

@@ -230,3 +230,32 @@ fn what_is_not_certainly_an_old_run_stays() {
     prune(&target, &["--keep-last", "0", "--yes"]);
     assert!(target.join("records.jsonl").exists());
 }
+
+#[test]
+fn an_index_that_lists_what_was_deleted_is_told_with_the_command_that_writes_it() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path();
+    for day in 0..3 {
+        run(runs, &format!("run-{day}"), &healthy(day).jsonl());
+    }
+    let said = |words: &[&str]| {
+        let output = prune(runs, words);
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let index = || {
+        let index = Command::new(env!("CARGO_BIN_EXE_railgauge")).arg("index").arg(runs).output().unwrap();
+        assert_eq!(index.status.code(), Some(0), "{}", String::from_utf8_lossy(&index.stderr));
+        fs::read_to_string(runs.join("index.html")).unwrap()
+    };
+    assert!(index().contains("run-0"));
+    // Nothing was deleted yet.
+    assert_eq!(said(&["--keep-last", "2"]), "");
+    let note = said(&["--keep-last", "2", "--yes"]);
+    assert!(note.contains("index.html") && note.contains(&format!("`railgauge index {}`", runs.display())), "{note}");
+    assert!(!index().contains("run-0"));
+    // What somebody else wrote is none of ours.
+    fs::write(runs.join("index.html"), "<!doctype html>\nmine").unwrap();
+    assert_eq!(said(&["--keep-last", "1", "--yes"]), "");
+    assert_eq!(names(runs), set(&["index.html", "run-2"]));
+}
