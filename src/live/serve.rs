@@ -10,7 +10,7 @@ use hyper::{
     Method, Request, Response, StatusCode,
     body::{Bytes, Incoming},
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, REFERRER_POLICY,
+        ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, LOCATION, REFERRER_POLICY,
         X_CONTENT_TYPE_OPTIONS,
     },
     server::conn::http1,
@@ -140,7 +140,13 @@ async fn answered(request: &Request<Incoming>, token: &Token, pages: &Pages) -> 
         }
         "/status.json" => Ok(of("application/json", pages.page().await.map_err(failed)?.json)),
         "/report" => Ok(of("text/html; charset=utf-8", pages.report().await.map_err(failed)?)),
-        "" => refused(StatusCode::NOT_FOUND, "the address ends with a slash"),
+        // What the page links to is relative to an address with a slash.
+        "" => {
+            let mut answer = text(StatusCode::TEMPORARY_REDIRECT, "the address ends with a slash\n".into());
+            let whole = HeaderValue::try_from(format!("{}/", request.uri().path()));
+            whole.into_iter().for_each(|whole| drop(answer.headers_mut().insert(LOCATION, whole)));
+            Ok(answer)
+        }
         _ => refused(StatusCode::NOT_FOUND, "there is no such page"),
     }
 }

@@ -187,6 +187,11 @@ fn nothing_of_the_run_is_told_without_the_secret_or_to_other_names() {
     {
         assert_eq!(live.get(&format!("/{token}/{path}")).0, 404, "{path}");
     }
+    // Who leaves the slash away is led to the page; what is wrong with an address is told before that.
+    let (status, head, _) = live.get(&format!("/{token}"));
+    assert_eq!(status, 307, "{head}");
+    assert!(head.contains(&format!("location: /{}/\r\n", token.to_lowercase())), "{head}");
+    assert_eq!(live.ask("GET", &format!("/{token}"), "evil.example").0, 421);
     // A page of somebody else, whose name was pointed to this machine.
     for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""] {
         let (status, _, body) = live.ask("GET", &format!("/{token}/"), host);
