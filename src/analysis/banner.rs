@@ -145,6 +145,7 @@ mod tests {
             against: Objections(vec![Objection::Failed { failure: Box::new(failure), ends: String::new() }]),
             remedy: None,
             counters: Vec::new(),
+            hosts: Vec::new(),
         }
     }
 

@@ -236,3 +236,53 @@ fn the_first_step_of_a_limit_fits_how_many_cases_break_it() {
     let (about, text) = step(&lines);
     assert!(text.ends_with("[limit-broken-by-one]"), "{about}: {text}");
 }
+
+/// A demand that was not met reads as if it were, where "no remedy is known" stands before it.
+#[test]
+fn a_demand_is_never_told_as_what_happened() {
+    let damaged = |lines: &[Line]| {
+        let mut text = support::text(lines);
+        let at = text.match_indices('\n').nth(9).unwrap().0;
+        text.insert(at + 20, '#');
+        let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+        draw(&journal, Path::new("records.jsonl")).unwrap().view
+    };
+    let bare = |mut lines: Vec<Line>| {
+        for line in &mut lines {
+            if let Event::HostUp { facts, .. } = &mut line.event {
+                facts.rdma.clear();
+            }
+        }
+        lines
+    };
+    let unverified = altered(
+        &small(6),
+        |plan| {
+            plan.tests.iter_mut().for_each(|test| {
+                test.verify = false;
+                test.expect.clear();
+            });
+        },
+        |_, _| {},
+    );
+    for view in [damaged(&bare(small(6).lines())), view(&bare(unverified))] {
+        assert_ne!(view.status, Status::Pass);
+        let first = view.banner.remedy.unwrap();
+        assert!(!first.about.is_empty(), "{first:?}");
+        let told = format!("{}: {}", first.about, first.text);
+        let demands = ["as they were written", "worse than its fellows", "every case is measured"];
+        assert!(demands.iter().all(|demand| !told.contains(demand)), "{told}");
+    }
+}
+
+/// `--resume` measures again what a damaged line had.
+#[test]
+fn records_that_a_resumed_run_makes_good_have_that_as_their_first_step() {
+    let mut text = support::text(&small(6).lines());
+    let at = text.match_indices("\"Outcome\"").nth(3).unwrap().0;
+    text.insert(at + 20, '#');
+    let journal = journal::parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+    let first = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner.remedy.unwrap();
+    assert!(first.text.ends_with("[resume-run]"), "{first:?}");
+    assert!(first.about.contains("cannot be read"), "{first:?}");
+}

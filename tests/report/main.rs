@@ -68,4 +68,5 @@ mod values;
 mod verdicts;
 mod ways;
 mod words;
+mod wrong_bytes;
 mod wrong_ranks;

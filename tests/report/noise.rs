@@ -118,6 +118,9 @@ fn too_noisy_to_tell_is_said_wherever_parts_are_spoken_of() {
     let shown = view.parts.as_ref().unwrap();
     assert!(shown.sentence.contains("Too noisy to tell in write-bw: "), "{}", shown.sentence);
     assert!(!shown.sentence.contains("No part stands out") && !shown.nothing, "{}", shown.sentence);
+    let first = view.banner.remedy.as_ref().unwrap();
+    assert_eq!(first.about, "write-bw: too noisy to tell", "{first:?}");
+    assert!(first.text.ends_with("[measure-again]"), "{first:?}");
     let json = verdicts.json().unwrap();
     assert!(json.contains("\"too_noisy\": {"), "{json}");
     let page = Path::new("report.html");

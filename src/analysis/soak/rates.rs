@@ -19,6 +19,9 @@ pub struct FlowRate {
     pub case: u64,
     /// The flow.
     pub flow: String,
+    /// Its hosts.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
     /// Time in measured windows, in nanoseconds.
     pub measured: Nanoseconds,
     /// Windows that were measured.
@@ -105,6 +108,7 @@ pub(super) fn flows(traffic: &Traffic<'_>, stalls: &[Stalled], index: &Index) ->
     let mut found: Vec<FlowRate> = found.into_values().collect();
     for sum in &mut found {
         sum.flow = traffic.name(sum.case);
+        sum.hosts = traffic.hosts(sum.case).map(str::to_owned).collect();
         sum.median_gbps = medians.get(&sum.case).and_then(|rates| median(rates).ok()).map(GigabitsPerSecond);
     }
     let slowest = |flow: &FlowRate| flow.slowest_gbps.map_or(-1.0, |rate| rate.0);

@@ -27,6 +27,7 @@ mod peers;
 mod places;
 mod preflight;
 mod reason;
+mod shared;
 mod soak;
 mod soak_gpus;
 mod trouble;
@@ -40,8 +41,10 @@ pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
 pub use reason::{
     Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, MemoryPart, OfCases, OfExpectation, OfLinks,
-    OfParts, OfPlaces, OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Unlimited, What, frequency,
+    OfParts, OfPlaces, OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Step, Unlimited, What,
+    flows_and_more, frequency,
 };
+pub use shared::only_shared;
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
 pub use unlimited::unlimited;
@@ -412,6 +415,9 @@ pub fn verdicts_of(
     let soak = soaking(journal);
     if let (Some(wanted), Some(found)) = (&journal.plan.soak, &soak) {
         verdicts.extend(soak::judge(wanted, found, &journal.end));
+    }
+    for verdict in verdicts.iter_mut().filter(|verdict| verdict.status != Status::Pass && verdict.remedy.is_none()) {
+        verdict.remedy = verdict.reason.step().map(|step| step.remedy);
     }
     verdicts.iter_mut().for_each(|verdict| places::say(verdict, &journal.plan.places, &localisation));
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);

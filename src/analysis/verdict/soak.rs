@@ -9,6 +9,7 @@ use railgauge_wire::unit::{Bytes, Nanoseconds};
 use super::{
     Kind, Status, Tally, Verdict, degraded,
     reason::{Next, OfSoak, Reason, SoakEvent, What, frequency},
+    shared::only_shared,
     soak_gpus,
 };
 use crate::analysis::{
@@ -326,7 +327,12 @@ fn bytes(found: &Soaking) -> Verdict {
     let mut reason = Reason::default();
     if let Some(first) = wrong.first() {
         let bytes = Bytes(sum(|flow| flow.wrong.0));
-        reason.push(OfSoak::SoakWrongBytes { flows: wrong.len(), first: first.flow.clone(), wrong: bytes });
+        reason.push(OfSoak::SoakWrongBytes {
+            flows: wrong.len(),
+            first: first.flow.clone(),
+            wrong: bytes,
+            host: only_shared(wrong.iter().map(|flow| flow.hosts.as_slice())),
+        });
     }
     reason.extend(of_failed(&failed));
     if let Some(first) = unverified.first().filter(|_| found.verify) {

@@ -2,7 +2,8 @@
 
 use railgauge_wire::{
     failure::{self, Failure, Stage},
-    remedy::Remedy,
+    remedy::{self, Remedy},
+    terms::Op,
     unit::Bytes,
 };
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub struct Trouble {
     /// Counters that moved while it was measured, where it is contaminated: host, name and change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, String, u64)>,
+    /// Every host that takes part.
+    #[serde(skip)]
+    pub hosts: Vec<String>,
 }
 
 /// A failure without its words.
@@ -94,9 +98,20 @@ impl Trouble {
             state: result.state,
             failure: result.failure.map(Failed::of),
             against: result.against(),
-            remedy: result.remedy(),
+            remedy: if result.state == State::Wrong { Some(of_wrong(result)) } else { result.remedy() },
             counters: if result.state == State::Contaminated { counters(result) } else { Vec::new() },
+            hosts: case.flow.hosts().into_iter().map(ToString::to_string).collect(),
         })
+    }
+}
+
+/// What to do about wrong bytes: whatever else stands against such a case is nothing beside them.
+fn of_wrong(result: &CaseResult<'_>) -> Remedy {
+    let is_within = result.case.flow.hosts().len() == 1;
+    match result.case.cell.op {
+        Op::GpuMemoryTest => remedy::GPU_MEMORY_ERRORS.into(),
+        _ if is_within => remedy::WRONG_BYTES_WITHIN_HOST.into(),
+        _ => remedy::WRONG_BYTES.into(),
     }
 }
 

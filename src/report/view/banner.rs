@@ -9,6 +9,7 @@ use super::{
     culprits::{Culprit, culprit},
     help,
     switches::SuspectView,
+    wrong,
 };
 use crate::{
     analysis::{
@@ -158,9 +159,8 @@ fn unnamed(parts: &Parts) -> String {
 /// names its own, and of a run that ended early and in which nothing failed that it goes on.
 fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
-    let helped = |wrong: bool| troubles.iter().find(move |group| group.wrong == wrong && !group.help.is_empty());
-    if let Some(group) = helped(true) {
-        return of_troubles(group);
+    if let Some(step) = wrong::step(verdicts) {
+        return step;
     }
     if let Some(going_on) = resume(end).filter(|_| verdicts.status != Status::Fail) {
         return going_on;
@@ -185,7 +185,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
         return step.clone();
     }
-    if let Some(group) = helped(false) {
+    if let Some(group) = troubles.iter().find(|group| !group.help.is_empty()) {
         return of_troubles(group);
     }
     if let Some(host) = hosts.all.iter().find(|host| !host.help.is_empty()) {
@@ -230,9 +230,10 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         // The first of the worst.
         a.status.cmp(&b.status).then(std::cmp::Ordering::Greater)
     });
-    let what =
-        worst.map_or_else(String::new, |verdict| format!(" for what {} demands, {}", verdict.test, verdict.demand));
-    Pointer { about: String::new(), text: format!("No remedy is known{what}."), anchor: "" }
+    let text = "no remedy is known for that".to_owned();
+    // What is demanded is not what happened.
+    let about = worst.map(|verdict| format!("{}: {}", verdict.test, verdict.reason));
+    Pointer { about: about.unwrap_or_else(|| "nothing was judged".to_owned()), text, anchor: "verdicts" }
 }
 
 /// Whether a failed verdict tells why a part is bad: its host is not as the plan wants, or its memory is broken.
@@ -317,8 +318,9 @@ fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
         0 => String::new(),
         n => format!(" (and {})", count(n, "more verdict")),
     };
-    let Verdict { test, demand, .. } = first;
-    Some(Pointer { about: format!("{test}: {demand}{more}"), text: help(remedy), anchor: "verdicts" })
+    let Verdict { test, demand, reason, .. } = first;
+    let what = reason.step().map_or_else(|| demand.clone(), |step| step.about);
+    Some(Pointer { about: format!("{test}: {what}{more}"), text: help(remedy), anchor: "verdicts" })
 }
 
 fn of_troubles(group: &TroubleGroup) -> Pointer {

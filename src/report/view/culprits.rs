@@ -14,7 +14,9 @@ use crate::{
             families::{Family, family},
             stalls::LostHost,
         },
-        verdict::{ESCALATED, Ground, Kind, OfCases, OfLinks, OfSoak, SoakEvent, Status, Verdict, What},
+        verdict::{
+            ESCALATED, Ground, Kind, OfCases, OfLinks, OfSoak, SoakEvent, Status, Verdict, What, flows_and_more,
+        },
     },
     preflight::{Finding, Held, Severity},
 };
@@ -154,7 +156,9 @@ fn of_soak(ground: &Ground) -> Option<Named> {
             named(&format!("{host} {gpu}"), &error.to_string(), Some(error.remedy().into()))
         }
         OfSoak::SoakGpuFailed { flow: of, failure } => flow(of, "ill GPU", failure.told_remedy()),
-        OfSoak::SoakWrongBytes { first, .. } => flow(first, "wrong bytes", None),
+        OfSoak::SoakWrongBytes { flows, first, .. } => {
+            flow(&flows_and_more(first, *flows), "wrong bytes", Some(remedy::WRONG_BYTES.into()))
+        }
         OfSoak::SoakFailed { first, failure, .. } => {
             let remedy = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());
             flow(first, "windows failed", remedy)

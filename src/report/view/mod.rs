@@ -11,6 +11,7 @@ mod section;
 mod soak;
 mod switches;
 mod troubles;
+mod wrong;
 
 use std::{
     cmp::Reverse,

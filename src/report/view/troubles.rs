@@ -153,7 +153,8 @@ fn hosts(cases: &[&Trouble]) -> (String, bool) {
     (folded(hosts) + &others, named)
 }
 
-fn folded(hosts: BTreeSet<String>) -> String {
+/// Hosts in their natural order, in short.
+pub(super) fn folded(hosts: BTreeSet<String>) -> String {
     let mut hosts: Vec<String> = hosts.into_iter().collect();
     natural::sort(&mut hosts);
     hostlist::fold(hosts.iter().map(String::as_str))

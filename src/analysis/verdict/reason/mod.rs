@@ -10,6 +10,7 @@
 //! | `soak`, `soak_event` | the verdicts on the soak |
 //! | `place` | the case that a ground is about |
 //! | `place_of_host` | where the hosts stand that a verdict names |
+//! | `step` | what is to be done about grounds that tell it |
 
 mod cases;
 mod degraded;
@@ -22,6 +23,7 @@ mod preflight;
 mod run;
 mod soak;
 mod soak_event;
+mod step;
 
 use std::fmt;
 
@@ -38,8 +40,9 @@ pub use place_of_host::{OfPlaces, Placed};
 pub use preflight::OfPreflight;
 pub use run::OfRun;
 pub(super) use soak::Next;
-pub use soak::{OfSoak, frequency};
+pub use soak::{OfSoak, flows_and_more, frequency};
 pub use soak_event::{SoakEvent, What};
+pub use step::Step;
 
 /// Why a verdict is what it is: its grounds, in the order in which they are told.
 ///

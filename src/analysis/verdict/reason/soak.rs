@@ -183,6 +183,9 @@ pub enum OfSoak {
         first: String,
         /// How many bytes were wrong.
         wrong: Bytes,
+        /// The only host that all of several such flows share.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
     },
     /// Windows failed, and no outage of their flow's ports explains it.
     SoakFailed {
@@ -315,6 +318,14 @@ fn and_more(first: &str, all: usize) -> String {
     }
 }
 
+/// The first of several flows: `a → b and 3 more flows`.
+pub fn flows_and_more(first: &str, all: usize) -> String {
+    match all {
+        0 | 1 => first.to_owned(),
+        _ => format!("{first} and {}", count(all - 1, "more flow")),
+    }
+}
+
 fn windows(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
@@ -419,8 +430,9 @@ impl fmt::Display for OfSoak {
             Self::SoakNotCounted { counted_by, ports } => {
                 write!(f, "only {counted_by} of {} count it", count(*ports, "watched port"))
             }
-            Self::SoakWrongBytes { flows, first, wrong } => {
-                write!(f, "{} of {} wrong", were(windows(wrong.0), "byte"), and_more(first, *flows))
+            Self::SoakWrongBytes { flows, first, wrong, host } => {
+                write!(f, "{} in {}", count(windows(wrong.0), "wrong byte"), flows_and_more(first, *flows))?;
+                host.as_ref().map_or(Ok(()), |host| write!(f, ", all of them with {host}"))
             }
             Self::SoakGpuError { host, gpu, error: bad, parts }
             | Self::SoakGpuSlowed { host, gpu, slowed: bad, parts } => {

@@ -16,6 +16,9 @@ remedies! {
         "check {0} on the host, or leave the host out of the plan",
         look "ls /sys/class/infiniband /sys/class/net";
     CONFIGURE_BY_HAND = "configure-by-hand", "run the command from `[test.configure]` by hand";
+    DAMAGED_RECORDS = "damaged-records",
+        "take an undamaged copy of records.jsonl, or run the plan again: {0}",
+        change_here "railgauge run {plan}";
     DEVICES_OF_HOST = "devices-of-host",
         "look at {0} and {1} on the host, or name its devices in the plan",
         look "rdma link", look "ibv_devinfo";

@@ -1,0 +1,42 @@
+//! What is to be done about wrong bytes, which comes before anything else: a fast wrong answer is worse than a slow right one.
+
+use std::collections::BTreeSet;
+
+use super::{Pointer, help, troubles::folded};
+use crate::analysis::{
+    results::State,
+    verdict::{Kind, Status, Trouble, Verdicts, only_shared},
+    words::count,
+};
+use railgauge_wire::remedy::{self, Remedy};
+
+/// What is to be done first where bytes were wrong, in a test or in the soak; `None` where none were.
+pub(super) fn step(verdicts: &Verdicts) -> Option<Pointer> {
+    of_cases(&verdicts.troubles).or_else(|| of_soak(verdicts))
+}
+
+fn of_cases(troubles: &[Trouble]) -> Option<Pointer> {
+    // The GPU of a memory test is a part by itself, and is told as one.
+    let is_of_part = |remedy: &Remedy| remedy.id == remedy::GPU_MEMORY_ERRORS.id;
+    let wrong = troubles.iter().filter(|trouble| trouble.state == State::Wrong);
+    let wrong: Vec<&Trouble> = wrong.filter(|trouble| !trouble.remedy.as_ref().is_some_and(is_of_part)).collect();
+    let remedy = wrong.first()?.remedy.as_ref()?;
+    let hosts = || wrong.iter().map(|trouble| trouble.hosts.as_slice());
+    let any: BTreeSet<String> = hosts().flatten().cloned().collect();
+    let place = match only_shared(hosts()) {
+        Some(host) => format!(", all of them with {host}"),
+        None => format!(" {} {}", if any.len() == 1 { "at" } else { "between" }, folded(any)),
+    };
+    let about = format!("{} (wrong bytes){place}", count(wrong.len(), "case"));
+    Some(Pointer { about, text: help(remedy), anchor: "troubles" })
+}
+
+fn of_soak(verdicts: &Verdicts) -> Option<Pointer> {
+    let soak = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Soak && verdict.status == Status::Fail);
+    let step = soak.filter_map(|verdict| verdict.reason.step()).find(|step| is_wrong_bytes(&step.remedy))?;
+    Some(Pointer { about: step.about, text: help(&step.remedy), anchor: "soak" })
+}
+
+fn is_wrong_bytes(remedy: &Remedy) -> bool {
+    remedy.id == remedy::WRONG_BYTES.id
+}
