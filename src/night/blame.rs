@@ -15,12 +15,6 @@ use crate::{
 
 /// Kinds of parts that are a host's own.
 const OWN: [&str; 2] = ["host", "nic"];
-/// Keys of checks that a plan escalates begin so. What they find may be the fault of a cable, of a clock somewhere else, or of a job that
-/// is gone in an hour.
-const ESCALATED: &str = "escalate.";
-/// Where more of the hosts than one in so many are not as a key wants, the plan is the likelier fault.
-const ONE_IN: usize = 10;
-
 /// A host that is blamed, and why.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Blamed {
@@ -121,40 +115,16 @@ fn is_own_and_certain(named: &Named) -> bool {
     shown && !named.waived && named.alternatives.is_empty() && OWN.contains(&named.kind)
 }
 
-/// Whether so many of all hosts are not as the plan wants that the plan is the likelier fault.
-fn are_too_many(hosts: usize, all: usize) -> bool {
-    hosts > (all / ONE_IN).max(1)
-}
-
 fn set_up<'r>(run: &Judged, verdict: &'r Verdict, remarks: &mut Vec<String>) -> Vec<(&'r str, String)> {
-    let key = verdict.key.as_deref().unwrap_or_default();
-    if key.starts_with(ESCALATED) {
+    if verdict.is_escalated() {
         return Vec::new();
     }
-    let unmet = || verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
-    let mut hosts: Vec<&str> = unmet().map(|held| held.host.as_str()).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
     let all = run.hosts().count();
-    if are_too_many(hosts.len(), all) {
-        let many = hosts.len();
+    if !verdict.blames_hosts(all) {
+        let (many, key) = (verdict.unmet_hosts().len(), verdict.key.as_deref().unwrap_or_default());
         remarks.push(format!("{many} of {all} hosts are not as {key} in the plan wants; that blames none of them"));
         return Vec::new();
     }
-    unmet().map(|held| (held.host.as_str(), verdict.departure(held))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::are_too_many;
-
-    #[test]
-    fn a_tenth_of_the_hosts_may_be_blamed_and_one_in_any_case() {
-        for (hosts, all) in [(1, 1), (1, 2), (1, 19), (2, 20), (102, 1024)] {
-            assert!(!are_too_many(hosts, all), "{hosts} of {all}");
-        }
-        for (hosts, all) in [(2, 2), (2, 19), (3, 20), (103, 1024), (1024, 1024)] {
-            assert!(are_too_many(hosts, all), "{hosts} of {all}");
-        }
-    }
+    let unmet = verdict.holdings.iter().filter(|held| held.state == Held::Unmet);
+    unmet.map(|held| (held.host.as_str(), verdict.departure(held))).collect()
 }

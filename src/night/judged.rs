@@ -15,6 +15,7 @@ use crate::analysis::{
     results::{Mismatch, results},
     row::Row,
     rows::rows,
+    soak::span::moment,
     verdict::{Verdicts, verdicts},
 };
 use crate::report::{self, view::Banner};
@@ -159,6 +160,17 @@ impl Judged {
             && self.is_whole()
             && !self.journal.lost.contains_key(host)
             && self.rows.iter().any(measured)
+    }
+
+    /// When and why a host was lost, in words; `None` where it was not, or came back.
+    pub fn lost(&self, host: &str) -> Option<String> {
+        let failure = self.journal.lost.get(host)?.clone().unnamed();
+        if !self.journal.hosts.contains_key(host) {
+            return Some(format!("it did not answer: {failure}"));
+        }
+        let at = self.journal.losses.iter().rev().find(|loss| loss.host == host).and_then(|loss| loss.at);
+        let at = at.map_or_else(String::new, |at| format!(" at {}", moment(at)));
+        Some(format!("its agent was lost{at}: {failure}"))
     }
 
     /// The version of railgauge that measured.

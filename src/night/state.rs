@@ -130,7 +130,7 @@ impl Standing {
         let blames = |run: &Judged| blame(run).hosts.into_iter().find(|blamed| blamed.host == host);
         let says = |run: &Judged| run.has_judged(host) || (run.end() == &JournalEnd::Finished && blames(run).is_some());
         let Some(run) = runs.readable().take(LOOKED_BACK).find(says) else {
-            return Ok(bare(State::Warning, "no run measured it".to_owned()));
+            return Ok(bare(State::Warning, newest.lost(host).unwrap_or_else(|| "no run measured it".to_owned())));
         };
         let verdicts = &run.verdicts;
         let is_newest = verdicts.run_id == newest.verdicts.run_id;
@@ -143,7 +143,8 @@ impl Standing {
             return Ok(Self { blamed: vec![found], ..bare(State::Critical, text) });
         }
         if !is_newest && !newest.has_judged(host) && verdicts.subset.is_none() {
-            return Ok(bare(State::Warning, "the newest run did not measure it".to_owned()));
+            let lost = newest.lost(host);
+            return Ok(bare(State::Warning, lost.unwrap_or_else(|| "the newest run did not measure it".to_owned())));
         }
         let (state, text) = match verdicts.status {
             Status::Pass => (State::Ok, "nothing speaks against it".to_owned()),

@@ -107,7 +107,16 @@ fn a_bad_host_that_no_longer_answers_is_still_bad_until_a_run_measures_it() {
     assert_eq!(still.state, State::Critical, "{}", still.text);
     assert_eq!(of_host(&[&bad, &gone, &well], "gpu005").state, State::Ok);
     // One that was well and does not answer is not known to be bad.
-    assert_eq!(of_host(&[&eight(0).jsonl(), &gone], "gpu005").state, State::Warning);
+    let silent = of_host(&[&eight(0).jsonl(), &gone], "gpu005");
+    assert_eq!(silent.state, State::Warning);
+    assert!(silent.text.starts_with("it did not answer: connect: "), "{}", silent.text);
+    // One that was lost in the middle was measured, and its loss is what is told.
+    let dies = Scenario { dies: Some(4), ..eight(1) }.jsonl();
+    for runs in [&[&*dies][..], &[&eight(0).jsonl(), &dies]] {
+        let lost = of_host(runs, "gpu005");
+        assert_eq!(lost.state, State::Warning);
+        assert!(lost.text.starts_with("its agent was lost at 2026-"), "{}", lost.text);
+    }
 }
 
 #[test]

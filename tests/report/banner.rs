@@ -57,6 +57,33 @@ fn a_host_that_is_not_as_the_plan_wants_is_the_bad_part_with_its_remedy() {
     assert!(about.contains("gpu002") && text.ends_with("[same-kernel]"), "{about}: {text}");
 }
 
+/// As the lists of hosts to drain have it: where most hosts differ the plan is the likelier fault.
+#[test]
+fn hosts_that_are_all_unlike_the_plan_are_no_bad_part() {
+    let mut lines = small(6).lines();
+    for line in &mut lines {
+        match &mut line.event {
+            Event::Started { resolved, .. } => resolved.preflight.wanted.kernel = Some("6.1.0".to_owned()),
+            Event::HostUp { facts, .. } => facts.kernel = "5.0.1".to_owned(),
+            _ => {}
+        }
+    }
+    let view = view(&support::text(&lines));
+    assert_eq!((view.status, view.banner.bad.as_str()), (Status::Fail, ""));
+    let told = "Not as the plan wants: gpu[001-006] (kernel is 5.0.1, the plan wants 6.1.0).";
+    assert_eq!((view.banner.part.text.as_str(), view.banner.beside.as_str()), (told, told));
+    assert!(step(&view).0.contains("gpu[001-006]"), "{:?}", view.banner);
+}
+
+/// A test tells a lost host as a soak does, and says what was found of the others.
+#[test]
+fn a_host_that_was_lost_in_a_test_is_told() {
+    let view = view(&Scenario { dies: Some(2), ..small(6) }.jsonl());
+    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu003."), "{:?}", view.banner);
+    assert!(view.banner.part.text.starts_with("No part "), "{:?}", view.banner);
+    assert_eq!(view.banner.bad, "");
+}
+
 #[test]
 fn a_port_that_fails_a_soak_is_the_bad_part() {
     let made = Made { flaps: vec![(1, 0, 100_000, 102_000)], ..Made::healthy() };

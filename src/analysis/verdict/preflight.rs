@@ -1,5 +1,7 @@
 //! What the plan wants of the hosts' configuration, as verdicts: one for each wanted value.
 
+use std::collections::BTreeSet;
+
 use super::{
     Kind, Status, Tally, Verdict,
     reason::{OfPreflight, Reason},
@@ -69,7 +71,32 @@ fn verdict(demand: Demand) -> Verdict {
     }
 }
 
+/// Where more of the hosts than one in so many are not as a key wants, the plan is the likelier fault.
+const ONE_IN: usize = 10;
+
+/// Whether so many of all hosts are not as the plan wants that the plan is the likelier fault.
+fn are_too_many(hosts: usize, all: usize) -> bool {
+    hosts > (all / ONE_IN).max(1)
+}
+
 impl Verdict {
+    /// Hosts that are not as `[preflight]` wants, each once.
+    pub fn unmet_hosts(&self) -> BTreeSet<&str> {
+        let unmet = self.holdings.iter().filter(|held| held.state == Held::Unmet);
+        unmet.map(|held| held.host.as_str()).collect()
+    }
+
+    /// Whether it is about a check that the plan escalates. What such a check finds may be the fault of a cable, of a clock somewhere
+    /// else, or of a job that is gone in an hour.
+    pub fn is_escalated(&self) -> bool {
+        self.key.as_deref().is_some_and(|key| key.starts_with(ESCALATED))
+    }
+
+    /// Whether a failed verdict of `[preflight]` blames the hosts that are not as wanted, of so many that the plan has.
+    pub fn blames_hosts(&self, all: usize) -> bool {
+        !self.is_escalated() && !are_too_many(self.unmet_hosts().len(), all)
+    }
+
     /// How a host or device departs from a value that `[preflight]` wants: `kernel is 5.0.1, the plan wants 6.1.0`, `mtu of mlx5_1 is
     /// 1500, the plan wants 9000`; of a check that the plan escalates what it found.
     pub fn departure(&self, held: &Holding) -> String {
@@ -80,5 +107,20 @@ impl Verdict {
         let device = held.device.as_deref().map(|device| format!(" of {device}")).unwrap_or_default();
         let wanted = self.wanted.as_deref().unwrap_or_default();
         format!("{key}{device} is {}, the plan wants {wanted}", held.seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_too_many;
+
+    #[test]
+    fn a_tenth_of_the_hosts_may_be_blamed_and_one_in_any_case() {
+        for (hosts, all) in [(1, 1), (1, 2), (1, 19), (2, 20), (102, 1024)] {
+            assert!(!are_too_many(hosts, all), "{hosts} of {all}");
+        }
+        for (hosts, all) in [(2, 2), (2, 19), (3, 20), (103, 1024), (1024, 1024)] {
+            assert!(are_too_many(hosts, all), "{hosts} of {all}");
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! What the banner says below the verdict: the part that is bad, and the first thing to do.
 
+use std::collections::BTreeSet;
+
 use railgauge_model::plan::{count::count, hostlist};
 use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde::Serialize;
@@ -9,6 +11,7 @@ use super::{
     culprits::{Culprit, culprit},
     help,
     switches::SuspectView,
+    troubles::folded,
     wrong,
 };
 use crate::{
@@ -27,7 +30,8 @@ pub struct Banner {
     pub part: Pointer,
     /// What is known to be bad, as it stands in that sentence; empty where nothing is. No suspect is among it.
     pub bad: String,
-    /// The sentences beside that: what may be bad, and flows that failed in the soak; empty where there are none.
+    /// The sentences beside that: what may be bad, hosts that are not as the plan wants or were lost and that nothing blames, and flows
+    /// that failed in the soak; empty where there are none.
     pub beside: String,
     /// The first thing to do and what it is for; `None` where nothing is wrong.
     pub remedy: Option<Pointer>,
@@ -66,31 +70,62 @@ pub(super) struct Seen<'v> {
 /// Makes what the banner says.
 pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     let failed: Vec<Culprit> =
-        seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, &seen.hosts.findings)).collect();
+        seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, seen.hosts)).collect();
     let bad = bad(seen, &failed);
     let names: Vec<&str> = bad.iter().map(|(name, _)| name.as_str()).collect();
     let (suspects, open) = (doubtful(seen, false), doubtful(seen, true));
-    let flows: Vec<&str> = failed.iter().flat_map(|one| &one.flows).map(String::as_str).collect();
+    let all = |of: fn(&Culprit) -> &Vec<String>| failed.iter().flat_map(of).map(String::as_str).collect::<Vec<_>>();
+    let (flows, unlike) = (all(|one| &one.flows), all(|one| &one.unlike));
+    let lost = folded(lost(seen, &failed));
+    let lost: Vec<&str> = Some(lost.as_str()).filter(|lost| !lost.is_empty()).into_iter().collect();
     let told = |all: &[(&str, &Vec<&str>)]| {
         let some = all.iter().filter(|(_, names)| !names.is_empty());
         some.map(|(what, names)| format!("{what}: {}.", list(names))).collect::<Vec<_>>().join(" ")
     };
-    let beside = [("Suspect", &suspects), ("Not settled", &open), ("Flows that failed in the soak", &flows)];
-    let text = told(&[&[("Named", &names)], &beside[..]].concat());
+    let of_parts = [("Named", &names), ("Suspect", &suspects), ("Not settled", &open)];
+    // None of these is shown to be a bad part.
+    let others = [
+        ("Not as the plan wants", &unlike),
+        ("Hosts that were lost", &lost),
+        ("Flows that failed in the soak", &flows),
+    ];
+    let beside = told(&[&of_parts[1..], &others[..]].concat());
+    let (of_parts, others) = (told(&of_parts), told(&others));
     let (text, anchor) = match seen.parts {
-        _ if !text.is_empty() => {
-            let else_at = if suspects.is_empty() && open.is_empty() { "soak" } else { "parts" };
-            (text, bad.first().map_or(else_at, |(_, anchor)| anchor))
-        }
+        _ if !of_parts.is_empty() => (of_parts, bad.first().map_or("parts", |(_, anchor)| anchor)),
+        _ if !flows.is_empty() => (String::new(), "soak"),
+        _ if !unlike.is_empty() => (String::new(), failed.first().map_or("", |one| one.anchor)),
         None => ("No part is named: no test of this run could be searched for one.".to_owned(), ""),
         Some(parts) => (unnamed(parts), "parts"),
     };
+    let text = [text, others].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
     Banner {
         part: Pointer { about: String::new(), text, anchor },
         bad: if names.is_empty() { String::new() } else { list(&names) },
-        beside: told(&beside),
+        beside,
         remedy: (seen.verdicts.status != Status::Pass).then(|| step(seen, &failed)),
     }
+}
+
+/// Hosts that were lost, also those that came back to a soak.
+fn lost(seen: &Seen<'_>, failed: &[Culprit]) -> BTreeSet<String> {
+    let of_run = seen.hosts.all.iter().filter(|host| !host.lost.is_empty()).map(|host| host.name.clone());
+    of_run.chain(failed.iter().flat_map(|one| one.lost.clone())).collect()
+}
+
+/// What is to be done about hosts that were lost: where all were, it is hardly one of them.
+fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
+    let lost = lost(seen, failed);
+    let all = seen.hosts.all.len();
+    if lost.len() == all && all > 1 {
+        let about = format!("all {} were lost", count(all, "host"));
+        return Some(Pointer { about, text: help(&remedy::FAILED_ALIKE.into()), anchor: "where" });
+    }
+    let of_run = seen.hosts.all.iter().map(|host| &host.help).find(|help| !help.is_empty());
+    let of_soak = || failed.iter().find(|one| one.is_loss).and_then(|one| Some(&one.step.as_ref()?.text));
+    let text = of_run.or_else(of_soak)?.clone();
+    let were = if lost.len() == 1 { "was" } else { "were" };
+    Some(Pointer { about: format!("{} {were} lost", folded(lost)), text, anchor: "where" })
 }
 
 /// Everything that is known to be bad, each with where the page tells of it.
@@ -174,7 +209,9 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     if let Some(step) = part.filter(|part| !is_cause(part)).and_then(|part| of_part(part, hosts)) {
         return step;
     }
-    if let Some(step) = own.and_then(|verdict| culprit(verdict, &hosts.findings)).and_then(|culprit| culprit.step) {
+    let own = own.and_then(|verdict| culprit(verdict, hosts));
+    let of_own = |one: Culprit| if one.is_loss { of_lost(seen, failed) } else { one.step };
+    if let Some(step) = own.and_then(of_own) {
         return step;
     }
     if let Some(view) = hosts.findings.iter().find(|view| !view.explains.is_empty()) {
@@ -188,8 +225,8 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     if let Some(group) = troubles.iter().find(|group| !group.help.is_empty()) {
         return of_troubles(group);
     }
-    if let Some(host) = hosts.all.iter().find(|host| !host.help.is_empty()) {
-        return Pointer { about: format!("{} was lost", host.name), text: host.help.clone(), anchor: "where" };
+    if let Some(step) = of_lost(seen, failed) {
+        return step;
     }
     if let Some(step) = failed.iter().find_map(|culprit| culprit.step.clone()) {
         return step;

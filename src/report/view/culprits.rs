@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use railgauge_model::plan::hostlist;
 use railgauge_wire::remedy::{self, Remedy};
 
-use super::{FindingView, Pointer, help};
+use super::{FindingView, Hosts, Pointer, help};
 use crate::{
     analysis::{
         localise::Standing,
@@ -27,20 +27,27 @@ pub(super) struct Culprit {
     pub names: Vec<String>,
     /// Flows that failed, where no part of the cluster is shown to be why: `a → b (stalled)`.
     pub flows: Vec<String>,
+    /// Hosts that are not as the plan wants where that blames none of them, each with what it has.
+    pub unlike: Vec<String>,
+    /// Hosts whose agent was lost. What ended it may be no part of the host.
+    pub lost: Vec<String>,
     /// What to do about the first of them; `None` where nothing is known.
     pub step: Option<Pointer>,
+    /// Whether that first one is a host that was lost.
+    pub is_loss: bool,
     /// Where the page tells more.
     pub anchor: &'static str,
 }
 
 /// What a verdict names; `None` for one that did not fail, is waived, or is of a kind whose parts are told by themselves.
-pub(super) fn culprit(verdict: &Verdict, findings: &[FindingView]) -> Option<Culprit> {
+pub(super) fn culprit(verdict: &Verdict, hosts: &Hosts) -> Option<Culprit> {
+    let findings = &hosts.findings;
     if verdict.status != Status::Fail || verdict.waived {
         return None;
     }
     let (found, anchor) = match verdict.kind {
         Kind::Preflight => {
-            (vec![of_preflight(verdict, findings)], if findings.is_empty() { "where" } else { "configuration" })
+            (vec![of_preflight(verdict, hosts)], if findings.is_empty() { "where" } else { "configuration" })
         }
         Kind::Links => (verdict.reason.grounds().iter().filter_map(of_link).collect(), "switches"),
         Kind::EveryCase => {
@@ -50,13 +57,23 @@ pub(super) fn culprit(verdict: &Verdict, findings: &[FindingView]) -> Option<Cul
             }
             (found, "tests")
         }
-        Kind::Soak => (verdict.reason.grounds().iter().filter_map(of_soak).collect(), "soak"),
+        Kind::Soak => (
+            verdict.reason.grounds().iter().filter_map(|ground| of_soak(ground, verdict.tally.in_scope)).collect(),
+            "soak",
+        ),
         _ => return None,
     };
-    let first = found.iter().find_map(|one| Some((one.names.first().or(one.flows.first())?, one.remedy.as_ref()?)));
-    let step = first.map(|(name, remedy)| Pointer { about: name.clone(), text: help(remedy), anchor });
-    let (names, flows): (Vec<_>, Vec<_>) = found.into_iter().map(|one| (one.names, one.flows)).unzip();
-    Some(Culprit { names: names.concat(), flows: flows.concat(), step, anchor })
+    let all = |of: fn(&Named) -> &Vec<String>| found.iter().flat_map(of).cloned().collect::<Vec<_>>();
+    let first = found.iter().find_map(|one| Some((one, one.first()?, one.remedy.as_ref()?)));
+    Some(Culprit {
+        names: all(|one| &one.names),
+        flows: all(|one| &one.flows),
+        unlike: all(|one| &one.unlike),
+        lost: all(|one| &one.lost),
+        step: first.map(|(_, name, remedy)| Pointer { about: name.clone(), text: help(remedy), anchor }),
+        is_loss: first.is_some_and(|(one, ..)| !one.lost.is_empty()),
+        anchor,
+    })
 }
 
 /// Parts by name, or flows, and what to do.
@@ -64,12 +81,18 @@ pub(super) fn culprit(verdict: &Verdict, findings: &[FindingView]) -> Option<Cul
 struct Named {
     names: Vec<String>,
     flows: Vec<String>,
+    unlike: Vec<String>,
+    lost: Vec<String>,
     remedy: Option<Remedy>,
 }
 
 impl Named {
     const fn parts(names: Vec<String>, remedy: Option<Remedy>) -> Self {
-        Self { names, flows: Vec::new(), remedy }
+        Self { names, flows: Vec::new(), unlike: Vec::new(), lost: Vec::new(), remedy }
+    }
+
+    fn first(&self) -> Option<&String> {
+        [&self.names, &self.flows, &self.unlike, &self.lost].into_iter().find_map(|all| all.first())
     }
 }
 
@@ -77,7 +100,8 @@ impl Named {
 type Alike<'v> = (String, Vec<&'v str>);
 
 /// Hosts and devices that are not as wanted, those with one value together, and the remedy of the finding of the same fact.
-fn of_preflight(verdict: &Verdict, findings: &[FindingView]) -> Named {
+/// Where so many differ that the plan is the likelier fault, and where a check was escalated, none of them is a bad part.
+fn of_preflight(verdict: &Verdict, hosts: &Hosts) -> Named {
     let mut alike: BTreeMap<(&str, Option<&str>), Alike<'_>> = BTreeMap::new();
     for held in verdict.holdings.iter().filter(|held| held.state == Held::Unmet) {
         let of = alike.entry((held.seen.as_str(), held.device.as_deref()));
@@ -89,8 +113,12 @@ fn of_preflight(verdict: &Verdict, findings: &[FindingView]) -> Named {
         .collect();
     names.sort_by_key(|(hosts, _)| std::cmp::Reverse(*hosts));
     let remedy =
-        behind(verdict, findings).map_or_else(|| remedy::WANTED_VALUE.into(), |finding| finding.remedy.clone());
-    Named::parts(names.into_iter().map(|(_, name)| name).collect(), Some(remedy))
+        behind(verdict, &hosts.findings).map_or_else(|| remedy::WANTED_VALUE.into(), |finding| finding.remedy.clone());
+    let names = names.into_iter().map(|(_, name)| name).collect();
+    match verdict.blames_hosts(hosts.all.len()) {
+        true => Named::parts(names, Some(remedy)),
+        false => Named { unlike: names, remedy: Some(remedy), ..Named::default() },
+    }
 }
 
 /// The gravest finding of the fact that a verdict is about, at one of the hosts that break it.
@@ -129,23 +157,26 @@ fn of_memory(ground: &Ground) -> Option<Named> {
     Some(Named::parts(names, Some(remedy::GPU_MEMORY_ERRORS.into())))
 }
 
-fn of_soak(ground: &Ground) -> Option<Named> {
+/// What a ground of the soak names; `all` are the flows that a verdict on flows is about.
+fn of_soak(ground: &Ground, all: usize) -> Option<Named> {
     let Ground::Soak(ground) = ground else { return None };
     let named = |place: &str, what: &str, remedy| Some(Named::parts(vec![format!("{place} ({what})")], remedy));
     // A flow is no part: what is wrong may be anywhere on its way.
     let flow = |flow: &str, what: &str, remedy| {
         Some(Named { flows: vec![format!("{flow} ({what})")], remedy, ..Named::default() })
     };
-    let lost = |lost: &LostHost| named(&lost.host, "agent lost", lost.failure.told_remedy());
+    let lost = |lost: &LostHost| {
+        Some(Named { lost: vec![lost.host.clone()], remedy: lost.failure.told_remedy(), ..Named::default() })
+    };
     match ground {
         OfSoak::SoakTooLong(SoakEvent { lost: Some(host), .. }) | OfSoak::SoakFailed { lost: Some(host), .. } => {
             lost(host)
         }
-        OfSoak::SoakTooLong(SoakEvent { what, place, .. }) => match what {
+        OfSoak::SoakTooLong(SoakEvent { what, place, flows, .. }) => match what {
             What::Down => named(place, "down", Some(remedy::LINK_WENT_DOWN.into())),
             What::Breaks(_) => named(place, "link breaks", Some(remedy::LINK_WENT_DOWN.into())),
             // All ports that are known were up: what is to be looked at is not.
-            What::Stall => flow(place, "stalled", None),
+            What::Stall => flow(&flows_and_more(place, *flows), "stalled", None),
         },
         OfSoak::SoakDegraded(time) => named(&time.place, "lower rate", Some(remedy::LOOK_AT_CABLE.into())),
         OfSoak::SoakOverLimit { counter, port, .. } => {
@@ -159,9 +190,10 @@ fn of_soak(ground: &Ground) -> Option<Named> {
         OfSoak::SoakWrongBytes { flows, first, .. } => {
             flow(&flows_and_more(first, *flows), "wrong bytes", Some(remedy::WRONG_BYTES.into()))
         }
-        OfSoak::SoakFailed { first, failure, .. } => {
-            let remedy = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());
-            flow(first, "windows failed", remedy)
+        OfSoak::SoakFailed { flows, first, failure, .. } => {
+            let own = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());
+            let remedy = if *flows > 1 && *flows == all { Some(remedy::FAILED_ALIKE.into()) } else { own };
+            flow(&flows_and_more(first, *flows), "windows failed", remedy)
         }
         _ => None,
     }

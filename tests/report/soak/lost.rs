@@ -96,8 +96,10 @@ fn a_stall_after_a_lost_host_says_so_first() {
     assert!(reason.starts_with("gpu002: its agent was lost"), "{reason}");
     assert!(verdicts.sentence.contains("gpu002: its agent was lost at"), "{}", verdicts.sentence);
     assert!(!view.soak.as_ref().unwrap().sentence.contains("no watched port down"), "{:?}", view.soak);
-    assert!(view.banner.part.text.contains("gpu002 (agent lost)"), "{:?}", view.banner);
-    assert!(view.banner.remedy.as_ref().unwrap().about.starts_with("gpu002"), "{:?}", view.banner);
+    // Nothing shows that the host is bad: no list of hosts to drain has it.
+    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu002."), "{:?}", view.banner);
+    assert_eq!(view.banner.bad, "");
+    assert_eq!(view.banner.remedy.as_ref().unwrap().about, "gpu002 was lost");
 }
 
 /// The begin, the length and its error are those of one stall.
@@ -224,4 +226,29 @@ fn a_host_that_came_back_to_the_tests_is_told_and_passes() {
     assert!(hosts.reason.to_string().contains("gpu002 was lost and came back"), "{}", hosts.reason);
     let said = text::summary(&view, Path::new("report.html"), false);
     assert!(said.contains("was lost and came back: gpu002"), "{said}");
+}
+
+/// Where all hosts are lost, or all flows fail, it is hardly one of them.
+#[test]
+fn what_all_share_is_looked_at_where_all_hosts_or_flows_failed() {
+    let hosts = ["gpu001", "gpu002", "gpu003", "gpu004"];
+    let mut events = killed(&made().longest(7_000));
+    let place = events.iter().position(|line| matches!(&line.event, Event::HostLost { .. })).unwrap();
+    for host in hosts.into_iter().filter(|host| *host != "gpu002") {
+        events.insert(place + 1, line_at(GONE, Event::HostLost { host: host.into(), failure: gone().at(host) }));
+    }
+    let (.., view) = found(&events);
+    assert!(view.banner.part.text.ends_with("Hosts that were lost: gpu[001-004]."), "{:?}", view.banner);
+    let first = view.banner.remedy.unwrap();
+    assert_eq!(first.about, "all 4 hosts were lost");
+    assert!(first.text.ends_with("[failed-alike]"), "{first:?}");
+    // Flows of which every window fails while all ports are up.
+    let mut journal = read(&super::made::events(&Made::healthy()));
+    for flow in journal.soaked.iter_mut().flat_map(|part| &mut part.flows) {
+        (flow.failed, flow.failure) = (1, Some(gone().at("gpu001")));
+    }
+    let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
+    assert!(view.banner.part.text.contains(" and 11 more flows (windows failed)"), "{:?}", view.banner);
+    let first = view.banner.remedy.unwrap();
+    assert!(first.text.ends_with("[failed-alike]"), "{first:?}");
 }

@@ -6,6 +6,9 @@ remedies! {
     BROKEN_LIMIT = "broken-limit",
         "look first at the ends that the worst of them share, in the list of the verdict; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
+    FAILED_ALIKE = "failed-alike",
+        "look first at what all of them share: switches and the network between the hosts, settings, drivers and firmware, and what met all of \
+         them at that time, such as the end of a job; then at the first that failed";
     LIMIT_BROKEN_BY_ALL = "limit-broken-by-all",
         "look at what all of them share before any single part: the limit itself, settings, drivers and firmware, what else the hosts do, \
          and, between hosts, the switches; {0} says what changed since a run that was good",
