@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
+use railgauge_model::plan::count::capital;
 use serde::Serialize;
 
 use super::{
@@ -104,7 +105,7 @@ impl Standing {
             None => {
                 let is_part = run.verdicts.subset.is_some() && run.verdicts.status == Status::Pass;
                 let state = if is_part { State::Warning } else { of_status(run.verdicts.status) };
-                (state, run.verdicts.sentence.clone())
+                (state, with_uncovered(run, run.verdicts.sentence.clone()))
             }
         };
         // What is not certain names nobody.
@@ -147,7 +148,10 @@ impl Standing {
             return Ok(bare(State::Warning, lost.unwrap_or_else(|| "the newest run did not measure it".to_owned())));
         }
         let (state, text) = match verdicts.status {
-            Status::Pass => (State::Ok, "nothing speaks against it".to_owned()),
+            Status::Pass => {
+                let uncovered = verdicts.uncovered().map_or_else(String::new, |what| format!("; {what}"));
+                (State::Ok, format!("nothing speaks against it{uncovered}"))
+            }
             Status::Fail => (
                 State::Warning,
                 format!("the run failed, and no failed verdict blames this host by itself. {}", verdicts.sentence),
@@ -224,9 +228,22 @@ impl Standing {
     }
 }
 
-/// Text without what a plugin's line gives a meaning.
+/// Text without what a plugin's line gives a meaning. A command in it must not become another one: its bar becomes one that is none.
 fn plain(text: &str) -> String {
-    text.chars().map(|c| if c == '|' || c.is_control() { ' ' } else { c }).collect()
+    let plain = |c: char| match c {
+        '|' => '\u{ff5c}',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(plain).collect()
+}
+
+/// A sentence of a run that passed, and what its pass says nothing of.
+fn with_uncovered(run: &Judged, sentence: String) -> String {
+    match run.verdicts.uncovered().filter(|_| run.verdicts.status == Status::Pass) {
+        Some(what) => format!("{sentence} {}.", capital(&what)),
+        None => sentence,
+    }
 }
 
 const fn of_status(status: Status) -> State {
@@ -258,5 +275,15 @@ fn spoken(length: SignedDuration) -> String {
         s if s % 3600 == 0 => format!("{} h", s / 3600),
         s if s % 60 == 0 => format!("{} min", s / 60),
         s => format!("{s} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_command_in_a_plugins_line_stays_one_that_cannot_be_taken_for_another() {
+        assert_eq!(plain("`dmesg | grep x`\n"), "`dmesg \u{ff5c} grep x` ");
     }
 }

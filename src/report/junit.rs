@@ -34,6 +34,10 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         if let Some(subset) = &verdicts.subset {
             suite.add_property(("subset", subset.words().as_str()));
         }
+        // A pass of a test says nothing of these.
+        for lacking in verdicts.no_limit.iter().filter(|lacking| lacking.test == name) {
+            suite.add_property(("no limit", lacking.of.as_str()));
+        }
         let mut names = Names::default();
         for verdict in verdicts.verdicts.iter().filter(|verdict| belongs(verdict)) {
             suite.add_test_case(of_verdict(verdicts, verdict, names.next(self::name(journal, verdict))));

@@ -13,8 +13,9 @@ use crate::{
 use jiff::{SignedDuration, Timestamp};
 use railgauge::{
     analysis::journal::{Journal, parse},
-    night::{Judged, Lists, Runs, Scheduler, Standing, State, metrics},
+    night::{Judged, Lists, Message, Runs, Scheduler, Standing, State, metrics},
 };
+use railgauge_model::{journal::event::Event, plan::model::Limit};
 
 fn read(text: &str) -> Journal {
     parse(text.as_bytes(), Path::new("records.jsonl")).unwrap()
@@ -82,6 +83,37 @@ fn every_end_of_a_run_has_its_state() {
     let damaged = text.replacen("\"repeat\":1", "\"repeat\":2", 1);
     assert_ne!(damaged, text);
     assert_eq!(standing(&damaged, 1).state, State::Unknown);
+}
+
+/// A pass says nothing of values for which the plan sets no limit, and that stands in every form of it.
+#[test]
+fn what_no_limit_covers_is_told_to_machines_too() {
+    let run = |keep: usize| {
+        let mut lines = healthy().lines();
+        for line in &mut lines {
+            if let Event::Started { resolved, .. } = &mut line.event {
+                resolved.tests.iter_mut().for_each(|test| {
+                    test.expect.truncate(if test.name == "write-bw" { keep } else { 0 });
+                    test.expect.iter_mut().for_each(|demand| demand.limit = Limit::AtLeast(0.001));
+                });
+            }
+        }
+        support::text(&lines)
+    };
+    for (keep, told) in [(1, "No limit covers write-lat, tcp-baseline."), (0, "No limit is set: no value is judged.")] {
+        let text = run(keep);
+        let standing = standing(&text, 1);
+        assert_eq!(standing.state, State::Ok);
+        assert!(standing.text.ends_with(told), "{}", standing.text);
+        assert!(standing.plugin_line().contains(told), "{}", standing.plugin_line());
+        let run = judged(&text);
+        let message = Message::of(&run, &standing, None);
+        assert!(message.text.contains(told) && message.sentence.contains(told), "{}", message.text);
+        let json: serde_json::Value = serde_json::from_str(&run.verdicts.json().unwrap()).unwrap();
+        let tests: Vec<&str> =
+            json["no_limit"].as_array().unwrap().iter().map(|one| one["test"].as_str().unwrap()).collect();
+        assert_eq!(tests.len(), 3 - keep, "{tests:?}");
+    }
 }
 
 #[test]

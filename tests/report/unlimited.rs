@@ -2,12 +2,7 @@
 
 use std::path::Path;
 
-use railgauge::analysis::{
-    journal,
-    results::results,
-    rows::rows,
-    verdict::{unlimited, verdicts},
-};
+use railgauge::analysis::{journal, results::results, rows::rows, verdict::verdicts};
 use railgauge_model::{
     journal::event::Event,
     plan::{
@@ -48,7 +43,7 @@ fn what_no_limit_covers_is_told_by_metric_and_size_and_not_of_tests_that_never_r
         });
         let journal = journal::parse(support::text(&lines).as_bytes(), Path::new("records.jsonl")).unwrap();
         let results = results(&journal).unwrap();
-        unlimited(&journal, &verdicts(&journal, &results, &rows(&journal, &results), Vec::new())).unwrap()
+        verdicts(&journal, &results, &rows(&journal, &results), Vec::new()).unlimited().unwrap()
     };
     let plan = |metric: Metric, sizes: Option<(Bytes, Bytes)>| {
         move |plan: &mut Plan| {

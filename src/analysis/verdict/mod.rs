@@ -47,7 +47,7 @@ pub use reason::{
 pub use shared::only_shared;
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
-pub use unlimited::unlimited;
+pub use unlimited::NoLimit;
 pub use whole::NAME as RUN;
 
 use std::{
@@ -318,6 +318,9 @@ pub struct Verdicts {
     /// Drivers of RDMA devices that cases used, measured or not, and that have never been run by railgauge's authors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers_never_run: Vec<NeverRun>,
+    /// Of which values the plan demands nothing: a pass says nothing of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_limit: Vec<NoLimit>,
     /// What it was made of and with, once it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
@@ -426,6 +429,7 @@ pub fn verdicts_of(
     let cases = tally(results);
     let part = journal.plan.subset.iter().map(Subset::sentence);
     let sentence = part.chain([banner::sentence(status, &verdicts, &troubles, cases)]).collect::<Vec<_>>().join(" ");
+    let no_limit = unlimited::unlimited(journal, &verdicts);
     Verdicts {
         version: 1,
         run_id: journal.run_id.clone(),
@@ -450,6 +454,7 @@ pub fn verdicts_of(
         subset: journal.plan.subset.clone(),
         places: journal.plan.places.clone(),
         drivers_never_run: proven::never_run(journal, results),
+        no_limit,
         sums: None,
     }
 }

@@ -7,8 +7,9 @@ use railgauge_model::plan::{
     model::{Expectation, Test},
 };
 use railgauge_wire::{terms::Metric, unit::Bytes};
+use serde::Serialize;
 
-use super::{Kind, Status, Verdicts};
+use super::{Kind, Status, Verdict, Verdicts};
 use crate::analysis::{
     journal::Journal,
     words::{count, size},
@@ -16,33 +17,71 @@ use crate::analysis::{
 
 /// Tests that are named.
 const NAMED: usize = 8;
+/// Tests that are named in few words.
+const FEW: usize = 3;
 /// Sizes of a test that are named.
 const SIZES: usize = 4;
 
-/// In a sentence, of which values the plan demands nothing; `None` where it has limits for all. Tests that never ran have no values.
-pub fn unlimited(journal: &Journal, verdicts: &Verdicts) -> Option<String> {
+/// Of which values of a test the plan demands nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NoLimit {
+    /// Name of the test.
+    pub test: String,
+    /// Of what, with the test's name: `bw`, `bw at 4 KiB`, `bandwidth of bw`.
+    pub of: String,
+    /// Whether it is of some of its sizes.
+    #[serde(skip)]
+    of_sizes: bool,
+}
+
+/// Of which values the plan demands nothing; empty where it has limits for all. Tests that never ran have no values.
+pub(super) fn unlimited(journal: &Journal, verdicts: &[Verdict]) -> Vec<NoLimit> {
     let has_run = |test: &&Test| {
-        let of_test = |one: &&super::Verdict| one.kind == Kind::EveryCase && one.test == test.name;
-        verdicts.verdicts.iter().find(of_test).is_some_and(|one| one.status != Status::NotRun)
+        let of_test = |one: &&Verdict| one.kind == Kind::EveryCase && one.test == test.name;
+        verdicts.iter().find(of_test).is_some_and(|one| one.status != Status::NotRun)
     };
-    let ran = journal.plan.tests.iter().filter(has_run);
-    let found: Vec<Lacking<'_>> = ran.filter_map(|test| Lacking::of(journal, test)).collect();
-    let of_sizes = found.iter().any(|one| matches!(one.what, What::Sizes(_) | What::Elsewhere(_)));
+    let found = journal.plan.tests.iter().filter(has_run).filter_map(|test| Lacking::of(journal, test));
+    let told = |one: Lacking<'_>| NoLimit {
+        test: one.test.name.clone(),
+        of: one.told(),
+        of_sizes: matches!(one.what, What::Sizes(_) | What::Elsewhere(_)),
+    };
+    found.map(told).collect()
+}
+
+impl Verdicts {
+    /// In a sentence, of which values the plan demands nothing; `None` where it has limits for all.
+    pub fn unlimited(&self) -> Option<String> {
+        let listed = listed(&self.no_limit, NAMED)?;
+        let whose = match self.no_limit.as_slice() {
+            all if all.iter().any(|one| one.of_sizes) => "these",
+            [_] => "its",
+            _ => "their",
+        };
+        // Whether they have any is said elsewhere.
+        Some(format!("The plan sets no limit for {listed}: {whose} values are not judged."))
+    }
+
+    /// The same in few words, to be added to the sentence of a pass: `no limit covers bw at 4 KiB`, `no limit is set`.
+    pub fn uncovered(&self) -> Option<String> {
+        let listed = listed(&self.no_limit, FEW)?;
+        let demands = [Kind::Expectation, Kind::Preflight, Kind::Soak];
+        match self.verdicts.iter().any(|verdict| demands.contains(&verdict.kind)) {
+            true => Some(format!("no limit covers {listed}")),
+            false => Some("no limit is set: no value is judged".to_owned()),
+        }
+    }
+}
+
+fn listed(found: &[NoLimit], named: usize) -> Option<String> {
     // Sizes have commas between them.
-    let (comma, and) = if of_sizes { ("; ", "; and") } else { (", ", " and") };
-    let shown = found.iter().take(NAMED).map(Lacking::told).collect::<Vec<_>>().join(comma);
-    let listed = match found.len() {
-        0 => return None,
-        all if all <= NAMED => shown,
-        all => format!("{shown}{and} {}", count(all - NAMED, "more test")),
-    };
-    let whose = match found.as_slice() {
-        _ if of_sizes => "these",
-        [_] => "its",
-        _ => "their",
-    };
-    // Whether they have any is said elsewhere.
-    Some(format!("The plan sets no limit for {listed}: {whose} values are not judged."))
+    let (comma, and) = if found.iter().any(|one| one.of_sizes) { ("; ", "; and") } else { (", ", " and") };
+    let shown = found.iter().take(named).map(|one| one.of.as_str()).collect::<Vec<_>>().join(comma);
+    match found.len() {
+        0 => None,
+        all if all <= named => Some(shown),
+        all => Some(format!("{shown}{and} {}", count(all - named, "more test"))),
+    }
 }
 
 /// A test, and for what of it there is no limit.

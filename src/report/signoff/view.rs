@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         history::{By, PartKind, fitted},
         journal::Journal,
-        verdict::{Kind, Status, Verdict, Verdicts, unlimited},
+        verdict::{Kind, Status, Verdict, Verdicts},
         words::{count, number},
     },
     report::view::{CarrierGroup, Table, text_column},
@@ -98,7 +98,7 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
         versions: [journal.version.clone(), env!("CARGO_PKG_VERSION").to_owned()],
         status: if is_part && verdicts.status == Status::Pass { Status::Inconclusive } else { verdicts.status },
         sentence: verdicts.sentence.clone(),
-        cautions: cautions(journal, verdicts, carriers),
+        cautions: cautions(verdicts, carriers),
         limits: verdicts.verdicts.iter().map(limit).collect(),
         coverage: coverage(journal, verdicts),
         untested: untested(journal, verdicts),
@@ -109,10 +109,10 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
 }
 
 /// What must be known beside the answer.
-fn cautions(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup]) -> Vec<String> {
+fn cautions(verdicts: &Verdicts, carriers: &[CarrierGroup]) -> Vec<String> {
     let cautious = carriers.iter().filter(|carrier| !carrier.caution.is_empty());
     let carried = cautious.map(|one| format!("{} carried {}. {}.", one.words, one.tests.join(", "), one.caution));
-    carried.chain(unlimited(journal, verdicts)).collect()
+    carried.chain(verdicts.unlimited()).collect()
 }
 
 fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
@@ -216,7 +216,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     }
     let without = journal.plan.tests.iter().filter(|test| !test.verify);
     said.extend(without.map(|test| format!("Data is not verified in {}: the plan says so.", test.name)));
-    said.extend(unlimited(journal, verdicts));
+    said.extend(verdicts.unlimited());
     for driver in &verdicts.drivers_never_run {
         said.push(format!("{}.", driver.words()));
     }

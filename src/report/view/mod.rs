@@ -43,7 +43,7 @@ use crate::analysis::{
     proven::NeverRun,
     results::CaseResult,
     row::Row,
-    verdict::{Cases, Kind, Status, Verdict, Verdicts, unlimited},
+    verdict::{Cases, Kind, Status, Verdict, Verdicts},
     words::{self, held_against, number, share_of, size},
 };
 
@@ -328,7 +328,7 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
         let hosts = hostlist::fold(back.iter().copied());
         remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
     }
-    remarks.extend(unlimited(journal, verdicts));
+    remarks.extend(verdicts.unlimited());
     let hosts =
         (journal.hosts.keys().filter(|host| !journal.lost.contains_key(*host)).count(), journal.plan.hosts.len());
     Run {

@@ -125,7 +125,8 @@ fn sentence(found: &Soaking) -> String {
         (counts.lower, "time at a lower rate"),
     ];
     let told: Vec<String> = events.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| told(*n, noun)).collect();
-    words + &if told.is_empty() { " No outage and no stall.".to_owned() } else { format!(" {}.", told.join(", ")) }
+    words += &if told.is_empty() { " No outage and no stall.".to_owned() } else { format!(" {}.", told.join(", ")) };
+    words + " Rates of a soak are not judged."
 }
 
 /// What is known of a stall that no outage explains.
