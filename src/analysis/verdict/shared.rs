@@ -28,9 +28,9 @@ mod tests {
             only_shared(cases.iter().map(Vec::as_slice))
         };
         assert_eq!(shared(&[&["a", "b"], &["c", "a"]]), Some("a".to_owned()));
-        for none in
-            [&[][..], &[&["a", "b"]], &[&["a", "b"], &["b", "a"]], &[&["a", "b"], &["c", "d"]], &[&["a"], &["a"]]]
-        {
+        let none: [&[&[&str]]; 5] =
+            [&[], &[&["a", "b"]], &[&["a", "b"], &["b", "a"]], &[&["a", "b"], &["c", "d"]], &[&["a"], &["a"]]];
+        for none in none {
             assert_eq!(shared(none), None, "{none:?}");
         }
         assert_eq!(shared(&[&["a", "b", "c"]]), None);

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use railgauge_model::plan::count::were;
 use railgauge_wire::{
     failure::Failure,
     unit::{Bytes, Nanoseconds},
