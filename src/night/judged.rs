@@ -145,9 +145,10 @@ impl Judged {
         self.journal.plan.hosts.iter().map(|host| host.name.as_str())
     }
 
-    /// How many hosts answered, and how many were lost.
+    /// How many hosts answered and stayed, and how many were lost.
     pub fn answered(&self) -> (usize, usize) {
-        (self.journal.hosts.len(), self.journal.lost.len())
+        let Journal { hosts, lost, .. } = &self.journal;
+        (hosts.keys().filter(|host| !lost.contains_key(*host)).count(), lost.len())
     }
 
     /// Whether this run says whether a host is bad: it came to its end, its records are whole, the host was not lost, and a case with it

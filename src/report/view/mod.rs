@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use railgauge_model::{
     journal::stages::Stages,
     plan::{
-        count::{capital, were},
+        count::{capital, count, were},
         hostlist,
         model::Expectation,
     },
@@ -306,6 +306,13 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
     let mut remarks = Vec::new();
     if let Some(subset) = &journal.plan.subset {
         remarks.extend(subset.left_out().map(|text| format!("{}.", capital(&text))));
+    }
+    let (unread, contradictions) = (journal.unhealed().count(), journal.contradictions.len());
+    if unread + contradictions > 0 {
+        remarks.push(format!(
+            "The records are damaged ({}): nothing that stands here is certain.",
+            count(unread + contradictions, "place")
+        ));
     }
     match &journal.end {
         JournalEnd::Finished => {}
