@@ -205,7 +205,7 @@ fn base(metric: Metric) -> (&'static str, f64) {
 
 fn of_hosts(all: &mut All, run: &Judged) {
     let (up, lost) = run.answered();
-    let hosts = all.family("hosts", "Hosts of the run that answered, and those that were lost");
+    let hosts = all.family("hosts", "Hosts of the run that answered and stayed, and those that were lost");
     for (state, n) in [("up", up), ("lost", lost)] {
         hosts.get_or_create(&all.labels(&[("state", state)])).set(n as f64);
     }
