@@ -37,11 +37,6 @@ impl Moment {
     pub fn microseconds(self) -> Option<i64> {
         (self.0 != NEVER).then_some(self.0)
     }
-
-    /// The time.
-    pub fn get(self) -> Option<Timestamp> {
-        Timestamp::from_microsecond(self.microseconds()?).ok()
-    }
 }
 
 impl From<Option<Timestamp>> for Moment {
@@ -64,6 +59,6 @@ mod tests {
         for time in [Timestamp::UNIX_EPOCH, Timestamp::MIN, Timestamp::MAX] {
             assert_eq!(Moment::from(Some(time)).microseconds(), Some(time.as_microsecond()));
         }
-        assert_eq!((Moment::from(None).get(), Moment::from(None).microseconds()), (None, None));
+        assert_eq!(Moment::from(None).microseconds(), None);
     }
 }

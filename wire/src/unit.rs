@@ -52,6 +52,6 @@ pub use rate::{BitsPerSecond, GigabitsPerSecond, GigabytesPerSecond, MegabitsPer
 pub use time::{Nanoseconds, NanosecondsF64, NanosecondsI64};
 
 /// Whether there is nothing: an amount that is not written, and read as nothing.
-pub(crate) fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
+pub fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
     *amount == T::default()
 }

@@ -137,7 +137,7 @@ pub fn decode(bytes: &[u8], run: Option<&str>) -> Result<Numbered, LineError> {
     }
     let mut event = read.event;
     if let Event::Outcome(outcome) = &mut event {
-        outcome.started_at = outcome.started_at.told(&read.at).map_err(|why| LineError::Unknown(why.to_string()))?;
+        outcome.started_at.resolve(&read.at).map_err(|why| LineError::Unknown(why.to_string()))?;
     }
     Ok(Numbered { run: of, n: read.n, line: Line { at: read.at, event } })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use railgauge_wire::failure::Failure;
+use railgauge_wire::{failure::Failure, unit};
 use serde::Serialize;
 
 use super::event::{LinkRecord, Outcome, Sample, Started};
@@ -24,7 +24,7 @@ pub(super) enum Told<'o> {
 #[derive(Serialize)]
 pub(super) struct Telling<'o> {
     case: u64,
-    #[serde(skip_serializing_if = "is_first")]
+    #[serde(skip_serializing_if = "unit::is_zero")]
     repeat: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     ago: Option<u64>,
@@ -33,11 +33,6 @@ pub(super) struct Telling<'o> {
     #[serde(skip_serializing_if = "Option::is_none")]
     link_line: Option<u64>,
     result: &'o Result<Sample, Failure>,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-const fn is_first(repeat: &u32) -> bool {
-    *repeat == 0
 }
 
 impl<'o> Told<'o> {

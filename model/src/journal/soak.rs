@@ -4,7 +4,7 @@ use railgauge_wire::{
     failure::Failure,
     gpu_state::GpuSeen,
     step::Checked,
-    unit::{Bytes, GigabitsPerSecond, Nanoseconds},
+    unit::{self, Bytes, GigabitsPerSecond, Nanoseconds},
 };
 use serde::{Deserialize, Serialize};
 
@@ -32,10 +32,10 @@ pub struct SoakedGpu {
     /// Measured windows, those of all its flows.
     pub windows: u64,
     /// Those of them in which it was not read.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub unread: u64,
     /// Those in which its Xids could not be seen.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub without_xids: u64,
     /// All of them as one ([`GpuSeen::joined`]).
     #[serde(flatten)]
@@ -74,10 +74,10 @@ pub struct SoakedFlow {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
     /// Windows that failed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub failed: u64,
     /// Of these the ones that failed because wrong bytes arrived.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub corrupted: u64,
     /// The first failure of the part; one of wrong bytes before any other, then one of an ill GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,16 +97,8 @@ pub struct Stall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_error: Option<Nanoseconds>,
     /// How far the whole of it may lie from there beside that: its length is known better than its place.
-    #[serde(default, skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub loose: Nanoseconds,
     /// Whether a window failed in it, or could not begin; else the flow went on by itself.
     pub failed: bool,
-}
-
-fn is_none(time: &Nanoseconds) -> bool {
-    time.is_zero()
-}
-
-fn is_zero(count: &u64) -> bool {
-    *count == 0
 }

@@ -46,23 +46,20 @@ impl Started {
     /// How many whole milliseconds before `at` it was; `None` where it was later, or where that does not tell it exactly.
     pub(super) fn before(&self, at: &str) -> Option<u64> {
         let Told::At(began) = self.0 else { return None };
-        let Self(Told::At(at)) = Self::from(at) else { return None };
-        let between = at.checked_sub(began)?;
+        let between = nanoseconds(at)?.checked_sub(began)?;
         u64::try_from(between / MILLISECOND).ok().filter(|_| between >= 0 && between % MILLISECOND == 0)
     }
 
-    /// The start that a line tells which was written at `at`.
+    /// Makes it the time of day that a line tells which was written at `at`.
     ///
     /// # Errors
     /// It stands there as milliseconds before that, which is no time of day.
-    pub(super) fn told(&self, at: &str) -> Result<Self, NoTime> {
-        let Told::Before(milliseconds) = self.0 else { return Ok(self.clone()) };
-        let before = || {
-            let Self(Told::At(at)) = Self::from(at) else { return None };
-            let nanoseconds = i64::try_from(milliseconds).ok()?.checked_mul(MILLISECOND)?;
-            at.checked_sub(nanoseconds)
-        };
-        before().map(|time| Self(Told::At(time))).ok_or(NoTime)
+    pub(super) fn resolve(&mut self, at: &str) -> Result<(), NoTime> {
+        let Told::Before(milliseconds) = self.0 else { return Ok(()) };
+        let ago = i64::try_from(milliseconds).ok().and_then(|ago| ago.checked_mul(MILLISECOND));
+        let time = nanoseconds(at).zip(ago).and_then(|(at, ago)| at.checked_sub(ago));
+        self.0 = Told::At(time.ok_or(NoTime)?);
+        Ok(())
     }
 
     /// What an outcome says in its `started_at` or in its `ago`.
@@ -78,10 +75,13 @@ impl Started {
 
 impl From<String> for Started {
     fn from(text: String) -> Self {
-        // What is centuries away does not fit, and stays a text.
-        let time = text.parse::<Timestamp>().ok().and_then(|time| i64::try_from(time.as_nanosecond()).ok());
-        Self(time.map_or_else(|| Told::Other(Box::new(text.into())), Told::At))
+        Self(nanoseconds(&text).map_or_else(|| Told::Other(Box::new(text.into())), Told::At))
     }
+}
+
+/// A time in nanoseconds since 1970; `None` for what is none, or is centuries away and does not fit.
+fn nanoseconds(text: &str) -> Option<i64> {
+    i64::try_from(text.parse::<Timestamp>().ok()?.as_nanosecond()).ok()
 }
 
 impl From<&str> for Started {
@@ -122,6 +122,11 @@ mod tests {
         Started::from(text)
     }
 
+    fn resolved(ago: u64, at: &str) -> Result<Started, NoTime> {
+        let mut started = Started(Told::Before(ago));
+        started.resolve(at).map(|()| started)
+    }
+
     #[test]
     fn times_are_times_however_far_away() {
         for text in ["2026-11-28T03:00:00.123Z", "0001-01-01T00:00:00Z", "9999-01-01T00:00:00.5Z"] {
@@ -154,11 +159,11 @@ mod tests {
         ] {
             assert_eq!(started(text).before(at), ago, "{text}");
             let Some(ago) = ago else { continue };
-            assert_eq!(Started(Told::Before(ago)).told(at), Ok(started(text)));
+            assert_eq!(resolved(ago, at), Ok(started(text)));
         }
         assert_eq!(started(at).before("soon"), None);
         for (ago, at) in [(u64::MAX, at), (i64::MAX as u64, at), (1, "soon")] {
-            assert!(Started(Told::Before(ago)).told(at).is_err());
+            assert!(resolved(ago, at).is_err());
         }
     }
 }

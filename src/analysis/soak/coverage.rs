@@ -10,7 +10,6 @@ use super::{
     span::{Span, before},
     traffic::Traffic,
 };
-use crate::analysis::words::count;
 
 /// How long a port of the soak's flows was watched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,16 +37,6 @@ pub struct Hole {
     pub ports: usize,
     /// The first of them.
     pub port: PortName,
-}
-
-impl Hole {
-    /// `gpu01 mlx5_0 was`, or `gpu01 mlx5_0 and 7 more ports were`.
-    pub fn who(&self) -> String {
-        match self.ports {
-            0 | 1 => format!("{} was", self.port),
-            ports => format!("{} and {} were", self.port, count(ports - 1, "more port")),
-        }
-    }
 }
 
 /// Every port of the soak's flows, the worst watched first.

@@ -42,7 +42,7 @@ pub use preflight::{ESCALATED, NAME as PREFLIGHT};
 pub use reason::{
     Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, MemoryPart, OfCases, OfExpectation, OfLinks,
     OfParts, OfPlaces, OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Step, Unlimited, What,
-    flows_and_more, frequency,
+    flows_and_more, frequency, ports_were,
 };
 pub use shared::only_shared;
 pub use soak::NAME as SOAK;

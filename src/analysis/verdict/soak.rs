@@ -107,7 +107,8 @@ fn watched(found: &Soaking, next: Next) -> Verdict {
     reason.extend(found.holes.iter().take(NAMED).map(|hole| OfSoak::SoakHole {
         from: hole.span.from,
         length: hole.span.length(),
-        who: hole.who(),
+        ports: hole.ports,
+        port: hole.port.to_string(),
     }));
     let status = if few + unknown == 0 && all > 0 { Status::Pass } else { Status::Inconclusive };
     let tally =

@@ -10,6 +10,7 @@
 //! | `soak`, `soak_event` | the verdicts on the soak |
 //! | `place` | the case that a ground is about |
 //! | `place_of_host` | where the hosts stand that a verdict names |
+//! | `several` | the first of several things, with how many others there are |
 //! | `step` | what is to be done about grounds that tell it |
 
 mod cases;
@@ -21,6 +22,7 @@ mod place;
 mod place_of_host;
 mod preflight;
 mod run;
+mod several;
 mod soak;
 mod soak_event;
 mod step;
@@ -39,8 +41,9 @@ pub use place::{Blamed, Place};
 pub use place_of_host::{OfPlaces, Placed};
 pub use preflight::OfPreflight;
 pub use run::OfRun;
+pub use several::{flows_and_more, ports_were};
 pub(super) use soak::Next;
-pub use soak::{OfSoak, flows_and_more, frequency};
+pub use soak::{OfSoak, frequency};
 pub use soak_event::{SoakEvent, What};
 pub use step::Step;
 

@@ -8,7 +8,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-use super::{Degraded, SoakEvent};
+use super::{Degraded, SoakEvent, flows_and_more, ports_were};
 use crate::analysis::{
     gpus::Bad,
     soak::{
@@ -88,8 +88,10 @@ pub enum OfSoak {
         from: Nanoseconds,
         /// For how long.
         length: Nanoseconds,
-        /// Which ports, with the verb.
-        who: String,
+        /// How many ports.
+        ports: usize,
+        /// The first of them.
+        port: String,
     },
     /// Something was down, or stalled, for longer than is allowed.
     SoakTooLong(SoakEvent),
@@ -317,14 +319,6 @@ fn and_more(first: &str, all: usize) -> String {
     }
 }
 
-/// The first of several flows: `a → b and 3 more flows`.
-pub fn flows_and_more(first: &str, all: usize) -> String {
-    match all {
-        0 | 1 => first.to_owned(),
-        _ => format!("{first} and {}", count(all - 1, "more flow")),
-    }
-}
-
 fn windows(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
@@ -385,8 +379,8 @@ impl fmt::Display for OfSoak {
                 )
             }
             Self::SoakNotTold => f.write_str("no agent has told yet what it saw of its ports"),
-            Self::SoakHole { from, length, who } => {
-                write!(f, "{who} not watched for {} from {}", lasting(*length), moment(*from))
+            Self::SoakHole { from, length, ports, port } => {
+                write!(f, "{} not watched for {} from {}", ports_were(port, *ports), lasting(*length), moment(*from))
             }
             Self::SoakTooLong(event) => event.fmt(f),
             Self::SoakPerhapsTooLong(event) => write!(f, "perhaps too long: {event}"),

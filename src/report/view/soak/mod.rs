@@ -14,7 +14,7 @@ use crate::{
             span::{Span, lasting, moment},
             stalls::{PortsWatched, Unexplained},
         },
-        verdict::frequency,
+        verdict::{frequency, ports_were},
         words::count,
     },
     report::chart::ChartError,
@@ -188,7 +188,7 @@ fn remarks(found: &Soaking) -> Vec<String> {
     remarks.extend(found.holes.iter().take(REMARKS).map(|hole| {
         format!(
             "{} not watched for {} from {}; what happened there is not known",
-            hole.who(),
+            ports_were(&hole.port.to_string(), hole.ports),
             lasting(hole.span.length()),
             moment(hole.span.from)
         )
