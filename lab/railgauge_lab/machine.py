@@ -6,6 +6,7 @@ first reading), `console`, `monitor` (a socket), `qemu.log`, and `killed`, which
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -21,6 +22,9 @@ from .settings import SSH_PORT
 TROUBLE = re.compile(r"Kernel panic|BUG: |Oops: |NETDEV WATCHDOG|Out of memory: |lab: .*"
                      r"|\b(?:sshd(?:-\w+)?|bash|busybox|ib_\w+)\[\d+\]:? (?:segfault|general protection|unhandled exception)")
 NO_TROUBLE = re.compile(r"lab: booted")
+
+# Seconds that a killed QEMU may take to give its memory back.
+DIES_WITHIN = 60
 
 
 class Machine:
@@ -122,8 +126,7 @@ class Machine:
         pid = self.pid()
         (self.directory / "killed").touch()
         if pid is not None:
-            os.kill(pid, signal.SIGKILL)
-            wait_gone(self)
+            end(self.name, pid)
         self.hang_up()
         (self.directory / "pid").unlink(missing_ok=True)
 
@@ -205,9 +208,23 @@ def ask(lines, command, arguments):
             return answer["return"]
 
 
-def wait_gone(machine):
-    deadline = time.monotonic() + 10
-    while machine.pid() is not None:
-        if time.monotonic() > deadline:
-            raise LabError(f"{machine.name}: QEMU does not die")
-        time.sleep(0.01)
+def end(name, pid):
+    """Kill a QEMU and wait until it holds nothing any more.
+
+    A process that dies gives its memory back before its sockets. Until then it has no command line and may be called a
+    zombie, and its ports still take connections. Its descriptor becomes readable after that.
+    """
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        poller = select.poll()
+        poller.register(process, select.POLLIN)
+        if not poller.poll(DIES_WITHIN * 1000):
+            raise LabError(f"{name}: QEMU does not die")
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(process)

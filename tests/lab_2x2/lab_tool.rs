@@ -224,3 +224,13 @@ fn wrong_words_are_told_apart_from_failures() {
         assert_eq!(lab.run(&["up", "2"]).status.code(), Some(70), "the lab is up already");
     });
 }
+
+/// A host that is killed holds its port of ssh no longer when the tool says so, however long its memory takes to be given back.
+#[test]
+fn a_killed_guest_is_gone_with_its_ports() {
+    let mut tests = std::process::Command::new("python3");
+    tests.args(["-B", "-m", "unittest", "railgauge_lab.test_machine"]);
+    let output = tests.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab")).output().unwrap();
+    let said = text(&output.stderr);
+    assert!(output.status.success() && said.contains("Ran "), "{said}");
+}
