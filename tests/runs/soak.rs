@@ -64,11 +64,7 @@ fn a_host_that_no_flow_of_the_soak_uses_is_missed_when_its_agent_is_gone() {
         pids.display()
     );
     let run = scene.start(&scene.write("plan.toml", &text));
-    let begun = Instant::now();
-    while !scene.results().journal().iter().any(|line| line["event"].get("Soaked").is_some()) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the soak does not begin");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    wait_for_soak(&scene);
     let pid = std::fs::read_to_string(scene.path("pids.c")).unwrap();
     assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
     run.end().expect(3);
@@ -77,4 +73,47 @@ fn a_host_that_no_flow_of_the_soak_uses_is_missed_when_its_agent_is_gone() {
     let open: Vec<_> = open.map(|verdict| &verdict["kind"]).collect();
     assert_eq!(open, ["hosts"], "{:#}", verdicts["verdicts"]);
     assert!(scene.results().journal().iter().any(|line| line["event"]["HostLost"]["host"] == "c"));
+}
+
+/// The agent is stopped while it is asked for the first time what it saw. Its clock is known from before: what it missed is told as long as it was.
+#[test]
+fn a_hang_over_the_first_look_is_told_as_long_as_it_was() {
+    let scene = Scene::new();
+    let text = format!(
+        "name = \"soak\"\nhosts = {{ names = [\"a\", \"b\"] }}\nlocalise = {{ confirm = false, waive = [\"all\"] }}\n\
+         [launch]\nvia = \"command\"\ncommand = [\"sh\", \"-c\", \"echo $$ > {0}.$0; exec \\\"$@\\\"\", \"{{name}}\"]\n\
+         [[test]]\nname = \"bw\"\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\nmeasure = \"100ms\"\n\
+         [soak]\nwindow = \"1s\"\nfor = \"20s\"\nlongest_outage = \"2s\"\n",
+        scene.path("pids").display()
+    );
+    let run = scene.start(&scene.write("plan.toml", &text));
+    wait_for_soak(&scene);
+    let signal = |name: &str| {
+        let pid = std::fs::read_to_string(scene.path("pids.b")).unwrap();
+        assert!(std::process::Command::new("kill").args([name, pid.trim()]).status().unwrap().success());
+    };
+    std::thread::sleep(Duration::from_millis(4_700));
+    let stopped = Instant::now();
+    signal("-STOP");
+    std::thread::sleep(Duration::from_secs(8));
+    signal("-CONT");
+    let hung = stopped.elapsed().as_secs_f64();
+    run.end();
+    let verdicts = scene.results().verdicts();
+    let verdict =
+        |key: &str| verdicts["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["key"] == key).unwrap();
+    let holes = verdict("watched")["grounds"].as_array().unwrap();
+    let hole = holes.iter().find(|ground| ground["kind"] == "soak-hole").unwrap_or_else(|| panic!("{holes:#?}"));
+    let missed = hole["length"].as_f64().unwrap() / 1e9;
+    // Half of the hang more or less where the clock is taken from the answer that came late.
+    assert!((missed - hung).abs() < hung / 4.0, "{missed} s of {hung} s: {hole:#}");
+    assert_eq!(verdict("longest_outage")["status"], "fail", "{:#}", verdict("longest_outage"));
+}
+
+fn wait_for_soak(scene: &Scene) {
+    let begun = Instant::now();
+    while !scene.results().journal().iter().any(|line| line["event"].get("Soaked").is_some()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the soak does not begin");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }

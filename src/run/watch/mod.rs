@@ -270,6 +270,10 @@ impl Watch {
                 // From here on no news is missed.
                 told.as_mut().enable();
                 self.watch_all().await;
+                // The clock is known before anything can hang: an answer that comes late tells no more of it than how late it came.
+                if self.shared.clocks.of(&self.host).is_none() {
+                    self.ask().await;
+                }
                 // The sender is gone where the run was given up.
                 tokio::select! {
                     () = tokio::time::sleep_until(due) => break false,
