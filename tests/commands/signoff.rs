@@ -7,6 +7,8 @@ use std::{
 };
 
 use crate::support::{self, Scenario, followed::followed_up};
+use railgauge_model::journal::event::{Event, Line};
+use railgauge_wire::failure::{self, Failure, Stage};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -87,6 +89,30 @@ fn hosts_and_cases_without_a_result_are_not_tested() {
     }
     let unlabelled = view["unlabelled"].as_array().unwrap();
     assert!(unlabelled.contains(&json!("gpu008")), "{unlabelled:?}");
+}
+
+/// A host that was lost and came back answered, and what it missed is no secret; one that stayed away did not stay to the end.
+#[test]
+fn hosts_that_were_lost_are_told() {
+    let scenario = Scenario { sizes: vec![1 << 20], ..Scenario::healthy(4, 1) };
+    let mut lines = scenario.lines();
+    let place = lines.iter().position(|line| matches!(line.event, Event::Outcome(_))).unwrap();
+    let is_up = |line: &&Line| matches!(&line.event, Event::HostUp { host, .. } if *host == scenario.name(1));
+    let up = lines.iter().find(is_up).unwrap().event.clone();
+    let at = lines[place].at.clone();
+    let line = |event| Line { at: at.clone(), event };
+    let failure = || Failure::new(Stage::Measure, failure::Kind::Lost, "its agent is gone");
+    let lost = |host: usize| line(Event::HostLost { host: scenario.name(host), failure: failure() });
+    lines.splice(place..place, [lost(1), line(up), lost(2)]);
+    let run = drawn(&support::text(&lines));
+    let page = run.path().join("s.html");
+    let view = json_of(&program(&["signoff", "--json", "-o", page.to_str().unwrap()], run.path()));
+    assert_eq!(view["coverage"]["rows"][0][1], "4 of 4, of which 1 was lost", "{:#}", view["coverage"]);
+    let untested: Vec<&str> = view["untested"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
+    for host in [1, 2] {
+        let told = untested.iter().filter(|line| line.contains(&scenario.name(host))).count();
+        assert_eq!(told, 1, "{untested:#?}");
+    }
 }
 
 #[test]

@@ -120,6 +120,18 @@ fn a_healthy_run_has_nothing_to_do_and_a_bad_host_is_in_the_banner() {
     assert!(!down.banner.part.text.contains("No part stands out"), "{:?}", down.banner);
 }
 
+/// What was not compared is told wherever it is said that nothing stands out: in the banner, in the section and on the terminal.
+#[test]
+fn nothing_stands_out_only_among_what_was_measured() {
+    let failing =
+        spoiled(8, |case, host| (case == 3).then(|| Failure::new(Stage::Join, Kind::Fabric, "no answer").at(host)));
+    let view = view(&failing);
+    let parts = view.parts.as_ref().unwrap();
+    assert_eq!((parts.nothing, parts.missing), (true, 1), "{}", parts.sentence);
+    let said = "No part stands out among what was measured. Not compared, without a value that may be trusted: 1.";
+    assert_eq!((view.banner.part.text.as_str(), parts.sentence.as_str()), (said, said));
+}
+
 /// Every link within a page leads somewhere, and no section is empty.
 #[test]
 fn links_lead_somewhere_and_no_heading_stands_alone() {

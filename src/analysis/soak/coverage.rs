@@ -82,11 +82,14 @@ fn near(a: Nanoseconds, b: Nanoseconds) -> bool {
 
 /// Times in which nobody looked at ports, up to a moment, in the order of time. Those of several ports are one where they begin and end
 /// together: one port that was not watched for long says nothing of those that were watched meanwhile.
-pub(super) fn holes(ports: &[Port], until: Nanoseconds) -> Vec<Hole> {
+///
+/// Only those of ports that flows of the soak use: nobody asks for how long others were watched.
+pub(super) fn holes(traffic: &Traffic<'_>, ports: &[Port], until: Nanoseconds) -> Vec<Hole> {
+    let used: BTreeSet<usize> = traffic.ends.values().flatten().filter_map(|end| end.watched).collect();
     let is_one = move |hole: &Span| hole.until < until || hole.length() > HOLE;
     let known = |port: &Port| before(&port.holes, until).into_iter().filter(is_one);
     let mut all: Vec<(Span, &PortName)> =
-        ports.iter().flat_map(|port| known(port).map(|hole| (hole, &port.name))).collect();
+        used.into_iter().flat_map(|place| known(&ports[place]).map(move |hole| (hole, &ports[place].name))).collect();
     all.sort_unstable();
     let mut found: Vec<(Span, BTreeSet<&PortName>)> = Vec::new();
     for (span, port) in all {

@@ -229,7 +229,7 @@ pub fn soaking(journal: &Journal) -> Option<Soaking> {
         // Nor is a port, where none could be looked at or no agent has told yet.
         coverage = Vec::new();
     }
-    let holes = coverage::holes(&ports, told.unwrap_or(Nanoseconds::MAX));
+    let holes = coverage::holes(&traffic, &ports, told.unwrap_or(Nanoseconds::MAX));
     let on_gpus = traffic::test(journal, soak).is_some_and(|test| test.memory == Memory::Cuda);
     let gpus = on_gpus::gpus(&traffic, on_gpus && traffic::is_busy(journal, soak));
     let pauses = span::between(&traffic.times, HOLE);

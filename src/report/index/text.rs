@@ -26,7 +26,7 @@ fn write(out: &mut String, index: &Index, shown: usize) -> std::fmt::Result {
         number_column("measured", ""),
         number_column("failed", ""),
         text_column("took"),
-        text_column("first bad part"),
+        text_column("bad part, or why"),
         text_column("directory"),
     ];
     let rows = index.runs.iter().map(|row| {

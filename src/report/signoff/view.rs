@@ -10,7 +10,7 @@ use crate::{
     analysis::{
         history::{By, PartKind, fitted},
         journal::Journal,
-        verdict::{Kind, Status, Verdict, Verdicts},
+        verdict::{Ground, Kind, OfRun, Status, Verdict, Verdicts},
         words::{count, number},
     },
     report::view::{CarrierGroup, Table, text_column},
@@ -155,10 +155,17 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
 /// How many hosts answered, of those that were to be tested and of those of the plan.
 fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
     let (answered, chosen) = (journal.hosts.len(), journal.plan.hosts.len());
-    match verdicts.subset.as_ref().map(|subset| subset.of_hosts).filter(|all| *all != chosen) {
+    let lost = journal.hosts.keys().filter(|host| journal.lost.contains_key(*host)).count();
+    let lost = if lost > 0 {
+        format!(", of which {lost} {} lost", if lost == 1 { "was" } else { "were" })
+    } else {
+        String::new()
+    };
+    let hosts = match verdicts.subset.as_ref().map(|subset| subset.of_hosts).filter(|all| *all != chosen) {
         Some(all) => format!("{answered} of {all} of the plan, of which {chosen} were chosen"),
         None => format!("{answered} of {chosen}"),
-    }
+    };
+    hosts + &lost
 }
 
 /// What a test covered.
@@ -193,6 +200,11 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     for failure in &verdicts.lost {
         said.push(format!("{failure}."));
     }
+    // Those that came back too, and those of which nothing is known.
+    let of_hosts = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Hosts);
+    let others = of_hosts.flat_map(|verdict| verdict.reason.grounds());
+    let others = others.filter(|ground| !matches!(ground, Ground::Run(OfRun::Lost { .. })));
+    said.extend(others.map(|ground| format!("{ground}.")));
     let cases = verdicts.cases;
     for (n, what) in [
         (cases.failed, "failed"),

@@ -8,8 +8,8 @@ use railgauge_wire::natural;
 use super::parts::{PartView, part};
 use crate::analysis::{localise::TOGETHER, outliers::Part, words::between};
 
-/// What hosts have to have in common: state, and the tests in which they stand out, in their order.
-type Key<'p> = (String, Vec<&'p str>);
+/// What hosts have to have in common: state, direction, and the tests in which they stand out, in their order.
+type Key<'p> = (String, &'p str, Vec<&'p str>);
 
 /// The host that a part is, where it is one as a whole and nothing else fits its values as well.
 fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
@@ -18,8 +18,14 @@ fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
     hosts.all(|host| host == Some(first)).then_some(first)
 }
 
+/// What stands behind the host in the name of a part: the direction in which it is bad, if it is only one.
+fn way<'p>(part: &'p Part<'_>) -> &'p str {
+    let behind = |host: &str| part.name.strip_prefix("host ")?.strip_prefix(host);
+    host(part).and_then(behind).unwrap_or_default()
+}
+
 fn key<'p>(part: &'p Part<'_>) -> Key<'p> {
-    (part.state(), part.evidence.iter().map(|one| one.test.test.as_str()).collect())
+    (part.state(), way(part), part.evidence.iter().map(|one| one.test.test.as_str()).collect())
 }
 
 /// Parts in their order: hosts of one state in the same tests in one group, at the place of the first, if they are four or more; every
@@ -42,14 +48,14 @@ pub(super) fn groups<'o, 'a>(parts: &[&'o Part<'a>]) -> Vec<Vec<&'o Part<'a>>> {
     groups
 }
 
-/// The name of a group: `hosts gpu[0065-0096]`, or that of its only part.
+/// The name of a group: `hosts gpu[0065-0096]` or `hosts gpu[0065-0096], receiving`, or that of its only part.
 pub(super) fn name(group: &[&Part<'_>]) -> String {
     match group {
         [one] => one.name.to_owned(),
         all => {
             let mut hosts: Vec<&str> = all.iter().filter_map(|part| host(part)).collect();
             natural::sort(&mut hosts);
-            format!("hosts {}", hostlist::fold(hosts))
+            format!("hosts {}{}", hostlist::fold(hosts), all.first().map_or("", |one| way(one)))
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{
     FindingView, Hosts, PartView, Parts, TroubleGroup,
     culprits::{Culprit, culprit},
     help,
+    parts::none_stands_out,
     switches::SuspectView,
     troubles::folded,
     wrong,
@@ -176,10 +177,7 @@ fn unnamed(parts: &Parts) -> String {
         return format!("The plan waives every part that is named: {}.", list(&names));
     }
     match parts {
-        Parts { nothing: true, missing: 0, .. } => "No part stands out.".to_owned(),
-        Parts { nothing: true, missing, .. } => format!(
-            "No part stands out among what was measured. Not compared, without a value that may be trusted: {missing}."
-        ),
+        Parts { nothing: true, missing, .. } => none_stands_out(*missing),
         Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
         Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
         Parts { noisy: true, .. } => "No part is named: the values scatter too much to tell.".to_owned(),

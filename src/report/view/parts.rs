@@ -303,11 +303,13 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     // Of a host without any value nobody knows whether it stands out.
     words.extend(unmeasured(found).filter(|_| outliers.searched));
     if words.is_empty() {
-        let none = match soak_failed {
-            true => "No part stands out in the tests; what failed in the soak stands there.",
-            false => "No part stands out.",
+        let missing = found.iter().map(|test| test.missing).sum();
+        let none = match (soak_failed, missing) {
+            (true, 0) => "No part stands out in the tests; what failed in the soak stands there.".to_owned(),
+            (true, _) => format!("{} What failed in the soak stands there.", none_stands_out(missing)),
+            (false, _) => none_stands_out(missing),
         };
-        words.push(refused(outliers, found).unwrap_or_else(|| none.to_owned()));
+        words.push(refused(outliers, found).unwrap_or(none));
     }
     for test in found.iter().filter(|test| !test.good.is_empty()) {
         words.extend(test.one_way.told().map(|what| format!("{} in {}.", capital(&what.to_string()), test.test)));
@@ -329,6 +331,16 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
         names => words.push(format!("Suspected, and good when measured again: {names}.")),
     }
     words.join(" ")
+}
+
+/// That no part stands out, and of how many results of tests nobody knows whether one would.
+pub(super) fn none_stands_out(missing: usize) -> String {
+    match missing {
+        0 => "No part stands out.".to_owned(),
+        _ => format!(
+            "No part stands out among what was measured. Not compared, without a value that may be trusted: {missing}."
+        ),
+    }
 }
 
 /// Why nobody can say that all parts are good where none is named, the gravest first.

@@ -1,6 +1,9 @@
 //! Grounds of the verdict on the parts of a test, and of that on flows at once.
 
-use std::fmt;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use railgauge_model::plan::hostlist;
 use railgauge_wire::{natural, unit::Bytes};
@@ -23,23 +26,38 @@ pub struct NamedParts {
 
 impl NamedParts {
     /// Parts in their order: their names, of what is a host as a whole which one, and what was bad about their GPUs. [`TOGETHER`] hosts and
-    /// more are told at the place of the first.
+    /// more that are bad in the same direction are told at the place of the first.
     pub(in crate::analysis::verdict) fn of(named: &[(String, Option<String>, Option<String>)]) -> Self {
-        let mut hosts: Vec<&str> = named.iter().filter_map(|(_, host, _)| host.as_deref()).collect();
-        natural::sort(&mut hosts);
+        // Hosts by what stands behind them in the name: the direction in which they are bad.
+        let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (host, way) in named.iter().filter_map(host_and_way) {
+            ways.entry(way).or_default().push(host);
+        }
+        ways.retain(|_, hosts| hosts.len() >= TOGETHER);
         let parts = named.iter().map(|(name, ..)| name.clone()).collect();
         let mut told: Vec<String> = Vec::new();
-        let mut together = (hosts.len() >= TOGETHER).then(|| format!("hosts {}", hostlist::fold(hosts.into_iter())));
-        let is_told = together.is_some();
-        for (name, host, gpus) in named {
-            match (host.as_ref().filter(|_| is_told), gpus) {
-                (Some(_), _) => told.extend(together.take()),
+        let mut is_told: BTreeSet<&str> = BTreeSet::new();
+        for one in named {
+            let (name, _, gpus) = one;
+            match (host_and_way(one).and_then(|(_, way)| ways.get_key_value(way)), gpus) {
+                (Some((way, _)), _) if !is_told.insert(way) => {}
+                (Some((way, hosts)), _) => {
+                    let mut hosts = hosts.clone();
+                    natural::sort(&mut hosts);
+                    told.push(format!("hosts {}{way}", hostlist::fold(hosts.into_iter())));
+                }
                 (None, Some(gpus)) => told.push(format!("{name} ({gpus})")),
                 (None, None) => told.push(name.clone()),
             }
         }
         Self { parts, told }
     }
+}
+
+/// Of a part that is a host as a whole: which one, and what its name says behind that.
+fn host_and_way((name, host, _): &(String, Option<String>, Option<String>)) -> Option<(&str, &str)> {
+    let host = host.as_deref()?;
+    Some((host, name.strip_prefix("host ")?.strip_prefix(host)?))
 }
 
 /// Parts that are told by their names.
@@ -169,5 +187,24 @@ impl fmt::Display for OfParts {
             Self::AcrossRails(across) => across.fmt(f),
             Self::OneWay(one_way) => one_way.fmt(f),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_told_together_by_direction() {
+        let part = |name: &str, host: Option<&str>| (name.to_owned(), host.map(str::to_owned), None);
+        let hosts = |way: &str, all: &[usize]| {
+            all.iter().map(|n| part(&format!("host gpu{n}{way}"), Some(&format!("gpu{n}")))).collect::<Vec<_>>()
+        };
+        let told = |parts: &[Vec<_>]| NamedParts::of(&parts.concat()).told;
+        let path = vec![part("path between gpu1 and gpu2", None)];
+        assert_eq!(told(&[hosts("", &[1, 2, 3]), path.clone(), hosts("", &[4])]), ["hosts gpu[1-4]", &path[0].0]);
+        let receive = hosts(", receiving", &[5, 6, 7, 8]);
+        assert_eq!(told(&[hosts("", &[1]), receive.clone()]), ["host gpu1", "hosts gpu[5-8], receiving"]);
+        assert_eq!(told(&[hosts("", &[1, 2, 3]), receive[..1].to_vec()]).len(), 4);
     }
 }
