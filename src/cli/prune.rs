@@ -3,7 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
-use railgauge_model::{border::text::path_text, plan::count::count};
+use railgauge_model::{
+    border::text::{path_quoted, path_text},
+    plan::count::count,
+};
 use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
@@ -88,7 +91,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         common.say(format_args!(
             "note: {} may still list what was deleted; `railgauge index {}` writes it again",
             path_text(&page),
-            path_text(&args.runs)
+            path_quoted(&args.runs)
         ));
     }
     let document = Document { version: 1, runs: &choices, names_none: &idle };

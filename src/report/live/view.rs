@@ -305,6 +305,9 @@ fn troubles(run: &Underway) -> Vec<String> {
 
 fn remarks(run: &Underway) -> Vec<String> {
     let mut remarks = Vec::new();
+    if let Some(subset) = run.plan.as_ref().and_then(|plan| plan.subset.as_ref()) {
+        remarks.push(format!("Only a part of the plan is run: {}.", subset.words()));
+    }
     if run.resumed > 0 {
         remarks
             .push("The run was taken up again: what failed before is measured again and no longer counted.".to_owned());
@@ -326,15 +329,21 @@ mod tests {
     use std::path::Path;
 
     use jiff::SignedDuration;
-    use railgauge_model::{journal::event::Event, plan};
+    use railgauge_model::{
+        journal::event::Event,
+        plan::{self, subset::Subset},
+    };
 
     use super::*;
 
     #[test]
-    fn a_round_of_suspects_has_no_number_of_its_test() {
+    fn a_round_of_suspects_has_no_number_of_its_test_and_a_part_of_a_plan_is_told() {
         let text = "name = \"t\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"h[1-4]\"] }\n[[test]]\nname = \"a\"\n\
                     op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n";
-        let plan = plan::parse("t.toml", text, Path::new("")).unwrap().0;
+        let mut plan = plan::parse("t.toml", text, Path::new("")).unwrap().0;
+        let repeats = Some(2);
+        plan.subset =
+            Some(Subset { hosts: None, of_hosts: 4, tests: None, of_tests: 1, repeats, left_out: Vec::new() });
         let at = |seconds| Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seconds);
         let mut run = Underway::default();
         let of = |text: &str| text.to_owned();
@@ -356,5 +365,6 @@ mod tests {
         run.event(at(3), Event::Confirming { cases: Vec::new(), links: false });
         run.event(at(4), round());
         assert_eq!(current(&run, at(5)), "a, suspects are measured again, for 1 s");
+        assert_eq!(remarks(&run)[0], "Only a part of the plan is run: 2 repeats.");
     }
 }
