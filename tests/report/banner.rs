@@ -12,7 +12,7 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    remedy,
+    remedy::{self, Entry},
 };
 
 use crate::{
@@ -73,6 +73,23 @@ fn hosts_that_are_all_unlike_the_plan_are_no_bad_part() {
     let told = "Not as the plan wants: gpu[001-006] (kernel is 5.0.1, the plan wants 6.1.0).";
     assert_eq!((view.banner.part.text.as_str(), view.banner.beside.as_str()), (told, told));
     assert!(step(&view).0.contains("gpu[001-006]"), "{:?}", view.banner);
+}
+
+/// What most of the lost hosts need comes first, and is told of those that need it.
+#[test]
+fn the_first_step_about_lost_hosts_is_that_of_most() {
+    let mut lines = small(6).lines();
+    let place = lines.iter().position(|line| matches!(line.event, Event::Outcome(_))).unwrap();
+    let at = lines[place].at.clone();
+    let lost = |host: &str, remedy: Entry| {
+        let failure = Failure::new(Stage::Measure, Kind::Lost, "its agent is gone").remedy(remedy);
+        Line { at: at.clone(), event: Event::HostLost { host: host.to_owned(), failure } }
+    };
+    let (one, most) = (remedy::FIND_KILLER, remedy::SAME_KERNEL);
+    lines.splice(place..place, [lost("gpu001", one), lost("gpu004", most), lost("gpu005", most)]);
+    let (about, text) = step(&view(&support::text(&lines)));
+    assert_eq!(about, "gpu[004-005] were lost");
+    assert!(text.ends_with("[same-kernel]"), "{text}");
 }
 
 /// A test tells a lost host as a soak does, and says what was found of the others.

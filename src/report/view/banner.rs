@@ -1,6 +1,6 @@
 //! What the banner says below the verdict: the part that is bad, and the first thing to do.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_model::plan::{count::count, hostlist};
 use railgauge_wire::remedy::{self, Entry, Remedy};
@@ -122,11 +122,19 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
         let about = format!("all {} were lost", count(all, "host"));
         return Some(Pointer { about, text: help(&remedy::FAILED_ALIKE.into()), anchor: "where" });
     }
-    let of_run = seen.hosts.all.iter().map(|host| &host.help).find(|help| !help.is_empty());
-    let of_soak = || failed.iter().find(|one| one.is_loss).and_then(|one| Some(&one.step.as_ref()?.text));
-    let text = of_run.or_else(of_soak)?.clone();
-    let were = if lost.len() == 1 { "was" } else { "were" };
-    Some(Pointer { about: format!("{} {were} lost", folded(lost)), text, anchor: "where" })
+    // What most of them need.
+    let mut needs: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for host in seen.hosts.all.iter().filter(|host| !host.help.is_empty()) {
+        needs.entry(&host.help).or_default().insert(host.name.clone());
+    }
+    let most = needs.into_iter().rev().max_by_key(|(_, hosts)| hosts.len());
+    let of_soak = || failed.iter().find(|one| one.is_loss).and_then(|one| Some(one.step.as_ref()?.text.clone()));
+    let (text, hosts) = match most {
+        Some((help, hosts)) => (help.to_owned(), hosts),
+        None => (of_soak()?, lost),
+    };
+    let were = if hosts.len() == 1 { "was" } else { "were" };
+    Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
 }
 
 /// Everything that is known to be bad, each with where the page tells of it.
