@@ -156,6 +156,39 @@ fn where_all_cases_of_one_size_break_a_limit_the_size_comes_before_any_part() {
     assert!(!text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
 }
 
+/// One size that all break is one cause. What breaks besides it takes nothing away from that.
+#[test]
+fn a_size_that_all_break_is_told_beside_other_cases_that_break() {
+    let scenario = Scenario { sizes: vec![1 << 16, 1 << 20], repeats: 1, ..Scenario::healthy(8, 1) };
+    let lines = |also: &dyn Fn(&Case) -> bool| {
+        altered(
+            &scenario,
+            |plan| limited(plan, 150.0),
+            |case, outcome| {
+                let of_size = &*case.test == "write-bw" && case.cell.size == Bytes(1 << 16);
+                let of_other = &*case.test == "write-bw" && case.cell.size == Bytes(1 << 20);
+                if of_size || of_other && also(case) {
+                    slowed(outcome, 50);
+                }
+            },
+        )
+    };
+    let (about, text) = step(&lines(&|_| false));
+    assert!(text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
+    assert!(about.ends_with("all 28 cases of 64 KiB broke it"), "{about}");
+    let one = |case: &Case| is_between(case, ["gpu003", "gpu004"]);
+    let (about, text) = step(&lines(&one));
+    assert!(text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
+    assert!(about.ends_with("all 28 cases of 64 KiB broke it, and 1 of the other 28"), "{about}");
+    let host = |case: &Case| case.flow.hosts().iter().any(|host| &***host == "gpu003");
+    let (about, text) = step(&lines(&host));
+    assert!(about.ends_with("all 28 cases of 64 KiB broke it, and 7 of the other 28"), "{about}: {text}");
+    // Where nearly all others break it too, the size is no cause of its own.
+    let most = |case: &Case| !is_between(case, ["gpu003", "gpu004"]);
+    let (about, text) = step(&lines(&most));
+    assert!(!text.ends_with("[limit-broken-by-kind]"), "{about}: {text}");
+}
+
 #[test]
 fn a_later_limit_that_all_values_break_comes_before_an_earlier_one_that_some_break() {
     let lines = altered(

@@ -8,6 +8,8 @@ use crate::analysis::words::{count, size};
 
 /// Sizes or settings that are told.
 const TOLD: usize = 3;
+/// A size or setting is a cause of its own where chance would break all of its cases, at the rate of all others, at most this often.
+const BY_CHANCE: f64 = 0.05;
 
 /// How the values lie that break a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +27,8 @@ pub struct Broken {
 pub enum BrokenBy {
     /// Every one that was held against it.
     All(String),
-    /// Every one of some sizes or settings, and no other, on several hosts.
+    /// Every one of some sizes or settings, on several hosts. Others may break it besides, as long as so many of these are not explained
+    /// by that.
     AllOfKind(String),
     /// Others.
     Some,
@@ -84,18 +87,21 @@ impl<'s, 'r> Held<'s, 'r> {
             return BrokenBy::Some;
         }
         if violating.len() == self.judged.len() {
-            return BrokenBy::All(self.told(&|_| true, ""));
+            return BrokenBy::All(self.told(&|_| true, "", ""));
         }
         let of_size = |(_, row): &Scoped<'_>| size(row.size_bytes);
         let of_setting = |(result, _): &Scoped<'_>| result.variant();
         let of_both = |one: &Scoped<'_>| format!("{} with {}", of_size(one), of_setting(one));
         let kinds: [&dyn Fn(&Scoped<'_>) -> String; 3] = [&of_size, &of_setting, &of_both];
-        let told = kinds.into_iter().find_map(|kind| self.all_of_kind(violating, kind));
-        told.map_or(BrokenBy::Some, BrokenBy::AllOfKind)
+        let told = kinds.into_iter().filter_map(|kind| self.all_of_kind(violating, kind));
+        // The first of those that leave the fewest unexplained.
+        let told = told.min_by_key(|(others, _)| *others);
+        told.map_or(BrokenBy::Some, |(_, words)| BrokenBy::AllOfKind(words))
     }
 
-    /// In words, where all cases of some kinds break the limit and no others do, each kind on hosts of which none can be the cause.
-    fn all_of_kind(&self, violating: &[&Scoped<'r>], kind: &dyn Fn(&Scoped<'_>) -> String) -> Option<String> {
+    /// In words, where all cases of some kinds break the limit, each kind on hosts of which none can be the cause; with how many others
+    /// break it. What these others are does not matter: they have a cause of their own.
+    fn all_of_kind(&self, violating: &[&Scoped<'r>], kind: &dyn Fn(&Scoped<'_>) -> String) -> Option<(usize, String)> {
         let mut order: Vec<String> = Vec::new();
         let mut kinds: HashMap<String, Vec<&Scoped<'r>>> = HashMap::new();
         for one in violating {
@@ -105,25 +111,40 @@ impl<'s, 'r> Held<'s, 'r> {
             }
             of.or_default().push(one);
         }
-        let is_of = |one: &Scoped<'_>| kinds.contains_key(&kind(one));
-        let whole = self.judged.iter().all(|(one, violates)| *violates || !is_of(one));
+        for (one, _) in self.judged.iter().filter(|(_, violates)| !violates) {
+            kinds.remove(&kind(one));
+        }
         let of_all = shared_host(self.scope.iter());
         let is_several = |own: &Vec<&Scoped<'r>>| {
             let first = own.first().map(|one| hosts_of(one));
             let several = own.iter().any(|one| Some(hosts_of(one)) != first);
             several && (of_all || !shared_host(own.iter().copied()))
         };
-        if !whole || !kinds.values().all(is_several) {
+        kinds.retain(|_, own| is_several(own));
+        let others = |kinds: &HashMap<String, Vec<&Scoped<'r>>>| {
+            let of_kinds: usize = kinds.values().map(Vec::len).sum();
+            (self.judged.len() - of_kinds, violating.len() - of_kinds)
+        };
+        // Where many others break it as well, a kind with few cases has none that keeps it by chance.
+        let (all, broken) = others(&kinds);
+        let rate = broken as f64 / all.max(1) as f64;
+        let looked_at = self.judged.iter().map(|(one, _)| kind(one)).collect::<BTreeSet<_>>().len() as f64;
+        kinds.retain(|_, own| looked_at * rate.powf(own.len() as f64) <= BY_CHANCE);
+        if kinds.is_empty() {
             return None;
         }
+        let (others, broken) = others(&kinds);
+        order.retain(|name| kinds.contains_key(name));
         let more = order.len().saturating_sub(TOLD);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let named: Vec<&str> = order.iter().take(TOLD).map(String::as_str).collect();
-        Some(self.told(&is_of, &format!(" of {}{more}", named.join(", "))))
+        let besides = if broken > 0 { format!(", and {broken} of the other {others}") } else { String::new() };
+        let is_of = |one: &Scoped<'_>| kinds.contains_key(&kind(one));
+        Some((broken, self.told(&is_of, &format!(" of {}{more}", named.join(", ")), &besides)))
     }
 
-    /// `all 23 judged cases broke it; 1 has no value`.
-    fn told(&self, is_of: OfKind<'_>, of: &str) -> String {
+    /// `all 23 judged cases broke it, and 2 of the other 40; 1 has no value`.
+    fn told(&self, is_of: OfKind<'_>, of: &str, besides: &str) -> String {
         let number = |of: &[Scoped<'r>]| of.iter().filter(|one| is_of(one)).count();
         let judged = self.judged.iter().filter(|(one, _)| is_of(one)).count();
         let (missing, wrong) = (number(self.missing), number(self.wrong));
@@ -135,8 +156,8 @@ impl<'s, 'r> Held<'s, 'r> {
                 .map(|(cases, what)| format!("{cases} {} {what}", if cases == 1 { "has" } else { "have" }))
                 .collect();
         match left_out.as_slice() {
-            [] => format!("all {}{of} broke it", count(judged, "case")),
-            left_out => format!("all {}{of} broke it; {}", count(judged, "judged case"), left_out.join(", ")),
+            [] => format!("all {}{of} broke it{besides}", count(judged, "case")),
+            left_out => format!("all {}{of} broke it{besides}; {}", count(judged, "judged case"), left_out.join(", ")),
         }
     }
 }
