@@ -64,6 +64,7 @@ mod texts;
 mod trend;
 mod tries;
 mod unlimited;
+mod unsettled;
 mod values;
 mod verdicts;
 mod ways;

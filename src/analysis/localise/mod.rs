@@ -147,6 +147,9 @@ pub struct Localisation {
     bounds: decide::Bounds,
     #[serde(skip)]
     conditions: conditions::Conditions,
+    /// Whether the plan lets suspects be measured again.
+    #[serde(skip)]
+    confirms: bool,
     /// Whether a pair's value speaks of one direction only.
     #[serde(skip)]
     directed: bool,
@@ -323,6 +326,7 @@ impl Localisation {
             judgements: Vec::new(),
             bounds: decide::Bounds::default(),
             conditions: conditions::Conditions::default(),
+            confirms: journal.plan.localise.confirm,
             directed: !first.test.bidirectional,
             noise: 0.0,
             least: (journal.plan.localise.least_percent / 100.0).ln_1p(),

@@ -106,6 +106,10 @@ impl Localisation {
     fn settle(&mut self, at: usize, suspect: &Suspect, settled: &Settled, screen: &Screen) {
         let decided = self.decided(suspect, Some(settled), &screen.findings);
         let hosts = self.suspects[at].reach.clone();
+        let further = &self.suspects[at].further;
+        let (all, with_value) = (further.len(), further.iter().filter(|one| one.value.is_some()).count());
+        let wanted = self.probes.iter().filter(|probe| probe.suspect == at && !probe.control).count();
+        let lacks_values = with_value < all || all < wanted;
         let bounded = |far: bool| {
             let undecided = decided.is_none().then_some(OpenReason::Undecided);
             self.conditions.against(hosts.iter().map(String::as_str), far).or(undecided)
@@ -115,7 +119,7 @@ impl Localisation {
             Judgement::Intermittent { far, .. } => bounded(far).map_or((Standing::Intermittent, None), open),
             Judgement::OneWay { .. } => open(OpenReason::OneWay),
             Judgement::Cleared { .. } => (Standing::Cleared, None),
-            Judgement::Open { doubt, .. } => open(reason(doubt)),
+            Judgement::Open { doubt, .. } => open(reason(doubt, lacks_values)),
         };
         let (effect, interval, n, share) = match settled.judgement {
             Judgement::Confirmed { effect, interval, n, .. } => (Some(effect), interval, n, None),
@@ -135,9 +139,8 @@ impl Localisation {
         let by = effect.map(|effect| change(self.percent(effect))).unwrap_or_default();
         let tests = count(n, "further test");
         // Those without a value are listed too: a sentence that counts the others only must not seem to deny them.
-        let all = self.suspects[at].further.len();
-        let of_all =
-            if n < all { format!("{n} of {} with a value", count(all, "further test")) } else { tests.clone() };
+        let of_all = count(all, "further test");
+        let of_all = if with_value < all { format!("{with_value} of {of_all} with a value") } else { of_all };
         let words = match (standing, open) {
             (Standing::Confirmed, _) => format!("confirmed by {tests}: {by}"),
             (Standing::Intermittent, _) => format!("bad in {} of {tests}, then {by}", settled.bad),
@@ -180,10 +183,11 @@ impl Screen {
     }
 }
 
-/// The doubt of a judgement, as it is told.
-const fn reason(doubt: Doubt) -> OpenReason {
+/// The doubt of a judgement, as it is told. `lacks_values`: further cases have none, so that others may come to more.
+const fn reason(doubt: Doubt, lacks_values: bool) -> OpenReason {
     match doubt {
-        Doubt::TooFew | Doubt::AllOfFew => OpenReason::TooFew,
+        Doubt::TooFew | Doubt::AllOfFew if lacks_values => OpenReason::TooFew,
+        Doubt::TooFew | Doubt::AllOfFew => OpenReason::TooFewToTell,
         Doubt::NoControls => OpenReason::NoControls,
         Doubt::Unsteady => OpenReason::ControlsUnsteady,
         Doubt::Mixed => OpenReason::Mixed,

@@ -100,6 +100,8 @@ pub enum Standing {
 pub enum OpenReason {
     /// Too few of the further cases have a value that may be trusted.
     TooFew,
+    /// They have values, but too few that can be held against those of good pairs, however they come out.
+    TooFewToTell,
     /// Some further results were bad and some good, and no more can be said: results of two kinds neither clear nor
     /// confirm.
     Mixed,

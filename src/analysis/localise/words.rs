@@ -7,6 +7,7 @@ impl OpenReason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::TooFew => "too few further tests have a result",
+            Self::TooFewToTell => "too few of them can be held against good pairs to tell it from chance",
             Self::Mixed => "some further results are bad and some are good",
             Self::OneWay => "it is bad with one partner only, so that the path to it may be what is bad",
             Self::EndUnknown => "one of its ends was good with no other partner",

@@ -60,6 +60,8 @@ pub(super) struct Seen<'v> {
     pub verdicts: &'v Verdicts,
     /// Its parts; `None` where nothing was searched for any.
     pub parts: Option<&'v Parts>,
+    /// Whether the plan lets suspects be measured again.
+    pub confirms: bool,
     /// Links between switches that stand out and that the plan does not waive.
     pub links: &'v [SuspectView],
     /// Cases that were not simply measured.
@@ -245,12 +247,12 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     }
     if let Some(part) = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled())) {
         let about = format!("{} ({})", part.name, part.standing);
-        let remedy = if part.shared { remedy::WAIT_FOR_GPU } else { remedy::MEASURE_AGAIN };
+        let remedy = part.remedy.unwrap_or_else(|| of_link(seen, part.open));
         return Pointer { about, text: help(&remedy.into()), anchor: "parts" };
     }
     if let Some(link) = links.first() {
         let about = format!("{} ({})", link.name, link.standing);
-        let remedy = if link.certain { remedy::CHECK_CABLE } else { remedy::MEASURE_AGAIN };
+        let remedy = if link.certain { remedy::CHECK_CABLE } else { of_link(seen, link.open) };
         return Pointer { about, text: help(&remedy.into()), anchor: "switches" };
     }
     if let Some(step) = of_verdicts(verdicts) {
@@ -329,6 +331,11 @@ const fn of_limit(broken: &Broken) -> Entry {
         (_, MeasuredOn::Groups) => remedy::LIMIT_BROKEN_BY_GROUPS,
         (_, MeasuredOn::Hosts) => remedy::LIMIT_BROKEN_WITHIN_HOSTS,
     }
+}
+
+/// What may settle a link between switches: one that is `open` was measured again.
+const fn of_link(seen: &Seen<'_>, open: bool) -> Entry {
+    if open || seen.confirms { remedy::MEASURE_AGAIN } else { remedy::CONFIRM_SUSPECTS }
 }
 
 /// How a run goes on that did not come to its end, or what to do before its plan is run again; `None` for one that did.

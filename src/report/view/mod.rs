@@ -206,6 +206,7 @@ pub fn view(
         end: &journal.end,
         verdicts,
         parts: parts.as_ref(),
+        confirms: journal.plan.localise.confirm,
         links: &links,
         troubles: &troubles,
         hosts: &hosts,

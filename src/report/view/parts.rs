@@ -56,13 +56,10 @@ pub struct PartView {
     /// Whether the plan waives it.
     #[serde(skip)]
     pub waived: bool,
-    /// Whether another program ran on its GPU.
-    #[serde(skip)]
-    pub shared: bool,
     /// Hosts that its name holds.
     #[serde(skip)]
     pub hosts: Vec<String>,
-    /// What to do about it, where it was shown to be bad.
+    /// What to do about it, where it was shown to be bad; else what may settle it. `None` of a link between switches that is not settled.
     #[serde(skip)]
     pub remedy: Option<Entry>,
     /// The class that colours it.
@@ -166,7 +163,6 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         certain: link.certain,
         open: link.open,
         waived: false,
-        shared: false,
         hosts: Vec::new(),
         remedy: link.certain.then_some(remedy::CHECK_CABLE),
         class: link.class,
@@ -193,8 +189,9 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         [one.test.test.clone() + &own, difference(one.named), reason(one.named)]
     };
     let certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
-    // Not every test that names it has shown that it is bad.
-    let shown = part.evidence.iter().find(|one| one.named.standing == part.standing).filter(|_| certain);
+    // Not every test that names it has shown that it is bad. Another program is to be ended before anything else is tried.
+    let excused = part.evidence.iter().find(|one| !certain && one.named.open == Some(OpenReason::SharedGpu));
+    let shown = excused.or_else(|| part.evidence.iter().find(|one| one.named.standing == part.standing));
     PartView {
         name: part.name.to_owned(),
         standing: part.state(),
@@ -202,9 +199,8 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         certain,
         open: part.standing == Standing::Open,
         waived: part.waived,
-        shared: part.evidence.iter().any(|one| one.named.open == Some(OpenReason::SharedGpu)),
         hosts: part.evidence.first().map(|one| one.named.hosts.clone()).unwrap_or_default(),
-        remedy: shown.map(|one| one.test.remedy(one.named)),
+        remedy: shown.map(|one| if certain { one.test.remedy(one.named) } else { one.test.settles(one.named) }),
         class: if part.waived { "not-run" } else { class(part.standing) },
         alternatives,
         evidence: part.evidence.iter().map(evidence).collect(),

@@ -52,7 +52,7 @@ const FAR: f64 = 3.0;
 pub enum Doubt {
     /// Too few probes had a result.
     TooFew,
-    /// Too few controls had one.
+    /// Too few controls had one that the probes can be held against.
     NoControls,
     /// Controls were as low as the suspect, or lay as far apart.
     Unsteady,
@@ -185,9 +185,10 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     let of_kind = |kind: bool| raw.iter().filter(move |(probe, _)| between(probe) == kind).map(|(_, r)| *r).collect();
     let (within, across): (Vec<f64>, Vec<f64>) = (of_kind(false), of_kind(true));
     let states = states_apart([&controls[..], &within, &across].into_iter());
+    let with_value = of(Role::Suspect).count();
     let all: Vec<(Probe, f64)> = of(Role::Suspect).filter_map(|result| centred((result.0, residual(result)))).collect();
     let mut settled = Settled {
-        judgement: Judgement::Open { n: all.len(), doubt: Doubt::TooFew },
+        judgement: Judgement::Open { n: with_value, doubt: Doubt::TooFew },
         part: suspect.part.clone(),
         alternatives: suspect.alternatives.clone(),
         told_apart: false,
@@ -195,12 +196,11 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         controls: controls.len(),
         moved: 0.0,
     };
-    if all.iter().map(|(_, r)| r).chain(&controls).any(|r| !r.is_finite()) || all.len() < FEWEST {
+    if all.iter().map(|(_, r)| r).chain(&controls).any(|r| !r.is_finite()) || with_value < FEWEST {
         return settled;
     }
-    if controls.len() < FEWEST {
-        settled.judgement = Judgement::Open { n: all.len(), doubt: Doubt::NoControls };
-        return settled;
+    if all.len() < FEWEST || controls.len() < FEWEST {
+        return Settled { judgement: Judgement::Open { n: with_value, doubt: Doubt::NoControls }, ..settled };
     }
     settled.moved = median_in_place(&mut raw.iter().map(|(_, r)| *r).collect::<Vec<_>>());
     let scene = Scene::new(suspect, &all, (&controls, states), setting);

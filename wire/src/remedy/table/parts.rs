@@ -6,9 +6,17 @@ remedies! {
     BROKEN_LIMIT = "broken-limit",
         "look first at the ends that the worst of them share, in the list of the verdict; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
+    CONFIRM_SUSPECTS = "confirm-suspects",
+        "set `confirm = true` in `[localise]` of the plan and run it ({0}): what stands out is then measured again beside what is good; \
+         without that it stays a suspect, however often the plan is run",
+        change_here "railgauge run {plan}";
     FAILED_ALIKE = "failed-alike",
         "look first at what all of them share: switches and the network between the hosts, settings, drivers and firmware, and what met all of \
          them at that time, such as the end of a job; then at the first that failed";
+    HOSTS_OF_ONE_MACHINE = "hosts-of-one-machine",
+        "to measure again does not help: hosts of one machine share what it has, so that none of them is a part by itself. Name each \
+         machine once in `hosts` of the plan, with all its NICs, or measure between hosts that are machines of their own; if these are, \
+         and have the same host name, give each its own";
     LIMIT_BROKEN_BY_ALL = "limit-broken-by-all",
         "look at what all of them share before any single part: the limit itself, settings, drivers and firmware, what else the hosts do, \
          and, between hosts, the switches; {0} says what changed since a run that was good",
@@ -30,6 +38,16 @@ remedies! {
         "look first at the hosts, GPUs and NUMA nodes that the worst of them share, in the list of the verdict: clocks, temperature, PCIe \
          links and other programs; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
+    MORE_PARTNERS = "more-partners",
+        "to measure the same hosts again does not help: too little is known to be good that it could be held against. Measure more hosts in \
+         one run, and pairs with `pattern = \"tournament\"`, so that each has more partners";
+    OTHER_VIRTUAL_MACHINES = "other-virtual-machines",
+        "to measure the same virtual machines again does not help: an effect of this size may come from others on their machine. \
+         Measure while these are stopped and from hosts that are not virtual";
+    SAY_WHAT_IS_MEANT = "say-what-is-meant",
+        "to measure again does not tell which: add an expectation to the test, for all groups and rails, with a limit between what is low \
+         and what is good (`at_least`; of a latency `at_most`): what breaks it is bad then. If it is so by design, name it in `waive` of \
+         `[localise]`";
     SLOW_GPU = "slow-gpu",
         "look at its clocks, power limit and temperature ({0}, or {1} for one of AMD), at its PCIe link, and at what else runs on it; reset \
          it, and have it replaced if it stays slow",
