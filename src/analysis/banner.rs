@@ -14,8 +14,8 @@ pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble
     let first = |status| match of(status).next() {
         Some(first) => {
             let by_link = of(status).find(|verdict| first.kind == Kind::Parts && explains(verdict, &first.test));
-            let Verdict { test, demand, reason, .. } = by_link.unwrap_or(first);
-            format!("{test}: {demand}: {reason}.")
+            let of = by_link.unwrap_or(first);
+            format!("{}: {}: {}.", of.test, of.demanded(), of.reason)
         }
         None => String::new(),
     };
@@ -115,6 +115,7 @@ mod tests {
             test: "t".into(),
             demand: "every case is measured".into(),
             scope: String::new(),
+            narrowed: None,
             line: None,
             metric: None,
             unit: None,

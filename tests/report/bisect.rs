@@ -160,6 +160,15 @@ fn a_host_that_slows_a_collective_is_found_and_named() {
     assert_eq!(drawn.verdicts.cases.planned, 1);
 }
 
+#[test]
+fn a_search_that_the_plan_does_not_want_is_not_told_as_one_that_began() {
+    let mut cluster = Cluster::new(&[&["a08"]]);
+    let journal = run_with(&mut cluster, "[localise]\nconfirm = false\n", FLOOR);
+    let remarks = &found(&journal)[0].remarks;
+    assert!(remarks.iter().all(|remark| !remark.contains("not over")), "{remarks:?}");
+    assert!(remarks.iter().any(|remark| remark.contains("`confirm = false`")), "{remarks:?}");
+}
+
 /// The slowest rank waits for a GPU that is too hot: the fabric is not blamed.
 #[test]
 fn a_host_that_slows_a_collective_tells_what_its_gpus_suffered() {

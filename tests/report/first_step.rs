@@ -206,6 +206,41 @@ fn a_later_limit_that_all_values_break_comes_before_an_earlier_one_that_some_bre
     assert!(text.ends_with("[limit-broken-by-all]") && about.contains("9000"), "{about}: {text}");
 }
 
+/// Two limits with the same demand are told apart by what they are about.
+#[test]
+fn a_broken_limit_is_told_with_what_it_is_about() {
+    let of = |group: Option<&str>, limit: f64| {
+        altered(
+            &small(6),
+            |plan| {
+                limited(plan, limit);
+                let left = ["gpu001", "gpu002", "gpu003"].map(String::from).to_vec();
+                plan.groups.insert("left".to_owned(), left);
+                plan.tests[0].expect[0].group = group.map(str::to_owned);
+                plan.localise.waive.push(railgauge_model::plan::model::Waiver::All);
+            },
+            |case, outcome| {
+                if is_between(case, ["gpu001", "gpu003"]) {
+                    slowed(outcome, 70);
+                }
+            },
+        )
+    };
+    for (limit, remedy) in [(9000.0, "[limit-broken-by-all]"), (150.0, "[limit-broken-by-one]")] {
+        let demand = format!("write-bw: bandwidth at least {limit} Gb/s");
+        let left = view(&of(Some("left"), limit));
+        let first = left.banner.remedy.as_ref().unwrap();
+        assert!(first.text.ends_with(remedy), "{}", first.text);
+        assert!(first.about.starts_with(&format!("{demand} (group left)")), "{}", first.about);
+        assert!(left.sentence.contains(&format!("{demand} (group left): ")), "{}", left.sentence);
+        // A terminal and a chat have no list.
+        assert!(!first.text.contains("the list of the verdict"), "{}", first.text);
+        // Of all, nothing is to be said.
+        let all = view(&of(None, limit));
+        assert!(all.sentence.contains(&format!("{demand}: ")), "{}", all.sentence);
+    }
+}
+
 #[test]
 fn beside_a_confirmed_part_the_first_step_is_about_that_part() {
     let scenario = Scenario { slow: Some(4), ..small(8) };

@@ -144,6 +144,7 @@ pub(super) fn judge<'r>(
     Verdict {
         remedy,
         scope: Scope::of(wanted).to_string(),
+        narrowed: Scope::of(wanted).narrowed(),
         line: Some(wanted.line),
         metric: Some(wanted.metric),
         unit: Some(wanted.metric.unit().to_owned()),
@@ -159,6 +160,16 @@ pub(super) fn judge<'r>(
             unlimited: unlimited.len(),
         },
         ..Verdict::new(Kind::Expectation, &test.name, demand(wanted), status, reason)
+    }
+}
+
+impl Verdict {
+    /// What is demanded, and of what where that is not all of the test: `bandwidth at least 90 Gb/s (group leaf1)`.
+    pub fn demanded(&self) -> String {
+        match &self.narrowed {
+            Some(scope) => format!("{} ({})", self.demand, scope.parts().join(", ")),
+            None => self.demand.clone(),
+        }
     }
 }
 

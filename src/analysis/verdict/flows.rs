@@ -59,6 +59,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         wanted: None,
         demand: "no flow is far below the others".to_owned(),
         scope: count(judged.len(), FLOW),
+        narrowed: None,
         line: None,
         metric: Some(of.metric),
         unit: Some(row.unit().to_owned()),

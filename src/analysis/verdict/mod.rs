@@ -161,6 +161,9 @@ pub struct Verdict {
     /// What it is demanded of, in words.
     /// Empty where it is about the whole run.
     pub scope: String,
+    /// The same of an expectation that is not about all of its test.
+    #[serde(skip)]
+    pub narrowed: Option<Scope>,
     /// Line of the plan; `None` for the verdict every test has.
     pub line: Option<usize>,
     /// The metric; `None` for the verdict every test has.
@@ -211,6 +214,7 @@ impl Verdict {
             wanted: None,
             demand: demand.into(),
             scope: String::new(),
+            narrowed: None,
             line: None,
             metric: None,
             unit: None,

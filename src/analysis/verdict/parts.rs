@@ -129,6 +129,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
         wanted: None,
         demand: "no part is worse than its fellows".to_owned(),
         scope: count(found.pairs, counted),
+        narrowed: None,
         line: None,
         metric: Some(found.metric),
         unit: Some(found.unit.clone()),

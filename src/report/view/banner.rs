@@ -259,7 +259,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         return step;
     }
     if let Some((verdict, broken)) = broken_limits(verdicts).next() {
-        let about = format!("{}: {}", verdict.test, verdict.demand);
+        let about = format!("{}: {}", verdict.test, verdict.demanded());
         return Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" };
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
@@ -314,9 +314,8 @@ fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
             BrokenBy::AllOfKind(words) => (words, remedy::LIMIT_BROKEN_BY_KIND),
             BrokenBy::Some => return None,
         };
-        let Verdict { test, demand, .. } = verdict;
-        let step =
-            Pointer { about: format!("{test}: {demand}: {words}"), text: help(&remedy.into()), anchor: "verdicts" };
+        let about = format!("{}: {}: {words}", verdict.test, verdict.demanded());
+        let step = Pointer { about, text: help(&remedy.into()), anchor: "verdicts" };
         Some((matches!(broken.by, BrokenBy::AllOfKind(_)), (step, verdict)))
     };
     // The first of those that all values break.
@@ -368,9 +367,8 @@ fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
         0 => String::new(),
         n => format!(" (and {})", count(n, "more verdict")),
     };
-    let Verdict { test, demand, reason, .. } = first;
-    let what = reason.step().map_or_else(|| demand.clone(), |step| step.about);
-    Some(Pointer { about: format!("{test}: {what}{more}"), text: help(remedy), anchor: "verdicts" })
+    let what = first.reason.step().map_or_else(|| first.demanded(), |step| step.about);
+    Some(Pointer { about: format!("{}: {what}{more}", first.test), text: help(remedy), anchor: "verdicts" })
 }
 
 fn of_troubles(group: &TroubleGroup) -> Pointer {

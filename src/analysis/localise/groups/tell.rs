@@ -129,6 +129,9 @@ impl Localisation {
         let groups = count(result.tests, "group");
         self.remarks.push(match (&played.stopped, played.search.next_group()) {
             (Some(why), _) => format!("the bisection ended after {groups}: {why}"),
+            (None, Some(_)) if !self.confirms && result.tests == 0 => {
+                "it was not bisected, since the plan has `confirm = false`".to_owned()
+            }
             (None, Some(_)) => format!("the bisection is not over: {groups} measured"),
             (None, None) => format!("bisected with {groups}"),
         });

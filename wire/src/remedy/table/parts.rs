@@ -4,7 +4,7 @@ use super::remedies;
 
 remedies! {
     BROKEN_LIMIT = "broken-limit",
-        "look first at the ends that the worst of them share, in the list of the verdict; {0} says what changed since a run that was good",
+        "look first at the ends that the worst of them share: report.html lists them with the verdict; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     CONFIRM_SUSPECTS = "confirm-suspects",
         "set `confirm = true` in `[localise]` of the plan and run it ({0}): what stands out is then measured again beside what is good; \
@@ -23,7 +23,7 @@ remedies! {
         change_here "railgauge compare {good_run} {run}";
     LIMIT_BROKEN_BY_GROUPS = "limit-broken-by-groups",
         "a collective is as slow as its slowest member: look first at the hosts that are in groups that break the limit and in none that \
-         keeps it, in the list of the verdict; where every group has all hosts, measure pairs or smaller groups of them; {0} says what \
+         keeps it, as report.html lists them with the verdict; where every group has all hosts, measure pairs or smaller groups of them; {0} says what \
          changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     LIMIT_BROKEN_BY_KIND = "limit-broken-by-kind",
@@ -31,11 +31,11 @@ remedies! {
          some), and which settings, protocols and caches count for them; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     LIMIT_BROKEN_BY_ONE = "limit-broken-by-one",
-        "measure again while nothing else runs on the hosts ({0}); if it breaks the limit again, look at what it was measured on, in the \
-         list of the verdict; {1} says what changed since a run that was good",
+        "measure again while nothing else runs on the hosts ({0}); if it breaks the limit again, look at what it was measured on, which \
+         report.html names with the verdict; {1} says what changed since a run that was good",
         change_here "railgauge run {plan}", change_here "railgauge compare {good_run} {run}";
     LIMIT_BROKEN_WITHIN_HOSTS = "limit-broken-within-hosts",
-        "look first at the hosts, GPUs and NUMA nodes that the worst of them share, in the list of the verdict: clocks, temperature, PCIe \
+        "look first at the hosts, GPUs and NUMA nodes that the worst of them share, as report.html lists them with the verdict: clocks, temperature, PCIe \
          links and other programs; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
     MORE_PARTNERS = "more-partners",
