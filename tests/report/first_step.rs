@@ -206,6 +206,32 @@ fn a_later_limit_that_all_values_break_comes_before_an_earlier_one_that_some_bre
     assert!(text.ends_with("[limit-broken-by-all]") && about.contains("9000"), "{about}: {text}");
 }
 
+/// Those that break it share no end, and are as others are.
+#[test]
+fn a_limit_within_the_scatter_of_values_blames_no_end() {
+    let scenario = small(8);
+    let middle = 195.6;
+    let lines = altered(&scenario, |plan| limited(plan, middle), |_, _| {});
+    let verdict = failed_limit(&lines);
+    let broken = verdict.broken.as_ref().unwrap();
+    assert!((4..25).contains(&broken.cases), "{}", broken.cases);
+    assert!(broken.within_scatter);
+    let (about, text) = step(&lines);
+    assert!(text.ends_with("[limit-within-scatter]"), "{about}: {text}");
+    // Far below the others is no scatter.
+    let slow = |case: &Case| is_between(case, ["gpu003", "gpu004"]) || is_between(case, ["gpu005", "gpu006"]);
+    let lines = altered(
+        &scenario,
+        |plan| limited(plan, 150.0),
+        |case, outcome| {
+            if slow(case) {
+                slowed(outcome, 70);
+            }
+        },
+    );
+    assert!(!failed_limit(&lines).broken.unwrap().within_scatter);
+}
+
 /// Two limits with the same demand are told apart by what they are about.
 #[test]
 fn a_broken_limit_is_told_with_what_it_is_about() {

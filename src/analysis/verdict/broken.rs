@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap, hash_map::Entry};
 
+use railgauge_stats::robust::{Level, outlier_cut};
+
 use super::demand::Scoped;
 use crate::analysis::words::{count, size};
 
@@ -10,6 +12,9 @@ use crate::analysis::words::{count, size};
 const TOLD: usize = 3;
 /// A size or setting is a cause of its own where chance would break all of its cases, at the rate of all others, at most this often.
 const BY_CHANCE: f64 = 0.05;
+
+/// Fewest values of which the scatter is known.
+const SCATTER: usize = 6;
 
 /// How the values lie that break a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +25,9 @@ pub struct Broken {
     pub on: MeasuredOn,
     /// How many they are; cases with wrong bytes are not among them.
     pub cases: usize,
+    /// Whether the limit lies within what values of one kind scatter by: those that break it miss it by less than the least effect,
+    /// stand out from none of the others, and share no host.
+    pub within_scatter: bool,
 }
 
 /// Which values break a limit. The first two are in words: `all 12 cases of 64 KiB broke it`.
@@ -55,6 +63,8 @@ pub(super) struct Held<'s, 'r> {
     pub wrong: &'s [Scoped<'r>],
     /// Those without a value.
     pub missing: &'s [Scoped<'r>],
+    /// Whether none misses it by more than the least effect that gets a name.
+    pub is_near: bool,
 }
 
 /// Picks the cases of one kind.
@@ -72,13 +82,28 @@ impl Broken {
         } else {
             MeasuredOn::Groups
         };
-        Some(Self { by: held.by(&violating), on, cases: violating.len() })
+        let within_scatter = held.is_near && held.is_within_scatter(&violating);
+        Some(Self { by: held.by(&violating), on, cases: violating.len(), within_scatter })
     }
 }
 
 impl<'s, 'r> Held<'s, 'r> {
     fn violating(&self) -> impl Iterator<Item = &'s Scoped<'r>> {
         self.judged.iter().filter(|(_, violates)| *violates).map(|(one, _)| one)
+    }
+
+    /// Whether nothing that breaks the limit lies apart from all of its size and setting, and no host is in all of it.
+    fn is_within_scatter(&self, violating: &[&Scoped<'r>]) -> bool {
+        let kind = |(result, row): &Scoped<'_>| (row.size_bytes, result.variant());
+        let log = |(_, row): &Scoped<'_>| row.value.filter(|value| *value > 0.0).map(f64::ln);
+        let is_ordinary = |one: &&Scoped<'r>| {
+            let of_kind = self.judged.iter().map(|(other, _)| other).filter(|other| kind(other) == kind(one));
+            let logs: Vec<f64> = of_kind.filter_map(log).collect();
+            let level = Level::of(&logs, 0.0).ok().filter(|_| logs.len() >= SCATTER);
+            let away = level.zip(log(one)).map(|(level, log)| (log - level.centre).abs() / level.scale);
+            away.is_some_and(|away| away <= outlier_cut(logs.len(), Some(logs.len())))
+        };
+        !shared_host(violating.iter().copied()) && violating.iter().all(is_ordinary)
     }
 
     fn by(&self, violating: &[&Scoped<'r>]) -> BrokenBy {

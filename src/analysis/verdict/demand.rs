@@ -132,8 +132,10 @@ pub(super) fn judge<'r>(
     }
     let broken = (violating > 0)
         .then(|| {
+            let least = 1.0 - journal.plan.localise.least_percent / 100.0;
+            let is_near = judged.iter().all(|one| !one.violates || one.quality >= least);
             let judged = held_to(&judged);
-            Broken::of(&broken::Held { scope: &scope, judged: &judged, wrong: &wrong, missing: &missing })
+            Broken::of(&broken::Held { scope: &scope, judged: &judged, wrong: &wrong, missing: &missing, is_near })
         })
         .flatten();
     let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));

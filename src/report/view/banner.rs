@@ -325,6 +325,7 @@ fn broken_by_all<'v>(verdicts: &'v Verdicts) -> Option<(Pointer, &'v Verdict)> {
 /// What is to be done where some values break a limit.
 const fn of_limit(broken: &Broken) -> Entry {
     match (broken.cases, broken.on) {
+        (2.., _) if broken.within_scatter => remedy::LIMIT_WITHIN_SCATTER,
         (1, _) => remedy::LIMIT_BROKEN_BY_ONE,
         (_, MeasuredOn::Pairs) => remedy::BROKEN_LIMIT,
         (_, MeasuredOn::Groups) => remedy::LIMIT_BROKEN_BY_GROUPS,

@@ -38,6 +38,11 @@ remedies! {
         "look first at the hosts, GPUs and NUMA nodes that the worst of them share, as report.html lists them with the verdict: clocks, temperature, PCIe \
          links and other programs; {0} says what changed since a run that was good",
         change_here "railgauge compare {good_run} {run}";
+    LIMIT_WITHIN_SCATTER = "limit-within-scatter",
+        "no part is behind that: the limit lies within what values of one kind scatter by, so that some break it in every run. Set it below \
+         that (of a latency: above), or, if it is right, look at what all of them share, settings, drivers and firmware; {0} says what \
+         changed since a run that was good",
+        change_here "railgauge compare {good_run} {run}";
     MORE_PARTNERS = "more-partners",
         "to measure the same hosts again does not help: too little is known to be good that it could be held against. Measure more hosts in \
          one run, and pairs with `pattern = \"tournament\"`, so that each has more partners";
