@@ -6,6 +6,7 @@ mod going_on;
 mod lost;
 pub mod made;
 mod on_gpus;
+mod unseen;
 
 use std::{fs, path::Path, time::Duration};
 

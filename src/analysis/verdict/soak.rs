@@ -15,11 +15,12 @@ use super::{
 use crate::analysis::{
     journal::JournalEnd,
     soak::{
-        Soaking,
+        Counts, Soaking,
+        coverage::Hole,
         hit::{FlowStall, Hit},
         outages::Outage,
         rates::FlowRate,
-        span::lasting,
+        span::{self, lasting},
         stalls::Unexplained,
         tables::Limit,
     },
@@ -31,6 +32,8 @@ pub const NAME: &str = "soak";
 
 /// For how much of the soak each port must be watched, in percent.
 const WATCHED_PERCENT: f64 = 99.0;
+/// An agent that is well looks many times in this. A pause of a flow shows from this length on, too.
+const HANGS: Nanoseconds = Nanoseconds::from_secs(2);
 /// Events named in a verdict.
 pub(super) const NAMED: usize = 5;
 
@@ -104,17 +107,28 @@ fn watched(found: &Soaking, next: Next) -> Verdict {
     } else if unknown > 0 || all == 0 {
         reason.push(OfSoak::SoakUnknownEnds { ends: unknown });
     }
-    reason.extend(found.holes.iter().take(NAMED).map(|hole| OfSoak::SoakHole {
-        from: hole.span.from,
-        length: hole.span.length(),
-        ports: hole.ports,
-        port: hole.port.to_string(),
-    }));
+    reason.extend(found.holes.iter().take(NAMED).map(of_hole));
     let status = if few + unknown == 0 && all > 0 { Status::Pass } else { Status::Inconclusive };
     let tally =
         Tally { in_scope: all + unknown, judged: all - few, doubtful: few, missing: unknown, ..Tally::default() };
     let demand = format!("ports are watched {WATCHED_PERCENT} % of the time");
     verdict("watched", demand, &count(all, "port"), status, reason, tally)
+}
+
+fn of_hole(hole: &Hole) -> OfSoak {
+    OfSoak::SoakHole {
+        from: hole.span.from,
+        length: hole.span.length(),
+        ports: hole.ports,
+        port: hole.port.to_string(),
+    }
+}
+
+/// Whether there was traffic in a time without a look that is longer than the longest outage, and than a host that is well takes between
+/// two looks. A host that hangs between two windows looks at no port, and its flows wait for it.
+fn hides_an_outage(found: &Soaking, hole: &Hole) -> bool {
+    let length = hole.span.length().saturating_sub(span::within(&found.pauses, &hole.span));
+    length > found.longest_outage.max(HANGS)
 }
 
 /// Whether some port was watched too little for its silence to say anything.
@@ -240,10 +254,13 @@ fn outages(found: &Soaking) -> Verdict {
     if let Some((_, event)) = events.iter().find(|(status, _)| *status == Status::Pass) {
         reason.push(OfSoak::SoakShorter { events: short, longest: event.clone() });
     }
+    let unseen: Vec<&Hole> = found.holes.iter().filter(|hole| hides_an_outage(found, hole)).collect();
+    reason.extend(unseen.iter().take(NAMED).map(|hole| of_hole(hole)));
+    let too_little = watched_too_little(found) || !unseen.is_empty();
     if events.is_empty() {
-        reason.push(OfSoak::SoakNoOutage { ports: found.counts.watched_ports, flows: found.counts.flows });
+        let Counts { watched_ports: ports, flows, .. } = found.counts;
+        reason.push(OfSoak::SoakNoOutage { ports, flows, is_all: !too_little });
     }
-    let too_little = watched_too_little(found);
     let nothing_seen = found.counts.watched_ports == 0 || found.counts.flows == 0;
     let status = match (bad, open) {
         (0, 0) if nothing_seen || too_little => Status::Inconclusive,

@@ -72,12 +72,17 @@ pub(super) fn join(before: Option<Watched>, seen: Watched, thin: bool, slip: Nan
     let Some(mut all) = before else {
         return Watched { ports: seen.ports.into_iter().map(|port| thinned(port, thin)).collect(), ..seen };
     };
+    let joined = Gap { from: all.from, until: seen.from };
     all.until = seen.until;
     all.cpu = all.cpu.saturating_add(seen.cpu);
-    for port in seen.ports {
+    for mut port in seen.ports {
         match all.ports.iter_mut().find(|known| (&known.device, known.port) == (&port.device, port.port)) {
             Some(known) => join_port(known, port, thin, slip),
-            None => all.ports.push(thinned(port, thin)),
+            None => {
+                // Nobody looked at one that is watched since later.
+                port.gaps.insert(0, joined);
+                all.ports.push(thinned(port, thin));
+            }
         }
     }
     all
@@ -172,6 +177,17 @@ mod tests {
         // Also on another clock.
         let later = moved(with(0, 10, &[(1, 4)]), NanosecondsI64(1_000_000_000));
         assert_eq!((later.ports[0].gaps[0].from, later.ports[0].gaps[0].until), (S * 2, S * 5));
+    }
+
+    /// A link that tells a port late does not make it watched from the begin.
+    #[test]
+    fn a_port_that_is_watched_since_later_has_a_gap_before() {
+        let mut late = span(4, 6, Vec::new());
+        late.ports.push(PortSeen { device: "b".into(), ..late.ports[0].clone() });
+        let all =
+            join(Some(join(None, span(0, 4, Vec::new()), true, NanosecondsI64(0))), late, true, NanosecondsI64(0));
+        assert_eq!(all.ports[0].gaps, []);
+        assert_eq!(all.ports[1].gaps, [Gap { from: Nanoseconds::ZERO, until: S * 4 }]);
     }
 
     #[test]

@@ -115,6 +115,8 @@ pub enum OfSoak {
         ports: usize,
         /// Flows that had traffic.
         flows: usize,
+        /// Whether all of the soak was seen; else nobody knows of the rest.
+        is_all: bool,
     },
     /// A port ran at less than its best for longer than is allowed.
     SoakDegraded(Degraded),
@@ -388,8 +390,12 @@ impl fmt::Display for OfSoak {
             Self::SoakShorter { events, longest } => {
                 write!(f, "{} not longer than allowed, the longest: {longest}", count(*events, "event"))
             }
-            Self::SoakNoOutage { ports, flows } => {
-                write!(f, "{} stayed up and {} never stalled", count(*ports, "watched port"), count(*flows, "flow"))
+            Self::SoakNoOutage { ports, flows, is_all } => {
+                let (ports, flows) = (count(*ports, "watched port"), count(*flows, "flow"));
+                match is_all {
+                    true => write!(f, "{ports} stayed up and {flows} never stalled"),
+                    false => write!(f, "in what was seen {ports} stayed up and {flows} never stalled"),
+                }
             }
             Self::SoakDegraded(time) => time.fmt(f),
             Self::SoakPerhapsDegraded(time) => write!(f, "perhaps too long: {time}"),

@@ -1,0 +1,46 @@
+//! Times in which a host looked at no port although there was traffic: whatever was longer than allowed may have been then.
+
+use railgauge::analysis::{soak::Soaking, verdict::Status, verdict::Verdicts};
+use railgauge_wire::{unit::Nanoseconds, watch::Gap};
+
+use super::made::{Made, at, judged, status};
+
+/// A soak of ten minutes in which a host does not look at its ports for a time, from its fifth minute on.
+fn hung(milliseconds: u64, longest: u64) -> (Soaking, Verdicts) {
+    let mut journal = Made::healthy().longest(longest).journal();
+    let seen = journal.watched.iter_mut().find(|seen| seen.host == "gpu002" && seen.seen.from == at(300_000)).unwrap();
+    for port in &mut seen.seen.ports {
+        port.gaps.push(Gap { from: at(310_000), until: at(310_000 + milliseconds) });
+        port.longest_gap = Nanoseconds::from_millis(milliseconds);
+    }
+    judged(&journal)
+}
+
+#[test]
+fn a_hole_that_may_hide_too_long_an_outage_is_no_pass() {
+    for (hole, longest, expected) in [
+        (5_000, 0, Status::Inconclusive),
+        (5_000, 4_000, Status::Inconclusive),
+        (5_000, 6_000, Status::Pass),
+        // As long as a pause of a flow that does not show.
+        (1_500, 0, Status::Pass),
+    ] {
+        let (found, all) = hung(hole, longest);
+        // It is less than a hundredth of the soak.
+        assert_eq!((found.holes.len(), status(&all, "watched").0), (1, Status::Pass));
+        let (outages, reason) = status(&all, "longest_outage");
+        assert_eq!(outages, expected, "{hole} {longest}: {reason}");
+        // What is not known is told, and nothing is claimed of it.
+        let is_known = expected == Status::Pass;
+        assert_eq!(reason.contains("not watched for 5.00 s"), !is_known, "{reason}");
+        assert_eq!(reason.contains("in what was seen"), !is_known, "{reason}");
+    }
+}
+
+/// Between two processes there is no traffic either.
+#[test]
+fn a_pause_of_the_traffic_hides_nothing() {
+    let (found, all) = Made { spans: vec![(0, 300_000), (400_000, 700_000)], ..Made::healthy() }.found();
+    assert_eq!(found.counts.pauses, 1);
+    assert_eq!(status(&all, "longest_outage").0, Status::Pass);
+}
