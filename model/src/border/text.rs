@@ -50,7 +50,9 @@ pub fn command(words: &[String]) -> String {
 
 /// A path in a command that a message advises: as a shell takes it. One that cannot be printed is not for pasting.
 pub fn path_quoted(path: impl AsRef<Path>) -> String {
-    quoted(&path_text(path))
+    let text = path_text(path);
+    // A command takes what begins with a dash for an option.
+    quoted(&if text.starts_with('-') { format!("./{text}") } else { text })
 }
 
 /// Text for people on its way to a terminal: lines that can be printed, and colours where they are wanted. Names and
@@ -107,6 +109,13 @@ mod tests {
     fn what_people_write_can_be_printed() {
         for text in ["tab\there", "ümlaut", "日本", "± 3 µs → …", "Ελλάδα", "עברית", "\u{fffd}"] {
             assert_eq!(printable(text), text);
+        }
+    }
+
+    #[test]
+    fn a_path_is_no_option_and_one_word() {
+        for (path, word) in [("a.toml", "a.toml"), ("-q.toml", "./-q.toml"), ("a b", "'a b'"), ("/-q", "/-q")] {
+            assert_eq!(path_quoted(path), word);
         }
     }
 

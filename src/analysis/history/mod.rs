@@ -128,7 +128,7 @@ pub enum RunError {
          {}",
         path_text(path),
         if *resumable {
-            "`railgauge run --resume` measures them again; leave the run out meanwhile"
+            "`railgauge run --resume DIR` measures them again; leave the run out meanwhile"
         } else {
             "`--resume` does not mend it: take an undamaged copy of the file, or leave the run out"
         }

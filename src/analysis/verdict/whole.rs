@@ -54,7 +54,7 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
         return None;
     }
     let (demand, status) = match is_whole {
-        true => ("every host of the plan answered and is measured, also after it was lost", Status::Pass),
+        true => ("every host of the plan answered, is there at the end and is measured", Status::Pass),
         false => ("every host of the plan answered, stayed and is measured", Status::Inconclusive),
     };
     let whole = verdict(Kind::Hosts, demand, reason);

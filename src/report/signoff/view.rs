@@ -205,6 +205,9 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     let others = of_hosts.flat_map(|verdict| verdict.reason.grounds());
     let others = others.filter(|ground| !matches!(ground, Ground::Run(OfRun::Lost { .. })));
     said.extend(others.map(|ground| format!("{ground}.")));
+    let of_soak = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Soak);
+    let unknown = of_soak.filter(|verdict| verdict.status == Status::Inconclusive && !verdict.waived);
+    said.extend(unknown.map(|verdict| format!("Not known in the soak: {}: {}.", verdict.demand, verdict.reason)));
     let cases = verdicts.cases;
     for (n, what) in [
         (cases.failed, "failed"),

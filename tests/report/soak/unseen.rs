@@ -1,19 +1,33 @@
 //! Times in which a host looked at no port although there was traffic: whatever was longer than allowed may have been then.
 
-use railgauge::analysis::{soak::Soaking, verdict::Status, verdict::Verdicts};
+use railgauge::{
+    analysis::{journal::Journal, verdict::Status},
+    report::signoff,
+};
 use railgauge_wire::{unit::Nanoseconds, watch::Gap};
 
 use super::made::{Made, at, judged, status};
 
 /// A soak of ten minutes in which a host does not look at its ports for a time, from its fifth minute on.
-fn hung(milliseconds: u64, longest: u64) -> (Soaking, Verdicts) {
+fn hung(milliseconds: u64, longest: u64) -> Journal {
     let mut journal = Made::healthy().longest(longest).journal();
     let seen = journal.watched.iter_mut().find(|seen| seen.host == "gpu002" && seen.seen.from == at(300_000)).unwrap();
     for port in &mut seen.seen.ports {
         port.gaps.push(Gap { from: at(310_000), until: at(310_000 + milliseconds) });
         port.longest_gap = Nanoseconds::from_millis(milliseconds);
     }
-    judged(&journal)
+    journal
+}
+
+/// What a sign-off says that it does not vouch for.
+#[test]
+fn what_is_not_known_of_a_soak_stands_in_the_sign_off() {
+    let untested = |longest| {
+        let journal = hung(5_000, longest);
+        signoff::view(&journal, &judged(&journal).1, &[], Vec::new()).untested
+    };
+    let told = |lines: Vec<String>| lines.into_iter().filter(|line| line.contains("not watched for 5.00 s")).count();
+    assert_eq!((told(untested(0)), told(untested(6_000))), (1, 0));
 }
 
 #[test]
@@ -25,7 +39,7 @@ fn a_hole_that_may_hide_too_long_an_outage_is_no_pass() {
         // As long as a pause of a flow that does not show.
         (1_500, 0, Status::Pass),
     ] {
-        let (found, all) = hung(hole, longest);
+        let (found, all) = judged(&hung(hole, longest));
         // It is less than a hundredth of the soak.
         assert_eq!((found.holes.len(), status(&all, "watched").0), (1, Status::Pass));
         let (outages, reason) = status(&all, "longest_outage");

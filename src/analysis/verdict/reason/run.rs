@@ -111,20 +111,20 @@ fn first(hosts: &[String]) -> &'static str {
 impl fmt::Display for OfRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interrupted => f.write_str("it was interrupted; `railgauge run --resume` goes on with it"),
+            Self::Interrupted => f.write_str("it was interrupted; `railgauge run --resume DIR` goes on with it"),
             Self::Prevented { cause, remedy: None } => {
-                write!(f, "it could not go on: {cause}; `railgauge run --resume` goes on with it")
+                write!(f, "it could not go on: {cause}; `railgauge run --resume DIR` goes on with it")
             }
             Self::Prevented { cause, remedy: Some(remedy) } => {
                 write!(f, "it could not go on: {cause}; {remedy}, and run the plan anew")
             }
-            Self::BrokeOff => {
-                f.write_str("its records stop without an end: it broke off; `railgauge run --resume` goes on with it")
-            }
+            Self::BrokeOff => f.write_str(
+                "its records stop without an end: it broke off; `railgauge run --resume DIR` goes on with it",
+            ),
             Self::StillRunning => f.write_str("it is still running; wait for its end and draw the report again"),
             Self::Unreadable { places, line, cause, resumable } => {
                 let remedy = if *resumable {
-                    "`railgauge run --resume` measures again what is missing"
+                    "`railgauge run --resume DIR` measures again what is missing"
                 } else {
                     "lines are there twice or in another order, and `--resume` does not mend that: take an undamaged copy \
                      of the file, or run the plan again"
@@ -157,7 +157,7 @@ impl fmt::Display for OfRun {
             Self::Unused { hosts } => write!(f, "no case measures {}", folded(hosts)),
             Self::UndoFailed { change, failure } => write!(f, "`{}`: {failure}", change.test),
             Self::UndoNotReached { change } => {
-                write!(f, "`undo` of {change} was not reached; `railgauge run --resume` runs it, or run it by hand")
+                write!(f, "`undo` of {change} was not reached; `railgauge run --resume DIR` runs it, or run it by hand")
             }
         }
     }

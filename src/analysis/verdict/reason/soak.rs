@@ -341,7 +341,7 @@ impl fmt::Display for Next {
         f.write_str(match self {
             Self { running: true, .. } => "the run is still going on",
             Self { prevented: true, .. } => "nothing but a run of a changed plan can have it",
-            Self { .. } => "`railgauge run --resume` goes on with it",
+            Self { .. } => "`railgauge run --resume DIR` goes on with it",
         })
     }
 }
