@@ -73,22 +73,6 @@ fn ports_that_nobody_watched_are_named() {
     assert_eq!((found.coverage[0].port.host.as_str(), found.coverage[0].percent), ("gpu002", 0.0));
 }
 
-/// A port that no flow of the soak uses is watched beside the others, too. Its holes are not counted among theirs.
-#[test]
-fn holes_are_counted_by_the_ports_of_the_flows() {
-    let mut journal = Made::healthy().journal();
-    journal.watched.retain(|seen| seen.host != "gpu002" || seen.seen.from < at(300_000));
-    for seen in journal.watched.iter_mut().filter(|seen| seen.host == "gpu002") {
-        let mut beside = seen.seen.ports[0].clone();
-        beside.device = "eth9".to_owned();
-        seen.seen.ports.push(beside);
-    }
-    let (found, all) = judged(&journal);
-    assert_eq!((found.counts.watched_ports, found.counts.ports), (9, 8));
-    assert_eq!((found.holes.len(), found.holes[0].ports), (1, 2));
-    assert_eq!(status(&all, "watched").0, Status::Inconclusive);
-}
-
 /// The controller was killed before it could record a part: what agents had told by then is known, and counts.
 #[test]
 fn an_outage_in_a_part_that_was_lost_is_told() {

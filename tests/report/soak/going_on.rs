@@ -66,3 +66,19 @@ fn before_any_agent_has_told_no_port_is_said_to_be_unwatched() {
     assert_eq!(status, Status::Inconclusive);
     assert!(!reason.contains("0 ends"), "{reason}");
 }
+
+/// A port that no flow of the soak uses is watched beside the others, too. Its holes are not counted among theirs.
+#[test]
+fn holes_are_counted_by_the_ports_of_the_flows() {
+    let mut journal = Made::healthy().journal();
+    journal.watched.retain(|seen| seen.host != "gpu002" || seen.seen.from < at(300_000));
+    for seen in journal.watched.iter_mut().filter(|seen| seen.host == "gpu002") {
+        let mut beside = seen.seen.ports[0].clone();
+        beside.device = "eth9".to_owned();
+        seen.seen.ports.push(beside);
+    }
+    let (found, all) = judged(&journal);
+    assert_eq!((found.counts.watched_ports, found.counts.ports), (9, 8));
+    assert_eq!((found.holes.len(), found.holes[0].ports), (1, 2));
+    assert_eq!(status(&all, "watched").0, Status::Inconclusive);
+}
