@@ -52,10 +52,12 @@ pub use crossing::AcrossRails;
 pub use further::further;
 pub use groups::{GroupsUnlike, UnlikeSide};
 pub use levels::LevelOf;
+pub use names::only;
 pub use noisy::{Noise, TooNoisy};
 pub use one_way::OneWay;
 pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
+pub use railgauge_stats::localise::Way;
 pub use rates::{CarryLess, Lesser};
 pub use told::{
     Alike, Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
@@ -402,7 +404,7 @@ impl Localisation {
 
     fn named(&self, suspect: &Suspect, findings: &Findings, names: &Names, cases: &[u64], measured: &[Pair]) -> Named {
         let Evidence { pairs, n, low, partners } = &suspect.evidence;
-        let names::Words { kind, name, hosts, groups, rail } = names.part(&suspect.part);
+        let names::Words { kind, name, hosts, groups, rail, way } = names.part(&suspect.part);
         let needed = if suspect.part.is_link() { findings.link_cut } else { findings.cut };
         let change = self.percent(suspect.effect);
         let level = self.level_of.of(cases[pairs[0]]).map_or(0, |level| level.min(self.good.len() - 1));
@@ -446,6 +448,7 @@ impl Localisation {
             hosts,
             groups,
             rail,
+            way,
             change_percent: change,
             interval_percent: self.interval(suspect.interval.map(|interval| (interval.low, interval.high))),
             n: *n,

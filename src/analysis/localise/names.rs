@@ -32,6 +32,8 @@ pub(super) struct Words {
     pub(super) hosts: Vec<String>,
     pub(super) groups: Vec<String>,
     pub(super) rail: Option<u32>,
+    /// The direction in which it is bad.
+    pub(super) way: Way,
 }
 
 /// The group of hosts that are in none.
@@ -142,12 +144,17 @@ impl Names {
             _ => &[],
         };
         let groups = groups.iter().map(|&number| self.group(number).to_owned()).collect();
-        Words { kind, name, hosts: hosts(numbers), groups, rail }
+        let way = match part {
+            Part::Host(_, way) | Part::Nic(_, way) | Part::Uplink(_, way) => *way,
+            Part::Boundary(_, _, way) | Part::Link(_, _, way) => *way,
+            Part::Rail(_) | Part::Group(_) | Part::GroupRail { .. } | Part::Hosts(..) | Part::Paths(..) => Way::Both,
+        };
+        Words { kind, name, hosts: hosts(numbers), groups, rail, way }
     }
 }
 
 /// What a name adds where only one direction is bad.
-pub(super) const fn only(way: Way) -> &'static str {
+pub const fn only(way: Way) -> &'static str {
     match way {
         Way::Both => "",
         Way::Send => ", sending",

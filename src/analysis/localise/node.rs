@@ -20,7 +20,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
+    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Way, Which,
     conditions::Conditions, percent, pick, value,
 };
 use crate::analysis::{
@@ -280,6 +280,7 @@ impl Measured {
             hosts: vec![host.clone()],
             groups: Vec::new(),
             rail,
+            way: Way::Both,
             change_percent: self.percent(effect),
             interval_percent: None,
             n: logs.len(),

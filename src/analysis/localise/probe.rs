@@ -150,8 +150,9 @@ impl Localisation {
         };
         let named = &mut self.suspects[at];
         if settled.part != suspect.part {
-            let names::Words { kind, name, hosts, groups, rail } = screen.names.part(&settled.part);
-            (named.kind, named.name, named.hosts, named.groups, named.rail) = (kind, name, hosts, groups, rail);
+            let names::Words { kind, name, hosts, groups, rail, way } = screen.names.part(&settled.part);
+            (named.kind, named.name, named.hosts, named.groups) = (kind, name, hosts, groups);
+            (named.rail, named.way) = (rail, way);
         }
         named.alternatives = settled.alternatives.iter().map(|part| screen.names.named(part)).collect();
         (named.standing, named.open, named.decided_by) = (standing, open, decided);

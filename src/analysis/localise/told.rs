@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use railgauge_stats::localise::Way;
 use railgauge_wire::remedy::Entry;
 use serde::{Serialize, Serializer};
 
@@ -216,6 +217,9 @@ pub struct Named {
     pub groups: Vec<String>,
     /// The rail that the name holds, if it holds one.
     pub rail: Option<u32>,
+    /// The direction in which it is bad, where that is one only.
+    #[serde(skip)]
+    pub way: Way,
     /// Change against good pairs in percent of them: negative for a bandwidth that is low, positive for a latency that is
     /// high.
     pub change_percent: f64,

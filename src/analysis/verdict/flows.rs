@@ -12,7 +12,7 @@ use railgauge_model::plan::{Plan, model::Test};
 
 use super::{
     Kind, Part, Status, Tally, Verdict, parts,
-    reason::{NamedParts, OfParts, Reason},
+    reason::{NamedParts, OfParts, Reason, ToName},
 };
 use crate::analysis::{
     outliers::{Link, OfTest},
@@ -40,7 +40,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
     let mut reason = Reason::default();
     reason.extend(parts::standing_out(&own, in_common(&own)));
     if !waived.is_empty() {
-        reason.push(OfParts::Waived(NamedParts::of(&[(parts::LINKS.to_owned(), None, None)])));
+        reason.push(OfParts::Waived(NamedParts::of(&[ToName::only(parts::LINKS)])));
     }
     if parts.is_empty() {
         let below_percent = from_where(&judged);

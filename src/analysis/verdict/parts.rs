@@ -6,7 +6,7 @@ use railgauge_model::plan::{Plan, model::Waiver};
 
 use super::{
     Kind, Status, Tally, Verdict,
-    reason::{Apart, NamedParts, OfParts, Reason},
+    reason::{Apart, NamedParts, OfParts, Reason, ToName},
 };
 use crate::analysis::{
     localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
@@ -168,8 +168,9 @@ fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) ->
         let suspect = suspects.get(&*part.name);
         // A part that has its reason is told by itself.
         let gpus = suspect.and_then(|suspect| suspect.gpus.as_deref());
-        let host = suspect.and_then(|suspect| suspect.host()).filter(|_| gpus.is_none());
-        (part.name.clone(), host.map(str::to_owned), gpus.map(str::to_owned))
+        let host = suspect.and_then(|suspect| Some((suspect.host()?.to_owned(), suspect.way)));
+        let host = host.filter(|_| gpus.is_none());
+        ToName { name: part.name.clone(), host, gpus: gpus.map(str::to_owned) }
     };
     let named: Vec<_> = chosen.map(one).collect();
     (!named.is_empty()).then(|| NamedParts::of(&named))

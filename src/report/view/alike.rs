@@ -6,10 +6,14 @@ use railgauge_model::plan::{count::count, hostlist};
 use railgauge_wire::natural;
 
 use super::parts::{PartView, part};
-use crate::analysis::{localise::TOGETHER, outliers::Part, words::between};
+use crate::analysis::{
+    localise::{TOGETHER, Way, only},
+    outliers::Part,
+    words::between,
+};
 
 /// What hosts have to have in common: state, direction, and the tests in which they stand out, in their order.
-type Key<'p> = (String, &'p str, Vec<&'p str>);
+type Key<'p> = (String, Way, Vec<&'p str>);
 
 /// The host that a part is, where it is one as a whole and nothing else fits its values as well.
 fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
@@ -18,10 +22,9 @@ fn host<'p>(part: &'p Part<'_>) -> Option<&'p str> {
     hosts.all(|host| host == Some(first)).then_some(first)
 }
 
-/// What stands behind the host in the name of a part: the direction in which it is bad, if it is only one.
-fn way<'p>(part: &'p Part<'_>) -> &'p str {
-    let behind = |host: &str| part.name.strip_prefix("host ")?.strip_prefix(host);
-    host(part).and_then(behind).unwrap_or_default()
+/// The direction in which a part is bad: the same in all its evidence.
+fn way(part: &Part<'_>) -> Way {
+    part.evidence.first().map_or(Way::Both, |one| one.named.way)
 }
 
 fn key<'p>(part: &'p Part<'_>) -> Key<'p> {
@@ -55,7 +58,7 @@ pub(super) fn name(group: &[&Part<'_>]) -> String {
         all => {
             let mut hosts: Vec<&str> = all.iter().filter_map(|part| host(part)).collect();
             natural::sort(&mut hosts);
-            format!("hosts {}{}", hostlist::fold(hosts), all.first().map_or("", |one| way(one)))
+            format!("hosts {}{}", hostlist::fold(hosts), all.first().map_or("", |one| only(way(one))))
         }
     }
 }

@@ -5,7 +5,7 @@ use railgauge_stats::robust::{Level, median};
 
 use super::{LOW, Played};
 use crate::analysis::{
-    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Which},
+    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Way, Which},
     words::{self, count},
 };
 
@@ -167,6 +167,7 @@ impl Localisation {
             hosts: sides.iter().flat_map(|side| played.names(side)).collect(),
             groups: sides.iter().filter(|_| kind != "host").flat_map(|side| played.side(side).1).collect(),
             rail: None,
+            way: Way::Both,
             change_percent: change,
             interval_percent: None,
             n,

@@ -10,7 +10,7 @@ use railgauge_wire::{natural, unit::Bytes};
 use serde::Serialize;
 
 use crate::analysis::{
-    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, OneWay, TOGETHER},
+    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, OneWay, TOGETHER, Way, only},
     words::{change, count, number, size},
 };
 
@@ -24,27 +24,42 @@ pub struct NamedParts {
     told: Vec<String>,
 }
 
+/// A part before it is told.
+#[derive(Debug, Clone)]
+pub(in crate::analysis::verdict) struct ToName {
+    /// Its name.
+    pub(in crate::analysis::verdict) name: String,
+    /// Of a part that is a host as a whole which one, and the direction in which it is bad.
+    pub(in crate::analysis::verdict) host: Option<(String, Way)>,
+    /// What was bad about its GPUs, in words.
+    pub(in crate::analysis::verdict) gpus: Option<String>,
+}
+
+impl ToName {
+    /// One of which only the name is known.
+    pub(in crate::analysis::verdict) fn only(name: &str) -> Self {
+        Self { name: name.to_owned(), host: None, gpus: None }
+    }
+}
+
 impl NamedParts {
-    /// Parts in their order: their names, of what is a host as a whole which one, and what was bad about their GPUs. [`TOGETHER`] hosts and
-    /// more that are bad in the same direction are told at the place of the first.
-    pub(in crate::analysis::verdict) fn of(named: &[(String, Option<String>, Option<String>)]) -> Self {
-        // Hosts by what stands behind them in the name: the direction in which they are bad.
-        let mut ways: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (host, way) in named.iter().filter_map(host_and_way) {
-            ways.entry(way).or_default().push(host);
+    /// Parts in their order. [`TOGETHER`] hosts and more that are bad in the same direction are told at the place of the first.
+    pub(in crate::analysis::verdict) fn of(named: &[ToName]) -> Self {
+        let mut ways: BTreeMap<Way, Vec<&str>> = BTreeMap::new();
+        for (host, way) in named.iter().filter_map(|one| one.host.as_ref()) {
+            ways.entry(*way).or_default().push(host);
         }
         ways.retain(|_, hosts| hosts.len() >= TOGETHER);
-        let parts = named.iter().map(|(name, ..)| name.clone()).collect();
+        let parts = named.iter().map(|one| one.name.clone()).collect();
         let mut told: Vec<String> = Vec::new();
-        let mut is_told: BTreeSet<&str> = BTreeSet::new();
-        for one in named {
-            let (name, _, gpus) = one;
-            match (host_and_way(one).and_then(|(_, way)| ways.get_key_value(way)), gpus) {
-                (Some((way, _)), _) if !is_told.insert(way) => {}
+        let mut is_told: BTreeSet<Way> = BTreeSet::new();
+        for ToName { name, host, gpus } in named {
+            match (host.as_ref().and_then(|(_, way)| ways.get_key_value(way)), gpus) {
+                (Some((way, _)), _) if !is_told.insert(*way) => {}
                 (Some((way, hosts)), _) => {
                     let mut hosts = hosts.clone();
                     natural::sort(&mut hosts);
-                    told.push(format!("hosts {}{way}", hostlist::fold(hosts.into_iter())));
+                    told.push(format!("hosts {}{}", hostlist::fold(hosts.into_iter()), only(*way)));
                 }
                 (None, Some(gpus)) => told.push(format!("{name} ({gpus})")),
                 (None, None) => told.push(name.clone()),
@@ -52,12 +67,6 @@ impl NamedParts {
         }
         Self { parts, told }
     }
-}
-
-/// Of a part that is a host as a whole: which one, and what its name says behind that.
-fn host_and_way((name, host, _): &(String, Option<String>, Option<String>)) -> Option<(&str, &str)> {
-    let host = host.as_deref()?;
-    Some((host, name.strip_prefix("host ")?.strip_prefix(host)?))
 }
 
 /// Parts that are told by their names.
@@ -196,15 +205,21 @@ mod tests {
 
     #[test]
     fn hosts_are_told_together_by_direction() {
-        let part = |name: &str, host: Option<&str>| (name.to_owned(), host.map(str::to_owned), None);
-        let hosts = |way: &str, all: &[usize]| {
-            all.iter().map(|n| part(&format!("host gpu{n}{way}"), Some(&format!("gpu{n}")))).collect::<Vec<_>>()
+        let hosts = |way: Way, all: &[usize]| {
+            let one = |n: &usize| ToName {
+                // However a name is worded.
+                name: format!("the machine gpu{n}"),
+                host: Some((format!("gpu{n}"), way)),
+                gpus: None,
+            };
+            all.iter().map(one).collect::<Vec<_>>()
         };
         let told = |parts: &[Vec<_>]| NamedParts::of(&parts.concat()).told;
-        let path = vec![part("path between gpu1 and gpu2", None)];
-        assert_eq!(told(&[hosts("", &[1, 2, 3]), path.clone(), hosts("", &[4])]), ["hosts gpu[1-4]", &path[0].0]);
-        let receive = hosts(", receiving", &[5, 6, 7, 8]);
-        assert_eq!(told(&[hosts("", &[1]), receive.clone()]), ["host gpu1", "hosts gpu[5-8], receiving"]);
-        assert_eq!(told(&[hosts("", &[1, 2, 3]), receive[..1].to_vec()]).len(), 4);
+        let both = |all: &[usize]| hosts(Way::Both, all);
+        let path = vec![ToName::only("path between gpu1 and gpu2")];
+        assert_eq!(told(&[both(&[1, 2, 3]), path.clone(), both(&[4])]), ["hosts gpu[1-4]", &*path[0].name]);
+        let receive = hosts(Way::Receive, &[5, 6, 7, 8]);
+        assert_eq!(told(&[both(&[1]), receive.clone()]), ["the machine gpu1", "hosts gpu[5-8], receiving"]);
+        assert_eq!(told(&[both(&[1, 2, 3]), receive[..1].to_vec()]).len(), 4);
     }
 }
