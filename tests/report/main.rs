@@ -57,6 +57,7 @@ mod recorded;
 mod rewording;
 mod scale;
 mod seen;
+mod signoff;
 mod soak;
 mod sums;
 mod switches;

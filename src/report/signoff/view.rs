@@ -1,7 +1,7 @@
 //! The sign-off as plain data that is ready to print: every demand with its answer, what was covered, what was not tested, which parts
 //! were there, and the hashes of the records.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
@@ -127,10 +127,16 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
     ];
     let mut tests: BTreeMap<&str, Covered<'_>> = BTreeMap::new();
     let mut test_of: HashMap<u64, &str> = HashMap::new();
+    let troubled: HashSet<u64> = verdicts.troubles.iter().map(|trouble| trouble.case).collect();
     for case in &journal.cases {
         let covered = tests.entry(&case.test).or_default();
+        let hosts = case.flow.hosts().into_iter().map(|host| &**host);
         covered.cases += 1;
-        covered.hosts.extend(case.flow.hosts().into_iter().map(|host| &**host));
+        covered.hosts.extend(hosts.clone());
+        if !troubled.contains(&case.id) {
+            covered.measured += 1;
+            covered.measured_hosts.extend(hosts);
+        }
         test_of.insert(case.id, &case.test);
     }
     for one in &journal.tries {
@@ -171,8 +177,12 @@ fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
 /// What a test covered.
 #[derive(Default)]
 struct Covered<'j> {
+    /// Cases that were planned, and their hosts.
     cases: usize,
     hosts: BTreeSet<&'j str>,
+    /// Those of them that simply count as measured, and theirs.
+    measured: usize,
+    measured_hosts: BTreeSet<&'j str>,
     /// What carried bytes, and whether a device in software did.
     carriers: BTreeSet<(&'static str, bool)>,
 }
@@ -184,7 +194,8 @@ impl Covered<'_> {
         };
         let carriers: Vec<String> = self.carriers.iter().map(carrier).collect();
         let carried = if carriers.is_empty() { "nothing was carried".to_owned() } else { carriers.join(", ") };
-        format!("{}, {}; {carried}", count(self.cases, "case"), count(self.hosts.len(), "host"))
+        let (cases, hosts) = (count(self.cases, "case"), count(self.hosts.len(), "host"));
+        format!("{} of {cases}, {} of {hosts}; {carried}", self.measured, self.measured_hosts.len())
     }
 }
 
