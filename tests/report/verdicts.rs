@@ -147,6 +147,22 @@ fn too_few_repeats_never_pass() {
     );
 }
 
+/// A value that is not to be trusted is none of those that kept the limit, though it is within it.
+#[test]
+fn those_that_kept_it_are_the_ones_that_were_judged() {
+    let mut journal = journal(&small());
+    let case = journal.cases.iter().find(|case| *case.test == *journal.plan.tests[0].name).unwrap().id;
+    let at = journal.tries.iter().position(|attempt| attempt.case == case && attempt.repeat == 2).unwrap();
+    journal.tries.remove(at);
+    journal.plan.tests[0].expect = vec![demand(Metric::Bandwidth, Limit::AtLeast(1e-3))];
+    let all = judge(&journal, None).verdicts;
+    let verdict = all.into_iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
+    let (of, said) = (verdict.tally.in_scope, verdict.reason.to_string());
+    assert_eq!(verdict.status, Status::Inconclusive, "{said}");
+    assert!(said.starts_with(&format!("1 of {of} cases not to be trusted")), "{said}");
+    assert!(said.ends_with(&format!("the other {} kept it", of - 1)), "{said}");
+}
+
 #[test]
 fn nothing_run_is_not_run() {
     let mut journal = journal(&small());

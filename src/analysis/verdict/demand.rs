@@ -53,10 +53,10 @@ pub(super) fn judge<'r>(
         let rows = rows.iter().filter(|row| row.metric == wanted.metric);
         rows.filter_map(|row| Some((*by_case.get(&row.case)?, *row)))
     };
-    let trusted =
+    let compared_with =
         |(result, row): &Scoped<'_>| row.value.is_some() && matches!(result.state, State::Measured | State::Short);
     let peers = match wanted.limit {
-        Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(trusted))),
+        Limit::WithinPercentOfPeers(_) => Some(Peers::new(of_metric().filter(compared_with))),
         _ => None,
     };
     let held = match wanted.limit {
@@ -66,28 +66,26 @@ pub(super) fn judge<'r>(
     let scope = in_scope(&journal.plan, wanted, results, of_metric());
 
     let mut judged = Vec::new();
+    // Of these that were judged, how many may be trusted, too.
+    let mut trusted = 0;
     let (mut missing, mut doubtful, mut unlimited, mut wrong) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for one @ (result, row) in &scope {
         match result.state {
             State::Wrong => wrong.push(*one),
             State::NoValue => missing.push(*one),
             _ if row.value.is_none() => missing.push(*one),
-            State::Contaminated if is_loss(row.metric) && is_telling(result) => {
-                match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
-                    Ok(one) => judged.push(one),
-                    Err(why) => unlimited.push((why, *row)),
-                }
-                if lacks_repeats(result, row) {
-                    doubtful.push(*one);
-                }
-            }
-            State::Impossible | State::Contaminated | State::Unverified => doubtful.push(*one),
+            State::Impossible | State::Unverified => doubtful.push(*one),
+            State::Contaminated if !(is_loss(row.metric) && is_telling(result)) => doubtful.push(*one),
             state => {
+                let is_doubtful = state == State::Short || lacks_repeats(result, row);
                 match held_against(wanted.limit, *one, peers.as_ref(), held.as_ref()) {
-                    Ok(one) => judged.push(one),
+                    Ok(one) => {
+                        trusted += usize::from(!is_doubtful);
+                        judged.push(one);
+                    }
                     Err(why) => unlimited.push((why, *row)),
                 }
-                if state == State::Short || lacks_repeats(result, row) {
+                if is_doubtful {
                     doubtful.push(*one);
                 }
             }
@@ -117,8 +115,8 @@ pub(super) fn judge<'r>(
         Status::NotRun
     } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
         reason.extend(unjudged.grounds());
-        if !judged.is_empty() {
-            reason.push(OfExpectation::OthersKept { cases: judged.len() });
+        if trusted > 0 {
+            reason.push(OfExpectation::OthersKept { cases: trusted });
         }
         Status::Inconclusive
     } else {
