@@ -21,7 +21,11 @@ fn view(lines: &[Line]) -> View {
 
 /// A run in which the cases that are picked fail; `told` makes a failure of the case's number and its first host.
 fn spoiled(hosts: usize, told: impl Fn(u64, &str) -> Option<Failure>) -> Vec<Line> {
-    let scenario = Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(hosts, 1) };
+    spoiled_of(&Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(hosts, 1) }, told)
+}
+
+/// The same of any made-up run.
+fn spoiled_of(scenario: &Scenario, told: impl Fn(u64, &str) -> Option<Failure>) -> Vec<Line> {
     let lines = scenario.lines();
     let cases: Vec<_> = lines
         .iter()
@@ -123,13 +127,18 @@ fn a_healthy_run_has_nothing_to_do_and_a_bad_host_is_in_the_banner() {
 /// What was not compared is told wherever it is said that nothing stands out: in the banner, in the section and on the terminal.
 #[test]
 fn nothing_stands_out_only_among_what_was_measured() {
-    let failing =
-        spoiled(8, |case, host| (case == 3).then(|| Failure::new(Stage::Join, Kind::Fabric, "no answer").at(host)));
-    let view = view(&failing);
-    let parts = view.parts.as_ref().unwrap();
-    assert_eq!((parts.nothing, parts.missing), (true, 1), "{}", parts.sentence);
-    let said = "No part stands out among what was measured. Not compared, without a value that may be trusted: 1.";
-    assert_eq!((view.banner.part.text.as_str(), parts.sentence.as_str()), (said, said));
+    let no_answer =
+        |case: u64, host: &str| (case == 3).then(|| Failure::new(Stage::Join, Kind::Fabric, "no answer").at(host));
+    let of_healthy = view(&spoiled(8, no_answer));
+    let parts = of_healthy.parts.as_ref().unwrap();
+    assert!(parts.nothing, "{}", parts.sentence);
+    let missing = "Not compared, without a value that may be trusted: 1 pair of write-bw.";
+    let said = format!("No part stands out among what was measured. {missing}");
+    assert_eq!((&of_healthy.banner.part.text, &parts.sentence), (&said, &said));
+    // And where something does: behind it.
+    let slow = Scenario { sizes: vec![1 << 20], repeats: 1, slow: Some(6), ..Scenario::healthy(8, 1) };
+    let parts = view(&spoiled_of(&slow, no_answer)).parts.unwrap();
+    assert!(parts.sentence.contains("host gpu007") && parts.sentence.ends_with(missing), "{}", parts.sentence);
 }
 
 /// Every link within a page leads somewhere, and no section is empty.

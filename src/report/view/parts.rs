@@ -28,8 +28,8 @@ pub struct Parts {
     /// Whether nothing stands out, although it was searched and would have been seen: no part that is bad or may be, no link, no
     /// second cluster.
     pub nothing: bool,
-    /// Pairs and groups, of all tests, without a value that may be trusted: they were not compared.
-    pub missing: usize,
+    /// What was not compared for want of a value that may be trusted, in a sentence; `None` where all was.
+    pub not_compared: Option<String>,
     /// Whether a test's values scatter so much that a bad part may not stand out.
     pub noisy: bool,
     /// Why nobody can say that all parts are good where none is named, a sentence each, the gravest first.
@@ -106,7 +106,7 @@ pub(super) fn parts(
             && outliers.noisy.is_empty()
             && unmeasured(found).is_none()
             && found.iter().all(|test| test.unexplained.is_none() && test.carry_less().is_none()),
-        missing: found.iter().map(|test| test.missing).sum(),
+        not_compared: not_compared(found),
         noisy: !outliers.noisy.is_empty(),
         unclear: unclear(outliers, found, on_links),
         tests: found.iter().map(looked_at).collect(),
@@ -298,14 +298,15 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     words.extend(told_beside(&beside(outliers, on_links), none));
     // Of a host without any value nobody knows whether it stands out.
     words.extend(unmeasured(found).filter(|_| outliers.searched));
-    if words.is_empty() {
-        let missing = found.iter().map(|test| test.missing).sum();
-        let none = match (soak_failed, missing) {
-            (true, 0) => "No part stands out in the tests; what failed in the soak stands there.".to_owned(),
-            (true, _) => format!("{} What failed in the soak stands there.", none_stands_out(missing)),
-            (false, _) => none_stands_out(missing),
-        };
-        words.push(refused(outliers, found).unwrap_or(none));
+    let missing = not_compared(found);
+    let nothing = words.is_empty().then(|| refused(outliers, found));
+    match nothing {
+        Some(None) => words.push(match (soak_failed, missing.as_deref()) {
+            (true, None) => "No part stands out in the tests; what failed in the soak stands there.".to_owned(),
+            (true, missing) => format!("{} What failed in the soak stands there.", none_stands_out(missing)),
+            (false, missing) => none_stands_out(missing),
+        }),
+        why => words.extend(why.flatten().into_iter().chain(missing)),
     }
     for test in found.iter().filter(|test| !test.good.is_empty()) {
         words.extend(test.one_way.told().map(|what| format!("{} in {}.", capital(&what.to_string()), test.test)));
@@ -329,14 +330,28 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     words.join(" ")
 }
 
-/// That no part stands out, and of how many results of tests nobody knows whether one would.
-pub(super) fn none_stands_out(missing: usize) -> String {
-    match missing {
-        0 => "No part stands out.".to_owned(),
-        _ => format!(
-            "No part stands out among what was measured. Not compared, without a value that may be trusted: {missing}."
-        ),
+/// That no part stands out, and what was not compared.
+pub(super) fn none_stands_out(not_compared: Option<&str>) -> String {
+    match not_compared {
+        None => "No part stands out.".to_owned(),
+        Some(missing) => format!("No part stands out among what was measured. {missing}"),
     }
+}
+
+/// Tests that are named where something of them was not compared.
+const LACKING: usize = 3;
+
+/// Pairs and groups of which nobody knows whether they stand out, in a sentence; `None` where all were compared.
+fn not_compared(found: &[Localisation]) -> Option<String> {
+    let lacking: Vec<&Localisation> = found.iter().filter(|test| test.missing > 0).collect();
+    let one = |test: &&Localisation| format!("{} of {}", count(test.missing, test.counted), test.test);
+    let named: Vec<String> = lacking.iter().take(LACKING).map(one).collect();
+    let more = match lacking.len().saturating_sub(LACKING) {
+        0 => String::new(),
+        more => format!(", and some of {}", count(more, "more test")),
+    };
+    (!named.is_empty())
+        .then(|| format!("Not compared, without a value that may be trusted: {}{more}.", named.join(", ")))
 }
 
 /// Why nobody can say that all parts are good where none is named, the gravest first.
