@@ -1,8 +1,10 @@
 //! Times in which a host looked at no port although there was traffic: whatever was longer than allowed may have been then.
 
+use std::path::Path;
+
 use railgauge::{
     analysis::{journal::Journal, verdict::Status},
-    report::signoff,
+    report::{draw, signoff},
 };
 use railgauge_wire::{unit::Nanoseconds, watch::Gap};
 
@@ -28,6 +30,14 @@ fn what_is_not_known_of_a_soak_stands_in_the_sign_off() {
     };
     let told = |lines: Vec<String>| lines.into_iter().filter(|line| line.contains("not watched for 5.00 s")).count();
     assert_eq!((told(untested(0)), told(untested(6_000))), (1, 0));
+}
+
+#[test]
+fn of_a_time_without_a_look_no_section_says_that_all_was_well() {
+    let sentence = |journal: &Journal| draw(journal, Path::new("records.jsonl")).unwrap().view.soak.unwrap().sentence;
+    assert!(sentence(&Made::healthy().journal()).contains("No outage and no stall."));
+    let hung = sentence(&hung(5_000, 6_000));
+    assert!(hung.contains("No outage and no stall was seen."), "{hung}");
 }
 
 #[test]

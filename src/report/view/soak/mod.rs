@@ -125,7 +125,12 @@ fn sentence(found: &Soaking) -> String {
         (counts.lower, "time at a lower rate"),
     ];
     let told: Vec<String> = events.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| told(*n, noun)).collect();
-    words += &if told.is_empty() { " No outage and no stall.".to_owned() } else { format!(" {}.", told.join(", ")) };
+    words += &match (told.is_empty(), found.holes.is_empty()) {
+        (true, true) => " No outage and no stall.".to_owned(),
+        // Of a time in which nobody looked it is not known.
+        (true, false) => " No outage and no stall was seen.".to_owned(),
+        (false, _) => format!(" {}.", told.join(", ")),
+    };
     words + " Rates of a soak are not judged."
 }
 
