@@ -10,7 +10,7 @@ pub use limit::{held_against, limit};
 pub use number::{
     between, brief, change, number, percent, percent_of, scatter, share, share_of, short, signed, spread, worse,
 };
-pub use railgauge_model::plan::count::{are, be, count, have, were};
+pub use railgauge_model::plan::count::{are, be, count, have, was, were};
 
 /// A size with the largest binary unit that divides it, or that leaves a short number: `64 KiB`, `1500 B`.
 pub fn size(bytes: Bytes) -> String {

@@ -16,6 +16,11 @@ pub fn be(n: usize) -> &'static str {
     if n == 1 { "is" } else { "are" }
 }
 
+/// `was` for one, `were` for several.
+pub fn was(n: usize) -> &'static str {
+    if n == 1 { "was" } else { "were" }
+}
+
 /// [`count`] with its verb: `1 cell has`, `3 cells have`.
 pub fn have(n: usize, noun: &str) -> String {
     format!("{} {}", count(n, noun), if n == 1 { "has" } else { "have" })
@@ -23,7 +28,7 @@ pub fn have(n: usize, noun: &str) -> String {
 
 /// [`count`] with its verb in the past: `1 window was`, `3 windows were`.
 pub fn were(n: usize, noun: &str) -> String {
-    format!("{} {}", count(n, noun), if n == 1 { "was" } else { "were" })
+    format!("{} {}", count(n, noun), was(n))
 }
 
 /// A text with its first letter as a capital.

@@ -11,7 +11,7 @@ use crate::{
         history::{By, PartKind, fitted},
         journal::Journal,
         verdict::{Ground, Kind, OfRun, Status, Verdict, Verdicts},
-        words::{count, number},
+        words::{count, number, was},
     },
     report::view::{CarrierGroup, Table, text_column},
 };
@@ -162,11 +162,7 @@ fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
 fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
     let (answered, chosen) = (journal.hosts.len(), journal.plan.hosts.len());
     let lost = journal.hosts.keys().filter(|host| journal.lost.contains_key(*host)).count();
-    let lost = if lost > 0 {
-        format!(", of which {lost} {} lost", if lost == 1 { "was" } else { "were" })
-    } else {
-        String::new()
-    };
+    let lost = if lost > 0 { format!(", of which {lost} {} lost", was(lost)) } else { String::new() };
     let hosts = match verdicts.subset.as_ref().map(|subset| subset.of_hosts).filter(|all| *all != chosen) {
         Some(all) => format!("{answered} of {all} of the plan, of which {chosen} were chosen"),
         None => format!("{answered} of {chosen}"),

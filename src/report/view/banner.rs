@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_model::plan::{count::count, hostlist};
+use railgauge_model::plan::{
+    count::{count, was},
+    hostlist,
+};
 use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde::Serialize;
 
@@ -135,7 +138,7 @@ fn of_lost(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
         Some((help, hosts)) => (help.to_owned(), hosts),
         None => (of_soak()?, lost),
     };
-    let were = if hosts.len() == 1 { "was" } else { "were" };
+    let were = was(hosts.len());
     Some(Pointer { about: format!("{} {were} lost", folded(hosts)), text, anchor: "where" })
 }
 

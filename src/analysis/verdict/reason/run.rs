@@ -6,7 +6,7 @@ use railgauge_model::{journal::event::Change, plan::hostlist};
 use railgauge_wire::{failure::Failure, remedy::Remedy};
 use serde::Serialize;
 
-use crate::analysis::words::count;
+use crate::analysis::words::{count, was};
 
 /// What stands against a run as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -100,7 +100,7 @@ fn folded(hosts: &[String]) -> String {
 
 /// `gpu001 was`, `gpu[001-004] were`.
 fn were(hosts: &[String]) -> String {
-    format!("{} {}", folded(hosts), if hosts.len() == 1 { "was" } else { "were" })
+    format!("{} {}", folded(hosts), was(hosts.len()))
 }
 
 /// The first of several in words: `the first: `.
