@@ -367,7 +367,7 @@ mod tests {
         assert!(stop.check().is_ok());
         let kill = std::process::Command::new("kill").arg("-INT").arg(std::process::id().to_string()).status();
         assert!(kill.unwrap().success());
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         while !stop.is_set() && std::time::Instant::now() < until {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }

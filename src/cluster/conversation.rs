@@ -6,7 +6,7 @@ use std::{
     collections::HashMap,
     pin::Pin,
     task::{Context, Poll},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -20,6 +20,7 @@ use railgauge_wire::{
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf},
     sync::{mpsc, oneshot, watch},
+    time::Instant,
 };
 
 use super::{
@@ -374,7 +375,7 @@ mod tests {
         assert_eq!(why, Why::OtherText(NOISE));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn who_asks_while_the_reason_is_being_found_is_told_the_reason() {
         // When an agent dies, either may come first: its writer ends, or the way to it is closed.
         for closed in [false, true] {
@@ -394,7 +395,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn where_no_reason_is_found_the_end_is_told() {
         let (conversation, _to_write) = Conversation::new();
         conversation.hang_up();
@@ -402,7 +403,7 @@ mod tests {
         assert_eq!((failure.kind, failure.cause.as_str()), (Kind::Aborted, "the conversation was closed"));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_agent_is_silent_when_it_leaves_questions_unanswered_and_not_by_time_alone() {
         let limit = Duration::from_millis(300);
         let (conversation, mut to_write) = Conversation::new();
@@ -424,7 +425,7 @@ mod tests {
         assert_eq!(silent.unwrap(), Why::Silent(limit));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_answer_that_takes_long_to_arrive_is_no_silence() {
         let limit = Duration::from_millis(300);
         let (conversation, _to_write) = Conversation::new();

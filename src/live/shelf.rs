@@ -1,15 +1,11 @@
 //! Keeps what was drawn until it is old enough to be drawn again: many viewers cost no more than one, and a slow drawing is made seldom.
 
-use std::{
-    path::PathBuf,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use hyper::body::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::{sync::Mutex as Waiting, task::spawn_blocking};
+use tokio::{sync::Mutex as Waiting, task::spawn_blocking, time::Instant};
 
 use super::follow::Follower;
 use crate::{analysis::parallel, report::live};
@@ -121,19 +117,21 @@ impl Pages {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use tokio::{runtime::Handle, time::advance};
+
     use super::*;
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn many_who_ask_share_a_drawing_and_a_slow_one_is_kept_longer() {
-        let shelf = Arc::new(Shelf::new(Duration::from_millis(100)));
+        let (at_least, slow) = (Duration::from_millis(100), Duration::from_millis(50));
+        let shelf = Arc::new(Shelf::new(at_least));
         let drawn = Arc::new(AtomicU32::new(0));
-        let asked = Instant::now();
         let all: Vec<_> = (0..50)
             .map(|_| {
                 let (shelf, drawn) = (Arc::clone(&shelf), Arc::clone(&drawn));
                 tokio::spawn(async move {
                     let draw = move || {
-                        std::thread::sleep(Duration::from_millis(50));
+                        Handle::current().block_on(advance(slow));
                         Ok(drawn.fetch_add(1, Ordering::SeqCst))
                     };
                     shelf.get(draw).await
@@ -143,9 +141,17 @@ mod tests {
         for one in all {
             assert_eq!(one.await.unwrap(), Ok(0));
         }
-        tokio::time::sleep(Duration::from_millis(200)).await;
         // Kept for 19 times 50 ms, which is longer than 100 ms.
-        let again = shelf.get(|| Ok(7)).await;
-        assert!(again == Ok(0) || asked.elapsed() > Duration::from_millis(900), "{again:?}");
+        let kept = slow * REST;
+        assert!(kept > at_least);
+        advance(kept - Duration::from_millis(1)).await;
+        assert_eq!(shelf.get(|| Ok(7)).await, Ok(0));
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(shelf.get(|| Ok(7)).await, Ok(7));
+        // One that takes no time is kept as long as any.
+        advance(at_least - Duration::from_millis(1)).await;
+        assert_eq!(shelf.get(|| Ok(8)).await, Ok(7));
+        advance(Duration::from_millis(1)).await;
+        assert_eq!(shelf.get(|| Ok(8)).await, Ok(8));
     }
 }

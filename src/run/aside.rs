@@ -42,7 +42,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::sync::mpsc;
 
     use super::*;
     use crate::run::spine::Halt;
@@ -50,18 +50,18 @@ mod tests {
     #[tokio::test]
     async fn work_is_waited_for_until_the_run_is_to_end() {
         let spine = Spine::unrecorded(true, false);
-        let long = |time| move || thread::sleep(time);
-        let (short, longer) = (Duration::from_millis(200), Duration::from_secs(60));
-        assert_eq!(aside(&spine, Duration::ZERO, long(short)).await.unwrap(), Some(()));
-        let begun = Instant::now();
+        let short = || thread::sleep(Duration::from_millis(50));
+        assert_eq!(aside(&spine, Duration::ZERO, short).await.unwrap(), Some(()));
+        // This work ends the run, and then hangs for as long as the test has hold of it.
+        let (hold, held) = mpsc::channel::<()>();
         let halted = spine.clone();
-        thread::spawn(move || {
-            thread::sleep(Duration::from_millis(100));
+        let hangs = move || {
             halted.halt(Halt::Interrupted);
-        });
-        assert_eq!(aside(&spine, Duration::ZERO, long(longer)).await.unwrap(), None);
+            held.recv()
+        };
+        assert_eq!(aside(&spine, Duration::ZERO, hangs).await.unwrap(), None);
+        drop(hold);
         // What takes no longer than the patience is had even then.
-        assert_eq!(aside(&spine, longer, long(short)).await.unwrap(), Some(()));
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert_eq!(aside(&spine, Duration::from_secs(60), short).await.unwrap(), Some(()));
     }
 }

@@ -130,7 +130,7 @@ mod tests {
             }
             panic!("{} lines, not {wanted}", lines());
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let (stop, stopped) = watch::channel(false);
             let kept = Kept::default();

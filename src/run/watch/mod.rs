@@ -417,7 +417,7 @@ mod tests {
         assert_eq!(port_of("eth0:alias"), port("eth0:alias", 1));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_port_that_a_link_tells_wakes_who_watches_and_is_known_to_who_watches_next() {
         let shared = Shared::default();
         let used = [("a", "eth0"), ("b", "eth1")];

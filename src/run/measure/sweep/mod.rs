@@ -17,11 +17,7 @@ pub(crate) mod pace;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use railgauge_model::{
     journal::event::{Case, Outcome, Sample, Started},
@@ -36,6 +32,7 @@ use railgauge_wire::{
     step::Timing,
     unit::{BitsPerSecond, Bytes, GigabitsPerSecond, Nanoseconds},
 };
+use tokio::time::Instant;
 
 use self::{flight::Flight, offset::Offset, pace::Place};
 use super::{
@@ -243,7 +240,7 @@ struct Course {
     /// Until nothing goes on any more: both ends stop when the flow is given up.
     held: Option<Held>,
     /// When the last case was over, if the next waited for it.
-    over: Option<tokio::time::Instant>,
+    over: Option<Instant>,
     /// How fast each queue pair or stream sends.
     pace: Option<BitsPerSecond>,
 }
@@ -308,7 +305,7 @@ impl Course {
             tokio::select! {
                 () = first.answered((link.from.host(), link.to.host()), limit, pass, patience) => {}
                 () = self.sweep.place.changed(), if !self.sweep.cases.is_empty() => continue,
-                () = tokio::time::sleep_until(overdue.into()) => {
+                () = tokio::time::sleep_until(overdue) => {
                     // Neither end has said anything for so long: whether they are there at all.
                     if !self.has_pulse().await
                         && let Some((_, first)) = self.flights.front_mut()

@@ -103,7 +103,7 @@ mod tests {
         assert!(fast.may_begin(1000));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn who_waits_hears_of_the_slowest_one() {
         let pace = Pace::new();
         let (mut fast, slow) = (pace.place(1), pace.place(0));

@@ -359,7 +359,7 @@ async fn ends_are_told_to_stop_when_a_case_fails_that_they_know_to_be_good() {
     assert!(asked.iter().flatten().all(|word| *word != "close"));
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn ends_are_told_to_stop_when_a_sweep_is_given_up() {
     let (mut sweep, players) = begin([Joins::Behind(CASES); 2], [good, good]).await;
     // The run keeps its agents: dropping the last copy ends the conversation.
