@@ -75,7 +75,7 @@ pub fn rows(options: &Options) -> Vec<Row> {
         }
     }
     // The rule of the commit before these rows found 3,998 of 4,000 at 3 sigma and 3,598 at 2 sigma in turn, by its own test
-    // `cargo test -p railgauge-stats --test compare -- --nocapture many_cells`.
+    // `cargo test -p railgauge-stats --test statistics compare -- --nocapture many_cells`.
     let in_turn = Situation { turn: Turn::Alternating, ..base };
     rows.push(power(&in_turn, 3.0, Bar::AtLeast(0.9985), options));
     for sigmas in [1.5, 2.0, 3.0] {

@@ -1,20 +1,15 @@
 //! Localisation down to the link, on small fabrics whose truth is known.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
-#[path = "../examples/switch_links/tree.rs"]
-#[allow(dead_code, reason = "the benchmark takes more of it")]
-mod tree;
-#[path = "../examples/switch_links/world.rs"]
-#[allow(dead_code, reason = "the benchmark takes more of it")]
-mod world;
 
 use proptest::prelude::*;
 use railgauge_stats::{
     Refusal,
     fabric::{Fabric, Findings, Judgement, Link, Part, Ports, Probe, Setting, Test, confirm, locate, probes},
 };
-use tree::Tree;
-use world::{DEAD, Fault, World};
+
+use crate::{
+    tree::Tree,
+    world::{DEAD, Fault, World},
+};
 
 const SETTING: Setting = Setting { least: 0.01, noise: 0.0 };
 

@@ -1,5 +1,4 @@
 //! Published and independently computed numbers, to the digits given (relative 1e-12 unless said otherwise).
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use railgauge_stats::{
     multiple::{benjamini_hochberg, benjamini_yekutieli},

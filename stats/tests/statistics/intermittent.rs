@@ -1,9 +1,6 @@
 //! Low nights that come and go, by hand.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod generators;
-
-use generators::Noise;
+use crate::generators::Noise;
 use railgauge_stats::changepoint::{
     AlertEnd, Kind, Mark, Night, Rules, Watch, intermittent, low_among, upper_spread, watch,
 };

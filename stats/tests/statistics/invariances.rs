@@ -1,5 +1,4 @@
 //! What must not matter does not matter: order, shifts, scales, mirrors, and which of two algorithms is taken.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
 use proptest::prelude::*;
 use railgauge_stats::{

@@ -1,11 +1,8 @@
 //! Lanes of one pair that we generate: how often a bad path's lanes are named, and how often good ones.
 //!
-//! The figures of docs/statistics.md are printed by `cargo test -p railgauge-stats --test lanes -- --nocapture`.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+//! The figures of docs/statistics.md are printed by `cargo test -p railgauge-stats --test statistics lanes -- --nocapture`.
 
-mod generators;
-
-use generators::Noise;
+use crate::generators::Noise;
 use proptest::prelude::*;
 use railgauge_stats::{
     Refusal,

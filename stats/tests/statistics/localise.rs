@@ -1,14 +1,11 @@
 //! Localisation on clusters that we generate: how often the right part is named, and how often a wrong one.
 //!
 //! The figures of docs/statistics.md are printed by
-//! `cargo test -p railgauge-stats --test localise -- --nocapture`.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
-mod generators;
+//! `cargo test -p railgauge-stats --test statistics localise -- --nocapture`.
 
 use std::collections::BTreeSet;
 
-use generators::{
+use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
     on_cpu,
@@ -246,6 +243,7 @@ fn healthy_clusters_have_no_suspects() {
 
 /// Each kind of part, alone, in a cluster of 64 hosts with 8 rails under 8 leaves.
 #[test]
+#[ignore = "slow: a simulation"]
 fn every_kind_of_part_is_named_as_what_it_is() {
     let setting = |groups: &'static [u32]| Setting { groups, directed: true, ..Setting::default() };
     let groups: &'static [u32] = Box::leak((0..64).map(|h| h / 8).collect::<Vec<u32>>().into_boxed_slice());

@@ -1,9 +1,6 @@
 //! Further tests where every pair of the cluster is in one of two states by chance.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
 
-mod generators;
-
-use generators::{Noise, cluster::Cluster};
+use crate::generators::{Noise, cluster::Cluster};
 use railgauge_stats::localise::{Judgement, MOST_BATCHES, Part, Probe, Role, Setting, Way, localise, probes, settle};
 
 /// Hosts under a leaf.

@@ -1,12 +1,9 @@
 //! Localisation where leaves matter: what is slow in one direction between them, and fabrics that carry less between leaves than within them, with faults that leave a part a fixed rate: such a fault
 //! costs nothing where the way is as narrow.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
-mod generators;
 
 use std::collections::BTreeSet;
 
-use generators::{
+use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
 };

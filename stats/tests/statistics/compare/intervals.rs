@@ -3,8 +3,8 @@
 use railgauge_stats::compare::{Headline, Judged, Order, Variant, Verdict, paired_headline, unpaired_headline};
 
 use crate::{
+    compare::runs::{FRESH, blocks, compared, orders, series, within, words},
     generators::Noise,
-    runs::{FRESH, blocks, compared, orders, series, within, words},
 };
 
 #[test]

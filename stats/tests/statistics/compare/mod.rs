@@ -2,11 +2,7 @@
 //! intervals hold what they should.
 //!
 //! The figures of docs/statistics.md are printed by
-//! `cargo test -p railgauge-stats --test compare -- --nocapture`.
-#![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
-
-#[path = "../generators/mod.rs"]
-mod generators;
+//! `cargo test -p railgauge-stats --test statistics compare -- --nocapture`.
 
 mod intervals;
 mod names;

@@ -5,11 +5,14 @@ use railgauge_stats::compare::{
 };
 
 use crate::{
+    compare::runs::{
+        COMPARISONS, FRESH, HEADLINES, KINDS, blocks, five_percent, is_change, judged, orders, series, words,
+    },
     generators::Noise,
-    runs::{COMPARISONS, FRESH, HEADLINES, KINDS, blocks, five_percent, is_change, judged, orders, series, words},
 };
 
 #[test]
+#[ignore = "slow: a simulation"]
 fn nothing_changed_is_rarely_called_a_change() {
     println!(
         "noise | blocks: p at most 5 %, verdict | runs one side first, in any order, in turn: p at most 5 %, verdict | headline of blocks misses 0"
@@ -100,6 +103,7 @@ fn lucky(own: &[f64], common: &[f64], share: f64) -> Vec<f64> {
 }
 
 #[test]
+#[ignore = "slow: a simulation"]
 fn correlated_runs_are_no_change_in_any_order() {
     let mut noise = Noise::new(FRESH + 6);
     for kind in ["autocorrelated .3", "autocorrelated .6"] {

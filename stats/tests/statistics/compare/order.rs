@@ -3,8 +3,8 @@
 use railgauge_stats::compare::{Luck, Obstacle, Order, Turns, Variant, Verdict};
 
 use crate::{
+    compare::runs::{FRESH, orders, series, within, words},
     generators::Noise,
-    runs::{FRESH, orders, series, within, words},
 };
 
 #[test]

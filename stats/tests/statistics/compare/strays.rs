@@ -3,8 +3,8 @@
 use railgauge_stats::compare::{Judged, Obstacle, RunSet, Variant, Verdict, paired, strays, verdict, verdicts};
 
 use crate::{
+    compare::runs::{FRESH, compared, orders, series, within, words},
     generators::Noise,
-    runs::{FRESH, compared, orders, series, within, words},
 };
 
 /// Cells in turn with values after that are changed: the number of the run after, and by how much.
@@ -20,6 +20,9 @@ fn with(noise: &mut Noise, bad: &[(usize, f64)]) -> (Vec<Variant>, Vec<Vec<f64>>
 fn equivalent(judged: &Judged) -> bool {
     matches!(judged.verdict, Verdict::Equivalent | Verdict::Negligible)
 }
+
+/// No strays on either side.
+const NONE: [Vec<usize>; 2] = [vec![], vec![]];
 
 #[test]
 fn a_bad_run_or_two_of_ten_are_told_and_not_called_equivalent() {
@@ -89,17 +92,17 @@ fn ordinary_runs_are_rarely_far_off() {
     for n in [4, 6, 10, 20] {
         let trials = 5_000;
         let of = |noise: &mut Noise| series("normal", n, noise);
-        let seen = (0..trials).filter(|_| strays([&of(&mut noise), &of(&mut noise)], 0.0) != [vec![], vec![]]).count();
+        let seen = (0..trials).filter(|_| strays([&of(&mut noise), &of(&mut noise)], 0.0) != NONE).count();
         println!("{n} runs a side: far off in {seen} of {trials} cells");
         assert!(seen <= 15, "{n} runs: {seen} of {trials}");
     }
     // Values that are all the same are not far from each other.
-    assert_eq!(strays([&[24.3; 10], &[24.3; 10]], 0.1), [vec![], vec![]]);
-    assert_eq!(strays([&[0.0; 10], &[0.0; 10]], 0.1), [vec![], vec![]]);
+    assert_eq!(strays([&[24.3; 10], &[24.3; 10]], 0.1), NONE);
+    assert_eq!(strays([&[0.0; 10], &[0.0; 10]], 0.1), NONE);
     // Nothing can be said of three.
-    assert_eq!(strays([&[0.0, 0.0, 9.0], &[]], 0.1), [vec![], vec![]]);
+    assert_eq!(strays([&[0.0, 0.0, 9.0], &[]], 0.1), NONE);
     assert_eq!(strays([&[0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0]], 0.1), [vec![2]]);
-    assert_eq!(strays([&[0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0]], 10.0), [vec![]]);
+    assert_eq!(strays([&[0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0]], 10.0), [Vec::<usize>::new()]);
 }
 
 #[test]

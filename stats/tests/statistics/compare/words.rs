@@ -7,8 +7,8 @@ use railgauge_stats::compare::{
 };
 
 use crate::{
+    compare::runs::{FRESH, blocks, orders, series, sides, within, words},
     generators::{Noise, on_cpu},
-    runs::{FRESH, blocks, orders, series, sides, within, words},
 };
 
 #[test]
