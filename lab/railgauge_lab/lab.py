@@ -1,7 +1,7 @@
 """A lab: its image, its fabric, its guests, and the files by which others reach them.
 
 Files of a running lab: `ssh_config` and `known_hosts` (strict, with every host's real key), `keys/`, `hosts/I/`,
-`shape` (how many hosts, NICs, which MTU, which are Arm). The folder's existence is the lock that lets only one lab be up in it.
+`shape` (how many hosts, NICs, which MTU, which are Arm, which series of kernels). The folder's existence is the lock that lets only one lab be up in it.
 """
 import json
 import shutil
@@ -75,7 +75,7 @@ class Lab:
         private_directory(directory)
         # From here on whatever is there is this lab's, and goes if something fails.
         try:
-            shape = {"hosts": hosts, "nics": nics, "mtu": mtu, "arm": sorted(set(arm))}
+            shape = {"hosts": hosts, "nics": nics, "mtu": mtu, "arm": sorted(set(arm)), "kernel": self.settings.series}
             (directory / "shape").write_text(json.dumps(shape) + "\n")
             self.write_access(hosts)
             self.fabric.up(nics)

@@ -18,8 +18,8 @@ use super::{
 
 /// Drivers that were run by us, and by what that is shown.
 pub const PROVEN: &[(&str, &str)] = &[
-    ("rdma_rxe", "tests/lab_2x1/verbs.rs: virtual hosts with Soft-RoCE"),
-    ("siw", "tests/lab_iwarp.rs: virtual hosts with iWARP in software"),
+    ("rdma_rxe", "tests/lab/verbs.rs: virtual hosts with Soft-RoCE"),
+    ("siw", "tests/lab/iwarp.rs: virtual hosts with iWARP in software"),
 ];
 
 /// What a report says of a driver that is not among them.

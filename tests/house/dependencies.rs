@@ -1,5 +1,4 @@
 //! Everything that is linked into railgauge has a license, a source and a name that `deny.toml` allows.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 use std::{fs, path::Path, process::Command};
 

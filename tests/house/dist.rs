@@ -1,15 +1,11 @@
 //! What `./dist` refuses and where it stops; `./dist --quick`, which ./test runs, makes a release and tries it.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/skip.rs"]
-mod skip;
 
 use std::{
     path::Path,
     process::{Command, Output},
 };
 
-use skip::skipped;
+use crate::skip::skipped;
 
 fn check_glibc(file: &Path, version: &str) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,12 +1,4 @@
 //! Hosts of two architectures in one run: two of x86_64 and an emulated Arm host, with Soft-RoCE between them.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/lab.rs"]
-mod lab;
-#[path = "support/railgauge.rs"]
-mod railgauge;
-#[path = "support/skip.rs"]
-mod skip;
 
 use std::{
     collections::BTreeSet,
@@ -15,9 +7,12 @@ use std::{
     process::Command,
 };
 
-use lab::{borrow, text};
-use railgauge::Scene;
 use serde_json::Value;
+
+use crate::{
+    lab::{self, Shape, borrow_shaped, text},
+    railgauge::{self, Scene},
+};
 
 /// Exit code of `./dist --agent` where something for it cannot be fetched.
 const UNAVAILABLE: i32 = 77;
@@ -57,12 +52,13 @@ fn test(name: &str, op: &str, metric: &str, sizes: &str, window: &str) -> String
 }
 
 #[test]
+#[ignore = "slow: an emulated Arm host, and an agent that is built for it"]
 fn one_run_measures_hosts_of_both_architectures_with_the_agent_of_each() {
     lab::sound(|| {
         let scene = Scene::new();
         let Some(agent) = agents(&scene) else { return };
-        lab::with_arm(ARM);
-        let Some(lab) = borrow(3, 1) else { return };
+        let shape = Shape { hosts: 3, nics: 1, arm: Some(ARM), kernel: None };
+        let Some(lab) = borrow_shaped(shape) else { return };
         let operations = ["write", "read", "send"];
         let bandwidth = operations.map(|op| test(op, op, "bandwidth", "[\"4KiB\", \"64KiB\"]", "200ms"));
         let latency = operations.map(|op| test(&format!("{op}-latency"), op, "latency", "8", "20 iterations"));

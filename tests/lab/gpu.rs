@@ -16,7 +16,7 @@ struct Guests {
 
 impl Guests {
     fn new() -> Option<Self> {
-        let lab = borrow(2, 1)?;
+        let lab = borrow()?;
         let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
         for host in 1..=2 {
             // It is some megabytes, and the same for all tests: a host has it until it is booted anew.
@@ -52,7 +52,7 @@ impl Guests {
         let config = self.lab.ssh_config();
         let mut plan = format!(
             "name = \"gpu\"\n[launch]\nvia = \"ssh\"\ntimeout = \"60s\"\nkeep_agent = true\nenv = {{ LD_LIBRARY_PATH = \"/root/cuda\"{environment} }}\n\
-             ssh = {{ config = \"{}\" }}\n[hosts]\nnames = [\"lab1\", \"lab2\"]\n\
+             ssh = {{ config = \"{}\" }}\n[hosts]\nnames = [\"lab1\", \"lab2\"]\ndevices = [\"rxe0\"]\n\
              [defaults]\nmemory = \"cuda\"\nmeasure = \"200ms\"\nwarm_up = \"20ms\"\nknobs = {{ timeout = 18 }}\n",
             config.display()
         );

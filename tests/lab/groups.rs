@@ -51,7 +51,7 @@ fn by_rdma(rows: &[Row]) {
 #[test]
 fn every_algorithm_is_right_over_verbs() {
     lab::sound(|| {
-        let Some(lab) = borrow(4, 2) else { return };
+        let Some(lab) = borrow() else { return };
         let scene = Scene::new();
         let reductions = r#"
         [[test]]
@@ -87,7 +87,7 @@ fn every_algorithm_is_right_over_verbs() {
 #[test]
 fn a_host_that_dies_in_a_collective_is_named_and_the_rest_goes_on() {
     lab::sound(|| {
-        let Some(lab) = borrow(4, 2) else { return };
+        let Some(lab) = borrow() else { return };
         let scene = Scene::new();
         let tests = r#"
         [[test]]

@@ -1,30 +1,27 @@
 //! iWARP between two hosts: siw, the kernel's iWARP in software, whose connections are made by rdma_cm and by nothing else.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-#[path = "support/lab.rs"]
-mod lab;
-#[path = "support/railgauge.rs"]
-mod railgauge;
-#[path = "support/skip.rs"]
-mod skip;
 
 use std::path::PathBuf;
 
-use lab::{Borrowed, borrow, text};
-use railgauge::Scene;
 use serde_json::Value;
 
+use crate::{
+    lab::{self, Borrowed, borrow, text},
+    railgauge::Scene,
+};
+
 /// In place of Soft-RoCE: two devices with one address cannot be told apart by rdma_cm.
-const SIW: &str = "[ -d /sys/class/infiniband/siw0 ] && exit; lab-module siw && rdma link del rxe0 && \
+const SIW: &str = "lab-module siw && rdma link del rxe0 && rdma link del rxe1 && \
                    rdma link add siw0 type siw netdev eth1 && chmod 666 /dev/infiniband/*";
+const SOFT_ROCE: &str = "rdma link del siw0 && rdma link add rxe0 type rxe netdev eth1 && \
+                         rdma link add rxe1 type rxe netdev eth2 && chmod 666 /dev/infiniband/*";
 
 /// Waits until more has come to a host than the words in front of a measurement and what is verified before it.
 const MOVING: &str = "of=/sys/class/net/eth1/statistics/rx_bytes; was=$(cat $of); for i in $(seq 300); do \
                       [ $(($(cat $of) - was)) -gt 1000000 ] && exit; sleep 0.1; done; exit 1";
 
-/// The lab with siw in both hosts; `None`, said, where the module could not be built for the guests.
+/// The lab with siw in both hosts; `None`, reported, where the module could not be built for the guests.
 fn with_siw() -> Option<Borrowed> {
-    let lab = borrow(2, 1)?;
+    let lab = borrow()?;
     let missing = lab.ssh(1, "cat /lab/later/siw/missing");
     if missing.status.success() {
         // The words that a user gets.
@@ -34,8 +31,7 @@ fn with_siw() -> Option<Borrowed> {
         return None;
     }
     for host in [1, 2] {
-        let done = lab.ssh(host, SIW);
-        assert!(done.status.success(), "lab{host}: {}{}", text(&done.stdout), text(&done.stderr));
+        lab.change(host, SIW, SOFT_ROCE);
     }
     Some(lab)
 }

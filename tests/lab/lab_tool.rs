@@ -6,7 +6,7 @@ use std::{net::TcpStream, path::Path};
 use crate::lab::{self, Borrowed, borrow, text, tool};
 
 fn two_hosts() -> Option<Borrowed> {
-    borrow(2, 2)
+    borrow()
 }
 
 fn answer(lab: &Borrowed, host: u32, command: &str) -> String {
@@ -183,7 +183,7 @@ fn a_clock_that_runs_wrong_is_a_failure_of_the_lab() {
 
 #[test]
 fn a_lab_whose_user_is_gone_takes_itself_down() {
-    if borrow(2, 2).is_none() {
+    if borrow().is_none() {
         return;
     }
     let folder = "/var/tmp/railgauge-lab-81";

@@ -8,22 +8,11 @@ use crate::{
 };
 use serde_json::Value;
 
-/// The lab with both hosts booted anew: each test here takes their interfaces apart.
-fn fresh() -> Option<Borrowed> {
-    let lab = borrow(2, 2)?;
-    for host in ["1", "2"] {
-        lab.expect(&["kill", host]);
-    }
-    lab.mend();
-    Some(lab)
-}
-
-/// Runs a script on both hosts; `$I` is the host's number.
+/// Runs a script on both hosts, and another one after the test.
 #[track_caller]
-fn on_both(lab: &Borrowed, script: &str) {
+fn on_both(lab: &Borrowed, script: &str, undo: &str) {
     for host in [1, 2] {
-        let done = lab.ssh(host, &format!("set -e; I={host}; {script}"));
-        assert!(done.status.success(), "lab{host}: {}{}", text(&done.stdout), text(&done.stderr));
+        lab.change(host, script, undo);
     }
 }
 
@@ -85,8 +74,8 @@ fn interface(facts: &Value, host: &str, name: &str) -> Value {
 #[test]
 fn an_interface_without_ipv4() {
     lab::sound(|| {
-        let Some(lab) = fresh() else { return };
-        on_both(&lab, "ip -4 addr flush dev eth1; ip -6 addr add fd77::$I/64 dev eth1 nodad");
+        let Some(lab) = borrow() else { return };
+        on_both(&lab, "ip -4 addr flush dev eth1; ip -6 addr add fd77::$I/64 dev eth1 nodad", "false");
         let scene = Scene::new();
         scene.start(&plan(&lab, &scene, "rxe0", "")).end().expect(0);
         by_roce(&scene.results().rows(), "rxe0");
@@ -100,11 +89,12 @@ fn an_interface_without_ipv4() {
 #[test]
 fn a_vlan_by_the_index_of_its_gid() {
     lab::sound(|| {
-        let Some(lab) = fresh() else { return };
+        let Some(lab) = borrow() else { return };
         on_both(
             &lab,
             "lab-module 8021q; ip link add link eth1 name eth1.100 type vlan id 100; ip link set eth1.100 up; \
              ip addr add 10.99.0.$I/24 dev eth1.100; sleep 1",
+            "ip link del eth1.100",
         );
         let found = lab.ssh(1, "grep -l ffff:0a63:0001 /sys/class/infiniband/rxe0/ports/1/gids/* | grep -o '[0-9]*$'");
         let index = text(&found.stdout).trim().to_owned();
@@ -121,7 +111,7 @@ fn a_vlan_by_the_index_of_its_gid() {
 #[test]
 fn a_bond_of_two_interfaces() {
     lab::sound(|| {
-        let Some(lab) = fresh() else { return };
+        let Some(lab) = borrow() else { return };
         on_both(
             &lab,
             "lab-module bonding max_bonds=0; rdma link del rxe0; rdma link del rxe1; \
@@ -130,6 +120,7 @@ fn a_bond_of_two_interfaces() {
              ip link set bond0 mtu 4200 up; ip addr add 10.99.1.$I/24 dev bond0; \
              echo eth1 >/sys/class/net/bond0/bonding/active_slave; \
              rdma link add rxe_bond0 type rxe netdev bond0; chmod 666 /dev/infiniband/*; sleep 1",
+            "false",
         );
         let scene = Scene::new();
         scene.start(&plan(&lab, &scene, "rxe_bond0", "")).end().expect(0);

@@ -1,22 +1,18 @@
 //! A kernel of many clusters of today: Linux 6.1, whose Soft-RoCE sends much again.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
-#[path = "support/lab.rs"]
-mod lab;
-#[path = "support/railgauge.rs"]
-mod railgauge;
-#[path = "support/skip.rs"]
-mod skip;
-
-use lab::borrow;
-use railgauge::Scene;
 use serde_json::Value;
 
+use crate::{
+    lab::{self, Shape, borrow_shaped},
+    railgauge::Scene,
+};
+
 #[test]
+#[ignore = "slow: another kernel is fetched and booted"]
 fn every_operation_between_two_hosts_of_linux_6_1() {
     lab::sound(|| {
-        lab::with_kernel("6.1");
-        let Some(lab) = borrow(2, 1) else { return };
+        let shape = Shape { hosts: 2, nics: 1, arm: None, kernel: Some("6.1") };
+        let Some(lab) = borrow_shaped(shape) else { return };
         let scene = Scene::new();
         let test = |op: &str, metric: &str, window: &str| {
             format!("[[test]]\nop = {op:?}\nmetric = {metric:?}\nsizes = 8\nmeasure = {window:?}\n")

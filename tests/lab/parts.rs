@@ -18,7 +18,7 @@ const SLOW: &str = "4mbit";
 
 /// The lab with every port shaped alike.
 fn four_hosts() -> Option<Borrowed> {
-    let lab = borrow(4, 1)?;
+    let lab = borrow()?;
     for host in ["1", "2", "3", "4"] {
         lab.expect(&["rate", host, USUAL]);
     }
@@ -56,6 +56,7 @@ fn plan(scene: &Scene, ssh_config: &Path) -> std::path::PathBuf {
         config = "{}"
         [hosts]
         names = ["lab[1-4]"]
+        devices = ["rxe0"]
         [[test]]
         name = "write"
         op = "write"

@@ -126,7 +126,7 @@ impl Drop for Fault<'_> {
 }
 
 fn four_hosts() -> Option<Borrowed> {
-    borrow(4, 2)
+    borrow()
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn agent() -> PathBuf {
 #[test]
 fn the_agent_asks_for_what_perftest_asks_for() {
     lab::sound(|| {
-        let Some(lab) = borrow(2, 1) else { return };
+        let Some(lab) = borrow() else { return };
         let library = example::folder_with("railgauge-agent", "verbs_trace").join("libverbs_trace.so");
         let mut parity = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/trace-parity"));
         parity.args(["--cases", CASES, "--block", lab::BLOCK, "--ssh-config"]).arg(lab.ssh_config());

@@ -12,7 +12,7 @@ use crate::{
 };
 
 fn four_hosts() -> Option<Borrowed> {
-    borrow(4, 1)
+    borrow()
 }
 
 /// A command on a host that must work.
@@ -30,6 +30,7 @@ fn plan(scene: &Scene, launch: &str, hosts: &str, more: &str) -> PathBuf {
         {launch}
         [hosts]
         names = ["{hosts}"]
+        devices = ["rxe0"]
         [localise]
         confirm = false
         [[test]]

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use crate::{driver::Driver, skip::skipped};
+use crate::{driver::Driver, skip::left_out};
 
 /// Where axe-core is, as `./setup --tests` puts it there; `RAILGAUGE_AXE` names another file.
 pub fn axe() -> Option<String> {
@@ -11,7 +11,7 @@ pub fn axe() -> Option<String> {
     match fs::read_to_string(&path) {
         Ok(script) => Some(script),
         Err(error) => {
-            skipped(&format!("axe-core looked at no page: {}: {error}", path.display()));
+            left_out(&format!("axe-core looked at no page: {}: {error}", path.display()));
             None
         }
     }

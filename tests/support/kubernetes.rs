@@ -14,7 +14,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-pub use crate::skip::skipped;
+pub use crate::skip::{left_out, skipped};
 
 /// Through which kubectl the pods are reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn fronts() -> Vec<Front> {
     if minor.is_some_and(|minor| minor >= 31) {
         return vec![Front::Double, Front::Real];
     }
-    skipped("containers: no kubectl 1.31 or newer here: its double alone is tried");
+    left_out("containers: no kubectl 1.31 or newer here: its double alone is tried");
     vec![Front::Double]
 }
 
@@ -160,10 +160,10 @@ impl Cluster {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until no process is left in any pod.
+    /// Demands that every process in a pod ends.
     #[track_caller]
-    pub fn is_left_empty(&self, limit: Duration) {
-        let end = Instant::now() + limit;
+    pub fn is_left_empty(&self) {
+        let end = Instant::now() + Duration::from_secs(60);
         while !self.processes().is_empty() {
             assert!(Instant::now() < end, "processes are left in pods: {:?}", self.processes());
             std::thread::sleep(Duration::from_millis(50));

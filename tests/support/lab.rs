@@ -1,42 +1,51 @@
-//! What tests on the lab share: one running lab per test program, its faults, and the difference between a product
-//! that failed and a lab that failed.
+//! What tests on the lab share: one running lab for all of them, its faults, and the difference between a product that
+//! failed and a lab that failed.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     fs::{self, File},
+    os::unix::process::parent_id,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::Mutex,
 };
 
-pub use crate::skip::skipped;
+use serde_json::{Value, json};
+
+pub use crate::skip::{left_out, skipped};
 
 /// Exit code of the lab tool where this machine cannot run a lab.
 const UNAVAILABLE: i32 = 77;
 /// Its exit code where the lab itself failed.
 const FAILURE: i32 = 70;
-/// The lab of the tests: not the one a developer may have up.
+/// The lab of the tests, which is not the one a developer may have up.
 pub const BLOCK: &str = "79";
 
-/// A running lab. It ends with this process, however that ends.
-pub struct Lab {
-    hosts: u32,
-    nics: u32,
-    // Programs of several test files may run at the same time; one of them has the lab.
-    _alone: File,
+/// Which hosts a lab has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    pub hosts: u32,
+    pub nics: u32,
+    /// Number of the Arm host; the others are x86.
+    pub arm: Option<u32>,
+    /// Series of the guests' kernels, such as 6.1, if not the usual one.
+    pub kernel: Option<&'static str>,
 }
+
+/// The lab of almost all tests.
+const USUAL: Shape = Shape { hosts: 4, nics: 2, arm: None, kernel: None };
+
+/// Kernel series of the lab that this process uses: the tool builds another image for each.
+static KERNEL: Mutex<Option<&'static str>> = Mutex::new(None);
 
 /// A lab that belongs to one test until it is dropped.
 pub struct Borrowed {
-    lab: MutexGuard<'static, Lab>,
-}
-
-impl std::ops::Deref for Borrowed {
-    type Target = Lab;
-    fn deref(&self) -> &Lab {
-        &self.lab
-    }
+    shape: Shape,
+    /// Hosts that a test reconfigures, and how that is undone.
+    changed: RefCell<Vec<(u32, String)>>,
+    // Tests run in processes of their own or in threads of one; either way one of them has the lab.
+    _alone: File,
 }
 
 thread_local! {
@@ -45,7 +54,7 @@ thread_local! {
 }
 
 impl Drop for Borrowed {
-    /// Looks at the lab under a test that failed, before another test may have it: that one mends it.
+    /// Checks the lab after a test that failed, before another test gets it and repairs it.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let status = self.run(&["status", "--clocks"]);
@@ -53,7 +62,7 @@ impl Drop for Borrowed {
                 eprintln!("this failure is the lab's, not railgauge's: {}", text(&status.stderr));
             }
             // Whoever reads of a lost connection asks what the other end saw.
-            let whole = if status.status.success() { self.hosts } else { 0 };
+            let whole = if status.status.success() { self.shape.hosts } else { 0 };
             for host in 1..=whole {
                 let said = self.ssh(host, "tail -n 8 /run/lab/sshd.log; dmesg | tail -n 5");
                 eprintln!("--- lab{host}: end of sshd's log, and of the kernel's\n{}", text(&said.stdout));
@@ -63,29 +72,40 @@ impl Drop for Borrowed {
                 boot_troubled();
             }
         }
-    }
-}
-
-/// The lab of this test program with everything mended, or `None`, said and noted, where no lab can run. The first
-/// call decides how many hosts and NICs it has.
-pub fn borrow(hosts: u32, nics: u32) -> Option<Borrowed> {
-    static LAB: OnceLock<Result<Mutex<Lab>, String>> = OnceLock::new();
-    match LAB.get_or_init(|| Lab::up(hosts, nics).map(Mutex::new)) {
-        Ok(lab) => {
-            // A test that failed leaves the lab as it is; mending is what the next one begins with anyway.
-            let lab = Borrowed { lab: lab.lock().unwrap_or_else(PoisonError::into_inner) };
-            assert!(lab.hosts >= hosts && lab.nics >= nics, "tests of one program must ask for the same lab");
-            lab.mend();
-            Some(lab)
-        }
-        Err(reason) => {
-            skipped(reason);
-            None
+        for (host, undo) in self.changed.take() {
+            // A host that is not what it was is booted for the next test.
+            if std::thread::panicking() || !self.ssh(host, &undo).status.success() {
+                let _ = self.run(&["kill", &host.to_string()]);
+            }
         }
     }
 }
 
-/// How often a test is begun while the lab itself fails under it.
+/// The lab of four hosts with two NICs each, whole; `None`, reported and noted, where no lab can run.
+pub fn borrow() -> Option<Borrowed> {
+    borrow_shaped(USUAL)
+}
+
+/// A lab of this shape, whole. A lab that is up and has another shape is replaced.
+pub fn borrow_shaped(shape: Shape) -> Option<Borrowed> {
+    let alone = File::create(std::env::temp_dir().join("railgauge-lab-tests.lock")).unwrap();
+    alone.lock().unwrap();
+    *KERNEL.lock().unwrap() = shape.kernel;
+    let arm = shape.arm.map(|_| "--arm");
+    let check = tool(&["check"]).args(arm).output().unwrap();
+    if check.status.code() == Some(UNAVAILABLE) {
+        skipped(&text(&check.stderr));
+        return None;
+    }
+    let lab = Borrowed { shape, changed: RefCell::default(), _alone: alone };
+    // An earlier run that was killed may have left half a lab.
+    if !(lab.is_up() && lab.mend()) {
+        lab.boot();
+    }
+    Some(lab)
+}
+
+/// How often a test is started while the lab itself fails under it.
 const TRIES: u32 = 3;
 
 /// Runs a test, and runs it again if a host of the lab died by itself meanwhile or has a clock that runs wrong: such a
@@ -97,53 +117,64 @@ pub fn sound(test: impl Fn()) {
         if tried == TRIES || !LAB_FAILED.get() {
             std::panic::resume_unwind(cause);
         }
-        eprintln!("the test begins anew");
+        eprintln!("the test starts again");
     }
 }
 
-/// Boots every host anew that complains of itself; the dead are seen to by [`Lab::mend`].
+/// Boots every host again that reports trouble of its own; dead hosts are booted by [`Borrowed::mend`].
 fn boot_troubled() {
     let Ok(status) = tool(&["status", "--json", "--clocks"]).output() else { return };
-    let hosts: Vec<serde_json::Value> = serde_json::from_slice(&status.stdout).unwrap_or_default();
-    for host in hosts.iter().filter(|host| host["state"] == "running" && host["trouble"] != serde_json::json!([])) {
+    let hosts: Vec<Value> = serde_json::from_slice(&status.stdout).unwrap_or_default();
+    for host in hosts.iter().filter(|host| host["state"] == "running" && host["trouble"] != json!([])) {
         let number = host["host"].as_str().unwrap().trim_start_matches("lab");
         for word in ["kill", "start"] {
-            // A test panics already: what fails here is seen by the next one, whose lab must be whole.
+            // A test panics already: what fails here fails the next one, whose lab must be whole.
             let _ = tool(&[word, number]).output();
         }
     }
 }
 
-impl Lab {
-    fn up(hosts: u32, nics: u32) -> Result<Self, String> {
-        let arm = ARM.get().map(u32::to_string);
-        let mut check = tool(&["check"]);
-        check.args(arm.as_ref().map(|_| "--arm"));
-        let check = check.output().map_err(|error| format!("the lab tool does not start: {error}"))?;
-        if check.status.code() == Some(UNAVAILABLE) {
-            return Err(text(&check.stderr));
-        }
-        let alone = File::create(std::env::temp_dir().join("railgauge-lab-tests.lock")).unwrap();
-        alone.lock().unwrap();
-        // What an earlier, killed run may have left.
+impl Borrowed {
+    /// Whether a lab of this shape is up, dead hosts or not.
+    fn is_up(&self) -> bool {
+        let Ok(found) = fs::read(directory().join("shape")) else { return false };
+        let found: Value = serde_json::from_slice(&found).unwrap_or_default();
+        let Shape { hosts, nics, arm, kernel } = self.shape;
+        let wanted =
+            json!({ "hosts": hosts, "nics": nics, "arm": Vec::from_iter(arm), "kernel": kernel.unwrap_or_default() });
+        wanted.as_object().unwrap().iter().all(|(key, value)| found[key] == *value)
+    }
+
+    /// Boots the lab. It ends with the process that runs the tests, however that ends.
+    fn boot(&self) {
         expect(&["down"]);
-        let (hosts_word, nics_word) = (hosts.to_string(), nics.to_string());
-        let process = std::process::id().to_string();
-        let mut up = vec!["up", &hosts_word, "--nics", &nics_word, "--while", &process];
+        let Shape { hosts, nics, arm, .. } = self.shape;
+        let (hosts, nics, runner) = (hosts.to_string(), nics.to_string(), parent_id().to_string());
+        let arm = arm.map(|host| host.to_string());
+        let mut up = vec!["up", &hosts, "--nics", &nics, "--while", &runner];
         up.extend(arm.iter().flat_map(|host| ["--arm", host]));
         expect(&up);
-        Ok(Self { hosts, nics, _alone: alone })
     }
 
-    /// Brings every host up and every link to its full state.
-    pub fn mend(&self) {
+    /// Brings every host up and every link to its full state; `false`, reported, where that fails.
+    #[must_use]
+    pub fn mend(&self) -> bool {
         let output = self.run(&["mend"]);
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "LAB FAILURE: lab mend: {}", text(&output.stderr));
+        output.status.success()
     }
 
-    /// Every host's state, as the tool tells it.
-    pub fn status(&self) -> Vec<serde_json::Value> {
+    /// Reconfigures a host until the end of the test; `$I` is its number. Where `undo` fails, as `false` does, the next test
+    /// boots the host.
+    #[track_caller]
+    pub fn change(&self, host: u32, make: &str, undo: &str) {
+        self.changed.borrow_mut().push((host, undo.to_owned()));
+        let done = self.ssh(host, &format!("set -e; I={host}; {make}"));
+        assert!(done.status.success(), "lab{host}: {}{}", text(&done.stdout), text(&done.stderr));
+    }
+
+    /// Every host's state, as the tool reports it.
+    pub fn status(&self) -> Vec<Value> {
         let output = self.run(&["status", "--json"]);
         serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("LAB FAILURE: no status ({error}): {}", text(&output.stderr)))
@@ -179,7 +210,7 @@ impl Lab {
 pub struct Background(std::process::Child);
 
 impl Background {
-    /// Starts it with nothing to read and nobody to listen.
+    /// Starts it without input, and without a reader of its output.
     pub fn start(command: &mut Command) -> Self {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
     }
@@ -196,30 +227,12 @@ fn directory() -> PathBuf {
     PathBuf::from(format!("/var/tmp/railgauge-lab-{BLOCK}"))
 }
 
-/// The series of the guests' kernels, where a test program wants another than usual.
-static KERNEL: OnceLock<&str> = OnceLock::new();
-
-/// Has the guests of this test program boot a kernel of this series, such as 6.1. To be called before the lab is borrowed.
-#[allow(dead_code, reason = "most test programs take the usual kernel")]
-pub fn with_kernel(series: &'static str) {
-    assert_eq!(*KERNEL.get_or_init(|| series), series, "one test program boots one kernel");
-}
-
-/// The host that is an Arm host, where a test program wants one.
-static ARM: OnceLock<u32> = OnceLock::new();
-
-/// Makes one host of this test program's lab an Arm host. To be called before the lab is borrowed.
-#[allow(dead_code, reason = "most test programs have hosts of one architecture")]
-pub fn with_arm(host: u32) {
-    assert_eq!(*ARM.get_or_init(|| host), host, "one test program has one lab");
-}
-
 /// The lab tool, about the lab of the tests.
 pub fn tool(words: &[&str]) -> Command {
     let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("lab/lab"));
     command.args(words).stdin(Stdio::null());
     command.env("RAILGAUGE_LAB_BLOCK", BLOCK).env("RAILGAUGE_LAB_DIR", directory());
-    command.envs(KERNEL.get().map(|series| ("RAILGAUGE_LAB_KERNEL", series)));
+    command.envs(KERNEL.lock().unwrap().map(|series| ("RAILGAUGE_LAB_KERNEL", series)));
     command
 }
 

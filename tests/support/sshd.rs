@@ -13,7 +13,7 @@ use std::{
 use railgauge_model::plan::model::{HostKeys, Launcher, Ssh};
 use tempfile::TempDir;
 
-pub use crate::skip::skipped;
+pub use crate::skip::{left_out, skipped};
 
 const SSHD: &str = "/usr/sbin/sshd";
 

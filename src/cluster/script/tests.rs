@@ -7,6 +7,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+#[path = "../../../tests/support/skip.rs"]
+#[allow(unreachable_pub, reason = "programs of tests use it too")]
+mod skip;
+
 use super::*;
 use crate::cluster::binary::packed;
 
@@ -119,11 +123,7 @@ fn may_unshare(apart: &[&str]) -> bool {
     let may = tried.is_ok_and(|status| status.success());
     if !may {
         let reason = format!("scripts of the agent's start: `{}` is not allowed here", apart[..2].join(" "));
-        println!("SKIPPED: {reason}");
-        if let Some(file) = std::env::var_os("RAILGAUGE_SKIPPED") {
-            let mut notes = std::fs::OpenOptions::new().append(true).create(true).open(file).unwrap();
-            writeln!(notes, "{reason}").unwrap();
-        }
+        skip::skipped(&reason);
     }
     may
 }
