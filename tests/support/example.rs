@@ -1,18 +1,18 @@
 //! Examples that tests need: built where they are not.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-/// The folder of a package's examples, with `name` in it. Cargo builds examples for `cargo test`, but not for
-/// `cargo test --test NAME`, so cargo is asked, once for each run of cargo-nextest. `./test` has built all of them, and says so.
+/// The folder of a package's examples, with `name` in it. Cargo builds examples for `cargo test` and `cargo nextest run`, but not
+/// where `--test NAME` is given, so it is asked where the example is missing or old.
 pub fn folder_with(package: &str, name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
     let built = profile.join("examples");
-    let is_there = built.join(name).exists() || built.join(format!("lib{name}.so")).exists();
-    let run = std::env::var("NEXTEST_RUN_ID").unwrap_or_default();
-    let note = built.join(format!("{name}.built-for"));
-    let for_this_run = !run.is_empty() && fs::read_to_string(&note).is_ok_and(|noted| noted == run);
-    if is_there && (for_this_run || std::env::var_os("RAILGAUGE_EXAMPLES_BUILT").is_some()) {
+    if is_current(&built.join(name)) || is_current(&built.join(format!("lib{name}.so"))) {
         return built;
     }
     let of_profile = profile.file_name().unwrap().to_str().unwrap();
@@ -32,6 +32,17 @@ pub fn folder_with(package: &str, name: &str) -> PathBuf {
     let status =
         cargo.arg("--target-dir").arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")).status();
     assert!(status.unwrap().success(), "the example {name} of {package} does not build");
-    fs::write(note, run).unwrap();
     built
+}
+
+/// Whether no source of an example is newer than the example, by the list of sources that cargo writes next to it. Asking cargo
+/// would take every test half a second, and minutes while another cargo builds.
+fn is_current(example: &Path) -> bool {
+    let changed = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
+    let sources = fs::read_to_string(example.with_extension("d")).unwrap_or_default();
+    let (Some(built), Some((_, sources))) = (changed(example), sources.split_once(": ")) else { return false };
+    // A space in a path is written with a backslash before it.
+    let sources = sources.replace("\\ ", "\0");
+    let mut paths = sources.split_whitespace().map(|path| path.replace('\0', " "));
+    paths.all(|path| changed(Path::new(&path)).is_some_and(|changed| changed <= built))
 }
