@@ -174,7 +174,7 @@ mod tests {
     fn answer(ask: impl FnOnce(Box<dyn FnOnce(Result<Answer, Failure>) + Send>)) -> Result<Answer, Failure> {
         let (to, from) = channel();
         ask(Box::new(move |answer| to.send(answer).unwrap()));
-        from.recv_timeout(Duration::from_secs(10)).unwrap()
+        from.recv_timeout(Duration::from_secs(60)).unwrap()
     }
 
     #[test]

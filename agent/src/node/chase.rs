@@ -277,7 +277,7 @@ mod tests {
     }
 
     fn pass(lines: &[[u8; 64]], window: Window) -> Option<Measurement> {
-        let control = Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_secs(20));
+        let control = Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_secs(60));
         timed(lines, Order::of(lines.len() * 64), (clock::now(), window), &control).unwrap()
     }
 

@@ -95,11 +95,11 @@ mod tests {
         let gate = Gate::new(3);
         thread::scope(|scope| {
             let pass = gate.pass();
-            let early = scope.spawn(move || (pass.meet(&control(10_000)), pass.meet(&control(10_000))));
+            let early = scope.spawn(move || (pass.meet(&control(60_000)), pass.meet(&control(60_000))));
             let pass = gate.pass();
             let late = scope.spawn(move || {
                 thread::sleep(Duration::from_millis(30));
-                (pass.meet(&control(10_000)), pass.meet(&control(10_000)))
+                (pass.meet(&control(60_000)), pass.meet(&control(60_000)))
             });
             drop(gate.pass());
             assert_eq!(early.join().unwrap(), (Ok(()), Ok(())));

@@ -110,7 +110,7 @@ mod tests {
     fn another_thread_ends_a_call_that_would_block() {
         let (mut reading, _writing) = io::pipe().unwrap();
         // Ends the call where the interrupts do not, so that the test fails and does not hang.
-        let _alarm = Alarm::every(Duration::from_secs(20)).unwrap();
+        let _alarm = Alarm::every(Duration::from_secs(120)).unwrap();
         let (sleeper, begun) = (Thread::this().unwrap(), Instant::now());
         let (done, over) = std::sync::mpsc::channel::<()>();
         let waker = thread::spawn(move || {
@@ -120,7 +120,7 @@ mod tests {
             }
         });
         assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
-        assert!(begun.elapsed() < Duration::from_secs(15));
+        assert!(begun.elapsed() < Duration::from_secs(60));
         drop(done);
         waker.join().unwrap();
     }
@@ -133,6 +133,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
         }
-        assert!(begun.elapsed() >= Duration::from_millis(10));
+        // Two intervals, of which a busy machine may hide the first.
+        assert!(begun.elapsed() >= Duration::from_millis(5));
     }
 }

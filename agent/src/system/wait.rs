@@ -143,7 +143,7 @@ mod tests {
     fn a_doorbell_interrupts_who_asked_for_it_and_nobody_after() {
         let bell = Arc::new(Doorbell::new().unwrap());
         let silent = Doorbell::new().unwrap();
-        let long = Duration::from_secs(20);
+        let long = Duration::from_secs(60);
         let sleeper = bell.interrupting().unwrap();
         let (ringing, begun) = (bell.clone(), std::time::Instant::now());
         let (done, over) = std::sync::mpsc::channel::<()>();

@@ -44,8 +44,16 @@ const SETTLING: Nanoseconds = Nanoseconds::from_secs(5);
 /// Time after which the interface of a port without one is looked for again: many files are read for that.
 const AGAIN: Nanoseconds = Nanoseconds::from_secs(60);
 
-/// What drivers answer that stands in no file.
+/// What drivers answer that stands in no file, and what clocks show.
 pub(super) trait Drivers {
+    /// The time.
+    fn now(&self) -> Nanoseconds {
+        clock::now()
+    }
+    /// CPU time of the calling thread.
+    fn used(&self) -> Nanoseconds {
+        cpu::thread()
+    }
     /// Name and value of every statistic of an interface.
     ///
     /// # Errors
@@ -125,7 +133,7 @@ impl<D: Drivers> Watcher<D> {
             statistics: Series::default(),
             without: BTreeSet::new(),
         };
-        let began = cpu::thread();
+        let began = drivers.used();
         let ports = ports.into_iter().map(port).collect();
         Self {
             tree,
@@ -148,8 +156,8 @@ impl<D: Drivers> Watcher<D> {
     /// Watches until the other end of `end` is gone.
     pub(super) fn run(mut self, end: &Receiver<()>) {
         loop {
-            let wait = self.work(clock::now());
-            self.mailbox.sleeps(cpu::thread().saturating_sub(self.began));
+            let wait = self.work(self.drivers.now());
+            self.mailbox.sleeps(self.drivers.used().saturating_sub(self.began));
             let over = match wait {
                 Nanoseconds::ZERO => end.try_recv() == Err(TryRecvError::Disconnected),
                 wait => end.recv_timeout(wait.into()) == Err(RecvTimeoutError::Disconnected),
@@ -192,12 +200,12 @@ impl<D: Drivers> Watcher<D> {
         }
         let all = [Work::Look, Work::CloseLook].into_iter().chain(rounds);
         let next = all.map(|work| self.pace.due(work)).min().unwrap_or_default();
-        next.saturating_sub(clock::now())
+        next.saturating_sub(self.drivers.now())
     }
 
     /// CPU time since this was asked last.
     fn spent(&mut self) -> Nanoseconds {
-        let before = std::mem::replace(&mut self.accounted, cpu::thread());
+        let before = std::mem::replace(&mut self.accounted, self.drivers.used());
         self.accounted.saturating_sub(before)
     }
 
@@ -206,17 +214,17 @@ impl<D: Drivers> Watcher<D> {
         let searches = self.pace.due(Work::Places) <= begun;
         let mut searched = Nanoseconds::ZERO;
         for (at, port) in self.ports.iter_mut().enumerate() {
-            let begun = clock::now();
+            let begun = self.drivers.now();
             self.mailbox.reading(at, begun);
             if port.moved && searches {
-                searched += port.find(&self.tree);
+                searched += port.find(&self.tree, &self.drivers);
             }
-            let mut found = port.look_at_files(&self.tree, closely);
+            let mut found = port.look_at_files(&self.tree, closely, begun);
             if port.found.is_none() && searches {
-                searched += port.find(&self.tree);
-                found = port.look_at_files(&self.tree, closely);
+                searched += port.find(&self.tree, &self.drivers);
+                found = port.look_at_files(&self.tree, closely, begun);
             }
-            self.mailbox.looked(at, port.seen(begun, found));
+            self.mailbox.looked(at, port.seen((begun, self.drivers.now()), found));
         }
         let cost = self.spent().saturating_sub(searched);
         if searched > Nanoseconds::ZERO {
@@ -236,8 +244,9 @@ impl<D: Drivers> Watcher<D> {
         let Some(port) = self.ports.get_mut(at) else { return };
         let Some((places, _)) = port.found.clone() else { return };
         // An RDMA port whose interface was not found may have one by now.
-        let incomplete = places.interface.is_none() && clock::now().saturating_sub(port.sought) > AGAIN;
-        self.mailbox.reading(at, clock::now());
+        let begun = self.drivers.now();
+        let incomplete = places.interface.is_none() && begun.saturating_sub(port.sought) > AGAIN;
+        self.mailbox.reading(at, begun);
         match work {
             Work::Statistics => {
                 if let Err(why) = port.statistics(&places, &self.drivers, (&self.mailbox, at), self.pace.is_asked()) {
@@ -252,7 +261,7 @@ impl<D: Drivers> Watcher<D> {
                 if values.is_empty() && port.counters.had_counters() {
                     return self.mailbox.failed(at, NoCounters.to_string());
                 }
-                if let Some(row) = port.counters.read(clock::now(), values) {
+                if let Some(row) = port.counters.read(self.drivers.now(), values) {
                     self.mailbox.counted(at, thinned(row, self.pace.is_asked()));
                 }
             }
@@ -294,10 +303,10 @@ enum Unseen {
 
 impl Port {
     /// Finds its files, and returns the CPU time that this took.
-    fn find(&mut self, tree: &Tree) -> Nanoseconds {
-        let begun = cpu::thread();
+    fn find(&mut self, tree: &Tree, clocks: &impl Drivers) -> Nanoseconds {
+        let begun = clocks.used();
         let WatchedPort { device, port } = &self.name;
-        (self.sought, self.moved) = (clock::now(), false);
+        (self.sought, self.moved) = (clocks.now(), false);
         match counters::lasting(tree, device, *port) {
             Ok(places) => {
                 let files = Files::of(tree, device, &places);
@@ -313,13 +322,13 @@ impl Port {
             }
             Err(failure) => (self.lost, self.found) = (failure.cause, None),
         }
-        cpu::thread().saturating_sub(begun)
+        clocks.used().saturating_sub(begun)
     }
 
     /// Reads its state. The error is in words, of which the port's state then consists.
-    fn look_at_files(&mut self, tree: &Tree, closely: bool) -> Result<State, Unseen> {
+    fn look_at_files(&mut self, tree: &Tree, closely: bool, now: Nanoseconds) -> Result<State, Unseen> {
         let Some((_, files)) = &self.found else { return Err(Unseen::Lost(self.lost.clone())) };
-        let unsettled = self.state.as_ref().is_some_and(|state| state.unsettled) && clock::now() < self.settles;
+        let unsettled = self.state.as_ref().is_some_and(|state| state.unsettled) && now < self.settles;
         let found = files.look(tree, self.state.as_ref(), closely || unsettled);
         if let Err(unreadable) = &found
             && unreadable.is_gone()
@@ -330,9 +339,8 @@ impl Port {
         Ok(found?)
     }
 
-    /// Takes note of a look that began at `begun`, and tells what is new.
-    fn seen(&mut self, begun: Nanoseconds, found: Result<State, Unseen>) -> Look {
-        let ended = clock::now();
+    /// Takes note of a look and of when it began and ended, and tells what is new.
+    fn seen(&mut self, (begun, ended): (Nanoseconds, Nanoseconds), found: Result<State, Unseen>) -> Look {
         let (state, failure) = match found {
             Ok(state) => (state, None),
             Err(unseen) => (State::unreadable(unseen.to_string()), Some(unseen.to_string())),
@@ -389,7 +397,7 @@ impl Port {
             return Ok(());
         }
         self.statistics.gauge([(STATISTICS.to_owned(), values.len() as f64)]);
-        if let Some(row) = self.statistics.read(clock::now(), values) {
+        if let Some(row) = self.statistics.read(drivers.now(), values) {
             mailbox.counted(at, thinned(row, sparse));
         }
         Ok(())

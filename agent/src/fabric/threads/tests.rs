@@ -184,13 +184,13 @@ fn broken(work: Work) -> (Failure, Failure) {
     std::thread::spawn(move || {
         let mut link = open(&spec(3, 3), |share| Ok(Box::new(Fragile(share.thread)))).unwrap();
         let control =
-            Control::new(Arc::default(), Arc::<AtomicBool>::default(), Instant::now() + Duration::from_secs(60));
+            Control::new(Arc::default(), Arc::<AtomicBool>::default(), Instant::now() + Duration::from_secs(600));
         let first = work(&mut *link, &control).unwrap_err();
         // While the end that panicked is going, and once it is gone.
         link.give_up();
         done.send((first, link.give_turn().unwrap_err())).unwrap();
     });
-    outcome.recv_timeout(Duration::from_secs(10)).expect("the other threads wait for the one that panicked")
+    outcome.recv_timeout(Duration::from_secs(60)).expect("the other threads wait for the one that panicked")
 }
 
 #[test]

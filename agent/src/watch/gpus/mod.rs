@@ -190,3 +190,14 @@ fn thread() -> Result<Sender<Order>, Silent> {
     };
     THREAD.get_or_init(start).clone()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_window_has_two_readings_and_a_long_one_has_one_a_second() {
+        let of = |milliseconds| every(Window::Duration(Nanoseconds::from_millis(milliseconds)));
+        assert_eq!([20, 600, 60_000].map(of), [100, 300, 1_000].map(Duration::from_millis));
+    }
+}

@@ -19,6 +19,8 @@ struct Double {
     gone: Option<&'static str>,
     /// How often it was read.
     reads: u64,
+    /// Where that is reported.
+    reader: Option<Sender<u64>>,
 }
 
 impl Double {
@@ -36,6 +38,7 @@ impl Source for Double {
     fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
         self.known(pci).map_err(|_| Unread::Lost(pci.to_owned()))?;
         self.reads += 1;
+        self.reader.iter().for_each(|reader| reader.send(self.reads).unwrap());
         let held = Some(self.held.iter().copied().collect());
         Ok(GpuReading { at: clock::now(), sm_mhz: Some(1980), held, ..GpuReading::default() })
     }
@@ -133,8 +136,9 @@ fn readings_that_cost_too_much_are_made_less_often() {
 
 #[test]
 fn the_thread_reads_again_and_again_until_the_case_ends() {
-    let (to, orders) = channel();
-    let thread = std::thread::spawn(move || Sampler::new(Double::default()).run(&orders));
+    let ((to, orders), (reader, reads)) = (channel(), channel());
+    let double = Double { reader: Some(reader), ..Double::default() };
+    let thread = std::thread::spawn(move || Sampler::new(double).run(&orders));
     to.send(Order::Begin {
         span: 1,
         gpus: vec![A.to_owned()],
@@ -142,7 +146,7 @@ fn the_thread_reads_again_and_again_until_the_case_ends() {
         asked: clock::now(),
     })
     .unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    while reads.recv_timeout(Duration::from_secs(60)).unwrap() < 4 {}
     let (answer, read) = channel();
     to.send(Order::End { span: 1, answer, asked: clock::now() }).unwrap();
     assert!(read.recv().unwrap()[A].readings.len() >= 4);
