@@ -1,5 +1,4 @@
 //! Ranks of one group in one process, over TCP: every operation, algorithm, number of ranks and type, verified.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +17,8 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-const LIMIT: Duration = Duration::from_secs(20);
+/// For each operation, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(120);
 
 fn spec(rank: u32, ranks: u32, max_size: u64) -> MemberSpec {
     let link = LinkSpec {

@@ -1,16 +1,11 @@
 //! The real agent binary over pipes: hello, bad requests, and the ends of the process.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-mod controller;
 
 use std::{
     io::Read,
     os::unix::process::CommandExt,
     process::{Command, Stdio},
-    time::Duration,
 };
 
-use controller::{Agent, command};
 use railgauge_wire::{
     PROTOCOL,
     failure::Kind,
@@ -20,6 +15,11 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
+use crate::{
+    controller::{self, Agent, command},
+    skip::skipped,
+};
+
 #[test]
 fn hello_clock_and_goodbye() {
     let mut agent = Agent::start();
@@ -27,7 +27,7 @@ fn hello_clock_and_goodbye() {
     let Ok(Answer::Clock { monotonic: second, .. }) = agent.ask(Ask::Clock) else { panic!() };
     assert!(second > first && realtime > Nanoseconds::from_secs(1_700_000_000));
     assert_eq!(agent.ask(Ask::Bye), Ok(Answer::Done));
-    assert_eq!(agent.ended().0.code(), Some(0));
+    assert_eq!(agent.ended().code(), Some(0));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn another_protocol_is_refused_in_words_and_ends_the_agent() {
     let failure = agent.ask(hello).unwrap_err();
     assert!(failure.cause.contains(&format!("protocol {}", PROTOCOL + 1)), "{failure}");
     assert_eq!(failure.remedy.unwrap().id, "remove-old-agent");
-    assert_eq!(agent.ended().0.code(), Some(2));
+    assert_eq!(agent.ended().code(), Some(2));
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_hello_of_the_future_is_refused_by_its_protocol() {
     agent.write(&frame::encode(&hello).unwrap());
     let failure = agent.wait(1).unwrap_err();
     assert!(failure.cause.contains("protocol 99"), "{failure}");
-    assert_eq!(agent.ended().0.code(), Some(2));
+    assert_eq!(agent.ended().code(), Some(2));
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn nothing_comes_before_the_hello() {
     let mut agent = Agent::spawn(&mut command());
     let failure = agent.ask(Ask::Clock).unwrap_err();
     assert!(failure.cause.contains("hello"), "{failure}");
-    assert_eq!(agent.ended().0.code(), Some(2));
+    assert_eq!(agent.ended().code(), Some(2));
 }
 
 #[test]
@@ -76,35 +76,31 @@ fn links_that_are_not_open_and_requests_that_are_not_known_are_failures() {
 fn a_stream_that_is_not_ours_ends_the_agent() {
     let mut agent = Agent::start();
     agent.write(b"GET / HTTP/1.1\r\n\r\n");
-    assert_eq!(agent.ended().0.code(), Some(3));
+    assert_eq!(agent.ended().code(), Some(3));
 }
 
 #[test]
 fn the_agent_ends_with_its_stdin() {
     let mut agent = Agent::start();
     agent.close_stdin();
-    let (status, took) = agent.ended();
-    assert_eq!(status.code(), Some(3));
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert_eq!(agent.ended().code(), Some(3));
 }
 
 #[test]
 fn the_agent_ends_when_nobody_reads_its_stdout() {
     let mut child = command().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let start = std::time::Instant::now();
     // stdin stays open: only stdout tells.
-    let mut words = String::new();
+    let (status, mut words) = (controller::ended(&mut child), String::new());
     child.stderr.take().unwrap().read_to_string(&mut words).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(3), "{words}");
-    assert!(start.elapsed() < Duration::from_secs(10) && !words.is_empty(), "{:?} {words}", start.elapsed());
+    assert!(status.code() == Some(3) && !words.is_empty(), "{status}: {words}");
 }
 
 #[test]
 fn what_the_agent_started_ends_with_it() {
     // The shell leaves a child behind and becomes the agent, as if the agent had started it.
     let mut shell = Command::new("sh");
-    shell.args(["-c", "sleep 60 & echo $! >&2; exec \"$0\"", env!("CARGO_BIN_EXE_railgauge-agent")]);
+    shell.args(["-c", "sleep 600 & echo $! >&2; exec \"$0\"", env!("CARGO_BIN_EXE_railgauge-agent")]);
     let mut agent = Agent::greeted(shell.process_group(0).stderr(Stdio::piped()));
     let mut stderr = std::io::BufReader::new(agent.child.stderr.take().unwrap());
     let mut pid = String::new();
@@ -113,9 +109,8 @@ fn what_the_agent_started_ends_with_it() {
     let runs = || std::fs::read_to_string(&child).is_ok_and(|stat| !stat.contains(") Z "));
     assert!(runs());
     agent.close_stdin();
-    assert!(agent.ended().1 < Duration::from_secs(1));
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(!runs(), "a child of the agent is left over");
+    agent.ended();
+    controller::patiently("the end of the agent's child", || (!runs()).then_some(()));
 }
 
 #[test]
@@ -141,8 +136,7 @@ fn the_agent_starts_without_libibverbs_and_says_so() {
     hidden.args(["--mount", "sh", "-c", hide, env!("CARGO_BIN_EXE_railgauge-agent")]);
     let possible = Command::new("unshare").args(["--mount", "true"]).stderr(Stdio::null()).status();
     if !possible.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: hiding a library takes unshare and root");
-        return;
+        return skipped("hiding a library takes unshare and root");
     }
     let mut agent = Agent::greeted(&mut hidden);
     let Ok(Answer::Facts(facts)) = agent.ask(Ask::Facts) else { panic!() };

@@ -1,12 +1,8 @@
 //! GPU memory on a host without a GPU: the agent with a double of NVIDIA's driver library (`examples/cuda_double.rs`), or of AMD's HIP
 //! (`examples/hip_double.rs`).
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
 
 #[path = "double/amd_smi.rs"]
 mod amd_smi;
-mod controller;
-#[path = "../../tests/support/example.rs"]
-mod example;
 #[path = "double/gpu_state.rs"]
 mod gpu_state;
 #[path = "double/hip.rs"]
@@ -16,12 +12,8 @@ mod hipblaslt;
 #[path = "double/rccl.rs"]
 mod rccl;
 
-use std::{path::Path, sync::LazyLock};
+use std::path::PathBuf;
 
-use controller::{
-    Agent, command,
-    pair::{Pair, opened, spec, timing},
-};
 use railgauge_wire::{
     failure::{Failure, Kind},
     link::{LinkSpec, Opened, Role},
@@ -32,22 +24,18 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-/// A folder with doubles under the names of libraries.
-fn folder_of(doubles: &[(&str, &[&str])]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (double, libraries) in doubles {
-        let built = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
-        // Not links: what is mapped has the name of the library, as on a host that has it.
-        libraries.iter().for_each(|library| assert!(std::fs::copy(&built, folder.path().join(library)).is_ok()));
-    }
-    folder
-}
+use crate::{
+    controller::{
+        Agent, DEADLINE_MS, command,
+        pair::{Pair, opened, spec, timing},
+        patiently,
+    },
+    double::folder_of,
+};
 
 /// The folder that holds the doubles as `libcuda.so.1` and `libcublasLt.so.12`.
-fn folder() -> &'static Path {
-    static FOLDER: LazyLock<tempfile::TempDir> =
-        LazyLock::new(|| folder_of(&[("cuda_double", &["libcuda.so.1"]), ("cublaslt_double", &["libcublasLt.so.12"])]));
-    FOLDER.path()
+fn folder() -> PathBuf {
+    folder_of(&[("cuda_double", &["libcuda.so.1"]), ("cublaslt_double", &["libcublasLt.so.12"])])
 }
 
 /// An agent that finds the double, made what `settings` say.
@@ -118,7 +106,7 @@ fn what_cannot_be_is_refused_in_words() {
 
 /// What copies between the GPUs of these numbers come to, all at the same time.
 fn copied(settings: &[(&str, &str)], op: Op, flows: &[(u32, u32)]) -> Vec<NodeAccount> {
-    copied_for(settings, op, flows, Window::Iterations(20), 10_000)
+    copied_for(settings, op, flows, Window::Iterations(20), DEADLINE_MS)
 }
 
 /// The same, in this window and within so many milliseconds.
@@ -146,6 +134,13 @@ fn copied_for(
         Ok(Answer::Node(accounts)) => accounts,
         other => panic!("{other:?}"),
     }
+}
+
+/// Copies whose windows are so long that the state of every GPU is read in them, on a machine that is not very busy: where it was not, they are
+/// done again.
+fn until_read(copy: impl Fn() -> Vec<NodeAccount>) -> Vec<NodeAccount> {
+    let is_read = |account: &NodeAccount| account.account.gpus.iter().all(|gpu| gpu.readings > 0);
+    patiently("a reading in every window", || Some(copy()).filter(|accounts| accounts.iter().all(is_read)))
 }
 
 #[test]
@@ -228,7 +223,7 @@ fn multiplied(precision: Precision, settings: &[(&str, &str)]) -> NodeAccount {
         window: Window::Iterations(20),
         warm_up: Nanoseconds::ZERO,
         verify: Some(7),
-        deadline_ms: 10_000,
+        deadline_ms: DEADLINE_MS,
         cached: false,
         precision: Some(precision),
         flows: vec![NodeFlow { from: gpu.clone(), to: gpu }],
@@ -286,7 +281,7 @@ fn a_product_that_goes_wrong_later_is_found() {
         window: Window::Iterations(200),
         warm_up: Nanoseconds::ZERO,
         verify: Some(7),
-        deadline_ms: 10_000,
+        deadline_ms: DEADLINE_MS,
         cached: false,
         precision: Some(Precision::Bf16),
         flows: vec![NodeFlow { from: gpu.clone(), to: gpu }],
@@ -324,7 +319,7 @@ fn products_that_cannot_be_are_refused_in_words() {
 #[test]
 fn a_host_without_cublaslt_says_so() {
     let folder = folder_of(&[("cuda_double", &["libcuda.so.1"])]);
-    let account = multiplied(Precision::Bf16, &[("LD_LIBRARY_PATH", folder.path().to_str().unwrap())]);
+    let account = multiplied(Precision::Bf16, &[("LD_LIBRARY_PATH", folder.to_str().unwrap())]);
     let failure = account.account.failure.unwrap();
     assert!(
         failure.cause.contains("cuBLASLt cannot be used") && failure.cause.contains("libcublasLt.so.11"),

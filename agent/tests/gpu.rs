@@ -1,4 +1,4 @@
-//! GPU memory on a real GPU: `cargo test -p railgauge-agent --test gpu -- --ignored --nocapture` on a host with one.
+//! GPU memory on a real GPU: `cargo test -p railgauge-agent --test agent gpu:: -- --ignored --nocapture` on a host with one.
 
 use std::os::fd::AsRawFd;
 
@@ -13,7 +13,7 @@ const SIZES: [u64; 8] = [1, 7, 8, 9, 4_095, 65_536, 1_000_003, 64 << 20];
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
-fn patterns_on_the_gpu_are_those_of_the_host() {
+fn by_hand_patterns_on_the_gpu_are_those_of_the_host() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
     for size in SIZES {
@@ -44,7 +44,7 @@ fn patterns_on_the_gpu_are_those_of_the_host() {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
-fn wrong_elements_are_found_in_every_type() {
+fn by_hand_wrong_elements_are_found_in_every_type() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
     for datatype in Datatype::ALL {
@@ -72,7 +72,7 @@ fn wrong_elements_are_found_in_every_type() {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
-fn a_buffer_is_exported_as_a_dma_buf_or_refused_in_words() {
+fn by_hand_a_buffer_is_exported_as_a_dma_buf_or_refused_in_words() {
     let device = Device::open(0).unwrap();
     let buffer = Buffer::new(&device, 1_000_000).unwrap();
     match buffer.dma_buf(false) {
@@ -91,7 +91,7 @@ fn a_buffer_is_exported_as_a_dma_buf_or_refused_in_words() {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
-fn what_is_not_there_is_refused_before_it_is_used() {
+fn by_hand_what_is_not_there_is_refused_before_it_is_used() {
     let failure = Device::open(64).err().unwrap();
     assert!(failure.cause.contains("GPU 64 does not exist"), "{failure}");
     let device = Device::open(0).unwrap();
@@ -101,7 +101,7 @@ fn what_is_not_there_is_refused_before_it_is_used() {
 
 #[test]
 #[ignore = "needs an NVIDIA GPU"]
-fn kernels_and_copies_have_their_speeds() {
+fn by_hand_kernels_and_copies_have_their_speeds() {
     let device = Device::open(0).unwrap();
     let stream = Stream::new(&device).unwrap();
     let peers: Vec<u32> = (1..8).take_while(|gpu| Device::open(*gpu).is_ok()).collect();

@@ -1,9 +1,5 @@
 //! Host memory of this machine, as an agent reads, writes and copies it.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
 
-mod controller;
-
-use controller::{Agent, command};
 use railgauge_wire::{
     failure::Kind,
     message::{Answer, Ask},
@@ -12,6 +8,8 @@ use railgauge_wire::{
     terms::{LinkLayer, Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
+
+use crate::controller::{Agent, DEADLINE_MS, command, patiently};
 
 const SIZE: Bytes = Bytes(8 * 1024 * 1024 + 24);
 
@@ -23,7 +21,7 @@ fn spec(op: Op, nodes: &[u32]) -> NodeSpec {
         window: Window::Duration(Nanoseconds::from_millis(250)),
         warm_up: Nanoseconds::from_millis(50),
         verify: Some(7),
-        deadline_ms: 15_000,
+        deadline_ms: DEADLINE_MS,
         precision: None,
         cached: true,
         flows: nodes.iter().map(|node| flow(*node)).collect(),
@@ -44,14 +42,17 @@ fn measured(mut agent: Agent, spec: NodeSpec) -> Vec<NodeAccount> {
 #[test]
 fn every_byte_is_verified_twice_and_the_window_is_the_time_asked_for() {
     for op in [Op::MemoryRead, Op::MemoryWrite, Op::MemoryCopy] {
-        let account = measured(Agent::start(), spec(op, &[0])).remove(0);
-        assert_eq!(account.account.failure, None, "{op}");
+        // Until something was done in it: how much is a matter of what else runs here.
+        let account = patiently("a pass with bytes in it", || {
+            let account = measured(Agent::start(), spec(op, &[0])).remove(0);
+            assert_eq!(account.account.failure, None, "{op}");
+            Some(account).filter(|account| !account.account.measured.as_ref().unwrap().bytes.is_zero())
+        });
         let right = Checked { verified: SIZE * 2, wrong: Bytes::ZERO, first_wrong: None };
         assert_eq!(account.account.checked, right, "{op}");
         let measured = account.account.measured.unwrap();
         assert_eq!(measured.elapsed, Nanoseconds::from_millis(250), "{op}");
-        // How much is done in it is a matter of what else runs here.
-        assert!(measured.bytes > Bytes::ZERO && measured.operations == measured.bytes.0.div_ceil(SIZE.0), "{op}");
+        assert_eq!(measured.operations, measured.bytes.0.div_ceil(SIZE.0), "{op}");
         assert_eq!(measured.slices.len(), 2, "{op}");
         assert_eq!((account.link_layer, account.devices.0.as_str()), (Some(LinkLayer::Memory), "node0"), "{op}");
     }
@@ -70,18 +71,26 @@ fn latency(size: Bytes, environment: &[(&str, &str)]) -> NodeAccount {
     measured(Agent::greeted(command().envs(environment.iter().copied())), spec).remove(0)
 }
 
+/// A latency of reads that went well, in nanoseconds.
+fn each(size: Bytes) -> f64 {
+    let account = latency(size, &[]);
+    assert_eq!(account.account.failure, None);
+    assert_eq!(account.account.checked.verified, size * 2);
+    let measured = account.account.measured.unwrap();
+    assert!(measured.operations > 0 && measured.bytes == Bytes(64) * measured.operations, "{measured:?}");
+    assert_eq!((&*account.settings["threads"], &*account.devices.0), ("1", "node0"));
+    assert!(account.settings["on_huge_pages"].ends_with(&format!("of {} bytes", size.0)), "{:?}", account.settings);
+    *measured.each.unwrap()
+}
+
 #[test]
-fn reads_that_wait_for_each_other_are_counted_and_take_longer_outside_of_the_caches() {
-    let each = |size: Bytes| {
-        let account = latency(size, &[]);
-        assert_eq!(account.account.failure, None);
-        assert_eq!(account.account.checked.verified, size * 2);
-        let measured = account.account.measured.unwrap();
-        assert!(measured.operations > 0 && measured.bytes == Bytes(64) * measured.operations, "{measured:?}");
-        assert_eq!((&*account.settings["threads"], &*account.devices.0), ("1", "node0"));
-        assert!(account.settings["on_huge_pages"].ends_with(&format!("of {} bytes", size.0)), "{:?}", account.settings);
-        *measured.each.unwrap()
-    };
+fn reads_that_wait_for_each_other_are_counted() {
+    assert!(each(Bytes::from_kib(8)) > 0.0);
+}
+
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn reads_take_longer_outside_of_the_caches() {
     // The first cache of any processor holds 8 KiB, and few hold 256 MiB.
     let (near, far) = (each(Bytes::from_kib(8)), each(Bytes::from_mib(256)));
     // In a debug build most of either is the loop.

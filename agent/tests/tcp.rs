@@ -1,16 +1,12 @@
 //! Two real agents measure TCP between one another.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on has failed")]
-
-mod controller;
-use controller::{Agent, PATIENCE, command, pair};
 
 use std::{
     io::{Read, Write},
     net::TcpStream,
+    thread::sleep,
     time::{Duration, Instant},
 };
 
-use pair::{LINK, Pair, measured, opened, spec, step, timing};
 use railgauge_wire::{
     failure::{Kind, Stage},
     link::{Completion, Endpoint, Footprint, LinkSpec, Role, TcpEndpoint},
@@ -19,6 +15,11 @@ use railgauge_wire::{
     step::{Checked, Step, Stepped, Timing, Window},
     terms::{Carrier, LinkLayer, Op, TestMetric},
     unit::{BitsPerSecond, Bytes, Nanoseconds},
+};
+
+use crate::controller::{
+    Agent, DEADLINE_MS, ENDLESS, PATIENCE, command,
+    pair::{LINK, Pair, measured, opened, spec, step, timing},
 };
 
 const MS: Nanoseconds = Nanoseconds::from_millis(1);
@@ -83,25 +84,22 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
     ] {
         let size = 32_768;
         let timing = Timing { warm_up: MS * 20, bidirectional, ..timing(op, TestMetric::Bandwidth, size, window) };
-        let (near, far) = pair.time(timing);
+        let (near, far) = pair.time_until(timing, |near, far| !near.bytes.is_zero() && !far.elapsed.is_zero());
         let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
         assert_eq!((near.bytes, Bytes(near.operations * size)), (far.bytes, near.bytes), "{what}");
-        assert!(
-            near.bytes > Bytes::ZERO
-                && near.cpu > Nanoseconds::ZERO
-                && far.cpu > Nanoseconds::ZERO
-                && far.elapsed > Nanoseconds::ZERO,
-            "{what}"
-        );
+        assert!(near.cpu > Nanoseconds::ZERO && far.cpu > Nanoseconds::ZERO, "{what}");
         // The warm-up moved bytes too, and both ends agree on how many.
         assert!(near.moved > Some(near.bytes) && near.moved == far.moved, "{what}");
         match window {
             Window::Duration(wanted) => {
-                assert!((wanted..wanted + MS * 1_000).contains(&near.elapsed), "{what}");
+                assert!(near.elapsed >= wanted, "{what}");
                 assert!(near.slices.len() >= 2 && near.slices.iter().copied().sum::<Bytes>() <= near.bytes, "{what}");
             }
             Window::Iterations(_) => assert_eq!(near.operations, 200, "{what}"),
-            Window::Adaptive { .. } => assert!(near.interval.is_some_and(|half| *half <= 0.5), "{what}"),
+            Window::Adaptive { relative, at_most, .. } => {
+                let is_sure = near.interval.as_deref().is_some_and(|half| *half <= relative);
+                assert!(is_sure || near.elapsed >= at_most, "{what}");
+            }
         }
     }
     assert_eq!(pair.verify(Op::Write, 1 << 20, 9).wrong, Bytes::ZERO);
@@ -115,12 +113,15 @@ fn every_stream_tells_its_part_and_one_can_carry_all_of_it() {
         for only in [None, Some(1), Some(2)] {
             let window = Window::Duration(MS * 100);
             let timing = Timing { only, warm_up: MS * 10, ..timing(op, TestMetric::Bandwidth, 65_536, window) };
-            let (near, far) = pair.time(timing);
+            let carries = |number| only.is_none_or(|only| only == number);
+            let (near, far) = pair.time_until(timing, |near, _| {
+                (0..).zip(&near.lanes).all(|(number, lane)| !carries(number) || !lane.bytes.is_zero())
+            });
             let what = format!("{op} {only:?}: {near:?} {far:?}");
             assert_eq!(near.lanes.iter().map(|lane| lane.bytes).sum::<Bytes>(), near.bytes, "{what}");
             assert_eq!((near.bytes, far.bytes, far.lanes.len()), (near.bytes, near.bytes, 0), "{what}");
             for (number, lane) in (0..).zip(&near.lanes) {
-                assert_eq!(lane.bytes > Bytes::ZERO, only.is_none_or(|only| only == number), "{what}");
+                assert_eq!(!lane.bytes.is_zero(), carries(number), "{what}");
             }
             ports.push(near.lanes.iter().map(|lane| lane.source_port).collect::<Vec<_>>());
         }
@@ -150,7 +151,7 @@ fn latency_counts_every_sample() {
         assert!(far.bytes > Bytes::ZERO && far.latency.is_none());
     }
     let (near, _) = pair.time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 120)));
-    assert!((MS * 120..MS * 200).contains(&near.elapsed) && near.slices.len() == 1, "{near:?}");
+    assert!(near.elapsed >= MS * 120 && near.slices.len() as u64 == near.elapsed / (MS * 100), "{near:?}");
 }
 
 #[test]
@@ -171,8 +172,8 @@ fn polling_and_dram_buffers_work_too() {
         Ok(_) => {
             pair.open(change, 1, 65_536).unwrap();
             assert_eq!(pair.verify(Op::Write, 65_535, 1).wrong, Bytes::ZERO);
-            let (near, _) = pair.time(timing(Op::Write, TestMetric::Bandwidth, 65_536, Window::Duration(MS * 100)));
-            assert!(near.bytes > Bytes::ZERO);
+            let timing = timing(Op::Write, TestMetric::Bandwidth, 65_536, Window::Duration(MS * 100));
+            pair.time_until(timing, |near, _| !near.bytes.is_zero());
         }
     }
 }
@@ -218,15 +219,15 @@ fn two_passes_that_do_not_match_are_refused() {
 #[test]
 fn stop_without_a_pass_answers_at_once() {
     let mut pair = Pair::new().linked(|_| (), 1, 4096);
-    let took = (0..5).map(|_| {
+    // Woken, not found by the next look at the flags, which takes 100 ms every time. A busy machine delays some of them.
+    let is_woken = (0..100).any(|_| {
         let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(64), window: None };
         assert_eq!(pair.responder.ask(step(serve)), Ok(Answer::Done));
         let start = Instant::now();
         assert_eq!(pair.responder.ask(Ask::Stop { link: LINK }), Ok(Answer::Stepped(Stepped::Done)));
-        start.elapsed()
+        start.elapsed() < Duration::from_millis(50)
     });
-    // Woken, not found by the next look at the flags, which would take 100 ms; the machine may be busy.
-    assert!(took.min().unwrap() < Duration::from_millis(50));
+    assert!(is_woken);
     let failure = pair.responder.ask(Ask::Stop { link: LINK }).unwrap_err();
     assert!(failure.cause.contains("nothing is being served"));
 }
@@ -238,7 +239,24 @@ fn a_planned_start_is_kept() {
     let start_at = Some(monotonic + MS * 200);
     let timing = Timing { start_at, ..timing(Op::Read, TestMetric::Bandwidth, 64, Window::Iterations(10)) };
     let (near, _) = pair.time(timing);
-    assert!((MS * 200..MS * 1_000).contains(&(near.started - monotonic)), "{near:?}");
+    assert!(near.started - monotonic >= MS * 200, "{near:?}");
+}
+
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn windows_begin_and_end_in_time() {
+    let mut pair = Pair::new().linked(|spec| spec.threads = 2, 2, 65_536);
+    for window in [120, 250] {
+        let Ok(Answer::Clock { monotonic, .. }) = pair.initiator.ask(Ask::Clock) else { panic!() };
+        let start_at = Some(monotonic + MS * 200);
+        let timing = timing(Op::Read, TestMetric::Bandwidth, 65_536, Window::Duration(MS * window));
+        let (near, _) = pair.time(Timing { start_at, ..timing });
+        assert!((MS * 200..MS * 1_000).contains(&(near.started - monotonic)), "{near:?}");
+        assert!((MS * window..MS * (window + 1_000)).contains(&near.elapsed), "{near:?}");
+    }
+    let mut pair = Pair::new().linked(|_| (), 2, 4096);
+    let (near, _) = pair.time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 120)));
+    assert!((MS * 120..MS * 200).contains(&near.elapsed), "{near:?}");
 }
 
 #[test]
@@ -253,10 +271,7 @@ fn several_threads_are_one_link() {
         assert_eq!((near.operations, near.bytes), (300, Bytes(300 * 65_536)));
         assert_eq!(far.bytes, near.bytes);
         let (near, far) = pair.time(timing(op, TestMetric::Bandwidth, 4096, Window::Duration(MS * 250)));
-        assert!(
-            near.bytes == far.bytes && (MS * 250..MS * 2_000).contains(&near.elapsed) && near.cpu > Nanoseconds::ZERO,
-            "{near:?}"
-        );
+        assert!(near.bytes == far.bytes && near.elapsed >= MS * 250 && near.cpu > Nanoseconds::ZERO, "{near:?}");
         assert!(near.slices.len() >= 2 && near.slices.iter().copied().sum::<Bytes>() <= near.bytes, "{near:?}");
     }
     let alone = Timing { only: Some(2), ..timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Iterations(10)) };
@@ -317,14 +332,13 @@ fn a_killed_peer_is_an_error_in_time() {
         Op::Read,
         TestMetric::Bandwidth,
         65_536,
-        Window::Duration(MS * 9_000),
+        Window::Duration(ENDLESS),
     ))));
-    std::thread::sleep(Duration::from_millis(100));
+    sleep(Duration::from_millis(100));
     pair.responder.child.kill().unwrap();
-    let start = Instant::now();
     let failure = pair.initiator.wait(running).unwrap_err();
     assert_eq!(failure.kind, Kind::Fabric, "{failure}");
-    assert!(failure.cause.contains("127.0.0.1") && start.elapsed() < Duration::from_secs(6), "{failure}");
+    assert!(failure.cause.contains("127.0.0.1"), "{failure}");
 }
 
 #[test]
@@ -333,12 +347,11 @@ fn losing_the_controller_ends_a_measurement_that_spins() {
     let mut pair = Pair::new().linked(poll, 2, 4096);
     let serve = Step::Serve { op: Op::Write, metric: TestMetric::Latency, size: Bytes(64), window: None };
     pair.responder.ask(step(serve)).unwrap();
-    pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(MS * 9_000)))));
-    std::thread::sleep(Duration::from_millis(100));
+    pair.initiator.post(step(Step::Time(timing(Op::Write, TestMetric::Latency, 64, Window::Duration(ENDLESS)))));
+    sleep(Duration::from_millis(100));
     for agent in [&mut pair.initiator, &mut pair.responder] {
         agent.close_stdin();
-        let (status, took) = agent.ended();
-        assert!(took < Duration::from_secs(6) && status.code() == Some(3), "{took:?} {status}");
+        assert_eq!(agent.ended().code(), Some(3));
     }
 }
 
@@ -398,7 +411,6 @@ fn nobody_listening_is_said_with_both_addresses() {
 #[test]
 fn several_links_of_one_agent_measure_at_once() {
     let mut pair = Pair::new();
-    let mut runs = Vec::new();
     for link in 0..4u64 {
         let open = |role| Ask::Open { link, spec: Box::new(spec(role, 1, 4096)) };
         let near = opened(pair.initiator.ask(open(Role::Initiator)));
@@ -407,32 +419,35 @@ fn several_links_of_one_agent_measure_at_once() {
         opened(pair.initiator.ask(Ask::Join { link, peer: far.endpoint }));
         opened(pair.responder.wait(one));
     }
-    let start = Instant::now();
-    for link in 0..4u64 {
+    let mut begin = |link, window| {
         let serve = Step::Serve { op: Op::Write, metric: TestMetric::Bandwidth, size: Bytes(4096), window: None };
-        pair.responder.ask(Ask::Step { link, step: serve, limit_ms: 9_000 }).unwrap();
-        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(MS * 1_500)));
-        runs.push(pair.initiator.post(Ask::Step { link, step: time, limit_ms: 9_000 }));
-    }
-    for (link, run) in (0..).zip(runs) {
+        pair.responder.ask(Ask::Step { link, step: serve, limit_ms: DEADLINE_MS }).unwrap();
+        let time = Step::Time(timing(Op::Write, TestMetric::Bandwidth, 4096, window));
+        pair.initiator.post(Ask::Step { link, step: time, limit_ms: DEADLINE_MS })
+    };
+    // The first one does not end by itself: one after the other, none of the others would begin.
+    let first = begin(0, Window::Duration(ENDLESS));
+    let others = [1, 2, 3].map(|link| (link, begin(link, Window::Duration(MS * 300))));
+    for (link, run) in others {
         let near = measured(pair.initiator.wait(run));
         assert_eq!(measured(pair.responder.ask(Ask::Stop { link })).bytes, near.bytes);
     }
-    assert!(start.elapsed() < Duration::from_secs(5), "one after the other: {:?}", start.elapsed());
+    assert_eq!(pair.initiator.ask(Ask::Close { link: 0 }), Ok(Answer::Done));
+    assert_eq!(pair.initiator.wait(first).unwrap_err().kind, Kind::Aborted);
     assert_eq!(pair.initiator.ask(Ask::Bye), Ok(Answer::Done));
-    assert_eq!(pair.initiator.ended().0.code(), Some(0));
+    assert_eq!(pair.initiator.ended().code(), Some(0));
 }
 
 #[test]
 fn a_rate_is_held_in_every_direction_of_one_way() {
     let mut pair = Pair::new().linked(|_| (), 2, 65_536);
     for op in [Op::Write, Op::Read] {
-        // 40 Mb/s on each of two streams, for half a second: 5 MB, and a burst of 5 ms on each.
+        // 40 Mb/s on each of two streams, and a burst of 5 ms on each: a third of a second for these messages.
         let pace = Some(BitsPerSecond(40e6));
-        let timing = Timing { pace, ..timing(op, TestMetric::Bandwidth, 16_384, Window::Duration(MS * 500)) };
+        let timing = Timing { pace, ..timing(op, TestMetric::Bandwidth, 16_384, Window::Iterations(100)) };
         let (near, _) = pair.time(timing);
         let most = 2.0 * (40e6 / 8.0 * (near.elapsed.seconds() + 0.005) + 2.0 * 16_384.0);
         assert!(near.bytes.0 as f64 <= most, "{op}: {near:?}");
-        assert!(near.operations > 50, "{op}: {near:?}");
+        assert_eq!(near.operations, 200, "{op}: {near:?}");
     }
 }

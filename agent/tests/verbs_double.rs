@@ -1,25 +1,10 @@
 //! Verbs on a host without an RDMA device: agents with a double of libibverbs (`examples/verbs_double`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, outside of the test functions
 
-mod controller;
-mod double;
 #[path = "double/loopback.rs"]
 mod loopback;
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, thread};
 
-use controller::{
-    Agent,
-    pair::{LINK, Pair, opened, timing},
-};
-use double::{
-    Fabric,
-    devices::{self, Device},
-    verbs,
-};
 use railgauge_wire::{
     case::CaseSpec,
     drivers,
@@ -28,6 +13,19 @@ use railgauge_wire::{
     step::{Checked, Step, Timing, Window},
     terms::{Carrier, LinkLayer, Op, Service, TestMetric},
     unit::{Bytes, GigabitsPerSecond, MegabitsPerSecond, Nanoseconds},
+};
+
+use crate::{
+    controller::{
+        Agent, DEADLINE_MS, ENDLESS,
+        pair::{LINK, Pair, opened, spec, step, timing},
+        patiently,
+    },
+    double::{
+        Fabric,
+        devices::{self, Device},
+        verbs,
+    },
 };
 
 const ROCE: [&str; 5] = ["mlx5-roce", "mlx5-bond", "bnxt", "ionic", "irdma-roce"];
@@ -62,16 +60,40 @@ fn atomics_in_both_directions_at_once_add_up() {
     let mut fabric = Fabric::new(&[("VERBS_DOUBLE_PROFILE", "mlx5-roce")]);
     fabric.pair.open(verbs(Service::Rc), 2, 4096).unwrap();
     for op in [Op::AtomicFadd, Op::AtomicCas] {
-        let one_way = timing(op, TestMetric::Bandwidth, 8, Window::Duration(Nanoseconds::from_millis(200)));
-        let (near, far) = fabric.pair.time(Timing { bidirectional: true, ..one_way });
-        assert!(near.operations > 0 && far.operations > 0, "{op}: {near:?} {far:?}");
+        // Until the other end has done some: on a busy machine it may begin late.
+        patiently("operations in both directions", || {
+            let one_way = timing(op, TestMetric::Bandwidth, 8, Window::Duration(Nanoseconds::from_millis(100)));
+            let (near, far) = fabric.pair.time(Timing { bidirectional: true, ..one_way });
+            assert!(near.operations > 0, "{op}: {near:?} {far:?}");
+            (far.operations > 0).then_some(())
+        });
     }
 }
 
-/// What is read of the words before a pass of atomics takes a round trip, not one for each word: 64 of them for each of these
-/// queue pairs would take 0.8 s on a device whose completions come 3 ms late.
+/// What is read of the words before a pass of atomics takes one packet for each queue pair, not one for each of 64 words.
 #[test]
 fn atomics_are_ready_for_a_start_in_common() {
+    let mut fabric = Fabric::with_tree("mlx5-roce");
+    fabric.pair.open(verbs(Service::Rc), 4, 4096).unwrap();
+    let first = timing(Op::AtomicFadd, TestMetric::Bandwidth, 8, Window::Iterations(4));
+    let mut sent = |timing| {
+        let (near, _) = fabric.pair.time(timing);
+        let counters = counters(&mut fabric.pair.initiator, &devices::named("mlx5-roce"));
+        (near, counters["counters/port_xmit_packets"])
+    };
+    let (before, packets) = sent(first);
+    let start = before.started + before.elapsed + Nanoseconds::from_millis(400);
+    let (near, all) = sent(Timing { start_at: Some(start), ..first });
+    assert_eq!(near.operations, 16);
+    assert!(near.started >= start, "{near:?}");
+    // 16 atomics, the words before and after them, and what the two ends say to each other.
+    assert!((16 + 8..16 + 64).contains(&(all - packets)), "{packets} and {all}");
+}
+
+/// One packet for each word of these queue pairs would take 0.8 s on a device whose completions come 3 ms late.
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn atomics_keep_a_start_in_common() {
     let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", "late-completions")]);
     fabric.pair.open(verbs(Service::Rc), 4, 4096).unwrap();
     let first = timing(Op::AtomicFadd, TestMetric::Bandwidth, 8, Window::Iterations(4));
@@ -204,15 +226,8 @@ fn bytes_that_are_counted_late_are_held_against_nothing() {
     fabric.writes();
     let agent = &mut fabric.pair.initiator;
     assert_eq!(counted(agent, &device), None);
-    let limit = Instant::now() + Duration::from_secs(20);
-    let found = loop {
-        let found = counters(agent, &device);
-        if found["hw_counters/tx_bytes"] > 21 * 65536 {
-            break found;
-        }
-        assert!(Instant::now() < limit, "{found:?}");
-        std::thread::sleep(Duration::from_millis(100));
-    };
+    let is_there = |found: &BTreeMap<String, u64>| found["hw_counters/tx_bytes"] > 21 * 65536;
+    let found = patiently("what the device has counted", || Some(counters(agent, &device)).filter(is_there));
     assert_eq!(found["netdev/tx_bytes"], 0);
 }
 
@@ -239,7 +254,7 @@ fn a_port_that_wants_a_global_route_header_gets_one() {
 #[test]
 fn efa_is_refused_by_its_name() {
     let mut fabric = Fabric::with_tree("efa");
-    let mut spec = controller::pair::spec(Role::Initiator, 1, 65536);
+    let mut spec = spec(Role::Initiator, 1, 65536);
     verbs(Service::Rc)(&mut spec);
     let failure = fabric.pair.initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err();
     assert!(failure.cause.contains("EFA"), "{failure}");
@@ -251,7 +266,7 @@ fn iwarp_is_joined_by_rdma_cm_and_has_no_atomics() {
     let (near, _) = fabric.writes();
     assert_eq!((near.link_layer, &*near.settings["joining"]), (LinkLayer::Iwarp, "rdma-cm"));
     let serve = Step::Serve { op: Op::AtomicFadd, metric: TestMetric::Bandwidth, size: Bytes(8), window: None };
-    let failure = fabric.pair.responder.ask(controller::pair::step(serve)).unwrap_err();
+    let failure = fabric.pair.responder.ask(step(serve)).unwrap_err();
     assert!(failure.cause.contains("no atomics"), "{failure}");
 }
 
@@ -265,7 +280,7 @@ fn links_that_rdma_cm_makes_hear_of_an_event_each() {
     // A second link on the same devices, whose contexts librdmacm keeps for both.
     let second = LINK + 1;
     let open = |agent: &mut Agent, role| {
-        let mut spec = controller::pair::spec(role, 1, 4096);
+        let mut spec = spec(role, 1, 4096);
         change(&mut spec);
         opened(agent.ask(Ask::Open { link: second, spec: Box::new(spec) })).endpoint
     };
@@ -274,9 +289,9 @@ fn links_that_rdma_cm_makes_hear_of_an_event_each() {
     opened(pair.initiator.ask(Ask::Join { link: second, peer: far }));
     opened(pair.responder.wait(joining));
 
-    let timed = timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(Nanoseconds::from_millis(2000)));
+    let timed = timing(Op::Write, TestMetric::Bandwidth, 4096, Window::Duration(ENDLESS));
     for link in [LINK, second] {
-        let ask = Ask::Step { link, step: Step::Time(timed), limit_ms: 10_000 };
+        let ask = Ask::Step { link, step: Step::Time(timed), limit_ms: DEADLINE_MS };
         let failure = pair.initiator.ask(ask).expect_err("the port went down while both links stood");
         assert!(failure.cause.contains("IBV_EVENT_PORT_ERR"), "link {link}: {failure}");
     }
@@ -290,7 +305,7 @@ fn a_partition_that_rdma_cm_takes_is_not_told_as_that_of_the_ports_table() {
     std::fs::create_dir_all(&interfaces).unwrap();
     std::fs::write(interfaces.join("0"), "lo\n").unwrap();
     for (joining, pkey) in [(Joining::Exchange, Some(0x8123)), (Joining::RdmaCm, None)] {
-        let mut spec = controller::pair::spec(Role::Initiator, 1, 4096);
+        let mut spec = spec(Role::Initiator, 1, 4096);
         verbs(Service::Rc)(&mut spec);
         spec.knobs.joining = Some(joining);
         let opened = opened(fabric.pair.initiator.ask(Ask::Open { link: LINK, spec: Box::new(spec) }));
@@ -304,7 +319,7 @@ fn a_partition_that_rdma_cm_takes_is_not_told_as_that_of_the_ports_table() {
 fn what_iwarp_lacks_is_refused_with_what_works_there() {
     let mut fabric = Fabric::with_tree("irdma-iwarp");
     let mut refused = |service, joining| {
-        let mut spec = controller::pair::spec(Role::Initiator, 1, 65536);
+        let mut spec = spec(Role::Initiator, 1, 65536);
         verbs(service)(&mut spec);
         spec.knobs.joining = joining;
         fabric.pair.initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err().to_string()
@@ -320,7 +335,7 @@ fn what_iwarp_lacks_is_refused_with_what_works_there() {
 #[test]
 fn a_service_that_a_device_lacks_is_refused_in_words() {
     let mut fabric = Fabric::new(&[("VERBS_DOUBLE_PROFILE", "bnxt")]);
-    let mut spec = controller::pair::spec(Role::Initiator, 1, 65536);
+    let mut spec = spec(Role::Initiator, 1, 65536);
     verbs(Service::Uc)(&mut spec);
     // Without a tree of its own the GID's kind comes from the library, and the device counts as software.
     let failure = fabric.pair.initiator.ask(Ask::Open { link: 1, spec: Box::new(spec) }).unwrap_err();
@@ -350,19 +365,21 @@ fn a_watched_loop_has_its_core_for_itself() {
         spec.knobs.core = Some(core).filter(|_| spec.role == Role::Responder);
     };
     fabric.pair.open(pinned, 1, 4096).unwrap();
-    let window = Window::Duration(Nanoseconds::from_secs(3));
+    let window = Window::Duration(Nanoseconds::from_millis(500));
     let timing = timing(Op::Write, TestMetric::Bandwidth, 64, window);
-    let case = CaseSpec { timing, verify: None, deadline_ms: 20_000 };
-    let asked = fabric.pair.responder.post(Ask::Case { link: LINK, case: Box::new(case.clone()) });
-    let near = fabric.pair.initiator.post(Ask::Case { link: LINK, case: Box::new(case) });
-    let (process, until) = (fabric.pair.responder.child.id(), Instant::now() + Duration::from_secs(20));
+    let case = || Ask::Case { link: LINK, case: Box::new(CaseSpec { timing, verify: None, deadline_ms: DEADLINE_MS }) };
+    let process = fabric.pair.responder.child.id();
     let is_off = || processors(process, "turn").is_some_and(|allowed| allowed != last && allowed != open);
-    while !is_off() {
-        assert!(Instant::now() < until, "its watcher may run on {:?}", processors(process, "turn"));
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    assert_eq!(processors(process, &format!("link-{LINK}")).as_deref(), Some(last));
-    for outcome in [fabric.pair.responder.wait(asked), fabric.pair.initiator.wait(near)] {
-        assert!(matches!(outcome, Ok(Answer::Case(account)) if account.failure.is_none()));
-    }
+    let look = || is_off().then(|| processors(process, &format!("link-{LINK}")));
+    thread::scope(|scope| {
+        let looks = scope.spawn(|| patiently("a watcher off the core", look));
+        // It is there while a case is measured: on a busy machine not seen in the first one.
+        while !looks.is_finished() {
+            let (far, near) = (fabric.pair.responder.post(case()), fabric.pair.initiator.post(case()));
+            for outcome in [fabric.pair.responder.wait(far), fabric.pair.initiator.wait(near)] {
+                assert!(matches!(outcome, Ok(Answer::Case(account)) if account.failure.is_none()));
+            }
+        }
+        assert_eq!(looks.join().unwrap().as_deref(), Some(last));
+    });
 }

@@ -1,15 +1,6 @@
 //! Devices that misbehave: agents with a hostile double of libibverbs (`examples/verbs_double/hostile.rs`). Of each way a test
 //! says what comes of it: words that name it, or right figures.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // helpers of tests, outside of the test functions
 
-mod controller;
-mod double;
-
-use controller::{
-    Outcome,
-    pair::{LINK, timing},
-};
-use double::{Fabric, devices, verbs};
 use railgauge_wire::{
     failure::{Kind, Stage},
     link::{LinkSpec, WriteLatency},
@@ -17,6 +8,15 @@ use railgauge_wire::{
     step::{Checked, Pattern, Step, Stepped, Window},
     terms::{Op, Service, TestMetric},
     unit::{Bytes, Nanoseconds},
+};
+
+use crate::{
+    controller::{
+        ENDLESS, Outcome,
+        pair::{LINK, step, timing},
+        patiently,
+    },
+    double::{Fabric, devices, verbs},
 };
 
 /// A fabric with a hostile device at both ends, and a link over it.
@@ -127,8 +127,8 @@ fn the_latency_of_writes_by_immediate_data_is_refused_where_there_is_none() {
         let pings = timing(op, TestMetric::Latency, 8, Window::Iterations(4));
         let serve = Step::Serve { op, metric: TestMetric::Latency, size: Bytes(8), window: None };
         let ends = [(&mut fabric.pair.initiator, Step::Time(pings)), (&mut fabric.pair.responder, serve)];
-        for (agent, step) in ends {
-            let failure = agent.ask(controller::pair::step(step)).unwrap_err();
+        for (agent, part) in ends {
+            let failure = agent.ask(step(part)).unwrap_err();
             assert_eq!(failure.kind, Kind::Unsupported, "{op}: {failure}");
             assert!(failure.cause.contains("no writes with immediate data"), "{op}: {failure}");
             let next = if op == Op::Write { "poll-writes" } else { "leave-tests-out" };
@@ -143,10 +143,7 @@ fn the_latency_of_writes_by_immediate_data_is_refused_where_there_is_none() {
 #[test]
 fn a_port_that_goes_down_ends_a_window_in_words() {
     let mut fabric = hostile("port-down-after=200");
-    let window = Window::Duration(Nanoseconds::from_millis(2000));
-    let timing = timing(Op::Write, TestMetric::Bandwidth, 4096, window);
-    let (near, _) = fabric.pair.served(Op::Write, TestMetric::Bandwidth, 4096, Step::Time(timing));
-    let failure = near.unwrap_err();
+    let failure = endless(&mut fabric, Op::Write).unwrap_err();
     assert!(failure.cause.contains("retries exceeded") || failure.cause.contains("port"), "{failure}");
 }
 
@@ -171,10 +168,27 @@ fn every_word_has_a_test() {
     }
 }
 
-/// A window of two seconds, over which something happens 200 ms after its first request.
-fn two_seconds(fabric: &mut Fabric, op: Op) -> Outcome {
-    let timing = timing(op, TestMetric::Bandwidth, 4096, Window::Duration(Nanoseconds::from_millis(2000)));
+fn windowed(fabric: &mut Fabric, op: Op, window: Nanoseconds) -> Outcome {
+    let timing = timing(op, TestMetric::Bandwidth, 4096, Window::Duration(window));
     fabric.pair.served(op, TestMetric::Bandwidth, 4096, Step::Time(timing)).0
+}
+
+/// A window that something ends, 200 ms after its first request.
+fn endless(fabric: &mut Fabric, op: Op) -> Outcome {
+    windowed(fabric, op, ENDLESS)
+}
+
+/// Windows over which an event comes: that with this number, and the agents of these hosts have looked at it.
+fn over_event(fabric: &mut Fabric, op: Op, number: &str, hosts: &[&str]) {
+    patiently("the event", || {
+        let outcome = windowed(fabric, op, Nanoseconds::from_millis(200));
+        let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("event {number}: {outcome:?}") };
+        assert_eq!(measured.bytes, Bytes(4096 * measured.operations), "event {number}");
+        hosts.iter().all(|host| !fabric.events_taken(host).is_empty()).then_some(())
+    });
+    for host in hosts {
+        assert_eq!(fabric.events_taken(host), [number], "host {host}");
+    }
 }
 
 #[test]
@@ -188,7 +202,7 @@ fn events_that_end_a_link_end_its_window_by_their_names() {
         ("lost-gid@200", "mlx5-roce", "IBV_EVENT_GID_CHANGE"),
     ] {
         let mut fabric = hostile_device(profile, Service::Rc, &format!("event={word}"));
-        let failure = match two_seconds(&mut fabric, Op::Write) {
+        let failure = match endless(&mut fabric, Op::Write) {
             Err(failure) => failure,
             Ok(figure) => panic!("{word}: {figure:?}"),
         };
@@ -210,13 +224,7 @@ fn events_that_change_nothing_end_nothing() {
     ] {
         let mut fabric = hostile_device(profile, Service::Rc, &format!("event={word}"));
         // A send takes both ends' work: their clocks of events run from the first request that they post.
-        let outcome = two_seconds(&mut fabric, Op::Send);
-        let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("{word}: {outcome:?}") };
-        assert_eq!(measured.bytes, Bytes(4096 * measured.operations), "{word}");
-        // It came, and the agents of both ends have looked at it.
-        for host in ["1", "2"] {
-            assert_eq!(fabric.events_taken(host), [number], "{word}, host {host}");
-        }
+        over_event(&mut fabric, Op::Send, number, &["1", "2"]);
         let right = Checked { verified: Bytes(4096), wrong: Bytes(0), first_wrong: None };
         assert_eq!(fabric.pair.verify(Op::Send, 4096, 2), right, "{word}");
     }
@@ -233,12 +241,10 @@ fn a_link_that_rides_breaks_out_is_ended_by_its_queue_pairs_alone() {
             spec.rides_out = true;
         };
         fabric.pair.open(change, 1, 65536).unwrap();
-        two_seconds(&mut fabric, Op::Write)
+        fabric
     };
-    let outcome = riding("event=port-err@200");
-    let Ok(Answer::Stepped(Stepped::Measured(measured))) = &outcome else { panic!("{outcome:?}") };
-    assert_eq!(measured.bytes, Bytes(4096 * measured.operations));
-    let failure = riding("event=qp-fatal@200").unwrap_err();
+    over_event(&mut riding("event=port-err@200"), Op::Write, "10", &["1"]);
+    let failure = endless(&mut riding("event=qp-fatal@200"), Op::Write).unwrap_err();
     assert!(failure.cause.contains("IBV_EVENT_QP_FATAL"), "{failure}");
 }
 
@@ -246,7 +252,7 @@ fn a_link_that_rides_breaks_out_is_ended_by_its_queue_pairs_alone() {
 fn a_completion_queue_that_runs_over_is_named_and_gives_no_figure() {
     for service in [Service::Rc, Service::Uc] {
         let mut fabric = hostile_device("mlx5-roce", service, "cq-overrun=20");
-        let failure = two_seconds(&mut fabric, Op::Write).unwrap_err();
+        let failure = endless(&mut fabric, Op::Write).unwrap_err();
         assert!(failure.cause.contains("IBV_EVENT_CQ_ERR"), "{service}: {failure}");
         assert!(failure.cause.contains("a completion queue ran over or broke"), "{service}: {failure}");
     }
@@ -271,7 +277,7 @@ fn a_verify_pass_that_runs_out_of_time_is_named_one() {
     let transfer = |limit_ms| Ask::Step { link: LINK, step: Step::Transfer { op: Op::Send, pattern }, limit_ms };
     let serve = Step::Serve { op: Op::Send, metric: TestMetric::Bandwidth, size: pattern.size, window: None };
     let mut fabric = hostile_to(Service::Ud, "lost-datagrams");
-    assert_eq!(fabric.pair.responder.ask(controller::pair::step(serve)), Ok(Answer::Done));
+    assert_eq!(fabric.pair.responder.ask(step(serve)), Ok(Answer::Done));
     // Nothing comes for 100 ms before it is taken for lost.
     let failure = fabric.pair.initiator.ask(transfer(60)).unwrap_err();
     assert_eq!((failure.kind, failure.stage), (Kind::Deadline, Stage::Verify), "{failure}");

@@ -5,13 +5,8 @@
 //! `ssh -F run/ssh_config lab1 /agent;ssh -F run/ssh_config lab2 /agent`. `RAILGAUGE_VERBS_DEVICES` may name their
 //! devices, separated by `;`. One test after the other: `--test-threads=1`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used)] // helpers of tests, outside of the test functions
-
-mod controller;
-
 use std::process::Command;
 
-use controller::Agent;
 use railgauge_wire::{
     failure::{Failure, Kind},
     link::{Completion, Endpoint, Footprint, Joining, Knobs, LinkId, LinkSpec, Opened, Role, WriteLatency},
@@ -21,6 +16,8 @@ use railgauge_wire::{
     terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
 };
+
+use crate::{controller::Agent, skip::skipped};
 
 const MS: Nanoseconds = Nanoseconds::from_millis(1);
 
@@ -34,7 +31,7 @@ struct Pair {
 /// The two command lines, if this machine has any.
 fn commands() -> Option<[Command; 2]> {
     let Ok(text) = std::env::var("RAILGAUGE_VERBS_TEST") else {
-        eprintln!("skipped: RAILGAUGE_VERBS_TEST does not say how to start two agents (see agent/tests/verbs_lab.rs)");
+        skipped("RAILGAUGE_VERBS_TEST does not say how to start two agents (see agent/tests/verbs_lab.rs)");
         return None;
     };
     let mut lines = text.split(';').map(|line| {

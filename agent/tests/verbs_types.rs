@@ -1,7 +1,5 @@
 //! The structures we hand to libibverbs and librdmacm are C's, byte for byte; and the agent needs neither to start.
 
-#![allow(clippy::unwrap_used)] // helpers of tests, outside of the test functions
-
 use std::{
     fmt::Write as _,
     mem::{offset_of, size_of},

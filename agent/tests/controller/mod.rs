@@ -1,6 +1,4 @@
 //! A controller small enough for tests: starts the real agent binary and talks to it over pipes.
-#![allow(dead_code, missing_docs)] // each test file uses its own part of it
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)] // a test that cannot go on has failed
 
 pub mod pair;
 
@@ -17,10 +15,18 @@ use railgauge_wire::{
     failure::Failure,
     frame,
     message::{Answer, Ask, FromAgent, Request},
+    unit::Nanoseconds,
 };
 
-/// Longer than anything in a test takes.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anything in a test takes on a busy machine, and much shorter than what a test asks for without end: an answer within this
+/// time did not wait for that end.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A time that no test waits for.
+pub const ENDLESS: Nanoseconds = Nanoseconds::from_secs(600);
+
+/// The same, as the deadline of a request that is not to be ended by one.
+pub const DEADLINE_MS: u64 = 600_000;
 
 pub type Outcome = Result<Answer, Failure>;
 
@@ -103,16 +109,26 @@ impl Agent {
         self.stdin = None;
     }
 
-    /// Waits for the end of the process, and says how long it took.
-    pub fn ended(&mut self) -> (ExitStatus, Duration) {
-        let start = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return (status, start.elapsed());
-            }
-            assert!(start.elapsed() < PATIENCE, "the agent does not end");
-            std::thread::sleep(Duration::from_millis(2));
+    /// Waits for the end of the process.
+    pub fn ended(&mut self) -> ExitStatus {
+        ended(&mut self.child)
+    }
+}
+
+/// Waits for the end of a process.
+pub fn ended(child: &mut Child) -> ExitStatus {
+    patiently("the end of a process", || child.try_wait().unwrap())
+}
+
+/// Looks again and again until there is something, for as long as a test may take.
+pub fn patiently<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
         }
+        assert!(Instant::now() < until, "{what} does not come");
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -10,7 +10,7 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{Agent, Outcome};
+use super::{Agent, DEADLINE_MS, Outcome, patiently};
 
 pub const LINK: u64 = 5;
 pub const TOKEN: &str = "a token of this test";
@@ -112,6 +112,15 @@ impl Pair {
         (measured(near), measured(far))
     }
 
+    /// Passes until one has enough: on a busy machine a short window may be over before a thread runs.
+    pub fn time_until(
+        &mut self,
+        timing: Timing,
+        enough: impl Fn(&Measurement, &Measurement) -> bool,
+    ) -> (Measurement, Measurement) {
+        patiently("a pass with enough in it", || Some(self.time(timing)).filter(|(near, far)| enough(near, far)))
+    }
+
     /// One verifying pass as the controller leads it.
     pub fn verify(&mut self, op: Op, size: u64, iteration: u64) -> Checked {
         let pattern = Pattern { size: Bytes(size), seed: 42, iteration };
@@ -138,7 +147,7 @@ impl Pair {
 }
 
 pub fn step(step: Step) -> Ask {
-    Ask::Step { link: LINK, step, limit_ms: 10_000 }
+    Ask::Step { link: LINK, step, limit_ms: DEADLINE_MS }
 }
 
 pub fn timing(op: Op, metric: TestMetric, size: u64, window: Window) -> Timing {

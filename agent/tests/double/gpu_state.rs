@@ -1,6 +1,6 @@
 //! The state of GPUs while a case uses them, with a double of NVML (`examples/nvml_double.rs`) beside that of CUDA.
 
-use std::{path::Path, sync::LazyLock};
+use std::path::PathBuf;
 
 use railgauge_wire::{
     failure::Failure,
@@ -14,23 +14,16 @@ use railgauge_wire::{
 
 use crate::{
     controller::{
-        Agent, command,
+        Agent, DEADLINE_MS, Outcome, command,
         pair::{Pair, timing},
+        patiently,
     },
-    example,
+    double::folder_of,
 };
 
 /// The folder that holds both doubles under the names of the libraries.
-fn folder() -> &'static Path {
-    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
-        let folder = tempfile::tempdir().unwrap();
-        for (double, library) in [("cuda_double", "libcuda.so.1"), ("nvml_double", "libnvidia-ml.so.1")] {
-            let built = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
-            std::os::unix::fs::symlink(built, folder.path().join(library)).unwrap();
-        }
-        folder
-    });
-    FOLDER.path()
+fn folder() -> PathBuf {
+    folder_of(&[("cuda_double", &["libcuda.so.1"]), ("nvml_double", &["libnvidia-ml.so.1"])])
 }
 
 const PASS: Nanoseconds = Nanoseconds::from_millis(600);
@@ -51,7 +44,7 @@ fn copied_by(settings: &[(&str, &str)], says: &str, op: Op) -> Vec<NodeAccount> 
         window: Window::Duration(PASS),
         warm_up: Nanoseconds::ZERO,
         verify: Some(7),
-        deadline_ms: 10_000,
+        deadline_ms: DEADLINE_MS,
         cached: false,
         flows: (0..2).map(|number| NodeFlow { from: gpu(number), to: gpu(number ^ far) }).collect(),
         precision: None,
@@ -61,6 +54,16 @@ fn copied_by(settings: &[(&str, &str)], says: &str, op: Op) -> Vec<NodeAccount> 
     match Agent::greeted(&mut command).ask(Ask::Node(Box::new(spec))) {
         Ok(Answer::Node(accounts)) => accounts,
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn a_short_pass_has_two_readings_and_one_before_it() {
+    for account in copied("", Op::HostToGpu) {
+        let seen = &account.account.gpus[0];
+        // Give or take one.
+        assert!((1..=4).contains(&seen.readings) && seen.series[0].at < seen.pass.0, "{seen:?}");
     }
 }
 
@@ -86,16 +89,16 @@ fn a_case_tells_the_state_of_its_gpus_during_its_pass() {
         let seen = &account.account.gpus[0];
         assert_eq!((&*seen.pci, seen.index), (["0000:d0:00.0", "0000:d1:00.0"][at], Some(at as u32)));
         assert_eq!(seen.pass, (measured.started, measured.started + measured.elapsed));
-        // Twice in a pass that is shorter than two seconds, give or take one.
-        assert!((1..=4).contains(&seen.readings), "{seen:?}");
         assert_eq!((seen.sm_mhz, seen.memory_mhz), (all([1980.0, 1725.0][at]), all(2619.0)));
         assert_eq!((seen.watts, seen.limit_watts, seen.celsius), (all(412.0), Some(700.0), all(54.0)));
         assert_eq!((seen.memory_celsius, seen.best_mhz), (all(61.0), Some((1980, 2619))));
         let pcie = seen.pcie.unwrap();
         assert_eq!((pcie.generation, pcie.width, pcie.best), ((5, 5), (16, 16), Some((5, 16))));
         assert_eq!((seen.held.as_ref().unwrap().len(), seen.xids.as_deref(), &seen.failure), (0, Some(&[][..]), &None));
-        let (first, last) = (seen.series.first().unwrap(), seen.series.last().unwrap());
-        assert!(first.at < seen.pass.0 && last.at > seen.pass.1, "{seen:?}");
+        // The case does not wait for the first reading, which is in the pass where the machine is busy. The last one follows the pass.
+        assert!(seen.series.is_sorted_by_key(|reading| reading.at), "{seen:?}");
+        let after = seen.series.iter().filter(|reading| reading.at > seen.pass.1).count();
+        assert!(seen.series.len() as u64 > seen.readings && after == 1, "{seen:?}");
         // What stood still is told as that, and what the GPU does not count is not there.
         assert_eq!(seen.counted[counter::PCIE_REPLAYS], 0);
         assert!(!seen.counted.contains_key(counter::NVLINK_REPLAYS), "{seen:?}");
@@ -176,7 +179,7 @@ fn what_nvml_does_not_tell_is_not_made_up() {
 
 #[test]
 fn a_host_without_nvml_measures_and_says_what_is_missing() {
-    let accounts = crate::copied(&[], Op::GpuCopy, &[(0, 0)]);
+    let accounts = super::copied(&[], Op::GpuCopy, &[(0, 0)]);
     let seen = &accounts[0].account.gpus[0];
     assert!(accounts[0].account.measured.is_some() && seen.readings == 0 && seen.counted.is_empty());
     assert!(seen.failure.as_deref().unwrap().contains("NVML is not there"), "{seen:?}");
@@ -195,12 +198,17 @@ fn a_timed_step_tells_the_state_of_the_gpu_of_its_end() {
     // Steps that are not timed tell nothing of it.
     pair.verify(Op::Write, 4096, 1);
     let timing = timing(Op::Write, TestMetric::Bandwidth, 1 << 20, Window::Duration(PASS));
-    let (near, far) = pair.served(Op::Write, TestMetric::Bandwidth, 1 << 20, Step::Time(timing));
-    for (told, clock) in [(near, 1725.0), (far, 1500.0)] {
+    let read = |told: Outcome, clock| {
         let Ok(Answer::SteppedOnGpu { stepped: Stepped::Measured(measured), gpus }) = told else { panic!("{told:?}") };
         let [seen] = gpus.as_slice() else { panic!("{gpus:?}") };
         assert_eq!(seen.pass, (measured.started, measured.started + measured.elapsed));
-        assert_eq!((&*seen.pci, seen.index, seen.sm_mhz), ("0000:d1:00.0", Some(1), all(clock)));
-        assert!((1..=4).contains(&seen.readings) && seen.failure.is_none(), "{seen:?}");
-    }
+        assert_eq!((&*seen.pci, seen.index, &seen.failure), ("0000:d1:00.0", Some(1), &None));
+        // Nothing was read in the pass of an end that was very busy.
+        assert_eq!(seen.sm_mhz, all(clock).filter(|_| seen.readings > 0));
+        seen.readings > 0
+    };
+    patiently("a reading in both passes", || {
+        let (near, far) = pair.served(Op::Write, TestMetric::Bandwidth, 1 << 20, Step::Time(timing));
+        [read(near, 1725.0), read(far, 1500.0)].into_iter().all(|read| read).then_some(())
+    });
 }

@@ -1,6 +1,6 @@
 //! Tests within hosts on GPUs of AMD: the agent with doubles of HIP and HIPRTC (`examples/hip_double.rs`).
 
-use std::{path::Path, sync::LazyLock};
+use std::path::{Path, PathBuf};
 
 use railgauge_wire::{
     failure::{Failure, Kind},
@@ -10,15 +10,15 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use crate::{copied, copied_for, folder_of, open};
+use super::{copied, copied_for, open};
+use crate::double::folder_of;
 
 pub const HIP: &str = "libamdhip64.so.6";
 pub const HIPRTC: &str = "libhiprtc.so.6";
 
 /// The folder that holds the doubles of ROCm's libraries.
-pub fn rocm() -> &'static Path {
-    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| folder_of(&[("hip_double", &[HIP, HIPRTC])]));
-    FOLDER.path()
+pub fn rocm() -> PathBuf {
+    folder_of(&[("hip_double", &[HIP, HIPRTC])])
 }
 
 /// These settings, with ROCm's doubles in the way of the loader.
@@ -28,7 +28,7 @@ pub fn with<'s>(folder: &'s Path, settings: &[(&'s str, &'s str)]) -> Vec<(&'s s
 }
 
 fn on_amd(settings: &[(&str, &str)], op: Op, flows: &[(u32, u32)]) -> Vec<NodeAccount> {
-    copied(&with(rocm(), settings), op, flows)
+    copied(&with(&rocm(), settings), op, flows)
 }
 
 fn failure(mut accounts: Vec<NodeAccount>) -> Failure {
@@ -118,7 +118,7 @@ fn what_hip_cannot_do_is_said_in_its_own_words() {
 #[test]
 fn kernels_that_cannot_be_compiled_fail_the_case() {
     let alone = folder_of(&[("hip_double", &[HIP])]);
-    let failed = failure(copied(&with(alone.path(), &[]), Op::GpuCopy, &[(0, 0)]));
+    let failed = failure(copied(&with(&alone, &[]), Op::GpuCopy, &[(0, 0)]));
     assert!(
         failed.cause.contains("GPU 0: there is no HIPRTC") && failed.cause.contains("libhiprtc.so.7: cannot"),
         "{failed}"
@@ -140,7 +140,7 @@ fn a_host_with_amd_gpus_and_no_hip_says_so() {
     assert_eq!(failed.remedy.unwrap().id, "install-hip");
     // A double of CUDA's driver has no function of HIP.
     let wrong = folder_of(&[("cuda_double", &[HIP])]);
-    let failed = failure(copied(&with(wrong.path(), &[]), Op::GpuCopy, &[(0, 0)]));
+    let failed = failure(copied(&with(&wrong, &[]), Op::GpuCopy, &[(0, 0)]));
     assert!(failed.cause.contains("libamdhip64.so.6) is too old: it has no hipInit"), "{failed}");
     assert_eq!(failed.remedy.unwrap().id, "newer-hip");
 }
@@ -148,9 +148,9 @@ fn a_host_with_amd_gpus_and_no_hip_says_so() {
 #[test]
 fn cudas_driver_comes_first_and_a_driver_without_a_gpu_does_not_hide_hip() {
     let both = folder_of(&[("cuda_double", &["libcuda.so.1"]), ("hip_double", &[HIP, HIPRTC])]);
-    let account = copied(&with(both.path(), &[]), Op::GpuCopy, &[(0, 0)]).remove(0);
+    let account = copied(&with(&both, &[]), Op::GpuCopy, &[(0, 0)]).remove(0);
     assert_eq!((account.account.failure, account.carrier), (None, Some(Carrier::CudaCopy)));
-    let old = copied(&with(both.path(), &[("CUDA_DOUBLE_VERSION", "10020")]), Op::GpuCopy, &[(0, 0)]).remove(0);
+    let old = copied(&with(&both, &[("CUDA_DOUBLE_VERSION", "10020")]), Op::GpuCopy, &[(0, 0)]).remove(0);
     assert_eq!((old.account.failure, old.carrier), (None, Some(Carrier::HipCopy)));
 }
 
@@ -164,8 +164,7 @@ fn a_broken_driver_of_nvidia_is_told_beside_graphics_of_amd() {
         let settings = [("CUDA_DOUBLE_VERSION", "10020"), ("RAILGAUGE_ROOT", root.path().to_str().unwrap())];
         copied(&with(folder, &settings), Op::GpuCopy, &[(0, 0)]).remove(0)
     };
-    let remedy =
-        |functions: &[(&str, &str, &str)]| said(old.path(), functions).account.failure.unwrap().remedy.unwrap().id;
+    let remedy = |functions: &[(&str, &str, &str)]| said(&old, functions).account.failure.unwrap().remedy.unwrap().id;
     assert_eq!(remedy(&[NVIDIA, GRAPHICS]), "newer-cuda");
     // The same graphics as a display function, as where another card has the console; and beside an accelerator.
     assert_eq!(remedy(&[NVIDIA, ("0000:d0:00.0", "0x1002", "0x038000")]), "newer-cuda");
@@ -175,21 +174,21 @@ fn a_broken_driver_of_nvidia_is_told_beside_graphics_of_amd() {
     assert_eq!(remedy(&[("0000:d0:00.0", "0x1002", "0x120000")]), "install-hip");
     // Nor does HIP measure the graphics in place of the GPUs of NVIDIA.
     let both = folder_of(&[("cuda_double", &["libcuda.so.1"]), ("hip_double", &[HIP, HIPRTC])]);
-    assert_eq!(said(both.path(), &[NVIDIA, GRAPHICS]).account.failure.unwrap().remedy.unwrap().id, "newer-cuda");
-    assert_eq!(said(both.path(), &[("0000:d0:00.0", "0x1002", "0x120000")]).carrier, Some(Carrier::HipCopy));
+    assert_eq!(said(&both, &[NVIDIA, GRAPHICS]).account.failure.unwrap().remedy.unwrap().id, "newer-cuda");
+    assert_eq!(said(&both, &[("0000:d0:00.0", "0x1002", "0x120000")]).carrier, Some(Carrier::HipCopy));
 }
 
 #[test]
 fn links_to_memory_of_amd_gpus_are_staged_or_refused() {
-    let staged = open(&with(rocm(), &[]), |spec| spec.gpu_path = Some(GpuPath::Staged)).unwrap();
+    let staged = open(&with(&rocm(), &[]), |spec| spec.gpu_path = Some(GpuPath::Staged)).unwrap();
     assert_eq!((staged.gpu_path, &*staged.settings["gpu_name"]), (GpuPath::Staged, "double of a GPU"));
-    let failed = open(&with(rocm(), &[]), |spec| spec.gpu_path = Some(GpuPath::GdrPeermem)).unwrap_err();
+    let failed = open(&with(&rocm(), &[]), |spec| spec.gpu_path = Some(GpuPath::GdrPeermem)).unwrap_err();
     assert!(failed.cause.contains("a socket cannot reach GPU memory"), "{failed}");
 }
 
 #[test]
 fn a_case_that_is_given_up_leaves_nothing_under_way() {
     let endless = Window::Iterations(u64::MAX);
-    let account = copied_for(&with(rocm(), &[]), Op::GpuToGpu, &[(0, 1)], endless, 500).remove(0).account;
+    let account = copied_for(&with(&rocm(), &[]), Op::GpuToGpu, &[(0, 1)], endless, 500).remove(0).account;
     assert_eq!(account.failure.unwrap().kind, Kind::Deadline);
 }

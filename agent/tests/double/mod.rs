@@ -1,15 +1,16 @@
-//! Two agents on the double of a verbs device (`examples/verbs_double`).
-#![allow(dead_code, reason = "each test file uses a part of it")]
+//! Doubles of the libraries that agents open: two agents on a verbs device (`examples/verbs_double`), and folders of libraries.
 
 #[path = "../../../tests/support/devices.rs"]
 pub mod devices;
-#[path = "../../../tests/support/example.rs"]
-pub mod example;
 #[path = "../../src/facts/tests/tree.rs"]
-#[allow(missing_docs, reason = "the facts' own tests use the rest")]
+#[allow(dead_code, missing_docs, reason = "the facts' own tests use the rest")]
 mod tree;
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use railgauge_wire::{
     link::{Knobs, LinkSpec, Opened, WriteLatency},
@@ -18,15 +19,40 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::controller::{
-    Agent, command,
-    pair::{Pair, timing},
+use crate::{
+    controller::{
+        Agent, command,
+        pair::{Pair, timing},
+    },
+    example,
 };
 use devices::Device;
 
-/// The double.
-static LIBRARY: LazyLock<PathBuf> =
-    LazyLock::new(|| example::folder_with("railgauge-agent", "verbs_double").join("libverbs_double.so"));
+/// A double as cargo builds it.
+fn library(double: &str) -> PathBuf {
+    example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"))
+}
+
+/// A folder with doubles under the names of libraries; the same for all processes of tests that want the same. The files are the built ones
+/// under another name: what is mapped has the name of the library, as on a host that has it.
+pub fn folder_of(doubles: &[(&str, &[&str])]) -> PathBuf {
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("doubles");
+    let words: Vec<String> = doubles.iter().map(|(double, names)| format!("{double}={}", names.join("+"))).collect();
+    let folder = all.join(words.join(","));
+    fs::create_dir_all(&folder).unwrap();
+    let built: Vec<PathBuf> = doubles.iter().map(|(double, _)| library(double)).collect();
+    let lock = File::create(all.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let inode = |path: &Path| fs::metadata(path).map(|about| about.ino()).ok();
+    for ((_, names), built) in doubles.iter().zip(&built) {
+        for name in names.iter().map(|name| folder.join(name)).filter(|name| inode(name) != inode(built)) {
+            // Of an older build, or missing.
+            let _ = fs::remove_file(&name);
+            fs::hard_link(built, name).unwrap();
+        }
+    }
+    folder
+}
 
 /// Two agents on one fabric, each a host with the devices that `settings` make.
 pub struct Fabric {
@@ -45,10 +71,15 @@ impl Fabric {
     }
 
     pub fn of(settings: &[(&str, &str)], tree: Option<Device>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let agent = |host: &str| {
+        Self::each([settings; 2], tree)
+    }
+
+    /// As [`of`](Self::of), with settings for each of the two.
+    pub fn each([near, far]: [&[(&str, &str)]; 2], tree: Option<Device>) -> Self {
+        let (folder, library) = (tempfile::tempdir().unwrap(), library("verbs_double"));
+        let agent = |host: &str, settings: &[(&str, &str)]| {
             let mut command = command();
-            command.env("RAILGAUGE_IBVERBS", &*LIBRARY).env("RAILGAUGE_RDMACM", &*LIBRARY);
+            command.env("RAILGAUGE_IBVERBS", &library).env("RAILGAUGE_RDMACM", &library);
             command.env("VERBS_DOUBLE_DIR", folder.path()).env("VERBS_DOUBLE_HOST", host);
             if let Some(device) = tree {
                 let root = folder.path().join(format!("root{host}"));
@@ -57,12 +88,12 @@ impl Fabric {
             }
             Agent::greeted(command.envs(settings.iter().copied()))
         };
-        Self { pair: Pair { initiator: agent("1"), responder: agent("2") }, folder }
+        Self { pair: Pair { initiator: agent("1", near), responder: agent("2", far) }, folder }
     }
 
     /// The numbers of the asynchronous events that a host's agent has taken from its device, in their order.
     pub fn events_taken(&self, host: &str) -> Vec<String> {
-        let text = std::fs::read_to_string(self.folder.path().join(format!("events.{host}"))).unwrap_or_default();
+        let text = fs::read_to_string(self.folder.path().join(format!("events.{host}"))).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 

@@ -1,6 +1,9 @@
 //! Collectives of AMD's GPUs: ranks of an agent with the double of NCCL (`examples/nccl_double.rs`) as RCCL, beside that of HIP.
 
-use std::{collections::BTreeMap, path::Path, sync::LazyLock};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use railgauge_wire::{
     failure::Failure,
@@ -12,21 +15,17 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-use crate::{
+use super::{
     agent,
-    controller::Agent,
-    folder_of,
-    hip::{HIP, HIPRTC, with},
+    hip::{HIP, HIPRTC, rocm, with},
+};
+use crate::{
+    controller::{Agent, DEADLINE_MS},
+    double::folder_of,
 };
 
-const LIMIT: u64 = 15_000;
-
-fn folder() -> &'static Path {
-    static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
-        let rccl: &[&str] = &["librccl.so.1"];
-        folder_of(&[("hip_double", &[HIP, HIPRTC]), ("nccl_double", rccl)])
-    });
-    FOLDER.path()
+fn folder() -> PathBuf {
+    folder_of(&[("hip_double", &[HIP, HIPRTC]), ("nccl_double", &["librccl.so.1"])])
 }
 
 fn spec(rank: u32) -> MemberSpec {
@@ -82,10 +81,10 @@ fn opened(agent: &mut Agent, rank: u32, spec: MemberSpec) -> Result<MemberOpened
 
 /// Both ranks of a group on one agent, and what opening them told.
 fn group(settings: &[(&str, &str)]) -> (Agent, Vec<MemberOpened>) {
-    let mut agent = agent(&with(folder(), settings));
+    let mut agent = agent(&with(&folder(), settings));
     let opened: Vec<MemberOpened> = RANKS.map(|rank| opened(&mut agent, rank, spec(rank)).unwrap()).into();
     let tickets: Vec<Ticket> = opened.iter().map(|opened| opened.ticket.clone()).collect();
-    let join = |rank: u32| Ask::JoinMember { link: link(rank), tickets: tickets.clone(), limit_ms: LIMIT };
+    let join = |rank: u32| Ask::JoinMember { link: link(rank), tickets: tickets.clone(), limit_ms: DEADLINE_MS };
     let asked = RANKS.map(|rank| agent.post(join(rank)));
     asked.into_iter().for_each(|asked| assert!(agent.wait(asked).is_ok()));
     (agent, opened)
@@ -94,7 +93,7 @@ fn group(settings: &[(&str, &str)]) -> (Agent, Vec<MemberOpened>) {
 fn measured(agent: &mut Agent, collective: &CollectiveSpec) -> Vec<Result<CollectiveMeasurement, Failure>> {
     let ask = |rank: u32| {
         let collective = Box::new(collective.clone());
-        Ask::MeasureMember { link: link(rank), collective, limit_ms: LIMIT }
+        Ask::MeasureMember { link: link(rank), collective, limit_ms: DEADLINE_MS }
     };
     let asked = RANKS.map(|rank| agent.post(ask(rank)));
     let one = |asked| match agent.wait(asked)? {
@@ -149,16 +148,16 @@ fn errors_of_rccl_are_in_its_name() {
         let failure = opened(&mut agent(&with(folder, settings)), 0, spec).unwrap_err();
         (failure.cause.clone(), failure.remedy.map(|remedy| remedy.id.to_string()))
     };
-    let (cause, remedy) = refused(crate::hip::rocm(), &[], |_| ());
+    let (cause, remedy) = refused(&rocm(), &[], |_| ());
     assert!(cause.contains("RCCL cannot be opened: librccl.so.1: cannot open"), "{cause}");
     assert_eq!(remedy.as_deref(), Some("install-rccl"));
-    let (cause, remedy) = refused(folder(), &[("NCCL_DOUBLE_VERSION", "21003")], |_| ());
+    let (cause, remedy) = refused(&folder(), &[("NCCL_DOUBLE_VERSION", "21003")], |_| ());
     assert!(cause.contains("is RCCL 2.10.3, which is too old"), "{cause}");
     assert_eq!(remedy.as_deref(), Some("newer-rccl"));
-    let (cause, _) = refused(folder(), &[], |spec| spec.library = Some(HIP.to_owned()));
+    let (cause, _) = refused(&folder(), &[], |spec| spec.library = Some(HIP.to_owned()));
     assert!(cause.contains("it is no RCCL, or too old"), "{cause}");
-    let (cause, _) = refused(folder(), &[], |spec| spec.env.clear());
+    let (cause, _) = refused(&folder(), &[], |spec| spec.env.clear());
     assert!(cause.contains("RCCL error 3 (said by a double)"), "{cause}");
-    let (cause, _) = refused(folder(), &[], |spec| spec.gpu = Some(7));
+    let (cause, _) = refused(&folder(), &[], |spec| spec.gpu = Some(7));
     assert!(cause.contains("GPU 7 does not exist"), "{cause}");
 }
