@@ -1,7 +1,7 @@
 //! Collectives over host memory on local agents: measured and verified, with ranks of their own; a rank that stops is
 //! named and the rest of the plan goes on.
 
-use std::{collections::BTreeSet, fs, process::Command, time::Duration};
+use std::{collections::BTreeSet, process::Command, time::Duration};
 
 use serde_json::Value;
 
@@ -131,12 +131,13 @@ fn named(signal: &str) {
     ];
     let plan = scene.write("plan.toml", &text.concat());
     let mut run = scene.start(&plan);
-    run.wait_for_outcomes(1);
-    std::thread::sleep(Duration::from_millis(1000));
-    let agents = children(run.pid());
+    run.wait_for_round("long");
+    // In its window, or on a busy machine before that.
+    std::thread::sleep(Duration::from_millis(500));
+    let agents = run.children();
     assert_eq!(agents.len(), 3, "{agents:?}");
-    let agent = &agents[1];
-    let send = |signal: &str| Command::new("kill").args([&format!("-{signal}"), agent]).status().unwrap().success();
+    let agent = agents[1].to_string();
+    let send = |signal: &str| Command::new("kill").args([&format!("-{signal}"), &agent]).status().unwrap().success();
     assert!(send(signal));
     run.end().expect(3);
     assert!(!send("CONT"), "the agent outlives the run");
@@ -151,15 +152,4 @@ fn named(signal: &str) {
     assert!(!errors("long").is_empty() && errors("long").iter().all(|error| error.contains(&lost)), "{lost}: {rows:?}");
     let after: Vec<_> = rows.iter().filter(|row| row.test == "after" && row.value.is_some()).collect();
     assert!(!after.is_empty() && after.iter().all(|row| !row.touches(&lost)), "{lost}: {after:?}");
-}
-
-/// Processes whose parent is `parent`, by the fourth field of /proc/PID/stat, which follows the name in brackets.
-fn children(parent: u32) -> Vec<String> {
-    let of_parent = |pid: &String| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-        fields.nth(1) == Some(parent.to_string().as_str())
-    };
-    let all = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    all.filter(of_parent).collect()
 }

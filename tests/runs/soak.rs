@@ -33,9 +33,8 @@ fn ports_without_a_rate_are_judged_only_where_the_plan_says_so() {
 /// Nobody can send a share of a rate that nobody knows. It is no stall of a flow, and is said at once.
 #[test]
 fn a_share_of_a_rate_that_no_port_tells_ends_the_soak_at_once() {
-    let begun = Instant::now();
-    let (_scene, ended, results) = soak("for = \"10min\"\nshare = \"80%\"");
-    assert!(begun.elapsed() < Duration::from_secs(300), "{:?}", begun.elapsed());
+    // Longer than a run is waited for.
+    let (_scene, ended, results) = soak("for = \"2h\"\nshare = \"80%\"");
     ended.expect(4);
     let verdicts = results.verdicts();
     for verdict in verdicts["verdicts"].as_array().unwrap() {
@@ -92,10 +91,11 @@ fn a_hang_over_the_first_look_is_told_as_long_as_it_was() {
         let pid = std::fs::read_to_string(scene.path("pids.b")).unwrap();
         assert!(std::process::Command::new("kill").args([name, pid.trim()]).status().unwrap().success());
     };
-    std::thread::sleep(Duration::from_millis(4_700));
+    // Halfway from the start, when its clock is read, to the first look, which comes five seconds later.
+    std::thread::sleep(Duration::from_millis(2_500));
     let stopped = Instant::now();
     signal("-STOP");
-    std::thread::sleep(Duration::from_secs(8));
+    std::thread::sleep(Duration::from_secs(9));
     signal("-CONT");
     let hung = stopped.elapsed().as_secs_f64();
     run.end();
@@ -105,7 +105,7 @@ fn a_hang_over_the_first_look_is_told_as_long_as_it_was() {
     let holes = verdict("watched")["grounds"].as_array().unwrap();
     let hole = holes.iter().find(|ground| ground["kind"] == "soak-hole").unwrap_or_else(|| panic!("{holes:#?}"));
     let missed = hole["length"].as_f64().unwrap() / 1e9;
-    // Half of the hang more or less where the clock is taken from the answer that came late.
+    // A third of the hang more or less where the clock is taken from the answer that came late.
     assert!((missed - hung).abs() < hung / 4.0, "{missed} s of {hung} s: {hole:#}");
     assert_eq!(verdict("longest_outage")["status"], "fail", "{:#}", verdict("longest_outage"));
 }

@@ -96,14 +96,43 @@ impl Running {
 
     /// Waits until so many cases have an outcome in the journal.
     pub fn wait_for_outcomes(&mut self, count: usize) {
+        self.wait_for("outcomes", |run| run.results.outcomes().len() >= count);
+    }
+
+    /// Waits until a round of a test has begun.
+    pub fn wait_for_round(&mut self, test: &str) {
+        self.wait_for(test, |run| run.results.journal().iter().any(|line| line["event"]["Round"]["test"] == test));
+    }
+
+    /// Waits until it has said these words.
+    pub fn wait_for_words(&mut self, words: &str) {
+        self.wait_for(words, |run| run.said().contains(words));
+    }
+
+    /// Waits until something is so, which it is before the end.
+    fn wait_for(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(120);
-        while self.results.outcomes().len() < count {
+        while !is_so(self) {
             if let Some(status) = self.child.try_wait().unwrap() {
-                panic!("the run ended ({status}) before {count} cases were measured:\n{}", self.said());
+                panic!("the run ended ({status}) before {what}:\n{}", self.said());
             }
-            assert!(Instant::now() < deadline, "no {count} cases measured within two minutes:\n{}", self.said());
+            assert!(Instant::now() < deadline, "no {what} within two minutes:\n{}", self.said());
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+
+    /// Sends it a signal.
+    pub fn send(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap().success());
+    }
+
+    /// Sends it a signal again and again until it ends: one that comes before the one before was heard counts for nothing.
+    pub fn send_until_end(mut self, signal: &str) -> Ended {
+        while self.child.try_wait().unwrap().is_none() {
+            self.send(signal);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        self.end()
     }
 
     /// Ends it as nothing can prevent.
