@@ -13,7 +13,7 @@ use railgauge_wire::{
     message::{Answer, Ask},
 };
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 fn command(words: &[&str]) -> Launcher {
     Launcher::Command(words.iter().map(|word| (*word).to_owned()).collect())

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Stdio},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::{
@@ -15,6 +15,8 @@ use crate::{
 use railgauge::cluster::bring_up;
 use railgauge_model::plan::model::{Launcher, Ssh};
 
+/// Time within which what is to end ends, on however busy a machine.
+const ENDED: Duration = Duration::from_secs(60);
 /// How many agents the killed controller had.
 const AGENTS: usize = 3;
 /// In the environment of the process that is killed: `local`, or the launcher as JSON.
@@ -35,7 +37,7 @@ async fn controller() {
         println!("\nagent {}", agent.pid());
         agents.push(agent);
     }
-    tokio::time::sleep(Duration::from_secs(120)).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
 }
 
 /// Starts the controller and reads its agents' numbers.
@@ -57,20 +59,18 @@ fn start(part: &str, temporary: &Path) -> (Child, Vec<u32>) {
     (child, agents)
 }
 
-/// Kills the controller; no agent may be left after two seconds. Answers how long the last one lived.
-async fn kill(mut child: Child, agents: &[u32]) -> Duration {
+/// Kills the controller, and waits until no agent is left.
+async fn kill(mut child: Child, agents: &[u32]) {
     child.kill().unwrap();
     child.wait().unwrap();
-    let killed = Instant::now();
-    assert!(comes(Duration::from_secs(2), || !agents.iter().any(|pid| is_alive(*pid))).await, "agents are left");
-    killed.elapsed()
+    assert!(comes(ENDED, || !agents.iter().any(|pid| is_alive(*pid))).await, "agents are left");
 }
 
 #[tokio::test]
 async fn local_agents_end() {
     let temporary = tempfile::tempdir().unwrap();
     let (child, agents) = start("local", temporary.path());
-    println!("local agents ended {:?} after their controller", kill(child, &agents).await);
+    kill(child, &agents).await;
 }
 
 #[tokio::test]
@@ -81,22 +81,18 @@ async fn agents_over_ssh_end_and_so_does_ssh() {
     let (child, agents) = start(&serde_json::to_string(&sshd.ssh()).unwrap(), &temporary);
     let pid = child.id();
     assert_eq!(masters(&temporary), AGENTS, "one ssh process per host");
-    println!("agents over ssh ended {:?} after their controller", kill(child, &agents).await);
+    kill(child, &agents).await;
     // The masters keep their connections for ControlPersist, which nobody can use any more, and go.
-    let killed = Instant::now();
-    assert!(comes(Duration::from_secs(25), || masters(&temporary) == 0).await, "an ssh process is left");
-    println!("the ssh processes ended {:?} after their controller", killed.elapsed());
+    assert!(comes(ENDED, || masters(&temporary) == 0).await, "an ssh process is left");
     // On the host nothing is left. Here it is the directory of its control sockets, which the next run takes away.
     assert_eq!(sshd.left(), [""; 0]);
     let room = |pid: u32| format!("railgauge-ssh-{pid}-");
     let rooms = |pid| sshd::listing(&temporary).into_iter().filter(|name| name.starts_with(&room(pid))).count();
     assert_eq!(rooms(pid), 1);
-    let (mut next, agents) = start(&serde_json::to_string(&sshd.ssh()).unwrap(), &temporary);
+    let (next, agents) = start(&serde_json::to_string(&sshd.ssh()).unwrap(), &temporary);
     assert_eq!(rooms(pid), 0, "{:?}", sshd::listing(&temporary));
     assert_eq!(sshd.left().len(), 1 + AGENTS, "{:?}", sshd.left());
-    next.kill().unwrap();
-    next.wait().unwrap();
-    assert!(comes(Duration::from_secs(2), || !agents.iter().any(|pid| is_alive(*pid))).await);
+    kill(next, &agents).await;
     let agent = one(launch(sshd.launcher()), host("h0", "127.0.0.1"), &Log::default()).await.unwrap();
     agent.close().await;
     assert_eq!(sshd.left(), [""; 0]);
