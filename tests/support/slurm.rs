@@ -110,7 +110,7 @@ impl Slurm {
         let mut slurmd = Command::new("/usr/sbin/slurmd");
         slurmd.args(["-D", "-N", node]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.revived.borrow_mut().push(self.on(slurmd).spawn().unwrap());
-        self.until("all nodes are idle", Duration::from_secs(30), || {
+        self.until("all nodes are idle", Duration::from_secs(60), || {
             self.says(&["scontrol", "update", &format!("nodename={node}"), "state=resume"]);
             self.idle() == 4
         });
