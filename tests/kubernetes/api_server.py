@@ -8,6 +8,7 @@ import os
 import struct
 import sys
 import threading
+import time
 import urllib.parse
 
 sys.dont_write_bytecode = True
@@ -18,6 +19,8 @@ PODS = Pods(os.environ["PODS"])
 RESOURCES = {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
     {"name": "pods", "singularName": "pod", "namespaced": True, "kind": "Pod", "verbs": ["get", "list"]},
     {"name": "pods/exec", "singularName": "", "namespaced": True, "kind": "PodExecOptions", "verbs": ["create", "get"]}]}
+# kubectl loses what comes before it has made its streams (kubernetes#131189). A real API server first asks a kubelet.
+READY = 0.3
 # RFC 6455, section 1.3.
 GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -99,6 +102,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         self.lock = threading.Lock()
+        time.sleep(READY)
         if PODS.drops(name, way):
             # kubectl discards what comes for a stream that it does not have, whichever that is.
             self.status({"status": "Failure"}, channel=7)
