@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use crate::{
     namespaces::{Spaces, run},
-    railgauge::Scene,
+    railgauge::{Ended, Scene},
     skip::skipped,
 };
 use railgauge::analysis::{
@@ -84,14 +84,20 @@ fn found(directory: &Path) -> OfTest {
     of_test(&Watch::of(&journal).unwrap(), &results.iter().collect::<Vec<_>>()).unwrap()
 }
 
-#[test]
-fn a_full_queue_shows_at_its_senders_while_they_send() {
+/// A run; `None` where there can be none. The network goes away with it.
+fn measured() -> Option<(Network, Scene, Ended)> {
     let Some(network) = Network::build() else {
         skipped("a switch between network namespaces: it cannot be made here (root, iproute2, sch_tbf?)");
-        return;
+        return None;
     };
     let scene = Scene::new();
     let ended = scene.start(&scene.write("plan.toml", &plan(&network))).end();
+    Some((network, scene, ended))
+}
+
+#[test]
+fn a_full_queue_shows_at_its_senders_while_they_send() {
+    let Some((network, scene, ended)) = measured() else { return };
     let directory = scene.run_directory();
     let page = fs::read_to_string(directory.join("report.html")).unwrap_or_else(|_| panic!("{}", ended.said));
     if let Some(place) = std::env::var_os("RAILGAUGE_SAMPLES") {
@@ -118,12 +124,9 @@ fn a_full_queue_shows_at_its_senders_while_they_send() {
         let senders = [3, 4].map(|number| network.host(number));
         assert!(senders.iter().any(|host| lost.contains(&host.as_str())), "{lost:?}");
     }
-    // Readings follow each other as the plan wants, and say so.
+    // Readings do not follow each other sooner than the plan wants, and what they cost is told.
     let pace = found.paces[0].unwrap().milliseconds();
-    assert!((90.0..300.0).contains(&pace), "{pace} ms");
-    let (share, host) = found.cost.clone().unwrap();
-    println!("a reading every {pace:.0} ms; watching took {:.2} % of a processor ({host})", share * 100.0);
-    assert!(share < 0.1, "{share}");
+    assert!(pace >= 90.0 && found.cost.is_some(), "{pace} ms");
     for words in [
         "Flows and counters on one time axis",
         "retransmissions, out of sequence",
@@ -131,4 +134,16 @@ fn a_full_queue_shows_at_its_senders_while_they_send() {
     ] {
         assert!(page.contains(words), "{words}");
     }
+}
+
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn readings_follow_each_other_as_the_plan_wants_and_cost_little() {
+    let Some((_network, scene, _)) = measured() else { return };
+    let found = found(&scene.run_directory());
+    let pace = found.paces[0].unwrap().milliseconds();
+    assert!((90.0..300.0).contains(&pace), "{pace} ms");
+    let (share, host) = found.cost.clone().unwrap();
+    println!("a reading every {pace:.0} ms; watching took {:.2} % of a processor ({host})", share * 100.0);
+    assert!(share < 0.1, "{share}");
 }

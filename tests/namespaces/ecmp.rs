@@ -172,7 +172,7 @@ fn sum(told: &Value) -> u64 {
 
 /// Rates of flows that share a path are about equal on a machine that does nothing else: `bench/equal-paths` runs it by itself.
 #[test]
-#[ignore = "its flows need a machine that does nothing else: bench/equal-paths"]
+#[ignore = "rate: its flows need a machine that does nothing else, as in bench/equal-paths"]
 fn flows_that_collide_on_equal_paths_are_told_from_a_slow_one() {
     let Some(told) = measured("a", RATE) else { return };
     let number = |told: &Value, key: &str| told[key].as_u64().unwrap();
