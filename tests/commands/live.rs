@@ -118,8 +118,8 @@ fn says_pass(page: &str) -> bool {
 fn the_page_tells_how_far_the_run_is_and_judges_nothing() {
     let scene = Scene::new();
     // Every case of this is met, and the page must not say so before the end.
-    // What is asked for below is drawn while ten cases are still to come: a busy machine takes seconds for it.
-    let plan = PLAN.replace("250ms", "1500ms") + "expect = [{ metric = \"bandwidth\", at_least = \"1 Mb/s\" }]\n";
+    // What is asked for below is rendered while ten cases are still to come: a busy machine takes seconds for it.
+    let plan = PLAN.replace("250ms", "6s") + "expect = [{ metric = \"bandwidth\", at_least = \"1 Mb/s\" }]\n";
     let mut live = served(&scene, &plan);
     live.run.wait_for_outcomes(2);
     let state = live.state();
@@ -149,16 +149,16 @@ fn the_page_tells_how_far_the_run_is_and_judges_nothing() {
     assert!(report.contains("still going on") && !says_pass(&report) && !report.contains("class=\"status pass\""));
     let (status, head, body) = live.ask("HEAD", &format!("/{}/", live.token), &live.address);
     assert_eq!((status, body.as_str()), (200, ""), "{head}");
-    live.run.end();
+    live.run.send("-INT");
+    live.run.end().expect(130);
     assert!(TcpStream::connect(&live.address).is_err(), "the page outlives the run");
-    assert_eq!(scene.results().measured().len(), 6);
 }
 
 #[test]
 fn nothing_of_the_run_is_told_without_the_secret_or_to_other_names() {
     let scene = Scene::new();
     // Some thirty questions while cases are to come.
-    let mut live = served(&scene, &PLAN.replace("250ms", "1500ms"));
+    let mut live = served(&scene, &PLAN.replace("250ms", "6s"));
     live.run.wait_for_outcomes(1);
     let token = live.token.clone();
     let mut wrong = token.clone().into_bytes();
@@ -206,15 +206,34 @@ fn nothing_of_the_run_is_told_without_the_secret_or_to_other_names() {
     assert!(!live.says(&long).starts_with("HTTP/1.1 200"), "100 kB of headers are taken");
     assert!(!live.says("\u{0}\u{1}\r\n\r\n").starts_with("HTTP/1.1 200"));
     assert_eq!(live.state()["over"], false, "the run ended before all was asked");
-    live.run.end();
+    live.run.send("-INT");
+    live.run.end().expect(130);
     let log = fs::read_to_string(scene.results().path("log.txt")).unwrap();
     assert!(!log.contains(&token), "the secret is in log.txt");
 }
 
 #[test]
 fn viewers_that_say_or_read_nothing_hold_nothing_up() {
+    visited(&Scene::new());
+}
+
+/// The tries take what they should, and not longer because somebody looks.
+#[test]
+#[ignore = "rate: runs alone in ./test --all"]
+fn viewers_that_say_or_read_nothing_cost_no_time() {
     let scene = Scene::new();
-    let mut live = served(&scene, PLAN);
+    visited(&scene);
+    let journal = scene.results().journal();
+    let time = |line: &serde_json::Value| line["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let rounds: Vec<_> = journal.iter().filter(|line| line["event"]["Round"].is_object()).map(time).collect();
+    let last = journal.iter().rfind(|line| line["event"]["Outcome"].is_object()).map(time).unwrap();
+    let took = last.duration_since(rounds[0]).as_secs_f64();
+    assert!(took < 12.0 * 0.25 + 6.0, "{took} s for twelve windows of 0.25 s");
+}
+
+/// A run with viewers that say or read nothing, to its end.
+fn visited(scene: &Scene) {
+    let mut live = served(scene, PLAN);
     live.run.wait_for_outcomes(1);
     // More than are served at once: some say nothing, some a part of a request, some do not read what they asked for.
     let silent: Vec<TcpStream> = (0..20).map(|_| live.connect()).collect();
@@ -228,13 +247,7 @@ fn viewers_that_say_or_read_nothing_hold_nothing_up() {
     live.run.end();
     assert!(before < 12, "the run was over before anybody looked");
     assert_eq!(scene.results().measured().len(), 12 / 2);
-    // The tries took what they should, and not longer because somebody looked.
-    let journal = scene.results().journal();
-    let time = |line: &serde_json::Value| line["at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
-    let rounds: Vec<_> = journal.iter().filter(|line| line["event"]["Round"].is_object()).map(time).collect();
-    let last = journal.iter().rfind(|line| line["event"]["Outcome"].is_object()).map(time).unwrap();
-    let took = last.duration_since(rounds[0]).as_secs_f64();
-    assert!(took < 12.0 * 0.25 + 6.0, "{took} s for twelve windows of 0.25 s");
+    // They were there all the time.
     drop((silent, slow, deaf));
 }
 
@@ -242,18 +255,16 @@ fn viewers_that_say_or_read_nothing_hold_nothing_up() {
 #[test]
 fn a_connection_that_says_nothing_is_closed() {
     let scene = Scene::new();
-    let mut live = served(&scene, &PLAN.replace("250ms", "1s"));
-    live.run.wait_for_outcomes(1);
+    // An hour: what is asked for is answered before the run is over, or not at all.
+    let live = served(&scene, &PLAN.replace("250ms", "5min"));
+    // More than are served at once.
     let idle: Vec<TcpStream> = (0..40).map(|_| live.connect()).collect();
-    let asked = Instant::now();
-    let state = live.state();
-    assert_eq!(state["plan"], "live");
-    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    assert_eq!(live.state()["plan"], "live");
     let mut first = &idle[0];
     let mut rest = Vec::new();
     assert_eq!(first.read_to_end(&mut rest).unwrap(), 0);
     assert_eq!(live.state()["over"], false, "it was the run's end that closed it");
-    live.run.end();
+    live.run.kill();
 }
 
 #[test]
