@@ -1,9 +1,11 @@
 //! A page of every kind, for what must be true of all of them.
 
 use std::{
+    env,
     fs::{self, File},
     path::{Path, PathBuf},
     sync::LazyLock,
+    time::SystemTime,
 };
 
 use railgauge::{analysis::underway::Underway, night, report};
@@ -13,26 +15,55 @@ use railgauge_wire::failure::{Failure, Kind, Stage};
 use super::{drawn, many_hosts};
 use crate::support::{Scenario, text};
 
-/// Pages that all tests of this program look at, and the lock that keeps another such program from them.
+/// Pages that all tests look at, and the lock that keeps them from being rendered again meanwhile.
 struct Shared {
     pages: Vec<PathBuf>,
-    _alone: File,
+    _lock: File,
 }
 
-/// A page of every kind, at paths that say which. They are drawn once: nobody may write to them.
+/// A page of every kind, at paths that say which. The first process of a build renders them for all others: nobody may write to
+/// them.
 pub fn pages() -> &'static [PathBuf] {
     static SHARED: LazyLock<Shared> = LazyLock::new(|| {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages-of-every-kind");
-        let alone = File::create(dir.with_extension("lock")).unwrap();
-        alone.lock().unwrap();
-        // What an earlier run of the tests left.
-        if dir.exists() {
-            fs::remove_dir_all(&dir).unwrap();
+        let lock = File::create(dir.with_extension("lock")).unwrap();
+        let build = build();
+        loop {
+            lock.lock_shared().unwrap();
+            if let Some(pages) = of_build(&dir, &build) {
+                return Shared { pages, _lock: lock };
+            }
+            lock.unlock().unwrap();
+            lock.lock().unwrap();
+            if of_build(&dir, &build).is_none() {
+                if dir.exists() {
+                    fs::remove_dir_all(&dir).unwrap();
+                }
+                fs::create_dir(&dir).unwrap();
+                let pages = drawn_in(&dir);
+                fs::write(dir.join(LIST), serde_json::to_vec(&(&build, pages)).unwrap()).unwrap();
+            }
+            lock.unlock().unwrap();
         }
-        fs::create_dir(&dir).unwrap();
-        Shared { pages: drawn_in(&dir), _alone: alone }
     });
     &SHARED.pages
+}
+
+/// File with the build that rendered the pages, and their paths.
+const LIST: &str = "pages.json";
+
+/// What tells this program from the same one after a change.
+fn build() -> (PathBuf, SystemTime) {
+    let program = env::current_exe().unwrap();
+    let built = fs::metadata(&program).unwrap().modified().unwrap();
+    (program, built)
+}
+
+/// The pages in a folder, if this build rendered them.
+fn of_build(dir: &Path, build: &(PathBuf, SystemTime)) -> Option<Vec<PathBuf>> {
+    let list = fs::read(dir.join(LIST)).ok()?;
+    let (of, pages): ((PathBuf, SystemTime), Vec<PathBuf>) = serde_json::from_slice(&list).unwrap();
+    (of == *build).then_some(pages)
 }
 
 /// Draws a page of every kind into a folder.
