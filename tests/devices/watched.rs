@@ -59,7 +59,7 @@ fn put(path: &Path, text: &str) {
 fn step(root: &Path, steps: u64) {
     for (name, gain, _) in FILES {
         let port = root.join("sys/class/infiniband/mlx5_0/ports/1");
-        fs::write(port.join(name), format!("{}\n", gain * steps)).unwrap();
+        put(&port.join(name), &format!("{}\n", gain * steps));
     }
     let lines = STATISTICS.map(|(name, gain, _)| format!("     {name}: {}\n", gain * steps)).concat();
     put(&root.join("ethtool/rail0/statistics"), &format!("NIC statistics:\n{lines}"));
@@ -75,7 +75,7 @@ fn plan(scene: &Scene, library: &Path, fabric: &Path) -> PathBuf {
          VERBS_DOUBLE_PROFILE = \"mlx5-roce\" }}\n\
          [localise]\nwaive = [\"all\"]\n\
          [[test]]\nop = \"write\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nmeasure = \"64 iterations\"\n\
-         [soak]\nfor = \"24s\"\nwindow = \"8s\"\nlimits = {{ rx_pcs_symbol_err_phy = \"1000/s\", symbol_error = \"1/s\" }}\n",
+         [soak]\nfor = \"14s\"\nwindow = \"4s\"\nlimits = {{ rx_pcs_symbol_err_phy = \"1000/s\", symbol_error = \"1/s\" }}\n",
         root = scene.path("root").display(),
         library = library.display(),
         fabric = fabric.display(),

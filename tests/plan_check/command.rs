@@ -4,7 +4,6 @@ use std::{
     fs::File,
     path::{Path, PathBuf},
     process::{Command, Output},
-    time::{Duration, Instant},
 };
 
 fn railgauge(arguments: &[&str]) -> Output {
@@ -54,12 +53,10 @@ fn json_is_data_and_goes_to_stdout() {
 fn what_is_no_plan_file_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |path: &Path, reason: &str| {
-        let start = Instant::now();
         let (code, stdout, stderr) = check(path);
         assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
         assert!(stderr.contains(reason), "{reason}: {stderr}");
         assert!(stderr.contains("help: "), "{stderr}");
-        assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
     };
     refused(&folder.path().join("missing.toml"), "No such file");
     refused(folder.path(), "it is a directory, not a file");
