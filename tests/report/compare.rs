@@ -484,7 +484,7 @@ pub fn page(dir: &Path) -> std::path::PathBuf {
 /// Draws a page to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored comparison_sample`.
 #[test]
 #[ignore = "draws a page for the eye"]
-fn comparison_sample() {
+fn by_hand_comparison_sample() {
     let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
     fs::create_dir_all(&dir).unwrap();
     report::compare::write(&told(), &dir.join("compare.html")).unwrap();

@@ -272,7 +272,7 @@ fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String 
 }
 
 #[test]
-#[ignore = "all of them, two minutes; the property takes some"]
+#[ignore = "slow: all of them, two minutes; the property takes some"]
 fn no_number_at_all_ends_a_report_or_passes() {
     for good in [&*PAIRS, &*GROUP, &*ROUND] {
         let all = good.numbers.iter().flat_map(|number| EXTREMES.iter().map(move |extreme| (number, extreme)));

@@ -240,7 +240,7 @@ fn percentiles_are_shown_where_the_samples_carry_them() {
 /// Draws run directories to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored samples`.
 #[test]
 #[ignore = "draws pages for the eye"]
-fn samples() {
+fn by_hand_samples() {
     let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
     let scenarios = [
         ("healthy-4", Scenario::healthy(4, 2)),

@@ -12,7 +12,7 @@ use crate::support::Scenario;
 
 /// `cargo test --test report -- --ignored --nocapture scale`
 #[test]
-#[ignore = "takes long without optimisation"]
+#[ignore = "slow: takes long without optimisation"]
 fn half_a_million_rows() {
     let scenario = Scenario { repeats: 1, sizes: vec![65536, 1 << 20, 1 << 24], ..Scenario::troubled(128, 2) };
     let text = scenario.jsonl();

@@ -443,7 +443,7 @@ pub fn faulty() -> String {
 /// Draws a soak to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored soak_sample`.
 #[test]
 #[ignore = "draws a page for the eye"]
-fn soak_sample() {
+fn by_hand_soak_sample() {
     let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("records.jsonl"), lines(&troubled())).unwrap();

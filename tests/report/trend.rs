@@ -177,7 +177,7 @@ pub fn page(dir: &Path) -> std::path::PathBuf {
 /// Draws a page to look at: `RAILGAUGE_SAMPLES=DIR cargo test --test report -- --ignored trend_sample`.
 #[test]
 #[ignore = "draws a page for the eye"]
-fn trend_sample() {
+fn by_hand_trend_sample() {
     let dir = std::path::PathBuf::from(std::env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
     fs::create_dir_all(&dir).unwrap();
     let slow = |day| (50..62).contains(&day) || day >= 80;

@@ -73,7 +73,7 @@ fn services(status: &Path) -> BTreeMap<String, (String, String, String)> {
 
 #[test]
 #[ignore = "needs Nagios"]
-fn nagios_has_each_of_its_four_states_from_the_recipe() {
+fn by_hand_nagios_has_each_of_its_four_states_from_the_recipe() {
     let nagios = named("RAILGAUGE_NAGIOS");
     let machine = Machine::new();
     let states = ["ok", "warning", "critical", "unknown"];
@@ -149,7 +149,7 @@ fn nagios_has_each_of_its_four_states_from_the_recipe() {
 
 #[test]
 #[ignore = "needs LBNL Node Health Check, and root"]
-fn the_node_health_check_takes_the_blamed_node_out_and_puts_it_back() {
+fn by_hand_the_node_health_check_takes_the_blamed_node_out_and_puts_it_back() {
     let nhc = named("RAILGAUGE_NHC");
     let machine = Machine::new();
     let line = machine.here(block("check_cmd_status").trim());
@@ -217,7 +217,7 @@ fn the_node_health_check_takes_the_blamed_node_out_and_puts_it_back() {
 
 #[test]
 #[ignore = "needs cron, and root"]
-fn cron_runs_its_line() {
+fn by_hand_cron_runs_its_line() {
     let cron = named("RAILGAUGE_CRON");
     let machine = Machine::new();
     let table = machine.here(&block("17 2 * * *  railgauge run")).replace("17 2 * * *", "* * * * *");
@@ -246,7 +246,7 @@ fn cron_runs_its_line() {
 /// A manager for a user, of the machine's systemd: in namespaces where it finds a machine that was started by systemd.
 #[test]
 #[ignore = "needs systemd, and root"]
-fn systemd_fires_the_timer_and_runs_the_service() {
+fn by_hand_systemd_fires_the_timer_and_runs_the_service() {
     let systemd = named("RAILGAUGE_SYSTEMD");
     let machine = Machine::new();
     let units = machine.at("home/.config/systemd/user");

@@ -9,7 +9,7 @@ use crate::support::Scenario;
 /// name has it.
 #[test]
 #[ignore = "draws pages for the eye"]
-fn pictures() {
+fn by_hand_pictures() {
     let Some(mut driver) = driver() else { return };
     let dir = PathBuf::from(env::var("RAILGAUGE_SAMPLES").expect("a directory in RAILGAUGE_SAMPLES"));
     let only = env::var("RAILGAUGE_SAMPLE").unwrap_or_default();
