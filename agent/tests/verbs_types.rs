@@ -9,6 +9,8 @@ use std::{
 
 use rdma_sys::*;
 
+use crate::skip::left_out;
+
 /// One structure: C's name, our size, C's field names with our offsets.
 type Structure = (&'static str, usize, Vec<(&'static str, usize)>);
 
@@ -110,8 +112,7 @@ fn sizes_and_offsets_are_those_of_the_c_headers() {
         assert_eq!(found, Some(*size), "{name}");
     }
     let Some(said) = theirs(&structures) else {
-        eprintln!("compared with known sizes only: no C compiler or headers here");
-        return;
+        return left_out("structures are compared with known sizes only: no C compiler or headers here");
     };
     let mut wanted = String::new();
     for (name, size, fields) in &structures {

@@ -44,7 +44,7 @@ const SETTLING: Nanoseconds = Nanoseconds::from_secs(5);
 /// Time after which the interface of a port without one is looked for again: many files are read for that.
 const AGAIN: Nanoseconds = Nanoseconds::from_secs(60);
 
-/// What drivers answer that stands in no file, and what clocks show.
+/// What drivers answer that is in no file, and what clocks show.
 pub(super) trait Drivers {
     /// The time.
     fn now(&self) -> Nanoseconds {

@@ -198,8 +198,10 @@ fn a_timed_step_tells_the_state_of_the_gpu_of_its_end() {
     // Steps that are not timed tell nothing of it.
     pair.verify(Op::Write, 4096, 1);
     let timing = timing(Op::Write, TestMetric::Bandwidth, 1 << 20, Window::Duration(PASS));
-    let read = |told: Outcome, clock| {
-        let Ok(Answer::SteppedOnGpu { stepped: Stepped::Measured(measured), gpus }) = told else { panic!("{told:?}") };
+    let read = |outcome: Outcome, clock| {
+        let Ok(Answer::SteppedOnGpu { stepped: Stepped::Measured(measured), gpus }) = outcome else {
+            panic!("{outcome:?}")
+        };
         let [seen] = gpus.as_slice() else { panic!("{gpus:?}") };
         assert_eq!(seen.pass, (measured.started, measured.started + measured.elapsed));
         assert_eq!((&*seen.pci, seen.index, &seen.failure), ("0000:d1:00.0", Some(1), &None));
