@@ -2,8 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    sync::mpsc::channel,
-    thread,
     time::{Duration, Instant},
 };
 
@@ -21,7 +19,7 @@ use crate::{
     bench::{clock, control::Control},
     counters,
     fabric::Link,
-    system::tree::Tree,
+    system::{tree::Tree, workers},
     watch::gpus::{self, Span},
 };
 
@@ -223,19 +221,16 @@ impl Part<'_> {
 fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
     // `mlx5_0:2` is how a port other than the first is named; they are read by device and port.
     let (device, _) = port_name(device);
-    let (device, (answer, read)) = (device.to_owned(), channel());
-    let work = move || {
-        // Nobody waits any more where it took too long.
-        let _ = answer.send(counters::read(&Tree::host(), &device, port));
-    };
-    match thread::Builder::new().name("counters".into()).spawn(work).map(|_| read.recv_timeout(COUNTERS_LIMIT)) {
-        Ok(Ok(Ok(counters))) => counters,
+    let device = device.to_owned();
+    let read = workers::ask("counters", move || counters::read(&Tree::host(), &device, port));
+    match read.within(COUNTERS_LIMIT) {
+        Some(Ok(counters)) => counters,
         // What cannot be checked is left unchecked, and the report says so.
-        Ok(Ok(Err(failure))) => {
+        Some(Err(failure)) => {
             crate::log!("counters: {failure}");
             BTreeMap::new()
         }
-        _ => {
+        None => {
             crate::log!("counters: not read within {} s", COUNTERS_LIMIT.as_secs());
             BTreeMap::new()
         }

@@ -7,7 +7,7 @@
 use std::{fs::File, io, os::fd::AsFd, time::Duration};
 
 use super::pipes::Outlet;
-use crate::system::{process, wait};
+use crate::system::{process, wait, workers};
 
 /// How long the reader may take to empty a closed stdin before the guard ends the process.
 const GRACE: Duration = Duration::from_millis(300);
@@ -32,7 +32,7 @@ pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
         std::thread::sleep(GRACE);
         lost("the controller is gone")
     };
-    std::thread::Builder::new().name("guard".into()).spawn(watch).map(drop)
+    workers::start("guard", watch).map(drop)
 }
 
 /// Ends the process and everything it started: the controller is gone.

@@ -8,7 +8,6 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, Sender, channel},
     },
     thread,
     time::{Duration, Instant},
@@ -32,7 +31,11 @@ use super::{
 use crate::{
     bench::control::Control,
     fabric::{self, Link},
-    system::wait::Doorbell,
+    system::{
+        queue::{Receiver, Sender, channel},
+        wait::Doorbell,
+        workers,
+    },
     watch::gpus::{self, Span},
 };
 
@@ -102,9 +105,7 @@ impl Links {
             failed: false,
             has_begun: false,
         };
-        thread::Builder::new()
-            .name(format!("link-{link}"))
-            .spawn(move || thread.run(id, &spec, &inbox))
+        workers::start(&format!("link-{link}"), move || thread.run(id, &spec, &inbox))
             .map_err(|error| refused(format!("no thread for link {link}: {error}")))?;
         // The thread cannot look for its entry before the lock is free.
         register.insert(link, handle);

@@ -5,9 +5,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
-        mpsc::{Receiver, Sender, channel},
     },
-    thread,
     time::Duration,
 };
 
@@ -27,7 +25,11 @@ use crate::{
         message::{RankAnswer, RankAsk},
     },
     nccl::process,
-    system::wait::Doorbell,
+    system::{
+        queue::{Receiver, Sender, channel},
+        wait::Doorbell,
+        workers,
+    },
     watch::gpus::Span,
 };
 
@@ -75,9 +77,7 @@ impl Members {
         let (work, inbox) = channel();
         let handle = Handle { work, abort: Arc::default(), bell: Arc::new(bell) };
         let (abort, bell, outlet) = (handle.abort.clone(), handle.bell.clone(), self.outlet.clone());
-        thread::Builder::new()
-            .name(format!("rank-{link}"))
-            .spawn(move || serve(id, spec, &inbox, &abort, &bell, &outlet))
+        workers::start(&format!("rank-{link}"), move || serve(id, spec, &inbox, &abort, &bell, &outlet))
             .map_err(|error| refused(Kind::Internal, format!("no thread: {error}")))?;
         register.insert(link, handle);
         Ok(())

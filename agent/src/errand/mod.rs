@@ -11,10 +11,7 @@ pub(crate) mod tender;
 use std::{
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
-    sync::{
-        OnceLock,
-        mpsc::{Receiver, Sender, channel},
-    },
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -26,7 +23,11 @@ use railgauge_wire::{
     remedy,
 };
 
-use crate::system::wait::{self, READABLE};
+use crate::system::{
+    queue::{Receiver, Sender, channel},
+    wait::{self, READABLE},
+    workers,
+};
 use tender::{GRACE, LEFT, Told};
 
 /// How long the tender may take to start the command.
@@ -63,7 +64,7 @@ impl Errands {
         let worker = self.work.get_or_init(|| {
             let (to, from) = channel();
             // Without a thread the channel is closed, which is answered below.
-            let _ = std::thread::Builder::new().name("errand".into()).spawn(move || work_on(&from));
+            let _ = workers::start("errand", move || work_on(&from));
             to
         });
         if let Err(unsent) = worker.send(work) {
@@ -75,7 +76,7 @@ impl Errands {
 
 fn work_on(requests: &Receiver<Work>) {
     let mut running: Option<Tended> = None;
-    for work in requests {
+    while let Ok(work) = requests.recv() {
         match work {
             Work::Begin(_, reply) if running.is_some() => {
                 reply(Err(refused("a command runs beside a measurement already".to_owned())));

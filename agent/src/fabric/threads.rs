@@ -6,11 +6,8 @@
 use std::{
     collections::BTreeMap,
     ops::Range,
-    sync::{
-        atomic::{AtomicUsize, Ordering},
-        mpsc::{Receiver, Sender, channel},
-    },
-    thread::{Builder, JoinHandle},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread::JoinHandle,
 };
 
 use railgauge_wire::{
@@ -26,7 +23,11 @@ use railgauge_wire::{
 use super::Link;
 use crate::{
     bench::{clock, control::Control},
-    system::panics::{self, Panicked},
+    system::{
+        panics::{self, Panicked},
+        queue::{Receiver, Sender, channel},
+        workers,
+    },
 };
 
 /// Opens one end on the calling thread.
@@ -90,8 +91,8 @@ pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failu
     for (number, share) in shares.into_iter().enumerate() {
         let (order, orders) = channel();
         let answer = answer.clone();
-        let thread = Builder::new().name(format!("share-{number}"));
-        let handle = thread.spawn(move || run(number, &share, one, &orders, &answer)).map_err(|error| {
+        let work = move || run(number, &share, one, &orders, &answer);
+        let handle = workers::start(&format!("share-{number}"), work).map_err(|error| {
             Failure::new(Stage::Open, Kind::Configuration, format!("no thread {number} for the link: {error}"))
                 .remedy(remedy::RAISE_PROCESSES)
         })?;

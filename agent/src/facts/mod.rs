@@ -36,7 +36,7 @@ pub(crate) mod rdma;
 pub(crate) mod surroundings;
 mod vpd;
 
-use std::{collections::BTreeMap, io, sync::mpsc::channel, thread, time::Duration};
+use std::{collections::BTreeMap, io, time::Duration};
 
 use railgauge_wire::{
     facts::{DeviceFile, GPUS, Gpu, HostFacts},
@@ -47,7 +47,9 @@ use crate::{
     gpu::{device, distance, facts as nvml, maker::Maker},
     system::{
         interfaces::{Address, addresses},
+        map::map,
         tree::{self, Tree},
+        workers,
     },
 };
 
@@ -97,16 +99,13 @@ const LABELS_WITHIN: Duration = Duration::from_secs(5);
 /// Adds what the makers wrote on the parts of the host, as far as it can be read in time. It is not among what `collect` reads: kits read
 /// the same files again, and these they must not have.
 fn labels(facts: &mut HostFacts) {
-    let (answer, read) = channel();
     let known = facts.clone();
-    let work = move || {
+    let read = workers::ask("labels", move || {
         let tree = Tree::host();
         let parts = parts::of(&tree, &known);
-        // Nobody waits any more where it took too long.
-        let _ = answer.send((parts, tree.unreadable()));
-    };
-    let answered = thread::Builder::new().name("labels".into()).spawn(work).ok();
-    match answered.and_then(|_| read.recv_timeout(LABELS_WITHIN).ok()) {
+        (parts, tree.unreadable())
+    });
+    match read.within(LABELS_WITHIN) {
         Some((parts, unreadable)) => {
             facts.parts = parts;
             facts.unreadable.extend(unreadable);
@@ -145,7 +144,7 @@ const HIDING: [&str; 3] = ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_
 fn overrides() -> BTreeMap<String, String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let known = [tree::ROOT, "RAILGAUGE_IBVERBS", "RAILGAUGE_RDMACM"];
-    known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).collect()
+    map(known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))))
 }
 
 /// Collects the facts of the host whose files are below the tree's root.

@@ -1,37 +1,32 @@
 //! What this host hears of the switches next to it. lldpd is a program that may hang: it is asked beside all else.
 
-use std::{
-    sync::mpsc::{Receiver, channel},
-    thread,
-    time::Duration,
-};
+use std::time::Duration;
 
 use railgauge_wire::{
     facts::{HostFacts, NEIGHBOURS, Neighbour},
     tool::Tool,
 };
 
-use crate::tools::{self, Unheard};
+use crate::{
+    system::workers::{self, Asked},
+    tools::{self, Unheard},
+};
 
 /// What lldpcli may take beyond its own limit: to be started and to be killed on a busy host.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A question under way.
-pub(super) struct Asked(Option<Receiver<Result<Vec<Neighbour>, Unheard>>>);
+pub(super) struct Question(Asked<Result<Vec<Neighbour>, Unheard>>);
 
 /// Asks.
-pub(super) fn ask() -> Asked {
-    let (answer, answered) = channel();
-    // Nobody waits any more where it took too long.
-    let work = move || _ = answer.send(tools::heard());
-    Asked(thread::Builder::new().name("lldp".into()).spawn(work).ok().map(|_| answered))
+pub(super) fn ask() -> Question {
+    Question(workers::ask("lldp", tools::heard))
 }
 
-impl Asked {
+impl Question {
     /// Waits for the answer, and adds it to the facts.
     pub(super) fn into(self, facts: &mut HostFacts) {
-        let answer = self.0.and_then(|answered| answered.recv_timeout(Tool::Neighbours.limit() + GRACE).ok());
-        let why = match answer {
+        let why = match self.0.within(Tool::Neighbours.limit() + GRACE) {
             Some(Ok(neighbours)) => {
                 facts.neighbours = Some(neighbours);
                 return;

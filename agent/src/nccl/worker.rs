@@ -10,11 +10,7 @@ use std::{
     io::{self, BufReader},
     os::fd::AsFd,
     process::ExitCode,
-    sync::{
-        Arc, OnceLock,
-        atomic::AtomicPtr,
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    },
+    sync::{Arc, OnceLock, atomic::AtomicPtr, mpsc::RecvTimeoutError},
     time::{Duration, Instant},
 };
 
@@ -35,7 +31,11 @@ use super::{
 use crate::collective::message::{RankAnswer, RankAsk, RankRequest, Reply};
 use crate::{
     gpu::{Buffer, Device, Stream},
-    system::{process, wait},
+    system::{
+        process,
+        queue::{Receiver, Sender, channel},
+        wait, workers,
+    },
 };
 
 /// The variable that names the file NCCL writes its log to; set by the agent.
@@ -75,7 +75,7 @@ fn serve() -> io::Result<()> {
     let (orders, inbox) = channel();
     let (replies, outbox) = channel();
     let theirs = watched.clone();
-    std::thread::Builder::new().name("rank".into()).spawn(move || work(&theirs, &inbox, &replies))?;
+    workers::start("rank", move || work(&theirs, &inbox, &replies))?;
     while let Some(RankRequest { ask, limit_ms }) = frame::read::<RankRequest>(&mut from)? {
         let stage = match &ask {
             RankAsk::Open(_) => Stage::Open,
@@ -109,7 +109,7 @@ fn serve() -> io::Result<()> {
 /// Aborts the communicator, if that works in time, and ends the process.
 fn give_up(watched: &Watched) -> ! {
     let watched = watched.clone();
-    let abort = std::thread::Builder::new().name("abort".into()).spawn(move || {
+    let abort = workers::start("abort", move || {
         if let Some(nccl) = watched.nccl.get() {
             communicator::abort(nccl, &watched.communicator);
         }

@@ -18,7 +18,7 @@ use crate::{
     bench::control::Control,
     gpu::{Buffer, Device, Pinned, Stream, device, kernels},
     memory::{host, pattern, place},
-    system::tree::Tree,
+    system::{map::map, tree::Tree},
 };
 
 /// What is copied, and by whom.
@@ -49,7 +49,7 @@ impl Copier {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
         let remote_record = |device: &Device| -> BTreeMap<String, String> {
-            device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)).collect()
+            map(device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)))
         };
         if spec.op != Op::HostToGpu {
             settings.extend(own.record());

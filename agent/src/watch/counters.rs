@@ -17,6 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::system::map::map;
 use railgauge_wire::{
     drivers::WIDTHS,
     unit::Nanoseconds,
@@ -82,7 +83,7 @@ fn rises(before: &Values, after: &Values) -> Values {
         let rise = since(name, *before.get(name)?, *now)?;
         (!of_one_queue(name)).then(|| (name.clone(), rise))
     };
-    after.iter().filter_map(rise).collect()
+    map(after.iter().filter_map(rise))
 }
 
 /// Rise of a counter; `None` where it was reset.

@@ -29,14 +29,7 @@ mod recorded;
 mod state;
 mod watcher;
 
-use std::{
-    io,
-    sync::{
-        Arc,
-        mpsc::{Receiver, Sender, channel},
-    },
-    thread,
-};
+use std::{io, sync::Arc};
 
 use parking_lot::Mutex;
 use railgauge_wire::{
@@ -48,7 +41,9 @@ use crate::{
     bench::clock,
     system::{
         panics::{self, Panicked},
+        queue::{Receiver, Sender, channel},
         tree::Tree,
+        workers,
     },
 };
 use mailbox::Mailbox;
@@ -105,7 +100,7 @@ impl Running {
         let mailbox = Arc::new(Mailbox::new(ports.clone(), clock::now(), every.is_some()));
         let (_end, end) = channel();
         let to = mailbox.clone();
-        thread::Builder::new().name("watch".into()).spawn(move || watch((ports, every), to, &end))?;
+        workers::start("watch", move || watch((ports, every), to, &end))?;
         Ok(Self { mailbox, _end })
     }
 }

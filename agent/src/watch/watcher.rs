@@ -9,10 +9,7 @@
 use std::{
     collections::BTreeSet,
     io,
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError, TryRecvError},
-    },
+    sync::{Arc, mpsc::RecvTimeoutError},
 };
 
 use railgauge_wire::{
@@ -34,6 +31,7 @@ use crate::{
     system::{
         ethtool,
         module_eeprom::{self, Part},
+        queue::Receiver,
         tree::Tree,
     },
 };
@@ -158,11 +156,7 @@ impl<D: Drivers> Watcher<D> {
         loop {
             let wait = self.work(self.drivers.now());
             self.mailbox.sleeps(self.drivers.used().saturating_sub(self.began));
-            let over = match wait {
-                Nanoseconds::ZERO => end.try_recv() == Err(TryRecvError::Disconnected),
-                wait => end.recv_timeout(wait.into()) == Err(RecvTimeoutError::Disconnected),
-            };
-            if over {
+            if end.recv_timeout(wait.into()) == Err(RecvTimeoutError::Disconnected) {
                 return;
             }
         }

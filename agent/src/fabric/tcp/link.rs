@@ -36,6 +36,7 @@ use crate::{
     facts::machine,
     gpu::Device,
     system::{
+        map::map,
         tree::Tree,
         wait::{self, READABLE},
     },
@@ -100,7 +101,7 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         mtu: place::mtu(&place.device),
         software: false,
         write_order: None,
-        settings: settings(spec, spin).into_iter().chain(settled).chain(of_gpu).collect(),
+        settings: map(settings(spec, spin).into_iter().chain(settled).chain(of_gpu)),
     };
     let spec = spec.clone();
     let (channel, streams, back, turns) = (None, Vec::new(), Vec::new(), 0);

@@ -14,7 +14,10 @@ use std::{
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
 use super::mailbox::{Mailbox, Slot};
-use crate::{bench::control::Control, system::affinity};
+use crate::{
+    bench::control::Control,
+    system::{affinity, workers},
+};
 
 /// How long a turn is looked for without a pause.
 const SPIN: Duration = Duration::from_micros(50);
@@ -90,7 +93,7 @@ impl Turns {
                 });
             }
         };
-        let handle = thread::Builder::new().name("turn".into()).spawn(look).map_err(|error| {
+        let handle = workers::start("turn", look).map_err(|error| {
             Failure::new(Stage::Measure, Kind::Configuration, format!("no thread to look for the peer's turn: {error}"))
         })?;
         Ok(Watcher { over, thread: handle.thread().clone(), handle: Some(handle) })

@@ -23,9 +23,7 @@ use std::{
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
-        mpsc::{Sender, channel},
     },
-    thread,
     time::Duration,
 };
 
@@ -40,7 +38,11 @@ use railgauge_wire::{
 use crate::{
     bench::clock,
     gpu::cards::{Cards, Informant, Lasting, Unread},
-    system::panics::{self, Panicked},
+    system::{
+        panics::{self, Panicked},
+        queue::{Sender, channel},
+        workers,
+    },
 };
 use sampler::{Order, Sampler};
 
@@ -185,7 +187,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
                 crate::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
             }
         };
-        let started = thread::Builder::new().name("gpus".into()).spawn(work);
+        let started = workers::start("gpus", work);
         started.map(|_| to).map_err(|error| Silent::NoThread(error.to_string()))
     };
     THREAD.get_or_init(start).clone()
