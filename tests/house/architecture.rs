@@ -12,7 +12,7 @@ mod remedies;
 mod words;
 
 /// Product code.
-const ROOTS: [&str; 5] = ["src", "agent/src", "model/src", "stats/src", "wire/src"];
+const ROOTS: [&str; 6] = ["src", "agent/src", "agent/bulk/src", "model/src", "stats/src", "wire/src"];
 
 /// Longest file in lines, tests included.
 const LONGEST: usize = 500;

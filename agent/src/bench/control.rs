@@ -93,7 +93,7 @@ impl Control {
     }
 
     /// Something has completed by `now`, on the agent's clock.
-    #[inline]
+    #[inline(always)]
     pub fn progressed(&self, now: Nanoseconds) {
         self.progress.store(now.0, Ordering::Relaxed);
     }
@@ -116,19 +116,19 @@ impl Control {
     }
 
     /// Whether a loop has to end, well or not: stopped or aborted.
-    #[inline]
+    #[inline(always)]
     pub fn halted(&self) -> bool {
         self.stopped() || self.aborted()
     }
 
     /// Whether the controller asked a `Serve` step to end well.
-    #[inline]
+    #[inline(always)]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Whether the link is being closed under a running step.
-    #[inline]
+    #[inline(always)]
     pub fn aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
     }
