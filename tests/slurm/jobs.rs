@@ -77,6 +77,7 @@ fn on_a_real_slurm() {
 
 /// Slurm counts limits in minutes, and looks at them twice a minute: meanwhile the other test has a Slurm of its own.
 #[test]
+#[ignore = "slow: limits of Slurm are minutes"]
 fn a_time_limit_on_a_real_slurm() {
     let Some(slurm) = Slurm::start(&["--nodes=2"]) else { return };
     a_time_limit(&slurm);
