@@ -82,7 +82,7 @@ fn one_run_measures_hosts_of_both_architectures_with_the_agent_of_each() {
             deadline = "60s"
             [defaults.knobs]
             completion = "events"
-            timeout = 16
+            timeout = 20
             {}{}{polled}
             "#,
             lab.ssh_config().display(),

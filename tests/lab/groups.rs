@@ -30,7 +30,7 @@ fn plan(lab: &Borrowed, scene: &Scene, tests: &str) -> PathBuf {
         # The hosts share a few cores: who polls takes time from its peers.
         [defaults.knobs]
         completion = "events"
-        timeout = 16
+        timeout = 20
         {tests}
         "#,
         lab.ssh_config().display()

@@ -33,7 +33,7 @@ fn plan(lab: &Borrowed, scene: &Scene, device: &str, knobs: &str) -> PathBuf {
         deadline = "60s"
         [defaults.knobs]
         completion = "events"
-        timeout = 16
+        timeout = 20
         {knobs}
         [[test]]
         op = "write"

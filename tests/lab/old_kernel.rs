@@ -38,7 +38,7 @@ fn every_operation_between_two_hosts_of_linux_6_1() {
             deadline = "60s"
             [defaults.knobs]
             completion = "events"
-            timeout = 16
+            timeout = 20
             {}{}
             "#,
             lab.ssh_config().display(),
