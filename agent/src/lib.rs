@@ -26,7 +26,7 @@
 //! | [`system`] | the kernel's calls, each behind a safe function |
 //! | [`fault`] | what tests ask the agent to do wrong, so that it is found |
 //!
-//! Hosts get an agent that is compiled for size. Loops over bytes and samples are in `railgauge-bulk` (agent/bulk), which is compiled for speed.
+//! Hosts get an agent that is compiled for size. Loops over bytes are in `railgauge-bulk` (agent/bulk), which is compiled for speed.
 
 // What no other crate needs is not `pub`, so that the compiler sees what nobody uses.
 #![warn(unreachable_pub)]

@@ -63,14 +63,6 @@ pub fn write<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
 /// # Errors
 /// The stream ends inside a frame, the frame is too long, or it is not the JSON of a `T`.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
-    read_bytes(from)?.map(|bytes| decode(&bytes)).transpose()
-}
-
-/// Reads one frame without its prefix; `None` at a clean end of the stream.
-///
-/// # Errors
-/// The stream ends inside a frame, or the frame is too long.
-pub fn read_bytes(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut prefix = [0; 4];
     let mut got = 0;
     while got < prefix.len() {
@@ -84,7 +76,7 @@ pub fn read_bytes(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     }
     let mut bytes = vec![0; length(prefix)?];
     from.read_exact(&mut bytes)?;
-    Ok(Some(bytes))
+    decode(&bytes).map(Some)
 }
 
 #[cfg(test)]

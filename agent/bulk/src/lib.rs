@@ -1,5 +1,4 @@
-//! The agent's loops over the bytes of buffers, and what is done with every sample. The agent is compiled for size, and these for speed.
+//! The agent's loops over the bytes of buffers: the agent is compiled for size, and these for speed, with vector instructions.
 
-pub mod histogram;
 pub mod reduce;
 pub mod sum;

@@ -10,7 +10,7 @@ use railgauge_wire::{
 use crate::{bench::control::Control, system::time};
 
 /// What CLOCK_MONOTONIC_RAW shows.
-#[inline(always)]
+#[inline]
 pub fn now() -> Nanoseconds {
     time::read(time::RAW)
 }

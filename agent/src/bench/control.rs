@@ -93,7 +93,7 @@ impl Control {
     }
 
     /// Something has completed by `now`, on the agent's clock.
-    #[inline(always)]
+    #[inline]
     pub fn progressed(&self, now: Nanoseconds) {
         self.progress.store(now.0, Ordering::Relaxed);
     }
@@ -116,19 +116,19 @@ impl Control {
     }
 
     /// Whether a loop has to end, well or not: stopped or aborted.
-    #[inline(always)]
+    #[inline]
     pub fn halted(&self) -> bool {
         self.stopped() || self.aborted()
     }
 
     /// Whether the controller asked a `Serve` step to end well.
-    #[inline(always)]
+    #[inline]
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Whether the link is being closed under a running step.
-    #[inline(always)]
+    #[inline]
     pub fn aborted(&self) -> bool {
         self.abort.load(Ordering::Relaxed)
     }

@@ -29,7 +29,7 @@ impl Slices {
     }
 
     /// Adds what was completed by `now`. `now` never runs backwards.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn add(&mut self, now: Nanoseconds, amount: u64) {
         if now >= self.mark {
             self.turn(now);
@@ -38,7 +38,7 @@ impl Slices {
     }
 
     /// End of the slice that is being filled.
-    #[inline(always)]
+    #[inline]
     pub(super) fn mark(&self) -> Nanoseconds {
         self.mark
     }

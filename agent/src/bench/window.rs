@@ -70,7 +70,7 @@ impl Window {
     }
 
     /// Whether more may be posted, as of the last call of [`completed`](Self::completed).
-    #[inline(always)]
+    #[inline]
     pub(crate) fn running(&self) -> bool {
         self.running
     }
@@ -81,7 +81,7 @@ impl Window {
     }
 
     /// Counts operations that completed by `now`. To be called with zero now and then while nothing completes.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn completed(&mut self, now: Nanoseconds, operations: u64) {
         if now >= self.mark {
             self.decide(now);

@@ -8,6 +8,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, channel},
     },
     thread,
     time::{Duration, Instant},
@@ -31,11 +32,7 @@ use super::{
 use crate::{
     bench::control::Control,
     fabric::{self, Link},
-    system::{
-        queue::{Receiver, Sender, channel},
-        wait::Doorbell,
-        workers,
-    },
+    system::{wait::Doorbell, workers},
     watch::gpus::{self, Span},
 };
 

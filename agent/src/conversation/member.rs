@@ -5,6 +5,7 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, Sender, channel},
     },
     time::Duration,
 };
@@ -25,11 +26,7 @@ use crate::{
         message::{RankAnswer, RankAsk},
     },
     nccl::process,
-    system::{
-        queue::{Receiver, Sender, channel},
-        wait::Doorbell,
-        workers,
-    },
+    system::{wait::Doorbell, workers},
     watch::gpus::Span,
 };
 

@@ -9,6 +9,7 @@ use railgauge_wire::{
     message::{Answer, Ask, Request},
     remedy,
 };
+use serde::Deserialize;
 
 use super::{answering::caught, end, link::Links, member::Members, pipes::Outlet};
 use crate::{
@@ -32,10 +33,10 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     let members = Members::new(outlet.clone());
     let (watch, errands) = (Watch::default(), Errands::default());
     loop {
-        let frame = next(&mut from);
-        match frame::decode(&frame) {
+        let value = next(&mut from);
+        match Request::deserialize(&value) {
             Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members, (&watch, &errands)),
-            Err(error) => match json(&frame)["id"].as_u64() {
+            Err(error) => match value["id"].as_u64() {
                 Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
                 None => end::lost(&format!("stdin carries something that is not a request: {error}")),
             },
@@ -44,26 +45,20 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
 }
 
 /// The next frame, whatever is in it.
-fn next(from: &mut BufReader<File>) -> Vec<u8> {
-    match frame::read_bytes(from) {
-        Ok(Some(frame)) => frame,
+fn next(from: &mut BufReader<File>) -> serde_json::Value {
+    match frame::read(from) {
+        Ok(Some(value)) => value,
         Ok(None) => end::lost("stdin ended without a goodbye"),
         Err(error) => end::lost(&format!("stdin: {error}")),
     }
 }
 
-/// What a frame holds that may be no request.
-fn json(frame: &[u8]) -> serde_json::Value {
-    frame::decode(frame).unwrap_or_else(|error| end::lost(&format!("stdin: {error}")))
-}
-
 /// The first request must be a `Hello` of the same protocol; anything else ends the agent, after an answer.
 fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
-    let frame = next(from);
-    let value = json(&frame);
+    let value = next(from);
     let id = value["id"].as_u64().unwrap_or_default();
-    let failure = match value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64) {
-        Some(theirs) if theirs == u64::from(PROTOCOL) => match frame::decode(&frame) {
+    let failure = match (value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64), value) {
+        (Some(theirs), value) if theirs == u64::from(PROTOCOL) => match Request::deserialize(&value) {
             Ok(Request { ask: Ask::Hello { .. }, .. }) => {
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 return outlet.reply(id, Ok(Answer::Hello { protocol: PROTOCOL, version, pid: process::id() }));
@@ -71,7 +66,7 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
             Ok(_) => refused("the first request must be a hello"),
             Err(error) => refused(format!("the hello is not understood: {error}")),
         },
-        Some(theirs) => Failure::new(
+        (Some(theirs), _) => Failure::new(
             Stage::Start,
             Kind::Unsupported,
             format!(
@@ -80,7 +75,7 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
             ),
         )
         .remedy(remedy::REMOVE_OLD_AGENT),
-        None => refused("the first request must be a hello"),
+        (None, _) => refused("the first request must be a hello"),
     };
     outlet.reply(id, Err(failure.clone()));
     crate::log!("{failure}");

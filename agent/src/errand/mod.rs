@@ -11,7 +11,10 @@ pub(crate) mod tender;
 use std::{
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        mpsc::{Receiver, Sender, channel},
+    },
     time::{Duration, Instant},
 };
 
@@ -24,7 +27,6 @@ use railgauge_wire::{
 };
 
 use crate::system::{
-    queue::{Receiver, Sender, channel},
     wait::{self, READABLE},
     workers,
 };
@@ -76,7 +78,7 @@ impl Errands {
 
 fn work_on(requests: &Receiver<Work>) {
     let mut running: Option<Tended> = None;
-    while let Ok(work) = requests.recv() {
+    for work in requests {
         match work {
             Work::Begin(_, reply) if running.is_some() => {
                 reply(Err(refused("a command runs beside a measurement already".to_owned())));

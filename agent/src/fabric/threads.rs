@@ -6,7 +6,10 @@
 use std::{
     collections::BTreeMap,
     ops::Range,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
     thread::JoinHandle,
 };
 
@@ -25,7 +28,6 @@ use crate::{
     bench::{clock, control::Control},
     system::{
         panics::{self, Panicked},
-        queue::{Receiver, Sender, channel},
         workers,
     },
 };

@@ -10,7 +10,7 @@ use std::{
 
 use railgauge_wire::facts::DeviceFile;
 
-use crate::system::{map::map, tree::Tree};
+use crate::system::tree::Tree;
 
 /// Which file belongs to which device (kernel Documentation/infiniband/user_verbs.rst).
 const CLASS: &str = "sys/class/infiniband_verbs";
@@ -25,7 +25,7 @@ pub(crate) fn ask(tree: &Tree) -> BTreeMap<String, DeviceFile> {
         let device = tree.text(format!("{CLASS}/{name}/ibdev"))?;
         Some((device, looked_at(Path::new("/dev/infiniband"), &name)))
     });
-    map(named)
+    named.collect()
 }
 
 /// One file of a folder of device files.

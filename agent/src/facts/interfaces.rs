@@ -11,7 +11,7 @@ use railgauge_wire::{
 };
 
 use crate::system::tree::Tree;
-use crate::system::{dcb, ethtool, interfaces::Address, map::map};
+use crate::system::{dcb, ethtool, interfaces::Address};
 
 const CLASS: &str = "sys/class/net";
 
@@ -40,7 +40,7 @@ pub fn ask(tree: &Tree) -> BTreeMap<String, Answers> {
         };
         (name, answers)
     };
-    map(names(tree).map(one))
+    names(tree).map(one).collect()
 }
 
 /// `bonding_masters` is a file between the interfaces.

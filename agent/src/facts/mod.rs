@@ -47,7 +47,6 @@ use crate::{
     gpu::{device, distance, facts as nvml, maker::Maker},
     system::{
         interfaces::{Address, addresses},
-        map::map,
         tree::{self, Tree},
         workers,
     },
@@ -144,7 +143,7 @@ const HIDING: [&str; 3] = ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_
 fn overrides() -> BTreeMap<String, String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let known = [tree::ROOT, "RAILGAUGE_IBVERBS", "RAILGAUGE_RDMACM"];
-    map(known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))))
+    known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).collect()
 }
 
 /// Collects the facts of the host whose files are below the tree's root.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::facts::MODULES;
 
-use crate::system::{map::map, tree::Tree};
+use crate::system::tree::Tree;
 
 /// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
 pub(crate) fn loaded(tree: &Tree) -> BTreeMap<String, String> {
     let there = MODULES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
-    map(there.map(|name| (name.to_owned(), version(tree, name))))
+    there.map(|name| (name.to_owned(), version(tree, name))).collect()
 }
 
 fn version(tree: &Tree, name: &str) -> String {

@@ -17,7 +17,6 @@ use super::{
     kernels::Kernels,
     maker::Maker,
 };
-use crate::system::map::map;
 
 /// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
 const FLUSH_OPTIONS: c_int = 117;
@@ -149,7 +148,7 @@ impl Device {
     pub fn record(&self) -> BTreeMap<String, String> {
         let entries =
             [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
-        map(entries.map(|(name, value)| (name.to_owned(), value)))
+        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// The driver.

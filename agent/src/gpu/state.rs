@@ -23,7 +23,7 @@ use super::{
     cards::{Informant, Lasting, Unread, others},
     facts::NVLINKS,
 };
-use crate::{bench::clock, system::map::map};
+use crate::bench::clock;
 
 /// The GPUs of this host, by PCI address.
 #[derive(Default)]
@@ -85,7 +85,7 @@ impl Cards {
                 .collect();
             Some(((*name).to_owned(), sums.into_iter().flatten().next()?))
         };
-        let mut counted = map(COUNTERS.iter().filter_map(value));
+        let mut counted: BTreeMap<String, u64> = COUNTERS.iter().filter_map(value).collect();
         // Where no field sums them up, links are asked one by one.
         for (name, kind) in LINK_ERRORS {
             if !counted.contains_key(name) {

@@ -15,12 +15,12 @@ use railgauge_wire::{
 use crate::fault;
 
 /// The word at position `i`, counted in words.
-#[inline(always)]
+#[inline]
 pub(crate) fn word(key: u64, i: u64) -> u64 {
     mix(key.wrapping_add(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
-#[inline(always)]
+#[inline]
 fn mix(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

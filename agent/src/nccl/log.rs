@@ -14,7 +14,6 @@ use railgauge_wire::{
 };
 
 use super::network::{Connection, Net, Networks};
-use crate::system::map::map;
 
 /// What a rank's log says of its connections; `None` if it says nothing.
 pub fn read(text: &str) -> Option<Carried> {
@@ -74,7 +73,7 @@ fn channels(text: &str) -> BTreeMap<String, u64> {
         let (count, kind) = part.trim().split_once(' ')?;
         Some((kind.strip_suffix(" channels")?.to_owned(), count.parse().ok()?))
     };
-    map(line[begin..].split(',').filter_map(one))
+    line[begin..].split(',').filter_map(one).collect()
 }
 
 /// The last line with NCCL's own complaint, for a failure's words.

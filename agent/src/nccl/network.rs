@@ -9,8 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::terms::LinkLayer;
 
-use crate::system::map::map;
-
 /// Kinds of networks, fastest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Net {
@@ -149,7 +147,7 @@ fn entries(list: &str, read: fn(&str) -> Option<Entry>) -> BTreeMap<u32, Entry> 
         let (number, what) = word.strip_prefix('[')?.split_once(']')?;
         Some((number.parse().ok()?, read(what)?))
     };
-    map(list.split_whitespace().filter_map(one))
+    list.split_whitespace().filter_map(one).collect()
 }
 
 /// `mlx5_0:1/RoCE`, and with the ids of rail and plane `mlx5_0:1:0:3/IB`.

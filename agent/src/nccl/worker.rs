@@ -10,7 +10,11 @@ use std::{
     io::{self, BufReader},
     os::fd::AsFd,
     process::ExitCode,
-    sync::{Arc, OnceLock, atomic::AtomicPtr, mpsc::RecvTimeoutError},
+    sync::{
+        Arc, OnceLock,
+        atomic::AtomicPtr,
+        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    },
     time::{Duration, Instant},
 };
 
@@ -31,11 +35,7 @@ use super::{
 use crate::collective::message::{RankAnswer, RankAsk, RankRequest, Reply};
 use crate::{
     gpu::{Buffer, Device, Stream},
-    system::{
-        process,
-        queue::{Receiver, Sender, channel},
-        wait, workers,
-    },
+    system::{process, wait, workers},
 };
 
 /// The variable that names the file NCCL writes its log to; set by the agent.

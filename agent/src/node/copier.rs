@@ -18,7 +18,7 @@ use crate::{
     bench::control::Control,
     gpu::{Buffer, Device, Pinned, Stream, device, kernels},
     memory::{host, pattern, place},
-    system::{map::map, tree::Tree},
+    system::tree::Tree,
 };
 
 /// What is copied, and by whom.
@@ -49,7 +49,7 @@ impl Copier {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
         let remote_record = |device: &Device| -> BTreeMap<String, String> {
-            map(device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)))
+            device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)).collect()
         };
         if spec.op != Op::HostToGpu {
             settings.extend(own.record());

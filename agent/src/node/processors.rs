@@ -19,7 +19,6 @@ use crate::{
     memory::available,
     system::{
         affinity,
-        map::map,
         tree::{Tree, list},
     },
 };
@@ -196,7 +195,7 @@ pub(super) fn settings(
         ("last_level_caches", caches.map_or_else(unknown, |caches| caches.to_string())),
         ("pages_on_node", pages.map_or_else(unknown, |(here, all)| format!("{here} of {all} asked for"))),
     ];
-    map(settings.map(|(name, value)| (name.to_owned(), value)))
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// What one processor did in the timed pass.

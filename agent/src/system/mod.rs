@@ -8,13 +8,11 @@
 //! | [`process`] | process groups, ending, standard streams |
 //! | [`program`] | none: programs of the host, within bounds |
 //! | [`time`] | clock_gettime |
-//! | [`queue`] | none: a queue between threads |
 //! | [`wait`] | poll, eventfd |
 //! | [`workers`] | none: threads with names |
 //! | [`alarm`] | timer_create, sigaction |
 //! | [`interfaces`] | getifaddrs |
 //! | [`ethtool`] | SIOCETHTOOL |
-//! | [`map`] | none: maps |
 //! | [`netlink`], [`dcb`], [`module_eeprom`] | netlink: data centre bridging, memory of modules |
 //! | [`library`] | dlopen |
 //! | [`tree`] | sysfs and procfs, below a root that tests choose |
@@ -28,13 +26,11 @@ pub(crate) mod family;
 pub(crate) mod interfaces;
 pub(crate) mod library;
 pub(crate) mod limits;
-pub(crate) mod map;
 pub(crate) mod module_eeprom;
 pub(crate) mod netlink;
 pub(crate) mod panics;
 pub(crate) mod process;
 pub(crate) mod program;
-pub(crate) mod queue;
 pub(crate) mod socket;
 pub(crate) mod time;
 pub(crate) mod tree;

@@ -10,7 +10,7 @@ pub(crate) const REALTIME: libc::clockid_t = libc::CLOCK_REALTIME;
 pub(crate) const THREAD: libc::clockid_t = libc::CLOCK_THREAD_CPUTIME_ID;
 
 /// What one of the clocks above shows.
-#[inline(always)]
+#[inline]
 pub(crate) fn read(clock: libc::clockid_t) -> Nanoseconds {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writes. The call fails only for clocks that do not exist; these are part of Linux.

@@ -2,15 +2,10 @@
 
 use std::{
     io,
-    sync::{
-        Arc,
-        mpsc::{Receiver, channel},
-    },
+    sync::mpsc::{Receiver, channel},
     thread::{Builder, JoinHandle},
     time::Duration,
 };
-
-use parking_lot::Mutex;
 
 /// Starts a thread. All work has one type here: for each type the compiler would repeat the standard library's code that starts a
 /// thread.
@@ -23,30 +18,20 @@ pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Res
 }
 
 /// What a thread finds out, for as long as the caller waits for it.
-pub(crate) struct Asked<T> {
-    is_over: Receiver<()>,
-    found: Arc<Mutex<Option<T>>>,
-}
+pub(crate) struct Asked<T>(Receiver<T>);
 
 /// Finds something out in a thread that may hang.
 pub(crate) fn ask<T: Send + 'static>(name: &str, work: impl FnOnce() -> T + Send + 'static) -> Asked<T> {
-    let (over, is_over) = channel();
-    let found = Arc::new(Mutex::new(None));
-    let to = Arc::clone(&found);
-    // Without a thread, or after a panic, the channel is closed, and nothing is found.
-    let _ = start(name, move || {
-        let answer = work();
-        *to.lock() = Some(answer);
-        // Nobody waits any more where it took too long.
-        let _ = over.send(());
-    });
-    Asked { is_over, found }
+    let (answer, answered) = channel();
+    // Without a thread, or after a panic, the channel is closed. Where the answer took too long, its receiver is gone.
+    let _ = start(name, move || _ = answer.send(work()));
+    Asked(answered)
 }
 
 impl<T> Asked<T> {
     /// What the thread found; `None` if that takes longer than `limit`, or cannot be done.
     pub(crate) fn within(self, limit: Duration) -> Option<T> {
-        self.is_over.recv_timeout(limit).ok().and_then(|()| self.found.lock().take())
+        self.0.recv_timeout(limit).ok()
     }
 }
 

@@ -33,14 +33,14 @@ impl Flag {
     }
 
     /// What is there now.
-    #[inline(always)]
+    #[inline]
     pub fn load(&self) -> u8 {
         // SAFETY: the byte is alive. What the device wrote before it becomes visible with it (acquire).
         unsafe { (*self.byte).load(Ordering::Acquire) }
     }
 
     /// Puts a value there, visible to the device before anything posted later.
-    #[inline(always)]
+    #[inline]
     pub fn store(&self, value: u8) {
         // SAFETY: as above.
         unsafe { (*self.byte).store(value, Ordering::Release) };
@@ -73,19 +73,19 @@ impl Beat {
     }
 
     /// The last byte.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn last(&self) -> u8 {
         self.last.load()
     }
 
     /// The first byte.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn first(&self) -> u8 {
         self.first.load()
     }
 
     /// Puts a value into both, visible to the device before anything posted later.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn store(&self, value: u8) {
         self.first.store(value);
         self.last.store(value);
@@ -172,7 +172,7 @@ impl Words {
     ///
     /// # Panics
     /// There is none.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn load(&self, place: u64) -> u64 {
         self.word(place).load(Ordering::Acquire)
     }
@@ -181,13 +181,13 @@ impl Words {
     ///
     /// # Panics
     /// There is none.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn store(&self, place: u64, value: u64) {
         self.word(place).store(value, Ordering::Release);
         fence(Ordering::Release);
     }
 
-    #[inline(always)]
+    #[inline]
     fn word(&self, place: u64) -> &AtomicU64 {
         assert!((place + 1) * Self::SIZE <= self.0.length() as u64, "word {place} is outside of the region");
         // SAFETY: the region is host memory that starts at a page and holds this word; words are only touched as

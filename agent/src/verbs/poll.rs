@@ -17,32 +17,32 @@ pub struct Completion<'a>(&'a ibv_wc);
 
 impl Completion<'_> {
     /// Whether a receive was consumed; else a send completed.
-    #[inline(always)]
+    #[inline]
     pub fn is_receive(&self) -> bool {
         self.0.opcode & ibv_wc_opcode::IBV_WC_RECV != 0
     }
 
     /// The tag of the ring that posted the work.
-    #[inline(always)]
+    #[inline]
     pub fn tag(&self) -> usize {
         send::tag(self.0.wr_id) as usize
     }
 
     /// Send requests it stands for.
-    #[inline(always)]
+    #[inline]
     pub fn covered(&self) -> u32 {
         send::covered(self.0.wr_id)
     }
 
     /// The word that came beside a message (receives of [`super::message::Messages`] only).
-    #[inline(always)]
+    #[inline]
     pub fn word(&self) -> u32 {
         // SAFETY: both members of the union are 32 bits, and any bits are a number.
         u32::from_be(unsafe { self.0.imm_data_invalidated_rkey_union.imm_data })
     }
 
     /// Bytes that arrived (receives only).
-    #[inline(always)]
+    #[inline]
     pub fn bytes(&self) -> u64 {
         u64::from(self.0.byte_len)
     }
@@ -83,7 +83,7 @@ impl Poller {
     ///
     /// # Errors
     /// The queue is broken, or a completion says that its work failed.
-    #[inline(always)]
+    #[inline]
     pub fn poll(&mut self, mut each: impl FnMut(Completion<'_>)) -> Result<usize, Failure> {
         let into = self.entries.as_mut_ptr().cast::<ibv_wc>();
         // SAFETY: the queue is alive and there is room for as many entries as are asked for.

@@ -72,13 +72,13 @@ impl Receives {
     }
 
     /// Receives posted in all: what the peer may have sent.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn posted(&self) -> u64 {
         self.posted
     }
 
     /// Receives consumed in all.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
     }
@@ -92,7 +92,7 @@ impl Receives {
     ///
     /// # Errors
     /// The errno of the post.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn consume(&mut self, receives: u64, ahead: u64) -> Result<bool, i32> {
         self.consumed += receives;
         let mut fresh = false;

@@ -121,19 +121,19 @@ pub struct Sends {
 unsafe impl Send for Sends {}
 
 /// The part of a completion's `wr_id` that counts requests; see [`Template::tag`] for the other part.
-#[inline(always)]
+#[inline]
 pub(super) const fn covered(wr_id: u64) -> u32 {
     wr_id as u32
 }
 
 /// The `wr_id` of a request: its tag, and what [`covered`] reads.
-#[inline(always)]
+#[inline]
 pub(super) const fn sided(tag: u32, covered: u32) -> u64 {
     (tag as u64) << 32 | covered as u64
 }
 
 /// The tag in a completion's `wr_id`.
-#[inline(always)]
+#[inline]
 pub(super) const fn tag(wr_id: u64) -> u32 {
     (wr_id >> 32) as u32
 }
@@ -203,31 +203,31 @@ impl Sends {
     }
 
     /// Requests posted and not known to be complete.
-    #[inline(always)]
+    #[inline]
     pub fn in_flight(&self) -> u64 {
         self.posted - self.completed
     }
 
     /// Requests posted since the last one that completes.
-    #[inline(always)]
+    #[inline]
     pub fn silent(&self) -> u64 {
         self.next as u64 % u64::from(self.template.signal_every)
     }
 
     /// Requests posted in all.
-    #[inline(always)]
+    #[inline]
     pub fn posted(&self) -> u64 {
         self.posted
     }
 
     /// Requests in one list.
-    #[inline(always)]
+    #[inline]
     pub fn list(&self) -> u32 {
         self.template.list
     }
 
     /// Takes note of a completion that covered so many requests.
-    #[inline(always)]
+    #[inline]
     pub fn complete(&mut self, requests: u32) {
         self.completed += u64::from(requests);
     }
@@ -236,7 +236,7 @@ impl Sends {
     ///
     /// # Errors
     /// The errno of the post.
-    #[inline(always)]
+    #[inline]
     pub fn post(&mut self) -> Result<(), i32> {
         let (first, list) = (self.next, self.template.list as usize);
         if self.template.walk.step != 0 {
@@ -280,7 +280,7 @@ impl Sends {
         if self.next == 0 { Ok(()) } else { self.post_last(1) }
     }
 
-    #[inline(always)]
+    #[inline]
     fn hand_over(&mut self, first: usize) -> Result<(), i32> {
         let mut refused = ptr::null_mut();
         // SAFETY: the queue pair is alive; from `first` on the list is linked, ends in null, and points to elements
@@ -292,7 +292,7 @@ impl Sends {
     }
 
     /// Moves `count` requests from `first` on to the next places of the walk.
-    #[inline(always)]
+    #[inline]
     fn walk(&mut self, first: usize, count: usize) {
         let Template { walk: Walk { step, span }, remote, remote_key, .. } = self.template;
         let (rdma, atomic) = match self.template.verb {

@@ -17,7 +17,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::system::map::map;
 use railgauge_wire::{
     drivers::WIDTHS,
     unit::Nanoseconds,
@@ -83,7 +82,7 @@ fn rises(before: &Values, after: &Values) -> Values {
         let rise = since(name, *before.get(name)?, *now)?;
         (!of_one_queue(name)).then(|| (name.clone(), rise))
     };
-    map(after.iter().filter_map(rise))
+    after.iter().filter_map(rise).collect()
 }
 
 /// Rise of a counter; `None` where it was reset.

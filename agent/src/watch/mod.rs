@@ -29,7 +29,13 @@ mod recorded;
 mod state;
 mod watcher;
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+};
 
 use parking_lot::Mutex;
 use railgauge_wire::{
@@ -41,7 +47,6 @@ use crate::{
     bench::clock,
     system::{
         panics::{self, Panicked},
-        queue::{Receiver, Sender, channel},
         tree::Tree,
         workers,
     },

@@ -9,7 +9,10 @@
 use std::{
     collections::BTreeSet,
     io,
-    sync::{Arc, mpsc::RecvTimeoutError},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
 };
 
 use railgauge_wire::{
@@ -31,7 +34,6 @@ use crate::{
     system::{
         ethtool,
         module_eeprom::{self, Part},
-        queue::Receiver,
         tree::Tree,
     },
 };

@@ -30,7 +30,7 @@ use devices::Device;
 
 /// A double as cargo builds it.
 fn library(double: &str) -> PathBuf {
-    example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"))
+    example::folder_with(double).join(format!("lib{double}.so"))
 }
 
 /// A folder with doubles under the names of libraries; the same for all processes of tests that want the same. The files are the built ones

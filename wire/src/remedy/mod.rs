@@ -103,10 +103,8 @@ impl Entry {
 
     /// The remedy with these values in place of the names in braces.
     pub fn with<V: Into<String>>(&self, values: impl IntoIterator<Item = (&'static str, V)>) -> Remedy {
-        let mut remedy = Remedy { id: Cow::Borrowed(self.id), values: BTreeMap::new() };
-        // `collect` would sort them first, with 5 KB of code for every type of iterator.
-        remedy.values.extend(values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())));
-        remedy
+        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).collect();
+        Remedy { id: Cow::Borrowed(self.id), values }
     }
 
     /// The commands with these values. Values come from hosts: each stays one word of its command.

@@ -16,42 +16,42 @@ macro_rules! amount {
             pub const MAX: Self = Self(u64::MAX);
 
             /// Whether there is nothing.
-            #[inline(always)]
+            #[inline]
             #[must_use]
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }
 
             /// The amount as a float, rounded beyond 2^53.
-            #[inline(always)]
+            #[inline]
             #[must_use]
             pub const fn as_f64(self) -> f64 {
                 self.0 as f64
             }
 
             /// The sum, [`Self::MAX`] where it is larger than that.
-            #[inline(always)]
+            #[inline]
             #[must_use]
             pub const fn saturating_add(self, other: Self) -> Self {
                 Self(self.0.saturating_add(other.0))
             }
 
             /// The difference, nothing where `other` is the larger one.
-            #[inline(always)]
+            #[inline]
             #[must_use]
             pub const fn saturating_sub(self, other: Self) -> Self {
                 Self(self.0.saturating_sub(other.0))
             }
 
             /// By how much the larger one is larger.
-            #[inline(always)]
+            #[inline]
             #[must_use]
             pub const fn abs_diff(self, other: Self) -> Self {
                 Self(self.0.abs_diff(other.0))
             }
 
             /// This many times as much, [`Self::MAX`] where it is larger than that.
-            #[inline(always)]
+            #[inline]
             #[must_use]
             pub const fn saturating_mul(self, count: u64) -> Self {
                 Self(self.0.saturating_mul(count))
@@ -67,14 +67,14 @@ macro_rules! amount {
         impl std::ops::Add for $name {
             type Output = Self;
 
-            #[inline(always)]
+            #[inline]
             fn add(self, other: Self) -> Self {
                 Self(self.0 + other.0)
             }
         }
 
         impl std::ops::AddAssign for $name {
-            #[inline(always)]
+            #[inline]
             fn add_assign(&mut self, other: Self) {
                 self.0 += other.0;
             }
@@ -83,7 +83,7 @@ macro_rules! amount {
         impl std::ops::Sub for $name {
             type Output = Self;
 
-            #[inline(always)]
+            #[inline]
             fn sub(self, other: Self) -> Self {
                 Self(self.0 - other.0)
             }
@@ -92,7 +92,7 @@ macro_rules! amount {
         impl std::ops::Mul<u64> for $name {
             type Output = Self;
 
-            #[inline(always)]
+            #[inline]
             fn mul(self, count: u64) -> Self {
                 Self(self.0 * count)
             }
@@ -101,7 +101,7 @@ macro_rules! amount {
         impl std::ops::Div<u64> for $name {
             type Output = Self;
 
-            #[inline(always)]
+            #[inline]
             fn div(self, count: u64) -> Self {
                 Self(self.0 / count)
             }
@@ -111,7 +111,7 @@ macro_rules! amount {
             type Output = u64;
 
             /// How often `other` goes into it.
-            #[inline(always)]
+            #[inline]
             fn div(self, other: Self) -> u64 {
                 self.0 / other.0
             }

@@ -9,7 +9,7 @@ amount! {
 
 impl Bytes {
     /// The length of something in memory.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub const fn of(length: usize) -> Self {
         Self(length as u64)
@@ -34,7 +34,7 @@ impl Bytes {
     }
 
     /// A length of something in memory. Agents and controllers run on 64 bits: nothing is cut off.
-    #[inline(always)]
+    #[inline]
     #[must_use]
     pub const fn as_usize(self) -> usize {
         self.0 as usize

@@ -24,7 +24,6 @@ impl Nanoseconds {
     }
 
     /// A number of seconds.
-    #[inline(always)]
     #[must_use]
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds * 1_000_000_000)

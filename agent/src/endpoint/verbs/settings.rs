@@ -10,7 +10,7 @@ use railgauge_wire::{
     terms::{LinkLayer, Memory},
 };
 
-use crate::{system::map::map, verbs::device::Limits};
+use crate::verbs::device::Limits;
 
 /// Most requests handed over at once by default. More gains nothing, less costs a doorbell (in software a system
 /// call) per message.
@@ -233,7 +233,8 @@ impl Settings {
             ("footprint", footprint.to_owned()),
             ("joining", joining.to_owned()),
         ];
-        let mut record = map(entries.map(|(name, value)| (name.to_owned(), value)));
+        let mut record: BTreeMap<String, String> =
+            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         record.insert("huge_pages".to_owned(), self.huge_pages.to_string());
         record
     }

@@ -36,7 +36,6 @@ use crate::{
     facts::machine,
     gpu::Device,
     system::{
-        map::map,
         tree::Tree,
         wait::{self, READABLE},
     },
@@ -101,7 +100,7 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
         mtu: place::mtu(&place.device),
         software: false,
         write_order: None,
-        settings: map(settings(spec, spin).into_iter().chain(settled).chain(of_gpu)),
+        settings: settings(spec, spin).into_iter().chain(settled).chain(of_gpu).collect(),
     };
     let spec = spec.clone();
     let (channel, streams, back, turns) = (None, Vec::new(), Vec::new(), 0);

@@ -63,13 +63,13 @@ impl Granted {
 }
 
 impl Credits for Granted {
-    #[inline(always)]
+    #[inline]
     fn allowed(&self, flow: usize) -> u64 {
         let may = self.reader.read(Slot::Posted(flow)) + self.lost[flow];
         may.saturating_sub(self.before[flow])
     }
 
-    #[inline(always)]
+    #[inline]
     fn prepare(&mut self, flow: usize, messages: u64) -> Result<(), Failure> {
         self.stage.as_ref().map_or(Ok(()), |stage| stage.fetch(flow, messages))
     }
@@ -160,7 +160,7 @@ impl<'a> Sink<'a> {
 }
 
 impl Incoming for Sink<'_> {
-    #[inline(always)]
+    #[inline]
     fn arrived(&mut self, completion: Completion<'_>) {
         if let Some(fresh) = self.fresh.get_mut(completion.tag()) {
             *fresh += 1;
@@ -169,7 +169,7 @@ impl Incoming for Sink<'_> {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn tend(&mut self, _sent: u64) -> Result<bool, Failure> {
         let refused = |errno| words::verb(Stage::Measure, Doing::Post, "the receiving queue pair", errno);
         for (i, (receives, fresh)) in self.receives.iter_mut().zip(&mut self.fresh).enumerate() {

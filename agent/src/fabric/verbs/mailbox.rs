@@ -139,7 +139,7 @@ impl Mailbox {
     }
 
     /// What the peer last wrote. Grows only.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn read(&self, slot: Slot) -> u64 {
         self.words.load(slot.place())
     }
@@ -206,7 +206,7 @@ impl Reader {
     }
 
     /// As [`Mailbox::read`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn read(&self, slot: Slot) -> u64 {
         self.0.load(slot.place())
     }

@@ -82,7 +82,7 @@ pub(crate) struct Listener {
 
 impl Listener {
     /// The phase that was announced since the last call, if any. It is to be acknowledged once its part is ready.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn news(&mut self, mailbox: &Mailbox) -> Option<Phase> {
         let word = mailbox.read(Slot::Phase);
         if word == self.seen {

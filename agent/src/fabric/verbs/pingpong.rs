@@ -64,7 +64,7 @@ fn refused(errno: i32) -> Failure {
 
 /// Posts one request. The first one of a pass completes by itself: with it, what earlier passes left silent in the
 /// queue is over too. The last ones never tell, and need not: the answers to them have come.
-#[inline(always)]
+#[inline]
 fn post(sends: &mut Sends) -> Result<(), Failure> {
     if sends.posted() == 0 { sends.post_last(1) } else { sends.post() }.map_err(refused)
 }
@@ -134,7 +134,7 @@ impl<'a> ByMemory<'a> {
     }
 
     /// What is done while a message is on its way: none of it is part of a sample.
-    #[inline(always)]
+    #[inline]
     fn meanwhile(&mut self) -> Result<(), Failure> {
         // The peer may have answered already, where this thread did not run for a moment.
         let (first, next) = (self.incoming.first(), self.seen.wrapping_add(1));
@@ -150,7 +150,7 @@ impl<'a> ByMemory<'a> {
 }
 
 impl PingPongSide for ByMemory<'_> {
-    #[inline(always)]
+    #[inline]
     fn send(&mut self) -> Result<(), Failure> {
         self.sent = self.sent.wrapping_add(1);
         if self.check.is_some() {
@@ -164,7 +164,7 @@ impl PingPongSide for ByMemory<'_> {
         self.meanwhile()
     }
 
-    #[inline(always)]
+    #[inline]
     fn arrived(&mut self) -> Result<bool, Failure> {
         let expected = self.seen.wrapping_add(1);
         if self.incoming.last() == expected {
@@ -221,7 +221,7 @@ impl ByReceive<'_> {
 }
 
 impl PingPongSide for ByReceive<'_> {
-    #[inline(always)]
+    #[inline]
     fn send(&mut self) -> Result<(), Failure> {
         while self.sends.in_flight() >= u64::from(DEPTH) {
             self.look()?;
@@ -237,7 +237,7 @@ impl PingPongSide for ByReceive<'_> {
         Ok(())
     }
 
-    #[inline(always)]
+    #[inline]
     fn arrived(&mut self) -> Result<bool, Failure> {
         if self.waiting == 0 {
             self.look()?;
@@ -251,7 +251,7 @@ impl PingPongSide for ByReceive<'_> {
         Ok(here)
     }
 
-    #[inline(always)]
+    #[inline]
     fn caught_up(&self) -> bool {
         self.waiting == 0
     }
@@ -272,12 +272,12 @@ pub struct ByCompletion<'a> {
 }
 
 impl PingPongSide for ByCompletion<'_> {
-    #[inline(always)]
+    #[inline]
     fn send(&mut self) -> Result<(), Failure> {
         self.sends.post().map_err(refused)
     }
 
-    #[inline(always)]
+    #[inline]
     fn arrived(&mut self) -> Result<bool, Failure> {
         Ok(reap(self.sends, self.poller)? > 0)
     }

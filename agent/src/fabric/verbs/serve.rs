@@ -278,7 +278,7 @@ impl Count {
         (self.cpu, self.last) = (cpu::thread(), now);
     }
 
-    #[inline(always)]
+    #[inline]
     fn add(&mut self, operations: u64) {
         if let Some(window) = &mut self.window
             && operations > 0

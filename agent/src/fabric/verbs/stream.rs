@@ -29,7 +29,7 @@ pub trait Credits {
     ///
     /// # Errors
     /// They cannot be made ready.
-    #[inline(always)]
+    #[inline]
     fn prepare(&mut self, _flow: usize, _messages: u64) -> Result<(), Failure> {
         Ok(())
     }
@@ -42,7 +42,7 @@ pub trait Credits {
 pub struct Unlimited;
 
 impl Credits for Unlimited {
-    #[inline(always)]
+    #[inline]
     fn allowed(&self, _flow: usize) -> u64 {
         u64::MAX
     }
@@ -69,7 +69,7 @@ pub struct Nothing;
 impl Incoming for Nothing {
     fn arrived(&mut self, _completion: Completion<'_>) {}
 
-    #[inline(always)]
+    #[inline]
     fn tend(&mut self, _sent: u64) -> Result<bool, Failure> {
         Ok(true)
     }

@@ -111,7 +111,7 @@ impl Waiter {
     }
 
     /// Whether it sleeps instead of polling.
-    #[inline(always)]
+    #[inline]
     pub fn sleeps(&self) -> bool {
         self.sleeping.is_some()
     }
@@ -120,7 +120,7 @@ impl Waiter {
     ///
     /// # Errors
     /// As [`pause`](Self::pause).
-    #[inline(always)]
+    #[inline]
     pub fn completed(&mut self, now: Nanoseconds) -> Result<(), Failure> {
         self.control.progressed(now);
         if self.is_due(now) { self.look() } else { Ok(()) }
@@ -128,7 +128,7 @@ impl Waiter {
 
     /// Whether it looks by now, though it was never idle. What a look takes belongs to no sample: a loop that records them
     /// asks first, then calls [`look`](Self::look) and begins its next sample after it.
-    #[inline(always)]
+    #[inline]
     pub fn is_due(&mut self, now: Nanoseconds) -> bool {
         if now < self.next {
             return false;
@@ -137,7 +137,7 @@ impl Waiter {
     }
 
     /// Something completed.
-    #[inline(always)]
+    #[inline]
     pub fn progress(&mut self) {
         self.idle = 0;
     }
@@ -146,7 +146,7 @@ impl Waiter {
     ///
     /// # Errors
     /// Aborted, past the deadline, or the queue is broken.
-    #[inline(always)]
+    #[inline]
     pub fn pause(&mut self) -> Result<(), Failure> {
         if self.sleeping.is_some() {
             return self.sleep();
@@ -165,13 +165,13 @@ impl Waiter {
     ///
     /// # Errors
     /// As [`pause`](Self::pause).
-    #[inline(always)]
+    #[inline]
     pub fn rest(&mut self) -> Result<(), Failure> {
         if self.armed { self.sleep() } else { Ok(()) }
     }
 
     /// Whether the controller wants a `Serve` step to end.
-    #[inline(always)]
+    #[inline]
     pub fn stopped(&self) -> bool {
         self.control.stopped()
     }

@@ -8,7 +8,6 @@ use super::{Known, Smi, smi};
 use crate::{
     bench::clock,
     gpu::cards::{Informant, Lasting, Unread, others},
-    system::map::map,
 };
 
 /// The GPUs of this host that were asked for, by PCI address.
@@ -63,7 +62,7 @@ impl Cards {
             (counter::ECC_UNCORRECTED, ecc.map(|(_, uncorrected)| uncorrected)),
             (counter::XGMI_ERRORS, xgmi),
         ];
-        Ok(map(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))))
+        Ok(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
     }
 
     /// What does not change.

@@ -23,6 +23,7 @@ use std::{
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
+        mpsc::{Sender, channel},
     },
     time::Duration,
 };
@@ -40,7 +41,6 @@ use crate::{
     gpu::cards::{Cards, Informant, Lasting, Unread},
     system::{
         panics::{self, Panicked},
-        queue::{Sender, channel},
         workers,
     },
 };

@@ -4,7 +4,10 @@
 //! them: a library may take a tenth of a second. GPUs that several cases use at the same time are read at the shortest time between two readings that
 //! one of them wants, but for no more than [`SHARE`] of a processor.
 
-use std::{collections::BTreeMap, sync::mpsc::RecvTimeoutError};
+use std::{
+    collections::BTreeMap,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender},
+};
 
 use railgauge_wire::{
     gpu_state::{GpuReading, MOST_XIDS},
@@ -15,10 +18,6 @@ use super::{OfGpu, history::History};
 use crate::{
     bench::{clock, cpu},
     gpu::cards::{Cards, Lasting, Unread},
-    system::{
-        map::map,
-        queue::{Receiver, Sender},
-    },
     watch::counters::{Series, Values},
 };
 
@@ -176,7 +175,7 @@ impl<S: Source> Sampler<S> {
 
     fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds) {
         let begun = clock::now();
-        let mut open = Open { begun, every, gpus: map(gpus.into_iter().map(|pci| (pci, Counting::default()))) };
+        let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).collect() };
         // Xids of before are those of others.
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
         let mut unread = Vec::new();
@@ -218,7 +217,7 @@ impl<S: Source> Sampler<S> {
             let lasting = self.fresh.get(&pci).map_or(lasting, |fresh| fresh.lasting);
             (pci, OfGpu { readings, lasting, counted, xids, failure })
         };
-        let read = map(open.gpus.into_iter().map(one));
+        let read = open.gpus.into_iter().map(one).collect();
         self.tidy();
         read
     }

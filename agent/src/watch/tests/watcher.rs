@@ -3,6 +3,7 @@ use std::{
     collections::BTreeMap,
     fs,
     rc::Rc,
+    sync::mpsc::{Sender, channel},
     time::Duration,
 };
 
@@ -12,7 +13,6 @@ use railgauge_wire::{
 };
 
 use super::*;
-use crate::system::queue::{Sender, channel};
 
 const PORT: &str = "sys/class/infiniband/mlx5_0/ports/1";
 const INTERFACE: &str = "sys/class/net/nowhere0";

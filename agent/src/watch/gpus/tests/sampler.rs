@@ -1,11 +1,11 @@
 //! The thread's work, with a double of NVML.
 
-use std::time::Duration;
+use std::{sync::mpsc::channel, time::Duration};
 
 use railgauge_wire::gpu_state::{Hold, counter};
 
 use super::*;
-use crate::{gpu::cards::Informant, system::queue::channel};
+use crate::gpu::cards::Informant;
 
 const A: &str = "0000:1b:00.0";
 const B: &str = "0000:43:00.0";
