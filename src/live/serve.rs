@@ -187,7 +187,7 @@ mod tests {
             drop(stop);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(serve(listener, Token::new().unwrap(), Pages::of("records.jsonl".into()), stopped));
-            // During a run a connection that says nothing is closed after a while: nobody waited for that.
+            // During a run a connection that says nothing is closed after a while, and no client waited for that.
             for mut one in silent {
                 one.set_nonblocking(true).unwrap();
                 assert_eq!(one.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);

@@ -106,7 +106,7 @@ fn hosts_with_rdma_get_a_plan_over_verbs() {
         ];
         tree::unpack("double/roce.host", &scene.path(&format!("root{host}")), &values);
     }
-    let library = example::folder_with("railgauge-agent", "verbs_double").join("libverbs_double.so");
+    let library = example::folder_with("verbs_double").join("libverbs_double.so");
     let command = format!(
         "env VERBS_DOUBLE_HOST={{host}} 'RAILGAUGE_ROOT={root}{{host}}' 'RAILGAUGE_IBVERBS={library}' 'RAILGAUGE_RDMACM={library}' \
          'VERBS_DOUBLE_DIR={fabric}' VERBS_DOUBLE_PROFILE=mlx5-roce",

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 /// The library that stands in for libibverbs and librdmacm.
 fn library() -> PathBuf {
-    example::folder_with("railgauge-agent", "verbs_double").join("libverbs_double.so")
+    example::folder_with("verbs_double").join("libverbs_double.so")
 }
 
 /// A run of two hosts with this device, whose double misbehaves as `hostile` says.

@@ -17,7 +17,7 @@ struct Guests {
 impl Guests {
     fn new() -> Option<Self> {
         let lab = borrow()?;
-        let double = example::folder_with("railgauge-agent", "cuda_double").join("libcuda_double.so");
+        let double = example::folder_with("cuda_double").join("libcuda_double.so");
         for host in 1..=2 {
             // It is some megabytes, and the same for all tests: a host has it until it is booted anew.
             if lab.ssh(host, "mkdir -p /root/cuda && [ -e /root/cuda/whole ]").status.success() {

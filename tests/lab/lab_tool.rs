@@ -103,21 +103,25 @@ fn ssh_is_refused_on_demand_and_by_a_killed_host() {
     });
 }
 
+/// What the lab reports as its own failure, once it has noticed it.
+fn failure(lab: &Borrowed, command: &[&str]) -> String {
+    for _ in 0..100 {
+        let status = lab.run(command);
+        if !status.status.success() {
+            assert_eq!(status.status.code(), Some(70));
+            return text(&status.stderr);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    panic!("the lab reports no failure");
+}
+
 #[test]
 fn a_panic_is_told_as_a_failure_of_the_lab() {
     lab::sound(|| {
         let Some(lab) = two_hosts() else { return };
         lab.ssh(2, "echo c >/proc/sysrq-trigger");
-        let mut status = lab.run(&["status"]);
-        for _ in 0..100 {
-            if !status.status.success() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            status = lab.run(&["status"]);
-        }
-        assert_eq!(status.status.code(), Some(70));
-        let said = text(&status.stderr);
+        let said = failure(&lab, &["status"]);
         assert!(said.starts_with("LAB FAILURE: lab2 died") && said.contains("Kernel panic"), "{said}");
         // From here on the death is known, and the host can be booted again.
         lab.expect(&["kill", "2"]);
@@ -134,16 +138,7 @@ fn a_crash_of_the_guests_own_programs_is_a_failure_of_the_lab_and_one_of_the_age
         for program in ["railgauge-agent", "ib_write_bw", "sshd"] {
             lab.ssh(2, &format!("echo '<6>{program}[77]: segfault at 8 ip 0 sp 0 error 4' >/dev/kmsg"));
         }
-        let mut status = lab.run(&["status"]);
-        for _ in 0..100 {
-            if !status.status.success() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(100));
-            status = lab.run(&["status"]);
-        }
-        assert_eq!(status.status.code(), Some(70));
-        let said = text(&status.stderr);
+        let said = failure(&lab, &["status"]);
         assert!(["sshd[77]", "ib_write_bw[77]"].iter().all(|named| said.contains(named)), "{said}");
         assert!(!said.contains("railgauge-agent"), "{said}");
         lab.expect(&["kill", "2"]);
@@ -163,17 +158,8 @@ fn a_clock_that_runs_wrong_is_a_failure_of_the_lab() {
         reading[2] -= 60.0;
         std::fs::write(&file, serde_json::to_string(&reading).unwrap()).unwrap();
         // The lab says nothing before it has watched a clock for some seconds.
-        let mut status = lab.run(&["status", "--clocks"]);
-        for _ in 0..20 {
-            if !status.status.success() {
-                break;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(500));
-            status = lab.run(&["status", "--clocks"]);
-        }
+        let said = failure(&lab, &["status", "--clocks"]);
         std::fs::write(&file, kept).unwrap();
-        assert_eq!(status.status.code(), Some(70));
-        let said = text(&status.stderr);
         assert!(
             said.starts_with("LAB FAILURE: lab2 running") && said.contains("the clock of this guest made"),
             "{said}"

@@ -29,7 +29,7 @@ fn agent() -> PathBuf {
 fn the_agent_asks_for_what_perftest_asks_for() {
     lab::sound(|| {
         let Some(lab) = borrow() else { return };
-        let library = example::folder_with("railgauge-agent", "verbs_trace").join("libverbs_trace.so");
+        let library = example::folder_with("verbs_trace").join("libverbs_trace.so");
         let mut parity = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/trace-parity"));
         parity.args(["--cases", CASES, "--block", lab::BLOCK, "--ssh-config"]).arg(lab.ssh_config());
         parity.env("RAILGAUGE_AGENT", agent()).env("RAILGAUGE_VERBS_TRACE", library);

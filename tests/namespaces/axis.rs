@@ -124,7 +124,7 @@ fn a_full_queue_shows_at_its_senders_while_they_send() {
         let senders = [3, 4].map(|number| network.host(number));
         assert!(senders.iter().any(|host| lost.contains(&host.as_str())), "{lost:?}");
     }
-    // Readings do not follow each other sooner than the plan wants, and what they cost is told.
+    // Readings do not follow each other sooner than the plan wants, and what they cost is reported.
     let pace = found.paces[0].unwrap().milliseconds();
     assert!(pace >= 90.0 && found.cost.is_some(), "{pace} ms");
     for words in [

@@ -138,7 +138,7 @@ fn loss_costs_bandwidth_and_next_to_none_costs_nothing() {
     // A link that is held to a rate scatters so little that even a thousandth may stand out.
     let cost = little["cost_percent"].as_f64().unwrap();
     assert!(little["answer"] == "no-difference" || cost.abs() < 2.0, "{little:#}");
-    // What is told names the value.
+    // The report names the value.
     ended.says(&format!("{} costs", values[2]));
 }
 

@@ -17,7 +17,7 @@ fn libraries(scene: &Scene, doubles: bool) -> PathBuf {
     fs::create_dir(&folder).unwrap();
     if doubles {
         for (double, name) in [("cuda_double", "libcuda.so.1"), ("nccl_double", "libnccl_double.so.2")] {
-            let library = example::folder_with("railgauge-agent", double).join(format!("lib{double}.so"));
+            let library = example::folder_with(double).join(format!("lib{double}.so"));
             symlink(library, folder.join(name)).unwrap();
         }
     }

@@ -17,8 +17,7 @@ use railgauge_wire::failure::Failure;
 
 /// The fake agent's file.
 pub fn fake_agent() -> PathBuf {
-    static FILE: LazyLock<PathBuf> =
-        LazyLock::new(|| example::folder_with("railgauge", "fake_agent").join("fake_agent"));
+    static FILE: LazyLock<PathBuf> = LazyLock::new(|| example::folder_with("fake_agent").join("fake_agent"));
     FILE.clone()
 }
 

@@ -6,9 +6,9 @@ use std::{
     process::Command,
 };
 
-/// The folder of a package's examples, with `name` in it. Cargo builds examples for `cargo test` and `cargo nextest run`, but not
+/// The folder of examples, with `name` in it. Cargo builds examples for `cargo test` and `cargo nextest run`, but not
 /// where `--test NAME` is given, so it is asked where the example is missing or old.
-pub fn folder_with(package: &str, name: &str) -> PathBuf {
+pub fn folder_with(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
     let built = profile.join("examples");
@@ -31,7 +31,7 @@ pub fn folder_with(package: &str, name: &str) -> PathBuf {
     cargo.args(["build", "--quiet", "--workspace", "--example", name, "--profile", of_profile]);
     let status =
         cargo.arg("--target-dir").arg(profile.parent().unwrap()).current_dir(env!("CARGO_MANIFEST_DIR")).status();
-    assert!(status.unwrap().success(), "the example {name} of {package} does not build");
+    assert!(status.unwrap().success(), "the example {name} does not build");
     built
 }
 

@@ -1,4 +1,4 @@
-//! A thousand hosts: real conversations with simulated agents in this process. The clock stands still while anybody works, so
+//! A thousand hosts: real conversations with simulated agents in this process. The clock stands still while work is left, so
 //! that times are those of the waits alone, on however busy a machine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
