@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use foldhash::HashMap;
-use railgauge_model::schedule;
+use railgauge_model::{plan::hostlist, schedule};
 use railgauge_stats::localise::{Part, Port, Way};
 
 use super::{PartName, pick::Picked};
@@ -107,6 +107,10 @@ impl Names {
                 let name = format!("rail {} of {}{device}{}", port.rail, self.host(port.host), only(*way));
                 ("nic", name, &[port.host], Some(port.rail))
             }
+            Part::Cut(side) => {
+                let side = hostlist::fold(side.iter().map(|&host| self.host(host)));
+                ("cut", format!("what lies between {side} and the other hosts"), &[], None)
+            }
             Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), &[], Some(*rail)),
             Part::Group(group) => ("group", format!("group {}, inside and out", self.group(*group)), &[], None),
             Part::GroupRail { group, rail } => {
@@ -147,7 +151,7 @@ impl Names {
         let way = match part {
             Part::Host(_, way) | Part::Nic(_, way) | Part::Uplink(_, way) => *way,
             Part::Boundary(_, _, way) | Part::Link(_, _, way) => *way,
-            Part::Rail(_) | Part::Group(_) | Part::GroupRail { .. } | Part::Hosts(..) | Part::Paths(..) => Way::Both,
+            _ => Way::Both,
         };
         Words { kind, name, hosts: hosts(numbers), groups, rail, way }
     }

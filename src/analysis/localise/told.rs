@@ -207,7 +207,7 @@ pub struct Cluster {
 /// A part that stands out, in words and numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Named {
-    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary` or `path`; within hosts `host`, `GPU`, `NUMA node` or `way`.
+    /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut` or `path`; within hosts `host`, `GPU`, `NUMA node` or `way`.
     pub kind: &'static str,
     /// The part: `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
     pub name: String,

@@ -1,6 +1,7 @@
 //! Rates of `localise`: what is named, and what is said instead, on clusters that are drawn here.
 
 mod cluster;
+mod explained;
 mod one_way;
 mod taper;
 
@@ -14,7 +15,8 @@ use cluster::{Cluster, Said};
 
 /// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
-    let mut rows = few_leaves(options);
+    let mut rows = explained::rows(options);
+    rows.extend(few_leaves(options));
     rows.extend(one_way::rows(options));
     rows.extend(large(options));
     rows.extend(most_low(options));

@@ -1,8 +1,10 @@
 //! Whether the values of a test fall into two clusters, and what separates them.
 
+use std::collections::BTreeMap;
+
 use super::{
     cover::{Cover, Table},
-    premise::{Attempt, two_levels},
+    model::Attempt,
     split::split,
 };
 use crate::{robust::median_in_place, student::t_quantile};
@@ -116,6 +118,23 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         values.sort_unstable_by(f64::total_cmp);
         values
     };
+    if !attempt.share.is_empty() {
+        // What suspects explain is of neither.
+        let is_good = |at: u32| table.live[at as usize].then(|| !attempt.share.contains(&at));
+        let centre = |good: bool| {
+            let of = (0..table.cells.len()).filter(|&at| is_good(at as u32) == Some(good));
+            let mut values: Vec<f64> = of.map(|at| table.cells[at].value).collect();
+            (!values.is_empty()).then(|| median_in_place(&mut values))
+        };
+        let (good, bad) = (centre(true)?, centre(false)?);
+        // Results of the same way that were once low and once not lie between.
+        let between = |at: u32| {
+            let from_good = (good - table.cells[at as usize].value) / (good - bad);
+            (1.0 / 3.0..2.0 / 3.0).contains(&from_good)
+        };
+        let is_good = table.cell_of.iter().map(|&at| is_good(at).filter(|_| !between(at))).collect();
+        return Some(TwoClusters { good, bad, is_good, separated: Separated::Nothing });
+    }
     let left = attempt.unexplained();
     // Cells by kind: what separates the kinds separates no clusters within them.
     let one_kind = table.cells.iter().all(|cell| cell.stratum == table.cells[0].stratum);
@@ -186,6 +205,47 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         is_good: table.cell_of.iter().map(|&at| Some(is_good[at as usize])).collect(),
         separated,
     })
+}
+
+/// Whether good is what stays within a group, and low what crosses a boundary, of three groups at least: a fabric that
+/// has less between its groups than in them looks so. One bad host does not hide that.
+fn two_levels(table: &Table, cover: &Cover, good: &[bool]) -> bool {
+    if cover.boundaries() < 2 {
+        return false;
+    }
+    let mut all = Counts::default();
+    let mut of_host: BTreeMap<u32, Counts> = BTreeMap::new();
+    for (cell, &is_good) in table.cells.iter().zip(good) {
+        all.add(cell.stratum, is_good);
+        for host in [cell.from.host, cell.to.host] {
+            of_host.entry(host).or_default().add(cell.stratum, is_good);
+        }
+    }
+    all.two_levels() || of_host.values().any(|host| all.without(host).two_levels())
+}
+
+/// Cells within groups and between them: all, and good ones.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    all: [usize; 2],
+    good: [usize; 2],
+}
+
+impl Counts {
+    fn add(&mut self, stratum: usize, is_good: bool) {
+        self.all[stratum] += 1;
+        self.good[stratum] += usize::from(is_good);
+    }
+
+    fn without(&self, host: &Self) -> Self {
+        let less = |of: [usize; 2], by: [usize; 2]| [0, 1].map(|kind| of[kind] - by[kind]);
+        Self { all: less(self.all, host.all), good: less(self.good, host.good) }
+    }
+
+    fn two_levels(&self) -> bool {
+        let share = |kind: usize| self.good[kind] as f64 / self.all[kind] as f64;
+        self.all.iter().all(|all| *all > 0) && share(0) >= 0.9 && share(1) <= 0.1
+    }
 }
 
 /// Two clusters of results.

@@ -1,15 +1,11 @@
 //! Which pairs speak of which part.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::ops::Range;
 
 use foldhash::{HashMap, HashMapExt};
 
-use super::{Level, Pair, Part, Port, Setting, Way, peel::MEDIAN_ERROR};
+use super::{Level, Pair, Part, Port, Setting, Way};
 use crate::{lists::Lists, robust::median_in_place};
-
-/// With fewer pairs than this the noise is not taken to be below the least effect: a handful of results lie close together
-/// by chance too often.
-const FEW: usize = 12;
 
 /// One result a way: repeats of the same pair and path are one cell.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +16,6 @@ pub(super) struct Cell {
     pub(super) value: f64,
     /// 0 within a group (or without groups), 1 between groups.
     pub(super) stratum: usize,
-    /// The group of the sending end, if groups are known.
-    pub(super) group: Option<u32>,
 }
 
 impl Cell {
@@ -31,46 +25,23 @@ impl Cell {
     }
 }
 
-/// Which cells are taken for good, where that is not to be told from the values alone.
-#[derive(Debug, Clone)]
-pub(super) struct Premise {
-    /// Whether a cell may count for the levels.
-    pub(super) good: Vec<bool>,
-    /// Standard deviation within both sides, which bounds the scale where few cells are good.
-    pub(super) scale: f64,
-    /// Cells that this rests on.
-    pub(super) n: usize,
-}
-
-/// A value with its cell, in the order of values.
-#[derive(Debug, Clone, Copy)]
-struct Rising {
-    value: f64,
-    at: u32,
-    stratum: u32,
-}
-
-/// All results, what they are compared with, and which of them still count. What does not change is shared by copies: every premise
-/// has one, and there may be millions of cells.
-#[derive(Clone)]
+/// All results, what they are compared with, and which of them still count.
 pub(super) struct Table {
-    pub(super) cells: Arc<[Cell]>,
+    pub(super) cells: Vec<Cell>,
     /// Cell of each pair that was given.
-    pub(super) cell_of: Arc<[u32]>,
-    /// Whether the cell is not yet explained by a suspect.
+    pub(super) cell_of: Vec<u32>,
+    /// Whether no part explains the cell.
     pub(super) live: Vec<bool>,
     /// What each stratum is compared with.
     pub(super) levels: [Level; 2],
     /// Whether both strata share one level.
     pub(super) pooled: bool,
-    /// The cells in rising order of value, so that levels need no sorting again.
-    rising: Arc<[Rising]>,
     pub(super) noise: f64,
     pub(super) least: f64,
     /// Whether the kinds may have levels of their own.
-    two_levels: bool,
-    /// What is taken for good; everything that lies together with most where it is `None`.
-    pub(super) premise: Option<Premise>,
+    pub(super) two_levels: bool,
+    /// Whether good is what a better cluster reaches, and not most pairs.
+    pub(super) premise: bool,
 }
 
 impl Table {
@@ -85,7 +56,7 @@ impl Table {
             let (from, to) = if swap { (pair.to, pair.from) } else { (pair.from, pair.to) };
             let at = *known.entry((from, to, pair.path)).or_insert_with(|| {
                 let stratum = usize::from(group(from) != group(to));
-                cells.push(Cell { from, to, path: pair.path, value: 0.0, stratum, group: group(from).copied() });
+                cells.push(Cell { from, to, path: pair.path, value: 0.0, stratum });
                 cells.len() as u32 - 1
             });
             cell_of.push(at);
@@ -100,26 +71,8 @@ impl Table {
             cell.value = median_in_place(&mut values);
         }
         drop(of_cell);
-        let rising = (0..).zip(&cells).map(|(at, cell)| Rising { value: cell.value, at, stratum: cell.stratum as u32 });
-        let mut rising: Vec<Rising> = rising.collect();
-        // Equal values stay in the order of their cells.
-        rising.sort_unstable_by(|a, b| a.value.total_cmp(&b.value).then(a.at.cmp(&b.at)));
-        let level = Level { centre: 0.0, scale: 1.0, n: 0 };
-        let mut table = Self {
-            live: vec![true; cells.len()],
-            cells: cells.into(),
-            cell_of: cell_of.into(),
-            levels: [level; 2],
-            pooled: true,
-            rising: rising.into(),
-            noise: setting.noise,
-            least: setting.least,
-            two_levels: true,
-            premise: None,
-        };
         // Of two groups, a lower level between them may as well be a fault there.
-        let mut crossed: Vec<_> = table
-            .cells
+        let mut crossed: Vec<_> = cells
             .iter()
             .filter(|cell| cell.stratum == 1)
             .map(|cell| {
@@ -129,135 +82,22 @@ impl Table {
             .collect();
         crossed.sort_unstable();
         crossed.dedup();
-        table.two_levels = setting.two_levels || crossed.len() > 1;
-        table.settle();
-        table
-    }
-
-    /// The same results under a premise.
-    pub(super) fn under(&self, premise: Premise) -> Self {
-        Self { premise: Some(premise), ..self.clone() }
-    }
-
-    /// Computes the levels from the cells that are live. Pairs within and between groups have levels of their own only if
-    /// these differ beyond doubt, because two levels from few pairs are less sure than one from all.
-    pub(super) fn settle(&mut self) {
-        let counts = |at: usize| self.premise.as_ref().is_none_or(|premise| premise.good[at]);
-        let (mut all, mut split) = (Vec::with_capacity(self.cells.len()), [Vec::new(), Vec::new()]);
-        let live = |one: &&Rising| self.live[one.at as usize] && counts(one.at as usize);
-        for Rising { value, stratum, .. } in self.rising.iter().filter(live) {
-            all.push(*value);
-            split[*stratum as usize].push(*value);
+        Self {
+            live: vec![true; cells.len()],
+            cells,
+            cell_of,
+            levels: [Level { centre: 0.0, scale: 1.0, n: 0 }; 2],
+            pooled: true,
+            noise: setting.noise,
+            least: setting.least,
+            two_levels: setting.two_levels || crossed.len() > 1,
+            premise: false,
         }
-        if all.is_empty() {
-            return;
-        }
-        let floor = |n: usize| match &self.premise {
-            Some(premise) if n < FEW => self.noise.max(premise.scale),
-            None if n < FEW => self.noise.max(self.least),
-            _ => self.noise,
-        };
-        let level = |values: &[f64]| {
-            let level = Level::of_sorted(values, floor(values.len()));
-            match &self.premise {
-                Some(premise) if values.len() < FEW => Level { n: premise.n, ..level },
-                _ => level,
-            }
-        };
-        let together = level(&all);
-        self.levels = [together; 2];
-        self.pooled = true;
-        // With a premise all the others were set aside, and a few good pairs between groups are all there are.
-        let enough = if self.premise.is_some() { 3 } else { 8 };
-        if self.two_levels && (1..enough).contains(&split[0].len()) && split[1].len() >= enough {
-            self.few_within(&split);
-            return;
-        }
-        let enough = if self.premise.is_some() { 1 } else { enough };
-        if !self.two_levels || split.iter().any(|values| values.len() < enough) {
-            return;
-        }
-        let sizes = [0, 1].map(|at: usize| split[at].len() as f64);
-        let own = match &self.premise {
-            Some(_) => [0, 1].map(|at: usize| level(&split[at])),
-            None => [0, 1].map(|at: usize| Level::of_sorted(&split[at], self.noise)),
-        };
-        let counts = |at: usize| if self.premise.is_some() { sizes[at] } else { own[at].n as f64 };
-        let error = [0, 1].map(|at| (1.2533 * own[at].scale).powi(2) / counts(at)).iter().sum::<f64>().sqrt();
-        let less = own[0].centre - own[1].centre;
-        if less.abs() <= (4.0 * error).max(self.least / 2.0) || less < 0.0 && split[1].len() < 3 {
-            return;
-        }
-        self.levels = own;
-        self.pooled = false;
-        if less < 0.0 && !self.in_most_groups() {
-            // A few groups have less within than lies between all: what is bad is in them.
-            let limit = own[1].centre - 4.0 * own[1].scale;
-            let mut good: Vec<f64> = split[0].iter().copied().filter(|value| *value > limit).collect();
-            self.pooled = good.is_empty();
-            let centre = if self.pooled { own[1].centre } else { median_in_place(&mut good) };
-            self.levels[0] = Level { centre, ..own[1] };
-        }
-    }
-
-    /// Whether pairs within three groups or more, and within most of those measured, are below all between groups.
-    fn in_most_groups(&self) -> bool {
-        let mut of_group: BTreeMap<Option<u32>, Vec<f64>> = BTreeMap::new();
-        for at in self.counted(0) {
-            of_group.entry(self.cells[at].group).or_default().push(self.cells[at].value);
-        }
-        let all = of_group.len();
-        let low =
-            of_group.values_mut().map(|values| median_in_place(values)).filter(|m| *m < self.levels[1].centre).count();
-        low >= 3 && 2 * low > all
-    }
-
-    /// A few pairs within groups that are better than all between them are no riddle that bad uplinks would explain: a fabric may
-    /// have less between its groups. They get a centre of their own, one bad host left out if that hides it. Their spread is that of
-    /// the others, and their centre's error is added to it.
-    fn few_within(&mut self, [within, between]: &[Vec<f64>; 2]) {
-        let other = Level::of_sorted(between, self.noise);
-        let least = self.least / 2.0;
-        let better = |mut values: Vec<f64>| {
-            let error = MEDIAN_ERROR * other.scale / (values.len().max(1) as f64).sqrt();
-            let centre = median_in_place(&mut values);
-            (centre - other.centre > (4.0 * error).max(least)).then_some((centre, error))
-        };
-        let found = better(within.clone()).or_else(|| {
-            // One bad host may have most of them.
-            let (mut hosts, counted) = (Vec::new(), self.counted(0));
-            counted.iter().for_each(|&at| hosts.extend([self.cells[at].from.host, self.cells[at].to.host]));
-            hosts.sort_unstable();
-            hosts.dedup();
-            let without = hosts.into_iter().filter_map(|host| {
-                let cells = counted.iter().map(|&at| &self.cells[at]);
-                let rest = cells.filter(|cell| cell.from.host != host && cell.to.host != host);
-                let rest: Vec<f64> = rest.map(|cell| cell.value).collect();
-                if rest.is_empty() { None } else { better(rest) }
-            });
-            without.max_by(|a, b| a.0.total_cmp(&b.0))
-        });
-        if let Some((centre, error)) = found {
-            self.levels = [Level { centre, scale: other.scale.hypot(error), n: other.n }, other];
-            self.pooled = false;
-        }
-    }
-
-    /// Live cells of a kind that count for its level.
-    fn counted(&self, stratum: usize) -> Vec<usize> {
-        let counts = |at: &usize| self.premise.as_ref().is_none_or(|premise| premise.good[*at]);
-        let live = (0..self.cells.len()).filter(|&at| self.live[at] && self.cells[at].stratum == stratum);
-        live.filter(counts).collect()
     }
 
     /// Difference of a cell from its level.
     pub(super) fn residual(&self, at: usize) -> f64 {
         self.cells[at].value - self.levels[self.cells[at].stratum].centre
-    }
-
-    /// Whether a cell is more than the least effect below its level.
-    pub(super) fn is_low(&self, at: usize) -> bool {
-        self.residual(at) < -self.least
     }
 
     /// Standard deviation of a single pair like this cell.
@@ -283,6 +123,8 @@ pub(super) struct Cover {
     pub(super) several_rails: bool,
     /// Group of each host; empty with fewer than two groups.
     groups: Vec<u32>,
+    /// Numbers of the partitions that the results suggest.
+    pub(super) cuts: Range<usize>,
 }
 
 impl Cover {
@@ -298,6 +140,7 @@ impl Cover {
             directed: setting.directed,
             several_rails: rails.len() > 1,
             groups: if several_groups { setting.groups.to_vec() } else { Vec::new() },
+            cuts: 0..0,
         };
         // Many cells have an end or the switches between in common.
         let mut of_end: HashMap<(Port, Way), [Option<u32>; 4]> = HashMap::default();
@@ -319,8 +162,26 @@ impl Cover {
             });
             numbers.iter().for_each(|part| cover.cells[*part as usize].push(at));
         }
-        cover.cells.iter_mut().for_each(Vec::shrink_to_fit);
+        cover.cuts = cover.parts.len()..cover.parts.len();
         cover
+    }
+
+    /// Adds partitions of the hosts, but for those that are what lies between known groups.
+    pub(super) fn add(&mut self, table: &Table, cuts: Vec<Part>) {
+        let known = |part: &Part| matches!(part, Part::Uplink(_, Way::Both) | Part::Boundary(_, _, Way::Both));
+        for cut in cuts {
+            let crosses = |at: &u32| {
+                let cell = &table.cells[*at as usize];
+                cut.passed(cell.from, cell.to, &[])
+            };
+            let cells: Vec<u32> = (0..table.cells.len() as u32).filter(crosses).collect();
+            let is_known = self.parts.iter().zip(&self.cells).any(|(part, of)| known(part) && *of == cells);
+            if !is_known && !self.known.contains_key(&cut) {
+                let number = self.number(cut) as usize;
+                self.cells[number] = cells;
+                self.cuts.end = number + 1;
+            }
+        }
     }
 
     /// The number of a part, a new one where it has none.
@@ -407,7 +268,7 @@ impl Cover {
             Part::GroupRail { group, rail } => {
                 ends.map(|end| (self.group(end.host) == group && end.rail == rail).then_some(end.host))
             }
-            Part::Boundary(..) => ends.map(|end| Some(end.host)),
+            Part::Boundary(..) | Part::Cut(_) => ends.map(|end| Some(end.host)),
             _ => [None, None],
         }
     }

@@ -7,7 +7,7 @@
 
 use super::{
     confirm::{FALSE_ALARM, LIKE},
-    peel::MEDIAN_ERROR,
+    model::MEDIAN_ERROR,
 };
 use crate::{refusal::Refusal, robust::median, student::t_quantile};
 

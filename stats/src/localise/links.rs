@@ -1,15 +1,10 @@
-//! What the peel does not explain: single ways between two ends that are lower than either end makes them.
+//! What parts do not explain: single ways between two ends that are lower than either end makes them.
 
 use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
-use super::{
-    Part, Port, Setting, Way,
-    cover::{Cover, Table},
-    peel::Peeled,
-};
-use crate::robust::{median_in_place, quantile_sorted};
+use super::{Part, Port, Setting, Way, cover::Table, model::Peeled};
 
 /// A low way between two ends with its low cells.
 pub(super) type Link = (Part, Vec<u32>);
@@ -22,8 +17,7 @@ pub(super) struct Links {
 }
 
 /// Names every low cell once, joined with its like: paths of two NICs, rails of two hosts. A cell at a suspect end is low if it is as far below what the end explains.
-pub(super) fn links(table: &Table, cover: &Cover, peeled: &Peeled, setting: &Setting<'_>) -> Links {
-    let explained = explained(table, cover, peeled);
+pub(super) fn links(table: &Table, peeled: &Peeled, setting: &Setting<'_>, explained: Vec<f64>) -> Links {
     let is_low = |at: usize| {
         let left = table.residual(at) - explained[at];
         left < -peeled.link_cut[table.cells[at].stratum] * table.scale(at) && left < -setting.least
@@ -62,76 +56,6 @@ pub(super) fn ways(table: &Table, of: impl Iterator<Item = usize>, is_low: impl 
         }
     }
     join_rails(&tested, found)
-}
-
-/// What the suspects explain of each cell: a pair is as slow as the slowest thing on its way.
-fn explained(table: &Table, cover: &Cover, peeled: &Peeled) -> Vec<f64> {
-    let mut explained = vec![0.0_f64; table.cells.len()];
-    for (part, cells) in &peeled.taken {
-        let is_end = cover.parts[*part].is_end();
-        let effects = Effects::new(table, cells, is_end);
-        // An end explains also the cells that an earlier suspect took.
-        let all = if is_end { &cover.cells[*part] } else { cells };
-        for &at in all {
-            let effect = effects.nearest(table, at as usize);
-            explained[at as usize] = explained[at as usize].min(effect);
-        }
-    }
-    explained
-}
-
-/// Fewest cells of one kind that tell by themselves what a part takes from pairs of that kind.
-const OWN: usize = 3;
-
-/// What a part takes from pairs within groups and between them. A slow path takes a share of what passes; a capped end leaves the
-/// same rate everywhere, which is less of a loss where the fabric itself gives less. Where a kind has too few pairs to
-/// tell, both may be.
-pub(super) struct Effects {
-    of_kind: [Vec<f64>; 2],
-}
-
-impl Effects {
-    pub(super) fn new(table: &Table, cells: &[u32], is_end: bool) -> Self {
-        let effect = |mut residuals: Vec<f64>| match is_end {
-            true => when_bad(&mut residuals),
-            false => median_in_place(&mut residuals),
-        };
-        let residuals = |kind: Option<usize>| -> Vec<f64> {
-            let of = cells.iter().map(|&at| at as usize);
-            let of = of.filter(|&at| kind.is_none_or(|kind| table.cells[at].stratum == kind));
-            of.map(|at| table.residual(at)).collect()
-        };
-        let all = effect(residuals(None));
-        let kinds = [0, 1].map(|kind| residuals(Some(kind)));
-        let of_kind = [0, 1].map(|kind: usize| {
-            if table.pooled || kinds.iter().any(Vec::is_empty) && !kinds[kind].is_empty() {
-                return vec![all];
-            }
-            if kinds[kind].len() >= OWN {
-                return vec![effect(kinds[kind].clone())];
-            }
-            let other = effect(kinds[1 - kind].clone());
-            // The same rate as in pairs of the other kind.
-            let capped = (other + table.levels[1 - kind].centre - table.levels[kind].centre).min(0.0);
-            vec![all, capped]
-        });
-        Self { of_kind }
-    }
-
-    pub(super) fn nearest(&self, table: &Table, at: usize) -> f64 {
-        let residual = table.residual(at);
-        let of = self.of_kind[table.cells[at].stratum].iter().copied();
-        of.min_by(|a, b| (residual - a).abs().total_cmp(&(residual - b).abs())).unwrap_or(0.0)
-    }
-}
-
-/// What an end does when it is bad: the median of those of its results that are lower than half of the lower quartile. Of an
-/// end that is bad throughout that is nearly the median of all.
-pub(super) fn when_bad(residuals: &mut [f64]) -> f64 {
-    residuals.sort_unstable_by(f64::total_cmp);
-    let limit = quantile_sorted(residuals, 0.25).unwrap_or(0.0) / 2.0;
-    let mut low: Vec<f64> = residuals.iter().copied().filter(|residual| *residual < limit).collect();
-    if low.is_empty() { median_in_place(residuals) } else { median_in_place(&mut low) }
 }
 
 /// What the low cells among all cells between two NICs are.

@@ -15,13 +15,12 @@
 mod clusters;
 mod confirm;
 mod cover;
-mod join;
+mod cuts;
 mod lanes;
 mod links;
+mod model;
 mod part;
 mod partners;
-mod peel;
-mod premise;
 mod probes;
 mod shaky;
 mod split;
@@ -187,8 +186,8 @@ fn reaches(part: &Part, host: u32) -> bool {
 pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refusal> {
     check(pairs, setting)?;
     let table = cover::Table::new(pairs, setting);
-    let cover = cover::Cover::new(&table, setting);
-    let best = premise::best(table, &cover, setting);
+    let mut cover = cover::Cover::new(&table, setting);
+    let best = model::best(table, &mut cover, setting);
     let shaky = shaky::shaky(&best.table, &cover, &best.peeled, &best.links.found);
     Ok(suspect::findings(best, &cover, shaky))
 }

@@ -40,6 +40,8 @@ pub enum Part {
     Uplink(u32, Way),
     /// Pairs between two groups, while both groups' other pairs are good; `Way::Send` if only from the first to the second.
     Boundary(u32, u32, Way),
+    /// What lies between these hosts and all others, where no groups of the plan say so: the smaller side.
+    Cut(Vec<u32>),
     /// A host: all its NICs are low.
     Host(u32, Way),
     /// One NIC of a host whose other NICs are good.
@@ -84,6 +86,14 @@ impl Part {
         }
     }
 
+    /// The direction that is meant; [`Way::Both`] for parts that have none.
+    pub(super) fn way(&self) -> Way {
+        match *self {
+            Self::Host(_, way) | Self::Nic(_, way) | Self::Uplink(_, way) | Self::Boundary(_, _, way) => way,
+            _ => Way::Both,
+        }
+    }
+
     /// The same end, or the same way between groups, in one direction; other parts as they are.
     pub(super) fn only(self, way: Way) -> Self {
         match self {
@@ -106,6 +116,7 @@ impl Part {
             Way::Receive => receives,
         };
         match *self {
+            Self::Cut(ref side) => side.contains(&from.host) != side.contains(&to.host),
             Self::Rail(rail) => from.rail == rail && to.rail == rail,
             Self::Group(group) => a == Some(group) || b == Some(group),
             Self::GroupRail { group, rail } => {

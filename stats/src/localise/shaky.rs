@@ -13,7 +13,7 @@ use super::{
     Part, Port, Way,
     cover::{Cover, Table},
     links::Link,
-    peel::Peeled,
+    model::Peeled,
 };
 
 /// Probability that chance makes any end of a run a suspect.

@@ -8,10 +8,8 @@ use super::{
     Findings, Part, Port, Way,
     clusters::two_clusters,
     cover::{Cover, Table},
-    join::{absorb, join},
     links::{Link, Links, ways},
-    peel::MEDIAN_ERROR,
-    premise::Attempt,
+    model::{Attempt, MEDIAN_ERROR},
     shaky::Shaky,
 };
 use crate::{
@@ -98,7 +96,7 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         alternatives: alternatives(cover, *part, table),
         ..Draft::new(cover.parts[*part].clone(), cells.clone())
     });
-    let drafts = absorb(join(drafts.collect(), table), table, cover);
+    let drafts: Vec<Draft> = drafts.collect();
     let unjudged = unjudged(table, &drafts);
     let Links { found, explained } = links;
     let at_ends = paths_at(table, &drafts);
@@ -187,7 +185,7 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
         cut: peeled.cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
         link_cut: peeled.link_cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
         controls: controls(table, &pairs_of),
-        premise: table.premise.is_some(),
+        premise: table.premise,
         two_clusters: clusters,
     }
 }

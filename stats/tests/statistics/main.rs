@@ -13,6 +13,7 @@ mod bisect;
 mod changepoint;
 mod collide;
 mod compare;
+mod explained;
 mod fabric;
 mod generators;
 mod goldens;

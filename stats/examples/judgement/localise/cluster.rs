@@ -25,8 +25,13 @@ pub struct Cluster {
     pub always: bool,
     /// Whether faults touch only what passes between leaves.
     pub only_between: bool,
+    /// Share of ways that are low by a factor, whichever their ends.
+    pub random: Option<(f64, f64)>,
+    /// A part that is faster than all others, by a factor.
+    pub fast: Option<(Part, f64)>,
     pub faults: Vec<Fault>,
     tested: Vec<Pair>,
+    salt: u64,
 }
 
 /// A part that was named.
@@ -81,8 +86,11 @@ impl Cluster {
             caps: false,
             always: false,
             only_between: false,
+            random: None,
+            fast: None,
             faults: Vec::new(),
             tested: Vec::new(),
+            salt: seed,
         }
     }
 
@@ -145,6 +153,20 @@ impl Cluster {
             if passes && (share >= 1.0 || self.noise.uniform() < share) {
                 slowest = slowest.min(factor.ln());
             }
+        }
+        if let Some((share, factor)) = self.random {
+            let ends = (from.min(to), from.max(to));
+            let number = u64::from(ends.0.host) << 40 | u64::from(ends.1.host) << 16 | u64::from(from.rail);
+            let hash = (number ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            if ((hash >> 11) as f64) < share * (1_u64 << 53) as f64 {
+                slowest = slowest.min(factor.ln());
+            }
+        }
+        if let Some((part, factor)) = &self.fast
+            && part.passed(from, to, &self.groups)
+        {
+            slowest += factor.ln();
         }
         let fabric = if between && (loaded || self.always) { self.between.ln() } else { 0.0 };
         let way = if self.caps { fabric.min(slowest) } else { fabric + slowest };

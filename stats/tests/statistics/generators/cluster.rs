@@ -61,6 +61,7 @@ impl Cluster {
             Part::Nic(port, way) => way != Way::Receive && from == port || way != Way::Send && to == port,
             Part::Hosts(x, y) => (from.host.min(to.host), from.host.max(to.host)) == (x, y),
             Part::Link(x, y, _) => (from.min(to), from.max(to)) == (x, y),
+            Part::Cut(ref side) => side.contains(&from.host) != side.contains(&to.host),
             Part::Paths(..) => false,
         }
     }

@@ -1,0 +1,164 @@
+//! An explanation: what it costs, and the spread and the share of low results that go with it.
+
+use super::{ALL, CUT, FAST, FEW, FEW_PATHS, Fit, LOW, MARGIN, NORMAL_WIDTH, SHARE, STEPS, State, ends, price::loss};
+use crate::{
+    localise::{
+        Setting,
+        cover::{Cover, Table},
+    },
+    robust::{Level, MAD_TO_SIGMA, median_in_place, outlier},
+};
+
+impl<'a> Fit<'a> {
+    pub(super) fn new(
+        table: &'a Table,
+        cover: &'a Cover,
+        prices: &'a [f64],
+        levels: [Level; 2],
+        left: Vec<f64>,
+        setting: &Setting<'_>,
+    ) -> Self {
+        let looks = ends(cover);
+        let cut = levels.map(|level| outlier::cut(CUT, looks, (!setting.knows(&level)).then_some(level.n)));
+        let n = table.cells.len();
+        let mut fit = Self {
+            table,
+            cover,
+            prices,
+            levels,
+            left,
+            expected: vec![0.0; n],
+            taken: Vec::new(),
+            cap: 0.0,
+            share: 0.0,
+            cut,
+            last: cover.parts.len(),
+        };
+        fit.set_share(0);
+        fit
+    }
+
+    /// What a low result costs, where so many of all are low and no part explains them: the logarithm of their share, and of how
+    /// far apart they lie.
+    pub(super) fn set_share(&mut self, low: usize) {
+        let n = self.left.len() as f64;
+        self.share = low as f64 / n;
+        let mut lows: Vec<f64> =
+            (0..self.left.len()).filter(|&at| self.is_low(at)).map(|at| self.left[at] - self.expected[at]).collect();
+        let mut apart = 0.0_f64;
+        if low > 0 && lows.len() > FEW_PATHS / 2 {
+            lows.sort_unstable_by(f64::total_cmp);
+            let width = lows[lows.len() * 9 / 10] - lows[lows.len() / 10];
+            let scale = self.levels[0].scale.min(self.levels[1].scale);
+            apart = (width / (NORMAL_WIDTH * scale)).ln().max(0.0);
+        }
+        self.cap = loss(1.0) + apart - ((low.max(1)) as f64 / n).ln();
+    }
+
+    /// What a part must save beyond its price: more where it may be low by chance, as a share of all ways is.
+    pub(super) fn margin(&self) -> f64 {
+        if self.share > SHARE && self.share * self.left.len() as f64 > 4.0 { 2.0 * MARGIN } else { MARGIN }
+    }
+
+    /// Searches, with the share of unexplained low results and the spread that follow from the search itself.
+    pub(super) fn settle(&mut self, setting: &Setting<'_>) {
+        let mut best: Option<(f64, State)> = None;
+        for _ in 0..STEPS {
+            self.taken.clear();
+            self.expected.fill(0.0);
+            self.search();
+            let cost = self.cost();
+            let state = State {
+                taken: self.taken.clone(),
+                expected: self.expected.clone(),
+                scale: self.levels.map(|level| level.scale),
+                low: self.unexplained(),
+            };
+            let (low, was) = (state.low, self.share * self.left.len() as f64);
+            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+                best = Some((cost, state));
+            }
+            let scale = self.spread(setting);
+            let apart = |(new, old): (&f64, &Level)| *new > 1.3 * old.scale || 1.3 * *new < old.scale;
+            let is_same = !scale.iter().zip(&self.levels).any(apart);
+            self.set_share(low);
+            (0..2).for_each(|kind| self.levels[kind].scale = scale[kind]);
+            if is_same && (low as f64 - was).abs() <= 2.0 {
+                break;
+            }
+        }
+        if let Some((_, state)) = best {
+            (self.taken, self.expected) = (state.taken, state.expected);
+            (0..2).for_each(|kind| self.levels[kind].scale = state.scale[kind]);
+            self.set_share(state.low);
+        }
+    }
+
+    /// Standard deviation of what is left of each kind.
+    pub(super) fn spread(&self, setting: &Setting<'_>) -> [f64; 2] {
+        let pooled = self.levels[0].centre == self.levels[1].centre;
+        [0, 1].map(|kind| {
+            let of = (0..self.left.len()).filter(|&at| pooled || self.table.cells[at].stratum == kind);
+            let of = of.filter(|&at| {
+                (self.left[at] - self.expected[at]).abs() <= (LOW * self.scale(at)).max(self.table.least)
+            });
+            let mut of: Vec<f64> = of.map(|at| (self.left[at] - self.expected[at]).abs()).collect();
+            let was = self.levels[kind].scale;
+            if of.len() < 2 * FEW {
+                return was;
+            }
+            (MAD_TO_SIGMA * median_in_place(&mut of)).max(setting.noise).max(1e-6).max(was / 20.0)
+        })
+    }
+
+    pub(super) fn scale(&self, at: usize) -> f64 {
+        self.levels[self.table.cells[at].stratum].scale
+    }
+
+    pub(super) fn cost_of(&self, at: usize, expected: f64) -> f64 {
+        let z = (self.left[at] - expected) / self.scale(at);
+        if z < 0.0 { loss(z).min(self.cap) } else { loss(z) }
+    }
+
+    /// Whether parts that hosts share make all low that lies between groups: so are many fabrics built, and a level of its own says so.
+    pub(super) fn is_by_design(&self) -> bool {
+        let mut explained = vec![false; self.left.len()];
+        for taken in self.taken.iter().filter(|taken| self.cover.parts[taken.part].is_shared()) {
+            self.cover.cells[taken.part].iter().for_each(|&at| explained[at as usize] = true);
+        }
+        let between = || (0..self.left.len()).filter(|&at| self.table.cells[at].stratum == 1);
+        let known = between().filter(|&at| explained[at]).count();
+        self.table.two_levels && known > 0 && known as f64 >= ALL * between().count() as f64
+    }
+
+    /// Whether some results are so much better than expected that they may be what good pairs reach.
+    pub(super) fn has_better(&self) -> bool {
+        (0..self.left.len())
+            .any(|at| self.left[at] - self.expected[at].max(0.0) > (LOW * self.scale(at)).max(self.table.least))
+    }
+
+    /// How many results are low and not explained.
+    pub(super) fn unexplained(&self) -> usize {
+        (0..self.left.len()).filter(|&at| self.is_low(at)).count()
+    }
+
+    /// Whether a result is far below what is expected.
+    pub(super) fn is_low(&self, at: usize) -> bool {
+        self.left[at] - self.expected[at] < -(LOW * self.scale(at)).max(self.table.least)
+    }
+
+    /// What the explanation costs.
+    pub(super) fn cost(&self) -> f64 {
+        let misfit: f64 =
+            (0..self.left.len()).map(|at| self.cost_of(at, self.expected[at]) + self.scale(at).ln()).sum();
+        let fast = self.taken.iter().filter(|taken| taken.effect.iter().any(|effect| *effect > 0.0)).count();
+        let parts: f64 = self.taken.iter().map(|taken| self.prices[taken.part] + self.margin()).sum();
+        let levels = if self.levels[0].centre == self.levels[1].centre {
+            0.0
+        } else {
+            0.5 * (self.left.len() as f64).ln() + 2.0
+        };
+        let good = -(1.0 - self.share).max(1e-9).ln() * self.left.len() as f64;
+        misfit + parts + FAST * fast as f64 + levels + good
+    }
+}

@@ -1,0 +1,75 @@
+//! The levels that good pairs may have.
+
+use super::{FEW, LOW, MANY_GOOD, WIDE};
+use crate::{
+    localise::{cover::Table, split::split},
+    robust::Level,
+};
+
+/// The levels that good pairs may have: those of most values, and of each cluster above it; for pairs within groups and between them alike,
+/// or for each kind.
+pub(super) fn bases(table: &Table) -> Vec<[Level; 2]> {
+    let of = |stratum: Option<usize>| {
+        let cells = table.cells.iter().filter(|cell| stratum.is_none_or(|stratum| cell.stratum == stratum));
+        let mut values: Vec<f64> = cells.map(|cell| cell.value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        modes(&values, table)
+    };
+    let mut all: Vec<[Level; 2]> = of(None).into_iter().map(|level| [level; 2]).collect();
+    let kinds = [of(Some(0)), of(Some(1))];
+    if table.two_levels && kinds.iter().all(|levels| !levels.is_empty()) {
+        for within in &kinds[0] {
+            let split = kinds[1].iter().filter(|between| between.centre != within.centre);
+            all.extend(split.map(|between| [*within, *between]));
+        }
+    }
+    all
+}
+
+/// The level of most of these values, and that of each cluster above it. A fault takes bandwidth away and adds none, so the better of two
+/// clusters may be what good pairs reach.
+fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
+    if sorted.is_empty() {
+        return Vec::new();
+    }
+    let floor = |n: usize| if n < FEW { table.noise.max(table.least) } else { table.noise };
+    let mut found = vec![Level::of_sorted(sorted, floor(sorted.len()))];
+    // What spoils many pairs widens the spread by which it is to be seen.
+    if let Some(narrow) = quarter(sorted, table.noise).filter(|narrow| WIDE * narrow.scale < found[0].scale) {
+        found.push(narrow);
+        // Where it lies among the low ones, the upper quartile lies among the good ones, if these are many.
+        let upper = Level { centre: sorted[3 * sorted.len() / 4], ..narrow };
+        let near = sorted.iter().filter(|value| (*value - upper.centre).abs() < LOW * upper.scale).count();
+        found.extend((near as f64 >= MANY_GOOD * sorted.len() as f64).then_some(upper));
+    }
+    let (first, mut rest) = (found.len(), sorted);
+    // Chance makes two of few.
+    while (found.len() == first || rest.len() >= 4 * FEW)
+        && let Some(next) = split(rest, 1)
+        && 10 * sorted[sorted.partition_point(|value| *value < next.from)..].len() >= sorted.len()
+    {
+        rest = &rest[rest.partition_point(|value| *value < next.from)..];
+        let level = Level::of_sorted(rest, table.noise);
+        // The spread of few is that within both clusters.
+        let few = Level { scale: next.scale.max(table.noise), n: sorted.len(), ..level };
+        found.push(if rest.len() < 2 * FEW { few } else { level });
+    }
+    found
+}
+
+/// Fewest values that have such a quarter.
+const FEWEST_FOR_QUARTER: usize = 15;
+
+/// Where the shortest quarter of sorted values lies, with the scale that it has in a normal distribution.
+fn quarter(sorted: &[f64], noise: f64) -> Option<Level> {
+    let n = sorted.len();
+    if n < FEWEST_FOR_QUARTER {
+        return None;
+    }
+    let size = n / 4;
+    let length = |start: &usize| sorted[start + size] - sorted[*start];
+    let start = (0..n - size).min_by(|a, b| length(a).total_cmp(&length(b)))?;
+    // A quarter of a normal distribution is within 0.3186 standard deviations; the shortest of few values is shorter.
+    let scale = (length(&start) / 0.637 * (1.0 + 100.0 / (n * n) as f64)).max(noise).max(1e-6);
+    Some(Level { centre: sorted[start + size / 2], scale, n })
+}

@@ -1,0 +1,314 @@
+//! One model of all results: the fewest parts that explain them.
+//!
+//! A result is the level of good pairs times the slowest thing on its way, times noise. An explanation is a set of parts, each with what
+//! it takes within groups and between them. It costs the misfit that it leaves, a price for each part (the logarithm of how many
+//! of its kind there are, and half of that of its results: Schwarz 1978, Rissanen 1978), and for each low result that no part
+//! explains what a share of low results of that size makes it cost: with one of them it is a path, with many "a share of all ways is low,
+//! whichever hosts". The search adds the part that saves most, drops what is not worth its price any more, and asks which partition
+//! of the hosts the low results follow, so that a trunk between switches that no plan names is a candidate as well. It starts from
+//! each level that may be that of good pairs; the cheapest explanation is kept.
+
+mod fit;
+mod holds;
+mod levels;
+mod price;
+mod search;
+
+use std::collections::BTreeSet;
+
+use foldhash::HashMap;
+
+use super::{
+    Part, Setting, Way,
+    cover::{Cover, Table},
+    cuts,
+    links::{Links, links},
+};
+use crate::robust::{Level, median_in_place, outlier};
+use levels::bases;
+use price::prices;
+
+/// Standard error of the median of n normal values, times √n / σ: √(π / 2).
+pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
+/// Least standard errors below the level for a part to be a suspect.
+const CUT: f64 = 4.0;
+/// Degrees of freedom of the noise's distribution (Student's t), below what is expected.
+const FREEDOM: f64 = 4.0;
+/// How many times more a result costs that is better than expected: no fault makes one so.
+const UP: f64 = 2.0;
+/// What a part must save beyond its price.
+const MARGIN: f64 = 3.0;
+/// What a part that is faster than all others costs more than one that is slower.
+const FAST: f64 = 3.0;
+/// What a part costs more that is bad in one direction or among one kind of pairs only.
+const NARROW: f64 = 1.0;
+/// Share of a part's results that must be low, and of a shared part's where a single one shows it.
+const MOST: f64 = 0.8;
+/// See [`MOST`].
+const ALL: f64 = 0.95;
+/// Standard deviations that a part takes from which a single pair shows it.
+const CLEAR: f64 = 6.0;
+/// Standard deviations below what is expected from which a result is low by itself.
+const LOW: f64 = 5.0;
+/// Low results that parts do not explain, at most, as long as they are single paths.
+const FEW_PATHS: usize = 8;
+/// Share of all results from which on more of them are a share of all ways.
+const SHARE: f64 = 0.05;
+/// The same where they are fewer than paths may be, but more than half as many.
+const LARGE: f64 = 0.2;
+/// Hosts among which two may be bad at times, and nothing else.
+const MANY_HOSTS: usize = 12;
+/// Share of all results that a level must have where its cluster is not told from the others.
+const MANY_GOOD: f64 = 0.25;
+/// Share of low results from which on they are the level of most, and the others are better.
+const MOST_SHARE: f64 = 0.67;
+/// Standard deviations below the level in which half of that share must be.
+const FAR: f64 = 8.0;
+/// How many times wider a spread must be than that of the shortest quarter for the narrower one to be tried.
+const WIDE: f64 = 1.3;
+/// An explanation by so few parts needs no comparison with others.
+const SIMPLE: usize = 2;
+/// Fewest pairs within a group that make it one that is low within it alone.
+const FEWEST_WITHIN: usize = 3;
+/// Fewest values whose spread is a scale of its own.
+const FEW: usize = 12;
+
+/// What was taken for an explanation.
+pub(super) struct Peeled {
+    /// Part numbers with the cells that they explain.
+    pub(super) taken: Vec<(usize, Vec<u32>)>,
+    /// Cut in standard deviations of a single pair, for pairs of either kind.
+    pub(super) link_cut: [f64; 2],
+    /// Cut in standard errors of a part's median.
+    pub(super) cut: [f64; 2],
+}
+
+/// The best explanation.
+pub(super) struct Attempt {
+    pub(super) table: Table,
+    pub(super) peeled: Peeled,
+    pub(super) links: Links,
+    /// The low cells, where these are a share of all ways, whichever their ends.
+    pub(super) share: BTreeSet<u32>,
+}
+
+impl Attempt {
+    /// What each cell differs by from its level and what was found.
+    pub(super) fn unexplained(&self) -> Vec<f64> {
+        let of = |at: usize| self.table.residual(at) - self.links.explained[at];
+        let mut left: Vec<f64> = (0..self.table.cells.len()).map(of).collect();
+        self.links.found.iter().flat_map(|(_, cells)| cells).for_each(|&at| left[at as usize] = 0.0);
+        left
+    }
+}
+
+/// A part of an explanation.
+#[derive(Clone)]
+struct Taken {
+    part: usize,
+    /// What it takes from pairs of each kind; positive where it is faster than all others.
+    effect: [f64; 2],
+}
+
+/// An explanation, as far as it was found.
+struct Fit<'a> {
+    table: &'a Table,
+    cover: &'a Cover,
+    prices: &'a [f64],
+    levels: [Level; 2],
+    /// Difference of each cell from its level.
+    left: Vec<f64>,
+    /// What the parts say that it is.
+    expected: Vec<f64>,
+    taken: Vec<Taken>,
+    /// What a low result costs at most.
+    cap: f64,
+    /// Share of low results that no part explains.
+    share: f64,
+    cut: [f64; 2],
+    /// Parts before this number are candidates.
+    last: usize,
+}
+
+/// The best explanation so far.
+struct Found {
+    cost: f64,
+    levels: [Level; 2],
+    taken: Vec<Taken>,
+    expected: Vec<f64>,
+}
+
+/// The best explanation of all.
+pub(super) fn best(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Attempt {
+    let bases = bases(&table);
+    let mut best: Option<Found> = None;
+    // Of each kind of pairs there is one level.
+    let is_one = bases.len() <= 1 + usize::from(table.two_levels);
+    'bases: for levels in bases {
+        let left: Vec<f64> = table.cells.iter().map(|cell| cell.value - levels[cell.stratum].centre).collect();
+        let cuts = cuts::cuts(&table, &left, levels);
+        cover.add(&table, cuts);
+        let prices: Vec<f64> = prices(cover);
+        let with_cuts = [false, true].into_iter().take(1 + usize::from(!cover.cuts.is_empty()));
+        // A search starts with single ways low, or with a share of them.
+        for (cuts, share) in with_cuts.flat_map(|cuts| [(cuts, false), (cuts, true)]) {
+            let mut fit = Fit::new(&table, cover, &prices, levels, left.clone(), setting);
+            fit.last = if cuts { cover.parts.len() } else { cover.cuts.start };
+            let low = fit.unexplained();
+            if share && !is_many(low, &table) {
+                continue;
+            }
+            fit.set_share(if share { low } else { 0 });
+            fit.settle(setting);
+            if fit.is_by_design() || fit.share > MOST_SHARE {
+                continue;
+            }
+            let cost = fit.cost();
+            let is_best = best.as_ref().is_none_or(|best| cost < best.cost);
+            // What lies between groups may be so by design.
+            let alike = !table.two_levels || fit.taken.iter().all(|taken| cover.parts[taken.part].is_end());
+            let is_simple = is_best
+                && is_one
+                && alike
+                && fit.taken.len() <= SIMPLE
+                && !is_many(fit.unexplained(), &table)
+                && !fit.has_better();
+            if is_best {
+                best = Some(Found { cost, levels: fit.levels, taken: fit.taken, expected: fit.expected });
+            }
+            if is_simple {
+                break 'bases;
+            }
+        }
+    }
+    let Some(Found { levels, taken, expected, .. }) = best else {
+        let n = table.cells.len();
+        let links = Links { found: Vec::new(), explained: vec![0.0; n] };
+        let peeled = Peeled { taken: Vec::new(), link_cut: [outlier::LEAST; 2], cut: [CUT; 2] };
+        return Attempt { table, peeled, links, share: BTreeSet::new() };
+    };
+    finish(&mut table, cover, setting, levels, &taken, &expected);
+    table.premise = 2 * expected.iter().filter(|expected| **expected < 0.0).count() > expected.len();
+    let cells_of = |taken: &Taken| -> Vec<u32> {
+        let own = |at: &&u32| {
+            let effect = taken.effect[table.cells[**at as usize].stratum];
+            effect < 0.0 && expected[**at as usize] >= effect - 1e-12
+        };
+        cover.cells[taken.part].iter().filter(own).copied().collect()
+    };
+    let slow: Vec<(usize, Vec<u32>)> = taken
+        .iter()
+        .filter(|taken| taken.effect.iter().any(|effect| *effect < 0.0))
+        .map(|taken| (taken.part, cells_of(taken)))
+        .collect();
+    let cut = |looks: usize, least: f64| {
+        table.levels.map(|level| outlier::cut(least, looks, (!setting.knows(&level)).then_some(level.n)))
+    };
+    let peeled = Peeled { taken: slow, link_cut: cut(table.cells.len(), outlier::LEAST), cut: cut(ends(cover), CUT) };
+    let explained: Vec<f64> = expected.iter().map(|expected| expected.min(0.0)).collect();
+    let mut links = links(&table, &peeled, setting, explained);
+    let mut low: BTreeSet<u32> = links.found.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    let mut scores: Vec<f64> = low.iter().map(|&at| table.score(at as usize)).collect();
+    // A long tail is no second level.
+    if is_share(&table, &low) && median_in_place(&mut scores) < -FAR {
+        links.found.clear();
+    } else {
+        low.clear();
+    }
+    Attempt { table, peeled, links, share: low }
+}
+
+/// Whether so many low cells are more than single paths.
+fn is_many(low: usize, table: &Table) -> bool {
+    let share = low as f64 / table.cells.len() as f64;
+    low > FEW_PATHS && share >= SHARE || 2 * low > FEW_PATHS && share >= LARGE
+}
+
+/// Whether low cells are so many, and so little at one or two hosts, that they are a share of all ways.
+fn is_share(table: &Table, low: &BTreeSet<u32>) -> bool {
+    if !is_many(low.len(), table) {
+        return false;
+    }
+    let mut rest: Vec<u32> = low.iter().copied().collect();
+    let mut hosts: Vec<u32> = table.cells.iter().flat_map(|cell| [cell.from.host, cell.to.host]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    // One host may be bad at times, or two of many.
+    for _ in 0..1 + usize::from(hosts.len() >= MANY_HOSTS) {
+        let mut of_host: HashMap<u32, usize> = HashMap::default();
+        for &at in &rest {
+            let cell = &table.cells[at as usize];
+            [cell.from.host, cell.to.host].iter().for_each(|host| *of_host.entry(*host).or_default() += 1);
+        }
+        let Some((&worst, _)) = of_host.iter().max_by_key(|(host, n)| (**n, std::cmp::Reverse(**host))) else { break };
+        rest.retain(|&at| {
+            let cell = &table.cells[at as usize];
+            cell.from.host != worst && cell.to.host != worst
+        });
+    }
+    3 * rest.len() > low.len()
+}
+
+/// Sets aside what parts explain, and computes the levels of the rest.
+fn finish(
+    table: &mut Table,
+    cover: &Cover,
+    setting: &Setting<'_>,
+    levels: [Level; 2],
+    taken: &[Taken],
+    expected: &[f64],
+) {
+    for taken in taken {
+        for &at in &cover.cells[taken.part] {
+            if taken.effect[table.cells[at as usize].stratum] != 0.0 {
+                table.live[at as usize] = false;
+            }
+        }
+    }
+    let pooled = levels[0] == levels[1];
+    let level = |stratum: Option<usize>, was: Level| {
+        let counts = |at: usize| {
+            let cell = &table.cells[at];
+            table.live[at]
+                && expected[at] == 0.0
+                && stratum.is_none_or(|stratum| cell.stratum == stratum)
+                && (cell.value - was.centre).abs() < LOW * was.scale
+        };
+        let mut values: Vec<f64> =
+            (0..table.cells.len()).filter(|&at| counts(at)).map(|at| table.cells[at].value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        match values.len() {
+            0 => was,
+            // Few lie close together by chance.
+            1..FEW => {
+                Level { scale: was.scale, n: was.n.max(values.len()), ..Level::of_sorted(&values, setting.noise) }
+            }
+            _ => Level::of_sorted(&values, setting.noise),
+        }
+    };
+    table.levels = match pooled {
+        true => [level(None, levels[0]); 2],
+        false => [level(Some(0), levels[0]), level(Some(1), levels[1])],
+    };
+    table.pooled = pooled;
+}
+
+fn ends(cover: &Cover) -> usize {
+    cover.parts.iter().filter(|part| matches!(part, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count()
+}
+
+/// Standard deviations between the lowest and the highest tenth of a normal distribution.
+const NORMAL_WIDTH: f64 = 2.563;
+/// Most times that a search is repeated with what it found of the spread and the share of low results.
+const STEPS: usize = 3;
+
+/// One search of several.
+struct State {
+    taken: Vec<Taken>,
+    expected: Vec<f64>,
+    scale: [f64; 2],
+    low: usize,
+}
+
+/// What a part would save, with what it takes.
+type Saving = Option<(f64, [f64; 2])>;
