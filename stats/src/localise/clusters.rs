@@ -1,10 +1,10 @@
 //! Whether the values of a test fall into two clusters, and what separates them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     cover::{Cover, Table},
-    model::Attempt,
+    model::Explanation,
     split::split,
 };
 use crate::{robust::median_in_place, student::t_quantile};
@@ -108,9 +108,28 @@ fn of_two(table: &Table) -> Option<TwoClusters> {
     })
 }
 
+/// The two clusters where a share of all ways is low, whichever their ends: these low cells and what is good.
+fn of_share(table: &Table, low: &BTreeSet<u32>) -> Option<TwoClusters> {
+    // What suspects explain is of neither.
+    let is_good = |at: u32| table.live[at as usize].then(|| !low.contains(&at));
+    let centre = |good: bool| {
+        let of = (0..table.cells.len()).filter(|&at| is_good(at as u32) == Some(good));
+        let mut values: Vec<f64> = of.map(|at| table.cells[at].value).collect();
+        (!values.is_empty()).then(|| median_in_place(&mut values))
+    };
+    let (good, bad) = (centre(true)?, centre(false)?);
+    // Results of the same way that were once low and once not lie between.
+    let between = |at: u32| {
+        let from_good = (good - table.cells[at as usize].value) / (good - bad);
+        (1.0 / 3.0..2.0 / 3.0).contains(&from_good)
+    };
+    let is_good = table.cell_of.iter().map(|&at| is_good(at).filter(|_| !between(at))).collect();
+    Some(TwoClusters { good, bad, is_good, separated: Separated::Nothing })
+}
+
 /// The two clusters into which the results fall, if they do.
-pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoClusters> {
-    let table = &attempt.table;
+pub(super) fn two_clusters(explanation: &Explanation, cover: &Cover) -> Option<TwoClusters> {
+    let table = &explanation.table;
     if table.cells.len() == 2 {
         return of_two(table);
     }
@@ -118,24 +137,10 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         values.sort_unstable_by(f64::total_cmp);
         values
     };
-    if !attempt.share.is_empty() {
-        // What suspects explain is of neither.
-        let is_good = |at: u32| table.live[at as usize].then(|| !attempt.share.contains(&at));
-        let centre = |good: bool| {
-            let of = (0..table.cells.len()).filter(|&at| is_good(at as u32) == Some(good));
-            let mut values: Vec<f64> = of.map(|at| table.cells[at].value).collect();
-            (!values.is_empty()).then(|| median_in_place(&mut values))
-        };
-        let (good, bad) = (centre(true)?, centre(false)?);
-        // Results of the same way that were once low and once not lie between.
-        let between = |at: u32| {
-            let from_good = (good - table.cells[at as usize].value) / (good - bad);
-            (1.0 / 3.0..2.0 / 3.0).contains(&from_good)
-        };
-        let is_good = table.cell_of.iter().map(|&at| is_good(at).filter(|_| !between(at))).collect();
-        return Some(TwoClusters { good, bad, is_good, separated: Separated::Nothing });
+    if !explanation.share.is_empty() {
+        return of_share(table, &explanation.share);
     }
-    let left = attempt.unexplained();
+    let left = explanation.unexplained();
     // Cells by kind: what separates the kinds separates no clusters within them.
     let one_kind = table.cells.iter().all(|cell| cell.stratum == table.cells[0].stratum);
     let open = (0..2).find_map(|stratum| {
@@ -175,8 +180,8 @@ pub(super) fn two_clusters(attempt: &Attempt, cover: &Cover) -> Option<TwoCluste
         let split = split(&sorted(table.cells.iter().map(|cell| cell.value).collect()), 1)?;
         let good: Vec<bool> = table.cells.iter().map(|cell| cell.value >= split.from).collect();
         let mut taken = vec![false; good.len()];
-        let links = attempt.links.found.iter().map(|(_, cells)| cells);
-        let cells = attempt.peeled.taken.iter().map(|(_, cells)| cells).chain(links);
+        let links = explanation.links.found.iter().map(|(_, cells)| cells);
+        let cells = explanation.taken.iter().map(|(_, cells)| cells).chain(links);
         cells.flatten().for_each(|&at| taken[at as usize] = true);
         let low = || good.iter().zip(&taken).filter(|(good, _)| !**good);
         let told = low().filter(|(_, taken)| **taken).count() as f64 >= 0.8 * low().count() as f64;

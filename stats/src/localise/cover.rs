@@ -95,6 +95,11 @@ impl Table {
         }
     }
 
+    /// Differences of all cells from other levels.
+    pub(super) fn left(&self, levels: [Level; 2]) -> Vec<f64> {
+        self.cells.iter().map(|cell| cell.value - levels[cell.stratum].centre).collect()
+    }
+
     /// Difference of a cell from its level.
     pub(super) fn residual(&self, at: usize) -> f64 {
         self.cells[at].value - self.levels[self.cells[at].stratum].centre
@@ -154,7 +159,13 @@ impl Cover {
                     let mut numbers = parts.drain(..).map(|part| cover.number(part));
                     std::array::from_fn(|_| numbers.next())
                 });
-                numbers.into_iter().flatten().for_each(|part| cover.cells[part as usize].push(at));
+                for part in numbers.into_iter().flatten() {
+                    let cells = &mut cover.cells[part as usize];
+                    // Both ends of a pair may be one.
+                    if cells.last() != Some(&at) {
+                        cells.push(at);
+                    }
+                }
             }
             let numbers = of_way.entry(cover.way(cell)).or_insert_with(|| {
                 cover.between(cell, &mut parts);

@@ -15,7 +15,8 @@ const STEPS: [usize; 2] = [60, 6];
 /// The partitions that the signs of all results suggest: two leading eigenvectors of the graph whose edges are good (+1) and low (−1)
 /// pairs, refined host by host, and the connected parts of the good pairs (spectral partitioning: Fiedler 1973). At least two hosts
 /// are on either side.
-pub(super) fn cuts(table: &Table, left: &[f64], levels: [Level; 2]) -> Vec<Part> {
+pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
+    let left = table.left(levels);
     let low = |at: &usize| left[*at] < -(LOW * levels[table.cells[*at].stratum].scale).max(table.least);
     let mut lows: Vec<f64> = (0..left.len()).filter(low).map(|at| left[at]).collect();
     let mut hosts: Vec<u32> = table.cells.iter().flat_map(|cell| [cell.from.host, cell.to.host]).collect();
@@ -30,7 +31,7 @@ pub(super) fn cuts(table: &Table, left: &[f64], levels: [Level; 2]) -> Vec<Part>
     let edges: Vec<(usize, usize, f64)> = table
         .cells
         .iter()
-        .zip(left)
+        .zip(&left)
         .map(|(cell, left)| (place(cell.from.host), place(cell.to.host), if *left < limit { -1.0 } else { 1.0 }))
         .filter(|(a, b, _)| a != b)
         .collect();

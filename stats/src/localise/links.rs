@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use foldhash::{HashMap, HashSet};
 
-use super::{Part, Port, Setting, Way, cover::Table, model::Peeled};
+use super::{Part, Port, Setting, Way, cover::Table};
 
 /// A low way between two ends with its low cells.
 pub(super) type Link = (Part, Vec<u32>);
@@ -16,11 +16,11 @@ pub(super) struct Links {
     pub(super) explained: Vec<f64>,
 }
 
-/// Names every low cell once, joined with its like: paths of two NICs, rails of two hosts. A cell at a suspect end is low if it is as far below what the end explains.
-pub(super) fn links(table: &Table, peeled: &Peeled, setting: &Setting<'_>, explained: Vec<f64>) -> Links {
+/// Names every low cell once, joined where it is one way: paths of two NICs, rails of two hosts. A cell at a suspect end is low if it is as far below what the end explains.
+pub(super) fn links(table: &Table, cut: [f64; 2], setting: &Setting<'_>, explained: Vec<f64>) -> Links {
     let is_low = |at: usize| {
         let left = table.residual(at) - explained[at];
-        left < -peeled.link_cut[table.cells[at].stratum] * table.scale(at) && left < -setting.least
+        left < -cut[table.cells[at].stratum] * table.scale(at) && left < -setting.least
     };
     Links { found: ways(table, 0..table.cells.len(), is_low), explained }
 }

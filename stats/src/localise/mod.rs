@@ -187,8 +187,8 @@ pub fn localise(pairs: &[Pair], setting: &Setting<'_>) -> Result<Findings, Refus
     check(pairs, setting)?;
     let table = cover::Table::new(pairs, setting);
     let mut cover = cover::Cover::new(&table, setting);
-    let best = model::best(table, &mut cover, setting);
-    let shaky = shaky::shaky(&best.table, &cover, &best.peeled, &best.links.found);
+    let best = model::explain(table, &mut cover, setting);
+    let shaky = shaky::shaky(&best.table, &cover, &best.taken, &best.links.found);
     Ok(suspect::findings(best, &cover, shaky))
 }
 

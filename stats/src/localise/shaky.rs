@@ -13,7 +13,6 @@ use super::{
     Part, Port, Way,
     cover::{Cover, Table},
     links::Link,
-    model::Peeled,
 };
 
 /// Probability that chance makes any end of a run a suspect.
@@ -37,8 +36,8 @@ pub(super) struct Shaky {
 }
 
 /// The ends that single low ways have, by how many of these meet there.
-pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link]) -> Vec<Shaky> {
-    let known: Vec<&Part> = peeled.taken.iter().map(|(part, _)| &cover.parts[*part]).collect();
+pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)], links: &[Link]) -> Vec<Shaky> {
+    let known: Vec<&Part> = explained.iter().map(|(part, _)| &cover.parts[*part]).collect();
     let at_suspect = |port: Port| {
         known.iter().any(|part| match part {
             Part::Host(host, Way::Both) => *host == port.host,
@@ -74,8 +73,7 @@ pub(super) fn shaky(table: &Table, cover: &Cover, peeled: &Peeled, links: &[Link
         let partners = partners(table, host, cells, &low);
         let stands_out = partners >= 2 && by_chance < FALSE_ALARM / ends.max(1) as f64;
         if stands_out || links.len() <= FEW || cells.len() == here {
-            let taken =
-                peeled.taken.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
+            let taken = explained.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
             let taken = if other { taken.filter(|at| cells.binary_search(at).is_ok()).count() } else { 0 };
             let share = (here + taken / 2) as f64 / cells.len() as f64;
             found.push(Shaky { part, cells: cells.clone(), share, stands_out, links: links_here });

@@ -9,7 +9,7 @@ use super::{
     clusters::two_clusters,
     cover::{Cover, Table},
     links::{Link, Links, ways},
-    model::{Attempt, MEDIAN_ERROR},
+    model::{Explanation, MEDIAN_ERROR},
     shaky::Shaky,
 };
 use crate::{
@@ -88,11 +88,11 @@ impl Draft {
     }
 }
 
-pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
-    let clusters = two_clusters(&attempt, cover);
-    let Attempt { table, peeled, links, .. } = attempt;
+pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
+    let clusters = two_clusters(&explanation, cover);
+    let Explanation { table, taken, links, cut, link_cut, .. } = explanation;
     let table = &table;
-    let drafts = peeled.taken.iter().map(|(part, cells)| Draft {
+    let drafts = taken.iter().map(|(part, cells)| Draft {
         alternatives: alternatives(cover, *part, table),
         ..Draft::new(cover.parts[*part].clone(), cells.clone())
     });
@@ -182,8 +182,8 @@ pub(super) fn findings(attempt: Attempt, cover: &Cover, shaky: Vec<Shaky>) -> Fi
             .map(|&at| if table.pooled { 0 } else { table.cells[at as usize].stratum })
             .collect(),
         unjudged,
-        cut: peeled.cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
-        link_cut: peeled.link_cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
+        cut: cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
+        link_cut: link_cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
         controls: controls(table, &pairs_of),
         premise: table.premise,
         two_clusters: clusters,

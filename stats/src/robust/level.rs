@@ -21,7 +21,7 @@ const CUT_OFF: f64 = 0.986_6;
 /// Steps after which the reweighting has settled.
 const STEPS: usize = 10;
 /// Smallest scale, so that equal values (a link at its very limit) do not divide by zero.
-const SMALLEST: f64 = 1e-6;
+pub(crate) const SMALLEST: f64 = 1e-6;
 
 impl Level {
     /// Robust centre and spread of values of which most are good and the others low, as [`localise`](mod@crate::localise)

@@ -8,6 +8,7 @@ mod shorth;
 mod winsor;
 
 pub use level::Level;
+pub(crate) use level::SMALLEST;
 pub use outlier::outlier_cut;
 pub use polish::{Polish, median_polish};
 pub use quantile::{MAD_TO_SIGMA, mad, median, median_in_place, quantile, quantile_sorted};

@@ -4,7 +4,7 @@ use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
 };
-use railgauge_stats::localise::{Part, Setting};
+use railgauge_stats::localise::{Part, Separated, Setting, localise};
 
 /// A slow trunk between switches that the plan does not name makes half of the pairs low. Its sides are named, and no host.
 #[test]
@@ -20,5 +20,38 @@ fn a_trunk_that_no_plan_names_is_named_by_its_sides() {
             let upper = Part::Cut((hosts / 2..hosts).collect());
             assert_eq!(names.into_iter().collect::<Vec<_>>(), [upper], "{hosts} {rounds} {findings:#?}");
         }
+    }
+}
+
+/// Ways that are slow at random, whichever their ends, name no host, and something is said of them.
+#[test]
+fn ways_that_are_slow_at_random_name_no_host() {
+    for (hosts, share) in [(16, 0.3), (16, 0.5), (32, 0.1)] {
+        let mut noise = Noise::new(11 + u64::from(hosts));
+        let cluster = Cluster { glitches: 0.0, ..Cluster::healthy(hosts, hosts as usize - 1, 0.005) };
+        for _ in 0..20 {
+            let mut pairs = cluster.run(&mut noise);
+            for pair in &mut pairs {
+                pair.value += if noise.chance(share) { 0.8_f64.ln() } else { 0.0 };
+            }
+            let found = localise(&pairs, &Setting::default()).unwrap();
+            let ends: Vec<&Part> = found.suspects.iter().map(|suspect| &suspect.part).filter(|p| p.is_end()).collect();
+            assert!(ends.is_empty(), "{hosts} {share} {ends:?}");
+            assert_eq!(found.two_clusters.map(|clusters| clusters.separated), Some(Separated::Nothing));
+        }
+    }
+}
+
+/// A host that is faster than all others is no reason to suspect them.
+#[test]
+fn a_fast_host_makes_no_other_a_suspect() {
+    let mut noise = Noise::new(17);
+    let cluster = Cluster { glitches: 0.0, ..Cluster::healthy(16, 15, 0.005) };
+    for _ in 0..20 {
+        let mut pairs = cluster.run(&mut noise);
+        for pair in &mut pairs {
+            pair.value += if pair.from.host == 5 || pair.to.host == 5 { 0.2 } else { 0.0 };
+        }
+        assert_eq!(localise(&pairs, &Setting::default()).unwrap().suspects, []);
     }
 }

@@ -1,12 +1,15 @@
 //! An explanation: what it costs, and the spread and the share of low results that go with it.
 
-use super::{ALL, CUT, FAST, FEW, FEW_PATHS, Fit, LOW, MARGIN, NORMAL_WIDTH, SHARE, STEPS, State, ends, price::loss};
+use super::{
+    ALL, CUT, FAST, FEW, FEW_PATHS, Fit, LOW, MARGIN, NORMAL_WIDTH, SHARE, SIMPLE, STEPS, State, cuts_of, ends,
+    is_many, price::loss,
+};
 use crate::{
     localise::{
         Setting,
         cover::{Cover, Table},
     },
-    robust::{Level, MAD_TO_SIGMA, median_in_place, outlier},
+    robust::{Level, MAD_TO_SIGMA, SMALLEST, median_in_place},
 };
 
 impl<'a> Fit<'a> {
@@ -15,19 +18,16 @@ impl<'a> Fit<'a> {
         cover: &'a Cover,
         prices: &'a [f64],
         levels: [Level; 2],
-        left: Vec<f64>,
         setting: &Setting<'_>,
     ) -> Self {
-        let looks = ends(cover);
-        let cut = levels.map(|level| outlier::cut(CUT, looks, (!setting.knows(&level)).then_some(level.n)));
-        let n = table.cells.len();
+        let cut = cuts_of(&levels, setting, ends(cover), CUT);
         let mut fit = Self {
             table,
             cover,
             prices,
             levels,
-            left,
-            expected: vec![0.0; n],
+            left: table.left(levels),
+            expected: vec![0.0; table.cells.len()],
             taken: Vec::new(),
             cap: 0.0,
             share: 0.0,
@@ -95,7 +95,7 @@ impl<'a> Fit<'a> {
     }
 
     /// Standard deviation of what is left of each kind.
-    pub(super) fn spread(&self, setting: &Setting<'_>) -> [f64; 2] {
+    fn spread(&self, setting: &Setting<'_>) -> [f64; 2] {
         let pooled = self.levels[0].centre == self.levels[1].centre;
         [0, 1].map(|kind| {
             let of = (0..self.left.len()).filter(|&at| pooled || self.table.cells[at].stratum == kind);
@@ -107,7 +107,7 @@ impl<'a> Fit<'a> {
             if of.len() < 2 * FEW {
                 return was;
             }
-            (MAD_TO_SIGMA * median_in_place(&mut of)).max(setting.noise).max(1e-6).max(was / 20.0)
+            (MAD_TO_SIGMA * median_in_place(&mut of)).max(setting.noise).max(SMALLEST).max(was / 20.0)
         })
     }
 
@@ -131,8 +131,15 @@ impl<'a> Fit<'a> {
         self.table.two_levels && known > 0 && known as f64 >= ALL * between().count() as f64
     }
 
+    /// Whether so few parts explain all that no other explanation needs to be tried. What lies between groups may be so by design.
+    pub(super) fn is_simple(&self) -> bool {
+        let is_end = |part: usize| self.cover.parts[part].is_end();
+        let alike = !self.table.two_levels || self.taken.iter().all(|taken| is_end(taken.part));
+        alike && self.taken.len() <= SIMPLE && !is_many(self.unexplained(), self.table) && !self.has_better()
+    }
+
     /// Whether some results are so much better than expected that they may be what good pairs reach.
-    pub(super) fn has_better(&self) -> bool {
+    fn has_better(&self) -> bool {
         (0..self.left.len())
             .any(|at| self.left[at] - self.expected[at].max(0.0) > (LOW * self.scale(at)).max(self.table.least))
     }

@@ -1,5 +1,7 @@
 //! Whether a part is the right name for its cells.
 
+use std::collections::BTreeSet;
+
 use foldhash::HashMap;
 
 use super::{ALL, CLEAR, Fit, MEDIAN_ERROR, MOST};
@@ -9,96 +11,102 @@ use crate::{
 };
 
 impl Fit<'_> {
+    /// The same as [`Fit::holds_against`] for a part that is not taken yet.
     pub(super) fn holds(&self, part: usize, effect: [f64; 2]) -> bool {
         let cells = &self.cover.cells[part];
         let before: Vec<(usize, f64)> = cells.iter().map(|&at| (at as usize, self.expected[at as usize])).collect();
         self.holds_against(part, effect, &before)
     }
 
-    /// Whether a low part is the right name for its cells, `before` being what others say of them: nearly all that it alone explains is
-    /// low, in each of its members, and what lies opposite is more than one thing.
+    /// Whether a part is the right name for its cells, `before` being what others say of them: nearly all that it alone explains is
+    /// off, in each of its members, and what lies opposite is more than one thing.
     pub(super) fn holds_against(&self, part: usize, effect: [f64; 2], before: &[(usize, f64)]) -> bool {
-        let (cover, table, name) = (self.cover, self.table, &self.cover.parts[part]);
+        let (table, name) = (self.table, &self.cover.parts[part]);
         let of = |at: usize| effect[table.cells[at].stratum];
         if effect.iter().any(|effect| *effect > 0.0) {
-            let cells: Vec<usize> = before.iter().map(|(at, _)| *at).collect();
-            let fast = cells.iter().filter(|&&at| self.left[at] > of(at) / 2.0).count();
-            return fast as f64 >= MOST * cells.len() as f64;
+            let fast = before.iter().filter(|(at, _)| self.left[*at] > of(*at) / 2.0).count();
+            return fast as f64 >= MOST * before.len() as f64;
         }
         let seen: Vec<(usize, f64)> = before.iter().copied().filter(|(at, _)| of(*at) < 0.0).collect();
         let own: Vec<usize> = seen.iter().filter(|(at, other)| *other > of(*at) / 2.0).map(|(at, _)| *at).collect();
-        let mut scores: Vec<f64> = own.iter().map(|&at| self.left[at] / self.scale(at)).collect();
         if own.is_empty() {
             return false;
         }
         let between = own.iter().filter(|&&at| table.cells[at].stratum == 1).count();
         let kind = usize::from(2 * between > own.len());
+        let mut scores: Vec<f64> = own.iter().map(|&at| self.left[at] / self.scale(at)).collect();
         let z = median_in_place(&mut scores) * (own.len() as f64).sqrt() / MEDIAN_ERROR;
-        if z > -self.cut[kind] {
-            return false;
-        }
         let low = |at: usize| self.left[at] < of(at) / 2.0;
-        let mut members: HashMap<u32, (usize, usize)> = HashMap::default();
-        let (mut others, mut inside, mut inside_low) = (Vec::new(), 0, 0);
-        for &(at, _) in &seen {
-            let cell = &table.cells[at];
-            let mut touched = cover.members(name, cell);
+        let clear = own.iter().all(|&at| -of(at) > CLEAR * self.scale(at));
+        let most = if clear && name.is_shared() { ALL } else { MOST };
+        let are_low = own.iter().filter(|&&at| low(at)).count() as f64 >= most * own.len() as f64;
+        z <= -self.cut[kind] && are_low && self.is_right(name, effect, &self.seen(name, &seen, low))
+    }
+
+    /// What the cells of a part say of its members and of what lies opposite.
+    fn seen(&self, name: &Part, cells: &[(usize, f64)], low: impl Fn(usize) -> bool) -> Seen {
+        let mut seen = Seen::default();
+        for &(at, _) in cells {
+            let cell = &self.table.cells[at];
+            let mut touched = self.cover.members(name, cell);
             if touched[0] == touched[1] {
                 touched[1] = None;
             } else if touched.iter().all(Option::is_some) {
-                inside += 1;
-                inside_low += usize::from(low(at));
+                seen.inside[usize::from(low(at))] += 1;
             }
             for member in touched.into_iter().flatten() {
-                let counts = members.entry(member).or_default();
-                *counts = (counts.0 + 1, counts.1 + usize::from(low(at)));
+                seen.members.entry(member).or_default()[usize::from(low(at))] += 1;
             }
-            others.extend(cover.others(name, cell).into_iter().flatten());
+            seen.others.extend(self.cover.others(name, cell).into_iter().flatten());
         }
-        others.sort_unstable();
-        others.dedup();
-        let low_members = members.values().filter(|(all, low)| 2 * low > *all).count();
-        let members_low = low_members as f64 >= MOST * members.len() as f64;
-        let clear = own.iter().all(|&at| -of(at) > CLEAR * self.scale(at));
-        let most = if clear && name.is_shared() { ALL } else { MOST };
-        let pairs_low = own.iter().filter(|&&at| low(at)).count() as f64 >= most * own.len() as f64;
-        let all_members = members.len();
-        if !pairs_low {
-            return false;
-        }
+        seen
+    }
+
+    /// Whether what was seen is enough for a part of this kind.
+    fn is_right(&self, name: &Part, effect: [f64; 2], seen: &Seen) -> bool {
+        let (members, others) = (seen.members.len(), seen.others.len());
+        let low = seen.members.values().filter(|[usual, low]| low > usual).count();
+        let members_low = low as f64 >= MOST * members as f64;
+        let inside_low = seen.inside[1] >= seen.inside[0];
+        let partners = |way: Way| others >= if way == Way::Both { 3 } else { 2 };
         match *name {
-            Part::Host(_, way) => {
-                (!cover.several_rails || all_members >= 2 && members_low)
-                    && others.len() >= if way == Way::Both { 3 } else { 2 }
-            }
-            Part::Nic(_, way) => others.len() >= if way == Way::Both { 3 } else { 2 },
-            Part::Rail(_) => all_members >= 3 && members_low,
-            Part::Group(_) => all_members >= 2 && members_low && inside > 0 && 2 * inside_low >= inside,
+            Part::Host(_, way) => (!self.cover.several_rails || members >= 2 && members_low) && partners(way),
+            Part::Nic(_, way) => partners(way),
+            Part::Rail(_) => members >= 3 && members_low,
+            Part::Group(_) => members >= 2 && members_low && seen.inside != [0; 2] && inside_low,
             Part::GroupRail { .. } => {
                 let all_kinds = effect.iter().all(|effect| *effect < 0.0);
-                all_members >= 3 && (all_kinds || others.len() >= 2) && members_low && 2 * inside_low >= inside
+                members >= 3 && (all_kinds || others >= 2) && members_low && inside_low
             }
-            Part::Uplink(..) => all_members >= 2 && others.len() >= 2 && members_low,
+            Part::Uplink(..) => members >= 2 && others >= 2 && members_low,
             Part::Boundary(a, b, _) => {
-                let side = |group: u32| members.keys().filter(|&&host| cover.group(host) == group).count();
+                let side = |group: u32| seen.members.keys().filter(|&&host| self.cover.group(host) == group).count();
                 side(a).min(side(b)) >= 2 && members_low
             }
-            // Without pairs on the smaller side that are good it may as well be its hosts.
-            Part::Cut(ref side) => {
-                let inner = |is: bool| {
-                    let of = move |at: &usize| {
-                        let cell = &table.cells[*at];
-                        [cell.from.host, cell.to.host].iter().all(|host| side.contains(host) == is)
-                            && self.expected[*at] == 0.0
-                    };
-                    let cells: Vec<usize> = (0..table.cells.len()).filter(of).collect();
-                    let good = cells.iter().filter(|&&at| self.left[at] > effect[0].max(effect[1]) / 2.0).count();
-                    (cells.len(), good as f64 >= MOST * cells.len() as f64)
-                };
-                let (few, many) = (inner(true), inner(false));
-                members_low && few.0 >= side.len().div_ceil(4).max(2) && few.1 && many.1
-            }
+            Part::Cut(ref side) => members_low && self.is_cut(side, effect[0].max(effect[1]) / 2.0),
             Part::Hosts(..) | Part::Link(..) | Part::Paths(..) => false,
         }
     }
+
+    /// Whether pairs are good on both sides of a cut, and enough of them on the smaller one: otherwise it may as well be its hosts.
+    fn is_cut(&self, side: &[u32], limit: f64) -> bool {
+        let mut inner = [[0_usize; 2]; 2];
+        for (at, cell) in self.table.cells.iter().enumerate().filter(|(at, _)| self.expected[*at] == 0.0) {
+            let [from, to] = [cell.from.host, cell.to.host].map(|host| side.contains(&host));
+            if from == to {
+                inner[usize::from(from)][usize::from(self.left[at] > limit)] += 1;
+            }
+        }
+        let are_good = |[low, good]: [usize; 2]| good as f64 >= MOST * (low + good) as f64;
+        let on_side: usize = inner[1].iter().sum();
+        inner.into_iter().all(are_good) && on_side >= side.len().div_ceil(4).max(2)
+    }
+}
+
+/// Members of a part with their cells, usual ones and low ones; those among cells with both ends in the part; and what lies opposite.
+#[derive(Default)]
+struct Seen {
+    members: HashMap<u32, [usize; 2]>,
+    inside: [usize; 2],
+    others: BTreeSet<u32>,
 }

@@ -3,7 +3,7 @@
 use super::{FEW, LOW, MANY_GOOD, WIDE};
 use crate::{
     localise::{cover::Table, split::split},
-    robust::Level,
+    robust::{Level, SMALLEST},
 };
 
 /// The levels that good pairs may have: those of most values, and of each cluster above it; for pairs within groups and between them alike,
@@ -46,12 +46,13 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     // Chance makes two of few.
     while (found.len() == first || rest.len() >= 4 * FEW)
         && let Some(next) = split(rest, 1)
-        && 10 * sorted[sorted.partition_point(|value| *value < next.from)..].len() >= sorted.len()
+        && let upper = &rest[rest.partition_point(|value| *value < next.from)..]
+        && 10 * upper.len() >= sorted.len()
     {
-        rest = &rest[rest.partition_point(|value| *value < next.from)..];
+        rest = upper;
         let level = Level::of_sorted(rest, table.noise);
         // The spread of few is that within both clusters.
-        let few = Level { scale: next.scale.max(table.noise), n: sorted.len(), ..level };
+        let few = Level { scale: next.scale.max(table.noise).max(SMALLEST), n: sorted.len(), ..level };
         found.push(if rest.len() < 2 * FEW { few } else { level });
     }
     found
@@ -70,6 +71,6 @@ fn quarter(sorted: &[f64], noise: f64) -> Option<Level> {
     let length = |start: &usize| sorted[start + size] - sorted[*start];
     let start = (0..n - size).min_by(|a, b| length(a).total_cmp(&length(b)))?;
     // A quarter of a normal distribution is within 0.3186 standard deviations; the shortest of few values is shorter.
-    let scale = (length(&start) / 0.637 * (1.0 + 100.0 / (n * n) as f64)).max(noise).max(1e-6);
+    let scale = (length(&start) / 0.637 * (1.0 + 100.0 / (n * n) as f64)).max(noise).max(SMALLEST);
     Some(Level { centre: sorted[start + size / 2], scale, n })
 }

@@ -73,26 +73,21 @@ const FEWEST_WITHIN: usize = 3;
 /// Fewest values whose spread is a scale of its own.
 const FEW: usize = 12;
 
-/// What was taken for an explanation.
-pub(super) struct Peeled {
-    /// Part numbers with the cells that they explain.
-    pub(super) taken: Vec<(usize, Vec<u32>)>,
-    /// Cut in standard deviations of a single pair, for pairs of either kind.
-    pub(super) link_cut: [f64; 2],
-    /// Cut in standard errors of a part's median.
-    pub(super) cut: [f64; 2],
-}
-
 /// The best explanation.
-pub(super) struct Attempt {
+pub(super) struct Explanation {
     pub(super) table: Table,
-    pub(super) peeled: Peeled,
+    /// Numbers of the bad parts with the cells that they explain.
+    pub(super) taken: Vec<(usize, Vec<u32>)>,
     pub(super) links: Links,
     /// The low cells, where these are a share of all ways, whichever their ends.
     pub(super) share: BTreeSet<u32>,
+    /// Cut in standard errors of a part's median, for pairs of either kind.
+    pub(super) cut: [f64; 2],
+    /// Cut in standard deviations of a single pair.
+    pub(super) link_cut: [f64; 2],
 }
 
-impl Attempt {
+impl Explanation {
     /// What each cell differs by from its level and what was found.
     pub(super) fn unexplained(&self) -> Vec<f64> {
         let of = |at: usize| self.table.residual(at) - self.links.explained[at];
@@ -139,55 +134,9 @@ struct Found {
 }
 
 /// The best explanation of all.
-pub(super) fn best(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Attempt {
-    let bases = bases(&table);
-    let mut best: Option<Found> = None;
-    // Of each kind of pairs there is one level.
-    let is_one = bases.len() <= 1 + usize::from(table.two_levels);
-    'bases: for levels in bases {
-        let left: Vec<f64> = table.cells.iter().map(|cell| cell.value - levels[cell.stratum].centre).collect();
-        let cuts = cuts::cuts(&table, &left, levels);
-        cover.add(&table, cuts);
-        let prices: Vec<f64> = prices(cover);
-        let with_cuts = [false, true].into_iter().take(1 + usize::from(!cover.cuts.is_empty()));
-        // A search starts with single ways low, or with a share of them.
-        for (cuts, share) in with_cuts.flat_map(|cuts| [(cuts, false), (cuts, true)]) {
-            let mut fit = Fit::new(&table, cover, &prices, levels, left.clone(), setting);
-            fit.last = if cuts { cover.parts.len() } else { cover.cuts.start };
-            let low = fit.unexplained();
-            if share && !is_many(low, &table) {
-                continue;
-            }
-            fit.set_share(if share { low } else { 0 });
-            fit.settle(setting);
-            if fit.is_by_design() || fit.share > MOST_SHARE {
-                continue;
-            }
-            let cost = fit.cost();
-            let is_best = best.as_ref().is_none_or(|best| cost < best.cost);
-            // What lies between groups may be so by design.
-            let alike = !table.two_levels || fit.taken.iter().all(|taken| cover.parts[taken.part].is_end());
-            let is_simple = is_best
-                && is_one
-                && alike
-                && fit.taken.len() <= SIMPLE
-                && !is_many(fit.unexplained(), &table)
-                && !fit.has_better();
-            if is_best {
-                best = Some(Found { cost, levels: fit.levels, taken: fit.taken, expected: fit.expected });
-            }
-            if is_simple {
-                break 'bases;
-            }
-        }
-    }
-    let Some(Found { levels, taken, expected, .. }) = best else {
-        let n = table.cells.len();
-        let links = Links { found: Vec::new(), explained: vec![0.0; n] };
-        let peeled = Peeled { taken: Vec::new(), link_cut: [outlier::LEAST; 2], cut: [CUT; 2] };
-        return Attempt { table, peeled, links, share: BTreeSet::new() };
-    };
-    finish(&mut table, cover, setting, levels, &taken, &expected);
+pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Explanation {
+    let Found { levels, taken, expected, .. } = cheapest(&table, cover, setting);
+    settle_levels(&mut table, cover, setting, levels, &taken, &expected);
     table.premise = 2 * expected.iter().filter(|expected| **expected < 0.0).count() > expected.len();
     let cells_of = |taken: &Taken| -> Vec<u32> {
         let own = |at: &&u32| {
@@ -196,26 +145,59 @@ pub(super) fn best(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -
         };
         cover.cells[taken.part].iter().filter(own).copied().collect()
     };
-    let slow: Vec<(usize, Vec<u32>)> = taken
-        .iter()
-        .filter(|taken| taken.effect.iter().any(|effect| *effect < 0.0))
-        .map(|taken| (taken.part, cells_of(taken)))
-        .collect();
-    let cut = |looks: usize, least: f64| {
-        table.levels.map(|level| outlier::cut(least, looks, (!setting.knows(&level)).then_some(level.n)))
-    };
-    let peeled = Peeled { taken: slow, link_cut: cut(table.cells.len(), outlier::LEAST), cut: cut(ends(cover), CUT) };
+    let slow = taken.iter().filter(|taken| taken.effect.iter().any(|effect| *effect < 0.0));
+    let taken = slow.map(|taken| (taken.part, cells_of(taken))).collect();
+    let cut = cuts_of(&table.levels, setting, ends(cover), CUT);
+    let link_cut = cuts_of(&table.levels, setting, table.cells.len(), outlier::LEAST);
     let explained: Vec<f64> = expected.iter().map(|expected| expected.min(0.0)).collect();
-    let mut links = links(&table, &peeled, setting, explained);
-    let mut low: BTreeSet<u32> = links.found.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
-    let mut scores: Vec<f64> = low.iter().map(|&at| table.score(at as usize)).collect();
-    // A long tail is no second level.
-    if is_share(&table, &low) && median_in_place(&mut scores) < -FAR {
+    let mut links = links(&table, link_cut, setting, explained);
+    let mut share: BTreeSet<u32> = links.found.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
+    if is_share(&table, &share) {
         links.found.clear();
     } else {
-        low.clear();
+        share.clear();
     }
-    Attempt { table, peeled, links, share: low }
+    Explanation { table, taken, links, share, cut, link_cut }
+}
+
+/// From how many standard deviations on one of so many looks stands out, for either kind.
+fn cuts_of(levels: &[Level; 2], setting: &Setting<'_>, looks: usize, least: f64) -> [f64; 2] {
+    levels.map(|level| outlier::cut(least, looks, (!setting.knows(&level)).then_some(level.n)))
+}
+
+/// The cheapest of all explanations; that of the first level without any part where none counts.
+fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> Found {
+    let bases = bases(table);
+    let expected = vec![0.0; table.cells.len()];
+    let mut best = Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected };
+    // Of each kind of pairs there is one level.
+    let is_one = bases.len() <= 1 + usize::from(table.two_levels);
+    for levels in bases {
+        cover.add(table, cuts::cuts(table, levels));
+        let prices: Vec<f64> = prices(cover);
+        let with_cuts = [false, true].into_iter().take(1 + usize::from(!cover.cuts.is_empty()));
+        // A search starts with single ways low, or with a share of them.
+        for (cuts, share) in with_cuts.flat_map(|cuts| [(cuts, false), (cuts, true)]) {
+            let mut fit = Fit::new(table, cover, &prices, levels, setting);
+            fit.last = if cuts { cover.parts.len() } else { cover.cuts.start };
+            let low = fit.unexplained();
+            if share && !is_many(low, table) {
+                continue;
+            }
+            fit.set_share(if share { low } else { 0 });
+            fit.settle(setting);
+            let cost = fit.cost();
+            if cost >= best.cost || fit.is_by_design() || fit.share > MOST_SHARE {
+                continue;
+            }
+            let is_simple = is_one && fit.is_simple();
+            best = Found { cost, levels: fit.levels, taken: fit.taken, expected: fit.expected };
+            if is_simple {
+                return best;
+            }
+        }
+    }
+    best
 }
 
 /// Whether so many low cells are more than single paths.
@@ -226,7 +208,9 @@ fn is_many(low: usize, table: &Table) -> bool {
 
 /// Whether low cells are so many, and so little at one or two hosts, that they are a share of all ways.
 fn is_share(table: &Table, low: &BTreeSet<u32>) -> bool {
-    if !is_many(low.len(), table) {
+    let mut scores: Vec<f64> = low.iter().map(|&at| table.score(at as usize)).collect();
+    // A long tail is no second level.
+    if !is_many(low.len(), table) || median_in_place(&mut scores) >= -FAR {
         return false;
     }
     let mut rest: Vec<u32> = low.iter().copied().collect();
@@ -250,7 +234,7 @@ fn is_share(table: &Table, low: &BTreeSet<u32>) -> bool {
 }
 
 /// Sets aside what parts explain, and computes the levels of the rest.
-fn finish(
+fn settle_levels(
     table: &mut Table,
     cover: &Cover,
     setting: &Setting<'_>,
@@ -293,6 +277,7 @@ fn finish(
     table.pooled = pooled;
 }
 
+/// How many ends a part may be: directions of one are no further looks.
 fn ends(cover: &Cover) -> usize {
     cover.parts.iter().filter(|part| matches!(part, Part::Host(_, Way::Both) | Part::Nic(_, Way::Both))).count()
 }

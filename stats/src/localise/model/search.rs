@@ -10,7 +10,7 @@ use crate::{
 
 impl Fit<'_> {
     /// What is expected of a cell with a part more.
-    pub(super) fn with(&self, at: usize, effect: f64) -> f64 {
+    fn with(&self, at: usize, effect: f64) -> f64 {
         let now = self.expected[at];
         if effect < 0.0 {
             now.min(effect)
@@ -21,12 +21,12 @@ impl Fit<'_> {
         }
     }
 
-    pub(super) fn gain(&self, cells: impl Iterator<Item = usize>, effect: f64) -> f64 {
+    fn gain(&self, cells: impl Iterator<Item = usize>, effect: f64) -> f64 {
         cells.map(|at| self.cost_of(at, self.expected[at]) - self.cost_of(at, self.with(at, effect))).sum()
     }
 
     /// The median of what is left of the cells, those first that no part explains.
-    pub(super) fn effect(&self, cells: &[u32], kind: Option<usize>) -> f64 {
+    fn effect(&self, cells: &[u32], kind: Option<usize>) -> f64 {
         let of_kind = |at: &&u32| kind.is_none_or(|kind| self.table.cells[**at as usize].stratum == kind);
         let free = cells.iter().filter(of_kind).filter(|at| self.expected[**at as usize] == 0.0);
         let mut values: Vec<f64> = free.map(|&at| self.left[at as usize]).collect();
@@ -37,7 +37,7 @@ impl Fit<'_> {
     }
 
     /// Whether half of these cells, of either kind or of both, are off by as much as their median must be at least.
-    pub(super) fn may_save(&self, cells: &[u32]) -> bool {
+    fn may_save(&self, cells: &[u32]) -> bool {
         let errors = (CUT / (cells.len() as f64).sqrt()).min(2.0);
         let mut counts = [[0_usize; 3]; 2];
         for &at in cells {
@@ -53,13 +53,10 @@ impl Fit<'_> {
     }
 
     /// What a part would save beyond its price.
-    pub(super) fn saving(&self, part: usize) -> Saving {
+    fn saving(&self, part: usize) -> Saving {
         let cells = &self.cover.cells[part];
         let name = &self.cover.parts[part];
-        if cells.len() < fewest(name) {
-            return None;
-        }
-        if !self.may_save(cells) {
+        if cells.len() < fewest(name) || !self.may_save(cells) {
             return None;
         }
         let least = self.table.least;
@@ -125,7 +122,7 @@ impl Fit<'_> {
     }
 
     /// What is expected now of the cells of a part, and what all parts that they touch would save.
-    pub(super) fn renew(&mut self, part: usize, savings: &mut [Saving]) {
+    fn renew(&mut self, part: usize, savings: &mut [Saving]) {
         let mut touched: Vec<u32> = Vec::new();
         for &at in &self.cover.cells[part] {
             let at = at as usize;
@@ -157,9 +154,9 @@ impl Fit<'_> {
         if slow < 0.0 { slow } else { fast }
     }
 
-    /// Measures each part again by what no other explains, and drops those that are not worth their price. Tells whether anything
-    /// was dropped.
-    pub(super) fn refine(&mut self, savings: &mut [Saving]) -> bool {
+    /// Measures each part again by what no other explains, and drops those that are not worth their price. Returns whether
+    /// anything was dropped.
+    fn refine(&mut self, savings: &mut [Saving]) -> bool {
         let mut dropped = false;
         let mut number = 0;
         while number < self.taken.len() {
