@@ -92,7 +92,8 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         assert!(near.moved > Some(near.bytes) && near.moved == far.moved, "{what}");
         match window {
             Window::Duration(wanted) => {
-                assert!(near.elapsed >= wanted, "{what}");
+                // The sender keeps the window. Of what is read that is the peer, and this end's clock may begin after it.
+                assert!(op == Op::Read || near.elapsed >= wanted, "{what}");
                 assert!(near.slices.len() >= 2 && near.slices.iter().copied().sum::<Bytes>() <= near.bytes, "{what}");
             }
             Window::Iterations(_) => assert_eq!(near.operations, 200, "{what}"),
