@@ -117,13 +117,13 @@ impl Localisation {
         let (standing, open) = match settled.judgement {
             Judgement::Confirmed { far, .. } => bounded(far).map_or((Standing::Confirmed, None), open),
             Judgement::Intermittent { far, .. } => bounded(far).map_or((Standing::Intermittent, None), open),
-            Judgement::OneWay { .. } => open(OpenReason::OneWay),
+            Judgement::Ways { .. } => open(OpenReason::Ways),
             Judgement::Cleared { .. } => (Standing::Cleared, None),
             Judgement::Open { doubt, .. } => open(reason(doubt, lacks_values)),
         };
         let (effect, interval, n, share) = match settled.judgement {
             Judgement::Confirmed { effect, interval, n, .. } => (Some(effect), interval, n, None),
-            Judgement::OneWay { effect, n, .. } => (Some(effect), None, n, None),
+            Judgement::Ways { effect, n, .. } => (Some(effect), None, n, None),
             Judgement::Intermittent { effect, share, n, .. } => (Some(effect), None, n, Some(share)),
             Judgement::Cleared { effect, n } => (Some(effect), None, n, None),
             Judgement::Open { n, .. } => (None, None, n, None),

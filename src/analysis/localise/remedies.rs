@@ -39,7 +39,7 @@ impl OpenReason {
             Self::TooFew | Self::Mixed | Self::Unclear | Self::UnderLoad | Self::ControlsUnsteady | Self::Busy => {
                 remedy::MEASURE_AGAIN
             }
-            Self::OneWay => remedy::SLOW_PATH,
+            Self::Ways => remedy::SLOW_PATH,
             Self::Undecided => remedy::SAY_WHAT_IS_MEANT,
             Self::VirtualMachine => remedy::OTHER_VIRTUAL_MACHINES,
             Self::SharedMachine => remedy::HOSTS_OF_ONE_MACHINE,
@@ -58,7 +58,7 @@ mod tests {
             OpenReason::NoControls,
             OpenReason::TooFewToTell,
             OpenReason::EndUnknown,
-            OpenReason::OneWay,
+            OpenReason::Ways,
             OpenReason::Undecided,
             OpenReason::VirtualMachine,
             OpenReason::SharedMachine,

@@ -106,9 +106,9 @@ pub enum OpenReason {
     /// Some further results were bad and some good, and no more can be said: results of two kinds neither clear nor
     /// confirm.
     Mixed,
-    /// An end that is bad with one partner, nearly throughout, and good with all others: it is the way to that partner. Told
-    /// only where that way is not named itself.
-    OneWay,
+    /// An end that is bad with some partners, nearly throughout, and good with all others: it is the ways to those. Reported only
+    /// where no such way is named itself.
+    Ways,
     /// A way that is bad, and no other pair shows that both its ends are good: further cases of an end settled nothing.
     EndUnknown,
     /// Neither shown to be bad nor to be good: the results scatter too much for the effect.

@@ -9,7 +9,7 @@ impl OpenReason {
             Self::TooFew => "too few further tests have a result",
             Self::TooFewToTell => "too few of them can be held against good pairs to tell it from chance",
             Self::Mixed => "some further results are bad and some are good",
-            Self::OneWay => "it is bad with one partner only, so that the path to it may be what is bad",
+            Self::Ways => "it is bad with some partners only: the paths to them may be bad, and not the end",
             Self::EndUnknown => "one of its ends was good with no other partner",
             Self::Unclear => "further results show it neither bad nor good",
             Self::UnderLoad => "a few pairs alone are good, so it is bad only beside other traffic, or no more",

@@ -15,17 +15,25 @@ use cluster::{Cluster, Said};
 
 /// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
-    let mut rows = explained::rows(options);
-    rows.extend(few_leaves(options));
-    rows.extend(one_way::rows(options));
-    rows.extend(large(options));
-    rows.extend(most_low(options));
-    rows.extend(healthy(options));
-    rows.extend(intermittent(options));
-    rows.extend(every_kind(options));
-    rows.extend(mild(options));
-    rows.extend(taper::rows(options));
-    rows
+    let parts: [fn(&Options) -> Vec<Row>; 10] = [
+        explained::rows,
+        few_leaves,
+        one_way::rows,
+        large,
+        most_low,
+        healthy,
+        intermittent,
+        every_kind,
+        mild,
+        taper::rows,
+    ];
+    std::thread::scope(|scope| {
+        let running: Vec<_> = parts.iter().map(|part| scope.spawn(move || part(options))).collect();
+        let rows = |part: std::thread::ScopedJoinHandle<'_, _>| {
+            part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        running.into_iter().flat_map(rows).collect()
+    })
 }
 
 /// Counts of runs.

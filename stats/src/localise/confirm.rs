@@ -6,11 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Part, Probe, Role, Setting, Suspect, TESTS, Way,
-    shaky::{at_least, at_most},
-    states::states_apart,
-};
+use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least, states::states_apart};
 use crate::{
     rank::mann_whitney,
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -28,8 +24,8 @@ const FALSE_ALARM_OF_ALL: f64 = 0.002;
 const FALSE_SHAKY: f64 = 1e-4;
 /// Most often that a good part's results are low, as long as the controls do not show more.
 const GLITCHES: f64 = 0.05;
-/// Probability of as many low results at a host's other NICs from which on it is one NIC alone; and of as few low results with
-/// an end's other partners below which it is the way to one partner.
+/// Probability of as many low results at a host's other NICs from which on it is one NIC alone; and that the results of an end that is
+/// bad at times depend on the partner as much, below which its ways are bad.
 const ONE_OF_SEVERAL: f64 = 0.01;
 /// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
 const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
@@ -95,11 +91,8 @@ pub enum Judgement {
         /// As in `Confirmed`, for the low results.
         far: bool,
     },
-    /// An end that is low with one partner, nearly throughout, and good with all others: the way to that partner is low, not
-    /// the end.
-    OneWay {
-        /// The host at the other end.
-        partner: u32,
+    /// An end that is low with some partners, nearly throughout, and good with all others: the ways to those are low, not the end.
+    Ways {
         /// The effect of the low results.
         effect: f64,
         /// Results.
@@ -227,11 +220,11 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         }
     }
     if let Judgement::Intermittent { effect, n, .. } = settled.judgement
-        && let Some(partner) = scene.one_partner(&settled.part, &own)
+        && let Some(sure) = scene.by_partner(&settled.part, &own)
     {
-        settled.judgement = match partner {
-            (partner, true) => Judgement::OneWay { partner, effect, n },
-            (_, false) => Judgement::Open { n, doubt: Doubt::Mixed },
+        settled.judgement = match sure {
+            true => Judgement::Ways { effect, n },
+            false => Judgement::Open { n, doubt: Doubt::Mixed },
         };
     }
     // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
@@ -334,9 +327,9 @@ impl<'a> Scene<'a> {
         Some(first)
     }
 
-    /// The one partner with which nearly all of an end's results are bad while those with others are not beyond what glitches
-    /// make, and whether an end that is bad at times would hardly show that.
-    fn one_partner(&self, part: &Part, own: &[(Probe, f64)]) -> Option<(u32, bool)> {
+    /// Whether an end's results depend on the partner, so that the ways are bad and not the end: with each partner all are bad or
+    /// none is, but for glitches. `Some(true)` where an end that is bad at times would hardly show that.
+    fn by_partner(&self, part: &Part, own: &[(Probe, f64)]) -> Option<bool> {
         let mut partners: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
         for (probe, residual) in own {
             let at_end = match *part {
@@ -344,19 +337,31 @@ impl<'a> Scene<'a> {
                 Part::Nic(port, _) => probe.from == port,
                 _ => return None,
             };
-            let partner = if at_end { probe.to.host } else { probe.from.host };
-            let count = partners.entry(partner).or_default();
+            let count = partners.entry(if at_end { probe.to.host } else { probe.from.host }).or_default();
             *count = (count.0 + 1, count.1 + usize::from(self.is_bad(*residual)));
         }
-        let (&partner, &(with, low)) = partners.iter().max_by_key(|(_, (_, low))| *low)?;
-        let all = partners.values().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
-        let others = (all.0 - with, all.1 - low);
-        let there = low >= 2 && low as f64 >= NEARLY_ALL * with as f64;
-        if !there || others.0 == 0 || at_least(others.1, others.0, GLITCHES) <= ONE_OF_SEVERAL {
+        let odd = |&(n, bad): &(usize, usize)| bad.min(n - bad);
+        let disagree: usize = partners.values().map(odd).sum();
+        let is_bad = |(n, bad): &(usize, usize)| *bad >= 2 && *bad as f64 >= NEARLY_ALL * *n as f64;
+        let (bad, of) = (partners.values().map(|count| count.1).sum::<usize>(), own.len());
+        let are_ways = partners.values().any(is_bad) && at_least(disagree, of, GLITCHES) > ONE_OF_SEVERAL;
+        if !are_ways || partners.values().all(|(_, bad)| *bad > 0) {
             return None;
         }
-        let share = all.1 as f64 / all.0 as f64;
-        Some((partner, at_most(others.1, others.0, share) < ONE_OF_SEVERAL))
+        // How likely so few of them disagree by chance, partner by partner.
+        let share = bad as f64 / of as f64;
+        let mut chance = vec![1.0];
+        for (n, _) in partners.values() {
+            let exactly = |k: usize| at_least(k, *n, share) - if k < *n { at_least(k + 1, *n, share) } else { 0.0 };
+            let of_one: Vec<f64> =
+                (0..=n / 2).map(|odd| exactly(odd) + if 2 * odd == *n { 0.0 } else { exactly(n - odd) }).collect();
+            let mut sum = vec![0.0; chance.len() + of_one.len() - 1];
+            for (a, p) in chance.iter().enumerate() {
+                of_one.iter().enumerate().for_each(|(b, q)| sum[a + b] += p * q);
+            }
+            chance = sum;
+        }
+        Some(chance.iter().take(disagree + 1).sum::<f64>() < ONE_OF_SEVERAL)
     }
 
     /// The direction of bad results, where the other has five and none is bad.

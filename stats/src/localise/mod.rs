@@ -134,16 +134,14 @@ impl Findings {
         if of.latent && !own.is_some_and(bad) {
             return false;
         }
-        // An end that is low on the way to one partner only is good, if that way is named.
-        if let Some(Judgement::OneWay { partner, .. }) = own {
-            let ways = self.suspects.iter().zip(judgements).filter(|(way, judgement)| {
-                way.part.is_link() && way.under.contains(&suspect) && bad(judgement) && reaches(&way.part, *partner)
-            });
-            return ways.count() == 0;
+        // An end that is low on the way to some partners only is good, if a way is named.
+        if let Some(Judgement::Ways { .. }) = own {
+            let mut ways = self.suspects.iter().zip(judgements);
+            return !ways.any(|(way, judged)| way.part.is_link() && way.under.contains(&suspect) && bad(judged));
         }
         if of.instead {
             let mut ends = of.under.iter().filter(|&&larger| self.suspects[larger].part.is_end());
-            let one_way = |end: &usize| matches!(judgements.get(*end), Some(Judgement::OneWay { .. }));
+            let one_way = |end: &usize| matches!(judgements.get(*end), Some(Judgement::Ways { .. }));
             let good = |end: &usize| one_way(end) || matches!(judgements.get(*end), Some(Judgement::Cleared { .. }));
             // Of the ways of an end that one of them makes low, those that are good need no words.
             let needless = matches!(own, Some(Judgement::Cleared { .. })) && ends.clone().any(one_way);
@@ -157,19 +155,10 @@ impl Findings {
                 larger.part.is_shared() || of.effect > LOWER * effect
             }
             (Some(Judgement::Intermittent { .. }), _) => true,
-            (Some(Judgement::Cleared { .. } | Judgement::OneWay { .. }), _) => false,
+            (Some(Judgement::Cleared { .. } | Judgement::Ways { .. }), _) => false,
             (_, larger) => !larger.latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
         });
         !explained
-    }
-}
-
-/// Whether a way between two ends has one of them at a host.
-fn reaches(part: &Part, host: u32) -> bool {
-    match *part {
-        Part::Hosts(a, b) => a == host || b == host,
-        Part::Link(a, b, _) | Part::Paths(a, b, _) => a.host == host || b.host == host,
-        _ => false,
     }
 }
 

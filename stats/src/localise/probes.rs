@@ -70,7 +70,7 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             (false, ..MANY) => CONTROLS,
             _ => CONTROLS_OF_MANY,
         };
-        let probe = |role: Role, ends: Ends, explained: f64| Probe {
+        let of_role = |role: Role, ends: Ends, explained: f64| Probe {
             suspect: number,
             role,
             from: ends.from,
@@ -80,14 +80,24 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             level: level(findings, setting, ends.from, ends.to),
             explained,
         };
+        let probe = |ends: Ends| {
+            let between = usize::from(setting.between(ends.from, ends.to));
+            let shared = findings.suspects.iter().filter(|other| other.part.is_shared() && !other.latent);
+            let passed = shared.filter(|other| other.part.passed(ends.from, ends.to, setting.groups));
+            let takes = passed.map(|other| other.effects[between].unwrap_or(other.effect));
+            // What is known to be slow on the way is no fault of an end.
+            let explained =
+                if suspect.part.is_end() { takes.fold(suspect.explained, f64::min) } else { suspect.explained };
+            of_role(Role::Suspect, ends, explained)
+        };
         // In turn, so that the rounds in which they are measured hold both.
         let mut good = matching(&mut controls, &ends, tests, setting).into_iter();
         let share = tests.div_ceil(ends.len().max(1));
         for ends in ends {
-            wanted.push(probe(Role::Suspect, ends, suspect.explained));
-            wanted.extend(good.by_ref().take(share).map(|ends| probe(Role::Control, ends, 0.0)));
+            wanted.push(probe(ends));
+            wanted.extend(good.by_ref().take(share).map(|ends| of_role(Role::Control, ends, 0.0)));
         }
-        wanted.extend(good.map(|ends| probe(Role::Control, ends, 0.0)));
+        wanted.extend(good.map(|ends| of_role(Role::Control, ends, 0.0)));
     }
     // Suspects that bring no controls may be of a kind that no other is of.
     for kind in [false, true] {
@@ -305,6 +315,7 @@ fn shows_in(suspect: &Suspect) -> Option<bool> {
         [Some(within), Some(between)] if within < LOWER * between => Some(false),
         [Some(within), Some(between)] if between < LOWER * within => Some(true),
         [Some(_), None] => Some(false),
+        [None, Some(_)] => Some(true),
         _ => None,
     }
 }

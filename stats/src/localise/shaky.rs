@@ -125,8 +125,3 @@ pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
         (k, Ok(binomial)) => binomial.sf(k as u64 - 1),
     }
 }
-
-/// Probability of `k` hits or fewer in `n` tries.
-pub(super) fn at_most(k: usize, n: usize, chance: f64) -> f64 {
-    Binomial::new(chance.clamp(0.0, 1.0), n as u64).map_or(1.0, |binomial| binomial.cdf(k as u64))
-}

@@ -405,7 +405,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
         effects: [0, 1].map(|kind| {
             let of = cells.iter().map(|&at| at as usize).filter(|&at| table.cells[at].stratum == kind);
             let mut of: Vec<f64> = of.map(|at| table.residual(at)).collect();
-            (!table.pooled && !of.is_empty()).then(|| median_in_place(&mut of))
+            (!of.is_empty()).then(|| median_in_place(&mut of))
         }),
         interval: paired_shift(&residuals, 0.95).ok().and_then(|shift| shift.interval),
         z: median_in_place(&mut scores) / error,

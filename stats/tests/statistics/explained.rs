@@ -4,7 +4,7 @@ use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
 };
-use railgauge_stats::localise::{Part, Separated, Setting, localise};
+use railgauge_stats::localise::{Part, Separated, Setting, Way, localise};
 
 /// A slow trunk between switches that the plan does not name makes half of the pairs low. Its sides are named, and no host.
 #[test]
@@ -53,5 +53,55 @@ fn a_fast_host_makes_no_other_a_suspect() {
             pair.value += if pair.from.host == 5 || pair.to.host == 5 { 0.2 } else { 0.0 };
         }
         assert_eq!(localise(&pairs, &Setting::default()).unwrap().suspects, []);
+    }
+}
+
+/// One good pair between the two hosts of a side shows that the trunk is slow, and not the two hosts.
+#[test]
+fn a_trunk_to_two_hosts_is_named_by_one_good_pair() {
+    let mut noise = Noise::new(19);
+    for _ in 0..20 {
+        let trunk = Part::Cut(vec![1, 4]);
+        let cluster = Cluster { faults: vec![(trunk.clone(), 0.8)], glitches: 0.0, ..Cluster::healthy(8, 7, 0.005) };
+        let pairs = cluster.run(&mut noise);
+        let (names, _, findings) = confirmed(&cluster, &Setting::default(), &pairs, &mut noise);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), [trunk], "{findings:#?}");
+    }
+}
+
+/// A host that is slow between groups only is measured again between groups, whichever its group.
+#[test]
+fn a_host_that_is_slow_between_groups_is_named_in_every_group() {
+    let mut noise = Noise::new(23);
+    let groups: Vec<u32> = (0..16).map(|host| host / 4).collect();
+    let setting = Setting { groups: &groups, directed: true, ..Setting::default() };
+    for host in 0..16 {
+        let bad = Part::Host(host, Way::Both);
+        let cluster = Cluster {
+            faults: vec![(bad.clone(), 0.8)],
+            glitches: 0.0,
+            leaf: 4,
+            only_between: true,
+            ..Cluster::healthy(16, 15, 0.005)
+        };
+        let pairs = cluster.run(&mut noise);
+        let (names, _, findings) = confirmed(&cluster, &setting, &pairs, &mut noise);
+        assert_eq!(names.into_iter().collect::<Vec<_>>(), [bad], "{findings:#?}");
+    }
+}
+
+/// Where most ways are slow at random, a host all of whose few ways are slow is one by chance.
+#[test]
+fn no_host_is_named_where_most_ways_are_slow_at_random() {
+    let mut noise = Noise::new(29);
+    let cluster = Cluster { glitches: 0.0, rails: 4, ..Cluster::healthy(16, 6, 0.02) };
+    for _ in 0..40 {
+        let mut pairs = cluster.run(&mut noise);
+        for pair in &mut pairs {
+            pair.value += if noise.chance(0.6) { 0.5_f64.ln() } else { 0.0 };
+        }
+        let found = localise(&pairs, &Setting::default()).unwrap();
+        let ends: Vec<&Part> = found.suspects.iter().map(|suspect| &suspect.part).filter(|p| p.is_end()).collect();
+        assert!(ends.is_empty(), "{ends:?}");
     }
 }

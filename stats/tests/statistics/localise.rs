@@ -188,16 +188,16 @@ fn two_pairs_far_apart_are_two_clusters() {
 /// What was low is never left without a word: where the further tests of a path settle nothing, an end that is low with one
 /// partner only does not hide it.
 #[test]
-fn a_path_that_is_open_is_told_beside_ends_that_are_low_with_one_partner() {
+fn a_path_that_is_open_is_shown_where_its_ends_are_good() {
     let bad = Part::Link(Port { host: 0, rail: 0 }, Port { host: 2, rail: 0 }, Way::Both);
     let cluster = Cluster { faults: vec![(bad, 0.5)], glitches: 0.0, ..Cluster::healthy(4, 3, 0.004) };
     let findings = localise(&cluster.run(&mut Noise::new(FRESH)), &Setting::default()).unwrap();
     let of = |suspect: &railgauge_stats::localise::Suspect| match suspect.part {
-        Part::Host(host, _) => Judgement::OneWay { partner: 2 - host, effect: -0.7, n: 10 },
+        Part::Host(..) => Judgement::Ways { effect: -0.7, n: 10 },
         _ => Judgement::Open { n: 5, doubt: Doubt::Mixed },
     };
     let judgements: Vec<Judgement> = findings.suspects.iter().map(of).collect();
-    let ends = judgements.iter().filter(|judgement| matches!(judgement, Judgement::OneWay { .. })).count();
+    let ends = judgements.iter().filter(|judgement| matches!(judgement, Judgement::Ways { .. })).count();
     assert!(ends > 0, "{:#?}", findings.suspects);
     assert!((0..judgements.len()).any(|at| findings.shows(at, &judgements)));
 }

@@ -258,7 +258,7 @@ fn say(findings: &Findings, results: &[(Probe, f64)], setting: &Setting<'_>) -> 
                 said.named.push(Name { part: settled.part.clone(), alternatives: settled.alternatives.clone() });
             }
             Judgement::Open { doubt, .. } => said.open.push((settled.part.clone(), Some(doubt))),
-            Judgement::OneWay { .. } => said.open.push((settled.part.clone(), None)),
+            Judgement::Ways { .. } => said.open.push((settled.part.clone(), None)),
             Judgement::Cleared { .. } => {}
         }
     }

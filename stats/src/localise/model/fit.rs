@@ -12,6 +12,9 @@ use crate::{
     robust::{Level, MAD_TO_SIGMA, SMALLEST, median_in_place},
 };
 
+/// Scales that are tried, in parts of that by the median.
+const SCALES: [f64; 5] = [0.6, 0.7, 0.8, 0.9, 1.0];
+
 impl<'a> Fit<'a> {
     pub(super) fn new(
         table: &'a Table,
@@ -57,7 +60,8 @@ impl<'a> Fit<'a> {
 
     /// What a part must save beyond its price: more where it may be low by chance, as a share of all ways is.
     pub(super) fn margin(&self) -> f64 {
-        if self.share > SHARE && self.share * self.left.len() as f64 > 4.0 { 2.0 * MARGIN } else { MARGIN }
+        let low = self.share * self.left.len() as f64;
+        if low <= FEW_PATHS as f64 / 2.0 { MARGIN } else { MARGIN * (1.0 + (self.share / SHARE).min(3.0)) }
     }
 
     /// Searches, with the share of unexplained low results and the spread that follow from the search itself.
@@ -67,22 +71,22 @@ impl<'a> Fit<'a> {
             self.taken.clear();
             self.expected.fill(0.0);
             self.search();
+            let (scale, was) = (self.spread(setting), self.share * self.left.len() as f64);
+            let apart = |(new, old): (&f64, &Level)| *new > 1.1 * old.scale || 1.1 * *new < old.scale;
+            let is_same = !scale.iter().zip(&self.levels).any(apart);
+            (0..2).for_each(|kind| self.levels[kind].scale = scale[kind]);
+            let low = self.unexplained();
+            self.set_share(low);
             let cost = self.cost();
             let state = State {
                 taken: self.taken.clone(),
                 expected: self.expected.clone(),
                 scale: self.levels.map(|level| level.scale),
-                low: self.unexplained(),
+                low,
             };
-            let (low, was) = (state.low, self.share * self.left.len() as f64);
             if best.as_ref().is_none_or(|(least, _)| cost < *least) {
                 best = Some((cost, state));
             }
-            let scale = self.spread(setting);
-            let apart = |(new, old): (&f64, &Level)| *new > 1.3 * old.scale || 1.3 * *new < old.scale;
-            let is_same = !scale.iter().zip(&self.levels).any(apart);
-            self.set_share(low);
-            (0..2).for_each(|kind| self.levels[kind].scale = scale[kind]);
             if is_same && (low as f64 - was).abs() <= 2.0 {
                 break;
             }
@@ -94,20 +98,22 @@ impl<'a> Fit<'a> {
         }
     }
 
-    /// Standard deviation of what is left of each kind.
+    /// The scale of what is left of each kind at which the results that are not low cost least.
     fn spread(&self, setting: &Setting<'_>) -> [f64; 2] {
         let pooled = self.levels[0].centre == self.levels[1].centre;
         [0, 1].map(|kind| {
             let of = (0..self.left.len()).filter(|&at| pooled || self.table.cells[at].stratum == kind);
-            let of = of.filter(|&at| {
-                (self.left[at] - self.expected[at]).abs() <= (LOW * self.scale(at)).max(self.table.least)
-            });
-            let mut of: Vec<f64> = of.map(|at| (self.left[at] - self.expected[at]).abs()).collect();
+            let left: Vec<f64> =
+                of.filter(|&at| !self.is_low(at)).map(|at| self.left[at] - self.expected[at]).collect();
             let was = self.levels[kind].scale;
-            if of.len() < 2 * FEW {
+            if left.len() < 2 * FEW {
                 return was;
             }
-            (MAD_TO_SIGMA * median_in_place(&mut of)).max(setting.noise).max(SMALLEST).max(was / 20.0)
+            let mut away: Vec<f64> = left.iter().map(|left| left.abs()).collect();
+            let middle = (MAD_TO_SIGMA * median_in_place(&mut away)).max(setting.noise).max(SMALLEST).max(was / 20.0);
+            let cost = |scale: f64| left.iter().map(|left| loss(left / scale) + scale.ln()).sum::<f64>();
+            let scales = SCALES.map(|factor| (factor * middle).max(setting.noise).max(SMALLEST));
+            scales.into_iter().min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(middle)
         })
     }
 
@@ -116,8 +122,11 @@ impl<'a> Fit<'a> {
     }
 
     pub(super) fn cost_of(&self, at: usize, expected: f64) -> f64 {
-        let z = (self.left[at] - expected) / self.scale(at);
-        if z < 0.0 { loss(z).min(self.cap) } else { loss(z) }
+        let scale = self.scale(at);
+        let z = (self.left[at] - expected) / scale;
+        // What a part takes hides what one way in so many loses by itself.
+        let usual = loss(z) + if expected < -LOW * scale { 0.0 } else { -(1.0 - self.share).max(1e-9).ln() };
+        if z < 0.0 { usual.min(self.cap) } else { usual }
     }
 
     /// Whether parts that hosts share make all low that lies between groups: so are many fabrics built, and a level of its own says so.
@@ -165,7 +174,9 @@ impl<'a> Fit<'a> {
         } else {
             0.5 * (self.left.len() as f64).ln() + 2.0
         };
-        let good = -(1.0 - self.share).max(1e-9).ln() * self.left.len() as f64;
-        misfit + parts + FAST * fast as f64 + levels + good
+        // A share of all ways is an explanation like others.
+        let n = self.left.len() as f64;
+        let share = if self.share * n > FEW_PATHS as f64 / 2.0 { MARGIN + 0.5 * n.ln() } else { 0.0 };
+        misfit + parts + FAST * fast as f64 + levels + share
     }
 }

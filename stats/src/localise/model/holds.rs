@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::{ALL, CLEAR, Fit, MEDIAN_ERROR, MOST};
+use super::{ALL, CLEAR, Fit, MARGIN, MEDIAN_ERROR, MOST};
 use crate::{
     localise::{Part, Way},
     robust::median_in_place,
@@ -83,23 +83,25 @@ impl Fit<'_> {
                 let side = |group: u32| seen.members.keys().filter(|&&host| self.cover.group(host) == group).count();
                 side(a).min(side(b)) >= 2 && members_low
             }
-            Part::Cut(ref side) => members_low && self.is_cut(side, effect[0].max(effect[1]) / 2.0),
+            Part::Cut(ref side) => members_low && self.is_cut(side, effect[0].max(effect[1])),
             Part::Hosts(..) | Part::Link(..) | Part::Paths(..) => false,
         }
     }
 
-    /// Whether pairs are good on both sides of a cut, and enough of them on the smaller one: otherwise it may as well be its hosts.
-    fn is_cut(&self, side: &[u32], limit: f64) -> bool {
+    /// Whether pairs are good on both sides of a cut, and those on the smaller one would be low if it were its hosts.
+    fn is_cut(&self, side: &[u32], effect: f64) -> bool {
         let mut inner = [[0_usize; 2]; 2];
+        let mut shown = 0.0;
         for (at, cell) in self.table.cells.iter().enumerate().filter(|(at, _)| self.expected[*at] == 0.0) {
             let [from, to] = [cell.from.host, cell.to.host].map(|host| side.contains(&host));
             if from == to {
-                inner[usize::from(from)][usize::from(self.left[at] > limit)] += 1;
+                inner[usize::from(from)][usize::from(self.left[at] > effect / 2.0)] += 1;
+                shown += if from { self.cost_of(at, effect) - self.cost_of(at, 0.0) } else { 0.0 };
             }
         }
         let are_good = |[low, good]: [usize; 2]| good as f64 >= MOST * (low + good) as f64;
         let on_side: usize = inner[1].iter().sum();
-        inner.into_iter().all(are_good) && on_side >= side.len().div_ceil(4).max(2)
+        inner.into_iter().all(are_good) && on_side >= side.len().div_ceil(4) && shown > 2.0 * MARGIN
     }
 }
 

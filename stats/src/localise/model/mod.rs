@@ -61,7 +61,7 @@ const MANY_HOSTS: usize = 12;
 /// Share of all results that a level must have where its cluster is not told from the others.
 const MANY_GOOD: f64 = 0.25;
 /// Share of low results from which on they are the level of most, and the others are better.
-const MOST_SHARE: f64 = 0.67;
+const MOST_SHARE: f64 = 0.75;
 /// Standard deviations below the level in which half of that share must be.
 const FAR: f64 = 8.0;
 /// How many times wider a spread must be than that of the shortest quarter for the narrower one to be tried.
@@ -176,15 +176,9 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> Found {
         cover.add(table, cuts::cuts(table, levels));
         let prices: Vec<f64> = prices(cover);
         let with_cuts = [false, true].into_iter().take(1 + usize::from(!cover.cuts.is_empty()));
-        // A search starts with single ways low, or with a share of them.
-        for (cuts, share) in with_cuts.flat_map(|cuts| [(cuts, false), (cuts, true)]) {
+        for cuts in with_cuts {
             let mut fit = Fit::new(table, cover, &prices, levels, setting);
             fit.last = if cuts { cover.parts.len() } else { cover.cuts.start };
-            let low = fit.unexplained();
-            if share && !is_many(low, table) {
-                continue;
-            }
-            fit.set_share(if share { low } else { 0 });
             fit.settle(setting);
             let cost = fit.cost();
             if cost >= best.cost || fit.is_by_design() || fit.share > MOST_SHARE {
