@@ -6,14 +6,14 @@ use std::{
     sync::OnceLock,
 };
 
-use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use libloading::os::unix::RTLD_LAZY;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
 
 use super::{driver::Handle, maker::Maker};
-use crate::system::library::{NoFunction, NotOpened};
+use crate::system::library::{Library, NoFunction, NotOpened, functions};
 
 /// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
@@ -82,70 +82,36 @@ const HIP_NUMBERS: Numbers = Numbers { transpose_a: 0, transposed: 112, compute_
 type Place = *const c_void;
 type Made = *mut Handle;
 
-macro_rules! table {
-    (
-        required { $($name:ident = $cuda:literal, $hip:literal: fn($($arg:ty),*) -> $out:ty,)+ }
-        optional { $($oname:ident = $ocuda:literal, $ohip:literal: fn($($oarg:ty),*) -> $oout:ty,)+ }
-    ) => {
-        /// The functions of one library.
-        pub(super) struct Blas {
-            $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> $out,)+
-            $($oname: Option<unsafe extern "C" fn($($oarg),*) -> $oout>,)+
-            maker: Maker,
-            name: &'static str,
-        }
-
-        impl Blas {
-            fn load(library: &Library, maker: Maker, name: &'static str) -> Result<Self, NoFunction> {
-                let pick = |cuda: &'static str, hip: &'static str| match maker {
-                    Maker::Nvidia => cuda,
-                    Maker::Amd => hip,
-                };
-                // SAFETY: each symbol has the signature that `cublasLt.h` or `hipblaslt.h` declares for it; the library is never closed.
-                unsafe {
-                    Ok(Self {
-                        $($name: {
-                            let symbol = pick($cuda, $hip);
-                            *library.get(symbol.as_bytes()).map_err(|_| NoFunction(symbol))?
-                        },)+
-                        $($oname: match pick($ocuda, $ohip) {
-                            "" => None,
-                            symbol => library.get(symbol.as_bytes()).ok().map(|found| *found),
-                        },)+
-                        maker,
-                        name,
-                    })
-                }
-            }
-        }
-    };
-}
-
-table! {
+functions! {
+    /// The functions of one library.
+    pub(super) struct Blas {
+        maker: Maker,
+        name: &'static str,
+    }
     required {
-        create = "cublasLtCreate", "hipblasLtCreate": fn(Made) -> Status,
-        destroy = "cublasLtDestroy", "hipblasLtDestroy": fn(Handle) -> Status,
-        product_create = "cublasLtMatmulDescCreate", "hipblasLtMatmulDescCreate": fn(Made, c_int, c_int) -> Status,
-        product_set = "cublasLtMatmulDescSetAttribute", "hipblasLtMatmulDescSetAttribute":
+        create = "cublasLtCreate" | "hipblasLtCreate": fn(Made) -> Status,
+        destroy = "cublasLtDestroy" | "hipblasLtDestroy": fn(Handle) -> Status,
+        product_create = "cublasLtMatmulDescCreate" | "hipblasLtMatmulDescCreate": fn(Made, c_int, c_int) -> Status,
+        product_set = "cublasLtMatmulDescSetAttribute" | "hipblasLtMatmulDescSetAttribute":
             fn(Handle, c_int, Place, usize) -> Status,
-        product_destroy = "cublasLtMatmulDescDestroy", "hipblasLtMatmulDescDestroy": fn(Handle) -> Status,
-        layout_create = "cublasLtMatrixLayoutCreate", "hipblasLtMatrixLayoutCreate": fn(Made, c_int, u64, u64, i64) -> Status,
-        layout_destroy = "cublasLtMatrixLayoutDestroy", "hipblasLtMatrixLayoutDestroy": fn(Handle) -> Status,
-        preference_create = "cublasLtMatmulPreferenceCreate", "hipblasLtMatmulPreferenceCreate": fn(Made) -> Status,
-        preference_set = "cublasLtMatmulPreferenceSetAttribute", "hipblasLtMatmulPreferenceSetAttribute":
+        product_destroy = "cublasLtMatmulDescDestroy" | "hipblasLtMatmulDescDestroy": fn(Handle) -> Status,
+        layout_create = "cublasLtMatrixLayoutCreate" | "hipblasLtMatrixLayoutCreate": fn(Made, c_int, u64, u64, i64) -> Status,
+        layout_destroy = "cublasLtMatrixLayoutDestroy" | "hipblasLtMatrixLayoutDestroy": fn(Handle) -> Status,
+        preference_create = "cublasLtMatmulPreferenceCreate" | "hipblasLtMatmulPreferenceCreate": fn(Made) -> Status,
+        preference_set = "cublasLtMatmulPreferenceSetAttribute" | "hipblasLtMatmulPreferenceSetAttribute":
             fn(Handle, c_int, Place, usize) -> Status,
-        preference_destroy = "cublasLtMatmulPreferenceDestroy", "hipblasLtMatmulPreferenceDestroy": fn(Handle) -> Status,
-        propose = "cublasLtMatmulAlgoGetHeuristic", "hipblasLtMatmulAlgoGetHeuristic":
+        preference_destroy = "cublasLtMatmulPreferenceDestroy" | "hipblasLtMatmulPreferenceDestroy": fn(Handle) -> Status,
+        propose = "cublasLtMatmulAlgoGetHeuristic" | "hipblasLtMatmulAlgoGetHeuristic":
             fn(Handle, Handle, Handle, Handle, Handle, Handle, Handle, c_int, *mut c_void, *mut c_int) -> Status,
-        multiply = "cublasLtMatmul", "hipblasLtMatmul":
+        multiply = "cublasLtMatmul" | "hipblasLtMatmul":
             fn(Handle, Handle, Place, u64, Handle, u64, Handle, Place, u64, Handle, u64, Handle, *const Algorithm, u64, usize, Handle) -> Status,
     }
     optional {
-        version = "cublasLtGetVersion", "": fn() -> usize,
-        hip_version = "", "hipblasLtGetVersion": fn(Handle, *mut c_int) -> Status,
-        algorithm_get = "cublasLtMatmulAlgoConfigGetAttribute", "":
+        version = "cublasLtGetVersion" | "": fn() -> usize,
+        hip_version = "" | "hipblasLtGetVersion": fn(Handle, *mut c_int) -> Status,
+        algorithm_get = "cublasLtMatmulAlgoConfigGetAttribute" | "":
             fn(*const Algorithm, c_int, *mut c_void, usize, *mut usize) -> Status,
-        words = "cublasLtGetStatusString", "": fn(Status) -> *const c_char,
+        words = "cublasLtGetStatusString" | "": fn(Status) -> *const c_char,
     }
 }
 
@@ -291,13 +257,8 @@ impl Named {
     fn get(&'static self, maker: Maker) -> Result<&'static Blas, &'static NoLibrary> {
         let open = || {
             let name = self.name;
-            // SAFETY: the vendor's library, whose initialisers are made to run in any process.
-            let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
-                .map_err(|error| NoLibrary::NotOpened(NotOpened(error)))?;
-            let loaded = Blas::load(&library, maker, name).map_err(|missing| NoLibrary::Lacks { name, missing });
-            // It registers code with the driver: it stays.
-            std::mem::forget(library);
-            loaded
+            let library = Library::open(name, RTLD_LAZY).map_err(NoLibrary::NotOpened)?;
+            Blas::look_up(&library, maker as usize, maker, name).map_err(|missing| NoLibrary::Lacks { name, missing })
         };
         self.opened.get_or_init(open).as_ref()
     }

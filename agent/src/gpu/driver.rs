@@ -9,7 +9,7 @@ use std::{
     sync::OnceLock,
 };
 
-use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use libloading::os::unix::RTLD_LAZY;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -17,7 +17,7 @@ use railgauge_wire::{
 
 use super::{maker::Maker, present};
 use crate::system::{
-    library::{self, NoFunction, NotOpened},
+    library::{Library, NoFunction, functions},
     tree::Tree,
 };
 
@@ -37,95 +37,61 @@ const NO_DEVICE: Status = 100;
 /// `CUDA_ERROR_NOT_READY`, `hipErrorNotReady`: what was asked about still runs.
 pub(crate) const NOT_READY: Status = 600;
 
-macro_rules! table {
-    (
-        required { $($name:ident = $cuda:literal, $hip:literal: fn($($arg:ty),*),)+ }
-        optional { $($oname:ident = $ocuda:literal, $ohip:literal: fn($($oarg:ty),*),)+ }
-    ) => {
-        /// The driver's functions. What an old driver or one of the makers lacks is an `Option`.
-        pub(crate) struct Driver {
-            maker: Maker,
-            $(pub(super) $name: unsafe extern "C" fn($($arg),*) -> Status,)+
-            $(pub(super) $oname: Option<unsafe extern "C" fn($($oarg),*) -> Status>,)+
-        }
-
-        impl Driver {
-            fn load(library: &Library, maker: Maker) -> Result<Self, NoFunction> {
-                let pick = |cuda: &'static str, hip: &'static str| match maker {
-                    Maker::Nvidia => cuda,
-                    Maker::Amd => hip,
-                };
-                // SAFETY: each symbol has the signature that `cuda.h` or `hip_runtime_api.h` declares for it; the library is never
-                // closed.
-                unsafe {
-                    Ok(Self {
-                        maker,
-                        $($name: {
-                            let symbol = pick($cuda, $hip);
-                            *library.get(symbol.as_bytes()).map_err(|_| NoFunction(symbol))?
-                        },)+
-                        $($oname: match pick($ocuda, $ohip) {
-                            "" => None,
-                            symbol => library.get(symbol.as_bytes()).ok().map(|found| *found),
-                        },)+
-                    })
-                }
-            }
-        }
-    };
-}
-
-table! {
+functions! {
+    /// The driver's functions. What an old driver or one of the makers lacks is an `Option`.
+    pub(crate) struct Driver {
+        maker: Maker,
+    }
     required {
-        init = "cuInit", "hipInit": fn(c_uint),
-        device_get_count = "cuDeviceGetCount", "hipGetDeviceCount": fn(*mut c_int),
-        device_get = "cuDeviceGet", "hipDeviceGet": fn(*mut c_int, c_int),
-        device_get_name = "cuDeviceGetName", "hipDeviceGetName": fn(*mut c_char, c_int, c_int),
-        device_get_pci_bus_id = "cuDeviceGetPCIBusId", "hipDeviceGetPCIBusId": fn(*mut c_char, c_int, c_int),
-        device_get_attribute = "cuDeviceGetAttribute", "hipDeviceGetAttribute": fn(*mut c_int, c_int, c_int),
-        context_retain = "cuDevicePrimaryCtxRetain", "hipDevicePrimaryCtxRetain": fn(*mut Handle, c_int),
-        context_release = "cuDevicePrimaryCtxRelease_v2", "hipDevicePrimaryCtxRelease": fn(c_int),
-        context_set_current = "cuCtxSetCurrent", "hipCtxSetCurrent": fn(Handle),
-        memory_info = "cuMemGetInfo_v2", "hipMemGetInfo": fn(*mut usize, *mut usize),
-        memory_alloc = "cuMemAlloc_v2", "hipMalloc": fn(*mut DevicePtr, usize),
-        memory_free = "cuMemFree_v2", "hipFree": fn(DevicePtr),
-        host_register = "cuMemHostRegister_v2", "hipHostRegister": fn(*mut c_void, usize, c_uint),
-        host_unregister = "cuMemHostUnregister", "hipHostUnregister": fn(*mut c_void),
-        copy_to_device = "cuMemcpyHtoDAsync_v2", "hipMemcpyHtoDAsync": fn(DevicePtr, *const c_void, usize, Handle),
-        copy_to_host = "cuMemcpyDtoHAsync_v2", "hipMemcpyDtoHAsync": fn(*mut c_void, DevicePtr, usize, Handle),
-        copy_on_device = "cuMemcpyDtoDAsync_v2", "hipMemcpyDtoDAsync": fn(DevicePtr, DevicePtr, usize, Handle),
-        set_bytes = "cuMemsetD8Async", "hipMemsetD8Async": fn(DevicePtr, u8, usize, Handle),
-        pointer_attribute = "cuPointerGetAttribute", "hipPointerGetAttribute": fn(*mut c_void, c_int, DevicePtr),
-        stream_create = "cuStreamCreate", "hipStreamCreateWithFlags": fn(*mut Handle, c_uint),
-        stream_destroy = "cuStreamDestroy_v2", "hipStreamDestroy": fn(Handle),
-        stream_query = "cuStreamQuery", "hipStreamQuery": fn(Handle),
-        stream_synchronize = "cuStreamSynchronize", "hipStreamSynchronize": fn(Handle),
-        event_create = "cuEventCreate", "hipEventCreateWithFlags": fn(*mut Handle, c_uint),
-        event_destroy = "cuEventDestroy_v2", "hipEventDestroy": fn(Handle),
-        event_record = "cuEventRecord", "hipEventRecord": fn(Handle, Handle),
-        event_synchronize = "cuEventSynchronize", "hipEventSynchronize": fn(Handle),
-        event_elapsed = "cuEventElapsedTime", "hipEventElapsedTime": fn(*mut f32, Handle, Handle),
-        module_load = "cuModuleLoadDataEx", "hipModuleLoadDataEx": fn(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void),
-        module_function = "cuModuleGetFunction", "hipModuleGetFunction": fn(*mut Handle, Handle, *const c_char),
-        launch = "cuLaunchKernel", "hipModuleLaunchKernel": fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void),
-        error_name = "cuGetErrorName", "hipDrvGetErrorName": fn(Status, *mut *const c_char),
-        error_words = "cuGetErrorString", "hipDrvGetErrorString": fn(Status, *mut *const c_char),
+        init = "cuInit" | "hipInit": fn(c_uint) -> Status,
+        device_get_count = "cuDeviceGetCount" | "hipGetDeviceCount": fn(*mut c_int) -> Status,
+        device_get = "cuDeviceGet" | "hipDeviceGet": fn(*mut c_int, c_int) -> Status,
+        device_get_name = "cuDeviceGetName" | "hipDeviceGetName": fn(*mut c_char, c_int, c_int) -> Status,
+        device_get_pci_bus_id = "cuDeviceGetPCIBusId" | "hipDeviceGetPCIBusId": fn(*mut c_char, c_int, c_int) -> Status,
+        device_get_attribute = "cuDeviceGetAttribute" | "hipDeviceGetAttribute": fn(*mut c_int, c_int, c_int) -> Status,
+        context_retain = "cuDevicePrimaryCtxRetain" | "hipDevicePrimaryCtxRetain": fn(*mut Handle, c_int) -> Status,
+        context_release = "cuDevicePrimaryCtxRelease_v2" | "hipDevicePrimaryCtxRelease": fn(c_int) -> Status,
+        context_set_current = "cuCtxSetCurrent" | "hipCtxSetCurrent": fn(Handle) -> Status,
+        memory_info = "cuMemGetInfo_v2" | "hipMemGetInfo": fn(*mut usize, *mut usize) -> Status,
+        memory_alloc = "cuMemAlloc_v2" | "hipMalloc": fn(*mut DevicePtr, usize) -> Status,
+        memory_free = "cuMemFree_v2" | "hipFree": fn(DevicePtr) -> Status,
+        host_register = "cuMemHostRegister_v2" | "hipHostRegister": fn(*mut c_void, usize, c_uint) -> Status,
+        host_unregister = "cuMemHostUnregister" | "hipHostUnregister": fn(*mut c_void) -> Status,
+        copy_to_device = "cuMemcpyHtoDAsync_v2" | "hipMemcpyHtoDAsync": fn(DevicePtr, *const c_void, usize, Handle) -> Status,
+        copy_to_host = "cuMemcpyDtoHAsync_v2" | "hipMemcpyDtoHAsync": fn(*mut c_void, DevicePtr, usize, Handle) -> Status,
+        copy_on_device = "cuMemcpyDtoDAsync_v2" | "hipMemcpyDtoDAsync": fn(DevicePtr, DevicePtr, usize, Handle) -> Status,
+        set_bytes = "cuMemsetD8Async" | "hipMemsetD8Async": fn(DevicePtr, u8, usize, Handle) -> Status,
+        pointer_attribute = "cuPointerGetAttribute" | "hipPointerGetAttribute": fn(*mut c_void, c_int, DevicePtr) -> Status,
+        stream_create = "cuStreamCreate" | "hipStreamCreateWithFlags": fn(*mut Handle, c_uint) -> Status,
+        stream_destroy = "cuStreamDestroy_v2" | "hipStreamDestroy": fn(Handle) -> Status,
+        stream_query = "cuStreamQuery" | "hipStreamQuery": fn(Handle) -> Status,
+        stream_synchronize = "cuStreamSynchronize" | "hipStreamSynchronize": fn(Handle) -> Status,
+        event_create = "cuEventCreate" | "hipEventCreateWithFlags": fn(*mut Handle, c_uint) -> Status,
+        event_destroy = "cuEventDestroy_v2" | "hipEventDestroy": fn(Handle) -> Status,
+        event_record = "cuEventRecord" | "hipEventRecord": fn(Handle, Handle) -> Status,
+        event_synchronize = "cuEventSynchronize" | "hipEventSynchronize": fn(Handle) -> Status,
+        event_elapsed = "cuEventElapsedTime" | "hipEventElapsedTime": fn(*mut f32, Handle, Handle) -> Status,
+        module_load = "cuModuleLoadDataEx" | "hipModuleLoadDataEx": fn(*mut Handle, *const c_void, c_uint, *mut c_int, *mut *mut c_void) -> Status,
+        module_function = "cuModuleGetFunction" | "hipModuleGetFunction": fn(*mut Handle, Handle, *const c_char) -> Status,
+        launch = "cuLaunchKernel" | "hipModuleLaunchKernel": fn(Handle, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Handle, *mut *mut c_void, *mut *mut c_void) -> Status,
+        error_name = "cuGetErrorName" | "hipDrvGetErrorName": fn(Status, *mut *const c_char) -> Status,
+        error_words = "cuGetErrorString" | "hipDrvGetErrorString": fn(Status, *mut *const c_char) -> Status,
     }
     optional {
-        driver_get_version = "cuDriverGetVersion", "": fn(*mut c_int),
-        device_can_access_peer = "cuDeviceCanAccessPeer", "hipDeviceCanAccessPeer": fn(*mut c_int, c_int, c_int),
-        device_enable_peer = "", "hipDeviceEnablePeerAccess": fn(c_int, c_uint),
-        device_link = "", "hipExtGetLinkTypeAndHopCount": fn(c_int, c_int, *mut u32, *mut u32),
-        context_enable_peer = "cuCtxEnablePeerAccess", "": fn(Handle, c_uint),
-        set_pointer_attribute = "cuPointerSetAttribute", "": fn(*const c_void, c_int, DevicePtr),
-        flush_writes = "cuFlushGPUDirectRDMAWrites", "": fn(c_int, c_int),
-        address_range_handle = "cuMemGetHandleForAddressRange", "": fn(*mut c_void, DevicePtr, usize, c_int, u64),
-        capture_begin = "cuStreamBeginCapture_v2", "hipStreamBeginCapture": fn(Handle, c_int),
-        capture_end = "cuStreamEndCapture", "hipStreamEndCapture": fn(Handle, *mut Handle),
-        graph_instantiate = "cuGraphInstantiateWithFlags", "hipGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64),
-        graph_launch = "cuGraphLaunch", "hipGraphLaunch": fn(Handle, Handle),
-        graph_destroy = "cuGraphDestroy", "hipGraphDestroy": fn(Handle),
-        graph_exec_destroy = "cuGraphExecDestroy", "hipGraphExecDestroy": fn(Handle),
+        driver_get_version = "cuDriverGetVersion" | "": fn(*mut c_int) -> Status,
+        device_can_access_peer = "cuDeviceCanAccessPeer" | "hipDeviceCanAccessPeer": fn(*mut c_int, c_int, c_int) -> Status,
+        device_enable_peer = "" | "hipDeviceEnablePeerAccess": fn(c_int, c_uint) -> Status,
+        device_link = "" | "hipExtGetLinkTypeAndHopCount": fn(c_int, c_int, *mut u32, *mut u32) -> Status,
+        context_enable_peer = "cuCtxEnablePeerAccess" | "": fn(Handle, c_uint) -> Status,
+        set_pointer_attribute = "cuPointerSetAttribute" | "": fn(*const c_void, c_int, DevicePtr) -> Status,
+        flush_writes = "cuFlushGPUDirectRDMAWrites" | "": fn(c_int, c_int) -> Status,
+        address_range_handle = "cuMemGetHandleForAddressRange" | "": fn(*mut c_void, DevicePtr, usize, c_int, u64) -> Status,
+        capture_begin = "cuStreamBeginCapture_v2" | "hipStreamBeginCapture": fn(Handle, c_int) -> Status,
+        capture_end = "cuStreamEndCapture" | "hipStreamEndCapture": fn(Handle, *mut Handle) -> Status,
+        graph_instantiate = "cuGraphInstantiateWithFlags" | "hipGraphInstantiateWithFlags": fn(*mut Handle, Handle, u64) -> Status,
+        graph_launch = "cuGraphLaunch" | "hipGraphLaunch": fn(Handle, Handle) -> Status,
+        graph_destroy = "cuGraphDestroy" | "hipGraphDestroy": fn(Handle) -> Status,
+        graph_exec_destroy = "cuGraphExecDestroy" | "hipGraphExecDestroy": fn(Handle) -> Status,
     }
 }
 
@@ -180,17 +146,14 @@ fn refused(cause: String) -> Failure {
 }
 
 fn open_cuda() -> Result<Driver, Unused> {
-    // SAFETY: NVIDIA's driver library, whose initialisers are made to run in any process.
-    let library = unsafe { Library::open(Some("libcuda.so.1"), RTLD_LAZY | RTLD_LOCAL) }.map_err(|error| {
-        let cause = format!("there is no CUDA driver on this host: {}", NotOpened(error));
+    let library = Library::open("libcuda.so.1", RTLD_LAZY).map_err(|error| {
+        let cause = format!("there is no CUDA driver on this host: {error}");
         Unused::NotThere(refused(cause).remedy(remedy::INSTALL_CUDA_DRIVER))
     })?;
-    let driver = Driver::load(&library, Maker::Nvidia).map_err(|NoFunction(symbol)| {
+    let driver = Driver::look_up(&library, Maker::Nvidia as usize, Maker::Nvidia).map_err(|NoFunction(symbol)| {
         let cause = format!("the CUDA driver of this host is too old: it has no {symbol}");
         Unused::Broken(refused(cause).remedy(remedy::NEWER_CUDA))
     })?;
-    // The driver has threads and exit handlers: it stays.
-    std::mem::forget(library);
     driver.start("starting the CUDA driver", "the kernel module may be missing or of another version")?;
     let mut version = 0;
     if let Some(get_version) = driver.driver_get_version {
@@ -206,16 +169,14 @@ fn open_cuda() -> Result<Driver, Unused> {
 }
 
 fn open_hip() -> Result<Driver, Unused> {
-    let (library, name) = library::first(&HIP).map_err(|why| {
+    let library = Library::first(&HIP).map_err(|why| {
         let cause = format!("there is no HIP runtime for the AMD GPUs of this host: {why}");
         Unused::NotThere(refused(cause).remedy(remedy::INSTALL_HIP))
     })?;
-    let driver = Driver::load(&library, Maker::Amd).map_err(|NoFunction(symbol)| {
-        let cause = format!("the HIP runtime of this host ({name}) is too old: it has no {symbol}");
+    let driver = Driver::look_up(&library, Maker::Amd as usize, Maker::Amd).map_err(|NoFunction(symbol)| {
+        let cause = format!("the HIP runtime of this host ({}) is too old: it has no {symbol}", library.name());
         Unused::Broken(refused(cause).remedy(remedy::NEWER_HIP))
     })?;
-    // The runtime has threads and exit handlers: it stays.
-    std::mem::forget(library);
     driver.start("starting HIP", "the kernel module amdgpu may be missing, or /dev/kfd closed to this user")?;
     Ok(driver)
 }

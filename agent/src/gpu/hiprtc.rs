@@ -8,14 +8,13 @@ use std::{
     sync::OnceLock,
 };
 
-use libloading::os::unix::Library;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
 
 use super::driver::Handle;
-use crate::system::library::{self, NoFunction};
+use crate::system::library::{Library, functions};
 
 /// `hiprtcResult`.
 type Status = c_int;
@@ -28,35 +27,20 @@ const NAMES: [&str; 5] =
 
 type Texts = *mut *const c_char;
 
-macro_rules! table {
-    ($($name:ident = $symbol:literal: fn($($arg:ty),*) -> $out:ty,)+) => {
-        /// The functions of the compiler.
-        struct Compiler {
-            $($name: unsafe extern "C" fn($($arg),*) -> $out,)+
-        }
-
-        impl Compiler {
-            fn load(library: &Library) -> Result<Self, NoFunction> {
-                // SAFETY: each symbol has the signature that `hiprtc.h` declares for it; the library is never closed.
-                unsafe {
-                    Ok(Self {
-                        $($name: *library.get($symbol.as_bytes()).map_err(|_| NoFunction($symbol))?,)+
-                    })
-                }
-            }
-        }
-    };
-}
-
-table! {
-    create = "hiprtcCreateProgram": fn(*mut Handle, *const c_char, *const c_char, c_int, Texts, Texts) -> Status,
-    compile = "hiprtcCompileProgram": fn(Handle, c_int, Texts) -> Status,
-    destroy = "hiprtcDestroyProgram": fn(*mut Handle) -> Status,
-    log_size = "hiprtcGetProgramLogSize": fn(Handle, *mut usize) -> Status,
-    log = "hiprtcGetProgramLog": fn(Handle, *mut c_char) -> Status,
-    code_size = "hiprtcGetCodeSize": fn(Handle, *mut usize) -> Status,
-    code = "hiprtcGetCode": fn(Handle, *mut c_char) -> Status,
-    words = "hiprtcGetErrorString": fn(Status) -> *const c_char,
+functions! {
+    /// The functions of the compiler.
+    struct Compiler {}
+    required {
+        create = "hiprtcCreateProgram": fn(*mut Handle, *const c_char, *const c_char, c_int, Texts, Texts) -> Status,
+        compile = "hiprtcCompileProgram": fn(Handle, c_int, Texts) -> Status,
+        destroy = "hiprtcDestroyProgram": fn(*mut Handle) -> Status,
+        log_size = "hiprtcGetProgramLogSize": fn(Handle, *mut usize) -> Status,
+        log = "hiprtcGetProgramLog": fn(Handle, *mut c_char) -> Status,
+        code_size = "hiprtcGetCodeSize": fn(Handle, *mut usize) -> Status,
+        code = "hiprtcGetCode": fn(Handle, *mut c_char) -> Status,
+        words = "hiprtcGetErrorString": fn(Status) -> *const c_char,
+    }
+    optional {}
 }
 
 /// Compiles a source for the device whose context is current.
@@ -73,15 +57,12 @@ fn refused(cause: String) -> Failure {
 }
 
 fn open() -> Result<Compiler, Failure> {
-    let (library, name) = library::first(&NAMES).map_err(|why| {
+    let library = Library::first(&NAMES).map_err(|why| {
         refused(format!("there is no HIPRTC on this host to compile the kernels with: {why}"))
             .remedy(remedy::INSTALL_HIPRTC)
     })?;
-    let compiler = Compiler::load(&library)
-        .map_err(|missing| refused(format!("{name}: {missing}")).remedy(remedy::INSTALL_HIPRTC));
-    // It has a compiler's state and exit handlers: it stays.
-    std::mem::forget(library);
-    compiler
+    Compiler::look_up(&library, 0)
+        .map_err(|missing| refused(format!("{}: {missing}", library.name())).remedy(remedy::INSTALL_HIPRTC))
 }
 
 /// A program that is destroyed once.

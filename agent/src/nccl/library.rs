@@ -6,7 +6,6 @@ use std::{
     path::Path,
 };
 
-use libloading::os::unix::Library;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
@@ -15,7 +14,7 @@ use railgauge_wire::{
 
 use crate::{
     gpu::{self, driver::Handle, maker::Maker, table},
-    system::library::{self, NoFunction},
+    system::library::{self, Library, NoFunction, functions},
 };
 
 /// `ncclUniqueId`.
@@ -33,51 +32,34 @@ pub(crate) const IN_PROGRESS: Status = 7;
 type Buffer = *const c_void;
 type Into = *mut c_void;
 
-macro_rules! table {
-    ($($name:ident = $symbol:literal: fn($($arg:ty),*) $(-> $out:ty)?,)+) => {
-        /// The functions of one library.
-        #[derive(Clone)]
-        pub(crate) struct Nccl {
-            maker: Maker,
-            $(pub(super) $name: unsafe extern "C" fn($($arg),*) $(-> $out)?,)+
-            path: String,
-            version: c_int,
-        }
-
-        impl Nccl {
-            fn load(library: &Library, maker: Maker, path: String) -> Result<Self, NoFunction> {
-                // SAFETY: each symbol has the signature that `nccl.h` declares for it; the library is never closed.
-                unsafe {
-                    Ok(Self {
-                        maker,
-                        $($name: *library.get(concat!($symbol, "\0").as_bytes()).map_err(|_| NoFunction($symbol))?,)+
-                        path,
-                        version: 0,
-                    })
-                }
-            }
-        }
-    };
-}
-
-table! {
-    get_version = "ncclGetVersion": fn(*mut c_int) -> Status,
-    get_unique_id = "ncclGetUniqueId": fn(*mut UniqueId) -> Status,
-    comm_init_rank = "ncclCommInitRank": fn(*mut Handle, c_int, UniqueId, c_int) -> Status,
-    comm_abort = "ncclCommAbort": fn(Handle) -> Status,
-    comm_destroy = "ncclCommDestroy": fn(Handle) -> Status,
-    comm_async_error = "ncclCommGetAsyncError": fn(Handle, *mut Status) -> Status,
-    error_words = "ncclGetErrorString": fn(Status) -> *const c_char,
-    all_reduce = "ncclAllReduce": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
-    broadcast = "ncclBroadcast": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
-    reduce = "ncclReduce": fn(Buffer, Into, usize, c_int, c_int, c_int, Handle, Handle) -> Status,
-    all_gather = "ncclAllGather": fn(Buffer, Into, usize, c_int, Handle, Handle) -> Status,
-    reduce_scatter = "ncclReduceScatter": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
-    send = "ncclSend": fn(Buffer, usize, c_int, c_int, Handle, Handle) -> Status,
-    receive = "ncclRecv": fn(Into, usize, c_int, c_int, Handle, Handle) -> Status,
-    scaled_sum = "ncclRedOpCreatePreMulSum": fn(*mut c_int, *const c_void, c_int, c_int, Handle) -> Status,
-    group_start = "ncclGroupStart": fn() -> Status,
-    group_end = "ncclGroupEnd": fn() -> Status,
+functions! {
+    /// The functions of one library.
+    #[derive(Clone)]
+    pub(crate) struct Nccl {
+        maker: Maker,
+        path: String,
+        version: c_int,
+    }
+    required {
+        get_version = "ncclGetVersion": fn(*mut c_int) -> Status,
+        get_unique_id = "ncclGetUniqueId": fn(*mut UniqueId) -> Status,
+        comm_init_rank = "ncclCommInitRank": fn(*mut Handle, c_int, UniqueId, c_int) -> Status,
+        comm_abort = "ncclCommAbort": fn(Handle) -> Status,
+        comm_destroy = "ncclCommDestroy": fn(Handle) -> Status,
+        comm_async_error = "ncclCommGetAsyncError": fn(Handle, *mut Status) -> Status,
+        error_words = "ncclGetErrorString": fn(Status) -> *const c_char,
+        all_reduce = "ncclAllReduce": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
+        broadcast = "ncclBroadcast": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
+        reduce = "ncclReduce": fn(Buffer, Into, usize, c_int, c_int, c_int, Handle, Handle) -> Status,
+        all_gather = "ncclAllGather": fn(Buffer, Into, usize, c_int, Handle, Handle) -> Status,
+        reduce_scatter = "ncclReduceScatter": fn(Buffer, Into, usize, c_int, c_int, Handle, Handle) -> Status,
+        send = "ncclSend": fn(Buffer, usize, c_int, c_int, Handle, Handle) -> Status,
+        receive = "ncclRecv": fn(Into, usize, c_int, c_int, Handle, Handle) -> Status,
+        scaled_sum = "ncclRedOpCreatePreMulSum": fn(*mut c_int, *const c_void, c_int, c_int, Handle) -> Status,
+        group_start = "ncclGroupStart": fn() -> Status,
+        group_end = "ncclGroupEnd": fn() -> Status,
+    }
+    optional {}
 }
 
 /// Oldest NCCL that is used, as `ncclGetVersion` counts since 2.9: 2.10 brought bfloat16 and means, 2.11 scaled sums.
@@ -108,15 +90,14 @@ impl Nccl {
         };
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
         let names = named.as_ref().map_or(usual, std::slice::from_ref);
-        let (library, name) = library::first(names)
+        let library = Library::first(names)
             .map_err(|why| refused(format!("{called} cannot be opened: {why}")).remedy(install))?;
+        let name = library.name();
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
-        let mut nccl = Self::load(&library, maker, path.clone()).map_err(|NoFunction(symbol)| {
+        let mut nccl = Self::look_up(&library, 0, maker, path.clone(), 0).map_err(|NoFunction(symbol)| {
             refused(format!("{path} has no {symbol}: it is no {called}, or too old")).remedy(newer)
         })?;
-        // It has threads of its own: it stays.
-        std::mem::forget(library);
         let mut version = 0;
         // SAFETY: `version` is valid for writes.
         nccl.check(unsafe { (nccl.get_version)(&raw mut version) }, &format!("reading {called}'s version"))?;

@@ -1,12 +1,17 @@
-//! dlopen: whether and where a library is, and what may be wrong with one.
+//! Shared libraries opened at run time: whether and where one is, its functions, and what may be wrong with it.
+//!
+//! A binary that calls functions of a library by name carries that library in `NEEDED`, and does not start on a host without it. So
+//! nothing is linked: [`functions`] declares a table of functions, which are looked up when the library is first needed.
 
 use std::{
     error::Error,
+    ffi::{CString, c_char, c_int, c_void},
     fmt, fs, io,
     path::{Path, PathBuf},
+    ptr::NonNull,
 };
 
-use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
+use libloading::os::unix::{RTLD_LAZY, RTLD_LOCAL};
 use thiserror::Error;
 
 /// A library that the loader does not open. Its text is the loader's own.
@@ -60,33 +65,132 @@ pub(crate) enum NotFound {
     NotMapped,
 }
 
-/// The first of several names that the loader opens, with the name.
-///
-/// # Errors
-/// It opens none.
-pub(crate) fn first<'n>(names: &[&'n str]) -> Result<(Library, &'n str), NoneOpened> {
-    let mut why = Vec::new();
-    for name in names {
+unsafe extern "C" {
+    /// glibc's versioned lookup; the `libc` crate does not declare it.
+    fn dlvsym(handle: *mut c_void, symbol: *const c_char, version: *const c_char) -> *mut c_void;
+}
+
+/// An open library. It is never closed: vendors' libraries have threads and exit handlers of their own.
+#[derive(Debug)]
+pub(crate) struct Library {
+    handle: *mut c_void,
+    name: String,
+}
+
+// SAFETY: the handle is only given to dlsym and dlvsym, which may be called from any thread.
+unsafe impl Send for Library {}
+// SAFETY: as above; nothing is changed through the handle.
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// Opens a library. `binding` is `RTLD_LAZY` or `RTLD_NOW`.
+    ///
+    /// # Errors
+    /// The loader does not open it.
+    pub(crate) fn open(name: &str, binding: c_int) -> Result<Self, NotOpened> {
         // SAFETY: the names come from this program, or from the plan's author: vendors' libraries whose initialisers are made to run in any
         // process.
-        match unsafe { Library::open(Some(*name), RTLD_LAZY | RTLD_LOCAL) } {
-            Ok(library) => return Ok((library, name)),
-            Err(error) => why.push(NotOpened(error)),
-        }
+        let library = unsafe { libloading::os::unix::Library::open(Some(name), binding | RTLD_LOCAL) };
+        Ok(Self { handle: library.map_err(NotOpened)?.into_raw(), name: name.to_owned() })
     }
-    Err(NoneOpened(why))
+
+    /// The first of several names that the loader opens.
+    ///
+    /// # Errors
+    /// It opens none.
+    pub(crate) fn first(names: &[&str]) -> Result<Self, NoneOpened> {
+        let mut why = Vec::new();
+        for name in names {
+            match Self::open(name, RTLD_LAZY) {
+                Ok(library) => return Ok(library),
+                Err(error) => why.push(error),
+            }
+        }
+        Err(NoneOpened(why))
+    }
+
+    /// The name it was opened by.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where a symbol is: `NAME`, or `NAME@VERSION`, which is its default version where the library does not have this one.
+    fn address(&self, symbol: &str) -> Option<NonNull<c_void>> {
+        let (name, version) = symbol.split_once('@').map_or((symbol, None), |(name, version)| (name, Some(version)));
+        let name = CString::new(name).ok()?;
+        let versioned = version.and_then(|version| {
+            let version = CString::new(version).ok()?;
+            // SAFETY: the library is open and both strings end in NUL.
+            NonNull::new(unsafe { dlvsym(self.handle, name.as_ptr(), version.as_ptr()) })
+        });
+        // SAFETY: as above.
+        versioned.or_else(|| NonNull::new(unsafe { libc::dlsym(self.handle, name.as_ptr()) }))
+    }
+
+    /// A function of the library; `None` where it has none of that name, or the name is empty.
+    ///
+    /// # Safety
+    /// `F` must be the function pointer type of that symbol.
+    pub(crate) unsafe fn optional<F: Copy>(&self, symbol: &str) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "F must be a function pointer") };
+        let address = if symbol.is_empty() { None } else { self.address(symbol) }?;
+        // SAFETY: the address is not null, has the size of `F`, and the caller vouches for the type.
+        Some(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
+    }
+
+    /// A function that the library must have.
+    ///
+    /// # Errors
+    /// It does not have it: it is older than any that is known, or another library.
+    ///
+    /// # Safety
+    /// As [`Library::optional`].
+    pub(crate) unsafe fn required<F: Copy>(&self, symbol: &'static str) -> Result<F, NoFunction> {
+        // SAFETY: the caller's duty.
+        unsafe { self.optional(symbol) }.ok_or(NoFunction(symbol))
+    }
 }
+
+/// Declares a table of functions of a library with `look_up`, which fills it. A function has a symbol, `NAME` or `NAME@VERSION`, or one for
+/// each of several libraries that have the same functions; an empty one is that of a library without the function. `at` says which.
+macro_rules! functions {
+    (
+        $(#[$about:meta])*
+        $vis:vis struct $table:ident { $($(#[$note:meta])* $field:ident: $kind:ty,)* }
+        required { $($(#[$doc:meta])* $name:ident = $($symbol:literal)|+: fn($($arg:ty),* $(,)?) $(-> $out:ty)?,)* }
+        optional { $($(#[$odoc:meta])* $oname:ident = $($osymbol:literal)|+: fn($($oarg:ty),* $(,)?) $(-> $oout:ty)?,)* }
+    ) => {
+        $(#[$about])*
+        $vis struct $table {
+            $($(#[$note])* $field: $kind,)*
+            $($(#[$doc])* pub(crate) $name: unsafe extern "C" fn($($arg),*) $(-> $out)?,)*
+            $($(#[$odoc])* pub(crate) $oname: Option<unsafe extern "C" fn($($oarg),*) $(-> $oout)?>,)*
+        }
+
+        impl $table {
+            fn look_up(
+                library: &$crate::system::library::Library, at: usize, $($field: $kind),*
+            ) -> Result<Self, $crate::system::library::NoFunction> {
+                // SAFETY: each symbol has the signature that the library's header declares for it; the library is never closed.
+                unsafe {
+                    Ok(Self {
+                        $($name: library.required([$($symbol),+].get(at).copied().unwrap_or_default())?,)*
+                        $($oname: library.optional([$($osymbol),+].get(at).copied().unwrap_or_default()),)*
+                        $($field,)*
+                    })
+                }
+            }
+        }
+    };
+}
+pub(crate) use functions;
 
 /// Opens a library and returns its file.
 ///
 /// # Errors
 /// The loader does not open it, or its file cannot be told.
 pub(crate) fn find(name: &str) -> Result<PathBuf, NotFound> {
-    // SAFETY: the names come from this program: vendors' libraries whose initialisers are made to run in any process.
-    let library = unsafe { Library::open(Some(name), RTLD_LAZY | RTLD_LOCAL) }
-        .map_err(|error| NotFound::NotOpened(NotOpened(error)))?;
-    // Stays open: not every vendor's library survives being closed.
-    std::mem::forget(library);
+    Library::open(name, RTLD_LAZY).map_err(NotFound::NotOpened)?;
     let maps = fs::read_to_string("/proc/self/maps").map_err(NotFound::Maps)?;
     let path = maps.lines().filter_map(|line| line.find('/').map(|start| PathBuf::from(&line[start..])));
     // The name is often a link: `libcuda.so.1` is mapped as `libcuda.so.580.159.04`.
@@ -98,16 +202,36 @@ pub(crate) fn find(name: &str) -> Result<PathBuf, NotFound> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn a_library_is_found_and_a_missing_one_is_named() {
-        let path = super::find("libc.so.6").unwrap();
+        let path = find("libc.so.6").unwrap();
         assert!(path.is_absolute() && path.exists(), "{path:?}");
         // A name with a folder is found by its last part.
-        assert_eq!(super::find(path.to_str().unwrap()).unwrap(), path);
+        assert_eq!(find(path.to_str().unwrap()).unwrap(), path);
         // Its file is called otherwise: libnss_files.so.2 may be, libm.so.6 is always there.
-        assert!(super::find("libm.so.6").is_ok());
-        let missing = super::find("librailgauge-nowhere.so.1").unwrap_err();
-        assert!(matches!(missing, super::NotFound::NotOpened(_)), "{missing:?}");
+        assert!(find("libm.so.6").is_ok());
+        let missing = find("librailgauge-nowhere.so.1").unwrap_err();
+        assert!(matches!(missing, NotFound::NotOpened(_)), "{missing:?}");
         assert!(missing.to_string().contains("librailgauge-nowhere.so.1: cannot open"), "{missing}");
+    }
+
+    #[test]
+    fn versioned_symbols_are_found_and_missing_ones_named() {
+        let library = Library::open("libc.so.6", RTLD_LAZY).unwrap();
+        type Getpid = unsafe extern "C" fn() -> libc::pid_t;
+        // Another architecture has another base version; the default version is found then.
+        for symbol in ["getpid", "getpid@GLIBC_2.2.5", "getpid@V_1"] {
+            // SAFETY: this is getpid's type.
+            let getpid = unsafe { library.required::<Getpid>(symbol) };
+            // SAFETY: getpid has no preconditions.
+            assert_eq!(unsafe { getpid.unwrap()() }.cast_unsigned(), std::process::id());
+        }
+        // SAFETY: never called.
+        let missing = unsafe { library.required::<Getpid>("no_such_function@V_1") };
+        assert_eq!(missing.unwrap_err(), NoFunction("no_such_function@V_1"));
+        // SAFETY: never called.
+        assert!(unsafe { library.optional::<Getpid>("") }.is_none());
     }
 }

@@ -24,11 +24,10 @@ use std::{
     sync::OnceLock,
 };
 
-use libloading::os::unix::Library;
 use thiserror::Error;
 
 use super::driver::Handle;
-use crate::system::library::{self, NoFunction};
+use crate::system::library::{Library, NoFunction, functions};
 use layout::{Layout, Space};
 
 /// `amdsmi_status_t`.
@@ -67,7 +66,7 @@ pub(crate) enum NoSmi {
     NotThere(String),
     /// It is not what its name says.
     #[error("{0}: {1}")]
-    Lacks(&'static str, NoFunction),
+    Lacks(String, NoFunction),
     /// What it answers is laid out in a way that is not known.
     #[error(transparent)]
     Version(#[from] layout::Unknown),
@@ -84,57 +83,37 @@ pub(crate) struct Refused(String);
 type Gpu = Handle;
 type To = *mut c_void;
 
-macro_rules! table {
-    (required { $($name:ident = $symbol:literal: fn($($arg:ty),*),)+ } optional { $($oname:ident = $osymbol:literal: fn($($oarg:ty),*),)+ }) => {
-        /// The functions of the library.
-        pub(super) struct Smi {
-            $($name: unsafe extern "C" fn($($arg),*) -> Status,)+
-            $($oname: Option<unsafe extern "C" fn($($oarg),*) -> Status>,)+
-            layout: &'static Layout,
-        }
-
-        impl Smi {
-            fn load(library: &Library) -> Result<Self, NoFunction> {
-                // SAFETY: each symbol has the signature that `amdsmi.h` declares for it; the library is never closed.
-                unsafe {
-                    Ok(Self {
-                        $($name: *library.get($symbol.as_bytes()).map_err(|_| NoFunction($symbol))?,)+
-                        $($oname: library.get($osymbol.as_bytes()).ok().map(|symbol| *symbol),)+
-                        layout: &layout::OLD,
-                    })
-                }
-            }
-        }
-    };
-}
-
-table! {
+functions! {
+    /// The functions of the library.
+    pub(super) struct Smi {
+        layout: &'static Layout,
+    }
     required {
-        lib_version = "amdsmi_get_lib_version": fn(To),
-        init = "amdsmi_init": fn(u64),
-        words = "amdsmi_status_code_to_string": fn(Status, *mut *const c_char),
-        sockets = "amdsmi_get_socket_handles": fn(*mut u32, *mut Handle),
-        processors = "amdsmi_get_processor_handles": fn(Handle, *mut u32, *mut Gpu),
-        kind = "amdsmi_get_processor_type": fn(Gpu, *mut c_int),
-        bdf = "amdsmi_get_gpu_device_bdf": fn(Gpu, *mut u64),
-        uuid = "amdsmi_get_gpu_device_uuid": fn(Gpu, *mut u32, *mut c_char),
-        asic = "amdsmi_get_gpu_asic_info": fn(Gpu, To),
-        board = "amdsmi_get_gpu_board_info": fn(Gpu, To),
-        driver = "amdsmi_get_gpu_driver_info": fn(Gpu, To),
-        pcie = "amdsmi_get_pcie_info": fn(Gpu, To),
-        power = "amdsmi_get_power_info": fn(Gpu, To),
-        power_cap = "amdsmi_get_power_cap_info": fn(Gpu, u32, To),
-        clock = "amdsmi_get_clock_info": fn(Gpu, c_int, To),
-        temperature = "amdsmi_get_temp_metric": fn(Gpu, c_int, c_int, *mut i64),
-        memory_total = "amdsmi_get_gpu_memory_total": fn(Gpu, c_int, *mut u64),
-        ecc_enabled = "amdsmi_get_gpu_ecc_enabled": fn(Gpu, *mut u64),
-        ecc_count = "amdsmi_get_gpu_ecc_count": fn(Gpu, u64, To),
-        programs = "amdsmi_get_gpu_process_list": fn(Gpu, *mut u32, To),
+        lib_version = "amdsmi_get_lib_version": fn(To) -> Status,
+        init = "amdsmi_init": fn(u64) -> Status,
+        words = "amdsmi_status_code_to_string": fn(Status, *mut *const c_char) -> Status,
+        sockets = "amdsmi_get_socket_handles": fn(*mut u32, *mut Handle) -> Status,
+        processors = "amdsmi_get_processor_handles": fn(Handle, *mut u32, *mut Gpu) -> Status,
+        kind = "amdsmi_get_processor_type": fn(Gpu, *mut c_int) -> Status,
+        bdf = "amdsmi_get_gpu_device_bdf": fn(Gpu, *mut u64) -> Status,
+        uuid = "amdsmi_get_gpu_device_uuid": fn(Gpu, *mut u32, *mut c_char) -> Status,
+        asic = "amdsmi_get_gpu_asic_info": fn(Gpu, To) -> Status,
+        board = "amdsmi_get_gpu_board_info": fn(Gpu, To) -> Status,
+        driver = "amdsmi_get_gpu_driver_info": fn(Gpu, To) -> Status,
+        pcie = "amdsmi_get_pcie_info": fn(Gpu, To) -> Status,
+        power = "amdsmi_get_power_info": fn(Gpu, To) -> Status,
+        power_cap = "amdsmi_get_power_cap_info": fn(Gpu, u32, To) -> Status,
+        clock = "amdsmi_get_clock_info": fn(Gpu, c_int, To) -> Status,
+        temperature = "amdsmi_get_temp_metric": fn(Gpu, c_int, c_int, *mut i64) -> Status,
+        memory_total = "amdsmi_get_gpu_memory_total": fn(Gpu, c_int, *mut u64) -> Status,
+        ecc_enabled = "amdsmi_get_gpu_ecc_enabled": fn(Gpu, *mut u64) -> Status,
+        ecc_count = "amdsmi_get_gpu_ecc_count": fn(Gpu, u64, To) -> Status,
+        programs = "amdsmi_get_gpu_process_list": fn(Gpu, *mut u32, To) -> Status,
     }
     optional {
-        violations = "amdsmi_get_violation_status": fn(Gpu, To),
-        xgmi_errors = "amdsmi_gpu_xgmi_error_status": fn(Gpu, *mut c_int),
-        bad_pages = "amdsmi_get_gpu_bad_page_info": fn(Gpu, *mut u32, To),
+        violations = "amdsmi_get_violation_status": fn(Gpu, To) -> Status,
+        xgmi_errors = "amdsmi_gpu_xgmi_error_status": fn(Gpu, *mut c_int) -> Status,
+        bad_pages = "amdsmi_get_gpu_bad_page_info": fn(Gpu, *mut u32, To) -> Status,
     }
 }
 
@@ -148,11 +127,9 @@ pub(super) fn smi() -> Result<&'static Smi, NoSmi> {
 }
 
 fn open() -> Result<Smi, NoSmi> {
-    let (library, name) = library::first(&NAMES).map_err(|why| NoSmi::NotThere(why.to_string()))?;
-    let smi = Smi::load(&library).map_err(|missing| NoSmi::Lacks(name, missing));
-    // It has state of its own: it stays.
-    std::mem::forget(library);
-    let mut smi = smi?;
+    let library = Library::first(&NAMES).map_err(|why| NoSmi::NotThere(why.to_string()))?;
+    let lacks = |missing| NoSmi::Lacks(library.name().to_owned(), missing);
+    let mut smi = Smi::look_up(&library, 0, &layout::OLD).map_err(lacks)?;
     let mut version = Space::default();
     // SAFETY: there is room for more than the structure, which is 24 bytes in every version.
     smi.check(unsafe { (smi.lib_version)(version.place()) }).map_err(NoSmi::Start)?;
