@@ -19,7 +19,7 @@ pub(crate) fn flip_bit(bytes: &mut [u8]) {
         && let Some(byte) = bytes.get_mut(bytes.len() / 2)
     {
         *byte ^= 0x10;
-        crate::log!("RAILGAUGE_FAULT=flip-bit: one bit of the pattern was flipped on purpose");
+        crate::system::log!("RAILGAUGE_FAULT=flip-bit: one bit of the pattern was flipped on purpose");
     }
 }
 
@@ -39,15 +39,15 @@ fn asked() -> Option<Fault> {
         let fault = std::env::var_os("RAILGAUGE_FAULT")?;
         match fault.to_str() {
             Some("flip-bit") => {
-                crate::log!("RAILGAUGE_FAULT=flip-bit: THIS AGENT CORRUPTS WHAT IT SENDS, for a test");
+                crate::system::log!("RAILGAUGE_FAULT=flip-bit: THIS AGENT CORRUPTS WHAT IT SENDS, for a test");
                 Some(Fault::FlipBit)
             }
             Some("roce-v1") => {
-                crate::log!("RAILGAUGE_FAULT=roce-v1: THIS AGENT MISTAKES THE TYPE OF ITS GIDS, for a test");
+                crate::system::log!("RAILGAUGE_FAULT=roce-v1: THIS AGENT MISTAKES THE TYPE OF ITS GIDS, for a test");
                 Some(Fault::RoceV1)
             }
             _ => {
-                crate::log!("RAILGAUGE_FAULT={}: not known, ignored", fault.display());
+                crate::system::log!("RAILGAUGE_FAULT={}: not known, ignored", fault.display());
                 None
             }
         }

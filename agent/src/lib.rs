@@ -80,12 +80,3 @@ pub mod parts {
         },
     };
 }
-
-/// Writes one line to stderr, which the controller keeps per host. A lost stderr is no reason to stop.
-#[macro_export]
-macro_rules! log {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "railgauge-agent: {}", format_args!($($words)*));
-    }};
-}

@@ -227,11 +227,11 @@ fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
         Some(Ok(counters)) => counters,
         // What cannot be checked is left unchecked, and the report says so.
         Some(Err(failure)) => {
-            crate::log!("counters: {failure}");
+            crate::system::log!("counters: {failure}");
             BTreeMap::new()
         }
         None => {
-            crate::log!("counters: not read within {} s", COUNTERS_LIMIT.as_secs());
+            crate::system::log!("counters: not read within {} s", COUNTERS_LIMIT.as_secs());
             BTreeMap::new()
         }
     }

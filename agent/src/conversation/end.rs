@@ -24,7 +24,7 @@ pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
                 Ok(events) if events.iter().all(|events| events & wait::GONE == 0) => {}
                 Ok(_) => break,
                 Err(error) => {
-                    crate::log!("cannot watch over stdin: {error}");
+                    crate::system::log!("cannot watch over stdin: {error}");
                     break;
                 }
             }
@@ -37,7 +37,7 @@ pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
 
 /// Ends the process and everything it started: the controller is gone.
 pub(super) fn lost(why: &str) -> ! {
-    crate::log!("{why}; ending");
+    crate::system::log!("{why}; ending");
     process::kill_children();
     leave(3)
 }

@@ -232,7 +232,7 @@ impl Thread {
                 }
                 Work::Close(id) => {
                     if let Err(failure) = caught(Stage::Converse, || drop(end)) {
-                        crate::log!("closing link {}: {failure}", self.link);
+                        crate::system::log!("closing link {}: {failure}", self.link);
                     }
                     self.forget();
                     if let Some(id) = id {

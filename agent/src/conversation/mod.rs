@@ -42,7 +42,7 @@ pub fn run() -> ExitCode {
             process::own_group();
             limits::raise();
             if let Err(error) = end::guard(&inlet, &outlet) {
-                crate::log!("cannot watch over stdin: {error}");
+                crate::system::log!("cannot watch over stdin: {error}");
                 return ExitCode::from(2);
             }
             outlet.announce();
@@ -50,7 +50,7 @@ pub fn run() -> ExitCode {
             requests::answer_all(inlet, &outlet)
         }
         Err(error) => {
-            crate::log!("cannot take over stdin and stdout: {error}");
+            crate::system::log!("cannot take over stdin and stdout: {error}");
             ExitCode::from(2)
         }
     }

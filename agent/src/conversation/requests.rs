@@ -78,7 +78,7 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
         (None, _) => refused("the first request must be a hello"),
     };
     outlet.reply(id, Err(failure.clone()));
-    crate::log!("{failure}");
+    crate::system::log!("{failure}");
     end::leave(2)
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<Strin
     for (interface, prefix) in places.interfaces() {
         match ethtool::statistics(interface) {
             Ok(statistics) => found.extend(named(&prefix, statistics)),
-            Err(error) => crate::log!("the statistics of {interface} cannot be read: {error}"),
+            Err(error) => crate::system::log!("the statistics of {interface} cannot be read: {error}"),
         }
     }
     Ok(found)

@@ -59,7 +59,7 @@ pub fn run() -> ExitCode {
     match serve() {
         Ok(()) => process::exit_now(0),
         Err(error) => {
-            crate::log!("rank: {error}");
+            crate::system::log!("rank: {error}");
             process::exit_now(2)
         }
     }

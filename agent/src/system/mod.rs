@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`affinity`] | sched_getaffinity, sched_setaffinity |
 //! | [`limits`] | getrlimit, setrlimit |
+//! | [`log`] | none: lines on stderr |
 //! | [`panics`] | none: panics as values |
 //! | [`process`] | process groups, ending, standard streams |
 //! | [`program`] | none: programs of the host, within bounds |
@@ -26,6 +27,7 @@ pub(crate) mod family;
 pub(crate) mod interfaces;
 pub(crate) mod library;
 pub(crate) mod limits;
+pub(crate) mod log;
 pub(crate) mod module_eeprom;
 pub(crate) mod netlink;
 pub(crate) mod panics;
@@ -36,3 +38,5 @@ pub(crate) mod time;
 pub(crate) mod tree;
 pub(crate) mod wait;
 pub(crate) mod workers;
+
+pub(crate) use log::log;

@@ -415,7 +415,7 @@ impl Port {
                     self.without.insert(key);
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
-                    crate::log!("the module of {interface} is not watched: {error}");
+                    crate::system::log!("the module of {interface} is not watched: {error}");
                     self.without.insert(key);
                 }
                 // No module in the port, or it does not answer now.

@@ -88,7 +88,7 @@ pub(crate) fn accept(
                     streams[number as usize] = Some(stranger.stream);
                 }
                 Heard::Number(_) | Heard::Unauthenticated => {
-                    crate::log!("a connection from {} that did not show the token was dropped", stranger.from);
+                    crate::system::log!("a connection from {} that did not show the token was dropped", stranger.from);
                 }
             }
         }
@@ -216,7 +216,9 @@ fn one(origin: &Origin, to: SocketAddr, control: &Control) -> io::Result<TcpStre
         match socket.bind_device(Some(device.as_bytes())) {
             // Kernels before 5.7 let only root bind to an interface; the source address must do there.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                crate::log!("not permitted to bind to {device}: routing decides by which interface traffic leaves");
+                crate::system::log!(
+                    "not permitted to bind to {device}: routing decides by which interface traffic leaves"
+                );
             }
             done => done?,
         }

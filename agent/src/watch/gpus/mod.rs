@@ -184,7 +184,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
         let (to, orders) = channel();
         let work = move || {
             if let Err(Panicked(words)) = panics::caught(|| Sampler::new(Cards::of_host()).run(&orders)) {
-                crate::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
+                crate::system::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
             }
         };
         let started = workers::start("gpus", work);
