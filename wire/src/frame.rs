@@ -58,11 +58,19 @@ pub fn write<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
     to.flush()
 }
 
-/// Reads one message; `None` at a clean end of the stream.
+/// Reads one message; `None` where the stream ended between two frames.
 ///
 /// # Errors
-/// The stream ends inside a frame, the frame is too long, or it is not the JSON of a `T`.
+/// As [`bytes`]; or they are not the message that was expected.
 pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
+    bytes(from)?.map(|bytes| decode(&bytes)).transpose()
+}
+
+/// Reads one message as it came; `None` where the stream ended between two frames.
+///
+/// # Errors
+/// The stream broke or ended inside a frame, or the frame is longer than any is.
+pub fn bytes(from: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
     let mut prefix = [0; 4];
     let mut got = 0;
     while got < prefix.len() {
@@ -76,7 +84,7 @@ pub fn read<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> 
     }
     let mut bytes = vec![0; length(prefix)?];
     from.read_exact(&mut bytes)?;
-    decode(&bytes).map(Some)
+    Ok(Some(bytes))
 }
 
 #[cfg(test)]

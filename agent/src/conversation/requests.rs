@@ -9,7 +9,6 @@ use railgauge_wire::{
     message::{Answer, Ask, Request},
     remedy,
 };
-use serde::Deserialize;
 
 use super::{answering::caught, end, link::Links, member::Members, pipes::Outlet};
 use crate::{
@@ -33,21 +32,23 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     let members = Members::new(outlet.clone());
     let (watch, errands) = (Watch::default(), Errands::default());
     loop {
-        let value = next(&mut from);
-        match Request::deserialize(&value) {
+        let bytes = next(&mut from);
+        match frame::decode(&bytes) {
             Ok(Request { id, ask }) => answer(id, ask, outlet, &links, &members, (&watch, &errands)),
-            Err(error) => match value["id"].as_u64() {
-                Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
-                None => end::lost(&format!("stdin carries something that is not a request: {error}")),
-            },
+            Err(error) => {
+                match frame::decode::<serde_json::Value>(&bytes).ok().and_then(|value| value["id"].as_u64()) {
+                    Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
+                    None => end::lost(&format!("stdin carries something that is not a request: {error}")),
+                }
+            }
         }
     }
 }
 
 /// The next frame, whatever is in it.
-fn next(from: &mut BufReader<File>) -> serde_json::Value {
-    match frame::read(from) {
-        Ok(Some(value)) => value,
+fn next(from: &mut BufReader<File>) -> Vec<u8> {
+    match frame::bytes(from) {
+        Ok(Some(bytes)) => bytes,
         Ok(None) => end::lost("stdin ended without a goodbye"),
         Err(error) => end::lost(&format!("stdin: {error}")),
     }
@@ -55,10 +56,11 @@ fn next(from: &mut BufReader<File>) -> serde_json::Value {
 
 /// The first request must be a `Hello` of the same protocol; anything else ends the agent, after an answer.
 fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
-    let value = next(from);
+    let bytes = next(from);
+    let value: serde_json::Value = frame::decode(&bytes).unwrap_or_else(|error| end::lost(&format!("stdin: {error}")));
     let id = value["id"].as_u64().unwrap_or_default();
-    let failure = match (value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64), value) {
-        (Some(theirs), value) if theirs == u64::from(PROTOCOL) => match Request::deserialize(&value) {
+    let failure = match value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64) {
+        Some(theirs) if theirs == u64::from(PROTOCOL) => match frame::decode(&bytes) {
             Ok(Request { ask: Ask::Hello { .. }, .. }) => {
                 let version = env!("CARGO_PKG_VERSION").to_owned();
                 return outlet.reply(id, Ok(Answer::Hello { protocol: PROTOCOL, version, pid: process::id() }));
@@ -66,7 +68,7 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
             Ok(_) => refused("the first request must be a hello"),
             Err(error) => refused(format!("the hello is not understood: {error}")),
         },
-        (Some(theirs), _) => Failure::new(
+        Some(theirs) => Failure::new(
             Stage::Start,
             Kind::Unsupported,
             format!(
@@ -75,7 +77,7 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
             ),
         )
         .remedy(remedy::REMOVE_OLD_AGENT),
-        (None, _) => refused("the first request must be a hello"),
+        None => refused("the first request must be a hello"),
     };
     outlet.reply(id, Err(failure.clone()));
     crate::system::log!("{failure}");
