@@ -21,6 +21,7 @@
 //! | [`node`] | a case within a host: memory of processors and GPUs |
 //! | [`measure`] | what came out of a timed step |
 //! | [`terms`] | operations, metrics, transports, memories: the field's words, spelt once |
+//! | [`gather`] | maps and sets of what an iterator gives |
 //! | [`natural`] | names in the order a person expects |
 //! | [`facts`] | what a host is |
 //! | [`drivers`] | what is known of RDMA drivers: rates, counters |
@@ -41,6 +42,7 @@ pub mod errand;
 pub mod facts;
 pub mod failure;
 pub mod frame;
+pub mod gather;
 pub mod gpu_state;
 pub mod group;
 pub mod link;

@@ -14,7 +14,10 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::unit::{GigabitsPerSecond, Nanoseconds};
+use crate::{
+    gather::Gather,
+    unit::{GigabitsPerSecond, Nanoseconds},
+};
 
 /// Time between two looks at the state of a port, where they cost little.
 pub const STATE_EVERY: Duration = Duration::from_millis(100);
@@ -179,7 +182,7 @@ impl CounterRow {
     fn own_peaks(&self) -> BTreeMap<String, f64> {
         let seconds = self.until.saturating_sub(self.from).seconds().max(1.0);
         let rose = self.counted.iter().filter(|(name, rise)| **rise > 0 && !self.peaks.contains_key(*name));
-        rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).collect()
+        rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).into_map()
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     path::Path,
 };
 
-use railgauge_wire::facts::DeviceFile;
+use railgauge_wire::{facts::DeviceFile, gather::Gather};
 
 use crate::system::tree::Tree;
 
@@ -25,7 +25,7 @@ pub(crate) fn ask(tree: &Tree) -> BTreeMap<String, DeviceFile> {
         let device = tree.text(format!("{CLASS}/{name}/ibdev"))?;
         Some((device, looked_at(Path::new("/dev/infiniband"), &name)))
     });
-    named.collect()
+    named.into_map()
 }
 
 /// One file of a folder of device files.

@@ -8,6 +8,7 @@ use std::{
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    gather::Gather,
     remedy,
     terms::LinkLayer,
 };
@@ -148,7 +149,7 @@ impl Device {
     pub fn record(&self) -> BTreeMap<String, String> {
         let entries =
             [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
-        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).into_map()
     }
 
     /// The driver.

@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
     drivers::WIDTHS,
+    gather::Gather,
     unit::Nanoseconds,
     watch::{CounterRow, of_one_queue},
 };
@@ -82,7 +83,7 @@ fn rises(before: &Values, after: &Values) -> Values {
         let rise = since(name, *before.get(name)?, *now)?;
         (!of_one_queue(name)).then(|| (name.clone(), rise))
     };
-    after.iter().filter_map(rise).collect()
+    after.iter().filter_map(rise).into_map()
 }
 
 /// Rise of a counter; `None` where it was reset.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeStru
 
 pub use table::*;
 
-use crate::shell::quoted;
+use crate::{gather::Gather, shell::quoted};
 
 /// Where remedies are explained, each under its id.
 pub const DOCS: &str = "docs/remedies.md";
@@ -103,7 +103,7 @@ impl Entry {
 
     /// The remedy with these values in place of the names in braces.
     pub fn with<V: Into<String>>(&self, values: impl IntoIterator<Item = (&'static str, V)>) -> Remedy {
-        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).collect();
+        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).into_map();
         Remedy { id: Cow::Borrowed(self.id), values }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    gather::Gather,
     link::{Completion, DEPTH, Footprint, Joining, Knobs, LinkSpec, WriteLatency},
     remedy::{self, Remedy},
     terms::{LinkLayer, Memory},
@@ -234,7 +235,7 @@ impl Settings {
             ("joining", joining.to_owned()),
         ];
         let mut record: BTreeMap<String, String> =
-            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).into_map();
         record.insert("huge_pages".to_owned(), self.huge_pages.to_string());
         record
     }

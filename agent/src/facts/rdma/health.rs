@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, io::Read};
 
-use railgauge_wire::drivers::{WIDTHS, byte_counters};
+use railgauge_wire::{
+    drivers::{WIDTHS, byte_counters},
+    gather::Gather,
+};
 
 use crate::system::tree::Tree;
 
@@ -30,5 +33,5 @@ pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&
         };
         Some(((*name).to_owned(), why))
     };
-    names.filter_map(one).collect()
+    names.filter_map(one).into_map()
 }
