@@ -30,7 +30,7 @@ const PLACES: &[(&str, &[&str])] = &[
     ("tokio", &["src/cluster", "src/run", "src/live", "src/cli"]),
     ("hyper", &["src/live"]),
     ("rdma_sys", &["agent/src/verbs"]),
-    ("nvml_wrapper", &["agent/src/facts", "agent/src/gpu"]),
+    ("nvml_wrapper_sys", &["agent/src/gpu"]),
 ];
 
 /// Where a path becomes text that is no message: words of a command, a line of a configuration, and the one place that makes

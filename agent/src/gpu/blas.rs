@@ -2,7 +2,7 @@
 //! `library_types.h` (cuBLAS 11.4 to 13), and of `hipblaslt.h`, `hipblas-common.h` and `library_types.h` (ROCm 6.3).
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{c_char, c_int, c_void},
     sync::OnceLock,
 };
 
@@ -13,7 +13,7 @@ use railgauge_wire::{
 };
 
 use super::{driver::Handle, maker::Maker};
-use crate::system::library::{Library, NoFunction, NotOpened, functions};
+use crate::system::library::{Library, NoFunction, NotOpened, functions, said};
 
 /// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
@@ -214,14 +214,8 @@ impl Blas {
         if status == SUCCESS {
             return Ok(());
         }
-        let said = self.words.map(|words| {
-            // SAFETY: it answers every number with a static string.
-            unsafe { words(status) }
-        });
-        let said = said.filter(|text| !text.is_null()).map(|text| {
-            // SAFETY: a static string of the library, which stays open.
-            unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
-        });
+        // SAFETY: it answers every number with a static string.
+        let said = self.words.and_then(|words| unsafe { said(words(status)) });
         let said = said.unwrap_or_else(|| format!("status {status}"));
         Err(Failure::new(Stage::Open, Kind::Unsupported, format!("{what}: {said}")))
     }

@@ -77,71 +77,45 @@ pub(crate) struct Lasting {
 }
 
 /// The GPUs of this host, by PCI address.
-pub(crate) enum Cards {
-    /// NVIDIA's.
-    Nvidia(state::Cards),
-    /// AMD's.
-    Amd(amd::state::Cards),
-}
-
-impl Cards {
-    /// Those whose library starts; where none does, those whose driver is there.
-    pub(crate) fn of_host() -> Self {
-        let is_amd = || driver::driver().is_ok_and(|driver| driver.maker() == Maker::Amd);
-        if !state::starts() {
-            ASKED_AMD_SMI.store(true, Ordering::Relaxed);
-            if amd::smi().is_ok() || is_amd() {
-                return Self::Amd(amd::state::Cards::default());
-            }
-            ASKED_AMD_SMI.store(false, Ordering::Relaxed);
-        }
-        Self::Nvidia(state::Cards::default())
-    }
-
+pub(crate) trait Cards {
     /// What a GPU does now.
     ///
     /// # Errors
     /// The library is not there, or does not know the GPU any more.
-    pub(crate) fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
-        match self {
-            Self::Nvidia(cards) => cards.read(pci),
-            Self::Amd(cards) => cards.read(pci),
-        }
-    }
+    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread>;
 
     /// What the driver has counted of a GPU's errors; what it does not count is not there.
     ///
     /// # Errors
     /// As [`Cards::read`].
-    pub(crate) fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread> {
-        match self {
-            Self::Nvidia(cards) => cards.counters(pci),
-            Self::Amd(cards) => cards.counters(pci),
-        }
-    }
+    fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread>;
 
     /// What does not change.
     ///
     /// # Errors
     /// As [`Cards::read`].
-    pub(crate) fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
-        match self {
-            Self::Nvidia(cards) => cards.lasting(pci),
-            Self::Amd(cards) => cards.lasting(pci),
-        }
-    }
+    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread>;
 
     /// Xids that NVIDIA's driver told of a GPU since this was asked last; `None` where it tells none to this process.
     ///
     /// # Errors
     /// As [`Cards::read`].
-    pub(crate) fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
-        match self {
-            Self::Nvidia(cards) => cards.xids(pci),
-            // They are NVIDIA's.
-            Self::Amd(_) => Ok(None),
-        }
+    fn xids(&mut self, _pci: &str) -> Result<Option<Vec<u32>>, Unread> {
+        Ok(None)
     }
+}
+
+/// Those whose library starts; where none does, those whose driver is there.
+pub(crate) fn of_host() -> Box<dyn Cards> {
+    let is_amd = || driver::driver().is_ok_and(|driver| driver.maker() == Maker::Amd);
+    if !state::starts() {
+        ASKED_AMD_SMI.store(true, Ordering::Relaxed);
+        if amd::smi().is_ok() || is_amd() {
+            return Box::new(amd::state::AmdCards::default());
+        }
+        ASKED_AMD_SMI.store(false, Ordering::Relaxed);
+    }
+    Box::new(state::NvidiaCards::default())
 }
 
 /// Programs of a list beside this agent, and what it started; `None` where the list does not have the agent's own.

@@ -5,7 +5,7 @@
 //! names of its own (`hip_runtime_api.h` of ROCm 5.5, 5.7 and 6.3), but for peer access, which it opens between devices.
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_uint, c_void},
+    ffi::{c_char, c_int, c_uint, c_void},
     sync::OnceLock,
 };
 
@@ -17,7 +17,7 @@ use railgauge_wire::{
 
 use super::{maker::Maker, present};
 use crate::system::{
-    library::{Library, NoFunction, functions},
+    library::{Library, NoFunction, functions, said},
     tree::Tree,
 };
 
@@ -229,10 +229,7 @@ impl Driver {
         let word = |of: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
             let mut text: *const c_char = std::ptr::null();
             // SAFETY: `text` is valid for writes; on success it points to a static string.
-            unsafe {
-                (of(status, &raw mut text) == SUCCESS && !text.is_null())
-                    .then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
-            }
+            unsafe { (of(status, &raw mut text) == SUCCESS).then(|| said(text)).flatten() }
         };
         match (word(self.error_name), word(self.error_words)) {
             (Some(name), Some(words)) => format!("{name} ({words})"),

@@ -2,14 +2,13 @@
 //!
 //! `nvmlDeviceGetGpuFabricInfoV` of NVML; the layouts are those of its header, versions 2 and 3.
 
-use std::mem::size_of;
-
-use nvml_wrapper::Device;
 use nvml_wrapper_sys::bindings::{
     NVML_GPU_FABRIC_STATE_COMPLETED, NVML_GPU_FABRIC_STATE_IN_PROGRESS, NVML_GPU_FABRIC_STATE_NOT_STARTED,
-    nvmlGpuFabricInfo_v2_t, nvmlGpuFabricInfo_v3_t, nvmlReturn_enum_NVML_SUCCESS, nvmlReturn_t,
+    nvmlGpuFabricInfo_v2_t, nvmlGpuFabricInfo_v3_t, nvmlReturn_enum_NVML_SUCCESS,
 };
 use railgauge_wire::facts::{GpuFabric, Registration};
+
+use super::nvml::Device;
 
 /// What is wrong with a GPU's part of the fabric: the lowest bit of its field in `healthMask`, and the word. A field of two bits is 1 if
 /// that is so (`NVML_GPU_FABRIC_HEALTH_MASK_*_TRUE`).
@@ -25,26 +24,10 @@ const MISCONFIGURED: [(u32, &str); 4] =
     [(2, "wrong system GUID"), (3, "wrong chassis serial number"), (4, "no partition"), (5, "too few NVLinks")];
 
 /// What NVML says of a GPU and the NVLink fabric; `None` where the GPU has none, or the driver does not tell.
-pub(super) fn fabric(device: &Device<'_>) -> Option<GpuFabric> {
-    let asked = device.nvml().lib().nvmlDeviceGetGpuFabricInfoV.as_ref().ok()?;
-    // SAFETY: the handle is used while `device` lives, and with its own library only.
-    let handle = unsafe { device.handle() };
-    // SAFETY: a struct of numbers, for which zeros are valid.
-    let mut info: nvmlGpuFabricInfo_v3_t = unsafe { std::mem::zeroed() };
+pub(super) fn fabric(device: &Device) -> Option<GpuFabric> {
     // Older drivers know version 2 only, which has the same fields in the same places but for the last one.
     let versions = [(3, size_of::<nvmlGpuFabricInfo_v3_t>()), (2, size_of::<nvmlGpuFabricInfo_v2_t>())];
-    let answered = versions.into_iter().any(|(version, size)| {
-        info.version = version_of(version, size);
-        // SAFETY: NVML writes at most the struct of the version that is named in it, and that is no larger than `info`.
-        let code: nvmlReturn_t = unsafe { asked(handle, &raw mut info) };
-        code == nvmlReturn_enum_NVML_SUCCESS
-    });
-    answered.then(|| read(&info)).flatten()
-}
-
-/// `NVML_STRUCT_VERSION` of NVML's header.
-fn version_of(version: u32, size: usize) -> u32 {
-    u32::try_from(size).unwrap_or(0) | version << 24
+    versions.into_iter().find_map(|(version, size)| device.fabric(version, size)).and_then(|info| read(&info))
 }
 
 fn read(info: &nvmlGpuFabricInfo_v3_t) -> Option<GpuFabric> {
@@ -78,7 +61,7 @@ fn spelt(bytes: [u8; 16]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::nvml::struct_version, *};
 
     fn info(state: u32, status: u32, health: u32) -> nvmlGpuFabricInfo_v3_t {
         nvmlGpuFabricInfo_v3_t {
@@ -124,6 +107,6 @@ mod tests {
         assert_eq!(offset_of!(nvmlGpuFabricInfo_v2_t, state), offset_of!(nvmlGpuFabricInfo_v3_t, state));
         assert!(size_of::<nvmlGpuFabricInfo_v2_t>() <= size_of::<nvmlGpuFabricInfo_v3_t>());
         // As NVML's header has it: (unsigned)(sizeof(nvmlGpuFabricInfo_v2_t) | (2 << 24)).
-        assert_eq!(version_of(2, 36), 0x0200_0024);
+        assert_eq!(struct_version(2, 36), 0x0200_0024);
     }
 }

@@ -14,7 +14,7 @@ use railgauge_wire::{
 };
 
 use super::driver::Handle;
-use crate::system::library::{Library, functions};
+use crate::system::library::{Library, functions, said};
 
 /// `hiprtcResult`.
 type Status = c_int;
@@ -119,9 +119,7 @@ impl Compiler {
             return Ok(());
         }
         // SAFETY: it answers every number with a static string.
-        let text = unsafe { (self.words)(status) };
-        // SAFETY: a static string of the library, which stays open.
-        let said = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned());
+        let said = unsafe { said((self.words)(status)) };
         Err(refused(format!("{what}: {}", said.unwrap_or_else(|| format!("HIPRTC error {status}")))))
     }
 }

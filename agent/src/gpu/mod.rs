@@ -17,7 +17,7 @@
 //! | [`blas`], [`product`] | functions of cuBLASLt or hipBLASLt, and one matrix product by them |
 //! | [`matrices`] | matrices whose product is known, to verify every element |
 //! | [`cards`] | the state of GPUs while tests run, whoever tells it |
-//! | [`facts`], [`state`] | what NVML says |
+//! | [`nvml`], [`facts`], [`state`] | NVML's functions, and what it says |
 //! | [`amd`] | what AMD SMI says |
 //! | [`fabric`] | how GPUs stand with the NVLink fabric |
 //! | [`distance`] | how far GPUs and NICs are from each other on the PCIe tree |
@@ -37,6 +37,7 @@ mod hiprtc;
 pub mod kernels;
 pub(crate) mod maker;
 pub(crate) mod matrices;
+mod nvml;
 pub(crate) mod present;
 pub(crate) mod product;
 pub(crate) mod reach;

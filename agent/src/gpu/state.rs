@@ -2,81 +2,71 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::OnceLock,
+    sync::{Arc, OnceLock},
 };
 
-use nvml_wrapper::{
-    Device, EventSet, Nvml,
-    bitmasks::{device::ThrottleReasons, event::EventTypes},
-    enum_wrappers::{
-        device::{Clock, TemperatureSensor},
-        nv_link::ErrorCounter,
-    },
-    enums::{device::SampleValue, event::XidError},
-    error::NvmlError,
-    structs::device::FieldId,
-    sys_exports::field_id as id,
+use nvml_wrapper_sys::bindings::{
+    nvmlClocksThrottleReasonHwPowerBrakeSlowdown, nvmlClocksThrottleReasonHwSlowdown,
+    nvmlClocksThrottleReasonHwThermalSlowdown, nvmlClocksThrottleReasonSwPowerCap,
+    nvmlClocksThrottleReasonSwThermalSlowdown, nvmlClocksThrottleReasonSyncBoost,
 };
-use railgauge_wire::gpu_state::{GpuReading, Hold, MOST_XIDS, counter};
+use railgauge_wire::{
+    gather::Gather,
+    gpu_state::{GpuReading, Hold, MOST_XIDS, counter},
+};
 
 use super::{
-    cards::{Informant, Lasting, Unread, others},
+    cards::{Cards, Informant, Lasting, Unread, others},
     facts::NVLINKS,
+    nvml::{CHIP, CLOCK_MEMORY, CLOCK_SM, CRC_FLIT, Device, Events, LOST, NOT_FOUND, Nvml, RECOVERY, REPLAY, id},
 };
 use crate::bench::clock;
 
 /// The GPUs of this host, by PCI address.
 #[derive(Default)]
-pub(crate) struct Cards {
+pub(crate) struct NvidiaCards {
     open: BTreeMap<String, Card>,
     /// Where Xids of GPUs arrive that NVML has lost, until somebody asks: the last ones say why.
-    lost: BTreeMap<String, Option<EventSet<'static>>>,
+    lost: BTreeMap<String, Option<Events>>,
 }
 
 struct Card {
-    device: Device<'static>,
+    device: Device,
     lasting: Lasting,
     /// Where Xids arrive; `None` where the driver sends none to this process.
-    events: Option<EventSet<'static>>,
+    events: Option<Events>,
 }
 
-impl Cards {
-    /// What a GPU does now.
-    ///
-    /// # Errors
-    /// NVML is not there, or does not know the GPU any more.
-    pub(crate) fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
+impl Cards for NvidiaCards {
+    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
         let at = clock::now();
         let device = &self.card(pci)?.device;
         // What a GPU that is there does not tell is not known; one that has gone is told.
-        let sm = device.clock_info(Clock::SM);
-        if let Err(NvmlError::GpuLost | NvmlError::NotFound) = &sm {
+        let nvml = device.of();
+        let sm = device.choice(nvml.clock, CLOCK_SM);
+        if let Err(LOST | NOT_FOUND) = sm {
             let events = self.open.remove(pci).and_then(|card| card.events);
             self.lost.insert(pci.to_owned(), events);
             return Err(Unread::Lost(pci.to_owned()));
         }
-        let memory = fields(device, &[id::NVML_FI_DEV_MEMORY_TEMP]);
+        let memory = device.fields(&[id::NVML_FI_DEV_MEMORY_TEMP]);
         Ok(GpuReading {
             at,
             sm_mhz: sm.ok(),
-            memory_mhz: device.clock_info(Clock::Memory).ok(),
-            watts: device.power_usage().ok().map(watts),
-            celsius: device.temperature(TemperatureSensor::Gpu).ok(),
+            memory_mhz: device.choice(nvml.clock, CLOCK_MEMORY).ok(),
+            watts: device.number(nvml.power).map(watts),
+            celsius: device.choice(nvml.temperature, CHIP).ok(),
             memory_celsius: memory[0].and_then(|degrees| u32::try_from(degrees).ok()).filter(|degrees| *degrees > 0),
-            held: device.current_throttle_reasons().ok().map(holds),
-            pcie: device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok()),
-            others: programs(device),
+            held: device.held().map(holds),
+            pcie: device.number(nvml.pcie_generation).zip(device.number(nvml.pcie_width)),
+            others: others(|| device.programs()),
         })
     }
 
-    /// What the driver has counted of a GPU's errors; what it does not count is not there.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
-    pub(crate) fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread> {
+    fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread> {
         let device = &self.card(pci)?.device;
         let asked: Vec<u32> = COUNTERS.iter().flat_map(|(_, kinds)| kinds.iter().copied().flatten().copied()).collect();
-        let mut told = fields(device, &asked).into_iter();
+        let mut told = device.fields(&asked).into_iter();
         let value = |(name, kinds): &(&str, &[&[u32]])| {
             // Every field is taken from the answer, whichever counts.
             let sums: Vec<Option<u64>> = kinds
@@ -85,37 +75,31 @@ impl Cards {
                 .collect();
             Some(((*name).to_owned(), sums.into_iter().flatten().next()?))
         };
-        let mut counted: BTreeMap<String, u64> = COUNTERS.iter().filter_map(value).collect();
+        let mut counted = COUNTERS.iter().filter_map(value).into_map();
         // Where no field sums them up, links are asked one by one.
         for (name, kind) in LINK_ERRORS {
             if !counted.contains_key(name) {
-                let links = (0..NVLINKS).map(|link| device.link_wrapper_for(link).error_counter(kind));
-                let told = links.filter_map(Result::ok).reduce(u64::saturating_add);
+                let links = (0..NVLINKS).filter_map(|link| device.counter(device.of().link_errors, link, kind));
+                let told = links.reduce(u64::saturating_add);
                 counted.extend(told.map(|sum| (name.to_owned(), sum)));
             }
         }
         Ok(counted)
     }
 
-    /// What does not change.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
-    pub(crate) fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
+    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
         Ok(self.card(pci)?.lasting)
     }
 
-    /// Xids that the driver told of a GPU since this was asked last; `None` where it tells none to this process.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
-    pub(crate) fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
+    fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
         match self.lost.remove(pci) {
             Some(events) => Ok(events.as_ref().map(arrived)),
             None => Ok(self.card(pci)?.events.as_ref().map(arrived)),
         }
     }
+}
 
+impl NvidiaCards {
     fn card(&mut self, pci: &str) -> Result<&Card, Unread> {
         if !self.open.contains_key(pci) {
             let card = open(pci)?;
@@ -127,22 +111,10 @@ impl Cards {
 }
 
 /// The Xids that have arrived.
-fn arrived(events: &EventSet<'static>) -> Vec<u32> {
-    let mut found = Vec::new();
+fn arrived(events: &Events) -> Vec<u32> {
     // A driver that sends events without end is left to the next question.
-    while found.len() < MOST_XIDS
-        && let Ok(event) = events.wait(0)
-    {
-        match event.event_data {
-            Some(XidError::Value(xid)) => found.push(u32::try_from(xid).unwrap_or(u32::MAX)),
-            Some(XidError::Unknown) | None => found.push(UNKNOWN_XID),
-        }
-    }
-    found
+    std::iter::from_fn(|| events.next()).take(MOST_XIDS).collect()
 }
-
-/// NVML's number of an Xid that it does not know.
-const UNKNOWN_XID: u32 = 999;
 
 /// What is counted, and the fields whose sum it is. Where there are several kinds of fields, GPUs of different ages have one or the other.
 const COUNTERS: &[(&str, &[&[u32]])] = &[
@@ -165,17 +137,14 @@ const COUNTERS: &[(&str, &[&[u32]])] = &[
 ];
 
 /// What NVLinks count, each link by itself.
-const LINK_ERRORS: [(&str, ErrorCounter); 3] = [
-    (counter::NVLINK_REPLAYS, ErrorCounter::DlReplay),
-    (counter::NVLINK_RECOVERIES, ErrorCounter::DlRecovery),
-    (counter::NVLINK_CRC, ErrorCounter::DlCrcFlit),
-];
+const LINK_ERRORS: [(&str, u32); 3] =
+    [(counter::NVLINK_REPLAYS, REPLAY), (counter::NVLINK_RECOVERIES, RECOVERY), (counter::NVLINK_CRC, CRC_FLIT)];
 
 /// NVML, opened once for the life of the process: opening it takes as long as all readings of a run.
-fn nvml() -> Result<&'static Nvml, Unread> {
-    static NVML: OnceLock<Result<Nvml, Unread>> = OnceLock::new();
+fn nvml() -> Result<&'static Arc<Nvml>, Unread> {
+    static NVML: OnceLock<Result<Arc<Nvml>, Unread>> = OnceLock::new();
     let start =
-        || Nvml::init().map_err(|error| Unread::NoLibrary(Informant::Nvml, format!("NVML is not there: {error}")));
+        || Nvml::start().map_err(|error| Unread::NoLibrary(Informant::Nvml, format!("NVML is not there: {error}")));
     NVML.get_or_init(start).as_ref().map_err(Clone::clone)
 }
 
@@ -189,58 +158,34 @@ fn unknown(pci: &str, why: String) -> Unread {
 }
 
 fn open(pci: &str) -> Result<Card, Unread> {
-    let nvml = nvml()?;
-    let device = nvml.device_by_pci_bus_id(pci).map_err(|error| unknown(pci, error.to_string()))?;
-    let best = |kind| device.max_clock_info(kind).ok();
+    let device = nvml()?.by_pci(pci).map_err(|error| unknown(pci, error.to_string()))?;
+    let nvml = device.of();
+    let best = |kind| device.choice(nvml.best_clock, kind).ok();
     let lasting = Lasting {
-        index: device.index().ok(),
-        best_mhz: best(Clock::SM).zip(best(Clock::Memory)),
-        best_pcie: device.max_pcie_link_gen().ok().zip(device.max_pcie_link_width().ok()),
-        limit_watts: device.enforced_power_limit().ok().map(watts),
+        index: device.number(nvml.index),
+        best_mhz: best(CLOCK_SM).zip(best(CLOCK_MEMORY)),
+        best_pcie: device.number(nvml.best_pcie_generation).zip(device.number(nvml.best_pcie_width)),
+        limit_watts: device.number(nvml.enforced_power_limit).map(watts),
         is_amd: false,
     };
-    let set = nvml.create_event_set().ok();
-    let events = set.and_then(|set| device.register_events(EventTypes::CRITICAL_XID_ERROR, set).ok());
+    let events = device.events();
     Ok(Card { device, lasting, events })
 }
 
-/// Programs beside this agent, and what it started, that have a context on a GPU; `None` where NVML does not list the agent's own.
-fn programs(device: &Device<'_>) -> Option<u32> {
-    others(|| Some(device.running_compute_processes().ok()?.into_iter().map(|program| program.pid).collect()))
-}
-
 /// NVML counts milliwatts.
-fn watts(milliwatts: u32) -> f64 {
+pub(super) fn watts(milliwatts: u32) -> f64 {
     f64::from(milliwatts) / 1e3
 }
 
 /// What holds clocks down. An idle GPU and clocks that somebody set are none.
-pub(super) fn holds(reasons: ThrottleReasons) -> BTreeSet<Hold> {
+pub(super) fn holds(reasons: u64) -> BTreeSet<Hold> {
     let bits = [
-        (ThrottleReasons::SW_POWER_CAP, Hold::PowerCap),
-        (ThrottleReasons::HW_SLOWDOWN, Hold::HardwareSlowdown),
-        (ThrottleReasons::SYNC_BOOST, Hold::SyncBoost),
-        (ThrottleReasons::SW_THERMAL_SLOWDOWN, Hold::HotDriver),
-        (ThrottleReasons::HW_THERMAL_SLOWDOWN, Hold::HotHardware),
-        (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, Hold::PowerBrake),
+        (nvmlClocksThrottleReasonSwPowerCap, Hold::PowerCap),
+        (nvmlClocksThrottleReasonHwSlowdown, Hold::HardwareSlowdown),
+        (nvmlClocksThrottleReasonSyncBoost, Hold::SyncBoost),
+        (nvmlClocksThrottleReasonSwThermalSlowdown, Hold::HotDriver),
+        (nvmlClocksThrottleReasonHwThermalSlowdown, Hold::HotHardware),
+        (nvmlClocksThrottleReasonHwPowerBrakeSlowdown, Hold::PowerBrake),
     ];
-    bits.into_iter().filter(|(bit, _)| reasons.contains(*bit)).map(|(_, hold)| hold).collect()
-}
-
-/// Whole numbers among NVML's fields, in the order of the question; `None` for what it does not tell.
-pub(super) fn fields(device: &Device<'_>, ids: &[u32]) -> Vec<Option<u64>> {
-    let asked: Vec<FieldId> = ids.iter().map(|id| FieldId(*id)).collect();
-    let Ok(told) = device.field_values_for(&asked) else { return vec![None; ids.len()] };
-    let value = |sample: Result<nvml_wrapper::struct_wrappers::device::FieldValueSample, NvmlError>| match sample
-        .ok()?
-        .value
-        .ok()?
-    {
-        SampleValue::U32(value) => Some(u64::from(value)),
-        SampleValue::U64(value) => Some(value),
-        SampleValue::F64(_) | SampleValue::I64(_) => None,
-    };
-    let mut values: Vec<Option<u64>> = told.into_iter().map(value).collect();
-    values.resize(ids.len(), None);
-    values
+    bits.into_iter().filter(|(bit, _)| reasons & u64::from(*bit) != 0).map(|(_, hold)| hold).collect()
 }

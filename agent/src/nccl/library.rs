@@ -2,7 +2,7 @@
 //! RCCL's header has the same (2.21.5, of ROCm 6.3), but for numbers of 8 bits: which ones those are depends on the GPU.
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{c_char, c_int, c_void},
     path::Path,
 };
 
@@ -14,7 +14,7 @@ use railgauge_wire::{
 
 use crate::{
     gpu::{self, driver::Handle, maker::Maker, table},
-    system::library::{self, Library, NoFunction, functions},
+    system::library::{self, Library, NoFunction, functions, said},
 };
 
 /// `ncclUniqueId`.
@@ -170,10 +170,7 @@ impl Nccl {
             return Ok(());
         }
         // SAFETY: NCCL answers with a static string for every number.
-        let words = unsafe {
-            let text = (self.error_words)(status);
-            if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
-        };
+        let words = unsafe { said((self.error_words)(status)) }.unwrap_or_default();
         let kind = match status {
             // ncclRemoteError: another rank went first.
             6 => Kind::Fabric,

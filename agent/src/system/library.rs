@@ -5,7 +5,7 @@
 
 use std::{
     error::Error,
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     fmt, fs, io,
     path::{Path, PathBuf},
     ptr::NonNull,
@@ -149,6 +149,15 @@ impl Library {
         // SAFETY: the caller's duty.
         unsafe { self.optional(symbol) }.ok_or(NoFunction(symbol))
     }
+}
+
+/// A text that a library answers; `None` where it has none.
+///
+/// # Safety
+/// The text is null or ends with NUL, and lives through the call.
+pub(crate) unsafe fn said(text: *const c_char) -> Option<String> {
+    // SAFETY: the caller's duty.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned())
 }
 
 /// Declares a table of functions of a library with `look_up`, which fills it. A function has a symbol, `NAME` or `NAME@VERSION`, or one for

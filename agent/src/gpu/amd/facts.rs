@@ -5,7 +5,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{Known, NoSmi, SUCCESS, Smi, VRAM, layout, smi, state};
+use super::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, NoSmi, SUCCESS, Smi, VRAM, layout, smi, state};
 use crate::{
     gpu::{cards::others_at_rest, present},
     system::tree::Tree,
@@ -72,8 +72,8 @@ fn gpu(smi: &Smi, index: u32, pci: String, known: Known) -> Gpu {
         pcie_max: link.best,
         memory_bytes: memory(smi, known),
         ecc: smi.memory_has_ecc(known),
-        clock_mhz: both(smi.gfx_clock(known)),
-        memory_clock_mhz: both(smi.memory_clock(known)),
+        clock_mhz: both(smi.clock(known, CLOCK_GFX)),
+        memory_clock_mhz: both(smi.clock(known, CLOCK_MEMORY)),
         throttled: state::holds(smi, known)
             .map(|holds| holds.into_iter().map(|hold| hold.words().to_owned()).collect()),
         memory_faults: MemoryFaults {
@@ -81,7 +81,7 @@ fn gpu(smi: &Smi, index: u32, pci: String, known: Known) -> Gpu {
             retired_pages: bad_pages(smi, known),
             ..MemoryFaults::default()
         },
-        temperature: smi.celsius(known),
+        temperature: smi.degrees(known, HOTSPOT),
         power_watts: smi.watts(known).zip(smi.limit_watts(known)),
         processes: others_at_rest(|| smi.programs(known)),
         ..Gpu::default()

@@ -20,14 +20,14 @@ mod layout;
 pub(super) mod state;
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{c_char, c_int, c_void},
     sync::OnceLock,
 };
 
 use thiserror::Error;
 
 use super::driver::Handle;
-use crate::system::library::{Library, NoFunction, functions};
+use crate::system::library::{Library, NoFunction, functions, said};
 use layout::{Layout, Space};
 
 /// `amdsmi_status_t`.
@@ -158,11 +158,9 @@ impl Smi {
         let mut text: *const c_char = std::ptr::null();
         // SAFETY: `text` is valid for writes.
         let told = unsafe { (self.words)(status, &raw mut text) };
-        if told != SUCCESS || text.is_null() {
-            return Err(Refused(format!("status {status}")));
-        }
-        // SAFETY: a static string of the library, which stays open.
-        Err(Refused(unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_owned()))
+        // SAFETY: a static string of the library, or null.
+        let said = (told == SUCCESS).then(|| unsafe { said(text) }).flatten();
+        Err(Refused(said.unwrap_or_else(|| format!("status {status}"))))
     }
 
     /// All GPUs with their PCI addresses, in the order of these.
@@ -215,32 +213,14 @@ impl Smi {
         (ask(space.place()) == SUCCESS).then_some(space)
     }
 
-    /// Clock of the shader engines and its maximum, in MHz.
-    fn gfx_clock(&self, gpu: Known) -> (Option<u32>, Option<u32>) {
-        self.clock(gpu, CLOCK_GFX)
-    }
-
-    /// Clock of the memory and its maximum, in MHz.
-    fn memory_clock(&self, gpu: Known) -> (Option<u32>, Option<u32>) {
-        self.clock(gpu, CLOCK_MEMORY)
-    }
-
+    /// A clock and its maximum, in MHz.
     fn clock(&self, gpu: Known, kind: c_int) -> (Option<u32>, Option<u32>) {
         // SAFETY: there is room for more than the structure.
         let told = self.told(|to| unsafe { (self.clock)(gpu.handle, kind, to) });
         told.map_or((None, None), |space| layout::clock(&space))
     }
 
-    /// Temperature of the hottest place of the chip in °C.
-    fn celsius(&self, gpu: Known) -> Option<u32> {
-        self.degrees(gpu, HOTSPOT)
-    }
-
-    /// Temperature of the memory in °C.
-    fn memory_celsius(&self, gpu: Known) -> Option<u32> {
-        self.degrees(gpu, MEMORY)
-    }
-
+    /// Temperature at a sensor in °C.
     fn degrees(&self, gpu: Known, sensor: c_int) -> Option<u32> {
         let mut degrees = 0;
         // SAFETY: the place is valid for writes.

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use railgauge_wire::gpu_state::{GpuReading, Hold, counter};
+use railgauge_wire::{
+    gather::Gather,
+    gpu_state::{GpuReading, Hold, counter},
+};
 
-use super::{Known, Smi, smi};
+use super::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, Smi, smi};
 use crate::{
     bench::clock,
-    gpu::cards::{Informant, Lasting, Unread, others},
+    gpu::cards::{Cards, Informant, Lasting, Unread, others},
 };
 
 /// The GPUs of this host that were asked for, by PCI address.
 #[derive(Default)]
-pub(crate) struct Cards {
+pub(crate) struct AmdCards {
     open: BTreeMap<String, Card>,
 }
 
@@ -23,33 +26,25 @@ struct Card {
     xgmi: u64,
 }
 
-impl Cards {
-    /// What a GPU does now.
-    ///
-    /// # Errors
-    /// AMD SMI is not there, or does not know the GPU.
-    pub(crate) fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
+impl Cards for AmdCards {
+    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
         let at = clock::now();
         let (smi, card) = self.card(pci)?;
         let known = card.known;
         Ok(GpuReading {
             at,
-            sm_mhz: smi.gfx_clock(known).0,
-            memory_mhz: smi.memory_clock(known).0,
+            sm_mhz: smi.clock(known, CLOCK_GFX).0,
+            memory_mhz: smi.clock(known, CLOCK_MEMORY).0,
             watts: smi.watts(known),
-            celsius: smi.celsius(known),
-            memory_celsius: smi.memory_celsius(known),
+            celsius: smi.degrees(known, HOTSPOT),
+            memory_celsius: smi.degrees(known, MEMORY),
             held: holds(smi, known),
             pcie: smi.pcie(known).and_then(|link| link.now),
             others: others(|| smi.programs(known)),
         })
     }
 
-    /// What the driver has counted of a GPU's errors; what it does not count is not there.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
-    pub(crate) fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread> {
+    fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread> {
         let (smi, card) = self.card(pci)?;
         let ecc = smi.ecc(card.known);
         let xgmi = smi.xgmi_error(card.known).map(|error| {
@@ -62,17 +57,15 @@ impl Cards {
             (counter::ECC_UNCORRECTED, ecc.map(|(_, uncorrected)| uncorrected)),
             (counter::XGMI_ERRORS, xgmi),
         ];
-        Ok(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect())
+        Ok(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).into_map())
     }
 
-    /// What does not change.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
-    pub(crate) fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
+    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
         Ok(self.card(pci)?.1.lasting)
     }
+}
 
+impl AmdCards {
     fn card(&mut self, pci: &str) -> Result<(&'static Smi, &mut Card), Unread> {
         let smi = smi().map_err(|why| Unread::NoLibrary(Informant::AmdSmi, why.to_string()))?;
         if !self.open.contains_key(pci) {
@@ -93,7 +86,7 @@ fn open(smi: &Smi, pci: &str) -> Result<Card, Unread> {
     let (index, (_, known)) = found.ok_or_else(|| unknown(pci, "it is not one of those it lists".to_owned()))?;
     let lasting = Lasting {
         index: Some(index),
-        best_mhz: smi.gfx_clock(known).1.zip(smi.memory_clock(known).1),
+        best_mhz: smi.clock(known, CLOCK_GFX).1.zip(smi.clock(known, CLOCK_MEMORY).1),
         best_pcie: smi.pcie(known).and_then(|link| link.best),
         limit_watts: smi.limit_watts(known),
         is_amd: true,

@@ -38,7 +38,7 @@ use railgauge_wire::{
 
 use crate::{
     bench::clock,
-    gpu::cards::{Cards, Informant, Lasting, Unread},
+    gpu::cards::{self, Informant, Lasting, Unread},
     system::{
         panics::{self, Panicked},
         workers,
@@ -183,7 +183,7 @@ fn thread() -> Result<Sender<Order>, Silent> {
     let start = || {
         let (to, orders) = channel();
         let work = move || {
-            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(Cards::of_host()).run(&orders)) {
+            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(cards::of_host()).run(&orders)) {
                 crate::system::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
             }
         };

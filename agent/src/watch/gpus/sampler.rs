@@ -9,10 +9,7 @@ use std::{
     sync::mpsc::{Receiver, RecvTimeoutError, Sender},
 };
 
-use railgauge_wire::{
-    gpu_state::{GpuReading, MOST_XIDS},
-    unit::Nanoseconds,
-};
+use railgauge_wire::{gather::Gather, gpu_state::MOST_XIDS, unit::Nanoseconds};
 
 use super::{OfGpu, history::History};
 use crate::{
@@ -23,48 +20,6 @@ use crate::{
 
 /// Largest share of a processor that readings between begin and end of cases take.
 const SHARE: f64 = 0.02;
-
-/// What GPUs are read from.
-pub(super) trait Source {
-    /// What a GPU does now.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread>;
-    /// What the driver has counted of it.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn counters(&mut self, pci: &str) -> Result<Values, Unread>;
-    /// What does not change.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread>;
-    /// Xids since this was asked last, where they are told.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread>;
-}
-
-impl Source for Cards {
-    fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
-        Self::read(self, pci)
-    }
-
-    fn counters(&mut self, pci: &str) -> Result<Values, Unread> {
-        Self::counters(self, pci)
-    }
-
-    fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {
-        Self::lasting(self, pci)
-    }
-
-    fn xids(&mut self, pci: &str) -> Result<Option<Vec<u32>>, Unread> {
-        Self::xids(self, pci)
-    }
-}
 
 /// What the thread is told.
 pub(super) enum Order {
@@ -123,8 +78,8 @@ struct Fresh {
 }
 
 /// The thread's own.
-pub(super) struct Sampler<S> {
-    source: S,
+pub(super) struct Sampler<S: ?Sized> {
+    source: Box<S>,
     open: BTreeMap<u64, Open>,
     read: BTreeMap<String, History>,
     /// What was read of each GPU at the last begin or end of a case.
@@ -133,9 +88,9 @@ pub(super) struct Sampler<S> {
     last: (Nanoseconds, Nanoseconds),
 }
 
-impl<S: Source> Sampler<S> {
+impl<S: Cards + ?Sized> Sampler<S> {
     /// To be made by the thread that runs it: its CPU time counts.
-    pub(super) fn new(source: S) -> Self {
+    pub(super) fn new(source: Box<S>) -> Self {
         Self { source, open: BTreeMap::new(), read: BTreeMap::new(), fresh: BTreeMap::new(), last: Default::default() }
     }
 
@@ -175,7 +130,7 @@ impl<S: Source> Sampler<S> {
 
     fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds) {
         let begun = clock::now();
-        let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).collect() };
+        let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).into_map() };
         // Xids of before are those of others.
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
         let mut unread = Vec::new();
@@ -217,7 +172,7 @@ impl<S: Source> Sampler<S> {
             let lasting = self.fresh.get(&pci).map_or(lasting, |fresh| fresh.lasting);
             (pci, OfGpu { readings, lasting, counted, xids, failure })
         };
-        let read = open.gpus.into_iter().map(one).collect();
+        let read = open.gpus.into_iter().map(one).into_map();
         self.tidy();
         read
     }

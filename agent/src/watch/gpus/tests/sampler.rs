@@ -2,7 +2,7 @@
 
 use std::{sync::mpsc::channel, time::Duration};
 
-use railgauge_wire::gpu_state::{Hold, counter};
+use railgauge_wire::gpu_state::{GpuReading, Hold, counter};
 
 use super::*;
 use crate::gpu::cards::Informant;
@@ -34,7 +34,7 @@ impl Double {
     }
 }
 
-impl Source for Double {
+impl Cards for Double {
     fn read(&mut self, pci: &str) -> Result<GpuReading, Unread> {
         self.known(pci).map_err(|_| Unread::Lost(pci.to_owned()))?;
         self.reads += 1;
@@ -78,7 +78,7 @@ const SECOND: Nanoseconds = Nanoseconds::from_secs(1);
 
 #[test]
 fn a_case_learns_what_rose_and_what_was_told_between_its_ends() {
-    let mut sampler = Sampler::new(Double { replays: 5, xids: vec![31], ..Double::default() });
+    let mut sampler = Sampler::new(Box::new(Double { replays: 5, xids: vec![31], ..Double::default() }));
     begin(&mut sampler, 1, &[A, B], SECOND);
     sampler.round();
     (sampler.source.replays, sampler.source.xids) = (12, vec![79]);
@@ -92,7 +92,7 @@ fn a_case_learns_what_rose_and_what_was_told_between_its_ends() {
 
 #[test]
 fn cases_at_the_same_time_share_readings_and_not_counts() {
-    let mut sampler = Sampler::new(Double::default());
+    let mut sampler = Sampler::new(Box::new(Double::default()));
     begin(&mut sampler, 1, &[A], SECOND);
     sampler.source.replays = 3;
     begin(&mut sampler, 2, &[A], SECOND / 4);
@@ -107,7 +107,7 @@ fn cases_at_the_same_time_share_readings_and_not_counts() {
 
 #[test]
 fn a_gpu_that_is_lost_is_told_and_the_other_is_read() {
-    let mut sampler = Sampler::new(Double::default());
+    let mut sampler = Sampler::new(Box::new(Double::default()));
     begin(&mut sampler, 1, &[A, B], SECOND);
     sampler.source.gone = Some(B);
     sampler.round();
@@ -119,7 +119,7 @@ fn a_gpu_that_is_lost_is_told_and_the_other_is_read() {
 
 #[test]
 fn what_nobody_asks_for_is_forgotten() {
-    let mut sampler = Sampler::new(Double::default());
+    let mut sampler = Sampler::new(Box::new(Double::default()));
     begin(&mut sampler, 1, &[A], SECOND);
     sampler.obey(Order::Forget { span: 1 });
     assert!(sampler.read.is_empty() && sampler.open.is_empty());
@@ -128,7 +128,7 @@ fn what_nobody_asks_for_is_forgotten() {
 
 #[test]
 fn readings_that_cost_too_much_are_made_less_often() {
-    let mut sampler = Sampler::new(Double::default());
+    let mut sampler = Sampler::new(Box::new(Double::default()));
     begin(&mut sampler, 1, &[A], Nanoseconds::from_millis(100));
     sampler.last = (SECOND, Nanoseconds::from_millis(20));
     assert_eq!(sampler.due(), Some(SECOND * 2));
@@ -138,7 +138,7 @@ fn readings_that_cost_too_much_are_made_less_often() {
 fn the_thread_reads_again_and_again_until_the_case_ends() {
     let ((to, orders), (reader, reads)) = (channel(), channel());
     let double = Double { reader: Some(reader), ..Double::default() };
-    let thread = std::thread::spawn(move || Sampler::new(double).run(&orders));
+    let thread = std::thread::spawn(move || Sampler::new(Box::new(double)).run(&orders));
     to.send(Order::Begin {
         span: 1,
         gpus: vec![A.to_owned()],
@@ -157,7 +157,7 @@ fn the_thread_reads_again_and_again_until_the_case_ends() {
 /// A library may take a tenth of a second for each reading, and a NIC may take thirty flows of one GPU.
 #[test]
 fn cases_that_begin_and_end_together_are_served_by_one_reading() {
-    let mut sampler = Sampler::new(Double::default());
+    let mut sampler = Sampler::new(Box::new(Double::default()));
     let asked = clock::now();
     for span in 0..30 {
         sampler.obey(Order::Begin { span, gpus: vec![A.to_owned()], every: SECOND, asked });
@@ -181,7 +181,7 @@ fn cases_that_begin_and_end_together_are_served_by_one_reading() {
 /// The thread was busy when a short case began: what it reads then is no reading of the end.
 #[test]
 fn a_begin_that_is_late_is_not_taken_for_the_end() {
-    let mut sampler = Sampler::new(Double::default());
+    let mut sampler = Sampler::new(Box::new(Double::default()));
     let asked = clock::now();
     sampler.obey(Order::Begin { span: 1, gpus: vec![A.to_owned()], every: SECOND, asked });
     sampler.source.replays = 1;
