@@ -182,7 +182,7 @@ impl CounterRow {
     fn own_peaks(&self) -> BTreeMap<String, f64> {
         let seconds = self.until.saturating_sub(self.from).seconds().max(1.0);
         let rose = self.counted.iter().filter(|(name, rise)| **rise > 0 && !self.peaks.contains_key(*name));
-        rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).into_map()
+        rose.map(|(name, rise)| (name.clone(), *rise as f64 / seconds)).gathered()
     }
 }
 

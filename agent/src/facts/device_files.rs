@@ -25,7 +25,7 @@ pub(crate) fn ask(tree: &Tree) -> BTreeMap<String, DeviceFile> {
         let device = tree.text(format!("{CLASS}/{name}/ibdev"))?;
         Some((device, looked_at(Path::new("/dev/infiniband"), &name)))
     });
-    named.into_map()
+    named.gathered()
 }
 
 /// One file of a folder of device files.

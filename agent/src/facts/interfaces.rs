@@ -1,6 +1,9 @@
 //! Network interfaces (kernel documentation: ABI/testing/sysfs-class-net, networking/bonding).
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 use railgauge_wire::{
     facts::{Bond, BondMember, Dcb, Ecn, Interface, Pause},
@@ -56,7 +59,7 @@ pub fn all(tree: &Tree, addresses: &[Address], answers: &BTreeMap<String, Answer
             state: tree.text(format!("{CLASS}/{name}/operstate")),
             speed_mbps: speed(tree, &name),
             addresses: mine().map(|address| address.ip.to_string()).collect(),
-            networks: mine().filter_map(network).into_set().into_iter().collect(),
+            networks: mine().filter_map(network).gathered::<BTreeSet<_>>().into_iter().collect(),
             bond: bond(tree, &name),
             members: bond_below(tree, &name).map(|bond| bond_members(tree, &bond)).unwrap_or_default(),
             trust: tree.text(format!("{CLASS}/{name}/qos/trust")),

@@ -1,6 +1,6 @@
 //! Operating system, processor, memory and limits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
     facts::{Cpu, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS},
@@ -72,7 +72,7 @@ fn governor(tree: &Tree) -> Option<String> {
     const POLICIES: &str = "sys/devices/system/cpu/cpufreq";
     let policies = tree.names(POLICIES).into_iter().filter(|name| name.starts_with("policy"));
     let governors = policies.filter_map(|policy| tree.text(format!("{POLICIES}/{policy}/scaling_governor")));
-    let governors = governors.into_set();
+    let governors: BTreeSet<String> = governors.gathered();
     (!governors.is_empty()).then(|| governors.into_iter().collect::<Vec<_>>().join(", "))
 }
 

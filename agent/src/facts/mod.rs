@@ -144,7 +144,7 @@ const HIDING: [&str; 3] = ["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_
 fn overrides() -> BTreeMap<String, String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let known = [tree::ROOT, "RAILGAUGE_IBVERBS", "RAILGAUGE_RDMACM"];
-    known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).into_map()
+    known.into_iter().filter_map(|name| Some((name.to_owned(), set(name)?))).gathered()
 }
 
 /// Collects the facts of the host whose files are below the tree's root.

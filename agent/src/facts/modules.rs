@@ -9,7 +9,7 @@ use crate::system::tree::Tree;
 /// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
 pub(crate) fn loaded(tree: &Tree) -> BTreeMap<String, String> {
     let there = MODULES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
-    there.map(|name| (name.to_owned(), version(tree, name))).into_map()
+    there.map(|name| (name.to_owned(), version(tree, name))).gathered()
 }
 
 fn version(tree: &Tree, name: &str) -> String {

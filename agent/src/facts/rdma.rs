@@ -7,7 +7,10 @@
 //! | `rate` | the rate of a port, where the driver's is not true |
 //! | `health` | counters that say nothing any more |
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use railgauge_wire::{
     drivers::{RateOrigin, known},
@@ -150,7 +153,7 @@ fn number_in(tree: &Tree, path: String) -> Option<u32> {
 /// Partition keys that are set, each once.
 fn partitions(tree: &Tree, port: &str) -> Vec<String> {
     let keys = tree.names(format!("{port}/pkeys")).into_iter();
-    let keys = keys.filter_map(|index| tree.text(format!("{port}/pkeys/{index}"))).into_set();
+    let keys: BTreeSet<String> = keys.filter_map(|index| tree.text(format!("{port}/pkeys/{index}"))).gathered();
     keys.into_iter().filter(|key| key != "0x0000").collect()
 }
 

@@ -149,7 +149,7 @@ impl Device {
     pub fn record(&self) -> BTreeMap<String, String> {
         let entries =
             [("gpu", self.index().to_string()), ("gpu_name", self.name.clone()), ("gpu_pci", self.pci.clone())];
-        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).into_map()
+        entries.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
     }
 
     /// The driver.

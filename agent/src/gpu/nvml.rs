@@ -3,7 +3,7 @@
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong},
-    fmt, ptr,
+    ptr,
     sync::Arc,
 };
 
@@ -92,19 +92,12 @@ functions! {
 }
 
 /// What NVML refuses, in its own words.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, thiserror::Error)]
+#[error("{words}")]
 pub struct Refused {
-    pub(super) status: Status,
+    status: Status,
     words: String,
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for Refused {}
 
 impl Refused {
     /// Whether there is no driver, so that there are no GPUs of it either.

@@ -75,7 +75,7 @@ impl Cards for NvidiaCards {
                 .collect();
             Some(((*name).to_owned(), sums.into_iter().flatten().next()?))
         };
-        let mut counted = COUNTERS.iter().filter_map(value).into_map();
+        let mut counted: BTreeMap<String, u64> = COUNTERS.iter().filter_map(value).gathered();
         // Where no field sums them up, links are asked one by one.
         for (name, kind) in LINK_ERRORS {
             if !counted.contains_key(name) {

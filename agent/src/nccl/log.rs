@@ -74,7 +74,7 @@ fn channels(text: &str) -> BTreeMap<String, u64> {
         let (count, kind) = part.trim().split_once(' ')?;
         Some((kind.strip_suffix(" channels")?.to_owned(), count.parse().ok()?))
     };
-    line[begin..].split(',').filter_map(one).into_map()
+    line[begin..].split(',').filter_map(one).gathered()
 }
 
 /// The last line with NCCL's own complaint, for a failure's words.

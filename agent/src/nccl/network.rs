@@ -93,7 +93,7 @@ impl Networks {
         let name = made.split_whitespace().find_map(|word| word.strip_prefix("name="));
         let (Some(number), Some(name)) = (number, name) else { return };
         let of = |device: &str| self.verbs.values().filter(|entry| entry.is_of(device)).cloned().collect::<Vec<_>>();
-        let members: Vec<Entry> = name.split('+').into_set().into_iter().flat_map(of).collect();
+        let members: Vec<Entry> = name.split('+').gathered::<BTreeSet<_>>().into_iter().flat_map(of).collect();
         let Some(layer) = members.first().map(|entry| entry.layer) else { return };
         if name.contains('+') && !self.verbs.contains_key(&number) {
             let names = members.into_iter().flat_map(|entry| entry.names).collect();
@@ -124,7 +124,7 @@ impl Networks {
         let verbs = connections.iter().filter(|connection| connection.net == Net::Verbs);
         let used: Option<Vec<&Entry>> = verbs.map(|connection| self.entry(connection)).collect();
         let entries = used.unwrap_or_else(|| self.verbs.values().collect());
-        let layers = entries.into_iter().map(|entry| entry.layer).into_set();
+        let layers: BTreeSet<_> = entries.into_iter().map(|entry| entry.layer).gathered();
         if layers.len() == 1 { layers.first().copied().flatten() } else { None }
     }
 
@@ -147,7 +147,7 @@ fn entries(list: &str, read: fn(&str) -> Option<Entry>) -> BTreeMap<u32, Entry> 
         let (number, what) = word.strip_prefix('[')?.split_once(']')?;
         Some((number.parse().ok()?, read(what)?))
     };
-    list.split_whitespace().filter_map(one).into_map()
+    list.split_whitespace().filter_map(one).gathered()
 }
 
 /// `mlx5_0:1/RoCE`, and with the ids of rail and plane `mlx5_0:1:0:3/IB`.

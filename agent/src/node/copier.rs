@@ -50,7 +50,7 @@ impl Copier {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
         let remote_record = |device: &Device| -> BTreeMap<String, String> {
-            device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)).into_map()
+            device.record().into_iter().map(|(name, value)| (format!("{name}_remote"), value)).gathered()
         };
         if spec.op != Op::HostToGpu {
             settings.extend(own.record());

@@ -196,7 +196,7 @@ pub(super) fn settings(
         ("last_level_caches", caches.map_or_else(unknown, |caches| caches.to_string())),
         ("pages_on_node", pages.map_or_else(unknown, |(here, all)| format!("{here} of {all} asked for"))),
     ];
-    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).into_map()
+    settings.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
 }
 
 /// What one processor did in the timed pass.

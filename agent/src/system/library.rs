@@ -6,7 +6,7 @@
 use std::{
     error::Error,
     ffi::{CStr, CString, c_char, c_int, c_void},
-    fmt, fs, io,
+    fs, io,
     path::{Path, PathBuf},
     ptr::NonNull,
 };
@@ -14,37 +14,10 @@ use std::{
 use libloading::os::unix::{RTLD_LAZY, RTLD_LOCAL};
 use thiserror::Error;
 
-/// A library that the loader does not open. Its text is the loader's own.
-#[derive(Debug)]
-pub(crate) struct NotOpened(pub libloading::Error);
-
-impl fmt::Display for NotOpened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The outer error only says that dlopen failed.
-        match self.0.source() {
-            Some(words) => fmt::Display::fmt(words, f),
-            None => fmt::Display::fmt(&self.0, f),
-        }
-    }
-}
-
-impl Error for NotOpened {}
-
-/// Several names of a library of which the loader opens none, in the loader's own text of each.
-#[derive(Debug)]
-pub(crate) struct NoneOpened(Vec<NotOpened>);
-
-impl fmt::Display for NoneOpened {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, why) in self.0.iter().enumerate() {
-            let between = if at > 0 { "; " } else { "" };
-            write!(f, "{between}{why}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for NoneOpened {}
+/// What the loader says of a library that it does not open, or of several names that it does not.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub(crate) struct NotOpened(String);
 
 /// A function that an open library has not got, by the name of its symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -91,22 +64,25 @@ impl Library {
         // SAFETY: the names come from this program, or from the plan's author: vendors' libraries whose initialisers are made to run in any
         // process.
         let library = unsafe { libloading::os::unix::Library::open(Some(name), binding | RTLD_LOCAL) };
-        Ok(Self { handle: library.map_err(NotOpened)?.into_raw(), name: name.to_owned() })
+        // The outer error only says that dlopen failed.
+        let words = |error: libloading::Error| error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        let library = library.map_err(|error| NotOpened(words(error)))?;
+        Ok(Self { handle: library.into_raw(), name: name.to_owned() })
     }
 
     /// The first of several names that the loader opens.
     ///
     /// # Errors
     /// It opens none.
-    pub(crate) fn first(names: &[&str]) -> Result<Self, NoneOpened> {
+    pub(crate) fn first(names: &[&str]) -> Result<Self, NotOpened> {
         let mut why = Vec::new();
         for name in names {
             match Self::open(name, RTLD_LAZY) {
                 Ok(library) => return Ok(library),
-                Err(error) => why.push(error),
+                Err(NotOpened(error)) => why.push(error),
             }
         }
-        Err(NoneOpened(why))
+        Err(NotOpened(why.join("; ")))
     }
 
     /// The name it was opened by.

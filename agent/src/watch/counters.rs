@@ -83,7 +83,7 @@ fn rises(before: &Values, after: &Values) -> Values {
         let rise = since(name, *before.get(name)?, *now)?;
         (!of_one_queue(name)).then(|| (name.clone(), rise))
     };
-    after.iter().filter_map(rise).into_map()
+    after.iter().filter_map(rise).gathered()
 }
 
 /// Rise of a counter; `None` where it was reset.

@@ -103,7 +103,7 @@ impl Entry {
 
     /// The remedy with these values in place of the names in braces.
     pub fn with<V: Into<String>>(&self, values: impl IntoIterator<Item = (&'static str, V)>) -> Remedy {
-        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).into_map();
+        let values = values.into_iter().map(|(name, value)| (Cow::Borrowed(name), value.into())).gathered();
         Remedy { id: Cow::Borrowed(self.id), values }
     }
 

@@ -235,7 +235,7 @@ impl Settings {
             ("joining", joining.to_owned()),
         ];
         let mut record: BTreeMap<String, String> =
-            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).into_map();
+            entries.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered();
         record.insert("huge_pages".to_owned(), self.huge_pages.to_string());
         record
     }

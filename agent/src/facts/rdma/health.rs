@@ -33,5 +33,5 @@ pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&
         };
         Some(((*name).to_owned(), why))
     };
-    names.filter_map(one).into_map()
+    names.filter_map(one).gathered()
 }

@@ -57,7 +57,7 @@ impl Cards for AmdCards {
             (counter::ECC_UNCORRECTED, ecc.map(|(_, uncorrected)| uncorrected)),
             (counter::XGMI_ERRORS, xgmi),
         ];
-        Ok(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).into_map())
+        Ok(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).gathered())
     }
 
     fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread> {

@@ -130,7 +130,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
 
     fn begin(&mut self, span: u64, gpus: Vec<String>, every: Nanoseconds, asked: Nanoseconds) {
         let begun = clock::now();
-        let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).into_map() };
+        let mut open = Open { begun, every, gpus: gpus.into_iter().map(|pci| (pci, Counting::default())).gathered() };
         // Xids of before are those of others.
         open.gpus.keys().for_each(|pci| self.collect_xids(pci));
         let mut unread = Vec::new();
@@ -172,7 +172,7 @@ impl<S: Cards + ?Sized> Sampler<S> {
             let lasting = self.fresh.get(&pci).map_or(lasting, |fresh| fresh.lasting);
             (pci, OfGpu { readings, lasting, counted, xids, failure })
         };
-        let read = open.gpus.into_iter().map(one).into_map();
+        let read = open.gpus.into_iter().map(one).gathered();
         self.tidy();
         read
     }
