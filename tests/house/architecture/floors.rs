@@ -8,6 +8,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "wire/src",
         &[
+            "gather",
             "natural",
             "shell",
             "unit",
@@ -38,8 +39,8 @@ const FLOORS: &[(&str, &[&str])] = &[
     (
         "agent/src",
         &[
-            "fault",
             "system",
+            "fault",
             "tools",
             "bench",
             "memory",
