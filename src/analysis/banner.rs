@@ -2,12 +2,18 @@
 
 use super::{
     results::State,
-    verdict::{Cases, Ground, Kind, OfLinks, Status, Trouble, Verdict},
+    verdict::{Cases, Ground, Kind, OfLinks, Status, Trouble, Untested, Verdict, not_tested},
     words::count,
 };
 
 /// The sentence. It never says that nothing failed where cases did, and it names the first cause of what is not a pass.
-pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble], cases: Cases) -> String {
+pub(super) fn sentence(
+    status: Status,
+    verdicts: &[Verdict],
+    troubles: &[Trouble],
+    cases: Cases,
+    untested: &[Untested],
+) -> String {
     // What the plan waives is told with its verdict and is no part of what the run came to.
     let verdicts: Vec<&Verdict> = verdicts.iter().filter(|verdict| !verdict.waived).collect();
     let of = |status| verdicts.iter().filter(move |verdict| verdict.status == status);
@@ -28,7 +34,9 @@ pub(super) fn sentence(status: Status, verdicts: &[Verdict], troubles: &[Trouble
                 2 => "Both verdicts".to_owned(),
                 _ => format!("All {all}"),
             };
-            vec![format!("{passed} passed; {} measured.", count(cases.planned, "case"))]
+            let untested = not_tested(untested.iter().filter(|one| one.may_hide_a_fault()));
+            let untested = untested.map_or_else(String::new, |what| format!("; {what}"));
+            vec![format!("{passed} passed; {} measured{untested}.", count(cases.planned, "case"))]
         }
         // A fast wrong answer is worse than a slow right one, so it is said first.
         Status::Fail => {
@@ -109,7 +117,6 @@ mod tests {
             wanted: None,
             holdings: Vec::new(),
             place: std::collections::BTreeMap::new(),
-            not_checked: Vec::new(),
             remedy: None,
             parts: Vec::new(),
             test: "t".into(),
@@ -154,7 +161,7 @@ mod tests {
     fn when_every_case_failed_that_is_said_with_its_first_cause() {
         let cases = Cases { planned: 6, failed: 6, ..Cases::default() };
         let verdicts = [verdict(Status::Inconclusive)];
-        let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("no device"))], cases);
+        let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("no device"))], cases, &[]);
         assert_eq!(text, "No case was measured: 6 of 6 cases failed. The first: gpu1: open: no device.");
     }
 
@@ -162,14 +169,14 @@ mod tests {
     fn two_verdicts_that_passed_are_both() {
         let cases = Cases { planned: 6, measured: 6, ..Cases::default() };
         let verdicts = [verdict(Status::Pass), verdict(Status::Pass)];
-        assert_eq!(sentence(Status::Pass, &verdicts, &[], cases), "Both verdicts passed; 6 cases measured.");
+        assert_eq!(sentence(Status::Pass, &verdicts, &[], cases, &[]), "Both verdicts passed; 6 cases measured.");
     }
 
     #[test]
     fn some_failed_cases_are_said_beside_verdicts() {
         let cases = Cases { planned: 6, failed: 2, measured: 4, ..Cases::default() };
         let verdicts = [verdict(Status::Inconclusive), verdict(Status::Pass)];
-        let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("gone"))], cases);
+        let text = sentence(Status::Inconclusive, &verdicts, &[trouble(failure("gone"))], cases, &[]);
         assert_eq!(
             text,
             "2 of 6 cases failed. The first: gpu1: open: gone. 1 of 2 verdicts cannot be given, none failed."

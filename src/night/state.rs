@@ -6,7 +6,6 @@
 use std::fmt::Write;
 
 use jiff::{SignedDuration, Timestamp};
-use railgauge_model::plan::count::capital;
 use serde::Serialize;
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
 };
 use crate::analysis::{
     journal::JournalEnd,
-    verdict::{Cases, Kind, Status},
+    verdict::{Cases, Kind, Status, not_tested},
 };
 
 /// How many runs are looked at for one that measured a host.
@@ -105,7 +104,7 @@ impl Standing {
             None => {
                 let is_part = run.verdicts.subset.is_some() && run.verdicts.status == Status::Pass;
                 let state = if is_part { State::Warning } else { of_status(run.verdicts.status) };
-                (state, with_uncovered(run, run.verdicts.sentence.clone()))
+                (state, run.verdicts.sentence.clone())
             }
         };
         // What is not certain names nobody.
@@ -149,8 +148,9 @@ impl Standing {
         }
         let (state, text) = match verdicts.status {
             Status::Pass => {
-                let uncovered = verdicts.uncovered().map_or_else(String::new, |what| format!("; {what}"));
-                (State::Ok, format!("nothing speaks against it{uncovered}"))
+                let untested = not_tested(verdicts.untested.iter().filter(|one| one.may_hide_a_fault()));
+                let untested = untested.map_or_else(String::new, |what| format!("; {what}"));
+                (State::Ok, format!("nothing speaks against it{untested}"))
             }
             Status::Fail => (
                 State::Warning,
@@ -236,14 +236,6 @@ fn plain(text: &str) -> String {
         c => c,
     };
     text.chars().map(plain).collect()
-}
-
-/// A sentence of a run that passed, and what its pass says nothing of.
-fn with_uncovered(run: &Judged, sentence: String) -> String {
-    match run.verdicts.uncovered().filter(|_| run.verdicts.status == Status::Pass) {
-        Some(what) => format!("{sentence} {}.", capital(&what)),
-        None => sentence,
-    }
 }
 
 const fn of_status(status: Status) -> State {

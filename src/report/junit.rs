@@ -35,8 +35,8 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
             suite.add_property(("subset", subset.words().as_str()));
         }
         // A pass of a test says nothing of these.
-        for lacking in verdicts.no_limit.iter().filter(|lacking| lacking.test == name) {
-            suite.add_property(("no limit", lacking.of.as_str()));
+        for untested in verdicts.untested.iter().filter(|untested| untested.is_in(name)) {
+            suite.add_property(("not tested", untested.to_string().as_str()));
         }
         let mut names = Names::default();
         for verdict in verdicts.verdicts.iter().filter(|verdict| belongs(verdict)) {
@@ -105,21 +105,11 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
         case.add_property(("remedy", remedy.id.as_ref()));
         case.add_property(("help", remedy.text().as_str()));
     }
-    // A pass has no message, and this is told with one too.
-    for end in verdict.not_checked.iter().take(NOT_CHECKED) {
-        case.add_property(("not checked", end.to_string().as_str()));
-    }
-    if let Some(more @ 1..) = verdict.not_checked.len().checked_sub(NOT_CHECKED) {
-        case.add_property(("not checked", format!("{more} more: see verdicts.json").as_str()));
-    }
     case
 }
 
 /// Properties `place` of one test case.
 const PLACES: usize = 16;
-
-/// Properties `not checked` of one test case.
-const NOT_CHECKED: usize = 16;
 
 /// Verdicts on the run as a whole.
 const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];

@@ -275,7 +275,7 @@ fn a_host_without_any_value_is_named_and_no_part_is_said_to_be_good_by_it() {
     let parts = drawn.view.parts.as_ref().unwrap();
     assert!(parts.sentence.contains("gpu008") && !parts.nothing, "{}", parts.sentence);
     let summary = text::summary(&drawn.view, path, false);
-    assert!(summary.contains("Not judged"), "{summary}");
+    assert!(summary.contains("Not tested"), "{summary}");
     for said in [&parts.sentence, &summary] {
         assert!(!said.contains("No part stands out") && !said.contains("nothing stands out"), "{said}");
     }

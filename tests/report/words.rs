@@ -38,7 +38,8 @@ fn judge(journal: &Journal) -> Verdicts {
 #[test]
 fn one_verdict_is_not_all_verdicts() {
     let one = Scenario { sizes: vec![1 << 20], repeats: 1, ..Scenario::healthy(2, 1) };
-    assert_eq!(judge(&journal(&one)).sentence, "The only verdict passed; 1 case measured.");
+    let sentence = judge(&journal(&one)).sentence;
+    assert!(sentence.starts_with("The only verdict passed; 1 case measured"), "{sentence}");
 }
 
 #[test]

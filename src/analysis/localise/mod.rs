@@ -17,7 +17,6 @@ mod names;
 mod node;
 mod noisy;
 mod on_gpus;
-mod one_way;
 mod pick;
 mod probe;
 mod rates;
@@ -54,7 +53,6 @@ pub use groups::{GroupsUnlike, UnlikeSide};
 pub use levels::LevelOf;
 pub use names::only;
 pub use noisy::{Noise, TooNoisy};
-pub use one_way::OneWay;
 pub(in crate::analysis) use pick::noise;
 pub use probe::Probe;
 pub use railgauge_stats::localise::Way;
@@ -83,11 +81,8 @@ pub struct Localisation {
     /// Pairs without one: they were not judged.
     pub missing: usize,
     /// Hosts of which no pair or group has one, so that nothing at all is known of them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip)]
     pub unmeasured: Vec<String>,
-    /// Hosts that were measured in one direction only, where pairs have a direction.
-    #[serde(skip_serializing_if = "OneWay::is_empty")]
-    pub one_way: OneWay,
     /// What good pairs reach.
     pub good: Vec<Good>,
     /// What stands out, the worst first.
@@ -113,6 +108,7 @@ pub struct Localisation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unexplained: Option<String>,
     /// Ends that are neither good nor bad, because no good pair shows them to be good: `gpu07 rail 3`.
+    #[serde(skip)]
     pub unjudged: Vec<String>,
     /// For every case that was judged: the position in `good` of what it was compared with, or without any
     /// its kind.
@@ -154,7 +150,7 @@ pub struct Localisation {
     confirms: bool,
     /// Whether a pair's value speaks of one direction only.
     #[serde(skip)]
-    directed: bool,
+    pub(in crate::analysis) directed: bool,
     /// Smallest effect that gets a name, as a difference of logarithms.
     #[serde(skip)]
     least: f64,
@@ -258,10 +254,6 @@ fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation>
     let measured = |(result, row): &(&CaseResult<'_>, &Row)| pick::logarithm(result, row).is_some();
     found.missing = picked.iter().filter(|one| !measured(one)).count();
     found.unmeasured = unmeasured(first.test, picked.iter().map(|one| (one.0, measured(one))));
-    if found.directed && found.metric.better() == Better::Higher {
-        let measured = picked.iter().filter(|one| measured(one));
-        found.one_way = OneWay::of(measured.map(|(result, _)| *result));
-    }
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
@@ -306,7 +298,6 @@ impl Localisation {
             pairs: 0,
             missing: 0,
             unmeasured: Vec::new(),
-            one_way: OneWay::default(),
             good: Vec::new(),
             suspects: Vec::new(),
             controls: Vec::new(),

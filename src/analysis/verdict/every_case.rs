@@ -7,7 +7,7 @@ use railgauge_model::plan::model::Test;
 use railgauge_wire::terms::Op;
 
 use super::{
-    Kind, Status, Tally, Verdict, not_checked,
+    Kind, Status, Tally, Verdict,
     reason::{Among, Blamed, MemoryPart, OfCases, Place, Reason},
 };
 use crate::analysis::{
@@ -59,7 +59,6 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
     Verdict {
-        not_checked: not_checked(results.iter().copied()),
         scope: count(of, "case"),
         tally: Tally {
             in_scope: of + corrupt.len(),

@@ -3,15 +3,12 @@
 //! Suspects are not sought among flows at once, because what one of them reaches says as much of the others. A flow that stands
 //! out all the same is told here: nobody may take it for a pass.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use railgauge_model::plan::{Plan, model::Test};
 
 use super::{
-    Kind, Part, Status, Tally, Verdict, parts,
+    Kind, Part, Status, Tally, Untested, Verdict, parts,
     reason::{NamedParts, OfParts, Reason, ToName},
 };
 use crate::analysis::{
@@ -23,7 +20,7 @@ use crate::analysis::{
 const FLOW: &str = "flow";
 
 /// The verdict on one test; `None` for other tests, and where too few flows have values to compare them.
-pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict> {
+pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &Plan) -> Option<Verdict> {
     if !test.at_once() {
         return None;
     }
@@ -46,33 +43,16 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
         let below_percent = from_where(&judged);
         reason.push(OfParts::NothingStandsOut { among: judged.len(), counted: FLOW, below_percent });
     }
-    if missing > 0 {
-        reason.push(OfParts::NotCompared { missing, counted: FLOW });
-    }
+    reason.extend(OfParts::not_tested(untested, &test.name));
     // Where only waived flows stand out the verdict is theirs, and does not count.
     let set_aside = own.is_empty() && !waived.is_empty() && missing == 0;
     let is_open = !parts.is_empty() || missing > 0;
+    let status = if is_open { Status::Inconclusive } else { Status::Pass };
     Some(Verdict {
-        kind: Kind::Parts,
-        test: test.name.clone(),
-        key: None,
-        wanted: None,
-        demand: "no flow is far below the others".to_owned(),
         scope: count(judged.len(), FLOW),
-        narrowed: None,
-        line: None,
         metric: Some(of.metric),
         unit: Some(row.unit().to_owned()),
-        status: if is_open { Status::Inconclusive } else { Status::Pass },
         waived: set_aside,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
-        broken: None,
-        holdings: Vec::new(),
-        place: BTreeMap::new(),
-        not_checked: Vec::new(),
-        remedy: None,
         tally: Tally {
             in_scope: of.links.len(),
             judged: judged.len(),
@@ -82,6 +62,7 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, plan: &Plan) -> Option<Verdict
             ..Tally::default()
         },
         parts,
+        ..Verdict::new(Kind::Parts, &test.name, "no flow is far below the others", status, reason)
     })
 }
 

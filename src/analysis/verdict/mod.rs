@@ -20,7 +20,6 @@ mod flows;
 mod links;
 mod members;
 mod more_peers;
-mod not_checked;
 mod offender;
 mod parts;
 mod peers;
@@ -31,11 +30,10 @@ mod shared;
 mod soak;
 mod soak_gpus;
 mod trouble;
-mod unlimited;
+mod untested;
 mod whole;
 
 pub use broken::{Broken, BrokenBy, MeasuredOn};
-pub use not_checked::{NotChecked, not_checked};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
@@ -47,7 +45,7 @@ pub use reason::{
 pub use shared::only_shared;
 pub use soak::NAME as SOAK;
 pub use trouble::{Failed, Trouble};
-pub use unlimited::NoLimit;
+pub use untested::{Lack, Untested, not_tested, uncounted};
 pub use whole::NAME as RUN;
 
 use std::{
@@ -199,9 +197,6 @@ pub struct Verdict {
     /// What to do about it, where it is no pass and that follows from the demand alone, or from the GPUs of what broke it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<Remedy>,
-    /// What could not be checked of the measurements that it is about; it changes no answer.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub not_checked: Vec<NotChecked>,
 }
 
 impl Verdict {
@@ -229,7 +224,6 @@ impl Verdict {
             tally: Tally::default(),
             place: BTreeMap::new(),
             remedy: None,
-            not_checked: Vec::new(),
         }
     }
 }
@@ -322,9 +316,9 @@ pub struct Verdicts {
     /// Drivers of RDMA devices that cases used, measured or not, and that have never been run by railgauge's authors.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drivers_never_run: Vec<NeverRun>,
-    /// Of which values the plan demands nothing: a pass says nothing of them.
+    /// What was not tested: a pass says nothing of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub no_limit: Vec<NoLimit>,
+    pub untested: Vec<Untested>,
     /// What it was made of and with, once it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
@@ -400,6 +394,7 @@ pub fn verdicts_of(
     let more = results::further(journal);
     let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();
     let switches = switches(journal, (results, rows), &more);
+    let untested = untested::untested(journal, model);
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {
@@ -414,10 +409,10 @@ pub fn verdicts_of(
             beside.iter().filter(|(of, ..)| of.test == test.name).map(|(_, link, _)| *link).collect();
         // Groups that stand out are searched by smaller ones.
         let beside = |found: &Localisation| if found.counted == "pair" { &beside[..] } else { &[] };
-        verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &journal.plan)));
+        verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &untested, &journal.plan)));
         verdicts.extend(links::judge_suspects(test, switches.as_ref()));
         verdicts.extend(links::judge(test, switches.as_ref()));
-        verdicts.extend(model.of(&test.name).and_then(|of| flows::judge(test, of, &journal.plan)));
+        verdicts.extend(model.of(&test.name).and_then(|of| flows::judge(test, of, &untested, &journal.plan)));
     }
     let soak = soaking(journal);
     if let (Some(wanted), Some(found)) = (&journal.plan.soak, &soak) {
@@ -432,8 +427,8 @@ pub fn verdicts_of(
     let troubles: Vec<Trouble> = results.iter().chain(corrupt).filter_map(Trouble::of).collect();
     let cases = tally(results);
     let part = journal.plan.subset.iter().map(Subset::sentence);
-    let sentence = part.chain([banner::sentence(status, &verdicts, &troubles, cases)]).collect::<Vec<_>>().join(" ");
-    let no_limit = unlimited::unlimited(journal, &verdicts);
+    let sentence =
+        part.chain([banner::sentence(status, &verdicts, &troubles, cases, &untested)]).collect::<Vec<_>>().join(" ");
     Verdicts {
         version: 1,
         run_id: journal.run_id.clone(),
@@ -458,7 +453,7 @@ pub fn verdicts_of(
         subset: journal.plan.subset.clone(),
         places: journal.plan.places.clone(),
         drivers_never_run: proven::never_run(journal, results),
-        no_limit,
+        untested,
         sums: None,
     }
 }

@@ -1,11 +1,11 @@
 //! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use railgauge_model::plan::{Plan, model::Waiver};
 
 use super::{
-    Kind, Status, Tally, Verdict,
+    Kind, Status, Tally, Untested, Verdict,
     reason::{Apart, NamedParts, OfParts, Reason, ToName},
 };
 use crate::analysis::{
@@ -45,7 +45,7 @@ pub struct Part {
 /// The verdict on what was found in one test; `None` where nothing could be compared, which the localisation's remarks say.
 /// `beside` are links that stand out and belong to no part, each at its worst size: at sizes that were not searched, or where
 /// hosts are too few for parts.
-pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> Option<Verdict> {
+pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], untested: &[Untested], plan: &Plan) -> Option<Verdict> {
     let nothing = found.suspects.is_empty() && found.two_clusters.is_none() && found.unexplained.is_none();
     if found.good.is_empty() && nothing && found.lesser.is_empty() && beside.is_empty() {
         return None;
@@ -107,41 +107,20 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
     let waived = waived && !lacking;
     reason.extend(names(found, &parts, |part| part.waived).map(OfParts::Waived));
     let counted = found.counted;
-    if !found.unmeasured.is_empty() {
-        reason.push(OfParts::NotJudged { hosts: found.unmeasured.clone() });
-    }
-    if reason.is_empty() {
+    if reason.is_empty() && found.unmeasured.is_empty() {
         reason.push(OfParts::NothingStandsOut { among: found.pairs, counted, below_percent: None });
     }
-    if found.missing > 0 {
-        reason.push(OfParts::NotCompared { missing: found.missing, counted });
-    }
     reason.extend(found.across_rails().map(OfParts::AcrossRails));
-    reason.extend(found.one_way.told().cloned().map(OfParts::OneWay));
+    reason.extend(OfParts::not_tested(untested, &found.test));
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     // Those that count are the first.
     let gravest = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
     let gravest = gravest.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
     Some(Verdict {
-        kind: Kind::Parts,
-        test: found.test.clone(),
-        key: None,
-        wanted: None,
-        demand: "no part is worse than its fellows".to_owned(),
         scope: count(found.pairs, counted),
-        narrowed: None,
-        line: None,
         metric: Some(found.metric),
         unit: Some(found.unit.clone()),
-        status,
         waived,
-        reason,
-        worst: None,
-        offenders: Vec::new(),
-        broken: None,
-        holdings: Vec::new(),
-        place: BTreeMap::new(),
-        not_checked: Vec::new(),
         remedy: gravest.map(|part| found.remedy(part).into()),
         tally: Tally {
             in_scope: found.pairs + found.missing,
@@ -152,6 +131,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], plan: &Plan) -> 
             ..Tally::default()
         },
         parts,
+        ..Verdict::new(Kind::Parts, &found.test, "no part is worse than its fellows", status, reason)
     })
 }
 
@@ -170,7 +150,8 @@ fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) ->
         let gpus = suspect.and_then(|suspect| suspect.gpus.as_deref());
         let host = suspect.and_then(|suspect| Some((suspect.host()?.to_owned(), suspect.way)));
         let host = host.filter(|_| gpus.is_none());
-        ToName { name: part.name.clone(), host, gpus: gpus.map(str::to_owned) }
+        let or = suspect.iter().flat_map(|suspect| &suspect.alternatives).map(|part| part.name.clone()).collect();
+        ToName { name: part.name.clone(), host, gpus: gpus.map(str::to_owned), or }
     };
     let named: Vec<_> = chosen.map(one).collect();
     (!named.is_empty()).then(|| NamedParts::of(&named))

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Ground, Kind, OFFENDERS, OfCases, OfExpectation, OfParts, OfPlaces, OfRun, Placed, Status, Verdict, reason::Place,
+    Ground, Kind, Lack, OFFENDERS, OfCases, OfExpectation, OfParts, OfPlaces, OfRun, Placed, Status, Verdict,
+    reason::Place,
 };
 use crate::{analysis::localise::Localisation, preflight::Held};
 
@@ -45,7 +46,10 @@ fn named<'v>(verdict: &'v Verdict, localisation: &'v [Localisation]) -> Vec<&'v 
             Ground::Run(ground) => hosts.extend(of_run(ground)),
             Ground::Cases(ground) => hosts.extend(of_cases(ground)),
             Ground::Expectation(ground) => hosts.extend(of_expectation(ground)),
-            Ground::Parts(OfParts::NotJudged { hosts: all }) => hosts.extend(all.iter().map(String::as_str)),
+            Ground::Parts(OfParts::NotTested { untested }) => {
+                let of_hosts = untested.iter().filter(|one| one.kind == Lack::Hosts);
+                hosts.extend(of_hosts.flat_map(|one| &one.names).map(String::as_str));
+            }
             Ground::Parts(OfParts::LinksStandOut { worst, shared_host, .. }) => {
                 hosts.extend(shared_host.iter().chain(&worst.hosts).map(String::as_str));
             }

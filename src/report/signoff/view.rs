@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use railgauge_model::plan::count::capital;
 use railgauge_wire::facts::HostFacts;
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use crate::{
     analysis::{
         history::{By, PartKind, fitted},
         journal::Journal,
-        verdict::{Ground, Kind, OfRun, Status, Verdict, Verdicts},
+        verdict::{Ground, Kind, OfRun, Status, Verdict, Verdicts, not_tested},
         words::{count, number, was},
     },
     report::view::{CarrierGroup, Table, text_column},
@@ -112,7 +113,7 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
 fn cautions(verdicts: &Verdicts, carriers: &[CarrierGroup]) -> Vec<String> {
     let cautious = carriers.iter().filter(|carrier| !carrier.caution.is_empty());
     let carried = cautious.map(|one| format!("{} carried {}. {}.", one.words, one.tests.join(", "), one.caution));
-    carried.chain(verdicts.unlimited()).collect()
+    carried.chain(not_tested(verdicts.untested.iter()).map(|what| format!("{}.", capital(&what)))).collect()
 }
 
 fn coverage(journal: &Journal, verdicts: &Verdicts) -> Table {
@@ -233,12 +234,9 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     for verdict in verdicts.verdicts.iter().filter(|verdict| verdict.waived) {
         said.push(format!("Waived by the plan: {}: {} ({}).", verdict.test, verdict.demand, verdict.status.word()));
     }
-    for verdict in &verdicts.verdicts {
-        said.extend(verdict.not_checked.iter().map(|found| format!("Not checked in {}: {found}.", verdict.test)));
-    }
     let without = journal.plan.tests.iter().filter(|test| !test.verify);
     said.extend(without.map(|test| format!("Data is not verified in {}: the plan says so.", test.name)));
-    said.extend(verdicts.unlimited());
+    said.extend(verdicts.untested.iter().map(|one| format!("{}.", capital(&one.to_string()))));
     for driver in &verdicts.drivers_never_run {
         said.push(format!("{}.", driver.words()));
     }

@@ -107,12 +107,6 @@ fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) 
         let demand = format!("{}: {}{scope}{line}{waived}", verdict.test, verdict.demand);
         marked(out, verdict.status, colour, &demand)?;
         wrap(out, INDENT, INDENT, &verdict.reason)?;
-        for end in verdict.not_checked.iter().take(TROUBLE_LINKS) {
-            wrap(out, INDENT, &format!("{INDENT}  "), end)?;
-        }
-        if let Some(more @ 1..) = verdict.not_checked.len().checked_sub(TROUBLE_LINKS) {
-            writeln!(out, "{INDENT}and {} not checked: see the report", count(more, "more end"))?;
-        }
     }
     writeln!(out)
 }

@@ -190,7 +190,7 @@ fn unnamed(parts: &Parts) -> String {
         return format!("The plan waives every part that is named: {}.", list(&names));
     }
     match parts {
-        Parts { nothing: true, not_compared, .. } => none_stands_out(not_compared.as_deref()),
+        Parts { nothing: true, untested, .. } => none_stands_out("", untested.as_deref()),
         Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
         Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
         Parts { noisy: true, .. } => "No part is named: the values scatter too much to tell.".to_owned(),

@@ -43,7 +43,7 @@ use crate::analysis::{
     proven::NeverRun,
     results::CaseResult,
     row::Row,
-    verdict::{Cases, Kind, Status, Verdict, Verdicts},
+    verdict::{Cases, Kind, Status, Verdict, Verdicts, not_tested},
     words::{self, held_against, number, share_of, size},
 };
 
@@ -151,9 +151,6 @@ pub struct ExpectationView {
     pub offenders: Vec<OffenderView>,
     /// Offenders that are not listed.
     pub more: usize,
-    /// What could not be checked of the measurements, a line each.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_checked: Vec<String>,
 }
 
 /// One offender, in words.
@@ -194,7 +191,7 @@ pub fn view(
         .verdicts
         .iter()
         .any(|verdict| verdict.kind == Kind::Soak && verdict.status == Status::Fail && !verdict.waived);
-    let parts = parts::parts(outliers, &verdicts.localisation, on_links, soak_failed);
+    let parts = parts::parts(outliers, verdicts, soak_failed);
     let troubles = troubles::groups(&verdicts.troubles, &names::Names::of(journal));
     let (hosts, tests) = parallel::both(
         || hosts::hosts(journal, outliers, verdicts.status),
@@ -336,7 +333,9 @@ fn run(journal: &Journal, verdicts: &Verdicts) -> Run {
         let hosts = hostlist::fold(back.iter().copied());
         remarks.push(format!("{} lost and came back: {hosts}.", were(back.len(), "host")));
     }
-    remarks.extend(verdicts.unlimited());
+    // The sentence of a pass has the others.
+    let untested = verdicts.untested.iter().filter(|one| verdicts.status != Status::Pass || !one.may_hide_a_fault());
+    remarks.extend(not_tested(untested).map(|what| format!("{}.", capital(&what))));
     let hosts =
         (journal.hosts.keys().filter(|host| !journal.lost.contains_key(*host)).count(), journal.plan.hosts.len());
     Run {
@@ -411,7 +410,6 @@ fn expectation(journal: &Journal, verdict: &Verdict) -> ExpectationView {
         scope: verdict.scope.clone(),
         line: verdict.line,
         reason: verdict.reason.to_string(),
-        not_checked: verdict.not_checked.iter().map(ToString::to_string).collect(),
         offenders: offenders.collect(),
         more: match verdict.offenders.len() {
             0 => 0,

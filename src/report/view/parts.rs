@@ -1,10 +1,7 @@
 //! Which part is bad: what stands out, in the order in which somebody should look at it, and what was looked at. The parts, their
 //! states and their order are those of [`outliers`](mod@crate::analysis::outliers).
 
-use railgauge_model::{
-    plan::{count::capital, hostlist},
-    schedule::Flow,
-};
+use railgauge_model::{plan::count::capital, schedule::Flow};
 use railgauge_wire::remedy::{self, Entry};
 use serde::Serialize;
 
@@ -13,6 +10,7 @@ use crate::analysis::{
     localise::{Alike, Further, Localisation, Named, OpenReason, Standing, Which},
     outliers::{Link, OfTest, Outliers, Part},
     switches::{OnLinks, SuspectLink},
+    verdict::{Lack, Verdicts, not_tested},
     words::{between, change, count, number, scatter, share as share_of, size, spread},
 };
 
@@ -28,8 +26,8 @@ pub struct Parts {
     /// Whether nothing stands out, although it was searched and would have been seen: no part that is bad or may be, no link, no
     /// second cluster.
     pub nothing: bool,
-    /// What was not compared for want of a value that may be trusted, in a sentence; `None` where all was.
-    pub not_compared: Option<String>,
+    /// Which parts were not tested, as the end of a sentence; `None` where all were.
+    pub untested: Option<String>,
     /// Whether a test's values scatter so much that a bad part may not stand out.
     pub noisy: bool,
     /// Why nobody can say that all parts are good where none is named, a sentence each, the gravest first.
@@ -56,6 +54,9 @@ pub struct PartView {
     /// Whether the plan waives it.
     #[serde(skip)]
     pub waived: bool,
+    /// Names of the parts that it is made of.
+    #[serde(skip)]
+    pub names: Vec<String>,
     /// Hosts that its name holds.
     #[serde(skip)]
     pub hosts: Vec<String>,
@@ -78,6 +79,11 @@ impl PartView {
         self.certain && !self.cleared && !self.waived
     }
 
+    /// Its name, and what fits its values as well.
+    pub(super) fn with_alternatives(&self) -> String {
+        [std::slice::from_ref(&self.name), self.alternatives.as_slice()].concat().join(" or ")
+    }
+
     /// Whether it may be bad and was not shown to be, and counts.
     pub(super) const fn is_unsettled(&self) -> bool {
         !self.cleared && !self.certain && !self.waived
@@ -89,26 +95,26 @@ const NAMED: usize = 3;
 
 /// Makes the view; `None` where nothing was searched for parts and nothing stands out. Where the soak failed, only tests are said to be
 /// well.
-pub(super) fn parts(
-    outliers: &Outliers<'_>,
-    found: &[Localisation],
-    on_links: &[OnLinks],
-    soak_failed: bool,
-) -> Option<Parts> {
+pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts, soak_failed: bool) -> Option<Parts> {
+    let found = &verdicts.localisation;
+    let on_links = verdicts.switches.as_ref().map_or(&[][..], |switches| switches.links.as_slice());
+    let of_parts = || verdicts.untested.iter().filter(|one| one.is_of_parts());
+    let lacks_hosts = of_parts().any(|one| one.kind == Lack::Hosts);
+    let untested = not_tested(of_parts());
     let beside = beside(outliers, on_links).len();
     let is_searched = !found.is_empty() || !outliers.beside().is_empty();
     is_searched.then(|| Parts {
-        sentence: sentence(outliers, found, on_links, soak_failed),
+        sentence: sentence(outliers, found, on_links, (untested.as_deref(), lacks_hosts), soak_failed),
         named: named(outliers, on_links),
         beside,
         nothing: outliers.searched
             && !outliers.any()
             && outliers.noisy.is_empty()
-            && unmeasured(found).is_none()
+            && !lacks_hosts
             && found.iter().all(|test| test.unexplained.is_none() && test.carry_less().is_none()),
-        not_compared: not_compared(found),
         noisy: !outliers.noisy.is_empty(),
-        unclear: unclear(outliers, found, on_links),
+        unclear: unclear(outliers, found, on_links, untested.as_deref()),
+        untested,
         tests: found.iter().map(looked_at).collect(),
     })
 }
@@ -163,6 +169,7 @@ fn named(outliers: &Outliers<'_>, on_links: &[OnLinks]) -> Vec<PartView> {
         certain: link.certain,
         open: link.open,
         waived: false,
+        names: Vec::new(),
         hosts: Vec::new(),
         remedy: link.certain.then_some(remedy::CHECK_CABLE),
         class: link.class,
@@ -199,6 +206,7 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         certain,
         open: part.standing == Standing::Open,
         waived: part.waived,
+        names: vec![part.name.to_owned()],
         hosts: part.evidence.first().map(|one| one.named.hosts.clone()).unwrap_or_default(),
         remedy: shown.map(|one| if certain { one.test.remedy(one.named) } else { one.test.settles(one.named) }),
         class: if part.waived { "not-run" } else { class(part.standing) },
@@ -248,12 +256,21 @@ fn of_link(link: &SuspectLink) -> String {
     super::switches::one_of(&link.name, &link.alternatives)
 }
 
-fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks], soak_failed: bool) -> String {
+fn sentence(
+    outliers: &Outliers<'_>,
+    found: &[Localisation],
+    on_links: &[OnLinks],
+    (untested, lacks_hosts): (Option<&str>, bool),
+    soak_failed: bool,
+) -> String {
     let is_explained = |part: &&Part<'_>| explained(part, outliers, on_links).is_some();
     let with = |wanted: &[Standing]| {
         let named = outliers.parts.iter().filter(|part| wanted.contains(&part.standing) && !part.waived);
         let parts: Vec<&Part<'_>> = named.filter(|part| !part.is_bad() || !is_explained(part)).collect();
-        let parts = groups(&parts).into_iter().map(|group| name(&group));
+        let parts = groups(&parts).into_iter().map(|group| match group.as_slice() {
+            [one] => part(one).with_alternatives(),
+            all => name(all),
+        });
         let links = super::switches::open(on_links);
         let links = links.into_iter().filter(|view| wanted.iter().any(|standing| standing.word() == view.standing));
         parts.chain(links.map(|view| view.name)).collect::<Vec<_>>().join("; ")
@@ -296,20 +313,14 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     words.extend(carry_less(found));
     let none = words.is_empty();
     words.extend(told_beside(&beside(outliers, on_links), none));
-    // Of a host without any value nobody knows whether it stands out.
-    words.extend(unmeasured(found).filter(|_| outliers.searched));
-    let missing = not_compared(found);
-    let nothing = words.is_empty().then(|| refused(outliers, found));
+    // Of a host without any value it is not known whether it stands out.
+    let nothing = (words.is_empty() && !(lacks_hosts && outliers.searched)).then(|| refused(outliers, found));
     match nothing {
-        Some(None) => words.push(match (soak_failed, missing.as_deref()) {
-            (true, None) => "No part stands out in the tests; what failed in the soak stands there.".to_owned(),
-            (true, missing) => format!("{} What failed in the soak stands there.", none_stands_out(missing)),
-            (false, missing) => none_stands_out(missing),
-        }),
-        why => words.extend(why.flatten().into_iter().chain(missing)),
-    }
-    for test in found.iter().filter(|test| !test.good.is_empty()) {
-        words.extend(test.one_way.told().map(|what| format!("{} in {}.", capital(&what.to_string()), test.test)));
+        Some(None) if soak_failed => {
+            words.push(none_stands_out(" in the tests", untested) + " What failed in the soak is listed there.");
+        }
+        Some(None) => words.push(none_stands_out("", untested)),
+        why => words.extend(why.flatten().into_iter().chain(untested.map(as_sentence))),
     }
     // What all have in common stands out nowhere.
     for test in found {
@@ -330,36 +341,26 @@ fn sentence(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks
     words.join(" ")
 }
 
-/// That no part stands out, and what was not compared.
-pub(super) fn none_stands_out(not_compared: Option<&str>) -> String {
-    match not_compared {
-        None => "No part stands out.".to_owned(),
-        Some(missing) => format!("No part stands out among what was measured. {missing}"),
-    }
+/// That no part stands out, and what was not tested.
+pub(super) fn none_stands_out(place: &str, untested: Option<&str>) -> String {
+    format!("No part stands out{place}{}.", untested.map_or_else(String::new, |what| format!("; {what}")))
 }
 
-/// Tests that are named where something of them was not compared.
-const LACKING: usize = 3;
-
-/// Pairs and groups of which nobody knows whether they stand out, in a sentence; `None` where all were compared.
-fn not_compared(found: &[Localisation]) -> Option<String> {
-    let lacking: Vec<&Localisation> = found.iter().filter(|test| test.missing > 0).collect();
-    let one = |test: &&Localisation| format!("{} of {}", count(test.missing, test.counted), test.test);
-    let named: Vec<String> = lacking.iter().take(LACKING).map(one).collect();
-    let more = match lacking.len().saturating_sub(LACKING) {
-        0 => String::new(),
-        more => format!(", and some of {}", count(more, "more test")),
-    };
-    (!named.is_empty())
-        .then(|| format!("Not compared, without a value that may be trusted: {}{more}.", named.join(", ")))
+fn as_sentence(words: &str) -> String {
+    capital(words) + "."
 }
 
 /// Why nobody can say that all parts are good where none is named, the gravest first.
-fn unclear(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]) -> Vec<String> {
+fn unclear(
+    outliers: &Outliers<'_>,
+    found: &[Localisation],
+    on_links: &[OnLinks],
+    untested: Option<&str>,
+) -> Vec<String> {
     let apart: Vec<String> =
         clusters(outliers, on_links).into_iter().chain(unexplained(found)).chain(carry_less(found)).collect();
     // Of so few hosts it is looked at all the same whether their links differ by far.
-    let alike = if apart.is_empty() { "; their links do not differ by far" } else { "" };
+    let alike = if apart.is_empty() && outliers.parts.is_empty() { "; their links do not differ by far" } else { "" };
     let few = found.iter().filter(|test| test.pairs > 1).find_map(|test| Some((test, test.too_few?)));
     let few = few.filter(|_| !outliers.searched).map(|(test, [got, need])| {
         // Within hosts GPUs or NUMA nodes are counted, whose links nobody looked at.
@@ -367,7 +368,7 @@ fn unclear(outliers: &Outliers<'_>, found: &[Localisation], on_links: &[OnLinks]
         format!("{} are too few to tell a bad part from the others, {need} are needed{alike}.", count(got, what))
     });
     let refused = few.or_else(|| refused(outliers, found));
-    apart.into_iter().chain(refused).chain(unmeasured(found)).collect()
+    apart.into_iter().chain(refused).chain(untested.map(as_sentence)).collect()
 }
 
 /// Places that are told by name.
@@ -436,21 +437,6 @@ fn refused(outliers: &Outliers<'_>, found: &[Localisation]) -> Option<String> {
     why.map(|remark| capital(remark) + ".")
 }
 
-/// Hosts of which nothing was measured that could be compared, with the tests; `None` without any.
-fn unmeasured(found: &[Localisation]) -> Option<String> {
-    let mut by_hosts: Vec<(String, Vec<&str>)> = Vec::new();
-    for test in found.iter().filter(|test| !test.unmeasured.is_empty()) {
-        let hosts = hostlist::fold(test.unmeasured.iter().map(String::as_str));
-        match by_hosts.iter_mut().find(|(known, _)| *known == hosts) {
-            Some((_, tests)) => tests.push(&test.test),
-            None => by_hosts.push((hosts, vec![&test.test])),
-        }
-    }
-    let one = |(hosts, tests): &(String, Vec<&str>)| format!("{hosts} in {}", tests.join(", "));
-    let all: Vec<String> = by_hosts.iter().map(one).collect();
-    (!all.is_empty()).then(|| format!("Not judged, without a value that may be trusted: {}.", all.join("; ")))
-}
-
 /// Links that stand out and belong to nothing that is named; `None` without any.
 fn told_beside(links: &[(&OfTest<'_>, &Link<'_>, usize)], none: bool) -> Option<String> {
     if links.is_empty() {
@@ -475,9 +461,6 @@ fn looked_at(test: &Localisation) -> String {
     }
     if test.missing > 0 {
         words.push(format!("{} without a value that may be trusted", test.missing));
-    }
-    if !test.unjudged.is_empty() {
-        words.push(format!("neither good nor bad, for want of a good pair: {}", test.unjudged.join(", ")));
     }
     words.extend(test.remarks.iter().cloned());
     format!("{}: {}", test.test, words.join("; "))

@@ -10,7 +10,8 @@ use railgauge_wire::{natural, unit::Bytes};
 use serde::Serialize;
 
 use crate::analysis::{
-    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, OneWay, TOGETHER, Way, only},
+    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, TOGETHER, Way, only},
+    verdict::{Untested, not_tested},
     words::{change, count, number, size},
 };
 
@@ -33,12 +34,14 @@ pub(in crate::analysis::verdict) struct ToName {
     pub(in crate::analysis::verdict) host: Option<(String, Way)>,
     /// What was bad about its GPUs, in words.
     pub(in crate::analysis::verdict) gpus: Option<String>,
+    /// Names of what fits its values as well.
+    pub(in crate::analysis::verdict) or: Vec<String>,
 }
 
 impl ToName {
     /// One of which only the name is known.
     pub(in crate::analysis::verdict) fn only(name: &str) -> Self {
-        Self { name: name.to_owned(), host: None, gpus: None }
+        Self { name: name.to_owned(), host: None, gpus: None, or: Vec::new() }
     }
 }
 
@@ -53,7 +56,8 @@ impl NamedParts {
         let parts = named.iter().map(|one| one.name.clone()).collect();
         let mut told: Vec<String> = Vec::new();
         let mut is_told: BTreeSet<Way> = BTreeSet::new();
-        for ToName { name, host, gpus } in named {
+        for ToName { name, host, gpus, or } in named {
+            let name = [&[name.clone()], or.as_slice()].concat().join(" or ");
             match (host.as_ref().and_then(|(_, way)| ways.get_key_value(way)), gpus) {
                 (Some((way, _)), _) if !is_told.insert(*way) => {}
                 (Some((way, hosts)), _) => {
@@ -62,7 +66,7 @@ impl NamedParts {
                     told.push(format!("hosts {}{}", hostlist::fold(hosts.into_iter()), only(*way)));
                 }
                 (None, Some(gpus)) => told.push(format!("{name} ({gpus})")),
-                (None, None) => told.push(name.clone()),
+                (None, None) => told.push(name),
             }
         }
         Self { parts, told }
@@ -110,11 +114,6 @@ pub enum OfParts {
     TooNoisy(Noise),
     /// What the plan waives.
     Waived(NamedParts),
-    /// Hosts without a value that may be trusted.
-    NotJudged {
-        /// Their names.
-        hosts: Vec<String>,
-    },
     /// Nothing stands out.
     NothingStandsOut {
         /// How many were compared.
@@ -124,17 +123,22 @@ pub enum OfParts {
         /// Below which share of what good flows reach, in percent, one would stand out; `None` where that is not told.
         below_percent: Option<f64>,
     },
-    /// Some have no value that may be trusted.
-    NotCompared {
-        /// How many.
-        missing: usize,
-        /// What was to be compared: `pair`, `group`, `flow`.
-        counted: &'static str,
-    },
     /// Pairs across rails are all alike and worse than pairs on one rail.
     AcrossRails(AcrossRails),
-    /// Hosts were measured in one direction only.
-    OneWay(OneWay),
+    /// Parts of the cluster, or cases, that were not tested.
+    NotTested {
+        /// Which.
+        untested: Vec<Untested>,
+    },
+}
+
+impl OfParts {
+    /// What of the parts of the cluster was not tested in a test; `None` where all was.
+    pub(in crate::analysis::verdict) fn not_tested(untested: &[Untested], test: &str) -> Option<Self> {
+        let of_test = untested.iter().filter(|one| one.is_of_parts() && one.is_in(test));
+        let untested: Vec<Untested> = of_test.cloned().collect();
+        (!untested.is_empty()).then_some(Self::NotTested { untested })
+    }
 }
 
 /// A link that stands out.
@@ -180,21 +184,14 @@ impl fmt::Display for OfParts {
             Self::Unexplained { cause } => f.write_str(cause),
             Self::TooNoisy(noise) => write!(f, "too noisy to tell: {noise}"),
             Self::Waived(parts) => write!(f, "waived by the plan: {parts}"),
-            Self::NotJudged { hosts } => {
-                let hosts = hostlist::fold(hosts.iter().map(String::as_str));
-                write!(f, "not judged, without a value that may be trusted: {hosts}")
-            }
             Self::NothingStandsOut { among, counted, below_percent } => {
                 write!(f, "nothing stands out among {}", count(*among, counted))?;
                 let below =
                     |percent: f64| write!(f, " (a flow below {} % of what good flows reach would)", number(percent));
                 below_percent.map_or(Ok(()), below)
             }
-            Self::NotCompared { missing, counted } => {
-                write!(f, "not compared: {} without a value that may be trusted", count(*missing, counted))
-            }
             Self::AcrossRails(across) => across.fmt(f),
-            Self::OneWay(one_way) => one_way.fmt(f),
+            Self::NotTested { untested } => f.write_str(&not_tested(untested.iter()).unwrap_or_default()),
         }
     }
 }
@@ -211,6 +208,7 @@ mod tests {
                 name: format!("the machine gpu{n}"),
                 host: Some((format!("gpu{n}"), way)),
                 gpus: None,
+                or: Vec::new(),
             };
             all.iter().map(one).collect::<Vec<_>>()
         };

@@ -4,14 +4,14 @@ use super::{
     Block, Data,
     table::{Table, number_column, text_column},
 };
-use crate::{analysis::verdict::not_checked, report::chart::ChartError};
+use crate::{analysis::verdict::uncounted, report::chart::ChartError};
 
 /// Ends listed.
 const LISTED: usize = 16;
 
 /// The ends whose bytes on the wire were not compared with the payload; `None` where all were.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
-    let ends = not_checked(data.results.iter().copied());
+    let ends = uncounted(data.results.iter().copied());
     if ends.is_empty() {
         return Ok(None);
     }
@@ -19,7 +19,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         all if all > LISTED => format!("Of {all} ends and reasons the first {LISTED} are listed."),
         _ => String::new(),
     };
-    let rows = ends.into_iter().take(LISTED).map(|end| vec![end.words, end.cases.to_string()]).collect();
+    let rows = ends.into_iter().take(LISTED).map(|(end, cases)| vec![end.to_string(), cases.to_string()]).collect();
     let columns = vec![text_column("end and reason"), number_column("cases", "")];
     Ok(Some(Block { heading: "Not checked", sentence, table: Some(Table { columns, rows }), ..Block::default() }))
 }
