@@ -1,7 +1,8 @@
 //! Which results a finding of the preflight probably explains. A finding fits what was seen if results of its hosts and devices
 //! are worse than the same measurements elsewhere, beyond chance and in the direction in which the check works. Where every
-//! host has it there is nobody to compare with, and it explains nothing. It says what coincides; whether one is the cause of
-//! the other is for the reader.
+//! host has it there is nothing to compare with, and it explains nothing. Where something of a test is bad, it fits only what it is on and
+//! what it can take as much from: its own value bounds that, and so do good peers that have it too. It says what coincides; whether one is
+//! the cause of the other is for the reader.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,7 +21,7 @@ use super::{
     row::Row,
     words::{count, share},
 };
-use crate::preflight::{CHECKS, Finding, Severity, Spoils, Subject};
+use crate::preflight::{CHECKS, Finding, Observation, Severity, Spoils, Subject};
 
 /// Smallest loss that is told, in percent, where the plan does not look for larger ones only.
 const LEAST_PERCENT: f64 = 2.0;
@@ -36,11 +37,16 @@ const MOST: f64 = 0.5;
 /// Links without a value from which on they speak of the end that they share: of one link either end may be why.
 const FEWEST_LINKS: usize = 2;
 
+/// Share of an effect that a cause must be able to take.
+const HALF: f64 = 0.5;
+
 /// What a finding fits in one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// Name of the test.
     pub test: String,
+    /// Names of the bad parts that it may be the cause of; empty where no part of the test is bad.
+    pub parts: Vec<String>,
     /// What coincides, in a sentence.
     pub words: String,
 }
@@ -70,14 +76,54 @@ pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec
             && finding.severity > Severity::Notice
             && here.iter().all(|link| link.result.case.cell.transport.is_within_host());
         let slower = spoilt.then(|| slower(test.metric, (&here, &elsewhere), least, alone)).flatten();
+        let (parts, is_cause) = causes(finding, test.test, (&here, &elsewhere), outliers);
+        let slower = slower.filter(|_| is_cause);
         // What only slows things down leaves no case without a value.
         let fatal = finding.severity == Severity::Failure;
         let missing = fatal.then(|| missing(&here, &elsewhere)).flatten();
-        let parts: Vec<String> = [slower, missing].into_iter().flatten().collect();
-        let words = || format!("{}: {} of {place} {}", test.test, test.metric.name(), parts.join("; "));
-        (!parts.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words() })
+        let said: Vec<String> = [slower, missing].into_iter().flatten().collect();
+        let words = || format!("{}: {} of {place} {}", test.test, test.metric.name(), said.join("; "));
+        (!said.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words(), parts })
     };
     outliers.tests.iter().filter_map(fit).collect()
+}
+
+/// Of which bad parts of a test a finding may be the cause, and whether it may be of anything: of one of these, of links that stand out by
+/// themselves, or, where nothing is bad, of the difference that it makes. `here` are the links that the finding is about.
+fn causes(
+    finding: &Finding,
+    test: &str,
+    (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]),
+    outliers: &Outliers<'_>,
+) -> (Vec<String>, bool) {
+    // By part; links that stand out by themselves are one group.
+    type Sides<'l, 'a> = [Vec<&'l Link<'a>>; 2];
+    let mut bad: BTreeMap<Option<usize>, Sides<'_, '_>> = BTreeMap::new();
+    let mut good: Sides<'_, '_> = Default::default();
+    for (side, links) in [here, elsewhere].into_iter().enumerate() {
+        for &link in links {
+            let is_bad =
+                |at: &usize| outliers.parts.get(*at).is_some_and(|part| part.is_bad() && part.is_named_by(test));
+            match link.part.filter(is_bad) {
+                None if !link.stands_out => good[side].push(link),
+                part => bad.entry(part).or_default()[side].push(link),
+            }
+        }
+    }
+    let centre = |links: &[&Link<'_>]| median(&by_flow(links)).ok();
+    // What peers that are good and have the finding lose by it is what it takes.
+    let on_good = Some(&good[0]).filter(|links| links.len() >= FEWEST_LINKS);
+    let on_good = on_good.and_then(|links| Some((centre(&good[1])? - centre(links)?).max(0.0)));
+    let most = [on_good, finding.observed.as_ref().and_then(Observation::takes_at_most)];
+    let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
+    let is_cause = |[on, off]: &Sides<'_, '_>| {
+        let effect = centre(&[on.as_slice(), off].concat()).map_or(0.0, |centre| -centre);
+        on.len() >= off.len() && most >= HALF * effect
+    };
+    let of_parts = bad.iter().filter(|(_, sides)| is_cause(sides)).map(|(part, _)| *part);
+    let of_parts: Vec<Option<usize>> = of_parts.collect();
+    let names = of_parts.iter().filter_map(|part| Some(outliers.parts.get((*part)?)?.name.to_owned())).collect();
+    (names, bad.is_empty() || !of_parts.is_empty())
 }
 
 /// Whether findings of this kind may change a row's value.

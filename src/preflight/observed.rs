@@ -104,6 +104,23 @@ impl Observation {
         self
     }
 
+    /// What share of a bandwidth it can take at most, as a difference of logarithms; `None` where its value does not say that.
+    pub fn takes_at_most(&self) -> Option<f64> {
+        let number = |value: &Value| match value {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Decimal(Decimal(number)) => Some(*number),
+            _ => None,
+        };
+        let seen = number(self.seen.as_ref()?)?;
+        let most = match self.unit.as_deref()? {
+            "Gb/s" | "lanes" => (number(self.wanted.as_ref()?)? / seen).ln(),
+            // What is in use of a port's rate.
+            "%" => -(-seen / 100.0).ln_1p(),
+            _ => return None,
+        };
+        most.is_finite().then_some(most.max(0.0))
+    }
+
     /// Says in what unit both are.
     pub(super) fn unit(mut self, unit: &str) -> Self {
         self.unit = Some(unit.to_owned());

@@ -11,10 +11,14 @@ use railgauge::{
         results::results,
         rows::rows,
     },
-    preflight::{Finding, Severity},
+    preflight::{Finding, Observation, Severity, Value, WantedBy},
+    report::draw,
 };
 
-use crate::support::Scenario;
+use crate::{
+    outliers::change,
+    support::{self, Scenario},
+};
 
 fn journal(scenario: &Scenario) -> Journal {
     parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap()
@@ -109,4 +113,57 @@ fn a_healthy_cluster_needs_no_explanation() {
         told += fits(&journal, &finding("idle", WARNING, &[2, 3])).len();
     }
     assert_eq!(told, 0, "a difference under the least effect is none");
+}
+
+/// What takes 3 % from healthy peers does not take 40 % from another host.
+#[test]
+fn what_good_peers_have_too_is_the_cause_of_no_bad_part() {
+    let slow = Scenario { slow: Some(2), sizes: vec![1 << 20], ..Scenario::healthy(9, 1) };
+    for (lost, factor) in [(0.0, 1.0), (3.0, 0.97)] {
+        let mut journal = journal(&slow);
+        let spared = ["gpu001", "gpu002", "gpu008", "gpu009"];
+        change(&mut journal, |_, _, ends| !ends.iter().all(|end| spared.contains(end)), factor);
+        assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2, 3, 4, 5])), [""; 0], "{lost} %");
+        assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2])), ["write-bw"], "{lost} %");
+    }
+    // Without a bad part it is what it is.
+    let mut journal = journal(&Scenario { slow: None, ..slow });
+    change(&mut journal, |_, _, ends| ends.iter().any(|end| ["gpu003", "gpu004"].contains(end)), 0.96);
+    assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2, 3])), ["write-bw"]);
+}
+
+/// A port at 380 of 400 Gb/s does not take 40 %.
+#[test]
+fn a_value_that_cannot_take_as_much_is_no_cause() {
+    let journal = journal(&Scenario { slow: Some(2), sizes: vec![1 << 20], ..Scenario::healthy(6, 1) });
+    for (rate, told) in [(380.0, &[][..]), (200.0, &["write-bw"][..])] {
+        let observed = Observation {
+            fact: "link_rate".into(),
+            unit: Some("Gb/s".into()),
+            seen: Some(Value::from(rate)),
+            wanted: Some(Value::from(400.0)),
+            wanted_by: Some(WantedBy::Others),
+        };
+        let finding = Finding { observed: Some(observed), ..finding("link-rate", WARNING, &[2]) };
+        assert_eq!(fits(&journal, &finding), told, "{rate}");
+    }
+}
+
+#[test]
+fn the_first_step_is_a_finding_only_where_that_may_be_the_cause() {
+    let scenario = Scenario { slow: Some(4), sizes: vec![1 << 24], repeats: 1, ..Scenario::healthy(8, 1) };
+    let text = support::followed::followed_up(&scenario, &scenario).0;
+    for (busy, step) in [(&["gpu005"][..], "configuration"), (&["gpu003", "gpu004", "gpu005", "gpu006"], "parts")] {
+        let mut journal = parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
+        for host in busy {
+            let facts = &mut journal.hosts.get_mut(*host).unwrap().facts;
+            facts.load.average = Some(f64::from(facts.cpu.threads));
+            facts.load.busy = Some(0.9);
+        }
+        let others = |end: &&str| busy.contains(end) && *end != "gpu005";
+        change(&mut journal, |_, _, ends| ends.iter().any(others) && !ends.contains(&"gpu005"), 0.97);
+        let banner = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner;
+        assert_eq!(banner.bad, "host gpu005 (confirmed)");
+        assert_eq!(banner.remedy.unwrap().anchor, step, "{busy:?}");
+    }
 }

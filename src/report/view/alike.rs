@@ -82,6 +82,7 @@ pub(super) fn together(hosts: &[&Part<'_>]) -> PartView {
     let evidence = first.evidence.iter().enumerate().map(|(number, row)| of_test(number, row)).collect();
     PartView {
         name: name(hosts),
+        names: views.iter().flat_map(|view| view.names.clone()).collect(),
         hosts: views.iter().flat_map(|view| view.hosts.clone()).collect(),
         evidence,
         further: views.iter().flat_map(|view| view.further.clone()).collect(),

@@ -10,7 +10,7 @@ use railgauge_wire::remedy::{self, Entry, Remedy};
 use serde::Serialize;
 
 use super::{
-    FindingView, Hosts, PartView, Parts, TroubleGroup,
+    Explains, FindingView, Hosts, PartView, Parts, TroubleGroup,
     culprits::{Culprit, culprit},
     help,
     parts::none_stands_out,
@@ -79,7 +79,8 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
         seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, seen.hosts)).collect();
     let bad = bad(seen, &failed);
     let names: Vec<&str> = bad.iter().map(|(name, _)| name.as_str()).collect();
-    let (suspects, open) = (doubtful(seen, false), doubtful(seen, true));
+    let doubtful = [false, true].map(|open| doubtful(seen, open));
+    let [suspects, open] = doubtful.each_ref().map(|all| all.iter().map(String::as_str).collect::<Vec<_>>());
     let all = |of: fn(&Culprit) -> &Vec<String>| failed.iter().flat_map(of).map(String::as_str).collect::<Vec<_>>();
     let (flows, unlike) = (all(|one| &one.flows), all(|one| &one.unlike));
     let lost = folded(lost(seen, &failed));
@@ -161,15 +162,15 @@ fn bad(seen: &Seen<'_>, failed: &[Culprit]) -> Vec<(String, &'static str)> {
 
 /// Parts that may be bad: nobody is to exchange them for that. Those that are `open`, of which further tests said neither that they are bad
 /// nor that they are good, or those that were not measured again.
-fn doubtful<'v>(seen: &Seen<'v>, open: bool) -> Vec<&'v str> {
+fn doubtful(seen: &Seen<'_>, open: bool) -> Vec<String> {
     let parts = seen.parts.iter().flat_map(|parts| &parts.named);
-    let parts = parts.filter(|part| part.is_unsettled() && part.open == open).map(|part| part.name.as_str());
+    let parts = parts.filter(|part| part.is_unsettled() && part.open == open).map(PartView::with_alternatives);
     let links = seen.links.iter().filter(|link| !link.certain && link.open == open);
-    let mut all: Vec<&str> = parts.collect();
+    let mut all: Vec<String> = parts.collect();
     for link in links {
         // Where nothing else is searched for parts, these are not among them.
-        if !all.contains(&link.name.as_str()) {
-            all.push(&link.name);
+        if !all.contains(&link.name) {
+            all.push(link.name.clone());
         }
     }
     all
@@ -225,13 +226,14 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     if let Some(step) = own.and_then(of_own) {
         return step;
     }
-    if let Some(view) = hosts.findings.iter().find(|view| !view.explains.is_empty()) {
-        return of_finding(view, view.explains.first().map_or("", |one| one.how.as_str()));
-    }
     let broken = broken_by_all(verdicts);
-    // Of a few values nobody knows whether the others are like them.
+    // What all break no finding explains that some lack. Of a few values it is not known whether the others are like them.
     if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
         return step.clone();
+    }
+    let unsettled = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled()));
+    if let Some(step) = of_cause(unsettled, hosts) {
+        return step;
     }
     if let Some(group) = troubles.iter().find(|group| !group.help.is_empty()) {
         return of_troubles(group);
@@ -248,8 +250,8 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     if let Some((step, _)) = broken {
         return step;
     }
-    if let Some(part) = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled())) {
-        let about = format!("{} ({})", part.name, part.standing);
+    if let Some(part) = unsettled {
+        let about = format!("{} ({})", part.with_alternatives(), part.standing);
         let remedy = part.remedy.unwrap_or_else(|| of_link(seen, part.open));
         return Pointer { about, text: help(&remedy.into()), anchor: "parts" };
     }
@@ -266,7 +268,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
         return Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" };
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
-        let found = of_finding(view, "");
+        let found = of_finding(view, None);
         if hosts.unexplained.is_empty() || view.is_failure() {
             return found;
         }
@@ -290,17 +292,20 @@ fn is_cause_of(verdict: &Verdict, part: &PartView) -> bool {
     verdict.kind == Kind::EveryCase || unmet.any(|held| part.hosts.contains(&held.host))
 }
 
-/// What to do about a part that is known to be bad: what was found about its hosts and probably explains it comes first.
+/// What to do about a part that is known to be bad: a finding that may be its cause comes first.
 fn of_part(part: &PartView, hosts: &Hosts) -> Option<Pointer> {
-    // A part that many hosts share holds none of them in its name.
-    let is_of =
-        |view: &&FindingView| part.hosts.is_empty() || view.finding.hosts.iter().any(|host| part.hosts.contains(host));
-    let mut explaining = hosts.findings.iter().filter(|view| !view.explains.is_empty());
-    if let Some(view) = explaining.find(is_of) {
-        return Some(of_finding(view, view.explains.first().map_or("", |one| one.how.as_str())));
+    if let Some(step) = of_cause(Some(part), hosts) {
+        return Some(step);
     }
     let about = format!("{} ({})", part.name, part.standing);
     Some(Pointer { about, text: help(&part.remedy?.into()), anchor: "parts" })
+}
+
+/// The first finding that may be the cause of a part; without a part the first that fits what was seen.
+fn of_cause(part: Option<&PartView>, hosts: &Hosts) -> Option<Pointer> {
+    let fits = |one: &&Explains| part.is_none_or(|part| one.parts.iter().any(|name| part.names.contains(name)));
+    let mut causes = hosts.findings.iter().filter_map(|view| Some((view, view.explains.iter().find(fits)?)));
+    causes.next().map(|(view, how)| of_finding(view, Some(how)))
 }
 
 /// The limits of the plan that values break, in its order.
@@ -385,12 +390,11 @@ fn of_troubles(group: &TroubleGroup) -> Pointer {
     Pointer { about, text: group.help.clone(), anchor: "troubles" }
 }
 
-fn of_finding(view: &FindingView, how: &str) -> Pointer {
+fn of_finding(view: &FindingView, how: Option<&Explains>) -> Pointer {
     let finding = &view.finding;
     let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
     let hosts = if hosts.is_empty() { String::new() } else { format!(" ({hosts})") };
-    let what = view.explains.first().map_or_else(String::new, |one| format!(" {}", one.words));
-    let how = if how.is_empty() { String::new() } else { format!(", which {how}{what}") };
+    let how = how.map_or_else(String::new, |one| format!(", which {} {}", one.how, one.words));
     Pointer {
         about: format!("{}{hosts}: {}{how}", finding.check, finding.what),
         text: help(&finding.remedy),
