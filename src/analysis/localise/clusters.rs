@@ -4,21 +4,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_stats::{
     bisect::{Repeats, unlike},
-    localise::{self, Findings, Pair, Separated},
+    localise::{self, Findings, Pair, Part, Port, Separated, Way},
     robust::median,
 };
 use railgauge_wire::terms::Better;
 
-use super::{Cluster, Localisation, SeparatedBy, TwoClusters, names::Names};
+use super::{
+    Cluster, Localisation, Named, OpenReason, PartName, Probe, SeparatedBy, Standing, TwoClusters,
+    names::{self, Names},
+    probe,
+};
+use crate::analysis::words::{be, count, number, worse};
+
+/// Difference from which on bandwidths of a few hosts are of two kinds although each was measured once, so that it is not known how far they
+/// scatter: 10 %, as a difference of logarithms.
+const APART: f64 = 0.105;
+/// How many times the range of either kind that difference must be.
+const RANGES: f64 = 3.0;
+
+/// How often every pair of a few hosts is measured again.
+const AGAIN: usize = 2;
 
 impl Localisation {
-    /// The two clusters of the values of so few hosts that no part can be told from the others, if they are two: as groups of a
-    /// collective are, by far more than their repeats scatter. Latencies within groups and between these may differ: more
+    /// What the values of so few hosts say that no part can be confirmed, if they are of two kinds: as groups of a collective are, by far
+    /// more than their repeats scatter, or without repeats by [`APART`]. Latencies within groups and between these may differ: more
     /// switches on the way take time. Returns whether they do.
     pub(super) fn tell_few(&mut self, pairs: &[(u64, Pair)], scatter: Option<(f64, usize)>, names: &Names) -> bool {
         let values: Vec<f64> = pairs.iter().map(|(_, pair)| pair.value).collect();
         let repeats = scatter.map(|(deviation, freedom)| Repeats { deviation, freedom });
-        let Some(from) = unlike(&values, repeats, self.least) else { return false };
+        let once = || apart(&values).filter(|_| repeats.is_none() && self.metric.better() == Better::Higher);
+        let Some(from) = unlike(&values, repeats, self.least).or_else(once) else { return false };
         let of = |good: bool| pairs.iter().filter(move |(_, pair)| (pair.value >= from) == good);
         let within = |(_, pair): &(u64, Pair)| names.is_within(pair.from, pair.to);
         if self.metric.better() == Better::Lower && of(true).all(within) && !of(false).any(within) {
@@ -36,9 +51,97 @@ impl Localisation {
             cases: of(good).map(|(case, _)| *case).collect(),
         };
         let (good, bad) = (side(true), side(false));
-        let change_percent = self.percent(centre(false) - centre(true));
-        self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by: SeparatedBy::Nothing });
+        let effect = centre(false) - centre(true);
+        let change_percent = self.percent(effect);
+        let named = self.one_of_few(pairs, from, effect, names);
+        let separated_by = if named.is_some() { SeparatedBy::Suspects } else { SeparatedBy::Nothing };
+        if named.is_some() && self.confirms {
+            let pulls = self.cell.as_ref().is_some_and(|cell| cell.op.pulls());
+            let again = |(_, pair): &(u64, Pair)| Probe {
+                suspect: 0,
+                flow: probe::flow((pair.from, pair.to), names, pulls),
+                control: pair.value >= from,
+                raw: None,
+            };
+            self.probes = pairs.iter().cycle().take(AGAIN * pairs.len()).map(again).collect();
+        }
+        self.suspects.extend(named);
+        self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
         false
+    }
+
+    /// The part of a few hosts that all low pairs have in common and no other pair has, with everything else that this is true of: that
+    /// cannot be told apart. `None` where it is true of nothing.
+    fn one_of_few(&self, pairs: &[(u64, Pair)], from: f64, effect: f64, names: &Names) -> Option<Named> {
+        let low: Vec<&(u64, Pair)> = pairs.iter().filter(|(_, pair)| pair.value < from).collect();
+        let parts = shared(pairs, from, self.directed);
+        let names::Words { kind, name, hosts, groups, rail, way } = names.part(parts.first()?);
+        let links = if low.len() == 2 { "both".to_owned() } else { format!("all {}", low.len()) };
+        let links = PartName { kind: "path", name: links + " of its links", hosts: Vec::new(), rail: None };
+        let links = Some(links).filter(|_| !parts.iter().any(Part::is_link));
+        let lacks = self.too_few.map_or(1, |[got, need]| need - got);
+        let reach: BTreeSet<u32> = low.iter().flat_map(|(_, pair)| [pair.from.host, pair.to.host]).collect();
+        Some(Named {
+            kind,
+            name,
+            hosts,
+            groups,
+            rail,
+            way,
+            change_percent: self.percent(effect),
+            interval_percent: None,
+            n: low.len(),
+            bad: low.len(),
+            partners: reach.len() - 1,
+            standard_errors: 0.0,
+            needed: 0.0,
+            method: "what all low pairs of a few hosts have in common (docs/statistics.md)",
+            reason: format!(
+                "its {} {} {} (the others reach {} {}); {} would decide",
+                count(low.len(), "pair"),
+                be(low.len()),
+                worse(effect, self.metric.better() == Better::Higher),
+                number(self.metric_value(from)),
+                self.unit,
+                count(lacks, "more healthy host")
+            ),
+            cases: low.iter().map(|(case, _)| *case).collect(),
+            standing: Standing::Open,
+            waived: false,
+            open: Some(OpenReason::TooFewToTell),
+            decided_by: None,
+            alternatives: parts.iter().skip(1).map(|part| names.named(part)).chain(links).collect(),
+            bad_share: None,
+            further: Vec::new(),
+            confirmation: None,
+            gpus: None,
+            gpus_remedy: None,
+            lanes: Vec::new(),
+            reach: reach.into_iter().map(|host| names.host(host).to_owned()).collect(),
+        })
+    }
+
+    /// Takes results of all pairs of a few hosts that were measured again. What was low is good if it is no more, and cannot be told from what
+    /// fits as well if it is.
+    pub(super) fn confirm_few(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
+        let (Some(clusters), Some(named)) = (&self.two_clusters, self.suspects.first_mut()) else { return Vec::new() };
+        let middle = (clusters.good.centre * clusters.bad.centre).sqrt();
+        let is_low = |value: f64| (value < middle) == (self.metric.better() == Better::Higher);
+        let low = |control: bool| -> Vec<bool> {
+            let own = results.iter().filter(|(at, _)| self.probes[*at].control == control);
+            own.map(|(_, value)| is_low(*value)).collect()
+        };
+        let (suspects, controls) = (low(false), low(true));
+        let bad = suspects.iter().filter(|low| **low).count();
+        (named.standing, named.open) = match () {
+            () if suspects.is_empty() || controls.is_empty() => (Standing::Open, Some(OpenReason::TooFew)),
+            () if controls.contains(&true) => (Standing::Open, Some(OpenReason::ControlsUnsteady)),
+            () if bad == suspects.len() => (Standing::Open, Some(OpenReason::TooFewToTell)),
+            () if bad > 0 => (Standing::Open, Some(OpenReason::Mixed)),
+            () => (Standing::Cleared, None),
+        };
+        named.reason += &format!("; low in {bad} of {}", count(suspects.len(), "further test"));
+        vec![false; self.suspects.len()]
     }
 
     /// The two clusters of the findings, if there are two.
@@ -65,6 +168,58 @@ impl Localisation {
         let change_percent = self.percent(found.bad - found.good);
         self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
     }
+}
+
+/// The parts that all low pairs pass and no others, the likeliest first.
+fn shared(pairs: &[(u64, Pair)], from: f64, directed: bool) -> Vec<Part> {
+    let low: Vec<&Pair> = pairs.iter().map(|(_, pair)| pair).filter(|pair| pair.value < from).collect();
+    let Some(&&Pair { from: a, to: b, .. }) = low.first() else { return Vec::new() };
+    let fits = |part: &Part| pairs.iter().all(|(_, pair)| has(part, pair) == (pair.value < from));
+    let ends: BTreeSet<Port> = pairs.iter().flat_map(|(_, pair)| [pair.from, pair.to]).collect();
+    let hosts: BTreeSet<u32> = ends.iter().map(|port| port.host).collect();
+    // Where all NICs of a host are low, none of them is meant by itself.
+    let of_ends = |way: Way| {
+        let of_host = |host: &u32| {
+            let nics = ends.iter().filter(|port| port.host == *host).map(|port| Part::Nic(*port, way));
+            [Part::Host(*host, way)].into_iter().chain(nics).find(fits)
+        };
+        hosts.iter().filter_map(of_host).collect::<Vec<Part>>()
+    };
+    let mut parts = of_ends(Way::Both);
+    parts.extend(Some(Part::Rail(a.rail)).filter(|part| hosts.len() > 2 && fits(part)));
+    let is_alone = !parts.is_empty();
+    parts.extend(match low.len() {
+        1 => Some(Part::Link(a, b, if directed { Way::Send } else { Way::Both })),
+        _ => Some(Part::Hosts(a.host, b.host)).filter(fits),
+    });
+    // One direction of an end that is good in the other is the least likely.
+    if directed && !is_alone {
+        parts.extend([Way::Send, Way::Receive].into_iter().flat_map(of_ends));
+    }
+    parts
+}
+
+/// Whether a pair passes a host, a NIC, a rail or what is between two hosts.
+fn has(part: &Part, pair: &Pair) -> bool {
+    let ends =
+        |way: Way, is: &dyn Fn(Port) -> bool| way != Way::Receive && is(pair.from) || way != Way::Send && is(pair.to);
+    match *part {
+        Part::Host(host, way) => ends(way, &|port| port.host == host),
+        Part::Nic(nic, way) => ends(way, &|port| port == nic),
+        Part::Rail(rail) => ends(Way::Both, &|port| port.rail == rail),
+        Part::Hosts(a, b) => [a, b].iter().all(|host| ends(Way::Both, &|port| port.host == *host)),
+        _ => false,
+    }
+}
+
+/// Where values are of two kinds, whatever they scatter by: the lowest of the upper kind.
+fn apart(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let gap = |at: usize| sorted[at] - sorted[at - 1];
+    let at = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
+    let range = (sorted[at - 1] - sorted[0]).max(sorted[sorted.len() - 1] - sorted[at]);
+    (gap(at) > APART.max(RANGES * range)).then_some(sorted[at])
 }
 
 /// Hosts, groups and boundaries all of whose pairs are on one side.

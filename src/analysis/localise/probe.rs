@@ -21,7 +21,8 @@ pub struct Probe {
     pub flow: Flow,
     /// Whether it is a control: a pair that was good, measured in the same rounds.
     pub control: bool,
-    pub(super) raw: localise::Probe,
+    /// `None` among so few hosts that nothing can be confirmed.
+    pub(super) raw: Option<localise::Probe>,
 }
 
 /// The probes as flows; where the operation `pulls`, the receiving end of a pair is its initiator.
@@ -32,16 +33,20 @@ pub(super) fn probes(
     names: &Names,
     pulls: bool,
 ) -> Vec<Probe> {
-    let port = |port: localise::Port| Port::new(names.host(port.host), port.rail);
-    let flow = |probe: &localise::Probe| {
-        let (from, to) = if pulls { (probe.to, probe.from) } else { (probe.from, probe.to) };
-        Flow::pair(port(from), port(to))
+    let one = |raw: localise::Probe| Probe {
+        suspect: raw.suspect,
+        flow: flow((raw.from, raw.to), names, pulls),
+        control: raw.role == Role::Control,
+        raw: Some(raw),
     };
-    let wanted = localise::probes(pairs, findings, setting);
-    wanted
-        .into_iter()
-        .map(|raw| Probe { suspect: raw.suspect, flow: flow(&raw), control: raw.role == Role::Control, raw })
-        .collect()
+    localise::probes(pairs, findings, setting).into_iter().map(one).collect()
+}
+
+/// The flow of a pair from the end that sends the bytes to the one that receives them.
+pub(super) fn flow((from, to): (localise::Port, localise::Port), names: &Names, pulls: bool) -> Flow {
+    let port = |port: localise::Port| Port::new(names.host(port.host), port.rail);
+    let (from, to) = if pulls { (to, from) } else { (from, to) };
+    Flow::pair(port(from), port(to))
 }
 
 impl Localisation {
@@ -49,7 +54,7 @@ impl Localisation {
     /// result are simply not among them. Every suspect's standing and reason say what came of it; the direction is added
     /// to the name where only one is bad. Answers which suspects more of the same probes may settle.
     pub(super) fn confirm(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
-        let Some(screen) = self.screen.clone() else { return Vec::new() };
+        let Some(screen) = self.screen.clone() else { return self.confirm_few(results) };
         let setting = Setting {
             groups: &screen.names.groups,
             least: self.least,
@@ -65,7 +70,7 @@ impl Localisation {
         let all: Vec<(localise::Probe, f64)> = results
             .iter()
             .filter(|(_, value)| *value > 0.0 && value.is_finite())
-            .filter_map(|(probe, value)| log(self.probes.get(*probe)?.raw, *value))
+            .filter_map(|(probe, value)| log(self.probes.get(*probe)?.raw?, *value))
             .collect();
         let mut judgements = Vec::new();
         for at in 0..self.suspects.len() {
