@@ -110,7 +110,8 @@ fn hosts_that_were_lost_are_told() {
     assert_eq!(view["coverage"]["rows"][0][1], "4 of 4, of which 1 was lost", "{:#}", view["coverage"]);
     let untested: Vec<&str> = view["untested"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
     for host in [1, 2] {
-        let told = untested.iter().filter(|line| line.contains(&scenario.name(host))).count();
+        let is_loss = |line: &&&str| line.contains(&scenario.name(host)) && line.contains("agent is gone");
+        let told = untested.iter().filter(is_loss).count();
         assert_eq!(told, 1, "{untested:#?}");
     }
 }

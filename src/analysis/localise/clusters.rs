@@ -82,20 +82,13 @@ impl Localisation {
         let lacks = self.too_few.map_or(1, |[got, need]| need - got);
         let reach: BTreeSet<u32> = low.iter().flat_map(|(_, pair)| [pair.from.host, pair.to.host]).collect();
         Some(Named {
-            kind,
-            name,
-            hosts,
             groups,
             rail,
             way,
             change_percent: self.percent(effect),
-            interval_percent: None,
             n: low.len(),
             bad: low.len(),
             partners: reach.len() - 1,
-            standard_errors: 0.0,
-            needed: 0.0,
-            method: "what all low pairs of a few hosts have in common (docs/statistics.md)",
             reason: format!(
                 "its {} {} {} (the others reach {} {}); {} would decide",
                 count(low.len(), "pair"),
@@ -107,17 +100,10 @@ impl Localisation {
             ),
             cases: low.iter().map(|(case, _)| *case).collect(),
             standing: Standing::Open,
-            waived: false,
             open: Some(OpenReason::TooFewToTell),
-            decided_by: None,
             alternatives: parts.iter().skip(1).map(|part| names.named(part)).chain(links).collect(),
-            bad_share: None,
-            further: Vec::new(),
-            confirmation: None,
-            gpus: None,
-            gpus_remedy: None,
-            lanes: Vec::new(),
             reach: reach.into_iter().map(|host| names.host(host).to_owned()).collect(),
+            ..Named::new(kind, name, hosts, "what all low pairs of a few hosts have in common (docs/statistics.md)")
         })
     }
 

@@ -432,11 +432,9 @@ impl Localisation {
         } else {
             reach.into_iter().map(|host| names.host(host).to_owned()).collect()
         };
+        let method = "median of its pairs against good pairs, worst part first (docs/statistics.md)";
         Named {
             reach,
-            kind,
-            name,
-            hosts,
             groups,
             rail,
             way,
@@ -447,20 +445,12 @@ impl Localisation {
             partners: *partners,
             standard_errors: suspect.z.abs(),
             needed,
-            method: "median of its pairs against good pairs, worst part first (docs/statistics.md)",
             reason,
             cases: pairs.iter().map(|&pair| cases[pair]).collect(),
-            standing: Standing::Suspect,
-            waived: false,
-            open: None,
             decided_by: self.decided(suspect, None, findings),
             alternatives: suspect.alternatives.iter().map(|part| names.named(part)).collect(),
             bad_share: suspect.share,
-            further: Vec::new(),
-            confirmation: None,
-            gpus: None,
-            gpus_remedy: None,
-            lanes: Vec::new(),
+            ..Named::new(kind, name, hosts, method)
         }
     }
 }

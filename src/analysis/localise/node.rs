@@ -20,7 +20,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Way, Which,
+    Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
     conditions::Conditions, percent, pick, value,
 };
 use crate::analysis::{
@@ -273,36 +273,18 @@ impl Measured {
             brief(z),
             brief(self.cut)
         );
+        let method = "value against the median of all parts of all hosts, less what its place takes on all of them (docs/node.md)";
         Named {
-            reach: vec![host.clone()],
-            kind,
-            name,
-            hosts: vec![host.clone()],
-            groups: Vec::new(),
             rail,
-            way: Way::Both,
             change_percent: self.percent(effect),
-            interval_percent: None,
             n: logs.len(),
             bad: logs.len(),
-            partners: 0,
             standard_errors: z,
             needed: self.cut,
-            method: "value against the median of all parts of all hosts, less what its place takes on all of them (docs/node.md)",
             reason,
             cases: suspects.iter().map(|(result, _)| result.case.id).collect(),
-            standing: Standing::Suspect,
-            waived: false,
-            open: None,
             decided_by: Some(DecidedBy::Peers),
-            alternatives: Vec::new(),
-            bad_share: None,
-            further: Vec::new(),
-            confirmation: None,
-            // Told with what it came to again.
-            gpus: None,
-            gpus_remedy: None,
-            lanes: Vec::new(),
+            ..Named::new(kind, name, vec![host], method)
         }
     }
 

@@ -289,6 +289,40 @@ pub struct Alike {
 pub const TOGETHER: usize = 4;
 
 impl Named {
+    /// A suspect by name, of which nothing is measured yet.
+    pub(super) fn new(kind: &'static str, name: String, hosts: Vec<String>, method: &'static str) -> Self {
+        Self {
+            kind,
+            name,
+            reach: hosts.clone(),
+            hosts,
+            groups: Vec::new(),
+            rail: None,
+            way: Way::Both,
+            change_percent: 0.0,
+            interval_percent: None,
+            n: 0,
+            bad: 0,
+            partners: 0,
+            standard_errors: 0.0,
+            needed: 0.0,
+            method,
+            reason: String::new(),
+            gpus: None,
+            gpus_remedy: None,
+            cases: Vec::new(),
+            standing: Standing::Suspect,
+            waived: false,
+            open: None,
+            decided_by: None,
+            alternatives: Vec::new(),
+            bad_share: None,
+            further: Vec::new(),
+            confirmation: None,
+            lanes: Vec::new(),
+        }
+    }
+
     /// The host that the part is, where it is one as a whole and nothing else fits its values as well.
     pub fn host(&self) -> Option<&str> {
         match (self.kind, self.hosts.as_slice()) {

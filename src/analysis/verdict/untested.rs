@@ -211,7 +211,7 @@ fn one_way(model: &Outliers<'_>, all: &mut All) {
     for (test, seen) in &tests {
         let meant = !seen.values().any(|ways| *ways == [true; 2]);
         for (way, kind) in [Lack::Sending, Lack::Receiving].into_iter().enumerate() {
-            let lacks = |(host, ways): &(&&str, &[bool; 2])| !ways[way] && !(meant && in_run[**host][way]);
+            let lacks = |(host, ways): &(&&str, &[bool; 2])| !(ways[way] || meant && in_run[**host][way]);
             let hosts: Vec<String> = seen.iter().filter(lacks).map(|(host, _)| (*host).to_owned()).collect();
             let n = hosts.len();
             all.add(test, (kind, hosts, n));

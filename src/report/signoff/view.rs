@@ -236,7 +236,7 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     }
     let without = journal.plan.tests.iter().filter(|test| !test.verify);
     said.extend(without.map(|test| format!("Data is not verified in {}: the plan says so.", test.name)));
-    said.extend(verdicts.untested.iter().map(|one| format!("{}.", capital(&one.to_string()))));
+    said.extend(verdicts.untested.iter().map(|one| format!("{one}.")));
     for driver in &verdicts.drivers_never_run {
         said.push(format!("{}.", driver.words()));
     }

@@ -5,7 +5,7 @@ use railgauge_stats::robust::{Level, median};
 
 use super::{LOW, Played};
 use crate::analysis::{
-    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Way, Which},
+    localise::{Confirmation, DecidedBy, Good, Localisation, Named, OpenReason, Standing, Which},
     words::{self, count},
 };
 
@@ -161,30 +161,18 @@ impl Localisation {
             let failing = if failed > 0 { format!(", and {failed} more failed") } else { String::new() };
             format!("{what}: {difference} against good groups of that size, in {}{failing}", count(n, "group"))
         };
+        let hosts = sides.iter().flat_map(|side| played.names(side)).collect();
+        let method = "bisection of a collective, two of three results each (docs/statistics.md)";
         Named {
-            kind,
-            name,
-            hosts: sides.iter().flat_map(|side| played.names(side)).collect(),
             groups: sides.iter().filter(|_| kind != "host").flat_map(|side| played.side(side).1).collect(),
-            rail: None,
-            way: Way::Both,
             change_percent: change,
-            interval_percent: None,
             n,
             bad: if fails { failed } else { residuals.iter().filter(|residual| **residual < effect / 2.0).count() },
-            partners: 0,
-            standard_errors: 0.0,
             needed: LOW,
-            method: "bisection of a collective, two of three results each (docs/statistics.md)",
             reason,
             cases,
             standing: Standing::Confirmed,
-            waived: false,
-            open: None,
             decided_by: Some(DecidedBy::FurtherMeasurement),
-            alternatives: Vec::new(),
-            bad_share: None,
-            further: Vec::new(),
             confirmation: Some(Confirmation {
                 change_percent: change,
                 interval_percent: None,
@@ -193,10 +181,7 @@ impl Localisation {
                 controls: 0,
                 controls_change_percent: 0.0,
             }),
-            reach: Vec::new(),
-            gpus: None,
-            gpus_remedy: None,
-            lanes: Vec::new(),
+            ..Named::new(kind, name, hosts, method)
         }
     }
 }

@@ -57,7 +57,7 @@ impl NamedParts {
         let mut told: Vec<String> = Vec::new();
         let mut is_told: BTreeSet<Way> = BTreeSet::new();
         for ToName { name, host, gpus, or } in named {
-            let name = [&[name.clone()], or.as_slice()].concat().join(" or ");
+            let name = [std::slice::from_ref(name), or.as_slice()].concat().join(" or ");
             match (host.as_ref().and_then(|(_, way)| ways.get_key_value(way)), gpus) {
                 (Some((way, _)), _) if !is_told.insert(*way) => {}
                 (Some((way, hosts)), _) => {
