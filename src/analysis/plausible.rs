@@ -5,6 +5,7 @@
 //! true is told apart, because the first says "measure again" and the second "do not trust the host, the driver or us".
 
 mod contradiction;
+mod counts;
 mod found;
 mod group;
 mod link;
@@ -31,6 +32,7 @@ use super::{
 };
 
 pub(super) use contradiction::Contradiction;
+use contradiction::outside;
 pub(super) use found::{Absent, Impossible, Lack};
 pub(super) use group::verified;
 
@@ -146,10 +148,10 @@ fn responder_counts(result: &CaseResult<'_>) -> bool {
     let cell = &result.case.cell;
     let takes_part = match cell.transport {
         Transport::Tcp => true,
-        Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm),
+        Transport::Verbs => matches!(cell.op, Op::Send | Op::WriteImm) && cell.metric == TestMetric::Bandwidth,
         Transport::Nccl | Transport::Cpu | Transport::Gpu | Transport::Nic => false,
     };
-    takes_part && cell.metric == TestMetric::Bandwidth && result.case.flow.members.is_empty()
+    takes_part && result.case.flow.members.is_empty()
 }
 
 /// Values that contradict each other, the size, the link's rate or the controller's clock.
@@ -178,7 +180,8 @@ fn impossible(
         found.extend(group::contradictions(result, sample));
     }
     let host = &result.case.flow.from.host;
-    found.into_iter().map(|what| Impossible::Sample { host: host.to_string(), what }).collect()
+    let found = found.into_iter().map(|what| Impossible::Sample { host: host.to_string(), what });
+    found.chain(counts::contradictions(result, sample)).collect()
 }
 
 /// A start that is no moment.
@@ -195,5 +198,5 @@ fn too_long(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let window = if result.case.flow.members.is_empty() { measured.elapsed } else { Nanoseconds::ZERO };
     let took = measured.latency.as_ref().map_or(Nanoseconds::ZERO, |latency| latency.max).max(window);
     let longest = NanosecondsF64::from(waited) * CLOCK_TOLERANCE + CLOCK_ALLOWANCE;
-    (NanosecondsF64::from(took) > longest).then_some(Contradiction::Waited { took, waited })
+    outside("time", (took.as_f64(), "ns"), "the controller waited", (0.0, longest.0))
 }

@@ -64,7 +64,8 @@ fn sample(case: &Case, dice: &mut Dice) -> Result<Sample, Failure> {
         gpu: Some(rank),
         p50: Nanoseconds(p50),
         max: Nanoseconds(p50),
-        checked: None,
+        operations: 100,
+        checked: Checked { verified: case.cell.size * 2, ..Checked::default() },
         carried: None,
         nics: Vec::new(),
     };

@@ -104,12 +104,14 @@ fn a_later_outcome_replaces_an_earlier_failure_and_no_measurement_is_lost() {
         result: Err(failure),
     }));
     let first = whole.iter().position(|line| matches!(line.event, Event::Outcome(_))).unwrap();
-    let with = |at: usize| {
+    let with = |at: usize, events: [Event; 2]| {
         let mut lines = whole.clone();
-        lines.insert(at, Line { at: "x".into(), event: failed.clone() });
+        lines.splice(at..at, events.map(|event| Line { at: "x".into(), event }));
         support::text(&lines)
     };
-    let (before, after) = (with(first), with(whole.len()));
+    let resumed = || Event::Resumed { unread: Vec::new() };
+    let before = with(first, [failed.clone(), resumed()]);
+    let after = with(whole.len(), [resumed(), failed.clone()]);
     let healthy = rows_of(&scenario.jsonl());
     assert_eq!(rows_of(&before)[0].value, healthy[0].value);
     assert_eq!(rows_of(&after)[0].value, healthy[0].value);

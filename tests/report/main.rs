@@ -40,6 +40,7 @@ mod frames;
 mod gpus;
 mod groups;
 mod journals;
+mod lies;
 mod localise;
 mod members;
 mod names;

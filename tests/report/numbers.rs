@@ -162,7 +162,14 @@ static PAIRS: LazyLock<Good> = LazyLock::new(|| {
                 let sample = outcome.result.as_mut().unwrap();
                 sample.waited = Some(Nanoseconds::from_millis(2_600));
                 sample.initiator.interval = Some(Box::new(0.01));
-                sample.initiator.moved = Some(sample.initiator.bytes + sample.initiator.bytes / 4);
+                let warm_up = sample.initiator.operations / 4;
+                let end = &mut sample.initiator;
+                let moved = end.bytes + end.bytes / end.operations * warm_up;
+                end.moved = Some(moved);
+                // Over verbs who answers has the warm-up in its count.
+                let operations = end.operations + warm_up;
+                let answers = Measurement { elapsed: end.elapsed, operations, bytes: moved, ..Measurement::default() };
+                sample.responder = sample.responder.take().or_else(|| end.latency.is_some().then(|| Box::new(answers)));
                 sample.from_counters = [("netdev/tx_packets".to_owned(), 5)].into();
                 sample.to_counters = [("rx_prio3_pause".to_owned(), 5)].into();
             }
@@ -237,10 +244,14 @@ fn link() -> LinkRecord {
     }
 }
 
-/// The journal of a run of some tests over four hosts.
 fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String {
+    support::text(&lines("a[1-4]", tests, measured))
+}
+
+/// The journal of a run of some tests over these hosts.
+pub(crate) fn lines(hosts: &str, tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> Vec<Line> {
     let text =
-        format!("name = \"p\"\nlaunch = {{ via = \"ssh\" }}\nhosts = {{ names = [\"a[1-4]\"] }}\n[[test]]\n{tests}\n");
+        format!("name = \"p\"\nlaunch = {{ via = \"ssh\" }}\nhosts = {{ names = [\"{hosts}\"] }}\n[[test]]\n{tests}\n");
     let plan = plan::parse("p.toml", &text, Path::new("")).unwrap_or_else(|mistakes| panic!("{mistakes}")).0;
     let cases = Case::planned(&plan, &schedule(&plan, &Inventory::of_plan(&plan)).unwrap());
     let at = "2026-11-21T02:00:00.000Z".to_owned();
@@ -267,8 +278,7 @@ fn run(tests: &str, measured: impl Fn(&Case) -> (LinkRecord, Sample)) -> String 
     };
     let events = [started].into_iter().chain(up).chain([Event::Planned { cases: cases.clone() }]);
     let events = events.chain(cases.iter().map(outcome)).chain([Event::Finished]);
-    let lines: Vec<Line> = events.map(|event| Line { at: at.clone(), event }).collect();
-    support::text(&lines)
+    events.map(|event| Line { at: at.clone(), event }).collect()
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn wrong(bytes: &[(u32, u64)]) -> Journal {
     for account in &mut sample.ranks {
         let wrong =
             bytes.iter().find(|(rank, _)| *rank == account.rank).map_or(Bytes::ZERO, |(_, wrong)| Bytes(*wrong));
-        account.checked = Some(Checked { verified, wrong, first_wrong: (!wrong.is_zero()).then_some(5) });
+        account.checked = Checked { verified, wrong, first_wrong: (!wrong.is_zero()).then_some(5) };
     }
     let wrong = Bytes(bytes.iter().map(|(_, wrong)| wrong).sum());
     sample.checked = Checked { wrong, first_wrong: Some(5), ..sample.checked };
@@ -43,18 +43,10 @@ fn the_rank_at_which_wrong_bytes_arrived_is_named_with_its_host() {
 }
 
 #[test]
-fn a_journal_that_keeps_the_sum_only_is_read() {
-    let mut journal = wrong(&[(2, 9)]);
-    journal.tries[0].result.as_mut().unwrap().ranks.iter_mut().for_each(|account| account.checked = None);
-    let sum = error(&journal);
-    assert!(sum.contains("12 ranks") && sum.contains("9 bytes"), "{sum}");
-}
-
-#[test]
 fn ranks_that_do_not_add_up_are_no_measurement() {
     let mut journal = wrong(&[]);
     let sample = journal.tries[0].result.as_mut().unwrap();
     sample.checked.first_wrong = None;
-    sample.ranks[0].checked = Some(Checked::default());
+    sample.ranks[0].checked = Checked::default();
     assert_eq!(results(&journal).unwrap()[0].state, State::Impossible);
 }

@@ -12,6 +12,7 @@ mod at_once;
 mod beside;
 mod configure;
 mod confirm;
+mod counts;
 mod endings;
 mod fabric;
 mod gpu_local;

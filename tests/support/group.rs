@@ -21,6 +21,13 @@ const OPERATIONS: u64 = 100;
 /// A window of operations that take `time` nanoseconds each at every rank, verified before and after.
 pub fn sample(case: &Case, time: u64) -> Sample {
     let (size, ranks) = (case.cell.size, u64::from(case.flow.ranks()));
+    // Of a reduction one rank holds the size, or all ranks together hold it once; of the others every rank holds all of it.
+    let held = |rank: u32| match case.cell.op {
+        Op::Reduce => size * u64::from(rank == 0),
+        Op::ReduceScatter => size / ranks,
+        _ => size,
+    };
+    let checked = |held: Bytes| Checked { verified: held * 2, ..Checked::default() };
     let latency = Latency {
         samples: OPERATIONS,
         min: Nanoseconds(time),
@@ -40,12 +47,11 @@ pub fn sample(case: &Case, time: u64) -> Sample {
         gpu: Some(0),
         p50: Nanoseconds(time),
         max: Nanoseconds(time),
-        checked: None,
+        operations: OPERATIONS,
+        checked: checked(held(rank)),
         carried: None,
         nics: Vec::new(),
     };
-    // Of these two all ranks together hold the size once, of the others every rank holds all of it.
-    let held = if matches!(case.cell.op, Op::Reduce | Op::ReduceScatter) { size } else { size * ranks };
     Sample {
         initiator: Measurement {
             elapsed: Nanoseconds(OPERATIONS * time),
@@ -54,7 +60,7 @@ pub fn sample(case: &Case, time: u64) -> Sample {
             latency: Some(Box::new(latency)),
             ..Measurement::default()
         },
-        checked: Checked { verified: held * 2, wrong: Bytes::ZERO, first_wrong: None },
+        checked: checked((0..case.flow.ranks()).map(held).sum()),
         ranks: (0..).zip(&case.flow.members).map(account).collect(),
         ..Sample::default()
     }

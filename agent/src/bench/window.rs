@@ -140,14 +140,10 @@ impl Tally {
             elapsed: self.elapsed,
             operations: self.operations,
             bytes: self.bytes,
-            flops: 0,
             cpu,
             slices: self.slices.into(),
-            latency: None,
             interval: self.interval.map(Box::new),
-            each: None,
-            moved: None,
-            lanes: Vec::new().into(),
+            ..Measurement::default()
         }
     }
 }

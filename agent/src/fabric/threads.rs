@@ -382,19 +382,18 @@ fn added(a: &Measurement, b: &Measurement) -> Measurement {
         (1.., 0) => (a.started, end(a)),
         _ => (a.started.min(b.started), end(a).max(end(b))),
     };
+    let both = |of: fn(&Measurement) -> Option<railgauge_wire::unit::Bytes>| of(a).zip(of(b)).map(|(a, b)| a + b);
     Measurement {
-        each: None,
         started,
         elapsed: end - started,
         operations: a.operations + b.operations,
         bytes: a.bytes + b.bytes,
-        flops: 0,
-        moved: a.moved.zip(b.moved).map(|(a, b)| a + b),
+        received: both(|end| end.received),
+        moved: both(|end| end.moved),
         cpu: a.cpu + b.cpu,
         slices: a.slices.iter().zip(&b.slices).map(|(a, b)| *a + *b).collect(),
-        latency: None,
-        interval: None,
         lanes: a.lanes.iter().chain(&b.lanes).copied().collect(),
+        ..Measurement::default()
     }
 }
 

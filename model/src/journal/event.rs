@@ -447,9 +447,12 @@ pub struct RankAccount {
     pub p50: Nanoseconds,
     /// Largest.
     pub max: Nanoseconds,
-    /// Bytes that it verified, and how many were wrong; `None` in runs of versions that kept the sum only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checked: Option<Checked>,
+    /// Operations that it counted.
+    #[serde(default)]
+    pub operations: u64,
+    /// Bytes that it verified, and how many were wrong.
+    #[serde(default)]
+    pub checked: Checked,
     /// What carried its bytes, where it has evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<Carrier>,

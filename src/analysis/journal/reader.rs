@@ -141,6 +141,7 @@ impl<'p> Reader<'p> {
             (None, Some((first, last))) => format!("{} lines are missing before it", last - first + 1),
         };
         let line = unread.map_or(self.number, |(line, _)| line);
+        self.structure.gap();
         self.damage.push(Damage { line, what, numbers, healed: false });
     }
 

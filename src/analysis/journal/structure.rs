@@ -1,6 +1,6 @@
 //! Whether the lines of a journal say something together: each may be whole and ours, and still stand where no run writes it.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use jiff::Timestamp;
 use railgauge_model::journal::event::Event;
@@ -25,6 +25,8 @@ pub(super) struct Structure {
     planned: Option<(usize, BTreeMap<String, Offer>)>,
     /// Lines with further cases, each with how many stand before it.
     confirming: Vec<(usize, usize)>,
+    /// Cases and repeats with an outcome, as far back as every line is known.
+    outcomes: HashSet<(u64, u32)>,
     soak: Parts,
     found: Vec<Contradiction>,
 }
@@ -32,6 +34,11 @@ pub(super) struct Structure {
 impl Structure {
     fn contradicts(&mut self, line: usize, what: String) {
         self.found.push(Contradiction { line, what, by_clock: false });
+    }
+
+    /// Lines are missing here: one of them may have taken the run up again.
+    pub(super) fn gap(&mut self) {
+        self.outcomes.clear();
     }
 
     /// Takes the first line.
@@ -88,6 +95,7 @@ impl Structure {
             // Hosts answer the next process anew.
             Event::Resumed { .. } => {
                 self.offers.clear();
+                self.outcomes.clear();
                 self.soak.resumed();
             }
             Event::Soaked(part) => {
@@ -103,11 +111,15 @@ impl Structure {
             Event::Planned { .. } => self.planned = Some((line, self.offers.clone())),
             Event::Confirming { .. } => self.confirming.push((line, journal.further.len())),
             Event::Outcome(outcome) => {
+                let (case, repeat) = (outcome.case, outcome.repeat);
+                if !self.outcomes.insert((case, repeat)) {
+                    self.contradicts(line, format!("a second outcome of repeat {repeat} of case {case}"));
+                    return false;
+                }
                 if let (Some(began), Some(at), Some(started)) = (self.began, at, outcome.started_at.time())
                     && !times::within(began, started, at)
                 {
-                    let (case, started) = (outcome.case, &outcome.started_at);
-                    self.contradicts(line, format!("case {case} began at {started}, outside of the run"));
+                    self.contradicts(line, format!("case {case} began at {}, outside of the run", outcome.started_at));
                 }
             }
             _ => {}

@@ -3,7 +3,7 @@
 use railgauge_model::journal::event::LinkRecord;
 use railgauge_wire::terms::{Carrier, Transport};
 
-use super::Contradiction;
+use super::{Contradiction, outside};
 use crate::analysis::results::CaseResult;
 
 /// More than any pair of hosts carries in one direction, in Gb/s, whatever is known of its ports: a bond of eight ports of
@@ -26,15 +26,16 @@ const MOST_TCP: u32 = 1 << 24;
 
 /// Everything that no link is.
 pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<Contradiction> {
-    let mut found = Vec::new();
-    if let Some(rate) = link.rate_gbps.filter(|rate| !(rate.is_rate() && rate.0 <= ANY_PORT)) {
-        found.push(Contradiction::LinkRate { rate, most: ANY_PORT });
-    }
+    let of_rate = |rate: railgauge_wire::unit::GigabitsPerSecond| {
+        outside("rate of the link", (rate.0, "Gb/s"), "links have", (f64::MIN_POSITIVE, ANY_PORT))
+    };
+    let mut found = Vec::from_iter(link.rate_gbps.and_then(of_rate));
     let verbs = result.case.cell.transport == Transport::Verbs && link.transport != Carrier::Tcp;
     // Of an interface the MTU may not be known, and is told as 0; of queue pairs it is.
     let (least, most) = if verbs { (256, MOST_VERBS) } else { (0, MOST_TCP) };
-    if result.case.flow.members.is_empty() && !(least..=most).contains(&link.mtu) {
-        found.push(Contradiction::Mtu { mtu: link.mtu, most });
+    if result.case.flow.members.is_empty() {
+        let range = (f64::from(least), f64::from(most));
+        found.extend(outside("MTU", (f64::from(link.mtu), "B"), "links like this have", range));
     }
     found
 }

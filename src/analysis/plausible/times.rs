@@ -2,7 +2,7 @@
 
 use railgauge_wire::{measure::Latency, unit::Nanoseconds};
 
-use super::Contradiction;
+use super::{Contradiction, outside};
 
 /// Longest time that is surely told apart from longer ones in percentiles and histogram: agents put all
 /// operations of more than a minute together, and halve round trips.
@@ -13,34 +13,21 @@ const ROUNDING: f64 = 1.0;
 /// What is wrong with a distribution of times.
 pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
     let Latency { samples, min, p50, p90, p99, p999, max, mean, stdev, histogram, .. } = latency;
-    let mut found = Vec::new();
-    if min.is_zero() {
-        found.push(Contradiction::NoTime);
-    }
+    let ns = |time: &Nanoseconds| (time.as_f64(), "ns");
+    let mut found = Vec::from_iter(outside("minimum", ns(min), "an operation takes", (1.0, f64::INFINITY)));
     let steps = [("minimum", min), ("p50", p50), ("p90", p90), ("p99", p99), ("p99.9", p999), ("maximum", max)];
     for pair in steps.windows(2) {
-        let [(lower, &low), (upper, &high)] = [pair[0], pair[1]];
-        if low > high {
-            found.push(Contradiction::Order { lower, low, upper, high });
-        }
+        found.extend(outside(pair[1].0, ns(pair[1].1), "what is below it has", (pair[0].1.as_f64(), f64::INFINITY)));
     }
-    if !(mean.0.is_finite() && mean.0 >= min.as_f64() && mean.0 <= max.as_f64()) {
-        found.push(Contradiction::MeanOutside { mean: *mean, min: *min, max: *max });
-    }
-    if stdev.0 == 0.0 && min < max {
-        found.push(Contradiction::NoDeviation { min: *min, max: *max });
-    }
-    // No sample lies farther from the mean than the range is wide.
-    if !(stdev.0.is_finite() && stdev.0 >= 0.0 && stdev.0 <= max.saturating_sub(*min).as_f64()) {
-        found.push(Contradiction::Deviation { stdev: *stdev, min: *min, max: *max });
-    }
-    let counted: u128 = histogram.iter().map(|(_, count)| u128::from(*count)).sum();
-    let rises = histogram.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    if counted != u128::from(*samples) {
-        found.push(Contradiction::Samples { samples: *samples, in_histogram: counted });
-    } else if !rises {
-        found.push(Contradiction::Edges);
-    }
+    found.extend(outside("mean", (mean.0, "ns"), "the extremes are", (min.as_f64(), max.as_f64())));
+    // No sample lies farther from the mean than the range is wide, and values that differ deviate.
+    let least = if min < max { f64::MIN_POSITIVE } else { 0.0 };
+    let range = (least, max.saturating_sub(*min).as_f64());
+    found.extend(outside("standard deviation", (stdev.0, "ns"), "values of this range have", range));
+    let counted = histogram.iter().map(|(_, count)| u128::from(*count)).sum::<u128>() as f64;
+    found.extend(outside("samples", (*samples as f64, ""), "the histogram has", (counted, counted)));
+    let falls = histogram.windows(2).filter(|pair| pair[0].0 >= pair[1].0).count() as f64;
+    found.extend(outside("edges that do not rise", (falls, ""), "a histogram has", (0.0, 0.0)));
     // The histogram is held against numbers that fit each other.
     if found.is_empty() {
         found.extend(against_histogram(latency));
@@ -77,22 +64,19 @@ fn against_histogram(latency: &Latency) -> Vec<Contradiction> {
     let buckets = buckets(latency);
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return Vec::new() };
     let mut found = Vec::new();
+    let ns = |time: Nanoseconds| (time.as_f64(), "ns");
     // No bucket is as wide as an octave.
-    if latency.min > first.high || first.high > latency.min.saturating_mul(2).saturating_add(Nanoseconds(1)) {
-        found.push(Contradiction::FirstBucket { min: latency.min, high: first.high });
-    }
-    if latency.max > last.high || latency.max < last.low {
-        found.push(Contradiction::LastBucket { max: latency.max, low: last.low, high: last.high });
-    }
+    let range = ((first.high.as_f64() - 1.0) / 2.0, first.high.as_f64());
+    found.extend(outside("minimum", ns(latency.min), "the first bucket has", range));
+    let range = (last.low.as_f64(), last.high.as_f64());
+    found.extend(outside("maximum", ns(latency.max), "the last bucket has", range));
     let quantiles = [(0.5, "p50", latency.p50), (0.9, "p90", latency.p90), (0.99, "p99", latency.p99)];
     for (part, name, value) in quantiles.into_iter().chain([(0.999, "p99.9", latency.p999)]) {
         // Which of two neighbours is the percentile is for its definition to say.
         let rank = (part * latency.samples as f64).ceil() as u64;
         let of = |rank: u64| buckets.iter().find(|bucket| bucket.reached >= rank).unwrap_or(last);
-        let (low, high) = (of(rank.saturating_sub(1)).low, of(rank.saturating_add(1)).high);
-        if value < low || value > high {
-            found.push(Contradiction::Quantile { name, value, low, high });
-        }
+        let range = (of(rank.saturating_sub(1)).low.as_f64(), of(rank.saturating_add(1)).high.as_f64());
+        found.extend(outside(name, ns(value), "the histogram has", range));
     }
     found.extend(moments(latency, &buckets));
     found
@@ -101,23 +85,18 @@ fn against_histogram(latency: &Latency) -> Vec<Contradiction> {
 /// A mean and a standard deviation that samples in these buckets cannot have.
 fn moments(latency: &Latency, buckets: &[Bucket]) -> Vec<Contradiction> {
     let (mean, stdev, samples) = (latency.mean.0, latency.stdev.0, latency.samples as f64);
-    let mut found = Vec::new();
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
         buckets.iter().map(|b| b.count as f64 * of(b.low.as_f64(), b.high.as_f64() + ROUNDING)).sum()
     };
     let slack = 1e-9 * mean + ROUNDING;
     let (low, high) = (sum(&|low, _| low) / samples - slack, sum(&|_, high| high) / samples + slack);
-    if mean < low || mean > high {
-        found.push(Contradiction::Mean { mean, low, high });
-    }
+    let of_mean = outside("mean", (mean, "ns"), "the histogram has", (low, high));
     // The nearest and the farthest that each sample can be from the mean.
     let near = sum(&|low, high| (low - mean).max(mean - high).max(0.0).powi(2)) / samples;
     let far = sum(&|low, high| (mean - low).abs().max((high - mean).abs()).powi(2)) / (samples - 1.0).max(1.0);
     let (low, high) = (near.sqrt() * (1.0 - 1e-6) - ROUNDING, far.sqrt() * (1.0 + 1e-6) + ROUNDING);
-    if stdev < low || stdev > high {
-        found.push(Contradiction::DeviationOfBuckets { stdev, low: low.max(0.0), high });
-    }
-    found
+    let of_stdev = outside("standard deviation", (stdev, "ns"), "the histogram has", (low, high));
+    of_mean.into_iter().chain(of_stdev).collect()
 }
 
 #[cfg(test)]

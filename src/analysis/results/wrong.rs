@@ -23,7 +23,7 @@ pub struct WrongBytes {
     pub part: String,
     /// Offset of the first; `None` where it is not known.
     pub first_offset: Option<u64>,
-    /// The ranks at which they arrived; empty for a pair, and where the journal has the sum only.
+    /// The ranks at which they arrived; empty for a pair.
     pub ranks: Vec<WrongRank>,
     /// Ranks of the collective; 0 for a pair.
     pub of_ranks: usize,
@@ -72,7 +72,7 @@ impl CaseResult<'_> {
     fn wrong_ranks(&self) -> Vec<WrongRank> {
         let mut ranks: BTreeMap<u32, (&str, u64)> = BTreeMap::new();
         for account in self.samples.iter().flat_map(|(_, sample)| &sample.ranks) {
-            let wrong = account.checked.map_or(0, |checked| checked.wrong.0);
+            let wrong = account.checked.wrong.0;
             if wrong > 0 {
                 let known = ranks.entry(account.rank).or_insert((&account.host, 0));
                 known.1 = known.1.saturating_add(wrong);

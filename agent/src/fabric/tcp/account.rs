@@ -1,7 +1,8 @@
 //! What a pass came to, from the accounts of its threads.
 //!
 //! A byte counts when the receiver has it: the initiator's window ends when the peer has said that every byte arrived
-//! (or, where the initiator receives, with its own last byte), and both ends must have counted the same bytes.
+//! (or, where the initiator receives, with its own last byte), and both ends must have counted the same bytes. With both directions
+//! at once each end's account is of what it sent, and says what it received beside it.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -12,6 +13,7 @@ use railgauge_wire::{
 
 use super::{
     conduct::PassRecord,
+    ping,
     shared::{Flow, Shared},
 };
 
@@ -39,18 +41,14 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let slices = slices.reduce(|sum: Vec<Bytes>, more| added(&sum, &more)).unwrap_or_default();
     let operations = operations(shared, bytes);
     Ok(Measurement {
-        each: None,
         started,
         elapsed: last - started,
         operations,
         bytes,
-        flops: 0,
         cpu,
         slices: slices.into(),
-        latency: None,
-        interval: None,
-        moved: None,
         lanes,
+        ..Measurement::default()
     })
 }
 
@@ -69,35 +67,32 @@ pub(super) fn measurement(
     }
     let sent: Bytes = sources.iter().map(|flow| flow.bytes).sum();
     let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum();
-    let theirs = record.theirs.unwrap_or_default();
-    if theirs.bytes != sent {
+    if let Some(theirs) = record.theirs.as_ref().filter(|theirs| theirs.bytes != sent) {
         return Err(internal(format!("{sent} bytes were sent, the peer counted {}", theirs.bytes)));
     }
     if let Some((tally, latency)) = sources.first_mut().and_then(|flow| flow.latency.take()) {
         let measurement = tally.measurement(cpu);
         return Ok(Measurement { latency: Some(Box::new(latency)), ..measurement });
     }
+    let received = record.theirs.as_ref().and(record.ours.as_ref()).map(|ours| ours.bytes);
     let ours = record.ours.unwrap_or_default();
-    let received = ours.bytes;
-    let bytes = sent + received;
     // The initiator's clock runs from the gate to the peer's last word, the responder's over what its threads saw.
     let begun =
         [record.started.unwrap_or_default(), ours.started].into_iter().filter(|time| *time > Nanoseconds::ZERO).min();
     let begun = begun.unwrap_or_default();
     let ended = record.ended.unwrap_or_default().max(ours.started + ours.elapsed).max(begun);
+    let (cpu, Measurement { bytes, slices, lanes, .. }) = (cpu + ours.cpu, record.theirs.unwrap_or(ours));
     Ok(Measurement {
-        each: None,
         started: begun,
         elapsed: ended - begun,
         operations: operations(shared, bytes),
         bytes,
-        flops: 0,
-        cpu: cpu + ours.cpu,
-        slices: added(&theirs.slices, &ours.slices).into(),
-        latency: None,
+        received,
+        cpu,
+        slices,
         interval: record.interval.map(Box::new),
-        moved: None,
-        lanes: both_ways(&theirs.lanes, &ours.lanes).into(),
+        lanes,
+        ..Measurement::default()
     })
 }
 
@@ -109,17 +104,14 @@ fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
     }
 }
 
+/// Of a latency the messages that came, which of reads are requests.
 fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
-    bytes.0.checked_div(shared.pass.size.0).unwrap_or(0)
-}
-
-/// What each stream carried in both directions; an end that received nothing has no lanes.
-fn both_ways(theirs: &[Lane], ours: &[Lane]) -> Vec<Lane> {
-    if theirs.is_empty() {
-        return ours.to_vec();
-    }
-    let back = |stream: usize| ours.get(stream).map_or(Bytes::ZERO, |lane| lane.bytes);
-    theirs.iter().enumerate().map(|(i, lane)| Lane { bytes: lane.bytes + back(i), ..*lane }).collect()
+    let each = if shared.pass.metric == TestMetric::Latency {
+        ping::there_and_back(&shared.pass).0 as u64
+    } else {
+        shared.pass.size.0
+    };
+    bytes.0.checked_div(each).unwrap_or(0)
 }
 
 /// Sum of two series that begin together; where only one goes on, its values stand.

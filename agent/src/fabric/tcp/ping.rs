@@ -23,7 +23,7 @@ use crate::bench::{Recorder, Window, clock, cpu};
 const REQUEST: usize = 8;
 
 /// Bytes that go there, and bytes that come back.
-fn there_and_back(pass: &Pass) -> (usize, usize) {
+pub(super) fn there_and_back(pass: &Pass) -> (usize, usize) {
     let size = pass.size.as_usize();
     if pass.op == Op::Read { (REQUEST, size) } else { (size, size) }
 }

@@ -291,10 +291,20 @@ async fn measure(group: &mut Group, test: &Test, cell: &Cell, seed: u64) -> Resu
 
 fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Result<Sample, Failure> {
     let all: Vec<&[Nanoseconds]> = accounts.iter().map(|account| account.times.as_slice()).collect();
-    let batch = accounts.iter().map(|account| account.batch).max().unwrap_or(0);
-    let slowest = times::slowest(&all).filter(|_| batch > 0).ok_or_else(|| {
-        let cause = "the ranks do not agree on what was timed";
-        Failure::new(Stage::Measure, Kind::Internal, cause)
+    let timed = |account: &CollectiveMeasurement| (account.times.len(), account.batch);
+    let (batches, batch) = timed(&accounts[0]);
+    let is_other = |account: &CollectiveMeasurement| {
+        timed(account) != (batches, batch) || account.times.contains(&Nanoseconds::ZERO)
+    };
+    let other = accounts.iter().position(is_other);
+    let slowest = times::slowest(&all).filter(|_| batch > 0 && other.is_none()).ok_or_else(|| {
+        let rank = other.unwrap_or(0);
+        let (times, each) = timed(&accounts[rank]);
+        let cause = format!(
+            "the ranks do not agree on what was timed: rank 0 {batches} batches of {batch} operations, rank {rank} {times} of {each}"
+        );
+        let host = |rank: usize| &group.members[rank].port.host;
+        Failure::new(Stage::Measure, Kind::Internal, cause).at(host(rank)).with(host(0))
     })?;
     let alone: Vec<&[Nanoseconds]> = accounts.iter().map(|account| account.alone.as_slice()).collect();
     let mut checked = railgauge_wire::step::Checked::default();
@@ -310,7 +320,8 @@ fn sample(group: &Group, cell: &Cell, accounts: &[CollectiveMeasurement]) -> Res
             gpu: member.gpu,
             p50: own.p50,
             max: own.max,
-            checked: Some(account.checked),
+            operations: account.batch.saturating_mul(account.times.len() as u64),
+            checked: account.checked,
             carried: account.carried.as_ref().map(|carried| carried.transport),
             nics: account.carried.as_ref().map(|carried| carried.nics.clone()).unwrap_or_default(),
         }
