@@ -3,6 +3,7 @@
 mod against;
 mod excused;
 mod few;
+mod loss;
 mod mismatch;
 mod objection;
 mod of_test;
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::truth::Uncounted;
 pub use few::Few;
+pub(super) use loss::lost_at;
 pub use mismatch::Mismatch;
 pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
 pub(in crate::analysis) use of_test::{measures, measures_on_any};

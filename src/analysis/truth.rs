@@ -9,7 +9,7 @@ use railgauge_model::journal::event::{Case, LinkRecord, Sample};
 use railgauge_wire::{
     drivers::{LOSSES, MEMBERS, of_member},
     facts::HostFacts,
-    terms::{LinkLayer, TestMetric},
+    terms::{Carrier, LinkLayer, TestMetric},
     unit::Bytes,
 };
 
@@ -33,7 +33,9 @@ const BESIDE_HEADERS: f64 = 1.1;
 /// Below this many payload bytes the wire check says nothing: the allowance would be a quarter of them.
 const WIRE_MINIMUM: Bytes = Bytes::from_mib(1);
 /// Share of packets that may be lost or sent again before a sample is doubted.
-const LOSS_TOLERANCE: f64 = 1e-3;
+pub(super) const LOSS_TOLERANCE: f64 = 1e-3;
+/// Share of packets that TCP may lose before that is noted. The value counts whatever it is: TCP sends them again.
+const NOTED: f64 = 1e-4;
 /// Losses that may always happen, whatever their share.
 const LOSS_ALLOWANCE: u64 = 3;
 
@@ -104,6 +106,7 @@ pub(super) fn doubts(
     loads: &(Load, Load),
 ) -> Vec<Doubt> {
     let mut found: Vec<Doubt> = noted(sample).collect();
+    let tolerance = if link.transport == Carrier::Tcp { NOTED } else { LOSS_TOLERANCE };
     let sides = [
         (&case.flow.from.host, &sample.from_counters, loads.0.packets),
         (&case.flow.to.host, &sample.to_counters, loads.1.packets),
@@ -124,7 +127,7 @@ pub(super) fn doubts(
             }
             for (name, meaning) in LOSSES {
                 let times = times(name).unwrap_or(0);
-                if times > LOSS_ALLOWANCE && times as f64 > LOSS_TOLERANCE * packets {
+                if times > LOSS_ALLOWANCE && times as f64 > tolerance * packets {
                     let counter = format!("{place}{name}");
                     found.push(Doubt::Loss { host: host.to_string(), counter, times, packets, meaning });
                 }
@@ -217,6 +220,8 @@ fn wire(
         ends.reverse();
     }
     let [(source, out), (sink, inward)] = &ends;
+    let resent = source.counters.get("tcp/RetransSegs").filter(|_| link.transport == Carrier::Tcp);
+    let resent = resent.map_or(0.0, |segments| *segments as f64 * f64::from(link.mtu));
     let sides = [
         (source, Way::Sent, out.sent, out.received, (out.beside_sent, out.beside_received)),
         (sink, Way::Received, inward.received, inward.sent, (inward.beside_received, inward.beside_sent)),
@@ -227,7 +232,7 @@ fn wire(
     {
         match end.counted(link, way) {
             Ok(seen) => {
-                let passed = Passed { host: end.host, way, seen, payload: payload.as_f64(), other_way, beside };
+                let passed = Passed { host: end.host, way, seen, payload: payload.as_f64(), resent, other_way, beside };
                 found.extend(passed.foreign(efficiency, link.mtu));
                 missing = missing.or_else(|| passed.missing().filter(|_| way == Way::Sent));
             }
@@ -245,6 +250,8 @@ struct Passed<'a> {
     seen: Counted,
     /// Payload bytes of all flows in this direction, and in the other.
     payload: f64,
+    /// Bytes of the segments that TCP sent again.
+    resent: f64,
     other_way: Bytes,
     /// What the test itself sent beside, this way and the other. It may be in the counters, or not.
     beside: (Bytes, Bytes),
@@ -259,13 +266,15 @@ impl Passed<'_> {
         let answered = self.other_way.saturating_add(self.beside.1);
         let acknowledged = answered.as_f64() / f64::from(mtu.max(1)) * ACKNOWLEDGEMENT;
         let beside = self.beside.0.as_f64() * BESIDE_HEADERS;
-        (seen > (whole + beside) * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| Doubt::ForeignBytes {
-            host: self.host.to_owned(),
-            way: self.way.word(),
-            seen,
-            payload: self.payload,
-            with_headers: whole,
-            counter: self.seen.counter.clone(),
+        (seen > (whole + beside + self.resent) * WIRE_TOLERANCE + acknowledged + WIRE_ALLOWANCE).then(|| {
+            Doubt::ForeignBytes {
+                host: self.host.to_owned(),
+                way: self.way.word(),
+                seen,
+                payload: self.payload,
+                with_headers: whole,
+                counter: self.seen.counter.clone(),
+            }
         })
     }
 

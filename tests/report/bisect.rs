@@ -189,7 +189,7 @@ fn a_host_that_slows_a_collective_tells_what_its_gpus_suffered() {
     }
     let suspect = &found(&journal)[0].suspects[0];
     let hot = "GPU 3: its clocks were held down in 4 of 4 readings: too hot (hardware)";
-    assert_eq!((&*suspect.name, suspect.gpus.as_deref()), ("host a08", Some(hot)));
+    assert_eq!((&*suspect.name, suspect.meanwhile.as_deref()), ("host a08", Some(hot)));
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     let on_parts = drawn.verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap();
     assert!(on_parts.reason.to_string().contains(hot), "{}", on_parts.reason);

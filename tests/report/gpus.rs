@@ -149,7 +149,7 @@ fn a_slow_gpu_says_in_the_verdict_that_it_was_too_hot() {
     assert_eq!(told(&journal).0, State::Measured);
     let words =
         "GPU 1: its clocks were held down in 2 of 3 readings: too hot (hardware), 1005 of 1980 MHz at the lowest";
-    assert_eq!(suspects(&journal)[0].gpus.as_deref(), Some(words));
+    assert_eq!(suspects(&journal)[0].meanwhile.as_deref(), Some(words));
     let (_, verdicts) = judged(&journal);
     let parts = verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap();
     assert_eq!(parts.status, Status::Fail);
@@ -185,7 +185,7 @@ fn open_as_shared(journal: &Journal) -> Pointer {
 fn a_slow_gpu_on_which_another_program_ran_is_open() {
     let journal = run(HALF, |case| with(case, |seen| seen.others = Some(1)));
     assert_eq!(told(&journal).0, State::Measured);
-    assert_eq!(suspects(&journal)[0].gpus.as_deref(), Some("GPU 1: 1 other program ran on it"));
+    assert_eq!(suspects(&journal)[0].meanwhile.as_deref(), Some("GPU 1: 1 other program ran on it"));
     assert_eq!(open_as_shared(&journal).about, "GPU 1 of a3 (not settled)");
     let (_, verdicts) = judged(&journal);
     let broken = verdicts.iter().find(|verdict| verdict.kind == Kind::Expectation).unwrap();
@@ -274,7 +274,7 @@ fn a_narrow_or_slow_link_is_told_and_its_value_counts() {
     };
     let journal = run(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 }, narrow);
     assert_eq!(told(&journal).0, State::Measured);
-    let gpus = suspects(&journal)[0].gpus.clone().unwrap();
+    let gpus = suspects(&journal)[0].meanwhile.clone().unwrap();
     assert!(
         gpus.contains("x8, and can have x16") && gpus.contains("generation 4 under load, and can have 5"),
         "{gpus}"
@@ -285,7 +285,7 @@ fn a_narrow_or_slow_link_is_told_and_its_value_counts() {
         with(case, |seen| seen.pcie = Some(link))
     };
     let journal = run(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 }, asleep);
-    assert_eq!(suspects(&journal)[0].gpus, None);
+    assert_eq!(suspects(&journal)[0].meanwhile, None);
 }
 
 #[test]
@@ -352,5 +352,5 @@ fn a_host_whose_pairs_are_slow_tells_what_its_gpus_suffered() {
     let suspects: Vec<_> = found.iter().flat_map(|found| &found.suspects).collect();
     assert!(!suspects.is_empty() && suspects.iter().all(|suspect| suspect.name == "host gpu005"), "{suspects:?}");
     let words = "GPU 6: its clocks were held down in 2 of 2 readings: power brake";
-    assert!(suspects.iter().all(|suspect| suspect.gpus.as_deref() == Some(words)), "{suspects:?}");
+    assert!(suspects.iter().all(|suspect| suspect.meanwhile.as_deref() == Some(words)), "{suspects:?}");
 }

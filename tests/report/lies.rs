@@ -71,7 +71,10 @@ const LIES: [(&str, &str, Lie); 47] = [
         s.initiator.lanes.iter_mut().for_each(|l| l.bytes = by(l.bytes, f))
     }),
     ("stream", "the sender has one lane more", |s, _| s.initiator.lanes.push(Lane::default())),
-    ("stream", "the receiver counts nothing", |s, f| (more(&mut s.initiator, f), s.responder = None).1),
+    ("stream", "the receiver counts nothing", |s, f| {
+        more(&mut s.initiator, f);
+        s.responder = None;
+    }),
     ("rate", "the sender counts more operations", |s, f| s.initiator.operations = times(s.initiator.operations, f)),
     ("rate", "the sender counts more", |s, f| more(&mut s.initiator, f)),
     ("rate", "the receiver counts more operations", |s, f| there(s).operations = times(there(s).operations, f)),
@@ -106,14 +109,23 @@ const LIES: [(&str, &str, Lie); 47] = [
     ("answers", "shorter times in the same window", |s, f| shorter(latency(s), f)),
     ("answers", "a smaller median", |s, f| latency(s).p50 = Nanoseconds(times(latency(s).p50.0, 1.0 / f))),
     ("answers", "fewer operations than times", |s, f| s.initiator.operations = times(s.initiator.operations, 1.0 / f)),
-    ("answers", "the peer answered more", |s, f| (often(s, f), there(s).operations += 1).1),
-    ("answers", "the peer says nothing", |s, f| (often(s, f), s.responder = None).1),
+    ("answers", "the peer answered more", |s, f| {
+        often(s, f);
+        there(s).operations += 1;
+    }),
+    ("answers", "the peer says nothing", |s, f| {
+        often(s, f);
+        s.responder = None;
+    }),
     ("reads", "more operations in the same time", often),
     ("reads", "shorter times in a shorter window", |s, f| sooner(&mut s.initiator, f)),
     ("verbs", "the sender counts more", |s, f| more(&mut s.initiator, f)),
     ("verbs", "the receiver counts more", |s, f| more(there(s), f)),
     ("verbs", "the sender was sooner", |s, f| sooner(&mut s.initiator, f)),
-    ("verbs", "the receiver counts nothing", |s, f| (more(&mut s.initiator, f), s.responder = None).1),
+    ("verbs", "the receiver counts nothing", |s, f| {
+        more(&mut s.initiator, f);
+        s.responder = None;
+    }),
     ("written", "more operations in the same time", often),
     ("written", "more operations, and all of them moved", |s, f| {
         often(s, f);
@@ -138,7 +150,10 @@ const LIES: [(&str, &str, Lie); 47] = [
     ("group", "a rank counts more operations", |s, f| s.ranks[1].operations = times(s.ranks[1].operations, f)),
     ("group", "a shorter window", |s, f| s.initiator.elapsed = Nanoseconds(times(s.initiator.elapsed.0, 1.0 / f))),
     ("group", "shorter times", |s, f| shorter(latency(s), f)),
-    ("group", "a rank is missing", |s, f| (batches(s, f), s.ranks.truncate(7)).1),
+    ("group", "a rank is missing", |s, f| {
+        batches(s, f);
+        s.ranks.truncate(7);
+    }),
     ("group", "a rank verified for another", |s, f| {
         batches(s, f);
         s.ranks[0].checked.verified = Bytes::ZERO;

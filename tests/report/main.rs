@@ -42,6 +42,7 @@ mod groups;
 mod journals;
 mod lies;
 mod localise;
+mod losses;
 mod members;
 mod names;
 mod nodes;

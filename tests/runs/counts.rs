@@ -8,14 +8,16 @@ fn both_ends_count_the_same_of_every_kind_of_test() {
     let mut text = "name = \"counts\"\nlaunch = { via = \"local\" }\nhosts = { names = [\"a\", \"b\"] }\nlocalise = { waive = [\"all\"] }\n\
                     [defaults]\ntransport = \"tcp\"\nwarm_up = \"2ms\"\nrepeats = 2\n"
         .to_owned();
-    for measure in ["30 iterations", "40ms"] {
-        for keys in [
+    for (part, measure) in ["30 iterations", "40ms"].into_iter().enumerate() {
+        let all = [
             "op = \"write\"\nmetric = \"bandwidth\"\nbidirectional = true\nqps = [1, 3]",
             "op = \"read\"\nmetric = \"bandwidth\"\nqps = [1, 3]",
             "op = \"send\"\nmetric = \"latency\"",
             "op = \"read\"\nmetric = \"latency\"",
-        ] {
-            text += &format!("[[test]]\n{keys}\nsizes = [8, 70000]\nmeasure = \"{measure}\"\n");
+        ];
+        for (kind, keys) in all.into_iter().enumerate() {
+            text +=
+                &format!("[[test]]\nname = \"t{part}{kind}\"\n{keys}\nsizes = [8, 70000]\nmeasure = \"{measure}\"\n");
         }
     }
     let plan = scene.write("plan.toml", &text);

@@ -59,8 +59,10 @@ pub fn sample(scenario: &Scenario, plan: &Plan, case: &Case, ends: [usize; 2], r
         }
         TestMetric::Latency | TestMetric::Step => latency(scenario, case, (slow, less), &mut dice),
     };
-    let responder = (case.cell.transport == Transport::Tcp)
-        .then(|| Box::new(Measurement { cpu: initiator.cpu * 3 / 2, ..initiator.clone() }));
+    let responder = (case.cell.transport == Transport::Tcp).then(|| {
+        let elapsed = initiator.elapsed * 500 / 499;
+        Box::new(Measurement { elapsed, cpu: initiator.cpu * 3 / 2, ..initiator.clone() })
+    });
     let wrong = scenario.wrong && chosen(97);
     let mut sample = Sample {
         initiator,
@@ -115,9 +117,6 @@ fn bandwidth(
     let mut slices: Vec<Bytes> = (0..elapsed / SLICE)
         .map(|_| Bytes((bits * SLICE.as_f64() / 8.0 * (1.0 + 0.004 * dice.normal())) as u64))
         .collect();
-    if case.cell.transport == Transport::Tcp {
-        slices.iter_mut().for_each(|slice| *slice = *slice - *slice / 500);
-    }
     if flaps {
         slices.iter_mut().skip(7).take(5).for_each(|slice| *slice = Bytes::ZERO);
     }

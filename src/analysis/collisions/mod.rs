@@ -18,14 +18,7 @@ use railgauge_wire::{terms::Metric, unit::Bytes};
 
 pub use told::{Collisions, LowFlow, NotTold};
 
-use super::{
-    results::{CaseResult, State},
-    row::Row,
-    rows::direction,
-    together::is_telling,
-    value,
-    words::lane,
-};
+use super::{results::CaseResult, row::Row, rows::direction, together::is_telling, value, words::lane};
 
 /// What the flows of a plan's tests say, in its order; nothing for tests with one number of queue pairs.
 pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> Vec<Collisions> {
@@ -72,7 +65,7 @@ pub fn of_test(test: &Test, results: &[&CaseResult<'_>], rows: &[Row]) -> Option
             let place = passes.entry((result.case.round, repeat)).or_default();
             let none = Place { rates: FlowRates { fewest: None, most: None }, lossy: false };
             let Place { rates, lossy } = place.entry(&result.case.flow).or_insert(none);
-            *lossy |= trusted && result.state == State::Contaminated;
+            *lossy |= trusted && result.loses();
             let sample = result.samples.iter().find(|(of, _)| *of == repeat).filter(|_| trusted);
             let gbps = sample.and_then(|(_, sample)| {
                 value::of(Metric::Bandwidth, sample, direction(result, repeat, sample)).ok().flatten()

@@ -92,8 +92,6 @@ fn flows_that_lost_packets_take_the_all_clear_away() {
     let lost = journal.tries.iter_mut().find(|attempt| attempt.case == 0).unwrap().result.as_mut().unwrap();
     lost.from_counters.insert("tcp/RetransSegs".into(), 100_000);
     lost.from_counters.insert("hw_counters/packet_seq_err".into(), 100_000);
-    let state = results(&journal).unwrap()[0].state;
-    assert_eq!(state, State::Contaminated);
     let found = said_of(&journal);
     assert!(found.colliding > 0 && found.lossy > 0, "{found:?}");
     assert!(

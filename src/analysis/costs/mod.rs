@@ -19,7 +19,6 @@ use super::{
     results::{CaseResult, State},
     rows::by_repeat,
     together::{self, Loss, is_telling},
-    truth::Doubt,
     words::count,
 };
 
@@ -167,7 +166,7 @@ fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) ->
         let is_trusted = match test.at_once() {
             true => is_telling(result),
             // Alone nothing fills a port: a first value that lost packets shows nothing to hold others against.
-            false => matches!(result.state, State::Measured | State::Short),
+            false => matches!(result.state, State::Measured | State::Short) && !result.loses(),
         };
         if is_trusted { by_repeat(result, metric).filter(is_number).collect() } else { Repeats::new() }
     };
@@ -235,17 +234,6 @@ impl OfLink<'_> {
         }
         too_few(both)
     }
-}
-
-/// The gravest loss that its value made, in words.
-fn packets(result: &CaseResult<'_>) -> Option<String> {
-    let share = |doubt: &Doubt| match doubt {
-        Doubt::Loss { times, packets, .. } => Some(*times as f64 / packets),
-        Doubt::NotArrived { sent, lost, .. } => Some(*lost as f64 / (*sent).max(1) as f64),
-        _ => None,
-    };
-    let all = result.excused.iter().filter_map(|doubt| Some((share(doubt)?, doubt)));
-    all.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, doubt)| doubt.to_string())
 }
 
 fn too_few(both: usize) -> String {
@@ -322,7 +310,7 @@ fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -
         interval_percent: loss.map(|loss| loss.interval),
         answer: if group.is_reference { Answer::Reference } else { answer(loss) },
         why_unknown,
-        packets: group.links.iter().find_map(|link| packets(link.result)),
+        packets: group.links.iter().find_map(|link| Some(link.result.loss()?.1.to_string())),
         flows: group.links.iter().zip(&costs).map(flow).collect(),
     })
 }

@@ -13,10 +13,10 @@ mod further;
 mod groups;
 mod lanes;
 mod levels;
+mod meanwhile;
 mod names;
 mod node;
 mod noisy;
-mod on_gpus;
 mod pick;
 mod probe;
 mod rates;
@@ -199,7 +199,7 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
         tests.filter_map(|test| groups::found(journal, test, (results, rows), (&more, &more_rows))).collect();
     groups.iter_mut().for_each(|found| found.waive(journal));
     all.extend(groups);
-    on_gpus::tell(&mut all, results, &more);
+    meanwhile::note(&mut all, results, &more);
     all
 }
 

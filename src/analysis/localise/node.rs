@@ -140,7 +140,7 @@ pub(super) fn found(
         measured.settle(&mut named, &again, &Conditions::new(journal), beside);
         let own = further.iter().filter(|result| again.own.iter().any(|one| one.told.case == result.case.id));
         let all = suspects.iter().map(|(result, _)| *result).chain(own);
-        (named.gpus, named.gpus_remedy) = gpus::told(all, &suspects[0].0.case.flow.from.host).unzip();
+        (named.meanwhile, named.meanwhile_remedy) = gpus::told(all, &suspects[0].0.case.flow.from.host).unzip();
         for One { told, .. } in again.controls {
             if !found.controls.iter().any(|known| known.case == told.case) {
                 found.controls.push(told);

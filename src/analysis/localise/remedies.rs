@@ -15,7 +15,7 @@ impl Localisation {
             "path" => remedy::SLOW_PATH,
             _ => remedy::SLOW_SHARED_PART,
         };
-        part.gpus_remedy.unwrap_or_else(by_kind)
+        part.meanwhile_remedy.unwrap_or_else(by_kind)
     }
 
     /// What may settle one of its parts that was shown to be neither bad nor good. The same run once more is proposed only where it may come

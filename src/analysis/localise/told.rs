@@ -239,12 +239,12 @@ pub struct Named {
     pub method: &'static str,
     /// Why, in a sentence.
     pub reason: String,
-    /// What was bad about the state of its GPUs while these cases ran, in words; `None` where nothing was, or it uses none.
+    /// What was bad about the state of its GPUs, or lost, while these cases ran, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpus: Option<String>,
+    pub meanwhile: Option<String>,
     /// What to do about the gravest of that.
     #[serde(skip)]
-    pub gpus_remedy: Option<Entry>,
+    pub meanwhile_remedy: Option<Entry>,
     /// Numbers of the cases that speak of it.
     pub cases: Vec<u64>,
     /// Whether it was followed up.
@@ -308,8 +308,8 @@ impl Named {
             needed: 0.0,
             method,
             reason: String::new(),
-            gpus: None,
-            gpus_remedy: None,
+            meanwhile: None,
+            meanwhile_remedy: None,
             cases: Vec::new(),
             standing: Standing::Suspect,
             waived: false,

@@ -19,7 +19,7 @@ pub struct Against<'a> {
     pub not_run: Option<NotRun>,
     /// Why its samples must not be trusted, each reason once and with its host.
     pub doubts: Vec<Doubt>,
-    /// What would speak against them, had the plan not asked for it: what one of its values made of the packets.
+    /// Losses that TCP made good, and what one of the plan's values made of the packets: nothing that speaks against them.
     pub excused: Vec<Doubt>,
     /// Ends whose bytes on the wire were not compared with the payload, each reason once.
     pub uncounted: Vec<Uncounted>,

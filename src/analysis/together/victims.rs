@@ -14,7 +14,6 @@ use super::{Cell, cell, direction};
 use crate::analysis::{
     journal::HostUp,
     results::{CaseResult, State},
-    truth::Doubt,
     value,
 };
 
@@ -109,10 +108,9 @@ fn one_machine<'h>(
 /// Whether the numbers of a case say what flows do to each other. Packets that were lost or sent again do not speak against that: where
 /// nothing holds senders back they are how a full port says it is full. The case itself stays contaminated.
 pub fn is_telling(result: &CaseResult<'_>) -> bool {
-    let is_loss = |doubt: &Doubt| matches!(doubt, Doubt::Loss { .. } | Doubt::NotArrived { .. });
     match result.state {
         State::Measured | State::Short => true,
-        State::Contaminated => !result.doubts.is_empty() && result.doubts.iter().all(is_loss),
+        State::Contaminated => !result.doubts.is_empty() && result.doubts.iter().all(|doubt| doubt.lost().is_some()),
         _ => false,
     }
 }
@@ -131,9 +129,10 @@ pub fn judge_victims(results: &mut [CaseResult<'_>]) {
     }
     let distrusted: Vec<(usize, String)> = results
         .iter()
-        .filter(|result| !matches!(result.state, State::Measured | State::Short))
+        .filter(|result| !matches!(result.state, State::Measured | State::Short) || result.loses())
         .flat_map(|result| {
-            let why = result.error().unwrap_or_else(|| result.state.word().to_owned());
+            let lost = || result.loss().map_or_else(|| result.state.word().to_owned(), |(_, doubt)| doubt.to_string());
+            let why = result.error().unwrap_or_else(lost);
             let places = wanted.get(&result.case.id).into_iter().flatten();
             places.map(move |place| (*place, format!("the flow alone: {why}")))
         })

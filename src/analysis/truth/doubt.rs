@@ -120,6 +120,15 @@ pub enum Doubt {
 }
 
 impl Doubt {
+    /// The share of packets that were lost or sent again, where it is about that.
+    pub fn lost(&self) -> Option<f64> {
+        match self {
+            Self::Loss { times, packets, .. } => Some(*times as f64 / packets),
+            Self::NotArrived { sent, lost, .. } => Some(*lost as f64 / (*sent).max(1) as f64),
+            _ => None,
+        }
+    }
+
     /// What to do about it, where that is known.
     pub fn remedy(&self) -> Option<Remedy> {
         match self {

@@ -56,6 +56,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         reason.push(OfCases::Measured { of, verified_bytes: test.verify.then_some(verified) });
         Status::Pass
     };
+    reason.extend(lost(results));
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
     Verdict {
@@ -70,6 +71,14 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         },
         ..Verdict::new(Kind::EveryCase, &test.name, demand, status, reason)
     }
+}
+
+/// The losses that do not speak against a value; `None` without any.
+fn lost(results: &[&CaseResult<'_>]) -> Option<OfCases> {
+    let lossy = || results.iter().filter(|result| result.doubts.is_empty()).filter_map(|one| Some((one.loss()?, one)));
+    let ((_, doubt), first) = lossy().max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))?;
+    let gravest = Blamed { place: Place::of_case(first), error: doubt.to_string() };
+    Some(OfCases::LostPackets { cases: lossy().count(), gravest })
 }
 
 /// The GPUs whose memory was tested and is wrong, each once.

@@ -147,11 +147,11 @@ fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) ->
     let one = |part: &Part| {
         let suspect = suspects.get(&*part.name);
         // A part that has its reason is told by itself.
-        let gpus = suspect.and_then(|suspect| suspect.gpus.as_deref());
+        let meanwhile = suspect.and_then(|suspect| suspect.meanwhile.clone());
         let host = suspect.and_then(|suspect| Some((suspect.host()?.to_owned(), suspect.way)));
-        let host = host.filter(|_| gpus.is_none());
+        let host = host.filter(|_| meanwhile.is_none());
         let or = suspect.iter().flat_map(|suspect| &suspect.alternatives).map(|part| part.name.clone()).collect();
-        ToName { name: part.name.clone(), host, gpus: gpus.map(str::to_owned), or }
+        ToName { name: part.name.clone(), host, meanwhile, or }
     };
     let named: Vec<_> = chosen.map(one).collect();
     (!named.is_empty()).then(|| NamedParts::of(&named))

@@ -94,7 +94,9 @@ fn of_cases(ground: &OfCases) -> Vec<&str> {
     match ground {
         OfCases::FurtherWrongBytes { first, .. } => of_place(&first.place),
         OfCases::WrongMemory { parts } => parts.iter().map(|part| part.host.as_str()).collect(),
-        OfCases::Short { gravest, .. } | OfCases::NoneRun { gravest, .. } => of_place(&gravest.place),
+        OfCases::Short { gravest, .. } | OfCases::NoneRun { gravest, .. } | OfCases::LostPackets { gravest, .. } => {
+            of_place(&gravest.place)
+        }
         OfCases::NonePlanned | OfCases::VerificationOff { .. } | OfCases::Measured { .. } => Vec::new(),
     }
 }

@@ -216,10 +216,10 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
     }
 }
 
-/// Why a part stands out, and what was bad about its GPUs meanwhile.
+/// Why a part stands out, and what was bad meanwhile.
 fn reason(part: &Named) -> String {
-    match &part.gpus {
-        Some(gpus) => format!("{}; while it was measured {gpus}", part.reason),
+    match &part.meanwhile {
+        Some(words) => format!("{}; while it was measured {words}", part.reason),
         None => part.reason.clone(),
     }
 }

@@ -62,6 +62,13 @@ pub enum OfCases {
         /// Bytes that were verified; `None` where the plan switches verification off.
         verified_bytes: Option<u64>,
     },
+    /// Packets were lost or sent again, and the values count.
+    LostPackets {
+        /// In how many cases.
+        cases: usize,
+        /// The gravest of them.
+        gravest: Blamed,
+    },
 }
 
 /// A GPU whose memory is wrong.
@@ -124,6 +131,9 @@ impl fmt::Display for OfCases {
                     Some(bytes) => write!(f, "; {} verified, 0 bytes wrong", amount(Bytes(*bytes))),
                     None => Ok(()),
                 }
+            }
+            Self::LostPackets { cases, gravest } => {
+                write!(f, "packets were lost in {}, the most of {}", count(*cases, "case"), short(gravest))
             }
         }
     }

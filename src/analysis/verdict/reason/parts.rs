@@ -32,8 +32,8 @@ pub(in crate::analysis::verdict) struct ToName {
     pub(in crate::analysis::verdict) name: String,
     /// Of a part that is a host as a whole which one, and the direction in which it is bad.
     pub(in crate::analysis::verdict) host: Option<(String, Way)>,
-    /// What was bad about its GPUs, in words.
-    pub(in crate::analysis::verdict) gpus: Option<String>,
+    /// What was bad while it was measured, in words.
+    pub(in crate::analysis::verdict) meanwhile: Option<String>,
     /// Names of what fits its values as well.
     pub(in crate::analysis::verdict) or: Vec<String>,
 }
@@ -41,7 +41,7 @@ pub(in crate::analysis::verdict) struct ToName {
 impl ToName {
     /// One of which only the name is known.
     pub(in crate::analysis::verdict) fn only(name: &str) -> Self {
-        Self { name: name.to_owned(), host: None, gpus: None, or: Vec::new() }
+        Self { name: name.to_owned(), host: None, meanwhile: None, or: Vec::new() }
     }
 }
 
@@ -56,16 +56,16 @@ impl NamedParts {
         let parts = named.iter().map(|one| one.name.clone()).collect();
         let mut told: Vec<String> = Vec::new();
         let mut is_told: BTreeSet<Way> = BTreeSet::new();
-        for ToName { name, host, gpus, or } in named {
+        for ToName { name, host, meanwhile, or } in named {
             let name = [std::slice::from_ref(name), or.as_slice()].concat().join(" or ");
-            match (host.as_ref().and_then(|(_, way)| ways.get_key_value(way)), gpus) {
+            match (host.as_ref().and_then(|(_, way)| ways.get_key_value(way)), meanwhile) {
                 (Some((way, _)), _) if !is_told.insert(*way) => {}
                 (Some((way, hosts)), _) => {
                     let mut hosts = hosts.clone();
                     natural::sort(&mut hosts);
                     told.push(format!("hosts {}{}", hostlist::fold(hosts.into_iter()), only(*way)));
                 }
-                (None, Some(gpus)) => told.push(format!("{name} ({gpus})")),
+                (None, Some(words)) => told.push(format!("{name} ({words})")),
                 (None, None) => told.push(name),
             }
         }
@@ -207,7 +207,7 @@ mod tests {
                 // However a name is worded.
                 name: format!("the machine gpu{n}"),
                 host: Some((format!("gpu{n}"), way)),
-                gpus: None,
+                meanwhile: None,
                 or: Vec::new(),
             };
             all.iter().map(one).collect::<Vec<_>>()

@@ -1,0 +1,27 @@
+//! What was bad about a named host while the cases ran that speak of it: a throttled GPU, or packets that TCP lost, look like a slow fabric.
+
+use super::Localisation;
+use crate::analysis::{
+    gpus,
+    results::{CaseResult, lost_at},
+};
+
+/// Notes it of every part that is one host or a NIC of one, and of which nothing is noted yet. `results` are those of the tests, `more`
+/// those of the further cases, whose numbers go on behind them.
+pub(super) fn note(all: &mut [Localisation], results: &[CaseResult<'_>], more: &[CaseResult<'_>]) {
+    let case = |id: u64| {
+        let at = usize::try_from(id).ok()?;
+        results.get(at).or_else(|| more.get(at.checked_sub(results.len())?))
+    };
+    for Localisation { test, suspects, .. } in all {
+        for part in suspects.iter_mut().filter(|part| part.meanwhile.is_none()) {
+            let [host] = part.hosts.as_slice() else { continue };
+            let cases: Vec<&CaseResult<'_>> = part.cases.iter().filter_map(|id| case(*id)).collect();
+            (part.meanwhile, part.meanwhile_remedy) = gpus::told(cases.iter().copied(), host).unzip();
+            let is_elsewhere = |one: &&CaseResult<'_>| {
+                *one.case.test == **test && one.case.flow.hosts().iter().all(|end| ***end != **host)
+            };
+            part.meanwhile = part.meanwhile.take().or_else(|| lost_at(&cases, results.iter().filter(is_elsewhere)));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Packets that were lost or sent again, and whether that can be why a value is low.
+
+use railgauge_stats::robust::median;
+
+use super::CaseResult;
+use crate::analysis::truth::{Doubt, LOSS_TOLERANCE};
+
+/// The longest round trip of a stream within a cluster in nanoseconds, with queues.
+const ROUND_TRIP: f64 = 1e6;
+/// How many times as much is lost at a part as elsewhere, if that is what sets it apart.
+const TIMES: f64 = 3.0;
+
+impl CaseResult<'_> {
+    /// The gravest loss of packets, whether or not it speaks against the case.
+    pub(in crate::analysis) fn loss(&self) -> Option<(f64, &Doubt)> {
+        let all = self.doubts.iter().chain(&self.excused).filter_map(|doubt| Some((doubt.lost()?, doubt)));
+        all.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Whether more was lost than happens on a healthy link, and not by the plan's doing: it shows nothing to compare others with.
+    pub(in crate::analysis) fn loses(&self) -> bool {
+        self.case.cell.is_reference(self.test) && self.loss().is_some_and(|(share, _)| share > LOSS_TOLERANCE)
+    }
+
+    /// Whether a stream that loses this share of its packets may be as slow as this one: at the longest round trip its rate is at most
+    /// `MSS / RTT * sqrt(3/2) / sqrt(p)` (Mathis et al. 1997). With the short round trips of a cluster CUBIC is no slower and hardly
+    /// faster (RFC 9438, 4.3); BBR does not slow down for losses.
+    fn is_held_by(&self, share: f64) -> bool {
+        let Some((link, (_, sample))) = self.link.zip(self.samples.first()) else { return false };
+        let rate =
+            sample.initiator.bytes.bits() / sample.initiator.elapsed.as_f64() / f64::from(self.case.cell.qps.max(1));
+        let least = f64::from(link.mtu) * 8.0 / ROUND_TRIP * (1.5 / share).sqrt();
+        let ignores = link.settings.get("congestion_control").is_some_and(|name| name.starts_with("bbr"));
+        rate >= least && !ignores
+    }
+}
+
+/// What was lost in the cases that speak of a part, in words, where that can be why it is slow: most of them are held by it, and it is
+/// far more than elsewhere.
+pub(in crate::analysis) fn lost_at<'r>(
+    here: &[&CaseResult<'_>],
+    elsewhere: impl Iterator<Item = &'r CaseResult<'r>>,
+) -> Option<String> {
+    let share = |result: &CaseResult<'_>| result.loss().map_or(0.0, |(share, _)| share);
+    let mine = median(&here.iter().map(|result| share(result)).collect::<Vec<_>>()).ok().filter(|mine| *mine > 0.0)?;
+    let held = here.iter().filter(|result| result.is_held_by(mine)).count();
+    let theirs = median(&elsewhere.map(share).collect::<Vec<_>>()).unwrap_or(0.0);
+    (2 * held > here.len() && mine > TIMES * theirs).then(|| {
+        format!("{:.2} % of the packets were lost or sent again, elsewhere {:.2} %", 100.0 * mine, 100.0 * theirs)
+    })
+}
