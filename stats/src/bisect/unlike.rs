@@ -5,7 +5,7 @@ use crate::student::t_quantile;
 /// How far a group's repeats scatter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeats {
-    /// Standard deviation of a group's result, on the scale of logarithms.
+    /// Standard deviation of a group's result, the mean of its repeats, on the scale of logarithms.
     pub deviation: f64,
     /// Degrees of freedom that it rests on, one at least.
     pub freedom: usize,
@@ -25,10 +25,12 @@ impl Repeats {
     }
 }
 
-/// Probability that chance parts results that are alike.
-const CHANCE: f64 = 0.005;
-/// Least standard deviations between the means of two clusters, for tails that are not normal.
-const FAR_APART: f64 = 8.0;
+/// Probability that chance parts results that are alike: the first where nothing but the results themselves shows what they scatter by,
+/// else the second over the degrees of freedom of the repeats, and no more than the third. With few repeats less would hide what must be seen.
+const CHANCE: [f64; 3] = [0.005, 0.1, 0.025];
+/// Least standard deviations between the means of two clusters, for tails that are not normal, without repeats and with them. Of two
+/// results with repeats the mean of each is known.
+const FAR_APART: [f64; 2] = [8.0, 4.0];
 /// Gap from which on results are two clusters whatever they scatter by: two thirds of what half the rate differs by, which must be
 /// seen.
 const WIDE: f64 = 2.0 / 3.0 * std::f64::consts::LN_2;
@@ -51,8 +53,15 @@ pub fn unlike(results: &[f64], repeats: Option<Repeats>, least: f64) -> Option<f
     let scale = within.max(repeats.map_or(0.0, |repeats| repeats.deviation));
     let error = scale * (1.0 / low.len() as f64 + 1.0 / high.len() as f64).sqrt();
     let apart = mean(high) - mean(low);
-    let by_chance = |freedom: usize| t_quantile(CHANCE / sorted.len() as f64, freedom as f64) * error;
-    let unusual = freedom > 0 && apart > by_chance(freedom).max(FAR_APART * scale).max(least);
+    let (chance, far) = match repeats {
+        None => (CHANCE[0], FAR_APART[0]),
+        Some(repeats) => {
+            let far = if inside > 0 { FAR_APART[1] } else { 0.0 };
+            ((CHANCE[1] / repeats.freedom as f64).clamp(CHANCE[0], CHANCE[2]), far)
+        }
+    };
+    let by_chance = |freedom: usize| t_quantile(chance / sorted.len() as f64, freedom as f64) * error;
+    let unusual = freedom > 0 && apart > by_chance(freedom).max(far * scale).max(least);
     let range = |side: &[f64]| side[side.len() - 1] - side[0];
     let wide = gap(&at) > WIDE.max(least) && gap(&at) > range(low).max(range(high));
     (unusual || wide).then_some(high[0])

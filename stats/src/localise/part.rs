@@ -10,9 +10,10 @@ pub struct Port {
 }
 
 /// Direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
     /// Both directions, or it is not known which.
+    #[default]
     Both,
     /// Only what the part sends.
     Send,

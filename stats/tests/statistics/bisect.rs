@@ -301,6 +301,7 @@ fn groups_that_are_unlike_are_told_whichever_are_more() {
         }
     }
     // A fifth less is told where repeats show what a group's result scatters by, or enough groups do.
+    assert!(told_unlike(2, 1, 0.95, 3, &mut noise) > 0.95 && told_unlike(4, 2, 0.95, 3, &mut noise) > 0.95);
     assert!(told_unlike(2, 1, 0.8, 3, &mut noise) > 0.95 && told_unlike(8, 5, 0.8, 1, &mut noise) > 0.99);
     assert_eq!(unlike(&[], None, 0.03), None);
     // Few repeats count for less than many, and hardly any for nothing.
