@@ -63,8 +63,10 @@ pub(super) fn document(verdicts: &Verdicts, view: &View, journal: &Journal) -> R
         if let Some(time) = lasted(journal, &test.name) {
             suite.set_time(time);
         }
-        if let Some(found) = verdicts.localisation.iter().find(|found| found.test == test.name) {
-            suite.set_system_out(parts(found, view));
+        let found = verdicts.localisation.iter().filter(|found| found.test == test.name);
+        let found: Vec<&Localisation> = found.collect();
+        if !found.is_empty() {
+            suite.set_system_out(parts(&found, view));
         }
         report.add_test_suite(suite);
     }
@@ -148,11 +150,11 @@ fn name(journal: &Journal, verdict: &Verdict) -> String {
 }
 
 /// What stands out, in the page's own sentence, and a line for each part that this test names.
-fn parts(found: &Localisation, view: &View) -> String {
+fn parts(found: &[&Localisation], view: &View) -> String {
     let waived = |part: &Named| if part.waived { ", waived" } else { "" };
     let line = |part: &Named| format!("{}{}: {}: {}", part.standing.word(), waived(part), part.name, part.reason);
     let whole = view.parts.iter().map(|parts| parts.sentence.clone());
-    whole.chain(found.suspects.iter().map(line)).collect::<Vec<_>>().join("\n")
+    whole.chain(found.iter().flat_map(|found| &found.suspects).map(line)).collect::<Vec<_>>().join("\n")
 }
 
 fn status(status: Status) -> TestCaseStatus {

@@ -83,12 +83,18 @@ fn a_host_that_is_slow_at_one_size_only_is_measured_again_there_and_confirmed() 
     let slow = Scenario { slow: Some(4), slow_at: Some(1 << 20), sizes, ..Scenario::healthy(8, 1) };
     let (text, cases) = followed_up(&slow, &slow);
     assert!(!cases.is_empty() && cases.iter().all(|case| case.cell.size == Bytes::from_mib(1)), "{cases:#?}");
-    let test = &found_in(&text)[0];
-    let named: Vec<_> = test.suspects.iter().map(|suspect| (suspect.name.as_str(), suspect.standing)).collect();
-    assert_eq!((named, test.size_bytes), (vec![("host gpu005", Standing::Confirmed)], Bytes::from_mib(1)));
+    let named = |text: &str| {
+        let all = found_in(text);
+        let of = |test: &Localisation| {
+            let of = test.suspects.iter().map(|named| (named.name.clone(), named.standing, test.size_bytes));
+            of.collect::<Vec<_>>()
+        };
+        all.iter().flat_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(named(&text), [("host gpu005".to_owned(), Standing::Confirmed, Bytes::from_mib(1))]);
     // On a cluster that is well again it is cleared, and not forgotten.
     let (text, _) = followed_up(&slow, &Scenario { slow: None, ..slow.clone() });
-    assert!(found_in(&text)[0].suspects.iter().all(|suspect| suspect.standing == Standing::Cleared));
+    assert_eq!(named(&text), [("host gpu005".to_owned(), Standing::Cleared, Bytes::from_mib(1))]);
 }
 
 #[test]

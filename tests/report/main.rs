@@ -69,6 +69,7 @@ mod unsettled;
 mod untested;
 mod values;
 mod verdicts;
+mod views;
 mod ways;
 mod words;
 mod wrong_bytes;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_stats::{
-    bisect::{Repeats, unlike},
-    localise::{self, Findings, Pair, Part, Port, Separated, Way},
+    bisect::unlike,
+    localise::{self, Pair, Part, Port, Separated, Way},
     robust::median,
 };
 use railgauge_wire::terms::Better;
@@ -12,6 +12,7 @@ use railgauge_wire::terms::Better;
 use super::{
     Cluster, Localisation, Named, OpenReason, PartName, Probe, SeparatedBy, Standing, TwoClusters,
     names::{self, Names},
+    pick::Scatter,
     probe,
 };
 use crate::analysis::words::{be, count, number, worse};
@@ -29,32 +30,30 @@ impl Localisation {
     /// What the values of so few hosts say that no part can be confirmed, if they are of two kinds: as groups of a collective are, by far
     /// more than their repeats scatter, or without repeats by [`APART`]. Latencies within groups and between these may differ: more
     /// switches on the way take time. Returns whether they do.
-    pub(super) fn tell_few(&mut self, pairs: &[(u64, Pair)], scatter: Option<(f64, usize)>, names: &Names) -> bool {
+    pub(super) fn tell_few(&mut self, pairs: &[(u64, Pair)], scatter: Option<Scatter>, names: &Names) -> bool {
         let values: Vec<f64> = pairs.iter().map(|(_, pair)| pair.value).collect();
-        let repeats = scatter.map(|(deviation, freedom)| Repeats { deviation, freedom });
-        let once = || apart(&values).filter(|_| repeats.is_none() && self.metric.better() == Better::Higher);
-        let Some(from) = unlike(&values, repeats, self.least).or_else(once) else { return false };
+        let once = || apart(&values).filter(|_| scatter.is_none() && self.metric.better() == Better::Higher);
+        let Some(from) = unlike(&values, scatter.map(Scatter::of_median), self.least).or_else(once) else {
+            return false;
+        };
         let of = |good: bool| pairs.iter().filter(move |(_, pair)| (pair.value >= from) == good);
         let within = |(_, pair): &(u64, Pair)| names.is_within(pair.from, pair.to);
         if self.metric.better() == Better::Lower && of(true).all(within) && !of(false).any(within) {
             return true;
         }
-        let hosts =
-            |good: bool| -> BTreeSet<u32> { of(good).flat_map(|(_, pair)| [pair.from.host, pair.to.host]).collect() };
         let centre = |good: bool| median(&of(good).map(|(_, pair)| pair.value).collect::<Vec<_>>()).unwrap_or_default();
-        let side = |good: bool| Cluster {
-            centre: self.metric_value(centre(good)),
-            n: of(good).count(),
-            hosts: hosts(good).difference(&hosts(!good)).map(|&host| names.host(host).to_owned()).collect(),
-            groups: Vec::new(),
-            boundaries: Vec::new(),
-            cases: of(good).map(|(case, _)| *case).collect(),
+        let found = localise::TwoClusters {
+            good: centre(true),
+            bad: centre(false),
+            is_good: values.iter().map(|value| Some(*value >= from)).collect(),
+            separated: Separated::Nothing,
         };
-        let (good, bad) = (side(true), side(false));
-        let effect = centre(false) - centre(true);
-        let change_percent = self.percent(effect);
+        let effect = found.bad - found.good;
         let named = self.one_of_few(pairs, from, effect, names);
-        let separated_by = if named.is_some() { SeparatedBy::Suspects } else { SeparatedBy::Nothing };
+        let found = localise::TwoClusters {
+            separated: if named.is_some() { Separated::Suspects } else { Separated::Nothing },
+            ..found
+        };
         if named.is_some() && self.confirms {
             let pulls = self.cell.as_ref().is_some_and(|cell| cell.op.pulls());
             let again = |(_, pair): &(u64, Pair)| Probe {
@@ -66,7 +65,8 @@ impl Localisation {
             self.probes = pairs.iter().cycle().take(AGAIN * pairs.len()).map(again).collect();
         }
         self.suspects.extend(named);
-        self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
+        let (cases, pairs): (Vec<u64>, Vec<Pair>) = pairs.iter().copied().unzip();
+        self.tell_clusters(&found, names, &cases, &pairs);
         false
     }
 
@@ -130,9 +130,14 @@ impl Localisation {
         vec![false; self.suspects.len()]
     }
 
-    /// The two clusters of the findings, if there are two.
-    pub(super) fn tell_clusters(&mut self, findings: &Findings, names: &Names, cases: &[u64], pairs: &[Pair]) {
-        let Some(found) = &findings.two_clusters else { return };
+    /// Two clusters in names and numbers.
+    pub(super) fn tell_clusters(
+        &mut self,
+        found: &localise::TwoClusters,
+        names: &Names,
+        cases: &[u64],
+        pairs: &[Pair],
+    ) {
         let side = |good: bool| {
             let (hosts, groups, boundaries) = whole(found, names, pairs, good);
             let of = || found.is_good.iter().enumerate().filter(|(_, is)| **is == Some(good)).map(|(at, _)| at);

@@ -8,10 +8,9 @@ use super::{
     DecidedBy, Localisation,
     crossing::Crossing,
     names::Names,
-    pick::{self, Picked},
+    pick::{One, View},
     rates::Rates,
 };
-use crate::analysis::{results::CaseResult, row::Row};
 
 /// Share of a ceiling that counts as reaching it: headers are counted in it, acknowledgements and memory are not.
 pub(super) const REACHES: f64 = 0.9;
@@ -30,26 +29,26 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn new(picked: &Picked<'_>, names: &Names, test: &Test, least: f64) -> Self {
-        let Some((_, first)) = picked.first() else { return Self::default() };
+    pub(super) fn new(view: &View<'_>, names: &Names, test: &Test, least: f64) -> Self {
+        let Some(One { row: first, .. }) = view.cases.first() else { return Self::default() };
         // A case without a value has no link, and says nothing of a ceiling.
-        let valued = picked.iter().filter(|(result, row)| pick::logarithm(result, row).is_some());
-        let ceilings: Option<Vec<f64>> = valued.map(|(_, row)| row.ceiling.filter(|c| *c > 0.0)).collect();
+        let valued = view.cases.iter().filter(|one| one.log.is_some());
+        let ceilings: Option<Vec<f64>> = valued.map(|one| one.row.ceiling.filter(|c| *c > 0.0)).collect();
         let ceiling = ceilings.as_ref().and_then(|ceilings| railgauge_stats::robust::median(ceilings).ok());
-        let ceiling = ceiling.filter(|_| first.metric == Metric::Bandwidth);
-        let link = |(result, row): &(&CaseResult<'_>, &Row)| {
-            let pair = pick::pair(names, result, row)?;
-            Some((pair.from, pair.to, pair.value, row.ceiling?.ln()))
+        let ceiling = ceiling.filter(|_| view.metric == Metric::Bandwidth);
+        let link = |one: &One<'_>| {
+            let pair = one.pair(names)?;
+            Some((pair.from, pair.to, pair.value, one.row.ceiling?.ln()))
         };
         let rates = match ceiling {
-            Some(_) => Rates::new(&picked.iter().filter_map(link).collect::<Vec<_>>(), least),
+            Some(_) => Rates::new(&view.cases.iter().filter_map(link).collect::<Vec<_>>(), least),
             None => Rates::default(),
         };
         // What all are held against is what the best reach.
         let ceiling = ceiling.map(|ceiling| rates.best().map_or(ceiling, f64::exp));
         let size = first.size_bytes;
         let of = test.expect.iter().filter(|one| {
-            one.metric == first.metric
+            one.metric == view.metric
                 && one.group.is_none()
                 && one.rails.is_empty()
                 && one.sizes.is_none_or(|(from, to)| (from..=to).contains(&size))
@@ -61,9 +60,10 @@ impl Bounds {
         };
         let limits = of.filter_map(|one| limit(&one.limit)).collect();
         let mut bounds = Self { ceiling, rates, crossing: Crossing::default(), limits };
-        let pairs: Vec<Pair> = picked
+        let pairs: Vec<Pair> = view
+            .cases
             .iter()
-            .filter_map(|(result, row)| pick::pair(names, result, row))
+            .filter_map(|one| one.pair(names))
             // An end that carries less takes nothing from what crosses rails.
             .filter(|pair| ![pair.from, pair.to].into_iter().any(|port| bounds.rates.is_lesser(port)))
             .filter_map(|pair| Some(Pair { value: bounds.as_of_best(pair.from, pair.to, pair.value)?, ..pair }))

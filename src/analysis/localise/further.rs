@@ -30,9 +30,11 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
             continue;
         }
         let Some(cell) = found.cell.as_ref().filter(|_| found.counted == "pair") else { continue };
-        let known = || journal.further.iter().filter(|case| *case.test == *found.test && *case.cell == *cell);
+        // Two views of one cell may ask for the same.
+        let known: Vec<&Case> = journal.further.iter().chain(&cases).filter(|case| *case.test == *found.test).collect();
         let mut held: HashMap<&Flow, usize> = HashMap::new();
-        known().for_each(|case| *held.entry(&case.flow).or_default() += 1);
+        let of_cell = known.iter().filter(|case| *case.cell == *cell);
+        of_cell.for_each(|case| *held.entry(&case.flow).or_default() += 1);
         let mut missing = Vec::new();
         for probe in &found.probes {
             match held.get_mut(&probe.flow) {
@@ -40,7 +42,7 @@ pub fn further(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> V
                 _ => missing.push(&probe.flow),
             }
         }
-        let start = known().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
+        let start = known.iter().map(|case| case.round.saturating_add(1)).max().unwrap_or(0);
         for (round, flows) in (start..).zip(rounds(&missing)) {
             cases.extend(flows.into_iter().map(|flow| Case {
                 id: 0,

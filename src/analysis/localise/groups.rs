@@ -21,7 +21,7 @@ use railgauge_stats::{
 };
 use railgauge_wire::terms::{Better, Memory, Transport};
 
-pub use unlike::{GroupsUnlike, UnlikeSide};
+pub use unlike::GroupsUnlike;
 
 use super::{Localisation, Named, Standing, names, node, pick};
 use crate::analysis::{
@@ -60,6 +60,8 @@ struct Scene<'a> {
     journal: &'a Journal,
     test: &'a Test,
     cell: Arc<Cell>,
+    /// Every case of the test that is not of a value other than the first.
+    all: Vec<&'a CaseResult<'a>>,
     /// Groups of the test in that cell.
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
     /// What is wrong, as the beginning of a sentence.
@@ -79,8 +81,9 @@ impl<'a> Scene<'a> {
         let sizes = all.iter().map(|(result, _)| result.case.cell.size);
         let size = if metric.better() == Better::Higher { sizes.max() } else { sizes.min() }?;
         let cell = all.iter().find(|(result, _)| result.case.cell.size == size)?.0.case.cell.clone();
+        let cases = all.iter().map(|(result, _)| *result).collect();
         let screen: Vec<_> = all.into_iter().filter(|(result, _)| result.case.cell == cell).collect();
-        let scene = Self { journal, test, cell, screen, wrong: "", demanded: false };
+        let scene = Self { journal, test, cell, all: cases, screen, wrong: "", demanded: false };
         let (fails, broken) = (scene.fails(), verdict::is_broken(journal, test, results, rows));
         let wrong = if fails {
             "a group failed"
@@ -191,8 +194,7 @@ fn sorted(mut numbers: Vec<u32>) -> Vec<u32> {
 
 /// Logarithm of a row's value on a scale where more is better; `None` if it must not be trusted.
 fn value(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
-    let log = row.value.filter(|value| *value > 0.0 && pick::trusted(result))?.ln();
-    Some(if row.better == Better::Higher { log } else { -log })
+    pick::logarithm(result, row.metric, row.value)
 }
 
 /// The next group to measure for a test of a collective, as a case without its number.

@@ -1,22 +1,23 @@
 //! Which part of the cluster is bad, told from a test's pairs: names in words from [`railgauge_stats::localise`].
 //!
-//! Each test of pairs is judged by one metric at one size: bandwidth at the largest message where it is measured, else the
-//! median latency at the smallest. Only values that may be trusted count. A suspect is not yet a verdict: [`further`] says
-//! which pairs to measure again, and once the journal holds them every suspect is confirmed or cleared.
+//! Each test of pairs is searched in several views (`pick`). What a view finds is a [`Localisation`] of its own: that of the usual
+//! view comes first, and the others hold only what no view before them named. Only values that may be trusted count. A suspect is not
+//! yet a verdict: [`further`] says which pairs to measure again, and once the journal holds them every suspect is confirmed or cleared.
 
 mod clusters;
 mod conditions;
 mod crossing;
 mod decide;
-mod elsewhere;
 mod further;
 mod groups;
 mod lanes;
 mod levels;
 mod meanwhile;
+mod merged;
 mod names;
 mod node;
 mod noisy;
+mod over_time;
 mod pick;
 mod probe;
 mod rates;
@@ -43,17 +44,20 @@ use super::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    words::{be, brief, count, number, size, worse},
+    words::{be, brief, count, number, worse},
 };
 use names::Names;
+use pick::{One, View};
 
 pub use crossing::AcrossRails;
 pub use further::further;
-pub use groups::{GroupsUnlike, UnlikeSide};
+pub use groups::GroupsUnlike;
 pub use levels::LevelOf;
 pub use names::only;
-pub use noisy::{Noise, TooNoisy};
-pub(in crate::analysis) use pick::noise;
+pub use noisy::TooNoisy;
+pub use over_time::OverTime;
+pub use pick::Repeats;
+pub(in crate::analysis) use pick::Scatter;
 pub use probe::Probe;
 pub use railgauge_stats::localise::Way;
 pub use rates::{CarryLess, Lesser};
@@ -72,6 +76,12 @@ pub struct Localisation {
     pub counted: &'static str,
     /// The metric that was looked at.
     pub metric: Metric,
+    /// Which of a case's repeats were looked at.
+    #[serde(skip_serializing_if = "Repeats::is_median")]
+    pub repeats: Repeats,
+    /// Whether it is of a view that is not the usual one, and has only what stands out there.
+    #[serde(skip)]
+    pub beside: bool,
     /// Its unit.
     pub unit: String,
     /// Message size in bytes.
@@ -103,6 +113,9 @@ pub struct Localisation {
     /// is bad.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub too_noisy: Option<TooNoisy>,
+    /// How the values of all pairs changed during the test, where they did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<OverTime>,
     /// Why a collective in which something is wrong has no part that explains it, where that is so: then nobody can say that
     /// nothing is bad.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,14 +198,13 @@ pub fn localise(journal: &Journal, results: &[CaseResult<'_>], rows: &[Row]) -> 
     }
     let tests = journal.plan.tests.iter();
     let mut all: Vec<Localisation> =
-        tests.filter_map(|test| of_test(journal, by_test.get(test.name.as_str())?)).collect();
+        tests.filter_map(|test| by_test.get(test.name.as_str())).flat_map(|rows| of_test(journal, rows)).collect();
     let more = results::further(journal);
     let more_rows = super::rows::rows_without_ceilings(journal, &more);
     further::settle(&mut all, &more, &more_rows);
-    all.iter_mut().for_each(|found| {
-        found.leave_out();
-        found.waive(journal);
-    });
+    all.iter_mut().for_each(Localisation::leave_out);
+    let mut all = merged::merged(all, results);
+    all.iter_mut().for_each(|found| found.waive(journal));
     all.extend(node::all(journal, results, rows, &more));
     let tests = journal.plan.tests.iter().filter(|test| !groups::is_explained(journal, &all, test));
     let mut groups: Vec<Localisation> =
@@ -218,72 +230,80 @@ fn unmeasured<'c>(test: &Test, cases: impl Iterator<Item = (&'c CaseResult<'c>, 
     without
 }
 
-/// Looks for bad parts in a test at its usual size, and at others if nothing stands out there.
-fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Option<Localisation> {
-    let usual = of_size(journal, &pick::pick(rows)?)?;
-    let quiet = usual.suspects.is_empty() && usual.two_clusters.is_none() && !usual.good.is_empty();
-    let cell = usual.cell.as_ref().filter(|_| quiet).map(|cell| (cell.size, cell.qps));
-    let others = cell.map(|cell| elsewhere::sizes(rows, usual.metric, cell, usual.least)).unwrap_or_default();
-    let found = others.iter().filter_map(|picked| of_size(journal, picked)).find(|found| !found.suspects.is_empty());
-    Some(match found {
-        Some(mut found) => {
-            let (here, there) = (size(found.size_bytes), size(usual.size_bytes));
-            found.remarks.push(format!("parts were looked for at {here}: nothing stands out at {there}"));
-            found
-        }
-        None => usual,
-    })
+/// Looks for bad parts in all views of a test: what the usual one says, and what stands out in others.
+fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Vec<Localisation> {
+    let views = pick::views(rows);
+    let Some((usual, others)) = views.split_first() else { return Vec::new() };
+    let Some(usual) = of_view(journal, usual, false) else { return Vec::new() };
+    // Where it is unknown what good pairs reach, other views show the same.
+    let known = usual.two_clusters.as_ref().is_none_or(|two| two.separated_by != SeparatedBy::Nothing);
+    let others = others.iter().filter(|_| known && !usual.good.is_empty());
+    let others: Vec<Localisation> = others.filter_map(|view| of_view(journal, view, true)).collect();
+    [usual].into_iter().chain(others).collect()
 }
 
-/// Looks for bad parts in these results of a test, all of one size.
-fn of_size(journal: &Journal, picked: &pick::Picked<'_>) -> Option<Localisation> {
-    let names = Names::new(journal, picked);
-    let (first, row) = picked.first()?;
-    let mut found = Localisation::of(journal, first, row, "pair");
-    found.remarks.extend(names.remark.iter().cloned());
-    found.bounds = decide::Bounds::new(picked, &names, first.test, found.least);
-    found.lesser = found.bounds.rates.lesser(&names, &journal.plan);
+/// Looks for bad parts in a view of a test. One that is `beside` the usual one has only what stands out, and is `None` where nothing does.
+fn of_view(journal: &Journal, view: &View<'_>, beside: bool) -> Option<Localisation> {
+    let names = Names::new(journal, &view.cases);
+    let first = view.cases.first()?;
+    let mut found = Localisation::of(journal, first.result, first.row, "pair");
+    (found.metric, found.unit, found.repeats) = (view.metric, view.metric.unit().to_owned(), view.repeats);
+    found.beside = beside;
+    found.bounds = decide::Bounds::new(view, &names, first.result.test, found.least);
     found.conditions = conditions::Conditions::new(journal);
-    let pair = |result: &CaseResult<'_>, row: &Row| {
-        let pair = pick::pair(&names, result, row)?;
+    let pair = |one: &One<'_>| {
+        let pair = one.pair(&names)?;
         Some(Pair { value: found.bounds.as_of_best(pair.from, pair.to, pair.value)?, ..pair })
     };
-    let (pairs, cases): (Vec<Pair>, Vec<u64>) =
-        picked.iter().filter_map(|(result, row)| Some((pair(result, row)?, row.case))).unzip();
-    found.pairs = pairs.len();
-    let measured = |(result, row): &(&CaseResult<'_>, &Row)| pick::logarithm(result, row).is_some();
-    found.missing = picked.iter().filter(|one| !measured(one)).count();
-    found.unmeasured = unmeasured(first.test, picked.iter().map(|one| (one.0, measured(one))));
+    let (mut pairs, cases): (Vec<Pair>, Vec<&One<'_>>) =
+        view.cases.iter().filter_map(|one| Some((pair(one)?, one))).unzip();
+    let over_time = over_time::set_aside(view, &names, &mut pairs, &cases);
+    if beside && !view.is_unusual(&pairs, &names.groups, view.least(found.least)) {
+        return None;
+    }
+    let of_plan = |one: &&One<'_>| !waived::waives_flow(&journal.plan, &one.result.case.flow);
+    let few = || view.cases.iter().filter(of_plan).filter_map(|one| Some((one.row.case, pair(one)?))).collect();
+    let few: Vec<(u64, Pair)> = if beside { Vec::new() } else { few() };
+    (found.pairs, found.over_time) = (pairs.len(), over_time);
     let setting = Setting {
         groups: &names.groups,
         least: found.least,
-        noise: pick::noise(picked).unwrap_or_default().max(found.bounds.rates.scatter),
+        noise: view.noise().max(found.bounds.rates.scatter),
         directed: found.directed,
         // More switches on the way take time; they take no bandwidth.
         two_levels: found.metric.better() == Better::Lower,
     };
-    match localise::localise(&pairs, &setting) {
-        Ok(findings) => found.tell(findings, &names, &cases, &pairs, &setting),
-        Err(Refusal::TooFew { got: 0, .. }) => {
-            found
-                .remarks
-                .push("no part can be told from the others: no pair has a value that may be trusted".to_owned());
+    let ids: Vec<u64> = cases.iter().map(|one| one.row.case).collect();
+    let findings = localise::localise(&pairs, &setting);
+    if beside {
+        let mut findings = findings.ok().filter(|findings| view.counts(findings, &pairs, view.least(found.least)))?;
+        view.say_share(&mut findings, &cases);
+        found.tell(findings, &names, &ids, &pairs, &setting);
+        found.only_suspects();
+        return Some(found);
+    }
+    found.tell_what_was_measured(view, &names, journal);
+    match findings {
+        Ok(findings) => found.tell(findings, &names, &ids, &pairs, &setting),
+        Err(refusal) => {
+            if let Refusal::TooFew { need, got: got @ 1.. } = refusal {
+                found.too_few = Some([got, need]);
+                let farther = found.tell_few(&few, view.scatter(), &names);
+                found.tell_kinds(&ids, &pairs, farther);
+            }
+            found.remarks.push(format!("no part can be told from the others{}", refused(&refusal)));
         }
-        Err(Refusal::TooFew { need, got }) => {
-            found.too_few = Some([got, need]);
-            let got = count(got, "host");
-            found.remarks.push(format!("no part can be told from the others among {got}, {need} are needed"));
-            let of_plan =
-                |(result, _): &&(&CaseResult<'_>, &Row)| !waived::waives_flow(&journal.plan, &result.case.flow);
-            let counted = picked.iter().filter(of_plan);
-            let few: Vec<(u64, Pair)> =
-                counted.filter_map(|(result, row)| Some((row.case, pair(result, row)?))).collect();
-            let farther = found.tell_few(&few, pick::scatter(picked), &names);
-            found.tell_kinds(&cases, &pairs, farther);
-        }
-        Err(refusal) => found.remarks.push(format!("no part can be told from the others: {refusal}")),
     }
     Some(found)
+}
+
+/// Why, behind that no part can be told from the others.
+fn refused(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::TooFew { got: 0, .. } => ": no pair has a value that may be trusted".to_owned(),
+        Refusal::TooFew { need, got } => format!(" among {}, {need} are needed", count(*got, "host")),
+        refusal => format!(": {refusal}"),
+    }
 }
 
 impl Localisation {
@@ -293,6 +313,8 @@ impl Localisation {
             test: row.test.to_string(),
             counted,
             metric: row.metric,
+            repeats: Repeats::default(),
+            beside: false,
             unit: row.unit().to_owned(),
             size_bytes: row.size_bytes,
             pairs: 0,
@@ -305,6 +327,7 @@ impl Localisation {
             alike: Vec::new(),
             too_few: None,
             too_noisy: None,
+            over_time: None,
             unexplained: None,
             level_of: LevelOf::default(),
             unjudged: Vec::new(),
@@ -326,6 +349,15 @@ impl Localisation {
         }
     }
 
+    /// Which cases of the usual view have a value, and which ends carry less at best.
+    fn tell_what_was_measured(&mut self, view: &View<'_>, names: &Names, journal: &Journal) {
+        let Some(test) = view.cases.first().map(|first| first.result.test) else { return };
+        self.remarks.extend(names.remark.iter().cloned());
+        self.lesser = self.bounds.rates.lesser(names, &journal.plan);
+        self.missing = view.cases.iter().filter(|one| one.log.is_none()).count();
+        self.unmeasured = unmeasured(test, view.cases.iter().map(|one| (one.result, one.log.is_some())));
+    }
+
     fn tell(&mut self, findings: Findings, names: &Names, cases: &[u64], pairs: &[Pair], setting: &Setting<'_>) {
         let which = |at: usize| match (findings.levels.len(), at) {
             (1, _) => Which::ALL,
@@ -343,7 +375,9 @@ impl Localisation {
         self.tell_crossing(&crossing, cases, pairs);
         self.suspects =
             findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
-        self.tell_clusters(&findings, names, cases, pairs);
+        if let Some(two) = &findings.two_clusters {
+            self.tell_clusters(two, names, cases, pairs);
+        }
         // Of two clusters nobody knows which one good pairs are in.
         let good = self.good.first().filter(|_| self.two_clusters.is_none());
         self.short_of_ceiling = good.and_then(|good| self.bounds.short_of_ceiling(good.centre));
@@ -355,27 +389,6 @@ impl Localisation {
         self.noise = findings.levels.iter().map(|level| level.scale).fold(0.0, f64::max);
         let reasons = self.suspects.iter().map(|suspect| suspect.reason.clone()).collect();
         self.screen = Some(Arc::new(Screen { findings, names: names.clone(), reasons }));
-    }
-
-    /// Leaves out what is not to be spoken of: what was only looked at to be sure, and what another part explains.
-    fn leave_out(&mut self) {
-        let Some(screen) = &self.screen else { return };
-        let shown: Vec<bool> = (0..self.suspects.len()).map(|at| screen.findings.shows(at, &self.judgements)).collect();
-        let mut next = 0;
-        let places: Vec<usize> = shown
-            .iter()
-            .map(|shown| {
-                next += usize::from(*shown);
-                if *shown { next - 1 } else { usize::MAX }
-            })
-            .collect();
-        let mut at = shown.iter();
-        self.suspects.retain(|_| at.next().copied().unwrap_or_default());
-        let mut at = shown.iter();
-        self.raw.retain(|_| at.next().copied().unwrap_or_default());
-        self.probes
-            .iter_mut()
-            .for_each(|probe| probe.suspect = places.get(probe.suspect).copied().unwrap_or(usize::MAX));
     }
 
     /// A value in the metric's unit from the scale of the judgement, on which higher is better.

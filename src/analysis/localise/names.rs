@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use railgauge_model::{plan::hostlist, schedule};
 use railgauge_stats::localise::{Part, Port, Way};
 
-use super::{PartName, pick::Picked};
+use super::{PartName, pick::One};
 use crate::analysis::journal::Journal;
 
 /// What numbers stand for.
@@ -40,10 +40,10 @@ pub(super) struct Words {
 const REST: &str = "the hosts in no group";
 
 impl Names {
-    pub(super) fn new(journal: &Journal, picked: &Picked<'_>) -> Self {
+    pub(super) fn new(journal: &Journal, cases: &[One<'_>]) -> Self {
         let mut hosts: Vec<String> = Vec::new();
         let mut numbers: HashMap<String, u32> = HashMap::default();
-        for (result, _) in picked {
+        for One { result, .. } in cases {
             for port in [&result.case.flow.from, &result.case.flow.to] {
                 if !numbers.contains_key(&*port.host) {
                     numbers.insert(port.host.to_string(), hosts.len() as u32);
@@ -53,7 +53,7 @@ impl Names {
         }
         let (groups, group_names, remark) = groups(&journal.plan.groups, &hosts);
         let mut names = Self { hosts, numbers, groups, group_names, devices: BTreeMap::new(), remark };
-        for (result, row) in picked {
+        for One { result, row, .. } in cases {
             let flow = &result.case.flow;
             for (port, device) in [(&flow.from, &row.src_device), (&flow.to, &row.dst_device)] {
                 let Some(port) = names.port(port).filter(|_| !device.is_empty()) else { continue };

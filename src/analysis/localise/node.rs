@@ -21,7 +21,7 @@ use railgauge_wire::{
 
 use super::{
     Alike, Confirmation, DecidedBy, Further, Good, Localisation, Named, OpenReason, Standing, TooNoisy, Which,
-    conditions::Conditions, percent, pick, value,
+    conditions::Conditions, percent, pick, pick::Scatter, value,
 };
 use crate::analysis::{
     gpus,
@@ -45,8 +45,6 @@ const HOSTS: usize = 8;
 /// Standard deviations above the centre from which a value says that the others are low: a fault takes away and adds nothing. As for two
 /// clusters of pairs, twice what many values need, for tails that are not normal.
 const FAR_ABOVE: f64 = 8.0;
-/// What must at least be seen: a part at half the rate of the others, as for pairs.
-const HALF: f64 = std::f64::consts::LN_2;
 /// An effect that is so many times what stands out is seen on a busy host and on a virtual machine, too.
 const FAR: f64 = 4.0;
 
@@ -81,7 +79,7 @@ pub(super) fn found(
     let (first, row) = *scene.cases.first()?;
     let mut found = Localisation::of(journal, first, row, COUNTED);
     let mut values: Vec<(&CaseResult<'_>, f64)> =
-        scene.cases.iter().filter_map(|(result, row)| Some((*result, pick::logarithm(result, row)?))).collect();
+        scene.cases.iter().filter_map(|(result, row)| Some((*result, logarithm(result, row)?))).collect();
     found.pairs = values.len();
     found.missing = scene.cases.len() - values.len();
     let with_value: HashSet<u64> = values.iter().map(|(result, _)| result.case.id).collect();
@@ -95,7 +93,7 @@ pub(super) fn found(
     }
     let places = Places::of(&values);
     values.iter_mut().for_each(|(result, log)| *log -= places.offset(result));
-    let noise = pick::noise(&scene.cases).unwrap_or_default();
+    let noise = Scatter::noise(Scatter::of(row.metric, scene.cases.iter().map(|(result, _)| *result)));
     let floor = if values.len() < FEW { noise.max(found.least) } else { noise };
     let logs: Vec<f64> = values.iter().map(|(_, log)| *log).collect();
     let level = Level::of(&logs, floor).ok()?;
@@ -124,12 +122,7 @@ pub(super) fn found(
     }
     // One at half the rate must stand out.
     let seen_from = cut * level.scale;
-    found.too_noisy = (seen_from > HALF).then(|| TooNoisy {
-        which: Which::Parts,
-        n: level.n,
-        spread_percent: 100.0 * level.scale.exp_m1(),
-        seen_from_percent: found.percent(-seen_from),
-    });
+    found.too_noisy = TooNoisy::of(&found.good[0], seen_from, found.metric.better());
     let measured = Measured { level, cut, threshold, better: found.metric.better() };
     for suspects in apart(&values, &low) {
         let mut named = measured.named(&found, test, &suspects);
@@ -165,6 +158,11 @@ fn programs(journal: &Journal, result: &CaseResult<'_>) -> u32 {
             .max()
             .unwrap_or(0)
     })
+}
+
+/// The logarithm of a part's value, on the scale of the judgement; `None` if it must not be trusted.
+fn logarithm(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
+    pick::logarithm(result, row.metric, row.value)
 }
 
 /// A place in a host: where bytes come from and where they go.
@@ -332,11 +330,11 @@ impl Measured {
         };
         named.confirmation = (own.len() > 1).then_some(Confirmation {
             change_percent: change,
-            interval_percent: None,
             n: own.len(),
             bad,
             controls: controls.len(),
             controls_change_percent: self.percent(moved),
+            ..Confirmation::default()
         });
         named.bad_share = (standing == Standing::Intermittent).then(|| bad as f64 / own.len() as f64);
         (named.standing, named.open) = (standing, open);
@@ -386,7 +384,7 @@ impl Again {
         };
         for result in further.iter().filter(|one| *one.case.test == *test.name && one.case.cell == first.case.cell) {
             let row = rows.iter().find(|row| row.case == result.case.id && row.metric == metric);
-            let log = row.and_then(|row| pick::logarithm(result, row)).map(|log| log - places.offset(result));
+            let log = row.and_then(|row| logarithm(result, row)).map(|log| log - places.offset(result));
             let told = Further {
                 case: result.case.id,
                 link: result.link_name(),

@@ -9,7 +9,7 @@ use railgauge_stats::{
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
-use super::{Good, Localisation, Which};
+use super::{Good, Localisation, Which, percent};
 use crate::analysis::words::{scatter, share};
 
 /// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of
@@ -28,9 +28,19 @@ pub struct TooNoisy {
     pub n: usize,
     /// Standard deviation among good ones in percent of their centre.
     pub spread_percent: f64,
+    /// Which direction of the metric is better.
+    pub better: Better,
     /// From which difference on a single pair would stand out, in percent of the metric: below −50 for a bandwidth, above
     /// 100 for a latency.
     pub seen_from_percent: f64,
+}
+
+impl TooNoisy {
+    /// Of good values, where a single one stands out from a difference of logarithms on that is more than half the rate.
+    pub(super) fn of(&Good { which, spread_percent, n, .. }: &Good, seen_from: f64, better: Better) -> Option<Self> {
+        let seen_from_percent = percent(better, -seen_from);
+        (seen_from > HALF).then_some(Self { which, n, spread_percent, better, seen_from_percent })
+    }
 }
 
 impl Localisation {
@@ -43,31 +53,15 @@ impl Localisation {
         let used = self.good.iter().zip(&findings.levels).enumerate();
         let used = used.filter(|(at, _)| findings.level_of.contains(at));
         let worst = used.map(|(_, (good, level))| (good, seen_from(level))).max_by(|a, b| a.1.total_cmp(&b.1));
-        let (Good { which, spread_percent, n, .. }, seen_from) = worst.filter(|(_, seen_from)| *seen_from > HALF)?;
-        let seen_from_percent = self.percent(-seen_from);
-        Some(TooNoisy { which: *which, n: *n, spread_percent: *spread_percent, seen_from_percent })
+        let (good, seen_from) = worst?;
+        TooNoisy::of(good, seen_from, self.metric.better())
     }
-
-    /// What noise hides; `None` where it hides nothing that must be seen.
-    pub fn noise(&self) -> Option<Noise> {
-        self.too_noisy.clone().map(|hidden| Noise { hidden, better: self.metric.better() })
-    }
-}
-
-/// What noise hides.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Noise {
-    /// Among which pairs, and how much.
-    #[serde(flatten)]
-    pub hidden: TooNoisy,
-    /// Which direction of the metric is better.
-    pub better: Better,
 }
 
 /// As part of a sentence.
-impl fmt::Display for Noise {
+impl fmt::Display for TooNoisy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooNoisy { which, n, spread_percent, seen_from_percent } = &self.hidden;
+        let Self { which, n, spread_percent, seen_from_percent, .. } = self;
         let which = if *which == Which::ALL { "pairs".to_owned() } else { which.to_string() };
         let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
         // Of few the spread is hardly known, however close together they lie.

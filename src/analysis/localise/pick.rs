@@ -1,51 +1,270 @@
-//! Which rows a test is judged by, and what they mean to the judgement.
+//! The views of a test: which values of its cases are searched for parts.
+//!
+//! The usual view comes first: the median over the repeats, of bandwidth at the largest message or of the median latency at the smallest.
+//! A fault may show in another one only: in the tail of the latency, in one repeat of several, at another size. Each of these is
+//! searched in the same way where values or groups of them stand out at all, and has to stand out by more: chance has as many tries
+//! as there are views.
 
-use railgauge_stats::localise::Pair;
-use railgauge_wire::terms::{Better, Metric};
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use foldhash::{HashMap, HashSet};
+use jiff::Timestamp;
+use railgauge_model::{journal::event::Started, plan::headline};
+use railgauge_stats::{
+    bisect,
+    localise::{Findings, Pair, Suspect},
+    robust::{Level, median, median_in_place, outlier_cut, quantile},
+};
+use railgauge_wire::{
+    terms::{Better, Metric},
+    unit::Bytes,
+};
+use serde::Serialize;
 
 use super::names::Names;
 use crate::analysis::{
+    percentile,
     results::{CaseResult, State},
     row::Row,
-    rows::direction,
-    value,
+    rows,
 };
 
-/// A case and its row of the metric that counts.
-pub(in crate::analysis) type Picked<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
-
-/// The metrics by which pairs are judged, the first that a test has.
-const METRICS: [Metric; 3] = [Metric::Bandwidth, Metric::LatencyP50, Metric::MessageRate];
+/// The metrics by which pairs are judged.
+const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
 /// Degrees of freedom from which on the noise of repeats is worth something.
 const ENOUGH: usize = 10;
+/// Least effect of one repeat of several, as a difference of logarithms: a fifth less.
+const BAD_REPEAT: f64 = 0.223_143_551_314_209_7;
+/// Least effect on the tail of a latency, which scatters by itself: half as long again.
+const LONG_TAIL: f64 = 0.405_465_108_108_164_4;
+/// Standard deviations, as the lowest tenth of what no suspect has shows them, by which a single path must be off: what is not normal has long
+/// tails.
+const FAR: f64 = 6.0;
+/// Standard deviations at which the lowest tenth of normal values ends.
+const TENTH: f64 = 1.2816;
+/// Most paths that are named for one repeat each: more are what the noise is like.
+const FEW_PATHS: usize = 3;
+/// Standard errors of a mean from which on a view is searched.
+const LOOK: f64 = 4.0;
 
-/// Rows of one metric and one cell: the largest message for bandwidth, the smallest otherwise; most queue pairs. `None`
-/// for a test without any of the metrics.
-pub(super) fn pick<'r>(rows: &[(&'r CaseResult<'r>, &'r Row)]) -> Option<Picked<'r>> {
-    let metric = METRICS.into_iter().find(|metric| rows.iter().any(|(_, row)| row.metric == *metric))?;
-    let of_metric = || rows.iter().filter(|(_, row)| row.metric == metric);
-    let sizes = of_metric().map(|(_, row)| row.size_bytes);
-    let size = if metric == Metric::Bandwidth { sizes.max() } else { sizes.min() }?;
-    let qps = of_metric().map(|(_, row)| row.qps).max()?;
-    Some(of_metric().filter(|(_, row)| (row.size_bytes, row.qps) == (size, qps)).copied().collect())
+/// Which of a case's repeats count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repeats {
+    /// Their median.
+    #[default]
+    Median,
+    /// The worst of them.
+    Worst,
 }
 
-/// A row as a pair: from the end that sends the bytes to the one that receives them. `None` if its value must not be
-/// trusted.
-pub(super) fn pair(names: &Names, result: &CaseResult<'_>, row: &Row) -> Option<Pair> {
-    let value = logarithm(result, row)?;
-    let flow = &result.case.flow;
-    let (mut from, mut to) = (names.port(&flow.from)?, names.port(&flow.to)?);
-    if result.case.cell.op.pulls() {
-        std::mem::swap(&mut from, &mut to);
+impl Repeats {
+    /// Whether it is the median.
+    pub fn is_median(&self) -> bool {
+        *self == Self::Median
     }
-    Some(Pair { from, to, path: 0, value })
+}
+
+/// A case in a view.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct One<'r> {
+    pub(super) result: &'r CaseResult<'r>,
+    /// Its row of the test's metric.
+    pub(super) row: &'r Row,
+    /// The logarithm of its value, on the scale of the judgement; `None` if the value must not be trusted.
+    pub(super) log: Option<f64>,
+}
+
+impl One<'_> {
+    /// As a pair: from the end that sends the bytes to the one that receives them. `None` if its value must not be trusted.
+    pub(super) fn pair(&self, names: &Names) -> Option<Pair> {
+        let flow = &self.result.case.flow;
+        let (mut from, mut to) = (names.port(&flow.from)?, names.port(&flow.to)?);
+        if self.result.case.cell.op.pulls() {
+            std::mem::swap(&mut from, &mut to);
+        }
+        Some(Pair { from, to, path: 0, value: self.log? })
+    }
+}
+
+/// One view of a test.
+#[derive(Debug, Clone)]
+pub(super) struct View<'r> {
+    pub(super) metric: Metric,
+    pub(super) repeats: Repeats,
+    pub(super) cases: Vec<One<'r>>,
+    /// How many views its test has.
+    pub(super) of: usize,
+}
+
+/// Rows of one cell of a test.
+type Rows<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
+
+/// The views of a test, the usual one first; none for a test without any of the metrics.
+pub(super) fn views<'r>(rows: &[(&'r CaseResult<'r>, &'r Row)]) -> Vec<View<'r>> {
+    let headlines = rows.iter().map(|(result, _)| headline(result.test.metric, result.test.op));
+    let Some(metric) = headlines.clone().next().filter(|metric| METRICS.contains(metric)) else { return Vec::new() };
+    let mut cells: BTreeMap<(Bytes, u32), Rows<'r>> = BTreeMap::new();
+    for (result, row) in rows.iter().filter(|(_, row)| row.metric == metric) {
+        cells.entry((row.size_bytes, row.qps)).or_default().push((result, row));
+    }
+    let is_rate = metric.better() == Better::Higher;
+    let Some(&usual) = (match is_rate {
+        true => cells.keys().max(),
+        false => cells.keys().min_by_key(|(size, qps)| (*size, Reverse(*qps))),
+    }) else {
+        return Vec::new();
+    };
+    let mut cells: Vec<((Bytes, u32), Rows<'r>)> = cells.into_iter().collect();
+    cells.sort_by_key(|((size, qps), _)| (size.abs_diff(usual.0), qps.abs_diff(usual.1)));
+    let mut views = Vec::new();
+    for (_, rows) in &cells {
+        views.push(View::new(metric, Repeats::Median, rows));
+        if !is_rate {
+            views.push(View::new(Metric::LatencyP99, Repeats::Median, rows));
+        }
+        if rows.iter().any(|(result, _)| result.samples.len() > 1) {
+            views.push(View::new(metric, Repeats::Worst, rows));
+        }
+    }
+    let of = views.len();
+    views.iter_mut().for_each(|view| view.of = of);
+    views
+}
+
+impl<'r> View<'r> {
+    fn new(metric: Metric, repeats: Repeats, rows: &[(&'r CaseResult<'r>, &'r Row)]) -> Self {
+        let one = |&(result, row): &(&'r CaseResult<'r>, &'r Row)| One {
+            result,
+            row,
+            log: log(metric, repeats, result, row),
+        };
+        Self { metric, repeats, cases: rows.iter().map(one).collect(), of: 1 }
+    }
+
+    /// Smallest effect that counts; `least` is that of the plan.
+    pub(super) fn least(&self, least: f64) -> f64 {
+        match (self.repeats, self.metric) {
+            (Repeats::Worst, _) => least.max(BAD_REPEAT),
+            (_, Metric::LatencyP99) => least.max(LONG_TAIL),
+            _ => least,
+        }
+    }
+
+    /// Standard deviation of a case's value, as its repeats show it; 0 without enough of them.
+    pub(super) fn noise(&self) -> f64 {
+        // The worst of several spreads as much as their median, or less.
+        Scatter::noise(self.scatter())
+    }
+
+    pub(super) fn scatter(&self) -> Option<Scatter> {
+        Scatter::of(self.metric, self.cases.iter().map(|one| one.result))
+    }
+
+    /// The repeats of a case: number, logarithm of the value on the scale of the judgement, and start.
+    pub(super) fn repeats_of(&self, one: &One<'r>) -> impl Iterator<Item = (u32, f64, Option<Timestamp>)> {
+        let (result, metric) = (one.result, self.metric);
+        let values = rows::by_repeat(result, metric).filter(|(_, value)| *value > 0.0);
+        values.map(move |(repeat, value)| {
+            let started =
+                result.tries.iter().filter(|attempt| attempt.repeat == repeat).map(|attempt| &attempt.started_at);
+            (repeat, on_scale(metric, value.ln()), started.max().and_then(Started::time))
+        })
+    }
+
+    /// Whether anything may stand out: a value, or the mean of those of a host, a NIC, a rail, a path, or between two groups.
+    pub(super) fn is_unusual(&self, pairs: &[Pair], groups: &[u32], least: f64) -> bool {
+        let values: Vec<f64> = pairs.iter().map(|pair| pair.value).collect();
+        let Ok(level) = Level::of(&values, 0.0) else { return false };
+        let threshold = (outlier_cut(self.of * pairs.len(), Some(level.n)) * level.scale).max(least);
+        let mut means: HashMap<(u8, u32, u32), (f64, f64)> = HashMap::default();
+        for pair in pairs {
+            let off = pair.value - level.centre;
+            if off < -threshold {
+                return true;
+            }
+            let (from, to) = (pair.from, pair.to);
+            let group = |host: u32| groups.get(host as usize).copied().unwrap_or_default();
+            let (a, b) = (from.host.min(to.host), from.host.max(to.host));
+            let keys = [
+                (0, from.host, 0),
+                (1, to.host, 0),
+                (2, from.host, from.rail),
+                (2, to.host, to.rail),
+                (3, from.rail, to.rail),
+                (4, a, b),
+                (5, group(a).min(group(b)), group(a).max(group(b))),
+            ];
+            for key in keys {
+                let mean = means.entry(key).or_default();
+                *mean = (mean.0 + off, mean.1 + 1.0);
+            }
+        }
+        let is_off = |(sum, n): &(f64, f64)| -sum / n > least && -sum / n.sqrt() > LOOK * level.scale;
+        means.values().any(is_off)
+    }
+
+    /// Whether findings of a view that is not the usual one count: a part stands out by as much as so many views ask for.
+    pub(super) fn counts(&self, findings: &Findings, pairs: &[Pair], least: f64) -> bool {
+        let views = 2.0 * (self.of as f64).ln();
+        let shown = findings.suspects.iter().filter(|suspect| !suspect.latent);
+        let taken: HashSet<usize> = shown.flat_map(|suspect| suspect.evidence.pairs.iter().copied()).collect();
+        let others = pairs.iter().zip(&findings.level_of).enumerate().filter(|(at, _)| !taken.contains(at));
+        let off = others.map(|(_, (pair, &level))| pair.value - findings.levels[level].centre);
+        let tenth = quantile(&off.collect::<Vec<_>>(), 0.1).unwrap_or_default();
+        let far = |suspect: &&Suspect| {
+            let is_link = suspect.part.is_link();
+            let (needed, least) = match is_link {
+                true => (findings.link_cut, least.max(FAR * -tenth / TENTH)),
+                false => (findings.cut, least),
+            };
+            !suspect.latent && !suspect.instead && -suspect.effect > least && suspect.z.powi(2) > needed.powi(2) + views
+        };
+        let far: Vec<&Suspect> = findings.suspects.iter().filter(far).collect();
+        let links = || findings.suspects.iter().filter(|suspect| suspect.part.is_link()).count();
+        let is_noise = || {
+            self.repeats == Repeats::Worst && far.iter().all(|suspect| suspect.part.is_link()) && links() > FEW_PATHS
+        };
+        !far.is_empty() && !is_noise()
+    }
+
+    /// Says of every suspect of the worst repeats which share of the repeats is bad. `cases` are those of the pairs that were searched.
+    pub(super) fn say_share(&self, findings: &mut Findings, cases: &[&One<'_>]) {
+        let (levels, level_of) = (&findings.levels, &findings.level_of);
+        let unknown = |suspect: &&mut Suspect| self.repeats == Repeats::Worst && suspect.share.is_none();
+        for suspect in findings.suspects.iter_mut().filter(unknown) {
+            let of = |&pair: &usize| {
+                let level = levels[level_of[pair].min(levels.len() - 1)].centre + suspect.effect / 2.0;
+                logs(cases[pair].result, self.metric).into_iter().map(move |log| log < level)
+            };
+            let bad: Vec<bool> = suspect.evidence.pairs.iter().flat_map(of).collect();
+            suspect.share = Some(bad.iter().filter(|bad| **bad).count() as f64 / bad.len().max(1) as f64);
+        }
+    }
+}
+
+/// The logarithm of what a case comes to, on the scale of the judgement.
+fn log(metric: Metric, repeats: Repeats, result: &CaseResult<'_>, row: &Row) -> Option<f64> {
+    let value = match repeats {
+        _ if metric != row.metric => {
+            median(&rows::repeats(result, metric)).ok().filter(|_| percentile::carried_by(metric, result))
+        }
+        Repeats::Median => row.value,
+        Repeats::Worst if metric.better() == Better::Higher => row.value_min.get(),
+        Repeats::Worst => row.value_max.get(),
+    };
+    logarithm(result, metric, value)
 }
 
 /// The logarithm of a value on the scale of the judgement, on which higher is better. `None` if the value must not be trusted.
-pub(super) fn logarithm(result: &CaseResult<'_>, row: &Row) -> Option<f64> {
-    let log = row.value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?.ln();
-    Some(if row.better == Better::Higher { log } else { -log })
+pub(super) fn logarithm(result: &CaseResult<'_>, metric: Metric, value: Option<f64>) -> Option<f64> {
+    let log = value.filter(|value| *value > 0.0 && value.is_finite() && trusted(result))?.ln();
+    Some(on_scale(metric, log))
+}
+
+/// A logarithm on the scale of the judgement.
+fn on_scale(metric: Metric, log: f64) -> f64 {
+    if metric.better() == Better::Higher { log } else { -log }
 }
 
 /// Whether a case's value says something of the link: measured, whole, undisturbed.
@@ -53,30 +272,67 @@ pub(super) fn trusted(result: &CaseResult<'_>) -> bool {
     matches!(result.state, State::Measured | State::Short)
 }
 
-/// Standard deviation of a pair's value as its own repeats show it, on the scale of logarithms, for the median over the
-/// repeats; `None` without enough repeats. Between pairs it can only be larger.
-pub(in crate::analysis) fn noise(picked: &Picked<'_>) -> Option<f64> {
-    scatter(picked).filter(|(_, freedom)| *freedom >= ENOUGH).map(|(noise, _)| noise)
+/// Cases with repeats from which on the median of their variances is taken: a few whose repeats differ are no noise of all.
+const MANY: usize = 8;
+
+/// How far the repeats of cases scatter, on the scale of logarithms. Between cases it can only be more.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::analysis) struct Scatter {
+    /// Standard deviation of one repeat.
+    one: f64,
+    /// Degrees of freedom.
+    freedom: usize,
+    /// Most repeats of a case.
+    repeats: usize,
 }
 
-/// The same however few repeats there are, with its degrees of freedom; `None` without any.
-pub(super) fn scatter(picked: &Picked<'_>) -> Option<(f64, usize)> {
-    let (mut squares, mut freedom, mut repeats) = (0.0, 0, 0);
-    for (result, row) in picked.iter().filter(|(result, _)| trusted(result)) {
-        let of = |repeat, sample| value::of(row.metric, sample, direction(result, repeat, sample));
-        let logs: Vec<f64> = result
-            .samples
-            .iter()
-            .filter_map(|(repeat, sample)| of(*repeat, sample).ok().flatten().filter(|v| *v > 0.0).map(f64::ln))
-            .collect();
-        if logs.len() < 2 {
-            continue;
+impl Scatter {
+    /// `None` without repeats.
+    pub(in crate::analysis) fn of<'r>(metric: Metric, cases: impl Iterator<Item = &'r CaseResult<'r>>) -> Option<Self> {
+        let (mut squares, mut freedom, mut repeats, mut typical) = (0.0, 0, 0, Vec::new());
+        for result in cases.filter(|result| trusted(result)) {
+            let logs = logs(result, metric);
+            if logs.len() < 2 {
+                continue;
+            }
+            let (mean, free) = (logs.iter().sum::<f64>() / logs.len() as f64, logs.len() - 1);
+            let square = logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
+            // The median of χ² over its degrees of freedom (Wilson & Hilferty 1931).
+            typical.push(square / free as f64 / (1.0 - 2.0 / (9.0 * free as f64)).powi(3));
+            squares += square;
+            freedom += free;
+            repeats = repeats.max(logs.len());
         }
-        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
-        squares += logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>();
-        freedom += logs.len() - 1;
-        repeats = repeats.max(logs.len());
+        if freedom == 0 {
+            return None;
+        }
+        let pooled = squares / freedom as f64;
+        let typical = if typical.len() < MANY { pooled } else { median_in_place(&mut typical) };
+        // Of rounded values more than half may be equal.
+        let variance = if typical > 0.0 { typical.min(pooled) } else { pooled };
+        Some(Self { one: variance.sqrt(), freedom, repeats })
     }
-    let median_over_mean = if repeats > 2 { 1.2533 } else { 1.0 };
-    (freedom > 0).then(|| ((squares / freedom as f64 / repeats as f64).sqrt() * median_over_mean, freedom))
+
+    /// Standard deviation of the median over the repeats; 0 where too few show it.
+    pub(in crate::analysis) fn noise(scatter: Option<Self>) -> f64 {
+        let known = scatter.filter(|scatter| scatter.freedom >= ENOUGH);
+        known.map_or(0.0, |scatter| scatter.of_median().deviation)
+    }
+
+    /// The scatter of the median over the repeats.
+    pub(super) fn of_median(self) -> bisect::Repeats {
+        let over_mean = if self.repeats > 2 { 1.2533 } else { 1.0 };
+        bisect::Repeats { deviation: over_mean * self.of_mean().deviation, ..self.of_mean() }
+    }
+
+    /// The scatter of the mean over the repeats.
+    pub(super) fn of_mean(self) -> bisect::Repeats {
+        bisect::Repeats { deviation: self.one / (self.repeats as f64).sqrt(), freedom: self.freedom }
+    }
+}
+
+/// The repeats of a case on the scale of the judgement.
+pub(super) fn logs(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
+    let values = rows::repeats(result, metric).into_iter().filter(|value| *value > 0.0);
+    values.map(|value| on_scale(metric, value.ln())).collect()
 }

@@ -79,10 +79,11 @@ pub struct Good {
 }
 
 /// Whether a suspicion was followed up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
     /// Not followed up.
+    #[default]
     Suspect,
     /// Shown to be bad when measured again, while control pairs were good: lower than they, by the least effect at
     /// least, in nearly every result.
@@ -205,7 +206,7 @@ pub struct Cluster {
 }
 
 /// A part that stands out, in words and numbers.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Named {
     /// `host`, `nic`, `rail`, `group`, `group rail`, `uplink`, `boundary`, `cut` or `path`; within hosts `host`, `GPU`, `NUMA node` or `way`.
     pub kind: &'static str,
@@ -291,36 +292,7 @@ pub const TOGETHER: usize = 4;
 impl Named {
     /// A suspect by name, of which nothing is measured yet.
     pub(super) fn new(kind: &'static str, name: String, hosts: Vec<String>, method: &'static str) -> Self {
-        Self {
-            kind,
-            name,
-            reach: hosts.clone(),
-            hosts,
-            groups: Vec::new(),
-            rail: None,
-            way: Way::Both,
-            change_percent: 0.0,
-            interval_percent: None,
-            n: 0,
-            bad: 0,
-            partners: 0,
-            standard_errors: 0.0,
-            needed: 0.0,
-            method,
-            reason: String::new(),
-            meanwhile: None,
-            meanwhile_remedy: None,
-            cases: Vec::new(),
-            standing: Standing::Suspect,
-            waived: false,
-            open: None,
-            decided_by: None,
-            alternatives: Vec::new(),
-            bad_share: None,
-            further: Vec::new(),
-            confirmation: None,
-            lanes: Vec::new(),
-        }
+        Self { kind, name, reach: hosts.clone(), hosts, method, ..Self::default() }
     }
 
     /// The host that the part is, where it is one as a whole and nothing else fits its values as well.
@@ -363,7 +335,7 @@ pub struct Further {
 }
 
 /// What the further cases of a suspect came to. They were not picked for being bad, so their effect is not flattered.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Confirmation {
     /// Change against good pairs in percent of them.
     pub change_percent: f64,

@@ -241,8 +241,7 @@ fn estimated(setting: &Setting<'_, '_>, links: &[&Link<'_>], sign: f64) -> Optio
     if values.len() < FEWEST {
         return None;
     }
-    let picked = links.iter().filter_map(|link| Some((link.result, link.row?))).collect();
-    let noise = localise::noise(&picked).unwrap_or_default();
+    let noise = localise::Scatter::noise(localise::Scatter::of(setting.metric, links.iter().map(|link| link.result)));
     let floor = if values.len() < FEW { noise.max(setting.least) } else { noise };
     robust::Level::of(&values, floor).ok().map(|level| (level, noise))
 }

@@ -22,6 +22,9 @@ const NOISE: &str = "parts that noise hides";
 /// Name of what stands in the place of the part that makes a collective slow.
 const UNEXPLAINED: &str = "what makes the collective slow";
 
+/// Name of what stands in the place of a change of all values over the time of the test.
+const OVER_TIME: &str = "values that change during the test";
+
 /// Name of what stands in the place of ends that carry less than others by their ports or slots.
 const LESSER: &str = "ports or slots that carry less";
 
@@ -72,7 +75,6 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], untested: &[Unte
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
         if !links.is_empty() {
             parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived, place: None });
-            in_order(&mut parts);
         }
     }
     reason.extend(standing_out(&unnamed, None));
@@ -81,18 +83,20 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], untested: &[Unte
         reason.extend(found.carry_less().map(OfParts::CarryLess));
         let waived = found.lesser.iter().all(|end| end.waived);
         parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived, place: None });
-        in_order(&mut parts);
     }
     if let Some(words) = &found.unexplained {
         reason.push(OfParts::Unexplained { cause: words.clone() });
         parts.push(apart(UNEXPLAINED));
-        in_order(&mut parts);
     }
-    if let Some(noise) = found.noise() {
-        reason.push(OfParts::TooNoisy(noise));
+    if let Some(over_time) = &found.over_time {
+        reason.push(OfParts::OverTime(over_time.clone()));
+        parts.push(apart(OVER_TIME));
+    }
+    if let Some(noise) = &found.too_noisy {
+        reason.push(OfParts::TooNoisy(noise.clone()));
         parts.push(apart(NOISE));
-        in_order(&mut parts);
     }
+    in_order(&mut parts);
     let worst = |waived: bool| parts.iter().filter(|part| part.waived == waived).map(|part| part.status).max();
     // Where only waived parts stand out the verdict is theirs, and does not count.
     let waived = worst(false).is_none() && worst(true).is_some();

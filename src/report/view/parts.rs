@@ -111,7 +111,8 @@ pub(super) fn parts(outliers: &Outliers<'_>, verdicts: &Verdicts, soak_failed: b
             && !outliers.any()
             && outliers.noisy.is_empty()
             && !lacks_hosts
-            && found.iter().all(|test| test.unexplained.is_none() && test.carry_less().is_none()),
+            && found.iter().all(|test| test.carry_less().is_none())
+            && unexplained(found).next().is_none(),
         noisy: !outliers.noisy.is_empty(),
         unclear: unclear(outliers, found, on_links, untested.as_deref()),
         untested,
@@ -307,7 +308,7 @@ fn sentence(
     words.extend(unexplained(found));
     words.extend(clusters(outliers, on_links));
     for test in &outliers.noisy {
-        let hidden = test.noise();
+        let hidden = test.too_noisy.as_ref();
         words.extend(hidden.map(|hidden| format!("Too noisy to tell in {}: {hidden}.", test.test)));
     }
     words.extend(carry_less(found));
@@ -393,7 +394,10 @@ fn on_all_hosts(test: &Localisation) -> Option<String> {
 
 /// Tests in which something is wrong that no part explains, a sentence each.
 fn unexplained(found: &[Localisation]) -> impl Iterator<Item = String> + '_ {
-    found.iter().filter_map(|test| Some(format!("In {} {}.", test.test, test.unexplained.as_ref()?)))
+    let words = |test: &Localisation| {
+        test.unexplained.clone().into_iter().chain(test.over_time.as_ref().map(ToString::to_string))
+    };
+    found.iter().flat_map(move |test| words(test).map(|words| format!("In {} {words}.", test.test)).collect::<Vec<_>>())
 }
 
 /// Tests of which the values fall into two clusters, a sentence each.

@@ -173,14 +173,7 @@ impl Localisation {
             cases,
             standing: Standing::Confirmed,
             decided_by: Some(DecidedBy::FurtherMeasurement),
-            confirmation: Some(Confirmation {
-                change_percent: change,
-                interval_percent: None,
-                n,
-                bad: n,
-                controls: 0,
-                controls_change_percent: 0.0,
-            }),
+            confirmation: Some(Confirmation { change_percent: change, n, bad: n, ..Confirmation::default() }),
             ..Named::new(kind, name, hosts, method)
         }
     }

@@ -14,7 +14,10 @@ use serde::Serialize;
 
 use super::{LEAST, Played, Scene, value};
 use crate::analysis::{
-    localise::{Cluster, Localisation, SeparatedBy, TwoClusters, pick},
+    localise::{
+        Cluster, Localisation, SeparatedBy, TwoClusters,
+        pick::{self, Scatter},
+    },
     results::CaseResult,
     row::Row,
     words::{count, number},
@@ -34,9 +37,10 @@ fn centre(side: &[Valued<'_>]) -> f64 {
 }
 
 impl<'a> Scene<'a> {
-    /// How far groups' repeats scatter.
+    /// How far groups' repeats scatter, at all sizes of messages.
     pub(super) fn repeats(&self) -> Option<Repeats> {
-        pick::scatter(&self.screen).map(|(deviation, freedom)| Repeats { deviation, freedom })
+        let (_, row) = self.screen.first()?;
+        Scatter::of(row.metric, self.all.iter().copied()).map(Scatter::of_mean)
     }
 
     /// The groups of the size that differ most, if any do by far more than their repeats scatter.
@@ -45,7 +49,10 @@ impl<'a> Scene<'a> {
         let mut sizes: BTreeMap<usize, Vec<Valued<'a>>> = BTreeMap::new();
         for &(result, row) in &self.screen {
             let of_size = sizes.entry(result.case.flow.hosts().len()).or_default();
-            of_size.extend(value(result, row).map(|value| (result, row, value)));
+            let logs = value(result, row).map(|_| pick::logs(result, row.metric)).unwrap_or_default();
+            // The mean over the repeats tells smaller differences than their median.
+            let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+            of_size.extend((!logs.is_empty()).then_some((result, row, mean)));
         }
         let least = LEAST.max((self.journal.plan.localise.least_percent / 100.0).ln_1p());
         let parted = sizes.into_values().filter_map(|groups| {
@@ -99,13 +106,7 @@ impl Localisation {
     pub fn unlike(&self) -> Option<GroupsUnlike> {
         let of_groups = self.two_clusters.as_ref().filter(|_| self.counted == "group");
         let TwoClusters { good, bad, .. } = of_groups.filter(|two| two.separated_by == SeparatedBy::Nothing)?;
-        let side = |cluster: &Cluster| UnlikeSide {
-            n: cluster.n,
-            centre: cluster.centre,
-            groups: cluster.groups.clone(),
-            hosts: cluster.hosts.clone(),
-        };
-        Some(GroupsUnlike { good: side(good), bad: side(bad), unit: self.unit.clone() })
+        Some(GroupsUnlike { good: good.clone(), bad: bad.clone(), unit: self.unit.clone() })
     }
 }
 
@@ -113,45 +114,25 @@ impl Localisation {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupsUnlike {
     /// Those that reach more.
-    pub good: UnlikeSide,
+    pub good: Cluster,
     /// Those that reach less.
-    pub bad: UnlikeSide,
+    pub bad: Cluster,
     /// Unit of the centres.
     pub unit: String,
-}
-
-/// Groups that reach the same.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct UnlikeSide {
-    /// How many.
-    pub n: usize,
-    /// Their median.
-    pub centre: f64,
-    /// Groups of the plan that are in no other cluster.
-    pub groups: Vec<String>,
-    /// Hosts that are in no other cluster.
-    pub hosts: Vec<String>,
-}
-
-impl UnlikeSide {
-    fn words(&self, unit: &str) -> String {
-        let mut words = format!("{} at {} {unit}", count(self.n, "group"), number(self.centre));
-        let names = if self.groups.len() == self.n {
-            self.groups.join(", ")
-        } else {
-            hostlist::fold(self.hosts.iter().map(String::as_str))
-        };
-        if !names.is_empty() {
-            words.push_str(&format!(" (only there: {names})"));
-        }
-        words
-    }
 }
 
 /// As part of a sentence.
 impl fmt::Display for GroupsUnlike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [good, bad] = [&self.good, &self.bad].map(|side| side.words(&self.unit));
+        let words = |side: &Cluster| {
+            let words = format!("{} at {} {}", count(side.n, "group"), number(side.centre), self.unit);
+            let names = match side.groups.len() == side.n {
+                true => side.groups.join(", "),
+                false => hostlist::fold(side.hosts.iter().map(String::as_str)),
+            };
+            if names.is_empty() { words } else { format!("{words} (only there: {names})") }
+        };
+        let [good, bad] = [&self.good, &self.bad].map(words);
         write!(f, "groups of one size do not reach the same: {good} and {bad}")
     }
 }

@@ -10,7 +10,7 @@ use railgauge_wire::{natural, unit::Bytes};
 use serde::Serialize;
 
 use crate::analysis::{
-    localise::{AcrossRails, CarryLess, GroupsUnlike, Noise, TOGETHER, Way, only},
+    localise::{AcrossRails, CarryLess, GroupsUnlike, OverTime, TOGETHER, TooNoisy, Way, only},
     verdict::{Untested, not_tested},
     words::{change, count, number, size},
 };
@@ -110,8 +110,10 @@ pub enum OfParts {
         /// What is wrong, and what the search came to, in words.
         cause: String,
     },
+    /// All values changed during the test.
+    OverTime(OverTime),
     /// Results scatter too much to tell.
-    TooNoisy(Noise),
+    TooNoisy(TooNoisy),
     /// What the plan waives.
     Waived(NamedParts),
     /// Nothing stands out.
@@ -182,6 +184,7 @@ impl fmt::Display for OfParts {
             Self::GroupsUnlike(unlike) => unlike.fmt(f),
             Self::CarryLess(less) => less.fmt(f),
             Self::Unexplained { cause } => f.write_str(cause),
+            Self::OverTime(over_time) => over_time.fmt(f),
             Self::TooNoisy(noise) => write!(f, "too noisy to tell: {noise}"),
             Self::Waived(parts) => write!(f, "waived by the plan: {parts}"),
             Self::NothingStandsOut { among, counted, below_percent } => {

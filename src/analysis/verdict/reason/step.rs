@@ -37,6 +37,7 @@ impl Reason {
         self.grounds().iter().find_map(|ground| match ground {
             Ground::Run(ground) => of_run(ground),
             Ground::Parts(OfParts::TooNoisy(_)) => Some(Step::new("too noisy to tell", remedy::MEASURE_AGAIN)),
+            Ground::Parts(OfParts::OverTime(_)) => Some(Step::new(ground.to_string(), remedy::MEASURE_AGAIN)),
             Ground::Soak(OfSoak::SoakWrongBytes { .. }) => Some(Step::new(ground.to_string(), remedy::WRONG_BYTES)),
             Ground::Soak(OfSoak::SoakFailed { first, flows, failure: Some(failure), .. })
                 if failure.kind == Kind::Corruption =>
