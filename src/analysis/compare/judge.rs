@@ -19,19 +19,15 @@ use super::{
 };
 
 /// How the cells of runs are judged.
-const OF_RUNS: &str = "Hodges–Lehmann shift of the logarithms of runs, its interval stretched by what the runs' \
-                       correlation makes of it in their order; for a change the larger p of Mann–Whitney and of \
-                       Student's t at the correlation up to 0.6 that does most harm in that order, for its absence two \
-                       one-sided tests of both kinds and no run that lies far off; Benjamini–Hochberg over all cells \
-                       (docs/compare.md)";
+const OF_RUNS: &str = "difference of Huber's estimates of the logarithms of runs with Welch's interval and test, each side \
+                       with a noise of its own, for the correlation of neighbouring runs up to 0.6 that does most harm in \
+                       their order; for the absence of a change two one-sided tests of this and of means, and no run that \
+                       lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
 
 /// How the cells of blocks are judged.
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
                          change, for its absence two one-sided tests of signed ranks and of Student's t and no block that \
                          lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
-
-/// Seed of everything random: the same runs give the same document.
-const SEED: u64 = 0x0c03_9a7e;
 
 /// Everything that was judged.
 pub(super) struct Verdicts {
@@ -70,7 +66,7 @@ impl<'c> Source<'c> {
             Design::Runs => collected.cells.iter().map(|pair| collected.in_order(pair)).collect(),
             Design::Blocks => Vec::new(),
         };
-        Self { runs: RunSet::new(collected.order.clone(), cells.iter().map(Vec::as_slice)), collected, cells }
+        Self { runs: RunSet::new(collected.order.clone()), collected, cells }
     }
 
     fn compare(&mut self, member: usize, margin: Margin) -> Result<Comparison, Refusal> {
@@ -105,27 +101,13 @@ impl<'c> Source<'c> {
         Ok(found.into_iter().map(of_block).collect())
     }
 
-    /// The noise floor of a group, of cells that are chosen by their names, so that it makes no difference which side was
-    /// read first. `None` below two runs a side, or blocks.
-    fn floor(&self, members: &[usize]) -> Result<Option<f64>, Refusal> {
-        let mut members = members.to_vec();
-        members.sort_by_cached_key(|&at| {
-            let pair = &self.collected.cells[at];
-            self.collected.subjects[pair.subject].name(pair.metric)
-        });
+    /// The noise floor of a group. `None` below two runs a side, or blocks.
+    fn floor(&self, members: &[usize]) -> Option<f64> {
         if self.collected.design == Design::Runs {
-            let cells: Vec<&[Option<f64>]> = members.iter().map(|&at| &self.cells[at][..]).collect();
-            return self.runs.floor(&cells, SEED);
+            return self.runs.floor(&members.iter().map(|&at| &self.cells[at][..]).collect::<Vec<_>>());
         }
-        let blocks = members.iter().map(|&at| differences(&self.collected.cells[at]));
-        let enough: Vec<Vec<f64>> = blocks.filter(|blocks| blocks.len() >= 2).collect();
-        if enough.is_empty() {
-            return Ok(None);
-        }
-        let step = enough.len().div_ceil(stats::SAMPLED);
-        let chosen = enough.iter().step_by(step);
-        let floors = chosen.map(|blocks| stats::noise_floor_of_differences(blocks, stats::DRAWS, SEED));
-        median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
+        let of = |&at: &usize| stats::noise_floor(&[&differences(&self.collected.cells[at])]).ok();
+        median(&members.iter().filter_map(of).collect::<Vec<f64>>()).ok()
     }
 }
 
@@ -174,7 +156,7 @@ pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts
     groups.iter_mut().for_each(|(group, _)| group.verdict = comes_to(group));
     let held_back = cells.iter().filter(|cell| cell.cell.obstacle == Some(Obstacle::Order)).count();
     let order = match collected.design {
-        Design::Runs => source.runs.order().map(|order| told(order, source.runs.luck(), collected, held_back)),
+        Design::Runs => source.runs.order().map(|order| told(order, collected, held_back)),
         Design::Blocks => None,
     };
     let groups = groups.into_iter().map(|(group, _)| group).collect();
@@ -220,7 +202,7 @@ fn groups(source: &mut Source<'_>, options: &Options) -> Result<(Vec<Judging>, V
     let asked = options.margin_percent.map(|percent| (percent / 100.0).ln_1p());
     let group = |((name, metric), members): ((String, Metric), &Vec<usize>)| {
         let pairs: Vec<&Pair> = members.iter().map(|&at| &collected.cells[at]).collect();
-        let floor = source.floor(members)?;
+        let floor = source.floor(members);
         let margin = stats::margin(asked, floor.unwrap_or(0.0));
         let group = Group {
             name,
@@ -278,7 +260,7 @@ fn headline(pairs: &[&Pair], source: &mut Source<'_>, oriented: bool) -> Result<
             stats::paired_headline(&blocks)?
         }
     };
-    Ok(Some(change(effect, interval, collected.design == Design::Runs)))
+    Ok(Some(change(effect, interval)))
 }
 
 fn cell(
@@ -311,7 +293,7 @@ fn cell(
         verdict: word,
         before: median(&before)?.exp(),
         after: median(&after)?.exp(),
-        change: change(found.effect, found.interval95, found.at_least),
+        change: change(found.effect, found.interval95),
         level: found.interval95.map(|interval| interval.level),
         mean_interval: found.mean95.map(|interval| (percent(interval.low), percent(interval.high))),
         n,
@@ -351,9 +333,8 @@ fn higher(metric: Metric) -> bool {
     metric.better() == Better::Higher
 }
 
-fn change(effect: f64, interval: Option<Interval>, at_least: bool) -> Change {
-    let ends = interval.map(|i| (percent(i.low), percent(i.high)));
-    Change { percent: percent(effect), interval: ends, at_least: at_least && ends.is_some() }
+fn change(effect: f64, interval: Option<Interval>) -> Change {
+    Change { percent: percent(effect), interval: interval.map(|i| (percent(i.low), percent(i.high))) }
 }
 
 /// A difference of logarithms in percent.

@@ -36,7 +36,7 @@ use super::verdict::Status;
 pub use blocks::{Interleaved, interleaved};
 pub use causes::{Cause, Part};
 pub use configuration::{Configuration, Setting};
-pub use order::{Correlation, Order, Turns};
+pub use order::{Order, Turns};
 pub use parts::OtherPart;
 use table::Collected;
 pub use table::{Table, When};
@@ -100,7 +100,7 @@ pub enum Obstacle {
     FewRuns,
     /// Its absence by the other runs, but single runs lie far off.
     Strays,
-    /// Its absence by ranks, but not by the difference of means: the runs of a side do not agree.
+    /// Its absence by estimates that single runs hardly move, but not by means: the runs of a side do not agree.
     Means,
     /// A change, or its absence, if the runs had taken turns; but in this order runs that resemble their neighbours would
     /// look the same.
@@ -139,9 +139,6 @@ pub struct Change {
     pub percent: f64,
     /// Interval; `None` where the runs are too few for one.
     pub interval: Option<(f64, f64)>,
-    /// Whether the interval holds the truth in at least 95 % (or the level it has), perhaps more: it was made for the
-    /// largest plausible correlation of the runs, because too little is known of that.
-    pub at_least: bool,
 }
 
 impl Change {
@@ -265,9 +262,9 @@ pub struct Cell {
     pub before: f64,
     /// Median of the runs after.
     pub after: f64,
-    /// Hodges–Lehmann estimate with the interval of the rank test.
+    /// Difference of Huber's estimates; of blocks, the Hodges–Lehmann estimate with the interval of the rank test.
     pub change: Change,
-    /// Level that the interval achieves; `None` without one.
+    /// Level that the interval achieves at least; `None` without one.
     pub level: Option<f64>,
     /// 95 % interval of the difference of means in percent, which single bad runs widen: inside the margin too where the cell
     /// is equivalent. For runs made for the worst correlation of neighbours up to 0.6.
@@ -281,7 +278,7 @@ pub struct Cell {
     pub strays: Vec<Stray>,
     /// p of no change, in the order of the runs and with neighbours correlated by up to 0.6.
     pub p: f64,
-    /// p of no change by ranks, if runs did not resemble their neighbours.
+    /// p of no change if runs did not resemble their neighbours.
     pub p_if_independent: f64,
     /// `p`, adjusted for all cells that were looked at (Benjamini & Hochberg).
     pub p_adjusted: f64,

@@ -4,7 +4,7 @@ use railgauge_stats::compare as stats;
 use serde::Serialize;
 
 use super::table::Collected;
-use crate::analysis::words::{brief, count};
+use crate::analysis::words::count;
 
 /// How the runs of both sides lie in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -27,8 +27,6 @@ pub struct Order {
     pub sequence: String,
     /// Share of independent runs that these are worth if neighbours are correlated by 0.6, at most 1.
     pub worth: f64,
-    /// How much neighbouring runs resemble each other, from the runs themselves.
-    pub correlation: Correlation,
     /// Cells of which a change, or its absence, would be shown if the runs had taken turns.
     pub held_back: usize,
     /// What this order costs; `None` if nothing.
@@ -37,19 +35,8 @@ pub struct Order {
     pub hint: Option<String>,
 }
 
-/// Correlation of neighbouring runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Correlation {
-    /// Estimate, 0 to 0.9; `None` where the runs say nothing of it.
-    pub estimate: Option<f64>,
-    /// Smallest and largest plausible one.
-    pub plausible: (f64, f64),
-    /// As many cells with a luck of their own tell as much: cells that share the luck of their runs count once.
-    pub effective_cells: f64,
-}
-
 /// Tells the order of runs.
-pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collected, held_back: usize) -> Order {
+pub(super) fn told(order: &stats::Order, collected: &Collected, held_back: usize) -> Order {
     let turns = match order.turns() {
         stats::Turns::OneSideFirst => Turns::OneSideFirst,
         stats::Turns::Mixed => Turns::Mixed,
@@ -73,10 +60,6 @@ pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collecte
             let cells = count(held_back, "cell");
             text += &format!(" Of {cells} that runs in turn would settle, nothing is said for that reason.");
         }
-        if luck.low > stats::NEIGHBOURS {
-            let seen = brief(luck.r);
-            text += &format!(" Neighbouring runs are in fact correlated by about {seen}, more than is allowed for usually.");
-        }
         text
     });
     let hint = (turns != Turns::InTurn).then(|| {
@@ -88,11 +71,6 @@ pub(super) fn told(order: &stats::Order, luck: stats::Luck, collected: &Collecte
         turns,
         sequence: collected.order.iter().map(letter).collect(),
         worth: order.worth(),
-        correlation: Correlation {
-            estimate: (luck.cells > 0.0).then_some(luck.r),
-            plausible: (luck.low, luck.high),
-            effective_cells: luck.cells,
-        },
         held_back,
         costs,
         hint,

@@ -274,11 +274,6 @@ fn remarks(comparison: &Comparison) -> Vec<String> {
         remarks.extend(order.costs.clone());
         remarks.extend(order.hint.clone());
     }
-    if comparison.cells.iter().any(|cell| cell.change.at_least) {
-        let text = "Too little is known of how much neighbouring runs resemble each other: intervals are made for the most \
-                    that is plausible and hold the truth in at least 95 %.";
-        remarks.push(text.to_owned());
-    }
     let noisy = comparison.groups.iter().filter(|group| group.too_noisy).count();
     if noisy > 0 {
         let noun = if noisy == 1 { "is" } else { "are" };

@@ -3,6 +3,7 @@
 mod doubt;
 mod draw;
 mod rates;
+mod unequal;
 
 use crate::{
     noise::Kind,
@@ -10,7 +11,7 @@ use crate::{
 };
 use doubt::{called_equivalent, headline_of_blocks, headline_of_runs, not_mirrored, unchanged};
 use draw::{Shared, Situation, Turn, Under};
-use rates::{beside_ranks_alone, coverage, equivalent_at_the_edge, false_names, power};
+use rates::{coverage, equivalent_at_the_edge, false_names, for_each_of_ranks, power};
 
 const CORRELATED: [Kind; 3] = [Kind::Normal, Kind::Correlated(0.3), Kind::Correlated(0.6)];
 
@@ -22,6 +23,7 @@ const BASE: Situation = Situation {
     kind: Kind::Normal,
     shared: Shared::Own,
     under: Under::Level,
+    noise: [1.0; 2],
 };
 
 /// Its rows.
@@ -70,7 +72,7 @@ pub fn rows(options: &Options) -> Vec<Row> {
     for turn in [Turn::First, Turn::Alternating, Turn::Random] {
         for kind in CORRELATED {
             for shared in [Shared::Own, Shared::All, Shared::Half] {
-                rows.extend(coverage(&Situation { turn, kind, shared, ..base }, options));
+                rows.push(coverage(&Situation { turn, kind, shared, ..base }, options));
             }
         }
     }
@@ -79,12 +81,13 @@ pub fn rows(options: &Options) -> Vec<Row> {
     let in_turn = Situation { turn: Turn::Alternating, ..base };
     rows.push(power(&in_turn, 3.0, Bar::AtLeast(0.9985), options));
     for sigmas in [1.5, 2.0, 3.0] {
-        rows.push(beside_ranks_alone(&in_turn, sigmas, options));
+        rows.push(for_each_of_ranks(&in_turn, &[sigmas], options));
     }
     rows.push(power(&Situation { turn: Turn::Abba, ..base }, 3.0, Bar::AtLeast(0.99), options));
     // With one side first power is what the order leaves.
     rows.push(power(&base, 6.0, Bar::AtLeast(0.99), options));
     rows.extend(doubts(&base, options));
+    rows.extend(unequal::rows(&base, options));
     rows
 }
 
@@ -103,11 +106,7 @@ fn doubts(base: &Situation, options: &Options) -> Vec<Row> {
     // Log-normal noise of shape 1 is the one with the longest tail.
     for kind in [Kind::Normal, Kind::Heavy, Kind::RightSkewed(1.0), Kind::LeftSkewed(1.0)] {
         for runs in [[4, 4], [6, 6], [10, 10], [20, 5]] {
-            rows.push(headline_of_runs(
-                &Situation { cells: 1, runs, turn: Turn::Alternating, kind, ..*base },
-                false,
-                options,
-            ));
+            rows.push(headline_of_runs(&Situation { cells: 1, runs, turn: Turn::Alternating, kind, ..*base }, options));
         }
         for blocks in [6, 8, 10] {
             rows.push(headline_of_blocks(kind, blocks, options));
@@ -115,7 +114,7 @@ fn doubts(base: &Situation, options: &Options) -> Vec<Row> {
     }
     for kind in [Kind::Normal, Kind::RightSkewed(1.0), Kind::Correlated(0.6)] {
         for turn in [Turn::First, Turn::Random] {
-            rows.push(headline_of_runs(&Situation { shared: Shared::Half, turn, kind, ..*base }, true, options));
+            rows.push(headline_of_runs(&Situation { shared: Shared::Half, turn, kind, ..*base }, options));
         }
     }
     rows

@@ -1,36 +1,32 @@
 //! One cell of a comparison: one metric of one link at one size.
 
 use super::{
-    Margin, Order, Stretch,
-    means::{AtWorst, Means},
-    order::both_edges,
+    LEVEL, Margin, Order,
+    means::{Means, mean, steady, variance},
     strays::strays,
 };
 use crate::{
     rank::{mann_whitney, signed_rank},
     refusal::{Refusal, demand},
-    shift::{Interval, paired_shifts, shifts},
+    shift::{Interval, paired_shifts},
+    student::t_quantile,
 };
 
 /// What two sets of runs say about one cell. Effects are differences of logarithms, after minus before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// Hodges–Lehmann estimate of the effect.
+    /// Difference of Huber's estimates of both sides; of blocks, the Hodges–Lehmann estimate.
     pub effect: f64,
-    /// Interval of at least 95 %; `None` if the runs are too few for one.
+    /// Its interval of at least 95 %, whatever the noise of either side and the correlation of neighbouring runs up to
+    /// [`super::NEIGHBOURS`] are. `None` if the runs are too few for one.
     pub interval95: Option<Interval>,
-    /// 95 % interval of the difference of means, which single bad runs widen: for the worst correlation of neighbouring
-    /// runs up to [`super::NEIGHBOURS`]. `None` if the runs are too few for one.
+    /// The same of the difference of means, which single bad runs widen.
     pub mean95: Option<Interval>,
-    /// Whether the intervals may hold the truth more often than their level says: the correlation of the runs is not
-    /// known well enough, and the largest plausible one was taken.
-    pub at_least: bool,
-    /// Two-sided p of "no change", whatever the correlation of neighbouring runs is up to [`super::NEIGHBOURS`].
+    /// Two-sided p of "no change", with the same promise as the interval.
     pub p_change: f64,
-    /// The same by ranks alone, which is right only if runs do not resemble their neighbours, or take turns.
+    /// The same if runs do not resemble their neighbours.
     pub p_plain: f64,
-    /// p of "the effect lies outside ± margin", the larger one of two one-sided tests by ranks and by means, whatever that
-    /// correlation is.
+    /// p of "the effect lies outside ± margin", the larger one of two one-sided tests of the effect and of the means.
     pub p_equivalent: f64,
     /// The same if runs do not resemble their neighbours.
     pub p_equivalent_plain: f64,
@@ -46,76 +42,66 @@ pub struct Comparison {
     /// Runs of either side, or blocks, that have no value.
     pub missing: [usize; 2],
     /// Runs a side, or blocks, that would probably show the margin is kept, if nothing changed: ((t₀.₉₇₅ + t₀.₉₅) s /
-    /// margin)² π / 3 with Student's t for the values that s rests on, twice that where both sides are drawn separately; at
+    /// margin)², with Student's t for the values that s rests on, twice that where both sides are drawn separately; at
     /// least 6 and more than there are. `None` where it cannot be estimated.
     pub need: Option<usize>,
 }
 
 /// Fewest blocks of which a signed rank test can reach 5 %, and so the fewest worth measuring.
 const FEWEST: usize = 6;
+/// Fewest runs a side of which a variance of its own is taken.
+pub(super) const FEWEST_RUNS: usize = 2;
+/// Share of the p of ranks that p is not less than, chosen so that noise of two states is named in at most 5 % of comparisons.
+const OF_RANKS: f64 = 0.25;
 
-/// Two sets of runs: the shift of Hodges & Lehmann with the interval of the rank test, stretched by what the correlation of
-/// neighbouring runs makes of it in their order ([`super::Luck::stretch`]).
+/// Two sets of runs, each side with a noise of its own: the difference of Huber's estimates (1964) with Welch's interval and
+/// test (1947), for the correlation of neighbouring runs that does most harm in this order ([`Order`]).
 ///
-/// p of a change is that of Mann & Whitney. Where the order is not safe against correlated neighbours, it is that of
-/// Student's t if this is larger, with the variance and the degrees of freedom that the worst correlation gives it
-/// ([`Order::worst`]). p of lying outside ± `margin` is made from two one-sided tests of either kind (Schuirmann 1987; with
-/// ranks: Wellek 2010, section 6.2), and is the larger in every order: ranks do not feel how far a bad run or a second state
-/// lies off, means do. `order` is that of exactly these runs; `None` where they are too few for one.
+/// p is never less than that of a rank test of two sides that do not overlap, nor than a quarter of that of ranks, so that
+/// noise of two states, which makes a side look quiet, names nothing. p of lying outside ± `margin` is that of two one-sided tests (Schuirmann 1987), the larger one of Huber's
+/// estimates and of means, which feel how far a bad run or a second state lies off. `order` is that of exactly these runs;
+/// `None` where they are too few for one.
 ///
 /// # Errors
 /// An empty side, a value that is not finite, or a margin that is not positive.
-pub fn unpaired(
-    before: &[f64],
-    after: &[f64],
-    order: Option<&Order>,
-    stretch: Stretch,
-    margin: Margin,
-) -> Result<Comparison, Refusal> {
+pub fn unpaired(before: &[f64], after: &[f64], order: Option<&Order>, margin: Margin) -> Result<Comparison, Refusal> {
     let Margin { value: margin, too_wide, .. } = margin;
     demand_margin(margin)?;
-    let (effect, [interval95]) = shifts(before, after, [0.95])?;
-    let widen = |end: f64| effect + stretch.factor * (end - effect);
-    let interval95 = interval95.map(|i| Interval { low: widen(i.low), high: widen(i.high), level: i.level });
-    let moved = |by: f64| after.iter().map(|v| v + by).collect::<Vec<f64>>();
-    let above = mann_whitney(&moved(margin), before)?.p.greater;
-    let below = mann_whitney(&moved(-margin), before)?.p.less;
-    let p_plain = mann_whitney(after, before)?.p.two_sided;
-    let outside = above.max(below);
-    let means = order.map(|order| AtWorst::new(before, after, order));
-    let (p_change, p_equivalent, p_equivalent_plain) = match (order.map(Order::worst), &means) {
-        (Some(worst), Some(means)) => (
-            // For a change nothing is worse than independent runs where the worst correlation is none.
-            if worst.r <= 0.0 { p_plain } else { p_plain.max(means.worst.p_change()) },
-            outside.max(means.p_equivalent(margin)),
-            outside.max(means.independent.p_equivalent(margin)),
-        ),
-        _ => (1.0, 1.0, 1.0),
-    };
+    demand(before, 1)?;
+    demand(after, 1)?;
+    let (x, y) = (steady(before), steady(after));
     let n = before.len().min(after.len());
-    let pooled = match (variance(before), variance(after)) {
-        (Some(a), Some(b)) => Some(f64::midpoint(a, b)),
-        (one, other) => one.or(other),
-    };
+    let least = least_p(before.len(), after.len());
+    let found = order.filter(|_| n >= FEWEST_RUNS && least <= LEVEL).map(|order| {
+        let of = |x: &[f64], y: &[f64]| Means::new(x, y, order);
+        (of(&x, &y), of(before, after))
+    });
+    let ranks = mann_whitney(after, before)?.p.two_sided * OF_RANKS;
+    let p_change = |of: &Means| of.p_change().max(least).max(ranks);
+    let p_equivalent =
+        |one: &Means, two: &Means| one.p_equivalent(margin).max(two.p_equivalent(margin)).max(least / 2.0);
+    let of = found.as_ref();
     Ok(Comparison {
-        effect,
-        interval95,
-        mean95: means.filter(|_| interval95.is_some()).map(|means| means.interval),
-        at_least: stretch.at_least,
-        p_change,
-        p_plain,
-        p_equivalent,
-        p_equivalent_plain,
+        effect: mean(&y) - mean(&x),
+        interval95: of.map(|(steady, _)| steady.interval()),
+        mean95: of.map(|(_, means)| means.interval()),
+        p_change: of.map_or(1.0, |(steady, _)| p_change(steady)),
+        p_plain: of.map_or(1.0, |(steady, _)| p_change(&steady.independent())),
+        p_equivalent: of.map_or(1.0, |(steady, means)| p_equivalent(steady, means)),
+        p_equivalent_plain: of.map_or(1.0, |(steady, means)| p_equivalent(&steady.independent(), &means.independent())),
         margin,
         too_wide,
         n,
         strays: strays([before, after], margin).map(|side| side.len()),
         missing: [0, 0],
-        need: pooled.map(|variance| {
-            let seen = (before.len() + after.len()).saturating_sub(2);
-            need(2.0 * variance, order.map_or_else(|| both_edges(seen), Order::both_edges), margin, n)
-        }),
+        need: (before.len() + after.len() > 2)
+            .then(|| need(variance(&x) + variance(&y), before.len() + after.len() - 2, margin, n)),
     })
+}
+
+/// Two-sided p of a rank test of `m` and `n` values that do not overlap: 2 / (m + n over m).
+fn least_p(m: usize, n: usize) -> f64 {
+    2.0 * (1..=m.min(n)).map(|i| i as f64 / (m.max(n) + i) as f64).product::<f64>()
 }
 
 /// Differences of blocks: signed rank, the pseudomedian of Hodges & Lehmann, and two one-sided tests against ± `margin`, by
@@ -138,7 +124,6 @@ pub fn paired(differences: &[f64], margin: Margin) -> Result<Comparison, Refusal
         effect,
         interval95,
         mean95: interval95.map(|_| means.interval()),
-        at_least: false,
         p_change: p,
         p_plain: p,
         p_equivalent: outside,
@@ -148,7 +133,8 @@ pub fn paired(differences: &[f64], margin: Margin) -> Result<Comparison, Refusal
         n,
         strays: [strays([differences], margin)[0].len(), 0],
         missing: [0, 0],
-        need: variance(differences).map(|variance| need(variance, both_edges(n - 1), margin, n)),
+        // Ranks need π / 3 as many (Hodges & Lehmann 1956).
+        need: (n > 1).then(|| need(variance(differences) * std::f64::consts::FRAC_PI_3, n - 1, margin, n)),
     })
 }
 
@@ -161,19 +147,10 @@ fn demand_margin(margin: f64) -> Result<(), Refusal> {
 }
 
 /// Two one-sided tests of level 2.5 % succeed in 90 % of cases if margin = (z₀.₉₇₅ + z₀.₉₅) s / √n and nothing changed (Chow,
-/// Shao & Wang 2008, section 3.1.3); t, the sum of both quantiles, stands for z because s is an estimate. Ranks need π / 3 as many
-/// (Hodges & Lehmann 1956).
-fn need(variance: f64, t: f64, margin: f64, n: usize) -> usize {
+/// Shao & Wang 2008, section 3.1.3); t takes the place of z because s is an estimate.
+fn need(variance: f64, freedom: usize, margin: f64, n: usize) -> usize {
+    let t: f64 = [0.025, 0.05].map(|tail| t_quantile(tail, freedom as f64)).iter().sum();
     // Beyond a million runs the answer is "never"; the cap keeps the conversion exact.
-    let estimate = (t * t * variance / (margin * margin) * std::f64::consts::FRAC_PI_3).ceil().min(1e6);
+    let estimate = (t * t * variance / (margin * margin)).ceil().min(1e6);
     (estimate as usize).max(FEWEST).max(n + 1)
-}
-
-/// Variance with divisor n − 1; `None` below two values.
-fn variance(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    Some(values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (values.len() - 1) as f64)
 }

@@ -1,18 +1,10 @@
 //! The noise floor: how large an effect looks when nothing has changed.
 
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use super::means::{steady, variance};
+use crate::refusal::{Refusal, demand};
 
-use crate::{
-    refusal::{Refusal, demand},
-    robust::{median_in_place, quantile},
-    shift::{pseudomedian, shifts},
-};
-
-/// Cells of a group whose noise floor is looked at; the group's is their median.
-pub const SAMPLED: usize = 9;
-/// Draws for each of them.
-pub const DRAWS: usize = 200;
+/// 97.5 % quantile of the normal distribution.
+const Z: f64 = 1.959_963_984_540_054;
 
 /// Smallest margin without asking: ln 1.01, which is 1 %.
 const LEAST: f64 = 0.009_950_330_853_168_083;
@@ -46,57 +38,13 @@ pub fn margin(asked: Option<f64>, floor: f64) -> Margin {
     }
 }
 
-/// Noise floor of interleaved blocks: the 95 % quantile of the absolute pseudomedian when the signs of the centred
-/// differences are thrown anew, `draws` times, or in every way if there are fewer ways than that.
+/// Noise floor of two sets of runs, or of the differences of blocks: 95 % of effects of nothing are smaller, if runs do not
+/// resemble their neighbours. Each side has a noise of its own.
 ///
 /// # Errors
-/// Fewer than two differences, one that is not finite, or no draws.
-pub fn noise_floor_of_differences(differences: &[f64], draws: usize, seed: u64) -> Result<f64, Refusal> {
-    demand(differences, 2)?;
-    let centre = pseudomedian(differences)?;
-    // Centring takes away one part in n of the variance; this gives it back.
-    let n = differences.len() as f64;
-    let sizes: Vec<f64> = differences.iter().map(|d| (d - centre) * (n / (n - 1.0)).sqrt()).collect();
-    let every_way = sizes.len() < 32 && 1_usize << sizes.len() <= draws;
-    let mut coin = ChaCha8Rng::seed_from_u64(seed);
-    let draw = |draw: usize| {
-        let signs: u64 = if every_way { draw as u64 } else { 0 };
-        let mut flipped = sizes.clone();
-        for (i, d) in flipped.iter_mut().enumerate() {
-            let minus = if every_way { signs >> i & 1 == 1 } else { coin.random() };
-            if minus {
-                *d = -*d;
-            }
-        }
-        pseudomedian(&flipped).map(f64::abs)
-    };
-    let ways = if every_way { 1 << sizes.len() } else { draws };
-    quantile(&(0..ways).map(draw).collect::<Result<Vec<f64>, Refusal>>()?, 0.95)
-}
-
-/// Noise floor of two sets of runs: the 95 % quantile of the absolute shift when the labels of the values, each less its
-/// own side's median, are dealt anew, `draws` times. Which side is which makes no difference.
-///
-/// # Errors
-/// Fewer than two values a side, one that is not finite, or no draws.
-pub fn noise_floor_of_samples(before: &[f64], after: &[f64], draws: usize, seed: u64) -> Result<f64, Refusal> {
-    demand(before, 2)?;
-    demand(after, 2)?;
-    let mut together = Vec::with_capacity(before.len() + after.len());
-    for side in [before, after] {
-        let centre = median_in_place(&mut side.to_vec());
-        together.extend(side.iter().map(|v| v - centre));
-    }
-    // Sorted, and dealt to the smaller side first: exchanged sides are dealt the same.
-    together.sort_unstable_by(f64::total_cmp);
-    let smaller = before.len().min(after.len());
-    let mut dealer = ChaCha8Rng::seed_from_u64(seed);
-    let mut deal = || {
-        for i in (1..together.len()).rev() {
-            together.swap(i, dealer.random_range(0..=i));
-        }
-        let (a, b) = together.split_at(smaller);
-        shifts(a, b, []).map(|(shift, [])| shift.abs())
-    };
-    quantile(&(0..draws).map(|_| deal()).collect::<Result<Vec<f64>, Refusal>>()?, 0.95)
+/// Fewer than two values a side, or one that is not finite.
+pub fn noise_floor(sides: &[&[f64]]) -> Result<f64, Refusal> {
+    sides.iter().try_for_each(|side| demand(side, 2))?;
+    let squares: f64 = sides.iter().map(|side| variance(&steady(side)) / side.len() as f64).sum();
+    Ok(Z * squares.sqrt())
 }

@@ -2,14 +2,14 @@
 
 use super::{
     Order,
-    means::{AtWorst, Means},
+    means::{Means, mean},
 };
 use crate::{
     refusal::{Refusal, demand},
-    shift::{Interval, shifts},
+    shift::Interval,
 };
 
-/// Fewest blocks of which an interval is made.
+/// Fewest blocks, or runs a side, of which an interval is made.
 const FEWEST: usize = 4;
 
 /// Mean effect over all cells with a 95 % interval. Both are differences of logarithms: their exponential is the
@@ -18,8 +18,7 @@ const FEWEST: usize = 4;
 pub struct Headline {
     /// Mean over blocks or runs of the mean over cells.
     pub effect: f64,
-    /// Student's interval, a single point where the values do not differ at all; `None` below four blocks, or where
-    /// the runs are too few: 3 and 4 are, 4 a side are not.
+    /// Student's interval, a single point where the values do not differ at all; `None` below four blocks, or runs a side.
     pub interval: Option<Interval>,
 }
 
@@ -35,17 +34,15 @@ pub fn paired_headline(blocks: &[f64]) -> Result<Headline, Refusal> {
     Ok(Headline { effect: means.difference, interval: (blocks.len() >= FEWEST).then(|| means.interval()) })
 }
 
-/// From each run's mean over all cells, before and after. The interval is Student's, the wider one of that of independent
-/// runs and that with the variance and the degrees of freedom that the worst correlation of neighbours gives it in the order
-/// of these runs ([`Order::worst`]). There is none where there is none of ranks either.
+/// From each run's mean over all cells, before and after. The interval is Welch's for the correlation of neighbours that
+/// does most harm in the order of these runs.
 ///
 /// # Errors
 /// No run on a side, or a value that is not finite.
 pub fn unpaired_headline(before: &[f64], after: &[f64], order: Option<&Order>) -> Result<Headline, Refusal> {
     demand(before, 1)?;
     demand(after, 1)?;
-    let (_, [by_ranks]) = shifts(before, after, [0.95])?;
-    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
-    let interval = by_ranks.and(order).map(|order| AtWorst::new(before, after, order).interval);
+    let order = order.filter(|_| before.len().min(after.len()) >= FEWEST);
+    let interval = order.map(|order| Means::new(before, after, order).interval());
     Ok(Headline { effect: mean(after) - mean(before), interval })
 }

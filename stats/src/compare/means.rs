@@ -1,34 +1,64 @@
 //! A difference of means with its standard error.
 
-use super::{Effect, Order};
+use super::Order;
 use crate::{
+    robust::{MAD_TO_SIGMA, mad, median_in_place},
     shift::Interval,
     student::{t_quantile, t_tail},
 };
 
-/// A difference of means. Single bad runs move it and widen its interval, which ranks do not feel.
-#[derive(Debug, Clone, Copy)]
+/// Standard deviations from the centre beyond which a value counts no further in [`steady`].
+const REACH: f64 = 2.0;
+/// Steps after which its centre has settled.
+const STEPS: usize = 10;
+
+/// Standard errors of the ratio of both sides' variances within which the sides count as equally noisy.
+const ALIKE: f64 = 3.0;
+
+/// A difference of means.
+#[derive(Debug, Clone)]
 pub(super) struct Means {
     pub difference: f64,
-    error: f64,
-    freedom: f64,
+    /// Standard error and degrees of freedom for each correlation of neighbours that is tried; the first is none.
+    errors: Vec<(f64, f64)>,
+    /// What decides p: the same or, between sides that are equally noisy, less: no correlation and the one that does most harm
+    /// there, with the degrees of freedom that are known without these values.
+    decisive: Vec<(f64, f64)>,
 }
 
 impl Means {
     /// Of differences that are drawn independently.
     pub(super) fn of_differences(differences: &[f64]) -> Self {
         let n = differences.len() as f64;
-        let freedom = (n - 1.0).max(1.0);
-        Self { difference: mean(differences), error: (squares(differences) / freedom / n).sqrt(), freedom }
+        let errors = vec![((variance(differences) / n).sqrt(), (n - 1.0).max(1.0))];
+        Self { difference: mean(differences), decisive: errors.clone(), errors }
     }
 
-    /// Upper tail of a distance from a bound.
+    /// Of two sides, each with a variance of its own (Welch 1947), whose runs may resemble their neighbours in this order.
+    pub(super) fn new(before: &[f64], after: &[f64], order: &Order) -> Self {
+        let variances = [before, after].map(variance);
+        // The variance of the logarithm of a normal sample's variance is 2 / degrees of freedom.
+        let chance: f64 = order.counts().iter().map(|n| 2.0 / (*n as f64 - 1.0).max(1.0)).sum();
+        let alike = (variances[0] / variances[1]).ln().abs() <= ALIKE * chance.sqrt();
+        let errors: Vec<(f64, f64)> = order.effects().iter().map(|effect| effect.error(variances)).collect();
+        let known = |at: usize| (errors[at].0, order.effects()[at].freedom_alike());
+        let decisive = if alike { vec![known(0), known(order.worst())] } else { errors.clone() };
+        Self { difference: mean(after) - mean(before), decisive, errors }
+    }
+
+    /// The same if runs do not resemble their neighbours.
+    pub(super) fn independent(&self) -> Self {
+        Self { errors: self.errors[..1].to_vec(), decisive: self.decisive[..1].to_vec(), ..*self }
+    }
+
+    /// Upper tail of a distance from a bound: the largest one.
     fn tail(&self, distance: f64) -> f64 {
-        match (self.error > 0.0, distance) {
-            (true, _) => t_tail(distance / self.error, self.freedom),
+        let of = |&(error, freedom): &(f64, f64)| match (error > 0.0, distance) {
+            (true, _) => t_tail(distance / error, freedom),
             (false, distance) if distance > 0.0 => 0.0,
             _ => 1.0,
-        }
+        };
+        self.decisive.iter().map(of).fold(0.0, f64::max)
     }
 
     /// Two-sided p of no difference.
@@ -41,53 +71,42 @@ impl Means {
         self.tail(margin - self.difference.abs())
     }
 
-    /// The 95 % interval.
+    /// The 95 % interval, the widest one; a single point where the values do not differ at all.
     pub(super) fn interval(&self) -> Interval {
-        around(self.difference, t_quantile(0.025, self.freedom) * self.error)
+        // A quantile takes time, so only where no other error is larger with fewer degrees of freedom.
+        let most = |one: &&(f64, f64)| !self.errors.iter().any(|other| other.0 > one.0 && other.1 <= one.1);
+        let widths = self.errors.iter().filter(most).map(|(error, freedom)| t_quantile(0.025, *freedom) * error);
+        let half = widths.fold(0.0, f64::max);
+        Interval { low: self.difference - half, high: self.difference + half, level: 0.95 }
     }
 }
 
-/// A difference of means of runs in an order: if they do not resemble their neighbours, and if they do in the way that does
-/// most harm. That is decided far out in the tails, where changes are named; nearer by, it may still be worse if they do not.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AtWorst {
-    pub independent: Means,
-    pub worst: Means,
-    /// The wider 95 % interval.
-    pub interval: Interval,
-}
-
-impl AtWorst {
-    pub(super) fn new(before: &[f64], after: &[f64], order: &Order) -> Self {
-        let left = (before.len() + after.len()).saturating_sub(2).max(1) as f64;
-        let pooled = (squares(before) + squares(after)) / left;
-        let difference = mean(after) - mean(before);
-        let of =
-            |effect: Effect| Means { difference, error: (pooled * effect.variance).sqrt(), freedom: effect.freedom };
-        Self {
-            independent: of(order.independent()),
-            worst: of(order.worst()),
-            interval: around(difference, order.half_of_means() * pooled.sqrt()),
-        }
+/// Values whose mean is Huber's estimate (1964) of the centre, and whose variance is that of this estimate times their number:
+/// the pseudo-values centre + ψ(distance) / mean of ψ'. Single bad runs hardly move them.
+pub(super) fn steady(values: &[f64]) -> Vec<f64> {
+    // Of few normal values the MAD is too small by this (Croux & Rousseeuw 1992).
+    let n = values.len() as f64;
+    let reach = REACH * MAD_TO_SIGMA * mad(values).unwrap_or_default() * n / (n - 0.8);
+    if reach <= 0.0 {
+        return values.to_vec();
     }
-
-    /// The larger [`Means::p_equivalent`].
-    pub(super) fn p_equivalent(&self, margin: f64) -> f64 {
-        self.independent.p_equivalent(margin).max(self.worst.p_equivalent(margin))
+    let mut centre = median_in_place(&mut values.to_vec());
+    let inside = |centre: f64| values.iter().filter(|v| (*v - centre).abs() <= reach).count().max(1) as f64 / n;
+    for _ in 0..STEPS {
+        centre += mean(&values.iter().map(|v| (v - centre).clamp(-reach, reach)).collect::<Vec<_>>()) / inside(centre);
     }
+    let inside = inside(centre);
+    // Huber's correction for few values (1981, section 7.6).
+    let stretch = (1.0 + (1.0 - inside) / (inside * n)) / inside;
+    values.iter().map(|v| centre + stretch * (v - centre).clamp(-reach, reach)).collect()
 }
 
-/// A 95 % interval: a single point where the values do not differ at all.
-fn around(centre: f64, half: f64) -> Interval {
-    Interval { low: centre - half, high: centre + half, level: 0.95 }
-}
-
-fn mean(side: &[f64]) -> f64 {
+pub(super) fn mean(side: &[f64]) -> f64 {
     side.iter().sum::<f64>() / side.len() as f64
 }
 
-/// Squares of the distances from the mean.
-fn squares(side: &[f64]) -> f64 {
+/// With divisor n − 1; 0 of a single value.
+pub(super) fn variance(side: &[f64]) -> f64 {
     let mean = mean(side);
-    side.iter().map(|v| (v - mean).powi(2)).sum()
+    side.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (side.len() as f64 - 1.0).max(1.0)
 }

@@ -2,53 +2,26 @@
 
 use std::collections::HashMap;
 
-use super::{
-    Comparison, DRAWS, Headline, Luck, Margin, Order, SAMPLED, Stretch, Variant, noise_floor_of_samples,
-    strays::strays, unpaired, unpaired_headline,
-};
+use super::{Comparison, Headline, Margin, Order, Variant, noise_floor, strays::strays, unpaired, unpaired_headline};
 use crate::{refusal::Refusal, robust::median};
 
-/// The runs of a comparison: their order, what they tell of their own correlation, and everything that is judged by it.
+/// The runs of a comparison in their order, by which all cells are judged.
 ///
 /// A cell is a slice of as many values (natural logarithms) as there are runs, in the order of time; `None` where a run has
 /// no value of it.
 #[derive(Debug)]
 pub struct RunSet {
     sides: Vec<Variant>,
-    luck: Luck,
     whole: Option<Order>,
     /// Orders of the runs that have a value, by which these are.
-    orders: HashMap<Vec<bool>, (Option<Order>, Stretch)>,
+    orders: HashMap<Vec<bool>, Option<Order>>,
 }
 
-/// Without an order nothing is stretched; such cells have no interval either.
-const UNSTRETCHED: Stretch = Stretch { factor: 1.0, at_least: true };
-
 impl RunSet {
-    /// Learns how much neighbouring runs resemble each other from the cells that the most runs have in common.
-    pub fn new<'c>(sides: Vec<Variant>, cells: impl Iterator<Item = &'c [Option<f64>]> + Clone) -> Self {
-        let has = |cell: &[Option<f64>]| cell.iter().map(Option::is_some).collect::<Vec<bool>>();
-        let mut patterns: HashMap<Vec<bool>, usize> = HashMap::new();
-        cells.clone().for_each(|cell| *patterns.entry(has(cell)).or_default() += 1);
-        // The most frequent; of equals the one with the most runs, then the first in the order of time.
-        let runs = |pattern: &[bool]| pattern.iter().filter(|has| **has).count();
-        let usual = patterns.into_iter().max_by(|a, b| (a.1, runs(&a.0), &a.0).cmp(&(b.1, runs(&b.0), &b.0)));
-        let luck = usual.and_then(|(pattern, _)| {
-            let order = Order::new(&present(&sides, &pattern), 0.0)?;
-            let full: Vec<Vec<f64>> = cells
-                .filter(|cell| has(cell) == pattern)
-                .map(|cell| cell.iter().flatten().copied().collect())
-                .collect();
-            Some(Luck::learn(&order, &full))
-        });
-        let luck = luck.unwrap_or(Luck::UNKNOWN);
-        let whole = Order::new(&sides.iter().map(|side| Some(*side)).collect::<Vec<_>>(), luck.at_most());
-        Self { sides, luck, whole, orders: HashMap::new() }
-    }
-
-    /// What the runs tell of their correlation.
-    pub fn luck(&self) -> Luck {
-        self.luck
+    /// Runs of these sides in the order of time.
+    pub fn new(sides: Vec<Variant>) -> Self {
+        let whole = Order::new(&sides.iter().map(|side| Some(*side)).collect::<Vec<_>>());
+        Self { sides, whole, orders: HashMap::new() }
     }
 
     /// The order of all runs; `None` without a run on both sides or below three in all.
@@ -65,14 +38,13 @@ impl RunSet {
         [side(Variant::A), side(Variant::B)]
     }
 
-    fn placed(&mut self, cell: &[Option<f64>]) -> &(Option<Order>, Stretch) {
+    fn placed(&mut self, cell: &[Option<f64>]) -> Option<&Order> {
         let pattern: Vec<bool> = cell.iter().map(Option::is_some).collect();
-        let (sides, luck) = (&self.sides, &self.luck);
-        self.orders.entry(pattern).or_insert_with_key(|pattern| {
-            let order = Order::new(&present(sides, pattern), luck.at_most());
-            let stretch = order.as_ref().map_or(UNSTRETCHED, |order| luck.stretch(order));
-            (order, stretch)
-        })
+        let sides = &self.sides;
+        let of = |pattern: &Vec<bool>| {
+            Order::new(&sides.iter().zip(pattern).map(|(side, has)| has.then_some(*side)).collect::<Vec<_>>())
+        };
+        self.orders.entry(pattern).or_insert_with_key(of).as_ref()
     }
 
     /// Compares one cell. Every run without a value counts as missing.
@@ -83,8 +55,7 @@ impl RunSet {
         let [before, after] = self.split(cell);
         let missing = [(Variant::A, &before), (Variant::B, &after)]
             .map(|(which, has)| self.sides.iter().filter(|side| **side == which).count() - has.len());
-        let (order, stretch) = self.placed(cell);
-        Ok(Comparison { missing, ..unpaired(&before, &after, order.as_ref(), *stretch, margin)? })
+        Ok(Comparison { missing, ..unpaired(&before, &after, self.placed(cell), margin)? })
     }
 
     /// The runs, by their places in time, whose value of a cell lies far from the others of its side ([`strays()`]), with the
@@ -106,38 +77,22 @@ impl RunSet {
         sides.iter().zip(found).flat_map(of_side).collect()
     }
 
-    /// Noise floor of a group of cells: the median over up to [`SAMPLED`] of them, evenly chosen, of
-    /// [`noise_floor_of_samples`]: that of runs which do not resemble their neighbours, so that a bad order makes answers
-    /// rarer and not margins wider. `None` without a cell of two values a side.
-    ///
-    /// # Errors
-    /// As [`noise_floor_of_samples`].
-    pub fn floor(&self, cells: &[&[Option<f64>]], seed: u64) -> Result<Option<f64>, Refusal> {
-        let enough: Vec<&[Option<f64>]> =
-            cells.iter().copied().filter(|cell| self.split(cell).iter().all(|side| side.len() >= 2)).collect();
-        if enough.is_empty() {
-            return Ok(None);
-        }
-        let step = enough.len().div_ceil(SAMPLED);
-        let floors = enough.into_iter().step_by(step).map(|cell| {
+    /// Noise floor of a group of cells: the median of [`noise_floor`], that of runs which do not resemble their neighbours, so
+    /// that a bad order makes answers rarer and not margins wider. `None` without a cell of two values a side.
+    pub fn floor(&self, cells: &[&[Option<f64>]]) -> Option<f64> {
+        let of = |cell: &&[Option<f64>]| {
             let [before, after] = self.split(cell);
-            noise_floor_of_samples(&before, &after, DRAWS, seed)
-        });
-        median(&floors.collect::<Result<Vec<f64>, Refusal>>()?).map(Some)
+            noise_floor(&[&before, &after]).ok()
+        };
+        median(&cells.iter().filter_map(of).collect::<Vec<f64>>()).ok()
     }
 
-    /// Mean effect over cells from each run's mean over them: [`unpaired_headline`]. Its interval is made for the worst
-    /// correlation up to [`super::NEIGHBOURS`], because a mean over cells keeps what they have in common, of which one series
-    /// of runs tells too little. Its level is one of "at least".
+    /// Mean effect over cells from each run's mean over them: [`unpaired_headline`].
     ///
     /// # Errors
     /// No run on a side, or a value that is not finite.
     pub fn headline(&mut self, means: &[Option<f64>]) -> Result<Headline, Refusal> {
         let [before, after] = self.split(means);
-        unpaired_headline(&before, &after, self.placed(means).0.as_ref())
+        unpaired_headline(&before, &after, self.placed(means))
     }
-}
-
-fn present(sides: &[Variant], pattern: &[bool]) -> Vec<Option<Variant>> {
-    sides.iter().zip(pattern).map(|(side, has)| has.then_some(*side)).collect()
 }

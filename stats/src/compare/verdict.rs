@@ -32,7 +32,7 @@ pub enum Obstacle {
     Few,
     /// Its absence by the other runs, but single runs lie far off.
     Strays,
-    /// Its absence by ranks, but not by the difference of means: the runs of a side do not agree.
+    /// Its absence by the effect, but not by the difference of means: the runs of a side do not agree.
     Means,
     /// A change, or its absence, if the runs had been independent; but in this order runs that resemble their neighbours
     /// would look the same.
@@ -62,7 +62,7 @@ pub struct Judged {
 ///
 /// Improved or regressed: p of no change at most 5 %, the 95 % interval does not hold 0, and the effect is at least
 /// the margin. Equivalent or negligible: p of lying outside the margin at most 5 %, both 95 % intervals inside it, that of
-/// ranks and that of means, no run that lies far off, and four values a side; too noisy instead of these where the margin is too wide. Neither
+/// the effect and that of means, no run that lies far off, and four values a side; too noisy instead of these where the margin is too wide. Neither
 /// improved nor equivalent is said where runs after have no value: it is not known what they would have been. Everything
 /// else is inconclusive, also what could not reach 5 % because of few runs.
 pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher_is_better: bool) -> Verdict {
@@ -81,7 +81,7 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
         && enough(comparison)
         && steady
         && p_equivalent <= LEVEL
-        && by_ranks(comparison)
+        && by_effect(comparison)
         && by_means(comparison)
     {
         if changed { Verdict::Negligible } else { Verdict::Equivalent }
@@ -90,16 +90,16 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
     }
 }
 
-/// Fewest values of the smaller side that show the absence of a change. Two beside ten reach 5 % by ranks: of a side of which
-/// so little is left it is not known what the rest would have been.
+/// Fewest values of the smaller side that show the absence of a change: of a side of which less is left it is not known what
+/// the rest would have been.
 const FEWEST: usize = 4;
 
 fn enough(cell: &Comparison) -> bool {
     cell.n >= FEWEST
 }
 
-/// Whether the interval of ranks lies inside the margin.
-fn by_ranks(cell: &Comparison) -> bool {
+/// Whether the interval of the effect lies inside the margin.
+fn by_effect(cell: &Comparison) -> bool {
     cell.interval95.is_some_and(|interval| inside(&interval, cell.margin))
 }
 
@@ -149,11 +149,11 @@ fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64))
         (Verdict::Inconclusive, _) if cell.missing[1] > 0 => Some(Obstacle::Missing),
         (Verdict::Inconclusive, None) => Some(Obstacle::Few),
         (Verdict::Inconclusive, Some(_)) if !enough(cell) && !clear => Some(Obstacle::Few),
-        (Verdict::Inconclusive, Some(interval)) => Some(if by_ranks(cell) && cell.strays != [0, 0] {
+        (Verdict::Inconclusive, Some(interval)) => Some(if by_effect(cell) && cell.strays != [0, 0] {
             Obstacle::Strays
         } else if order_hides {
             Obstacle::Order
-        } else if by_ranks(cell) {
+        } else if by_effect(cell) {
             if by_means(cell) { Obstacle::Chance } else { Obstacle::Means }
         } else if interval.holds(0.0) {
             Obstacle::Spread

@@ -124,9 +124,8 @@ pub fn not_mirrored(situation: &Situation, options: &Options) -> Row {
     Row::share(format!("compare: not mirrored: {}", situation.name()), wrong, of, Bar::AtMost(0.0))
 }
 
-/// How far the share of headlines whose interval holds the truth is from 95 %: of runs, from each run's mean over the links.
-/// With `at_least` it may be more.
-pub fn headline_of_runs(situation: &Situation, at_least: bool, options: &Options) -> Row {
+/// Headlines whose interval holds the truth: of runs, from each run's mean over the links.
+pub fn headline_of_runs(situation: &Situation, options: &Options) -> Row {
     let (situation, seeds) = many(situation, options);
     let of = seeds.len();
     let mut held = 0;
@@ -135,10 +134,10 @@ pub fn headline_of_runs(situation: &Situation, at_least: bool, options: &Options
         let means: Vec<Option<f64>> = (0..order.len())
             .map(|run| Some(cells.iter().filter_map(|cell| cell[run]).sum::<f64>() / cells.len() as f64))
             .collect();
-        let mut runs = RunSet::new(order, cells.iter().map(Vec::as_slice));
+        let mut runs = RunSet::new(order);
         held += usize::from(runs.headline(&means).ok().and_then(|found| found.interval).is_some_and(|i| i.holds(0.0)));
     }
-    headline_row(&situation.name(), held, of, at_least)
+    headline_row(&situation.name(), held, of)
 }
 
 /// The same of blocks: one link, so that nothing makes its noise more normal.
@@ -163,7 +162,7 @@ pub fn headline_of_blocks(kind: Kind, blocks: usize, options: &Options) -> Row {
             paired_headline(&differences).ok().and_then(|found| found.interval).is_some_and(|i| i.holds(0.0)),
         );
     }
-    headline_row(&format!("{kind:?}, {blocks} blocks"), held, of, false)
+    headline_row(&format!("{kind:?}, {blocks} blocks"), held, of)
 }
 
 /// A headline says one thing a comparison, so it takes many, with `--quick` too; they are quick.
@@ -174,10 +173,6 @@ fn many(situation: &Situation, options: &Options) -> (Situation, Vec<u64>) {
     (situation, (0..2_000).map(|i| first.wrapping_add(i * 1_000_033)).collect())
 }
 
-fn headline_row(name: &str, held: usize, of: usize, at_least: bool) -> Row {
-    let share = held as f64 / of as f64;
-    let off = if at_least { (0.95 - share).max(0.0) } else { (0.95 - share).abs() };
-    let level = if at_least { "least level" } else { "level" };
-    let what = format!("compare: headline's coverage off its {level}, {share:.3} held: {name}");
-    Row::rate(what, off * of as f64, of as f64, Bar::AtMost(0.03))
+fn headline_row(name: &str, held: usize, of: usize) -> Row {
+    Row::share(format!("compare: headline's interval holds the truth: {name}"), held, of, Bar::AtLeast(0.93))
 }

@@ -53,6 +53,8 @@ pub struct Situation {
     pub kind: Kind,
     pub shared: Shared,
     pub under: Under,
+    /// Standard deviation of the noise of either side, in units of [`SIGMA`].
+    pub noise: [f64; 2],
 }
 
 impl Situation {
@@ -71,7 +73,9 @@ impl Situation {
         };
         let [a, b] = self.runs;
         let under = if self.under == Under::Level { String::new() } else { format!(" on {:?}", self.under) };
-        format!("{turn}, {:?}{under}, {shared}, {a} + {b} runs, {} links", self.kind, self.cells)
+        let [before, after] = self.noise;
+        let noise = if self.noise == [1.0; 2] { String::new() } else { format!(", noise {before} : {after}") };
+        format!("{turn}, {:?}{under}{noise}, {shared}, {a} + {b} runs, {} links", self.kind, self.cells)
     }
 
     pub fn order(&self, noise: &mut Noise) -> Vec<Variant> {
@@ -118,11 +122,12 @@ impl Situation {
                         walk
                     }
                 };
-                Some(SIGMA * (noise + under))
+                Some(SIGMA * (self.noise[usize::from(order[at] == Variant::B)] * noise + under))
             };
             common.iter().enumerate().map(one).collect()
         });
-        (order, cells.collect())
+        let cells = cells.collect();
+        (order, cells)
     }
 }
 
@@ -159,9 +164,9 @@ pub fn move_after(order: &[Variant], cell: &mut [Option<f64>], shift: f64) {
 /// All cells, judged together as the command does: with the margin that is asked for, or its own.
 pub fn judge(order: &[Variant], cells: &[Vec<Option<f64>>], asked: Option<f64>) -> Vec<Judged> {
     let slices: Vec<&[Option<f64>]> = cells.iter().map(Vec::as_slice).collect();
-    let mut runs = RunSet::new(order.to_vec(), slices.iter().copied());
+    let mut runs = RunSet::new(order.to_vec());
     // What is asked for here is above every noise floor; only without it does the floor, which takes longest, matter.
-    let floor = if asked.is_some() { None } else { runs.floor(&slices, 1).ok().flatten() }.unwrap_or(0.0);
+    let floor = if asked.is_some() { None } else { runs.floor(&slices) }.unwrap_or(0.0);
     let margin = margin(asked, floor);
     let compared: Vec<_> = slices.iter().filter_map(|cell| Some((runs.compare(cell, margin).ok()?, true))).collect();
     verdicts(&compared).unwrap_or_default()

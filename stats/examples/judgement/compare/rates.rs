@@ -1,6 +1,12 @@
 //! What is counted.
 
-use railgauge_stats::compare::{Judged, Margin, RunSet, Stretch, Verdict, margin, unpaired, verdicts};
+use railgauge_stats::{
+    Refusal,
+    compare::{Judged, LEVEL, Margin, RunSet, Variant, Verdict, margin, verdicts},
+    multiple::benjamini_hochberg,
+    rank::mann_whitney,
+    shift::{Shift, shift},
+};
 
 use super::draw::{SIGMA, Shared, Situation, judge, move_after};
 use crate::row::{Bar, Options, Row};
@@ -64,49 +70,28 @@ pub fn equivalent_at_the_edge(situation: &Situation, options: &Options) -> Row {
     Row::share(format!("compare: equivalent at the margin: {}", situation.name()), wrong, of, Bar::AtMost(0.05))
 }
 
-/// Comparisons below which a share of intervals is no rate: those of one comparison hold the truth or miss it together.
-const FEWEST_COMPARISONS: usize = 10;
-
-/// How far the share of 95 % intervals that hold the truth is from their own level; intervals of "at least" a level may
-/// hold it more often.
-pub fn coverage(situation: &Situation, options: &Options) -> Vec<Row> {
-    let margin = Margin { value: SIGMA, raised: false, too_wide: false };
-    // Held, stated, number: of intervals that state a level, and of those that state the least of it.
-    let mut seen = [(0.0, 0.0, 0.0); 2];
-    // Intervals of one comparison share its luck.
-    let mut comparisons = [0, 0];
-    // Links that share luck say little more than one; without a noise floor many comparisons are quick.
+/// Intervals that hold the truth, of every tenth link (or third, of few).
+pub fn coverage(situation: &Situation, options: &Options) -> Row {
+    let (mut held, mut of) = (0, 0);
+    // Links that share luck say little more than one; many comparisons are quick.
     let half = situation.shared == Shared::Half;
     let (situation, seeds) = trials(situation, &Options { quick: options.quick && !half, ..*options });
     for seed in seeds {
         let (order, cells) = situation.draw(seed);
-        let mut runs = RunSet::new(order, cells.iter().map(Vec::as_slice));
-        let before = seen;
-        for cell in cells.iter().step_by(if cells.len() > 20 { 10 } else { 3 }) {
-            let Some((found, interval)) = runs.compare(cell, margin).ok().and_then(|c| Some((c, c.interval95?))) else {
-                continue;
-            };
-            let of = &mut seen[usize::from(found.at_least)];
-            of.0 += f64::from(u8::from(interval.holds(0.0)));
-            of.1 += interval.level;
-            of.2 += 1.0;
-        }
-        (0..2).for_each(|kind| comparisons[kind] += usize::from(seen[kind].2 > before[kind].2));
+        let (h, n) = held_by_intervals(order, &cells);
+        held += h;
+        of += n;
     }
-    let row = |words: &str, (held, stated, n): (f64, f64, f64), at_least: bool| {
-        let off = if at_least { (stated - held).max(0.0) } else { (stated - held).abs() };
-        let what = format!("compare: coverage off its {words}, {:.3} held, {n} seen: {}", held / n, situation.name());
-        Row::rate(what, off, n, Bar::AtMost(0.03))
-    };
-    let mut rows = Vec::new();
-    let [exact, least] = seen;
-    if comparisons[0] >= FEWEST_COMPARISONS {
-        rows.push(row("level", exact, false));
-    }
-    if comparisons[1] >= FEWEST_COMPARISONS {
-        rows.push(row("least level", least, true));
-    }
-    rows
+    Row::share(format!("compare: intervals hold the truth: {}", situation.name()), held, of, Bar::AtLeast(0.93))
+}
+
+/// How many of how many intervals of unchanged links hold 0.
+pub fn held_by_intervals(order: Vec<Variant>, cells: &[Vec<Option<f64>>]) -> (usize, usize) {
+    let margin = Margin { value: SIGMA, raised: false, too_wide: false };
+    let mut runs = RunSet::new(order);
+    let some = cells.iter().step_by(if cells.len() > 20 { 10 } else { 3 });
+    let intervals = some.filter_map(|cell| runs.compare(cell, margin).ok()?.interval95);
+    intervals.fold((0, 0), |(held, of), interval| (held + usize::from(interval.holds(0.0)), of + 1))
 }
 
 /// Drops of so many standard deviations of 40 of the links that are found.
@@ -115,11 +100,17 @@ pub fn power(situation: &Situation, sigmas: f64, bar: Bar, options: &Options) ->
     Row::share(format!("compare: drops of {sigmas} sigma found: {}", situation.name()), found, of, bar)
 }
 
-/// Those that are found, for each that ranks alone would find, with the order of the runs left out of account: the rule of
-/// commit 8a12db0 without what it asked of the order, which in turn was nothing.
-pub fn beside_ranks_alone(situation: &Situation, sigmas: f64, options: &Options) -> Row {
-    let (found, by_ranks, _) = drops(situation, sigmas, options);
-    let what = format!("compare: drops of {sigmas} sigma found for each that ranks alone find: {}", situation.name());
+/// Drops of so many standard deviations that are found, for each that ranks alone would find, with the order of the runs left
+/// out of account.
+pub fn for_each_of_ranks(situation: &Situation, sigmas: &[f64], options: &Options) -> Row {
+    let (mut found, mut by_ranks) = (0, 0);
+    for &sigma in sigmas {
+        let (here, there, _) = drops(situation, sigma, options);
+        found += here;
+        by_ranks += there;
+    }
+    let name = situation.name();
+    let what = format!("compare: drops of {sigmas:?} sigma found for each that ranks alone find: {name}");
     Row::share(what, found, by_ranks, Bar::AtLeast(1.0))
 }
 
@@ -129,21 +120,28 @@ fn drops(situation: &Situation, sigmas: f64, options: &Options) -> (usize, usize
     for seed in seeds {
         let (order, mut cells) = situation.draw(seed);
         cells.iter_mut().take(40).for_each(|cell| move_after(&order, cell, -sigmas * SIGMA));
-        let mut runs = RunSet::new(order, cells.iter().map(Vec::as_slice));
+        let mut runs = RunSet::new(order);
         // The margin of 1 % that the rows of before were measured with.
         let margin = margin(None, 0.0);
         let compared: Vec<_> = cells.iter().filter_map(|cell| Some((runs.compare(cell, margin).ok()?, true))).collect();
         let regressed = |judged: &[Judged]| judged.iter().take(40).filter(|v| v.verdict == Verdict::Regressed).count();
         found += regressed(&verdicts(&compared).unwrap_or_default());
         of += 40;
-        let plain = cells.iter().filter_map(|cell| {
-            let [before, after] = runs.split(cell);
-            let stretch = Stretch { factor: 1.0, at_least: false };
-            let mut found = unpaired(&before, &after, None, stretch, margin).ok()?;
-            found.p_change = found.p_plain;
-            Some((found, true))
-        });
-        by_ranks += regressed(&verdicts(&plain.collect::<Vec<_>>()).unwrap_or_default());
+        let sides: Vec<[Vec<f64>; 2]> = cells.iter().map(|cell| runs.split(cell)).collect();
+        by_ranks += by_ranks_alone(&sides, margin.value).unwrap_or_default();
     }
     (found, by_ranks, of)
+}
+
+/// Drops among the first 40 links that ranks alone find: Mann & Whitney, the shift of Hodges & Lehmann with its interval, and
+/// Benjamini & Hochberg over all links.
+fn by_ranks_alone(cells: &[[Vec<f64>; 2]], margin: f64) -> Result<usize, Refusal> {
+    let p = cells.iter().map(|[before, after]| Ok(mann_whitney(after, before)?.p.two_sided));
+    let adjusted = benjamini_hochberg(&p.collect::<Result<Vec<f64>, Refusal>>()?)?;
+    let mut found = 0;
+    for ([before, after], p) in cells.iter().zip(adjusted).take(40) {
+        let Shift { estimate, interval } = shift(before, after, 0.95)?;
+        found += usize::from(p <= LEVEL && interval.is_some_and(|i| !i.holds(0.0)) && estimate <= -margin);
+    }
+    Ok(found)
 }

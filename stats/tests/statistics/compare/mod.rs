@@ -9,4 +9,5 @@ mod names;
 mod order;
 mod runs;
 mod strays;
+mod unequal;
 mod words;

@@ -1,7 +1,7 @@
 //! How often a change is named where there is none, and how often where there is one.
 
 use railgauge_stats::compare::{
-    Comparison, LEVEL, Order, Variant, Verdict, margin, noise_floor_of_differences, paired, paired_headline, verdict,
+    Comparison, LEVEL, Order, Variant, Verdict, margin, noise_floor, paired, paired_headline, verdict,
 };
 
 use crate::{
@@ -23,7 +23,7 @@ fn nothing_changed_is_rarely_called_a_change() {
         let (mut p_runs, mut v_runs) = ([0; 3], [0; 3]);
         for i in 0..COMPARISONS {
             let differences = blocks(&series(kind, 32, &mut noise), FRESH + i as u64);
-            let floor = noise_floor_of_differences(&differences, 256, 1).unwrap();
+            let floor = noise_floor(&[&differences]).unwrap();
             let cell = paired(&differences, margin(Some(0.001), floor)).unwrap();
             let changed = |cell: &Comparison| {
                 matches!(verdict(cell, cell.p_change, cell.p_equivalent, true), Verdict::Improved | Verdict::Regressed)
@@ -88,7 +88,7 @@ fn many_cells(order: &[Variant], drop: f64, least: f64) {
     println!(
         "200 cells, 10 runs a side, {:?}: {runs_with_false} of {runs} comparisons without change name one; of {there} drops of \
          {:.0} sigma {found} are found, {} of {named} names are false",
-        Order::new(&order.iter().map(|side| Some(*side)).collect::<Vec<_>>(), 0.0).unwrap().turns(),
+        Order::new(&order.iter().map(|side| Some(*side)).collect::<Vec<_>>()).unwrap().turns(),
         100.0 * drop,
         named - found
     );

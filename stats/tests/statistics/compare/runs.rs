@@ -70,7 +70,7 @@ pub fn within(value: f64) -> Margin {
 /// Cells, each of runs in the order of time, as they are compared.
 pub fn compared(cells: &[Vec<f64>], order: &[Variant], margin: Margin) -> Vec<Comparison> {
     let cells: Vec<Vec<Option<f64>>> = cells.iter().map(|runs| runs.iter().map(|v| Some(*v)).collect()).collect();
-    let mut runs = RunSet::new(order.to_vec(), cells.iter().map(Vec::as_slice));
+    let mut runs = RunSet::new(order.to_vec());
     cells.iter().map(|cell| runs.compare(cell, margin).unwrap()).collect()
 }
 

@@ -38,7 +38,7 @@ fn a_bad_run_or_two_of_ten_are_told_and_not_called_equivalent() {
         }
         // Which ones is known.
         let whole: Vec<Vec<Option<f64>>> = cells.iter().map(|cell| cell.iter().copied().map(Some).collect()).collect();
-        let runs = RunSet::new(order, whole.iter().map(Vec::as_slice));
+        let runs = RunSet::new(order);
         let far = runs.strays(&whole[0], 0.03);
         assert_eq!(
             far.iter().map(|(place, _)| *place).collect::<Vec<_>>(),
@@ -126,7 +126,7 @@ fn a_missing_value_after_is_no_pass() {
             .collect();
         let places: Vec<usize> = (0..20).filter(|&at| turns[at] == side).take(lost).collect();
         cells.iter_mut().for_each(|cell| places.iter().for_each(|&at| cell[at] = None));
-        let mut runs = RunSet::new(turns.clone(), cells.iter().map(Vec::as_slice));
+        let mut runs = RunSet::new(turns.clone());
         let found: Vec<_> = cells.iter().map(|cell| (runs.compare(cell, within(0.03)).unwrap(), true)).collect();
         let missing = if side == Variant::A { [lost, 0] } else { [0, lost] };
         assert!(found.iter().all(|(cell, _)| cell.missing == missing));

@@ -1,10 +1,7 @@
 //! Margins, and the words that comparisons come to.
 
 use proptest::prelude::*;
-use railgauge_stats::compare::{
-    LEVEL, Obstacle, Variant, Verdict, WIDEST, margin, noise_floor_of_differences, noise_floor_of_samples, paired,
-    verdict,
-};
+use railgauge_stats::compare::{LEVEL, Obstacle, Variant, Verdict, WIDEST, margin, noise_floor, paired, verdict};
 
 use crate::{
     compare::runs::{FRESH, blocks, orders, series, sides, within, words},
@@ -88,15 +85,14 @@ fn margins_and_floors() {
         let first = blocks(&series("normal", 40, &mut noise), i);
         let second = blocks(&series("normal", 40, &mut noise), i + 1);
         let effect = paired(&second, within(0.01)).unwrap().effect.abs();
-        below += usize::from(effect <= noise_floor_of_differences(&first, 1_000, i).unwrap());
+        below += usize::from(effect <= noise_floor(&[&first]).unwrap());
     }
     println!("{below} of {trials} effects of nothing lie below the noise floor of another measurement");
     assert!(below as f64 >= 0.88 * trials as f64);
     let (x, y) = (series("normal", 10, &mut noise), series("normal", 10, &mut noise));
     let apart: Vec<f64> = y.iter().map(|v| v + 5.0).collect();
-    let floor = noise_floor_of_samples(&x, &apart, 1_000, 1).unwrap();
+    let floor = noise_floor(&[&x, &apart]).unwrap();
     assert!((0.002..0.02).contains(&floor), "{floor}");
-    assert_eq!(floor, noise_floor_of_samples(&x, &apart, 1_000, 1).unwrap());
 }
 
 #[test]
@@ -107,7 +103,7 @@ fn twenty_thousand_cells_are_judged() {
     for order in [first, turns] {
         let start = on_cpu();
         let judged = words(&cells, &order, within(0.01));
-        // The time is held against a bar by `bench/analysis`.
+        // `bench/analysis` compares the time with a bar.
         println!("20,000 cells of 10 against 10 runs: {:.0?} of processor time", on_cpu() - start);
         assert_eq!(judged.len(), 20_000);
     }
@@ -132,13 +128,6 @@ proptest! {
         let one = verdict(&there, there.p_change, there.p_equivalent, true);
         prop_assert_eq!(one, verdict(&back, back.p_change, back.p_equivalent, false));
         prop_assert_eq!(there.need, back.need);
-    }
-
-    /// The noise floor is the same whichever side comes first.
-    #[test]
-    fn the_floor_does_not_know_the_sides(x in prop::collection::vec(-0.05..0.05f64, 4..12), y in prop::collection::vec(-0.05..0.05f64, 4..12)) {
-        let (there, back) = (noise_floor_of_samples(&x, &y, 50, 1).unwrap(), noise_floor_of_samples(&y, &x, 50, 1).unwrap());
-        prop_assert!((there - back).abs() < 1e-12, "{} and {}", there, back);
     }
 
     /// Equivalence and a change of at least the margin are never both shown.
