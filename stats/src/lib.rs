@@ -27,6 +27,7 @@ pub mod bisect;
 pub mod changepoint;
 pub mod collide;
 pub mod compare;
+pub mod course;
 pub mod fabric;
 pub mod lists;
 pub mod localise;

@@ -7,9 +7,9 @@ use std::{collections::BTreeMap, fmt};
 
 use jiff::Timestamp;
 use railgauge_stats::{
+    course::{Course, course},
     localise::Pair,
     robust::median,
-    shift::{Course, course},
 };
 use serde::Serialize;
 

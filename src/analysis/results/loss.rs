@@ -7,6 +7,8 @@ use crate::analysis::truth::{Doubt, LOSS_TOLERANCE};
 
 /// The longest round trip of a stream within a cluster in nanoseconds, with queues.
 const ROUND_TRIP: f64 = 1e6;
+/// Congestion controls of Linux that do not slow down for losses.
+const BBR: [&str; 3] = ["bbr", "bbr2", "bbr3"];
 /// How many times as much is lost at a part as elsewhere, if that is what sets it apart.
 const TIMES: f64 = 3.0;
 
@@ -30,7 +32,7 @@ impl CaseResult<'_> {
         let rate =
             sample.initiator.bytes.bits() / sample.initiator.elapsed.as_f64() / f64::from(self.case.cell.qps.max(1));
         let least = f64::from(link.mtu) * 8.0 / ROUND_TRIP * (1.5 / share).sqrt();
-        let ignores = link.settings.get("congestion_control").is_some_and(|name| name.starts_with("bbr"));
+        let ignores = link.settings.get("congestion_control").is_some_and(|name| BBR.contains(&name.as_str()));
         rate >= least && !ignores
     }
 }

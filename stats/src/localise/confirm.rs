@@ -6,7 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Part, Probe, Role, Setting, Suspect, TESTS, Way, shaky::at_least, states::states_apart};
+use super::{
+    Part, Probe, Role, Setting, Suspect, TESTS, Way,
+    shaky::{agree_by_chance, at_least},
+    states::states_apart,
+};
 use crate::{
     rank::mann_whitney,
     robust::{MAD_TO_SIGMA, median_in_place},
@@ -348,20 +352,8 @@ impl<'a> Scene<'a> {
         if !are_ways || partners.values().all(|(_, bad)| *bad > 0) {
             return None;
         }
-        // How likely so few of them disagree by chance, partner by partner.
         let share = bad as f64 / of as f64;
-        let mut chance = vec![1.0];
-        for (n, _) in partners.values() {
-            let exactly = |k: usize| at_least(k, *n, share) - if k < *n { at_least(k + 1, *n, share) } else { 0.0 };
-            let of_one: Vec<f64> =
-                (0..=n / 2).map(|odd| exactly(odd) + if 2 * odd == *n { 0.0 } else { exactly(n - odd) }).collect();
-            let mut sum = vec![0.0; chance.len() + of_one.len() - 1];
-            for (a, p) in chance.iter().enumerate() {
-                of_one.iter().enumerate().for_each(|(b, q)| sum[a + b] += p * q);
-            }
-            chance = sum;
-        }
-        Some(chance.iter().take(disagree + 1).sum::<f64>() < ONE_OF_SEVERAL)
+        Some(agree_by_chance(partners.values().map(|(n, _)| *n), share, disagree) < ONE_OF_SEVERAL)
     }
 
     /// The direction of bad results, where the other has five and none is bad.

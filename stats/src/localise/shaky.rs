@@ -125,3 +125,18 @@ pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
         (k, Ok(binomial)) => binomial.sf(k as u64 - 1),
     }
 }
+
+/// Probability that at most so many results differ from the majority of their group, where each is a hit with this chance.
+pub(super) fn agree_by_chance(groups: impl Iterator<Item = usize>, chance: f64, differ: usize) -> f64 {
+    let mut so_far = vec![1.0];
+    for n in groups {
+        let exactly = |k: usize| at_least(k, n, chance) - if k < n { at_least(k + 1, n, chance) } else { 0.0 };
+        let odd = |odd: usize| exactly(odd) + if 2 * odd == n { 0.0 } else { exactly(n - odd) };
+        let mut sum = vec![0.0; so_far.len() + n / 2];
+        for (a, p) in so_far.iter().enumerate() {
+            (0..=n / 2).for_each(|b| sum[a + b] += p * odd(b));
+        }
+        so_far = sum;
+    }
+    so_far.iter().take(differ + 1).sum()
+}

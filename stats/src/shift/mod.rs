@@ -2,14 +2,12 @@
 //!
 //! The interval belongs to the rank test of the same name: it holds exactly the shifts that the test does not reject.
 
-mod course;
 mod sums;
 
 use crate::{
     rank::{Null, normal_cdf, normal_quantile},
     refusal::{Refusal, demand, demand_probability},
 };
-pub use course::{Course, course};
 use sums::Sums;
 
 /// An estimated shift, in the values' own unit.

@@ -131,6 +131,7 @@ const STATS: &[&str] = &[
     "shift",
     "student",
     "robust",
+    "course",
     "multiple",
     "bisect",
     "collide",
