@@ -16,7 +16,7 @@
 //! | [`analysis`] | a journal | the frame, verdicts, comparisons, trends |
 //! | [`report`] | those | HTML, text, JUnit, JSON |
 //! | [`live`] | a journal that is being written | pages for a browser |
-//! | [`query`] | frames of many runs | rows as text, CSV, JSON, Parquet |
+//! | [`query`] | frames of many runs | rows as a table, CSV, JSON |
 //! | [`night`] | the newest run | a state, metrics, lists of hosts to drain |
 //! | [`kit`] | hosts and a short run | one file that becomes a test |
 //! | [`cli`] | a command line | calls of the above and an exit code |

@@ -20,13 +20,13 @@ use super::{
     row::{CaseColumns, CellColumns, Phase, Row, Texts},
 };
 
-mod cells;
+mod kept;
 mod readings;
 mod spreads;
 mod stored;
 mod written;
 
-pub use cells::{Cells, Kind, below, cells, empty, head, keep, kind, place, select, sorted};
+pub use kept::{Filter, select, values};
 pub use readings::readings;
 pub use spreads::{Mark, Spread, Valued, spreads};
 pub use stored::{Stored, stored};

@@ -70,7 +70,7 @@ enum Command {
     Compare(compare::Args),
     /// Take outputs of perftest, nccl-tests, OSU micro-benchmarks and iperf3 as a run that is marked as not ours, for `compare`
     Import(import::Args),
-    /// Rows of the frames of many runs: filtered, in an order, as a table, CSV, JSON or Parquet
+    /// Rows of the frames of many runs, by test, metric, host, time or failure, as a table, CSV or JSON
     Query(query::Args),
     /// Find changes over nightly runs: when they happened, which belong together, and which remain
     Trend(trend::Args),

@@ -1,23 +1,13 @@
-//! Rows of many runs: those that a filter keeps, in an order, as a table, CSV, JSON, JSON lines or Parquet.
+//! Rows of many runs as a table, CSV or JSON.
 //!
 //! | file | does |
 //! | --- | --- |
-//! | `filter` | the words of `--where`: what they mean, and which rows they keep |
-//! | `answer` | the rows of runs |
-//! | `csv`, `json`, `table` | rows as text |
-//!
-//! `docs/query.md` has the grammar.
+//! | `answer` | the rows of runs that a filter keeps |
+//! | `format` | rows as text |
 
 mod answer;
-mod csv;
-mod filter;
-mod json;
-mod table;
+mod format;
 
-pub use answer::{Answer, Asked, By, LeftOut, QueryError, Read, answer, columns, order};
-pub use csv::csv;
-pub use filter::{Filter, FilterError, filter};
-pub use json::{document, lines};
-pub use table::table;
-
-pub use crate::analysis::frame::write_parquet;
+pub use crate::analysis::frame::Filter;
+pub use answer::{Answer, LeftOut, QueryError, Read, answer};
+pub use format::{csv, document, table};

@@ -27,8 +27,6 @@ const LAST: u64 = 4096;
 pub struct RunFrame {
     /// The wanted columns.
     pub frame: Frame,
-    /// Version of the columns in the file; the current one where the frame was made anew.
-    pub version: u32,
     /// What wrote the outputs, where the run was imported.
     pub imported: Option<String>,
     /// Whether the run came to its end; cases of one that did not may be missing.
@@ -43,17 +41,17 @@ pub fn frame_of(directory: &Path, columns: &[&str]) -> Result<RunFrame, RunError
     let journal = directory.join(JOURNAL);
     if let Some(found) = imported::read(&journal)? {
         let frame = frame::select(&frame::frame(&found.rows())?, columns)?;
-        return Ok(RunFrame { frame, version: frame::VERSION, imported: Some(found.tools()), is_whole: true });
+        return Ok(RunFrame { frame, imported: Some(found.tools()), is_whole: true });
     }
     if let Some(path) = stored(directory, &journal) {
-        let frame::Stored { frame, version } = frame::stored(&path, columns)?;
-        return Ok(RunFrame { frame, version, imported: None, is_whole: is_finished(&journal) });
+        let frame = frame::stored(&path, columns)?.frame;
+        return Ok(RunFrame { frame, imported: None, is_whole: is_finished(&journal) });
     }
     let made = |journal: &Journal, results: &[CaseResult<'_>]| {
         Ok::<_, FrameError>((frame::frame(&rows(journal, results))?, journal.end == JournalEnd::Finished))
     };
     let (made, is_whole) = computed(&journal, made)??;
-    Ok(RunFrame { frame: frame::select(&made, columns)?, version: frame::VERSION, imported: None, is_whole })
+    Ok(RunFrame { frame: frame::select(&made, columns)?, imported: None, is_whole })
 }
 
 /// Whether the last line of a journal says that the run came to its end. The journal was read before: what cannot be read is no end.
