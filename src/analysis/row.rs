@@ -23,9 +23,6 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Test, Self::Confirmation, Self::Imported];
-
     /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
@@ -33,11 +30,6 @@ impl Phase {
             Self::Confirmation => "confirmation",
             Self::Imported => "imported",
         }
-    }
-
-    /// The phase of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.word() == word)
     }
 }
 

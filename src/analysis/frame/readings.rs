@@ -6,18 +6,18 @@ use polars::prelude::Column;
 use railgauge_model::border::text::path_text;
 use railgauge_wire::terms::Metric;
 
-use super::{FrameError, polars, stored};
+use super::{FrameError, polars, read_parquet};
 use crate::analysis::row::{Reading, Texts};
 
 const NEEDED: [&str; 8] = ["case_id", "metric", "value", "error", "wrong", "transport", "src_device", "dst_device"];
 
-/// The readings of these metrics in a `records.parquet` of any version, in the order of the frame.
+/// The readings of these metrics in a `records.parquet`, in the order of the frame.
 ///
 /// # Errors
 /// The file cannot be read, or is not a frame of ours.
 pub fn readings(path: &Path, metrics: &[Metric]) -> Result<Vec<Reading>, FrameError> {
     let name = path_text(path);
-    let frame = stored(path, &NEEDED)?.frame;
+    let frame = read_parquet(path, &NEEDED)?;
     macro_rules! values {
         ($name:literal, $kind:ident) => {
             frame

@@ -44,7 +44,7 @@ pub fn frame_of(directory: &Path, columns: &[&str]) -> Result<RunFrame, RunError
         return Ok(RunFrame { frame, imported: Some(found.tools()), is_whole: true });
     }
     if let Some(path) = stored(directory, &journal) {
-        let frame = frame::stored(&path, columns)?.frame;
+        let frame = frame::read_parquet(&path, columns)?;
         return Ok(RunFrame { frame, imported: None, is_whole: is_finished(&journal) });
     }
     let made = |journal: &Journal, results: &[CaseResult<'_>]| {
