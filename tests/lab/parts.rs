@@ -167,7 +167,7 @@ fn where_all_are_alike_no_part_stands_out() {
             assert!(!named && verdicts["status"] != "fail", "{suspects:#?}\n{}", run.said);
             if suspects.is_empty() && verdicts["status"] == "pass" {
                 run.expect(0);
-                run.says("parts: No part stands out.");
+                run.says("parts: No part stands out");
                 assert_eq!(results.outcomes().len(), 6, "a healthy cluster costs nothing more");
                 return;
             }
