@@ -87,7 +87,7 @@ fn bandwidth_in_every_direction_and_by_every_rule() {
         let (near, far) = pair.time_until(timing, |near, far| !near.bytes.is_zero() && !far.elapsed.is_zero());
         let what = format!("{op} {window:?} {bidirectional}: {near:?} {far:?}");
         assert_eq!([&near, &far].map(|end| end.bytes), [&near, &far].map(|end| Bytes(end.operations * size)), "{what}");
-        // Of two directions each end counts its own, and what came from the other end beside it.
+        // Of two directions each end counts its own, and has what came from the other end alongside.
         let theirs = |end: &Measurement| if bidirectional { end.received } else { Some(end.bytes) };
         assert_eq!((theirs(&near), theirs(&far)), (Some(far.bytes), Some(near.bytes)), "{what}");
         assert!(near.cpu > Nanoseconds::ZERO && far.cpu > Nanoseconds::ZERO, "{what}");

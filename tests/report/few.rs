@@ -115,7 +115,7 @@ fn a_low_rail_of_three_hosts_is_the_rail() {
     assert_eq!(named(&lowered(&scenario, 0.8, |_, rail, _| rail == 2))[0], ("rail", Vec::new()));
 }
 
-/// All pairs are measured again: what was low once is good, and what stays low is not told from what fits as well.
+/// All pairs are measured again: what was low once is good, and what stays low cannot be distinguished from what fits as well.
 #[test]
 fn what_stands_out_among_few_hosts_is_measured_again() {
     let healthy = Scenario { repeats: 1, sizes: vec![1 << 24], ..Scenario::healthy(3, 1) };

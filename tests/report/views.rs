@@ -203,7 +203,7 @@ fn link(case: &Case) -> LinkRecord {
     }
 }
 
-/// Twice or three times as long.
+/// Three times as long.
 const THREE: f64 = 1.098_612_288_668_109_8;
 const HALF: f64 = -std::f64::consts::LN_2;
 
@@ -274,6 +274,9 @@ fn two_groups_of_a_collective_that_are_a_little_apart_are_no_pass() {
     assert!(!cluster.said(2, |_| (0.0, 0.0)).is_reported());
 }
 
+/// Share of faults that must be reported. Of healthy clusters it is 1 % at most.
+const BAR: f64 = 0.95;
+
 /// How often something is reported, and how often a name other than the right one.
 fn rate(what: &str, runs: u64, of: impl Fn(u64) -> (Said, bool)) -> (f64, f64) {
     let (mut reported, mut wrong) = (0, 0);
@@ -286,15 +289,18 @@ fn rate(what: &str, runs: u64, of: impl Fn(u64) -> (Said, bool)) -> (f64, f64) {
         wrong += u64::from(!right);
     }
     let share = |n: u64| n as f64 / runs as f64;
-    println!("{what}: reported {:.3}, wrong name {:.3} of {runs}", share(reported), share(wrong));
-    (share(reported), share(wrong))
+    let (reported, wrong) = (share(reported), share(wrong));
+    let is_met = if what.starts_with("healthy") { reported <= 0.01 } else { reported >= BAR };
+    let word = if is_met && wrong <= 0.01 { "met" } else { "NOT MET" };
+    println!("{what}: reported {reported:.3}, wrong name {wrong:.3} of {runs}: {word}");
+    (reported, wrong)
 }
 
 fn on_path(at: &At<'_>) -> bool {
     at.has("a02") && at.has("a03") && at.case.flow.from.rail == 0
 }
 
-/// What is asked of a rate: at least, or at most.
+/// Whether a rate is no worse than what is known to be reached, which may be less than the bar.
 fn is_met((reported, wrong): (f64, f64), at_least: f64) -> bool {
     reported >= at_least && wrong <= 0.01
 }
@@ -320,7 +326,7 @@ fn named_only(said: Said, name: &str) -> (Said, bool) {
 fn rates_of_faults_in_one_view() {
     type Fault = fn(&At<'_>) -> Reach;
     let rows: [(&str, &str, &str, Fault, f64); 7] = [
-        ("S2 p99 x3 at a host", LATENCY, "host a02", |at| (0.0, if at.has("a02") { THREE } else { 0.0 }), 0.95),
+        ("S2 p99 x3 at a host", LATENCY, "host a02", |at| (0.0, if at.has("a02") { THREE } else { 0.0 }), BAR),
         // Six pairs of four hosts say little of how a tail of 10 % and more scatters.
         ("S2 p99 x3 at a path", LATENCY, "path between a02 ", |at| (0.0, if on_path(at) { THREE } else { 0.0 }), 0.8),
         (
@@ -328,18 +334,18 @@ fn rates_of_faults_in_one_view() {
             BANDWIDTH,
             "host a02",
             |at| (if at.has("a02") && at.repeat == 2 { HALF } else { 0.0 }, 0.0),
-            0.95,
+            BAR,
         ),
         (
             "S3 one of 3 repeats at half, path",
             BANDWIDTH,
             "path between a02 ",
             |at| (if on_path(at) && at.repeat == 2 { HALF } else { 0.0 }, 0.0),
-            0.95,
+            BAR,
         ),
-        ("S3 bandwidth sinks by 10 %", BANDWIDTH, "", |at| (-0.105 * at.time, 0.0), 0.95),
-        ("S3 latency rises by 10 %", LATENCY, "", |at| (-0.095 * at.time, 0.0), 0.95),
-        ("S8 path 5 % low", BANDWIDTH, "path between a02 ", |at| (if on_path(at) { -0.05 } else { 0.0 }, 0.0), 0.0),
+        ("S3 bandwidth sinks by 10 %", BANDWIDTH, "", |at| (-0.105 * at.time, 0.0), BAR),
+        ("S3 latency rises by 10 %", LATENCY, "", |at| (-0.095 * at.time, 0.0), BAR),
+        ("S8 path 5 % low", BANDWIDTH, "path between a02 ", |at| (if on_path(at) { -0.05 } else { 0.0 }, 0.4), 0.0),
     ];
     let mut met = true;
     for (what, test, name, fault, at_least) in rows {
@@ -351,7 +357,7 @@ fn rates_of_faults_in_one_view() {
         let cluster = Cluster { rails: 4, noise: 0.01, ..cluster(SIZES, run) };
         named_only(cluster.said(run + 1, |at| (if low(at) { -0.03 } else { 0.0 }, 0.0)), "rail 2, on all hosts")
     });
-    assert!(met && is_met(rail, 0.95));
+    assert!(met && is_met(rail, BAR));
 }
 
 #[test]
@@ -364,7 +370,7 @@ fn rates_of_unlike_groups_and_of_healthy_clusters() {
     };
     for by in [0.05, 0.1, 0.2, 0.3] {
         let what = format!("S1 two groups {:.0} % apart, noise 1 %", 100.0 * by);
-        met &= is_met(rate(&what, 10 * runs(), |run| groups(run, 0.01, by)), 0.95);
+        met &= is_met(rate(&what, 10 * runs(), |run| groups(run, 0.01, by)), BAR);
     }
     for noise in [0.005, 0.01, 0.02] {
         let what = format!("healthy, two groups, noise {:.1} %", 100.0 * noise);

@@ -71,7 +71,7 @@ impl Localisation {
     }
 
     /// The part of a few hosts that all low pairs have in common and no other pair has, with everything else that this is true of: that
-    /// cannot be told apart. `None` where it is true of nothing.
+    /// cannot be distinguished. `None` where it is true of nothing.
     fn one_of_few(&self, pairs: &[(u64, Pair)], from: f64, effect: f64, names: &Names) -> Option<Named> {
         let low: Vec<&(u64, Pair)> = pairs.iter().filter(|(_, pair)| pair.value < from).collect();
         let parts = shared(pairs, from, self.directed);
@@ -107,7 +107,7 @@ impl Localisation {
         })
     }
 
-    /// Takes results of all pairs of a few hosts that were measured again. What was low is good if it is no more, and cannot be told from what
+    /// Takes results of all pairs of a few hosts that were measured again. What was low is good if it is no more, and cannot be distinguished from what
     /// fits as well if it is.
     pub(super) fn confirm_few(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
         let (Some(clusters), Some(named)) = (&self.two_clusters, self.suspects.first_mut()) else { return Vec::new() };

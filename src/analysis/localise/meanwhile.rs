@@ -6,8 +6,8 @@ use crate::analysis::{
     results::{CaseResult, lost_at},
 };
 
-/// Notes it of every part that is one host or a NIC of one, and of which nothing is noted yet. `results` are those of the tests, `more`
-/// those of the further cases, whose numbers go on behind them.
+/// Notes it of every part that is one host or a NIC of one and has no note yet. `results` are those of the tests, `more`
+/// those of the further cases, whose numbers follow theirs.
 pub(super) fn note(all: &mut [Localisation], results: &[CaseResult<'_>], more: &[CaseResult<'_>]) {
     let case = |id: u64| {
         let at = usize::try_from(id).ok()?;

@@ -50,7 +50,7 @@ pub(super) fn merged(all: Vec<Localisation>, results: &[CaseResult<'_>]) -> Vec<
             (bad, cleared) = Default::default();
             test.clone_from(&found.test);
         }
-        if found.beside {
+        if found.is_extra {
             // What was good when measured again is good in other views, unless it is shown to be bad there.
             let is_new = |named: &Named| {
                 let sure = matches!(named.standing, Standing::Confirmed | Standing::Intermittent);
@@ -72,7 +72,7 @@ pub(super) fn merged(all: Vec<Localisation>, results: &[CaseResult<'_>]) -> Vec<
 }
 
 impl Localisation {
-    /// Leaves out what is not to be spoken of: what was only looked at to be sure, and what another part explains.
+    /// Leaves out what is not reported: what was only looked at to be sure, and what another part explains.
     pub(super) fn leave_out(&mut self) {
         let Some(screen) = &self.screen else { return };
         let shown: Vec<bool> = (0..self.suspects.len()).map(|at| screen.findings.shows(at, &self.judgements)).collect();
@@ -95,7 +95,7 @@ impl Localisation {
             .for_each(|probe| probe.suspect = places.get(probe.suspect).copied().unwrap_or(usize::MAX));
     }
 
-    /// Leaves the suspects of a view beside the usual one, with where they were found.
+    /// Leaves the suspects of an extra view, with where they were found.
     pub(super) fn only_suspects(&mut self) {
         (self.short_of_ceiling, self.too_noisy, self.two_clusters, self.over_time) = (None, None, None, None);
         self.unjudged.clear();

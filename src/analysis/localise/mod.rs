@@ -81,7 +81,7 @@ pub struct Localisation {
     pub repeats: Repeats,
     /// Whether it is of a view that is not the usual one, and has only what stands out there.
     #[serde(skip)]
-    pub beside: bool,
+    pub is_extra: bool,
     /// Its unit.
     pub unit: String,
     /// Message size in bytes.
@@ -242,13 +242,13 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Vec<Localisat
     [usual].into_iter().chain(others).collect()
 }
 
-/// Looks for bad parts in a view of a test. One that is `beside` the usual one has only what stands out, and is `None` where nothing does.
-fn of_view(journal: &Journal, view: &View<'_>, beside: bool) -> Option<Localisation> {
+/// Looks for bad parts in a view of a test. An extra one, which is not the usual one, has only what stands out, and is `None` where nothing does.
+fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localisation> {
     let names = Names::new(journal, &view.cases);
     let first = view.cases.first()?;
     let mut found = Localisation::of(journal, first.result, first.row, "pair");
     (found.metric, found.unit, found.repeats) = (view.metric, view.metric.unit().to_owned(), view.repeats);
-    found.beside = beside;
+    found.is_extra = is_extra;
     found.bounds = decide::Bounds::new(view, &names, first.result.test, found.least);
     found.conditions = conditions::Conditions::new(journal);
     let pair = |one: &One<'_>| {
@@ -258,12 +258,12 @@ fn of_view(journal: &Journal, view: &View<'_>, beside: bool) -> Option<Localisat
     let (mut pairs, cases): (Vec<Pair>, Vec<&One<'_>>) =
         view.cases.iter().filter_map(|one| Some((pair(one)?, one))).unzip();
     let over_time = over_time::set_aside(view, &names, &mut pairs, &cases);
-    if beside && !view.is_unusual(&pairs, &names.groups, view.least(found.least)) {
+    if is_extra && !view.is_unusual(&pairs, &names.groups, view.least(found.least)) {
         return None;
     }
     let of_plan = |one: &&One<'_>| !waived::waives_flow(&journal.plan, &one.result.case.flow);
     let few = || view.cases.iter().filter(of_plan).filter_map(|one| Some((one.row.case, pair(one)?))).collect();
-    let few: Vec<(u64, Pair)> = if beside { Vec::new() } else { few() };
+    let few: Vec<(u64, Pair)> = if is_extra { Vec::new() } else { few() };
     (found.pairs, found.over_time) = (pairs.len(), over_time);
     let setting = Setting {
         groups: &names.groups,
@@ -275,7 +275,7 @@ fn of_view(journal: &Journal, view: &View<'_>, beside: bool) -> Option<Localisat
     };
     let ids: Vec<u64> = cases.iter().map(|one| one.row.case).collect();
     let findings = localise::localise(&pairs, &setting);
-    if beside {
+    if is_extra {
         let mut findings = findings.ok().filter(|findings| view.counts(findings, &pairs, view.least(found.least)))?;
         view.say_share(&mut findings, &cases);
         found.tell(findings, &names, &ids, &pairs, &setting);
@@ -297,7 +297,7 @@ fn of_view(journal: &Journal, view: &View<'_>, beside: bool) -> Option<Localisat
     Some(found)
 }
 
-/// Why, behind that no part can be told from the others.
+/// Why no part can be told from the others, as the end of that sentence.
 fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::TooFew { got: 0, .. } => ": no pair has a value that may be trusted".to_owned(),
@@ -314,7 +314,7 @@ impl Localisation {
             counted,
             metric: row.metric,
             repeats: Repeats::default(),
-            beside: false,
+            is_extra: false,
             unit: row.unit().to_owned(),
             size_bytes: row.size_bytes,
             pairs: 0,

@@ -290,7 +290,7 @@ pub struct Alike {
 pub const TOGETHER: usize = 4;
 
 impl Named {
-    /// A suspect by name, of which nothing is measured yet.
+    /// A suspect by name, before it is measured again.
     pub(super) fn new(kind: &'static str, name: String, hosts: Vec<String>, method: &'static str) -> Self {
         Self { kind, name, reach: hosts.clone(), hosts, method, ..Self::default() }
     }

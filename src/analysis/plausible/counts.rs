@@ -19,7 +19,7 @@ const RECEIVES: u64 = 512;
 /// A host and what it counted.
 type Count<'h> = (&'h str, u128);
 
-/// The rows of which the counts do not agree.
+/// The rows whose counts do not agree.
 #[derive(Default)]
 struct Table(Vec<Impossible>);
 
@@ -101,7 +101,7 @@ fn of_parts(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &
     }
 }
 
-/// What the initiator alone tells.
+/// What the initiator alone counts.
 fn of_initiator(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &mut Table) {
     let cell = &result.case.cell;
     let operations = (host, end.operations.into());

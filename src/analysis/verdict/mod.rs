@@ -408,7 +408,7 @@ pub fn verdicts_of(
         let beside: Vec<&Link<'_>> =
             beside.iter().filter(|(of, ..)| of.test == test.name).map(|(_, link, _)| *link).collect();
         // Groups that stand out are searched by smaller ones; of several views of pairs the first has them.
-        let beside = |found: &Localisation| if found.counted == "pair" && !found.beside { &beside[..] } else { &[] };
+        let beside = |found: &Localisation| if found.counted == "pair" && !found.is_extra { &beside[..] } else { &[] };
         verdicts.extend(found.filter_map(|found| parts::judge(found, beside(found), &untested, &journal.plan)));
         verdicts.extend(links::judge_suspects(test, switches.as_ref()));
         verdicts.extend(links::judge(test, switches.as_ref()));

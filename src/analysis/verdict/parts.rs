@@ -46,11 +46,11 @@ pub struct Part {
 }
 
 /// The verdict on what was found in one test; `None` where nothing could be compared, which the localisation's remarks say.
-/// `beside` are links that stand out and belong to no part, each at its worst size: at sizes that were not searched, or where
+/// `links` are those that stand out and belong to no part, each at its worst size: at sizes that were not searched, or where
 /// hosts are too few for parts.
-pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], untested: &[Untested], plan: &Plan) -> Option<Verdict> {
+pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untested], plan: &Plan) -> Option<Verdict> {
     let nothing = found.suspects.is_empty() && found.two_clusters.is_none() && found.unexplained.is_none();
-    if found.good.is_empty() && nothing && found.lesser.is_empty() && beside.is_empty() {
+    if found.good.is_empty() && nothing && found.lesser.is_empty() && links.is_empty() {
         return None;
     }
     let waivers = &plan.localise.waive;
@@ -71,7 +71,7 @@ pub(super) fn judge(found: &Localisation, beside: &[&Link<'_>], untested: &[Unte
     reason.extend(own(Status::Fail).map(OfParts::Worse));
     reason.extend(own(Status::Inconclusive).map(OfParts::Unsettled));
     let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
-        beside.iter().partition(|link| !is_waived(link, plan));
+        links.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
         if !links.is_empty() {
             parts.push(Part { name: LINKS.to_owned(), status: Status::Inconclusive, waived, place: None });

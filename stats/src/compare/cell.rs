@@ -49,7 +49,7 @@ pub struct Comparison {
 
 /// Fewest blocks of which a signed rank test can reach 5 %, and so the fewest worth measuring.
 const FEWEST: usize = 6;
-/// Fewest runs a side of which a variance of its own is taken.
+/// Fewest runs of a side that has a variance of its own.
 pub(super) const FEWEST_RUNS: usize = 2;
 /// Share of the p of ranks that p is not less than, chosen so that noise of two states is named in at most 5 % of comparisons.
 const OF_RANKS: f64 = 0.25;

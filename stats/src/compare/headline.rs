@@ -9,7 +9,7 @@ use crate::{
     shift::Interval,
 };
 
-/// Fewest blocks, or runs a side, of which an interval is made.
+/// Fewest blocks, or runs a side, that give an interval.
 const FEWEST: usize = 4;
 
 /// Mean effect over all cells with a 95 % interval. Both are differences of logarithms: their exponential is the

@@ -2,7 +2,7 @@
 //!
 //! Values of one cell are taken as one level and one standard deviation a side, times noise whose neighbours in time are
 //! correlated by r (a first-order autoregressive series). The standard error of a difference of means and what the spread
-//! within the sides tells of it then both depend on r and on the order: with all runs of one side first the difference is
+//! within the sides shows of it then both depend on r and on the order: with all runs of one side first the difference is
 //! far less certain than its spread suggests; in turn it is more certain, but only if both sides have the same noise.
 
 use super::Variant;

@@ -2,7 +2,7 @@
 //!
 //! A byte counts when the receiver has it: the initiator's window ends when the peer has said that every byte arrived
 //! (or, where the initiator receives, with its own last byte), and both ends must have counted the same bytes. With both directions
-//! at once each end's account is of what it sent, and says what it received beside it.
+//! at once each end's account is of what it sent, and has what it received alongside.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},

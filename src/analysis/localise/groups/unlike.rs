@@ -50,7 +50,7 @@ impl<'a> Scene<'a> {
         for &(result, row) in &self.screen {
             let of_size = sizes.entry(result.case.flow.hosts().len()).or_default();
             let logs = value(result, row).map(|_| pick::logs(result, row.metric)).unwrap_or_default();
-            // The mean over the repeats tells smaller differences than their median.
+            // The mean over the repeats shows smaller differences than their median.
             let mean = logs.iter().sum::<f64>() / logs.len() as f64;
             of_size.extend((!logs.is_empty()).then_some((result, row, mean)));
         }
