@@ -43,7 +43,7 @@ pub(super) fn admit(bytes: &[u8]) -> std::io::Result<FromAgent> {
     }
     let mut value: Value = frame::decode(bytes)?;
     border::clean(&mut value, harmless);
-    Ok(bounded(serde_json::from_value(value)?))
+    Ok(bounded(border::typed(&value)?))
 }
 
 /// A reply, unless it is the facts of a host that there cannot be; a failure in it names no host, and its remedy is one of the

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context, bail};
 use railgauge_model::{
-    border::text::path_text,
+    border::{self, text::path_text},
     directory::{FACTS, JOURNAL, LOG, PLAN},
     files,
     journal::line::{self, Numbered},
@@ -94,7 +94,7 @@ pub(crate) fn pack(sources: Sources<'_>, key: Option<[u8; 32]>) -> anyhow::Resul
         let mut value = serde_json::to_value(&manifest)?;
         anonymiser.document(&mut value);
         let whats: Vec<String> = manifest.left_out.iter().map(|left| anonymiser.path(&left.what)).collect();
-        manifest = serde_json::from_value(value).context("the manifest")?;
+        manifest = border::typed(&value).context("the manifest")?;
         manifest.left_out.iter_mut().zip(whats).for_each(|(left, what)| left.what = what);
     }
     let mut missing = Vec::new();
@@ -225,13 +225,13 @@ fn run_directory(
         if let Some(anonymiser) = &mut anonymiser {
             let mut value = serde_json::to_value(&event)?;
             anonymiser.document(&mut value);
-            event = match serde_json::from_value(value) {
+            event = match border::typed(&value) {
                 Ok(event) => event,
                 // A name is a word by which records are read, as one of a host called `verbs-rc` is.
                 Err(_) => {
                     let mut value = serde_json::to_value(&event)?;
                     anonymiser.texts(&mut value);
-                    serde_json::from_value(value).context("the records cannot be read with their names replaced")?
+                    border::typed(&value).context("the records cannot be read with their names replaced")?
                 }
             };
         }

@@ -126,5 +126,5 @@ impl Terminated {
 pub(super) fn read<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
     let mut value: Value = serde_json::from_slice(bytes)?;
     border::clean(&mut value, text::printable);
-    serde_json::from_value(value)
+    border::typed(&value)
 }
