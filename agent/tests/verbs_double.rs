@@ -70,6 +70,21 @@ fn atomics_in_both_directions_at_once_add_up() {
     }
 }
 
+#[test]
+fn both_ends_count_what_arrives_of_messages_in_both_directions_at_once() {
+    let mut fabric = Fabric::new(&[("VERBS_DOUBLE_PROFILE", "mlx5-roce")]);
+    fabric.pair.open(verbs(Service::Rc), 2, 1 << 16).unwrap();
+    for op in [Op::Send, Op::WriteImm] {
+        fabric.pair.verify(op, 4096, 1);
+        let window = Window::Duration(Nanoseconds::from_millis(50));
+        let one_way = timing(op, TestMetric::Bandwidth, 4096, window);
+        let warm_up = Nanoseconds::from_millis(5);
+        let (near, far) = fabric.pair.time(Timing { bidirectional: true, warm_up, ..one_way });
+        assert!(near.moved > Some(near.bytes) && far.moved.is_some(), "{op}: {near:?} {far:?}");
+        assert_eq!([near.received, far.received], [far.moved, near.moved], "{op}");
+    }
+}
+
 /// What is read of the words before a pass of atomics takes one packet for each queue pair, not one for each of 64 words.
 #[test]
 fn atomics_are_ready_for_a_start_in_common() {

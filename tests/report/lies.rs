@@ -15,7 +15,7 @@ use railgauge_wire::{
 use crate::{numbers, support};
 
 /// Tests with a limit that values of `honest(1)` break and those of `honest(2)` keep.
-const TRUTHS: [(&str, &str); 8] = [
+const TRUTHS: [(&str, &str); 9] = [
     (
         "stream",
         "op = \"send\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\nqps = 2\n\
@@ -29,6 +29,11 @@ const TRUTHS: [(&str, &str); 8] = [
     (
         "both",
         "op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\nbidirectional = true\n\
+              [[test.expect]]\nmetric = \"bandwidth\"\nat_least = \"26 Gb/s\"",
+    ),
+    (
+        "both-verbs",
+        "op = \"send\"\nmetric = \"bandwidth\"\nsizes = \"64KiB\"\nbidirectional = true\n\
               [[test.expect]]\nmetric = \"bandwidth\"\nat_least = \"26 Gb/s\"",
     ),
     (
@@ -61,7 +66,7 @@ const TRUTHS: [(&str, &str); 8] = [
 type Lie = fn(&mut Sample, f64);
 
 /// Of which truth, what is changed, and how; each by several factors.
-const LIES: [(&str, &str, Lie); 47] = [
+const LIES: [(&str, &str, Lie); 52] = [
     ("stream", "the sender counts more", |s, f| more(&mut s.initiator, f)),
     ("stream", "the receiver counts more", |s, f| more(there(s), f)),
     ("stream", "the sender was sooner", |s, f| sooner(&mut s.initiator, f)),
@@ -100,6 +105,18 @@ const LIES: [(&str, &str, Lie); 47] = [
         there(s).received = None;
     }),
     ("both", "the initiator counts bytes of two operations", |s, f| s.initiator.bytes = by(s.initiator.bytes, 2.0 * f)),
+    ("both-verbs", "the initiator counts more", |s, f| more(&mut s.initiator, 2.0 * f)),
+    ("both-verbs", "the responder counts more", |s, f| more(there(s), 2.0 * f)),
+    ("both-verbs", "the initiator counts more in its window", |s, f| {
+        let moved = s.initiator.moved;
+        more(&mut s.initiator, 2.0 * f);
+        s.initiator.moved = moved;
+    }),
+    ("both-verbs", "the responder counts more and says nothing of all", |s, f| {
+        more(there(s), 2.0 * f);
+        there(s).moved = None;
+    }),
+    ("both-verbs", "the initiator was sooner", |s, f| sooner(&mut s.initiator, f)),
     ("answers", "more operations in the same time", often),
     ("answers", "more operations, and all of them moved", |s, f| {
         often(s, f);
@@ -267,10 +284,10 @@ fn honest(case: &Case, speed: u64) -> Sample {
         slices: if streams { vec![bytes / 20; 20].into() } else { Vec::new().into() },
         ..end
     };
-    let both = &*case.test == "both";
-    let end = Measurement { received: both.then_some(bytes), ..end };
+    let (both, verbs) = (case.test.starts_with("both"), cell.transport == Transport::Verbs);
+    let end = Measurement { received: if verbs { end.moved } else { Some(bytes) }.filter(|_| both), ..end };
     // Over verbs who answers has the warm-up in its count.
-    let more = if cell.transport == Transport::Verbs && !streams { warm_up } else { 0 };
+    let more = if verbs && !streams { warm_up } else { 0 };
     let operations = end.operations + more;
     let there = Measurement {
         operations,

@@ -21,8 +21,8 @@ pub struct Measurement {
     /// included: what the wire counters read around the step must have seen. `None` where it was not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Bytes>,
-    /// Payload bytes that arrived here from the other end in the same pass, where both directions run at once and this end counts them:
-    /// what the other end counts as its own.
+    /// Payload bytes that arrived here from the other end, where both directions run at once and this end counts them: over TCP those of the
+    /// same pass, over verbs those of the whole step, whose `moved` the other end counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received: Option<Bytes>,
     /// Floating-point operations of those operations, where they are matrix products.

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     bench::control::Control,
     bench::{Tally, clock, cpu},
-    verbs::send::Sends,
+    verbs::{receive::Receives, send::Sends},
 };
 
 /// How long nothing may arrive before what is still missing is taken for lost.
@@ -58,6 +58,7 @@ impl VerbsEnd {
         if bidirectional && takes {
             self.post_receives()?;
         }
+        let taken = self.taken();
         if heard {
             let phase = if bidirectional { Phase::BothWays } else { Phase::Stream };
             self.progress.announcer.announce(phase, &mut self.connection.mailbox, control)?;
@@ -98,6 +99,7 @@ impl VerbsEnd {
             }
             self.progress.announcer.announce(Phase::Over, &mut self.connection.mailbox, control)?;
             self.drain()?;
+            measurement.received = (bidirectional && takes).then(|| Bytes((self.taken() - taken) * size));
         }
         if lossy {
             let before_and_now = arrived.iter().zip(self.arrived());
@@ -114,6 +116,11 @@ impl VerbsEnd {
     /// Messages of ours that have arrived in all on each queue pair, as the peer says.
     pub(crate) fn arrived(&self) -> Vec<u64> {
         (0..self.connection.pairs.len()).map(|i| self.connection.mailbox.read(Slot::Consumed(i))).collect()
+    }
+
+    /// Messages of the peer's that have been taken in all.
+    pub(crate) fn taken(&self) -> u64 {
+        self.progress.receives.iter().map(Receives::consumed).sum()
     }
 
     /// Waits until so many messages have arrived, or nothing has arrived for [`QUIET`]: a straggler must not be counted in

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     bench::{Window, clock, control::Control, cpu},
     system::wait::{self, READABLE},
-    verbs::poll::Completion,
+    verbs::{poll::Completion, send::Sends},
 };
 
 /// First sleep between two looks at the mailbox while there is nothing else to do.
@@ -178,7 +178,7 @@ impl VerbsEnd {
 
     /// Streams back while the initiator streams.
     fn both_ways(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
-        let mut flows = self.flows(op, size)?;
+        let (mut flows, taken) = (self.flows(op, size)?, self.taken());
         let mut waiter = self.waiter(control, Stage::Measure);
         let depth = self.resources.settings.pace(size).depth;
         let how = How { rule: Rule::Iterations(u64::MAX), size, depth, only: None, pace: None };
@@ -201,10 +201,12 @@ impl VerbsEnd {
         } else {
             stream(&mut flows, &mut self.resources.poller, &mut waiter, how, &mut Unlimited, &mut sink_of_peer)?;
         }
-        let (measurement, over) = (sink_of_peer.count.finish(), sink_of_peer.over);
+        let (mut measurement, over) = (sink_of_peer.count.finish(), sink_of_peer.over);
         if op.takes_receives() {
             self.account(&flows);
             self.drain()?;
+            measurement.moved = Some(Bytes(flows.iter().map(Sends::posted).sum::<u64>() * size));
+            measurement.received = Some(Bytes((self.taken() - taken) * size));
         }
         self.flush(op, Stage::Measure, control)?;
         if over {
