@@ -4,6 +4,7 @@ mod cluster;
 mod explained;
 mod one_way;
 mod taper;
+pub mod wider;
 
 use railgauge_stats::localise::{Part, Port, Way};
 

@@ -19,15 +19,18 @@ use row::{Options, Row, summary, table};
 /// A section of the benchmark: its name, and what measures it.
 type Section = (&'static str, fn(&Options) -> Vec<Row>);
 
-const SECTIONS: [Section; 3] = [("trend", trend::rows), ("compare", compare::rows), ("localise", localise::rows)];
+const SECTIONS: [Section; 4] = [
+    ("trend", trend::rows),
+    ("compare", compare::rows),
+    ("localise", localise::rows),
+    ("wider", localise::wider::rows),
+];
 
 fn main() -> ExitCode {
     let (options, only, file) = match arguments() {
         Ok(given) => given,
         Err(wrong) => {
-            eprintln!(
-                "judgement: {wrong}\nusage: judgement [--seed N] [--quick] [--only trend|compare|localise] [-o FILE]"
-            );
+            eprintln!("judgement: {wrong}\nusage: judgement [--seed N] [--quick] [--only SECTION] [-o FILE]");
             return ExitCode::from(2);
         }
     };

@@ -81,6 +81,7 @@ pub fn rows(options: &Options) -> Vec<Row> {
     rows.extend(mature(options));
     rows.push(standing(options));
     rows.push(returns(options));
+    rows.extend(drifts(options));
     rows.extend(false_alerts(options));
     rows.extend(last_night(options));
     rows.extend(intermittent::rows(options));
@@ -225,6 +226,23 @@ fn returns(options: &Options) -> Row {
     };
     let hits = (0..trials).filter(|&t| over(t)).count();
     Row::share("trend: a regression that was undone is over after 15 nights", hits, trials, Bar::AtLeast(0.9))
+}
+
+/// S7: values that sink by 0.1 % a night from the first night on, 18 % in the end.
+fn drifts(options: &Options) -> Vec<Row> {
+    let trials = 200;
+    let row = |(name, kind, _): (&str, Kind, f64)| {
+        let level = |at: usize| -0.001 * at as f64;
+        let alerted = |trial: &usize| {
+            let (runs, within) = (RUNS[trial % 4], [0.0, 0.5, 1.0][trial % 3]);
+            let script = Script { nights: 200, runs, sigma: SIGMA, within, level: &level, epoch: SAME };
+            let found = script.watch(kind, options.seed * 32_452_867 + *trial as u64);
+            found.alerts.iter().any(|alert| alert.effect < 0.0)
+        };
+        let hits = (0..trials).filter(alerted).count();
+        Row::share(format!("trend: S7 -0.1 % a night for 200 nights alerted, {name}"), hits, trials, Bar::AtLeast(0.95))
+    };
+    KINDS.into_iter().map(row).collect()
 }
 
 /// Alerts of series in which nothing changes, from their first night on.

@@ -10,6 +10,17 @@ use crate::noise::{Kind, Noise};
 /// A fault: the part, the factor on what passes it, and the share of results in which it is bad.
 pub type Fault = (Part, f64, f64);
 
+/// Which hosts measure each other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pattern {
+    /// Rounds of the tournament.
+    Rounds,
+    /// Each host with the next.
+    Ring,
+    /// Every host of the first half with every one of the second.
+    Bipartite,
+}
+
 /// A cluster with faults.
 pub struct Cluster {
     noise: Noise,
@@ -17,6 +28,9 @@ pub struct Cluster {
     rails: u32,
     groups: Vec<u32>,
     sigma: f64,
+    pub pattern: Pattern,
+    /// How many times as noisy each host is, where they are not alike.
+    pub noisy: Vec<f64>,
     /// What passes between leaves, in parts of what passes within one.
     pub between: f64,
     /// Whether faults are rates, of which the least on the way counts, and not shares of what the way gives.
@@ -82,6 +96,8 @@ impl Cluster {
             rails,
             groups: Vec::new(),
             sigma,
+            pattern: Pattern::Rounds,
+            noisy: Vec::new(),
             between: 1.0,
             caps: false,
             always: false,
@@ -118,6 +134,20 @@ impl Cluster {
         }
     }
 
+    /// The pairs of the pattern, all rails at once.
+    fn pairs(&mut self, rounds: usize) -> Vec<Pair> {
+        let (hosts, half) = (self.hosts, self.hosts / 2);
+        let ends: Vec<(u32, u32)> = match self.pattern {
+            Pattern::Rounds => return self.screen(rounds),
+            Pattern::Ring => (0..hosts).map(|host| (host, (host + 1) % hosts)).collect(),
+            Pattern::Bipartite => (0..half).flat_map(|a| (half..hosts).map(move |b| (a, b))).collect(),
+        };
+        let ends =
+            ends.into_iter().flat_map(|(a, b)| (0..self.rails).map(move |rail| [a, b].map(|host| Port { host, rail })));
+        let ends: Vec<[Port; 2]> = ends.collect();
+        ends.into_iter().map(|[from, to]| Pair { from, to, path: 0, value: self.measure(from, to, true) }).collect()
+    }
+
     /// Whether the tests crossed the part.
     pub fn is_tested(&self, part: &Part) -> bool {
         self.tested.iter().any(|pair| part.passed(pair.from, pair.to, &self.groups))
@@ -143,6 +173,32 @@ impl Cluster {
         self.tested.iter().filter(of_kind).any(|pair| !bad(pair))
     }
 
+    fn is_slow_by_chance(&self, from: Port, to: Port) -> bool {
+        let ends = (from.min(to), from.max(to));
+        let number = u64::from(ends.0.host) << 40 | u64::from(ends.1.host) << 16 | u64::from(from.rail);
+        let hash = (number ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        self.random.is_some_and(|(share, _)| ((hash >> 11) as f64) < share * (1_u64 << 53) as f64)
+    }
+
+    /// The hosts all of whose ways are slow by chance, which look like slow hosts, and their NICs.
+    pub fn ends_without_a_good_way(&self) -> Vec<Part> {
+        let slow = |port: Port| {
+            let others = (0..self.hosts).filter(|host| *host != port.host);
+            others.into_iter().all(|host| self.is_slow_by_chance(port, Port { host, ..port }))
+        };
+        let ways = [Way::Both, Way::Send, Way::Receive];
+        let mut ends = Vec::new();
+        for host in 0..self.hosts {
+            let ports: Vec<Port> = (0..self.rails).map(|rail| Port { host, rail }).filter(|port| slow(*port)).collect();
+            if ports.len() == self.rails as usize {
+                ends.extend(ways.map(|way| Part::Host(host, way)));
+            }
+            ends.extend(ports.iter().flat_map(|port| ways.map(|way| Part::Nic(*port, way))));
+        }
+        ends
+    }
+
     /// The slowest thing on the way, times noise. What lies between leaves carries less only beside other traffic.
     fn measure(&mut self, from: Port, to: Port, loaded: bool) -> f64 {
         let group = |port: Port| self.groups.get(port.host as usize);
@@ -154,14 +210,10 @@ impl Cluster {
                 slowest = slowest.min(factor.ln());
             }
         }
-        if let Some((share, factor)) = self.random {
-            let ends = (from.min(to), from.max(to));
-            let number = u64::from(ends.0.host) << 40 | u64::from(ends.1.host) << 16 | u64::from(from.rail);
-            let hash = (number ^ self.salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let hash = (hash ^ hash >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            if ((hash >> 11) as f64) < share * (1_u64 << 53) as f64 {
-                slowest = slowest.min(factor.ln());
-            }
+        if let Some((_, factor)) = self.random
+            && self.is_slow_by_chance(from, to)
+        {
+            slowest = slowest.min(factor.ln());
         }
         if let Some((part, factor)) = &self.fast
             && part.passed(from, to, &self.groups)
@@ -170,7 +222,9 @@ impl Cluster {
         }
         let fabric = if between && (loaded || self.always) { self.between.ln() } else { 0.0 };
         let way = if self.caps { fabric.min(slowest) } else { fabric + slowest };
-        391.0_f64.ln() + way + self.sigma * self.noise.next()
+        let noisy = |port: Port| self.noisy.get(port.host as usize).copied().unwrap_or(1.0);
+        let sigma = self.sigma * noisy(from).max(noisy(to));
+        391.0_f64.ln() + way + sigma * self.noise.next()
     }
 
     /// Some rounds of the circle method, hosts in random order, all rails at once, the initiator by chance.
@@ -201,7 +255,7 @@ impl Cluster {
 
     /// Measures, settles, and says.
     pub fn run(&mut self, rounds: usize, directed: bool) -> Said {
-        self.tested = self.screen(rounds);
+        self.tested = self.pairs(rounds);
         let (pairs, groups) = (self.tested.clone(), self.groups.clone());
         let setting = Setting { groups: &groups, directed, ..Setting::default() };
         let Ok(findings) = localise(&pairs, &setting) else { return Said::default() };

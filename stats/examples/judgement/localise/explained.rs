@@ -22,7 +22,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
 }
 
 /// Whether a host is named, or a NIC of one, but for those that are faulty.
-fn names_an_end(said: &Said, but: &[Part]) -> bool {
+pub(super) fn names_an_end(said: &Said, but: &[Part]) -> bool {
     said.named.iter().any(|name| name.part.is_end() && !but.iter().any(|part| name.may_be(part)))
 }
 
