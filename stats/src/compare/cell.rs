@@ -51,6 +51,9 @@ pub struct Comparison {
 const FEWEST: usize = 6;
 /// Fewest runs of a side that has a variance of its own.
 pub(super) const FEWEST_RUNS: usize = 2;
+/// Times the least p of ranks up to which Welch's p is as good: with few runs, noise that is not normal makes it larger where both sides do
+/// not overlap.
+const NEAR_LEAST: f64 = 1.5;
 /// Share of the p of ranks that p is not less than, chosen so that noise of two states is named in at most 5 % of comparisons.
 const OF_RANKS: f64 = 0.25;
 
@@ -77,7 +80,7 @@ pub fn unpaired(before: &[f64], after: &[f64], order: Option<&Order>, margin: Ma
         (of(&x, &y), of(before, after))
     });
     let ranks = mann_whitney(after, before)?.p.two_sided * OF_RANKS;
-    let p_change = |of: &Means| of.p_change().max(least).max(ranks);
+    let p_change = |of: &Means| Some(of.p_change()).filter(|p| *p > NEAR_LEAST * least).unwrap_or(least).max(ranks);
     let p_equivalent =
         |one: &Means, two: &Means| one.p_equivalent(margin).max(two.p_equivalent(margin)).max(least / 2.0);
     let of = found.as_ref();

@@ -165,8 +165,9 @@ pub fn move_after(order: &[Variant], cell: &mut [Option<f64>], shift: f64) {
 pub fn judge(order: &[Variant], cells: &[Vec<Option<f64>>], asked: Option<f64>) -> Vec<Judged> {
     let slices: Vec<&[Option<f64>]> = cells.iter().map(Vec::as_slice).collect();
     let mut runs = RunSet::new(order.to_vec());
-    // What is asked for here is above every noise floor; only without it does the floor, which takes longest, matter.
-    let floor = if asked.is_some() { None } else { runs.floor(&slices) }.unwrap_or(0.0);
+    // The floor takes longest; of what is asked for here it matters only below the noise of a value.
+    let asks_much = asked.is_some_and(|asked| asked >= SIGMA);
+    let floor = if asks_much { None } else { runs.floor(&slices) }.unwrap_or(0.0);
     let margin = margin(asked, floor);
     let compared: Vec<_> = slices.iter().filter_map(|cell| Some((runs.compare(cell, margin).ok()?, true))).collect();
     verdicts(&compared).unwrap_or_default()

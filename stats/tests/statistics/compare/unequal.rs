@@ -59,3 +59,17 @@ fn the_noise_floor_is_that_of_both_sides() {
     }
     assert!((0.035..0.06).contains(&floors) && below >= 360, "{floors} {below}");
 }
+
+/// Of five values a side that hardly overlap, a p that few cells reach is the least that ranks have, though Welch's is a little more.
+#[test]
+fn a_p_near_the_least_of_ranks_is_the_least() {
+    use Variant::{A, B};
+    let mut runs = RunSet::new([A, B].repeat(5));
+    let mut p = |shift: f64| {
+        let values = [0.0, 0.0, -1.0, 1.0, 1.0, -1.0, 2.0, -2.0, -2.0, 2.0];
+        let moved = values.iter().enumerate().map(|(at, value)| Some(value + shift * (at % 2) as f64));
+        runs.compare(&moved.collect::<Vec<_>>(), margin(None, 0.0)).unwrap().p_change
+    };
+    let times = [2.8, 3.3, 8.0].map(|shift| p(shift) * 252.0 / 2.0);
+    assert!(times[0] > 1.5 && times[1..].iter().all(|times| (times - 1.0).abs() < 1e-9), "{times:?}");
+}
