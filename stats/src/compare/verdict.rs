@@ -78,11 +78,11 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
     } else if comparison.too_wide && comparison.interval95.is_some() {
         Verdict::TooNoisy
     } else if whole
-        && enough(comparison)
+        && comparison.n >= FEWEST
         && steady
         && p_equivalent <= LEVEL
-        && by_effect(comparison)
-        && by_means(comparison)
+        && inside(comparison.interval95, comparison.margin)
+        && inside(comparison.mean95, comparison.margin)
     {
         if changed { Verdict::Negligible } else { Verdict::Equivalent }
     } else {
@@ -94,22 +94,8 @@ pub fn verdict(comparison: &Comparison, p_change: f64, p_equivalent: f64, higher
 /// the rest would have been.
 const FEWEST: usize = 4;
 
-fn enough(cell: &Comparison) -> bool {
-    cell.n >= FEWEST
-}
-
-/// Whether the interval of the effect lies inside the margin.
-fn by_effect(cell: &Comparison) -> bool {
-    cell.interval95.is_some_and(|interval| inside(&interval, cell.margin))
-}
-
-/// Whether the interval of means does.
-fn by_means(cell: &Comparison) -> bool {
-    cell.mean95.is_some_and(|interval| inside(&interval, cell.margin))
-}
-
-fn inside(interval: &Interval, margin: f64) -> bool {
-    -margin < interval.low && interval.high < margin
+fn inside(interval: Option<Interval>, margin: f64) -> bool {
+    interval.is_some_and(|interval| -margin < interval.low && interval.high < margin)
 }
 
 /// Verdicts of many cells: Benjamini & Hochberg over the p of no change, and separately over the p of lying outside the
@@ -137,6 +123,7 @@ pub fn verdicts(cells: &[(Comparison, bool)]) -> Result<Vec<Judged>, Refusal> {
 /// `p` are those of no change and of lying outside the margin, `plain` the same of independent runs, all adjusted.
 fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64)) -> Option<Obstacle> {
     let clear = cell.effect.abs() >= cell.margin;
+    let by_effect = inside(cell.interval95, cell.margin);
     let order_hides = if clear {
         plain.0 <= LEVEL && p[0] > LEVEL
     } else {
@@ -148,13 +135,13 @@ fn obstacle(cell: &Comparison, verdict: Verdict, p: [f64; 2], plain: (f64, f64))
         (Verdict::TooNoisy, _) => Some(Obstacle::Noise),
         (Verdict::Inconclusive, _) if cell.missing[1] > 0 => Some(Obstacle::Missing),
         (Verdict::Inconclusive, None) => Some(Obstacle::Few),
-        (Verdict::Inconclusive, Some(_)) if !enough(cell) && !clear => Some(Obstacle::Few),
-        (Verdict::Inconclusive, Some(interval)) => Some(if by_effect(cell) && cell.strays != [0, 0] {
+        (Verdict::Inconclusive, Some(_)) if cell.n < FEWEST && !clear => Some(Obstacle::Few),
+        (Verdict::Inconclusive, Some(interval)) => Some(if by_effect && cell.strays != [0, 0] {
             Obstacle::Strays
         } else if order_hides {
             Obstacle::Order
-        } else if by_effect(cell) {
-            if by_means(cell) { Obstacle::Chance } else { Obstacle::Means }
+        } else if by_effect {
+            if inside(cell.mean95, cell.margin) { Obstacle::Chance } else { Obstacle::Means }
         } else if interval.holds(0.0) {
             Obstacle::Spread
         } else if p[0] > LEVEL {
