@@ -1,8 +1,9 @@
 //! Which results a finding of the preflight probably explains. A finding fits what was seen if results of its hosts and devices
-//! are worse than the same measurements elsewhere, beyond chance and in the direction in which the check works. Where every
-//! host has it there is nothing to compare with, and it explains nothing. Where something of a test is bad, it fits only what it is on and
-//! what it can take as much from: its own value bounds that, and so do good peers that have it too. It says what coincides; whether one is
-//! the cause of the other is for the reader.
+//! are worse than the same measurements elsewhere, beyond chance and in the direction in which the check works. A host has it too
+//! if the same check found something of comparable size there, whatever the value. Where every host has it there is nothing to compare
+//! with, and it explains nothing. Where something of a test is bad, it fits only what it is on and what it can take as much from: its own
+//! value bounds that, and so do good peers that have it too. It says what coincides; whether one is the cause of the other is for the
+//! reader.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,7 +22,7 @@ use super::{
     row::Row,
     words::{count, share},
 };
-use crate::preflight::{CHECKS, Finding, Observation, Severity, Spoils, Subject};
+use crate::preflight::{CHECKS, Finding, Observation, Rule, Severity, Spoils, Subject};
 
 /// Smallest loss that is told, in percent, where the plan does not look for larger ones only.
 const LEAST_PERCENT: f64 = 2.0;
@@ -51,79 +52,24 @@ pub struct Fit {
     pub words: String,
 }
 
-/// What a finding fits, by test; empty if nothing, or if there is nobody to compare with.
-pub fn explained(finding: &Finding, plan: &Plan, outliers: &Outliers<'_>) -> Vec<Fit> {
-    let check = CHECKS.iter().find(|check| check.name == finding.check);
-    let Some(check) = check.filter(|check| check.rule.spoils != Spoils::Nothing) else { return Vec::new() };
-    let least = plan.localise.least_percent.max(LEAST_PERCENT);
-    let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
-    // Of a host with eight GPUs it is one that is meant.
-    let place = match check.rule.subject {
-        Subject::Gpu if !finding.devices.is_empty() => format!("{} of {hosts}", finding.devices.join(", ")),
-        _ => hosts,
+/// What each finding fits, by test; empty if nothing, or if there are no peers to compare with.
+pub fn explained(found: &[Finding], plan: &Plan, outliers: &Outliers<'_>) -> Vec<Vec<Fit>> {
+    let opened = opened(outliers);
+    let of = |finding: &Finding| {
+        let Some(check) = CHECKS.iter().find(|check| check.name == finding.check) else { return Vec::new() };
+        let is_peer = |other: &&Finding| *other != finding && finding.is_alike(other);
+        let about = About {
+            own: Where::new(&[finding]),
+            too: Where::new(&found.iter().filter(is_peer).collect::<Vec<_>>()),
+            finding,
+            plan,
+            exact: matches!(check.rule.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand),
+            opened: &opened,
+        };
+        let tests = outliers.tests.iter().filter(|_| check.rule.spoils != Spoils::Nothing);
+        tests.filter_map(|test| about.fit(&check.rule, test, outliers)).collect()
     };
-    let exact = matches!(check.rule.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand);
-    let about = About { finding, plan, exact, opened: opened(outliers) };
-    let fit = |test: &OfTest<'_>| {
-        let (here, elsewhere): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
-            test.links.iter().filter(|link| link.row.is_some()).partition(|link| about.touches(link));
-        if here.is_empty() || elsewhere.is_empty() {
-            return None;
-        }
-        let spoilt = here.iter().all(|link| link.row.is_some_and(|row| spoils(check.rule.spoils, row)));
-        // Of two ends of a link either may be why it is slow; a GPU by itself has no other end, and neither has a NIC.
-        let alone = matches!(check.rule.subject, Subject::Gpu | Subject::Nic)
-            && finding.severity > Severity::Notice
-            && here.iter().all(|link| link.result.case.cell.transport.is_within_host());
-        let slower = spoilt.then(|| slower(test.metric, (&here, &elsewhere), least, alone)).flatten();
-        let (parts, is_cause) = causes(finding, test.test, (&here, &elsewhere), outliers);
-        let slower = slower.filter(|_| is_cause);
-        // What only slows things down leaves no case without a value.
-        let fatal = finding.severity == Severity::Failure;
-        let missing = fatal.then(|| missing(&here, &elsewhere)).flatten();
-        let said: Vec<String> = [slower, missing].into_iter().flatten().collect();
-        let words = || format!("{}: {} of {place} {}", test.test, test.metric.name(), said.join("; "));
-        (!said.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words(), parts })
-    };
-    outliers.tests.iter().filter_map(fit).collect()
-}
-
-/// Of which bad parts of a test a finding may be the cause, and whether it may be of anything: of one of these, of links that stand out by
-/// themselves, or, where nothing is bad, of the difference that it makes. `here` are the links that the finding is about.
-fn causes(
-    finding: &Finding,
-    test: &str,
-    (here, elsewhere): (&[&Link<'_>], &[&Link<'_>]),
-    outliers: &Outliers<'_>,
-) -> (Vec<String>, bool) {
-    // By part; links that stand out by themselves are one group.
-    type Sides<'l, 'a> = [Vec<&'l Link<'a>>; 2];
-    let mut bad: BTreeMap<Option<usize>, Sides<'_, '_>> = BTreeMap::new();
-    let mut good: Sides<'_, '_> = Default::default();
-    for (side, links) in [here, elsewhere].into_iter().enumerate() {
-        for &link in links {
-            let is_bad =
-                |at: &usize| outliers.parts.get(*at).is_some_and(|part| part.is_bad() && part.is_named_by(test));
-            match link.part.filter(is_bad) {
-                None if !link.stands_out => good[side].push(link),
-                part => bad.entry(part).or_default()[side].push(link),
-            }
-        }
-    }
-    let centre = |links: &[&Link<'_>]| median(&by_flow(links)).ok();
-    // What peers that are good and have the finding lose by it is what it takes.
-    let on_good = Some(&good[0]).filter(|links| links.len() >= FEWEST_LINKS);
-    let on_good = on_good.and_then(|links| Some((centre(&good[1])? - centre(links)?).max(0.0)));
-    let most = [on_good, finding.observed.as_ref().and_then(Observation::takes_at_most)];
-    let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
-    let is_cause = |[on, off]: &Sides<'_, '_>| {
-        let effect = centre(&[on.as_slice(), off].concat()).map_or(0.0, |centre| -centre);
-        on.len() >= off.len() && most >= HALF * effect
-    };
-    let of_parts = bad.iter().filter(|(_, sides)| is_cause(sides)).map(|(part, _)| *part);
-    let of_parts: Vec<Option<usize>> = of_parts.collect();
-    let names = of_parts.iter().filter_map(|part| Some(outliers.parts.get((*part)?)?.name.to_owned())).collect();
-    (names, bad.is_empty() || !of_parts.is_empty())
+    found.iter().map(of).collect()
 }
 
 /// Whether findings of this kind may change a row's value.
@@ -159,32 +105,144 @@ fn opened<'a>(outliers: &'a Outliers<'a>) -> Opened<'a> {
     links.filter_map(of).flatten().filter(|(_, device)| !device.is_empty()).collect()
 }
 
+/// Devices by host; none of a host that is meant as a whole.
+struct Where<'a>(HashMap<&'a str, Vec<&'a str>>);
+
+impl<'a> Where<'a> {
+    fn new(findings: &[&'a Finding]) -> Self {
+        let mut hosts: HashMap<&str, Vec<&str>> = HashMap::new();
+        for finding in findings {
+            for host in &finding.hosts {
+                hosts.entry(host).or_default().extend(finding.devices.iter().map(String::as_str));
+            }
+        }
+        Self(hosts)
+    }
+}
+
+/// Links by whether a finding is on them.
+struct Sides<'l, 'a> {
+    /// On these.
+    own: Vec<&'l Link<'a>>,
+    /// These have it too.
+    too: Vec<&'l Link<'a>>,
+    /// Neither.
+    free: Vec<&'l Link<'a>>,
+}
+
 /// What a finding is about.
 struct About<'a> {
     finding: &'a Finding,
+    own: Where<'a>,
+    /// Where else the check found as much.
+    too: Where<'a>,
     plan: &'a Plan,
     /// Whether it is about ports; else about all ports of the devices that it names.
     exact: bool,
-    opened: Opened<'a>,
+    opened: &'a Opened<'a>,
 }
 
 impl About<'_> {
-    /// Whether it is about one of the ends of a link.
-    fn touches(&self, link: &Link<'_>) -> bool {
-        let Some(row) = link.row else { return false };
-        let flow = &link.result.case.flow;
-        self.is(link, (&row.src_host, flow.from.rail), &row.src_device, row.src_gpu)
-            || self.is(link, (&row.dst_host, flow.to.rail), &row.dst_device, row.dst_gpu)
+    /// What it fits in a test.
+    fn fit(&self, rule: &Rule, test: &OfTest<'_>, outliers: &Outliers<'_>) -> Option<Fit> {
+        let mut sides = Sides { own: Vec::new(), too: Vec::new(), free: Vec::new() };
+        for link in test.links.iter().filter(|link| link.row.is_some()) {
+            let side = if self.touches(&self.own, link) {
+                &mut sides.own
+            } else if self.touches(&self.too, link) {
+                &mut sides.too
+            } else {
+                &mut sides.free
+            };
+            side.push(link);
+        }
+        let Sides { own, free, .. } = &sides;
+        if own.is_empty() || free.is_empty() {
+            return None;
+        }
+        let finding = self.finding;
+        let spoilt = own.iter().all(|link| link.row.is_some_and(|row| spoils(rule.spoils, row)));
+        // Of two ends of a link either may be why it is slow; a GPU by itself has no other end, and neither has a NIC.
+        let alone = matches!(rule.subject, Subject::Gpu | Subject::Nic)
+            && finding.severity > Severity::Notice
+            && own.iter().all(|link| link.result.case.cell.transport.is_within_host());
+        let least = self.plan.localise.least_percent.max(LEAST_PERCENT);
+        let slower = spoilt.then(|| slower(test.metric, (own, free), least, alone)).flatten();
+        let (parts, is_cause) = self.causes(test.test, &sides, outliers);
+        let slower = slower.filter(|_| is_cause);
+        // What only slows things down leaves no case without a value.
+        let fatal = finding.severity == Severity::Failure;
+        let missing = fatal.then(|| missing(&sides)).flatten();
+        let said: Vec<String> = [slower, missing].into_iter().flatten().collect();
+        let hosts = hostlist::fold(finding.hosts.iter().map(String::as_str));
+        // Of a host with eight GPUs it is one that is meant.
+        let place = match rule.subject {
+            Subject::Gpu if !finding.devices.is_empty() => format!("{} of {hosts}", finding.devices.join(", ")),
+            _ => hosts,
+        };
+        let words = || format!("{}: {} of {place} {}", test.test, test.metric.name(), said.join("; "));
+        (!said.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words(), parts })
     }
 
-    /// Whether it is about an end. A case that failed before its devices were opened has none: it is about those that others
-    /// opened there or that the plan gives the host on its rail, or about any where neither tells.
-    fn is(&self, link: &Link<'_>, (host, rail): (&str, u32), device: &str, gpu: Option<u32>) -> bool {
-        let named = self.finding.hosts.iter().any(|one| one == host);
-        if !named || self.finding.devices.is_empty() {
-            return named;
+    /// Of which bad parts of a test it may be the cause, and whether it may be of anything: of one of these, of links that stand out by
+    /// themselves, or, where nothing is bad, of the difference that it makes.
+    fn causes(&self, test: &str, sides: &Sides<'_, '_>, outliers: &Outliers<'_>) -> (Vec<String>, bool) {
+        let bad_part = |link: &Link<'_>| {
+            let is_bad =
+                |at: &usize| outliers.parts.get(*at).is_some_and(|part| part.is_bad() && part.is_named_by(test));
+            let part = link.part.filter(is_bad);
+            (part.is_some() || link.stands_out).then_some(part)
+        };
+        let centre = |links: &[&Link<'_>]| median(&by_flow(links)).ok();
+        let of_good = |links: &[&Link<'_>]| {
+            let good: Vec<&Link<'_>> = links.iter().copied().filter(|link| bad_part(link).is_none()).collect();
+            Some(centre(&good)?).filter(|_| good.len() >= FEWEST_LINKS)
+        };
+        // What peers that are good and have it too lose is what it takes. Without good ones that lack it the centre is what these reach.
+        let with_it = of_good(&[&*sides.own, &*sides.too].concat());
+        let on_good = with_it.map(|with_it| (of_good(&sides.free).unwrap_or(0.0) - with_it).max(0.0));
+        let most = [on_good, self.finding.observed.as_ref().and_then(Observation::takes_at_most)];
+        let most = most.into_iter().flatten().fold(f64::INFINITY, f64::min);
+        // By part, with how many of its links it is on; links that stand out by themselves are one group.
+        let mut bad: BTreeMap<Option<usize>, (usize, Vec<&Link<'_>>)> = BTreeMap::new();
+        for (is_own, links) in [(true, &sides.own), (false, &sides.too), (false, &sides.free)] {
+            for &link in links {
+                let Some(part) = bad_part(link) else { continue };
+                let (on, all) = bad.entry(part).or_default();
+                *on += usize::from(is_own);
+                all.push(link);
+            }
         }
-        if gpu.is_some_and(|gpu| self.finding.devices.contains(&format!("GPU {gpu}"))) {
+        let is_cause = |(on, all): &(usize, Vec<&Link<'_>>)| {
+            let effect = centre(all).map_or(0.0, |centre| -centre);
+            2 * on >= all.len() && most >= HALF * effect
+        };
+        let of_parts: Vec<Option<usize>> =
+            bad.iter().filter(|(_, links)| is_cause(links)).map(|(part, _)| *part).collect();
+        let names = of_parts.iter().filter_map(|part| Some(outliers.parts.get((*part)?)?.name.to_owned())).collect();
+        (names, bad.is_empty() || !of_parts.is_empty())
+    }
+
+    /// Whether one of the ends of a link is there.
+    fn touches(&self, there: &Where<'_>, link: &Link<'_>) -> bool {
+        let Some(row) = link.row else { return false };
+        let flow = &link.result.case.flow;
+        self.is(there, link, (&row.src_host, flow.from.rail), &row.src_device, row.src_gpu)
+            || self.is(there, link, (&row.dst_host, flow.to.rail), &row.dst_device, row.dst_gpu)
+    }
+
+    /// Whether an end is there. A case that failed before its devices were opened has none: it is about those that others
+    /// opened there or that the plan gives the host on its rail, or about any where neither is known.
+    fn is(
+        &self,
+        Where(there): &Where<'_>,
+        link: &Link<'_>,
+        (host, rail): (&str, u32),
+        device: &str,
+        gpu: Option<u32>,
+    ) -> bool {
+        let Some(devices) = there.get(host) else { return false };
+        if devices.is_empty() || gpu.is_some_and(|gpu| devices.contains(&&*format!("GPU {gpu}"))) {
             return true;
         }
         let tcp = link.result.case.cell.transport == Transport::Tcp;
@@ -196,7 +254,7 @@ impl About<'_> {
         let opened = || self.opened.get(&(host, rail, tcp)).copied();
         let device = Some(device).filter(|device| !device.is_empty()).or_else(opened).or_else(planned);
         match device {
-            Some(device) => self.finding.devices.iter().any(|named| self.names(named, device)),
+            Some(device) => devices.iter().any(|named| self.names(named, device)),
             None => !tcp && link.value.is_none(),
         }
     }
@@ -265,15 +323,15 @@ fn cells<'a>(links: &[&Link<'a>], value: impl Fn(&Row) -> Option<f64>) -> BTreeM
     all.into_iter().filter_map(|(cell, values)| Some((cell, median(&values).ok()?))).collect()
 }
 
-/// `is missing in 3 of 12 cases`, if that happens to most links here and to few elsewhere.
-fn missing(here: &[&Link<'_>], elsewhere: &[&Link<'_>]) -> Option<String> {
+/// `is missing in 3 of 12 cases`, if that happens to most links that have it and to few elsewhere.
+fn missing(Sides { own, too, free }: &Sides<'_, '_>) -> Option<String> {
     let lacks = |link: &&&Link<'_>| link.row.is_none_or(|row| row.value.is_none());
     let rate = |links: &[&Link<'_>]| {
         let mut flows: BTreeMap<&Flow, bool> = BTreeMap::new();
         links.iter().for_each(|link| *flows.entry(&link.result.case.flow).or_default() |= lacks(&link));
         (flows.values().filter(|missing| **missing).count() as f64 / flows.len().max(1) as f64, flows.len())
     };
-    let ((mine, links), (theirs, _)) = (rate(here), rate(elsewhere));
-    let fits = links >= FEWEST_LINKS && mine >= MOST && theirs <= mine / 2.0;
-    fits.then(|| format!("is missing in {} of {}", here.iter().filter(lacks).count(), count(here.len(), "case")))
+    let ((mine, links), (peers, of_peers), (others, _)) = (rate(own), rate(too), rate(free));
+    let fits = links >= FEWEST_LINKS && mine >= MOST && others <= mine / 2.0 && (of_peers == 0 || peers >= MOST);
+    fits.then(|| format!("is missing in {} of {}", own.iter().filter(lacks).count(), count(own.len(), "case")))
 }

@@ -64,6 +64,17 @@ pub struct Finding {
     pub source: String,
 }
 
+impl Finding {
+    /// Whether another one says the same of its hosts, by its check and the size of what it found.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        self.check == other.check
+            && match (&self.observed, &other.observed) {
+                (Some(own), Some(other)) => own.is_alike(other),
+                (own, other) => own.is_none() == other.is_none(),
+            }
+    }
+}
+
 /// What a check says of one host or one of its devices, or of the fabric.
 #[derive(Debug, Clone)]
 pub struct Found {

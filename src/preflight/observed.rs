@@ -106,14 +106,9 @@ impl Observation {
 
     /// What share of a bandwidth it can take at most, as a difference of logarithms; `None` where its value does not say that.
     pub fn takes_at_most(&self) -> Option<f64> {
-        let number = |value: &Value| match value {
-            Value::Integer(number) => Some(*number as f64),
-            Value::Decimal(Decimal(number)) => Some(*number),
-            _ => None,
-        };
-        let seen = number(self.seen.as_ref()?)?;
+        let seen = self.seen.as_ref()?.number()?;
         let most = match self.unit.as_deref()? {
-            "Gb/s" | "lanes" => (number(self.wanted.as_ref()?)? / seen).ln(),
+            "Gb/s" | "lanes" => (self.wanted.as_ref()?.number()? / seen).ln(),
             // What is in use of a port's rate.
             "%" => -(-seen / 100.0).ln_1p(),
             _ => return None,
@@ -121,10 +116,36 @@ impl Observation {
         most.is_finite().then_some(most.max(0.0))
     }
 
+    /// How far off it is, to compare with others of its fact; `None` where that is not in numbers.
+    fn size(&self) -> Option<f64> {
+        let off = || {
+            let seen = self.seen.as_ref()?.number()?;
+            let wanted = self.wanted.as_ref().and_then(Value::number).filter(|wanted| *wanted > 0.0);
+            Some(wanted.map_or(seen, |wanted| (seen / wanted).ln()).abs())
+        };
+        self.takes_at_most().or_else(off)
+    }
+
+    /// Whether another one of the same fact is at least half as far off. A value that nobody could read is not known to be off.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        let is_less = self.size().zip(other.size()).is_some_and(|(own, other)| other < own / 2.0);
+        self.fact == other.fact && self.seen.is_some() == other.seen.is_some() && !is_less
+    }
+
     /// Says in what unit both are.
     pub(super) fn unit(mut self, unit: &str) -> Self {
         self.unit = Some(unit.to_owned());
         self
+    }
+}
+
+impl Value {
+    const fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Decimal(Decimal(number)) => Some(*number),
+            _ => None,
+        }
     }
 }
 

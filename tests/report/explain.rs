@@ -41,13 +41,18 @@ fn finding(check: &str, severity: Severity, hosts: &[usize]) -> Finding {
     }
 }
 
-/// Tests that a finding fits.
+/// Tests that a finding fits, as the only one.
 fn fits(journal: &Journal, finding: &Finding) -> Vec<String> {
+    fits_of(journal, std::slice::from_ref(finding)).remove(0)
+}
+
+/// Tests that each finding fits.
+fn fits_of(journal: &Journal, found: &[Finding]) -> Vec<Vec<String>> {
     let results = results(journal).unwrap();
     let rows = rows(journal, &results);
-    let found = localise(journal, &results, &rows);
-    let fits = explained(finding, &journal.plan, &outliers(journal, &results, &rows, &found));
-    fits.into_iter().map(|fit| fit.test).collect()
+    let parts = localise(journal, &results, &rows);
+    let fits = explained(found, &journal.plan, &outliers(journal, &results, &rows, &parts));
+    fits.into_iter().map(|fits| fits.into_iter().map(|fit| fit.test).collect()).collect()
 }
 
 const WARNING: Severity = Severity::Warning;
@@ -132,6 +137,32 @@ fn what_good_peers_have_too_is_the_cause_of_no_bad_part() {
     assert_eq!(fits(&journal, &finding("mtu", WARNING, &[2, 3])), ["write-bw"]);
 }
 
+/// Every host has a load of its own, and so a finding of its own.
+#[test]
+fn what_healthy_peers_have_in_a_comparable_size_is_no_cause() {
+    let journal = journal(&Scenario { slow: Some(2), sizes: vec![1 << 20], ..Scenario::healthy(9, 1) });
+    let busy = |host: usize, load: f64| Finding {
+        observed: Some(Observation {
+            fact: "load".into(),
+            unit: None,
+            seen: Some(Value::from(load)),
+            wanted: None,
+            wanted_by: None,
+        }),
+        ..finding("idle", WARNING, &[host])
+    };
+    let fits_slow = |peers: &[(usize, f64)]| {
+        let found: Vec<Finding> = [(2, 60.0)].iter().chain(peers).map(|(host, load)| busy(*host, *load)).collect();
+        !fits_of(&journal, &found)[0].is_empty()
+    };
+    assert!(fits_slow(&[]));
+    assert!(!fits_slow(&[(3, 41.0), (4, 52.5), (5, 71.0)]), "some peers");
+    let all: Vec<(usize, f64)> = [0, 1, 3, 4, 5, 6, 7, 8].map(|host| (host, 50.0 + host as f64)).to_vec();
+    assert!(!fits_slow(&all), "all peers");
+    // Its number sets the host apart.
+    assert!(fits_slow(&all.iter().map(|(host, load)| (*host, load / 4.0)).collect::<Vec<_>>()));
+}
+
 /// A port at 380 of 400 Gb/s does not take 40 %.
 #[test]
 fn a_value_that_cannot_take_as_much_is_no_cause() {
@@ -155,9 +186,10 @@ fn the_first_step_is_a_finding_only_where_that_may_be_the_cause() {
     let text = support::followed::followed_up(&scenario, &scenario).0;
     for (busy, step) in [(&["gpu005"][..], "configuration"), (&["gpu003", "gpu004", "gpu005", "gpu006"], "parts")] {
         let mut journal = parse(text.as_bytes(), Path::new("records.jsonl")).unwrap();
-        for host in busy {
+        // No two of them are equally busy.
+        for (host, more) in busy.iter().zip(0..) {
             let facts = &mut journal.hosts.get_mut(*host).unwrap().facts;
-            facts.load.average = Some(f64::from(facts.cpu.threads));
+            facts.load.average = Some(f64::from(facts.cpu.threads) + f64::from(more));
             facts.load.busy = Some(0.9);
         }
         let others = |end: &&str| busy.contains(end) && *end != "gpu005";

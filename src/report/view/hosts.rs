@@ -160,7 +160,7 @@ pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) 
 /// What the checks found, and what each of it fits.
 fn findings(journal: &Journal, cluster: &Cluster<&HostFacts>, outliers: &Outliers<'_>) -> Vec<FindingView> {
     let found = preflight::judge(&journal.plan, cluster);
-    let fits: Vec<Vec<Fit>> = found.iter().map(|finding| explained(finding, &journal.plan, outliers)).collect();
+    let fits = explained(&found, &journal.plan, outliers);
     let rivals = |test: &str| fits.iter().flatten().filter(|fit| fit.test == test).count() - 1;
     let told = |fit: &Fit| {
         let how = match rivals(&fit.test) {
