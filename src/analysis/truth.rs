@@ -35,7 +35,7 @@ const WIRE_MINIMUM: Bytes = Bytes::from_mib(1);
 /// Share of packets that may be lost or sent again before a sample is doubted.
 pub(super) const LOSS_TOLERANCE: f64 = 1e-3;
 /// Share of packets that TCP may lose before that is noted. The value counts whatever it is: TCP sends them again.
-const NOTED: f64 = 1e-4;
+pub(super) const NOTED: f64 = 1e-4;
 /// Losses that may always happen, whatever their share.
 const LOSS_ALLOWANCE: u64 = 3;
 

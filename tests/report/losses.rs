@@ -73,15 +73,29 @@ fn is_of(case: &Case, host: &str) -> bool {
     case.flow.hosts().iter().any(|end| ***end == *host)
 }
 
-/// Lossy cases that the test's verdict notes.
-fn noted(verdicts: &Verdicts) -> usize {
+/// Lossy cases that the test's verdict notes, and the parts at which packets are lost.
+fn noted(verdicts: &Verdicts) -> (usize, Vec<String>) {
     let own = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::EveryCase).unwrap();
     assert_eq!(own.status, Status::Pass, "{}", own.reason);
     let lost = own.reason.grounds().iter().find_map(|ground| match ground {
-        Ground::Cases(OfCases::LostPackets { cases, .. }) => Some(*cases),
+        Ground::Cases(OfCases::LostPackets { cases, parts, .. }) => Some((*cases, parts.clone())),
         _ => None,
     });
-    lost.unwrap_or(0)
+    lost.unwrap_or_default()
+}
+
+/// Senders count what is sent again, wherever it was lost.
+#[test]
+fn a_lossy_host_is_found_whether_or_not_it_is_slow() {
+    let pairs: [(Pair, &[&str]); 4] = [
+        (|case| if *case.flow.to.host == *"a5" { (10.0, 0.01) } else { (10.0, 0.0) }, &["host a5, receiving"]),
+        (|case| if *case.flow.from.host == *"a5" { (10.0, 0.01) } else { (10.0, 0.0002) }, &["host a5, sending"]),
+        (|case| if is_of(case, "a5") { (10.0, 0.002) } else { (10.0, 0.0) }, &["host a5"]),
+        (|case| if is_of(case, "a5") { (6.5, 0.01) } else { (10.0, 0.0) }, &["host a5"]),
+    ];
+    for (pair, named) in pairs {
+        assert_eq!(noted(&drawn(pair)).1, named);
+    }
 }
 
 #[test]
@@ -122,6 +136,7 @@ fn good_values_with_losses_pass_with_a_note() {
     for (pair, is_noted) in pairs {
         let found = drawn(pair);
         assert_eq!((found.status, found.exit_code), (Status::Pass, 0), "{}", found.sentence);
-        assert_eq!(noted(&found) > 0, is_noted);
+        let (cases, parts) = noted(&found);
+        assert_eq!((cases > 0, parts), (is_noted, Vec::new()), "everywhere alike");
     }
 }

@@ -12,6 +12,7 @@ mod further;
 mod groups;
 mod lanes;
 mod levels;
+mod losses;
 mod meanwhile;
 mod merged;
 mod names;
@@ -144,6 +145,9 @@ pub struct Localisation {
     /// enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_of_ceiling: Option<f64>,
+    /// Parts that lose far more packets than others, whether or not that makes them slow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lossy: Vec<PartName>,
     /// Ends that carry less than others at best, so that their links cannot reach what others do.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lesser: Vec<Lesser>,
@@ -283,6 +287,7 @@ fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localis
         return Some(found);
     }
     found.tell_what_was_measured(view, &names, journal);
+    found.lossy = losses::lossy(view, &names, &setting);
     match findings {
         Ok(findings) => found.tell(findings, &names, &ids, &pairs, &setting),
         Err(refusal) => {
@@ -337,6 +342,7 @@ impl Localisation {
             raw: Vec::new(),
             screen: None,
             short_of_ceiling: None,
+            lossy: Vec::new(),
             lesser: Vec::new(),
             across_rails_percent: Vec::new(),
             judgements: Vec::new(),

@@ -9,8 +9,8 @@ use crate::analysis::truth::{Doubt, LOSS_TOLERANCE};
 const ROUND_TRIP: f64 = 1e6;
 /// Congestion controls of Linux that do not slow down for losses.
 const BBR: [&str; 3] = ["bbr", "bbr2", "bbr3"];
-/// How many times as much is lost at a part as elsewhere, if that is what sets it apart.
-const TIMES: f64 = 3.0;
+/// How many times as much is lost at a part as elsewhere, if that sets it apart.
+pub(in crate::analysis) const TIMES: f64 = 3.0;
 
 impl CaseResult<'_> {
     /// The gravest loss of packets, whether or not it speaks against the case.

@@ -123,7 +123,8 @@ impl Doubt {
     /// The share of packets that were lost or sent again, where it is about that.
     pub fn lost(&self) -> Option<f64> {
         match self {
-            Self::Loss { times, packets, .. } => Some(*times as f64 / packets),
+            // A packet may be sent again several times.
+            Self::Loss { times, packets, .. } => Some(*times as f64 / (packets + *times as f64)),
             Self::NotArrived { sent, lost, .. } => Some(*lost as f64 / (*sent).max(1) as f64),
             _ => None,
         }
@@ -148,6 +149,7 @@ impl fmt::Display for Doubt {
             Self::Noted { cause } => f.write_str(cause),
             Self::Event { host, counter, times, meaning } => write!(f, "{host}: {meaning} ({counter} +{times})"),
             Self::Loss { host, counter, times, packets, meaning } => {
+                let packets = packets + *times as f64;
                 let share = 100.0 * *times as f64 / packets;
                 write!(f, "{host}: {meaning}: {counter} +{times}, {share:.2} % of about {packets:.0} packets")
             }

@@ -15,8 +15,13 @@ use crate::analysis::{
     words::count,
 };
 
-/// Judges all cases of a test; `corrupt` are its further cases with wrong bytes.
-pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseResult<'_>]) -> Verdict {
+/// Judges all cases of a test; `corrupt` are its further cases with wrong bytes, `lossy` names the parts at which packets are lost.
+pub(super) fn judge(
+    test: &Test,
+    results: &[&CaseResult<'_>],
+    corrupt: &[&CaseResult<'_>],
+    lossy: Vec<String>,
+) -> Verdict {
     let with = |state| results.iter().filter(move |result| result.state == state);
     // A plan may switch verification off; then only somebody who demanded something else gets a pass without it.
     let unverifiable = !test.verify && test.expect.is_empty();
@@ -56,7 +61,7 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
         reason.push(OfCases::Measured { of, verified_bytes: test.verify.then_some(verified) });
         Status::Pass
     };
-    reason.extend(lost(results));
+    reason.extend(lost(results, lossy));
     let missing = [State::Failed, State::NotRun, State::NoValue].map(|state| with(state).count()).iter().sum();
     let measured = results.iter().filter(|result| !result.samples.is_empty() && result.state != State::NoValue);
     Verdict {
@@ -73,12 +78,13 @@ pub(super) fn judge(test: &Test, results: &[&CaseResult<'_>], corrupt: &[&CaseRe
     }
 }
 
-/// The losses that do not speak against a value; `None` without any.
-fn lost(results: &[&CaseResult<'_>]) -> Option<OfCases> {
-    let lossy = || results.iter().filter(|result| result.doubts.is_empty()).filter_map(|one| Some((one.loss()?, one)));
+/// The losses that do not speak against a value, or of which it is known at which parts; `None` without any.
+fn lost(results: &[&CaseResult<'_>], parts: Vec<String>) -> Option<OfCases> {
+    let counts = |result: &&&CaseResult<'_>| result.doubts.is_empty() || !parts.is_empty();
+    let lossy = || results.iter().filter(counts).filter_map(|one| Some((one.loss()?, one)));
     let ((_, doubt), first) = lossy().max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))?;
     let gravest = Blamed { place: Place::of_case(first), error: doubt.to_string() };
-    Some(OfCases::LostPackets { cases: lossy().count(), gravest })
+    Some(OfCases::LostPackets { cases: lossy().count(), parts, gravest })
 }
 
 /// The GPUs whose memory was tested and is wrong, each once.

@@ -403,8 +403,9 @@ pub fn verdicts_of(
         verdicts.extend(test.expect.iter().map(|wanted| demand::judge(journal, test, wanted, &results, &rows)));
         let corrupt: Vec<&CaseResult<'_>> =
             corrupt.iter().copied().filter(|one| *one.case.test == *test.name).collect();
-        verdicts.push(every_case::judge(test, &results, &corrupt));
         let found = localisation.iter().filter(|found| found.test == test.name);
+        let lossy: Vec<String> = found.clone().flat_map(|found| &found.lossy).map(|part| part.name.clone()).collect();
+        verdicts.push(every_case::judge(test, &results, &corrupt, lossy));
         let beside: Vec<&Link<'_>> =
             beside.iter().filter(|(of, ..)| of.test == test.name).map(|(_, link, _)| *link).collect();
         // Groups that stand out are searched by smaller ones; of several views of pairs the first has them.

@@ -62,10 +62,12 @@ pub enum OfCases {
         /// Bytes that were verified; `None` where the plan switches verification off.
         verified_bytes: Option<u64>,
     },
-    /// Packets were lost or sent again, and the values count.
+    /// Packets were lost or sent again, and the values count or it is known where.
     LostPackets {
         /// In how many cases.
         cases: usize,
+        /// Names of the parts that explain in which; empty where none does.
+        parts: Vec<String>,
         /// The gravest of them.
         gravest: Blamed,
     },
@@ -132,8 +134,9 @@ impl fmt::Display for OfCases {
                     None => Ok(()),
                 }
             }
-            Self::LostPackets { cases, gravest } => {
-                write!(f, "packets were lost in {}, the most of {}", count(*cases, "case"), short(gravest))
+            Self::LostPackets { cases, parts, gravest } => {
+                let at = if parts.is_empty() { String::new() } else { format!(" at {}", parts.join(", ")) };
+                write!(f, "packets were lost{at} in {}, the most of {}", count(*cases, "case"), short(gravest))
             }
         }
     }
