@@ -113,8 +113,7 @@ fn verdicts(out: &mut String, view: &View, colour: bool, shown: impl Fn(Status) 
 
 fn end(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
     marked(out, view.status, colour, &view.sentence)?;
-    // Without anything that it is about no step is known.
-    if let Some(step) = view.banner.remedy.as_ref().filter(|step| !step.about.is_empty()) {
+    if let Some(step) = &view.banner.remedy {
         wrap(out, "", "  ", &format!("first step: {}: {}", step.about, step.text))?;
     }
     // A path is copied from here, so it is never broken.

@@ -37,7 +37,7 @@ pub struct Banner {
     /// The sentences beside that: what may be bad, hosts that are not as the plan wants or were lost and that nothing blames, and flows
     /// that failed in the soak; empty where there are none.
     pub beside: String,
-    /// The first thing to do and what it is for; `None` where nothing is wrong.
+    /// The first thing to do and what it is for; `None` where nothing is wrong or nothing is known to help.
     pub remedy: Option<Pointer>,
 }
 
@@ -110,7 +110,7 @@ pub(super) fn banner(seen: &Seen<'_>) -> Banner {
         part: Pointer { about: String::new(), text, anchor },
         bad: if names.is_empty() { String::new() } else { list(&names) },
         beside,
-        remedy: (seen.verdicts.status != Status::Pass).then(|| step(seen, &failed)),
+        remedy: Some(seen).filter(|seen| seen.verdicts.status != Status::Pass).and_then(|seen| step(seen, &failed)),
     }
 }
 
@@ -195,22 +195,22 @@ fn unnamed(parts: &Parts) -> String {
         Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
         Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
         Parts { noisy: true, .. } => "No part is named: the values scatter too much to tell.".to_owned(),
-        Parts { unclear, .. } => match unclear.first() {
-            Some(why) => format!("No part is named. {why}"),
-            None => "No part is named, and nothing says that all are good.".to_owned(),
-        },
+        Parts { unclear, .. } if unclear.is_empty() => {
+            "No part is named, and nothing says that all are good.".to_owned()
+        }
+        Parts { unclear, .. } => format!("No part is named. {}", unclear.join(" ")),
     }
 }
 
 /// The first thing to do: about what is known to be bad, where something is; then what belongs to the first failed verdict where that
 /// names its own, and of a run that ended early and in which nothing failed that it goes on.
-fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
+fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
     let Seen { end, verdicts, troubles, hosts, links, .. } = seen;
     if let Some(step) = wrong::step(verdicts) {
-        return step;
+        return Some(step);
     }
     if let Some(going_on) = resume(end).filter(|_| verdicts.status != Status::Fail) {
-        return going_on;
+        return Some(going_on);
     }
     let first = verdicts.verdicts.iter().find(|verdict| verdict.status == Status::Fail && !verdict.waived);
     let names_its_own =
@@ -219,71 +219,64 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Pointer {
     let part = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_bad()));
     let is_cause = |part: &PartView| own.is_some_and(|verdict| is_cause_of(verdict, part));
     if let Some(step) = part.filter(|part| !is_cause(part)).and_then(|part| of_part(part, hosts)) {
-        return step;
+        return Some(step);
     }
     let own = own.and_then(|verdict| culprit(verdict, hosts));
     let of_own = |one: Culprit| if one.is_loss { of_lost(seen, failed) } else { one.step };
     if let Some(step) = own.and_then(of_own) {
-        return step;
+        return Some(step);
     }
     let broken = broken_by_all(verdicts);
     // What all break no finding explains that some lack. Of a few values it is not known whether the others are like them.
     if let Some((step, _)) = broken.as_ref().filter(|(_, verdict)| verdict.tally.judged > verdict.tally.in_scope / 2) {
-        return step.clone();
+        return Some(step.clone());
     }
     let unsettled = seen.parts.and_then(|parts| parts.named.iter().find(|part| part.is_unsettled()));
     if let Some(step) = of_cause(unsettled, hosts) {
-        return step;
+        return Some(step);
     }
     if let Some(group) = troubles.iter().find(|group| !group.help.is_empty()) {
-        return of_troubles(group);
+        return Some(of_troubles(group));
     }
     if let Some(step) = of_lost(seen, failed) {
-        return step;
+        return Some(step);
     }
     if let Some(step) = failed.iter().find_map(|culprit| culprit.step.clone()) {
-        return step;
+        return Some(step);
     }
     if let Some(going_on) = resume(end) {
-        return going_on;
+        return Some(going_on);
     }
     if let Some((step, _)) = broken {
-        return step;
+        return Some(step);
     }
     if let Some(part) = unsettled {
         let about = format!("{} ({})", part.with_alternatives(), part.standing);
         let remedy = part.remedy.unwrap_or_else(|| of_link(seen, part.open));
-        return Pointer { about, text: help(&remedy.into()), anchor: "parts" };
+        return Some(Pointer { about, text: help(&remedy.into()), anchor: "parts" });
     }
     if let Some(link) = links.first() {
         let about = format!("{} ({})", link.name, link.standing);
         let remedy = if link.certain { remedy::CHECK_CABLE } else { of_link(seen, link.open) };
-        return Pointer { about, text: help(&remedy.into()), anchor: "switches" };
+        return Some(Pointer { about, text: help(&remedy.into()), anchor: "switches" });
     }
     if let Some(step) = of_verdicts(verdicts) {
-        return step;
+        return Some(step);
     }
     if let Some((verdict, broken)) = broken_limits(verdicts).next() {
         let about = format!("{}: {}", verdict.test, verdict.demanded());
-        return Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" };
+        return Some(Pointer { about, text: help(&of_limit(broken).into()), anchor: "verdicts" });
     }
     if let Some(view) = hosts.findings.iter().find(|view| view.finding.severity > Severity::Notice) {
         let found = of_finding(view, None);
         if hosts.unexplained.is_empty() || view.is_failure() {
-            return found;
+            return Some(found);
         }
         let about =
             format!("no finding is known to explain what was seen; the gravest of the configuration, {}", found.about);
-        return Pointer { about, ..found };
+        return Some(Pointer { about, ..found });
     }
-    let worst = verdicts.verdicts.iter().filter(|verdict| !verdict.waived).max_by(|a, b| {
-        // The first of the worst.
-        a.status.cmp(&b.status).then(std::cmp::Ordering::Greater)
-    });
-    let text = "no remedy is known for that".to_owned();
-    // What is demanded is not what happened.
-    let about = worst.map(|verdict| format!("{}: {}", verdict.test, verdict.reason));
-    Pointer { about: about.unwrap_or_else(|| "nothing was judged".to_owned()), text, anchor: "verdicts" }
+    None
 }
 
 /// Whether a failed verdict tells why a part is bad: its host is not as the plan wants, or its memory is broken.
