@@ -7,7 +7,7 @@ use railgauge::{
         journal::{Journal, parse},
         results::results,
         rows::rows,
-        verdict::{Kind, Status, Verdict, verdicts},
+        verdict::{Kind, Lack, Status, Verdict, verdicts},
     },
     report::draw,
 };
@@ -158,6 +158,21 @@ fn so_few_hosts_are_said_to_be_too_few() {
     // Enough of them.
     let enough = part(Scenario::healthy(6, 1));
     assert_eq!(enough, "No part stands out.");
+}
+
+/// Where one of two hosts is slow both are, and nothing shows which.
+#[test]
+fn two_hosts_show_of_neither_that_it_is_good() {
+    for (hosts, rails, is_said) in [(2, 1, true), (2, 4, true), (3, 1, false)] {
+        let scenario = Scenario { slow: Some(1), sizes: vec![1 << 24], ..Scenario::healthy(hosts, rails) };
+        let journal = parse(scenario.jsonl().as_bytes(), Path::new("records.jsonl")).unwrap();
+        let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
+        let of = drawn.verdicts.untested.iter().find(|one| one.kind == Lack::Peers);
+        let both = ["gpu001", "gpu002"].map(String::from).to_vec();
+        assert_eq!(of.map(|one| one.names.clone()), is_said.then_some(both), "{hosts} hosts, {rails} rails");
+        let said = drawn.view.banner.part.text.contains("one more host");
+        assert!(said || !is_said, "{}", drawn.view.banner.part.text);
+    }
 }
 
 /// The first host is behind another switch.

@@ -41,6 +41,8 @@ pub enum Lack {
     Hosts,
     /// Cases that were to be compared and have no such value.
     Cases,
+    /// The only two hosts of a test: where one is slow, both are.
+    Peers,
     /// Pairs of groups that no pair with such a value crossed, in any test.
     Boundaries,
     /// Hosts whose sending was not measured.
@@ -84,6 +86,14 @@ impl fmt::Display for Untested {
         match kind {
             Lack::Hosts => write!(f, "{} (no value in {})", hosts(), tests()),
             Lack::Cases => write!(f, "{} of {} (no value)", count(*n, "case"), tests()),
+            Lack::Peers => {
+                write!(
+                    f,
+                    "whether {} is slow (in {}: at least one more host of the same kind shows it)",
+                    some.join(" or "),
+                    tests()
+                )
+            }
             Lack::Boundaries => write!(f, "{} (no pair crossed)", list()),
             Lack::Sending => write!(f, "sending by {} (in {})", hosts(), tests()),
             Lack::Receiving => write!(f, "receiving by {} (in {})", hosts(), tests()),
@@ -126,6 +136,11 @@ pub(super) fn untested(journal: &Journal, model: &Outliers<'_>) -> Vec<Untested>
         all.add(&found.test, of(Lack::Hosts, &found.unmeasured));
         all.add(&found.test, (Lack::Cases, Vec::new(), found.missing));
         all.add(&found.test, of(Lack::Ends, &found.unjudged));
+        let test = journal.plan.tests.iter().find(|test| test.name == found.test);
+        let two = test.map(|test| &test.hosts).filter(|hosts| hosts.len() == 2 && found.counted == "pair");
+        if let Some(hosts) = two {
+            all.add(&found.test, of(Lack::Peers, hosts));
+        }
     }
     one_way(model, &mut all);
     boundaries(journal, model, &mut all);
