@@ -123,6 +123,7 @@ mod tests {
             demand: "every case is measured".into(),
             scope: String::new(),
             narrowed: None,
+            view: None,
             line: None,
             metric: None,
             unit: None,

@@ -136,8 +136,8 @@ fn name(journal: &Journal, verdict: &Verdict) -> String {
         return key.clone();
     }
     let Some(wanted) = view::wanted(journal, verdict) else {
-        // Of the verdict that every test has only the demand: how many cases it is about changes with the hosts.
-        return verdict.demand.clone();
+        // Of the verdicts that every test has only the demand: how many cases they are about changes with the hosts.
+        return verdict.demanded();
     };
     let kind = match wanted.limit {
         Limit::AtLeast(_) => "at least",

@@ -207,9 +207,9 @@ fn a_limit_that_changes_leaves_the_names_of_junit_and_is_told_as_the_plan_writes
     (old.limit, old.written) = (plan.tests[0].expect[0].limit, plan.tests[0].expect[0].written.clone());
     assert_eq!(names(&journal), before);
     assert_eq!(
-        before.iter().collect::<std::collections::BTreeSet<_>>().len() + 4,
+        before.iter().collect::<std::collections::BTreeSet<_>>().len() + 3,
         before.len(),
-        "one name for each of the two demands that every test has"
+        "one name for the demand that every test has, and one for parts at the size that two tests share"
     );
     let view = draw(&journal, Path::new("records.jsonl")).unwrap().view;
     assert!(view.expectations.iter().any(|one| one.demand == "latency_p99 at most 1 s"), "{:?}", view.expectations);

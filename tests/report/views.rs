@@ -230,6 +230,10 @@ fn a_long_tail_at_a_host_or_path_is_named() {
     let path = cluster.said(2, |at| (0.0, if at_path(at) { THREE } else { 0.0 }));
     assert!(path.named.len() == 1 && path.named[0].starts_with("path between "), "{:?}", path.named);
     assert!(path.is_reported());
+    // Each verdict says what it is about.
+    let of_parts = said.verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Parts);
+    let views: Vec<_> = of_parts.map(|verdict| (verdict.status, verdict.view.unwrap().metric.word())).collect();
+    assert_eq!(views, [(Status::Pass, "latency_p50"), (Status::Inconclusive, "latency_p99")]);
     // What the median names as well is named once.
     let both = cluster.said(3, |at| if at.has("a03") { (HALF, THREE) } else { (0.0, 0.0) });
     assert_eq!(both.named, ["host a03"]);

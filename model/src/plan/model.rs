@@ -168,7 +168,7 @@ pub struct Localise {
     pub waive: Vec<Waiver>,
 }
 
-/// Parts whose being worse than their fellows has no effect on the run's status.
+/// Parts whose being worse than their peers has no effect on the run's status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiver {

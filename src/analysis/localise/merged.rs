@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashSet};
 
 use railgauge_model::schedule::{Flow, Port};
 
-use super::{Localisation, Named, Repeats, Standing};
-use crate::analysis::{results::CaseResult, words::size};
+use super::{Localisation, Named, Standing};
+use crate::analysis::results::CaseResult;
 
 /// Share of the flows that speak for a part from which on another part accounts for it.
 const SAME: f64 = 0.8;
@@ -95,13 +95,10 @@ impl Localisation {
             .for_each(|probe| probe.suspect = places.get(probe.suspect).copied().unwrap_or(usize::MAX));
     }
 
-    /// Leaves the suspects of an extra view, with where they were found.
+    /// Leaves the suspects of an extra view.
     pub(super) fn only_suspects(&mut self) {
         (self.short_of_ceiling, self.too_noisy, self.two_clusters, self.over_time) = (None, None, None, None);
         self.unjudged.clear();
         self.across_rails_percent.clear();
-        let worst = if self.repeats == Repeats::Worst { "worst repeat, " } else { "" };
-        let view = format!("{worst}{} at {}", self.metric.word(), size(self.size_bytes));
-        self.suspects.iter_mut().for_each(|named| named.reason = format!("{view}: {}", named.reason));
     }
 }

@@ -27,7 +27,7 @@ mod told;
 mod waived;
 mod words;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use foldhash::HashMap;
 use railgauge_model::{plan::model::Test, schedule::Cell};
@@ -45,7 +45,7 @@ use super::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    words::{be, brief, count, number, worse},
+    words::{be, brief, count, number, size, worse},
 };
 use names::Names;
 use pick::{One, View};
@@ -67,6 +67,25 @@ pub use told::{
     TOGETHER, TwoClusters, Which,
 };
 pub(in crate::analysis) use waived::waives_flow;
+
+/// Which values of a test were searched for parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Searched {
+    /// The metric.
+    pub metric: Metric,
+    /// Which of a case's repeats.
+    pub repeats: Repeats,
+    /// Message size in bytes.
+    pub size_bytes: Bytes,
+}
+
+/// `p99 latency at 8 B`, `worst repeat of bandwidth at 64 KiB`.
+impl fmt::Display for Searched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let repeats = if self.repeats.is_median() { "" } else { "worst repeat of " };
+        write!(f, "{repeats}{} at {}", self.metric.name(), size(self.size_bytes))
+    }
+}
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -395,6 +414,12 @@ impl Localisation {
         self.noise = findings.levels.iter().map(|level| level.scale).fold(0.0, f64::max);
         let reasons = self.suspects.iter().map(|suspect| suspect.reason.clone()).collect();
         self.screen = Some(Arc::new(Screen { findings, names: names.clone(), reasons }));
+    }
+
+    /// Which values of pairs were searched; `None` for others, which have one view.
+    pub fn searched(&self) -> Option<Searched> {
+        let Self { metric, repeats, size_bytes, .. } = *self;
+        (self.counted == "pair").then_some(Searched { metric, repeats, size_bytes })
     }
 
     /// A value in the metric's unit from the scale of the judgement, on which higher is better.

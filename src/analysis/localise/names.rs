@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 use railgauge_model::{plan::hostlist, schedule};
 use railgauge_stats::localise::{Part, Port, Way};
+use railgauge_wire::natural;
 
 use super::{PartName, pick::One};
 use crate::analysis::journal::Journal;
@@ -108,7 +109,9 @@ impl Names {
                 ("nic", name, &[port.host], Some(port.rail))
             }
             Part::Cut(side) => {
-                let side = hostlist::fold(side.iter().map(|&host| self.host(host)));
+                let mut side: Vec<&str> = side.iter().map(|&host| self.host(host)).collect();
+                natural::sort(&mut side);
+                let side = hostlist::fold(side);
                 ("cut", format!("what lies between {side} and the other hosts"), &[], None)
             }
             Part::Rail(rail) => ("rail", format!("rail {rail}, on all hosts"), &[], Some(*rail)),

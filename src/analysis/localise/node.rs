@@ -1,4 +1,4 @@
-//! Tests within hosts: which GPU, NUMA node, NIC or host is slower than its fellows of all hosts, and the further cases that settle it.
+//! Tests within hosts: which GPU, NUMA node, NIC or host is slower than its peers of all hosts, and the further cases that settle it.
 //!
 //! A part is measured by itself, so its value is held against those of all parts of all hosts. Where enough hosts have it, what a place in the
 //! host takes from all of them (a socket with fewer memory modules, a way between two sockets) is set aside first, and told. What

@@ -69,13 +69,12 @@ impl fmt::Display for TooNoisy {
         match self.better {
             Better::Higher => write!(
                 f,
-                "{which} scatter by {scatter}, so that one at half the rate of the others would not stand out, only one at \
-                 {seen_from} of theirs or less"
+                "{which} scatter by {scatter}, so that one stands out only at {seen_from} of the rate of the others or less"
             ),
             Better::Lower => write!(
                 f,
-                "{which} scatter by {scatter}, so that one that takes twice as long as the others would not stand out, only \
-                 one that takes {seen_from} as long or longer"
+                "{which} scatter by {scatter}, so that one stands out only where it takes {seen_from} as long as the others \
+                 or longer"
             ),
         }
     }

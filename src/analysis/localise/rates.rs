@@ -16,6 +16,7 @@ use railgauge_stats::{
     localise::Port,
     robust::{MAD_TO_SIGMA, median},
 };
+use railgauge_wire::natural;
 use serde::Serialize;
 
 use super::{Localisation, decide::REACHES, names::Names, waived::groups_of};
@@ -239,6 +240,7 @@ impl fmt::Display for CarryLess {
         for end in &self.ends {
             by_rate.entry((number(end.ceiling), end.rail)).or_default().push(&end.host);
         }
+        by_rate.values_mut().for_each(|hosts| natural::sort(hosts));
         let part = |((ceiling, rail), hosts): (&(String, u32), &Vec<&str>)| {
             format!("{} rail {rail} at most {ceiling} {unit}", hostlist::fold(hosts.iter().copied()))
         };

@@ -20,6 +20,7 @@ use crate::analysis::{
     ceiling::DISPROVED,
     gpus,
     journal::Journal,
+    localise::Searched,
     percentile,
     results::{CaseResult, State},
     row::Row,
@@ -166,10 +167,9 @@ pub(super) fn judge<'r>(
 impl Verdict {
     /// What is demanded, and of what where that is not all of the test: `bandwidth at least 90 Gb/s (group leaf1)`.
     pub fn demanded(&self) -> String {
-        match &self.narrowed {
-            Some(scope) => format!("{} ({})", self.demand, scope.parts().join(", ")),
-            None => self.demand.clone(),
-        }
+        let narrowed = self.narrowed.iter().flat_map(Scope::parts);
+        let of: Vec<String> = narrowed.chain(self.view.as_ref().map(Searched::to_string)).collect();
+        if of.is_empty() { self.demand.clone() } else { format!("{} ({})", self.demand, of.join(", ")) }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::analysis::{
     words::{count, number},
 };
 
-/// The verdict that no link between switches is worse than its fellows in a test; `None` where none was searched for.
+/// The verdict that no link between switches is worse than its peers in a test; `None` where none was searched for.
 ///
 /// A link that stands out is a suspect until it was measured again: it fails the verdict only when that confirmed it.
 pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
@@ -70,7 +70,7 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
         doubtful: suspects.len() - bad,
         ..Tally::default()
     };
-    let demand = "no link between switches is worse than its fellows".to_owned();
+    let demand = "no link between switches is worse than its peers".to_owned();
     let scope = format!("{} of the {of} that there are", count(*passed, "passed direction"));
     let waived = *waived && !suspects.is_empty();
     let remedy = (bad > 0).then(|| remedy::CHECK_CABLE.into());

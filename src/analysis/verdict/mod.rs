@@ -8,7 +8,7 @@
 //! | pass | everything in its scope was measured, may be trusted, and keeps the demand |
 //!
 //! Every test has two verdicts that nobody wrote: that all its cases were measured and their data verified, and, where
-//! enough of them were measured to compare, that no part of the cluster is worse than its fellows. Every value that
+//! enough of them were measured to compare, that no part of the cluster is worse than its peers. Every value that
 //! `[preflight]` wants is a verdict as well, and so is a run that did not come to its end or whose records are damaged. A soak has several:
 //! that it lasted and was watched, and what happened meanwhile.
 
@@ -67,7 +67,7 @@ use super::{
     compare::Interleaved,
     costs::{ValueCost, costs},
     journal::Journal,
-    localise::{Localisation, localise},
+    localise::{Localisation, Searched, localise},
     nics::{AllNics, nics},
     outliers::{Link, Outliers, outliers},
     proven::{self, NeverRun},
@@ -132,9 +132,9 @@ pub enum Kind {
     Expectation,
     /// That every case of a test was measured and its data verified.
     EveryCase,
-    /// That no part of the cluster is worse than its fellows in a test.
+    /// That no part of the cluster is worse than its peers in a test.
     Parts,
-    /// That no link between switches is worse than its fellows in a test, or that its flows loaded them.
+    /// That no link between switches is worse than its peers in a test, or that its flows loaded them.
     Links,
     /// A demand on the soak: that it lasted, was watched, and what happened meanwhile.
     Soak,
@@ -162,6 +162,9 @@ pub struct Verdict {
     /// The same of an expectation that is not about all of its test.
     #[serde(skip)]
     pub narrowed: Option<Scope>,
+    /// Which values were searched for parts, of a verdict on the parts that pairs pass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<Searched>,
     /// Line of the plan; `None` for the verdict every test has.
     pub line: Option<usize>,
     /// The metric; `None` for the verdict every test has.
@@ -210,6 +213,7 @@ impl Verdict {
             demand: demand.into(),
             scope: String::new(),
             narrowed: None,
+            view: None,
             line: None,
             metric: None,
             unit: None,

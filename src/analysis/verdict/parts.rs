@@ -1,4 +1,4 @@
-//! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its fellows.
+//! The verdict on the parts of a test: none of its hosts, NICs, rails, groups or paths is worse than its peers.
 
 use std::collections::HashMap;
 
@@ -121,7 +121,11 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     let gravest = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
     let gravest = gravest.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
     Some(Verdict {
-        scope: count(found.pairs, counted),
+        scope: match found.searched() {
+            Some(view) => format!("{}, {view}", count(found.pairs, counted)),
+            None => count(found.pairs, counted),
+        },
+        view: found.searched(),
         metric: Some(found.metric),
         unit: Some(found.unit.clone()),
         waived,
@@ -135,7 +139,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
             ..Tally::default()
         },
         parts,
-        ..Verdict::new(Kind::Parts, &found.test, "no part is worse than its fellows", status, reason)
+        ..Verdict::new(Kind::Parts, &found.test, "no part is worse than its peers", status, reason)
     })
 }
 

@@ -194,7 +194,9 @@ pub(super) fn part(part: &Part<'_>) -> PartView {
         } else {
             format!(" ({})", one.named.standing.word())
         };
-        [one.test.test.clone() + &own, difference(one.named), reason(one.named)]
+        let view = one.test.searched().filter(|_| one.test.is_extra);
+        let view = view.map_or_else(String::new, |view| format!(", {view}"));
+        [one.test.test.clone() + &view + &own, difference(one.named), reason(one.named)]
     };
     let certain = matches!(part.standing, Standing::Confirmed | Standing::Intermittent);
     // Not every test that names it has shown that it is bad. Another program is to be ended before anything else is tried.

@@ -88,7 +88,7 @@ impl fmt::Display for NamedParts {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum OfParts {
-    /// Parts that are worse than their fellows and were measured again.
+    /// Parts that are worse than their peers and were measured again.
     Worse(NamedParts),
     /// Parts that stand out, neither confirmed nor cleared.
     Unsettled(NamedParts),
@@ -171,7 +171,7 @@ impl fmt::Display for Apart {
 impl fmt::Display for OfParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Worse(parts) => write!(f, "worse than its fellows, measured again: {parts}"),
+            Self::Worse(parts) => write!(f, "worse than its peers, measured again: {parts}"),
             Self::Unsettled(parts) => write!(f, "stands out and is neither confirmed nor cleared: {parts}"),
             Self::LinksStandOut { links, worst, shared_host } => {
                 let stand = if *links == 1 { "stands" } else { "stand" };
