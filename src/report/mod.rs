@@ -26,4 +26,4 @@ mod worth;
 mod write;
 
 pub use error::{DrawError, ReportError};
-pub use write::{Drawn, Written, draw, frame_rows, write};
+pub use write::{Drawn, Written, draw, frame_rows, junit_document, write};

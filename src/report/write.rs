@@ -73,7 +73,7 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     let frame = Sums::of_file(&parquet).map_err(unwritten)?;
     let whole = journal.unhealed().next().is_none() && journal.contradicted().is_none();
     verdicts.sums = Some(Sums { journal: sum, frame, whole });
-    text_file(&run.join(JUNIT), &junit::document(&verdicts, &view, &journal).map_err(ReportError::drawing(JUNIT))?)?;
+    text_file(&run.join(JUNIT), &junit_document(&journal, &verdicts, &view)?)?;
     let page = run.join(PAGE);
     text_file(&page, &html::page("report.html", &view).map_err(ReportError::drawing(PAGE))?)?;
     // Last: it says how the run ended, which is not so where one of the others could not be written.
@@ -83,6 +83,14 @@ pub fn write(run: &Path) -> Result<Written, ReportError> {
     // To free millions of cases takes seconds, which nobody has to wait for.
     let _ = Builder::new().name("freeing".to_owned()).spawn(move || drop(journal));
     Ok(Written { verdicts, view, page })
+}
+
+/// The document `junit.xml`.
+///
+/// # Errors
+/// The XML cannot be written.
+pub fn junit_document(journal: &Journal, verdicts: &Verdicts, view: &View) -> Result<String, ReportError> {
+    junit::document(verdicts, view, journal).map_err(ReportError::drawing(JUNIT))
 }
 
 /// Judges a journal and makes the view of it; `path` is what errors name.

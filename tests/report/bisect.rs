@@ -129,7 +129,7 @@ fn found(journal: &Journal) -> Vec<Localisation> {
 }
 
 /// Measures what is asked for until nothing is.
-fn search(cluster: &mut Cluster, journal: &mut Journal) {
+pub(crate) fn search(cluster: &mut Cluster, journal: &mut Journal) {
     loop {
         let cases = wanted(journal);
         if cases.is_empty() {
@@ -141,7 +141,7 @@ fn search(cluster: &mut Cluster, journal: &mut Journal) {
     }
 }
 
-const FLOOR: &str = "[[test.expect]]\nmetric = \"busbw\"\nat_least = \"480 GB/s\"\n";
+pub(crate) const FLOOR: &str = "[[test.expect]]\nmetric = \"busbw\"\nat_least = \"480 GB/s\"\n";
 
 #[test]
 fn a_host_that_slows_a_collective_is_found_and_named() {

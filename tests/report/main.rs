@@ -48,6 +48,7 @@ mod names;
 mod nodes;
 mod noise;
 mod numbers;
+mod one_place;
 mod outliers;
 mod pages;
 mod part;

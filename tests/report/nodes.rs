@@ -30,7 +30,7 @@ use railgauge_wire::{
 use crate::support::{self, Dice};
 
 const HOSTS: &str = "name = \"p\"\n[launch]\nvia = \"ssh\"\n[hosts]\nnames = [\"a[1-4]\"]\n";
-const EACH: &str = "[[test]]\nname = \"each\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
+pub const EACH: &str = "[[test]]\nname = \"each\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\nrails = \"each\"\n";
 pub const ALL: &str = "[[test]]\nname = \"all\"\nop = \"host_to_gpu\"\nmetric = \"bandwidth\"\n";
 pub const PEERS: &str = "[[test.expect]]\nmetric = \"memory_bandwidth\"\nwithin_percent_of_peers = 10\n";
 
