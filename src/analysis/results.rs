@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use super::truth::Uncounted;
 pub use few::Few;
-pub(super) use loss::{TIMES, lost_at};
+pub(super) use loss::lost_at;
 pub use mismatch::Mismatch;
 pub use objection::{NotRun, Objection, Objections, OtherLink, OtherThan};
 pub(in crate::analysis) use of_test::{measures, measures_on_any};

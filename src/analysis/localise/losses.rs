@@ -8,10 +8,13 @@ use super::{
     names::Names,
     pick::{One, View},
 };
-use crate::analysis::{results::TIMES, truth::NOTED};
+use crate::analysis::truth::NOTED;
 
 /// Standard deviation of the share that a link loses, as a difference of logarithms: losses come in bursts.
 const NOISE: f64 = 0.5;
+
+/// How many times as much is lost at a part as elsewhere, if that sets it apart.
+const TIMES: f64 = 3.0;
 
 /// The parts that lose far more than others; none where no packet was lost.
 pub(super) fn lossy(view: &View<'_>, names: &Names, setting: &Setting<'_>) -> Vec<PartName> {

@@ -13,15 +13,17 @@ pub(super) fn note(all: &mut [Localisation], results: &[CaseResult<'_>], more: &
         let at = usize::try_from(id).ok()?;
         results.get(at).or_else(|| more.get(at.checked_sub(results.len())?))
     };
+    let lossy = |found: &Localisation| {
+        found.lossy.iter().map(|part| (found.test.clone(), part.hosts.clone())).collect::<Vec<_>>()
+    };
+    let lossy: Vec<(String, Vec<String>)> = all.iter().flat_map(lossy).collect();
     for Localisation { test, suspects, .. } in all {
         for part in suspects.iter_mut().filter(|part| part.meanwhile.is_none()) {
             let [host] = part.hosts.as_slice() else { continue };
             let cases: Vec<&CaseResult<'_>> = part.cases.iter().filter_map(|id| case(*id)).collect();
             (part.meanwhile, part.meanwhile_remedy) = gpus::told(cases.iter().copied(), host).unzip();
-            let is_elsewhere = |one: &&CaseResult<'_>| {
-                *one.case.test == **test && one.case.flow.hosts().iter().all(|end| ***end != **host)
-            };
-            part.meanwhile = part.meanwhile.take().or_else(|| lost_at(&cases, results.iter().filter(is_elsewhere)));
+            let is_lossy = lossy.iter().any(|(of, hosts)| of == test && *hosts == part.hosts);
+            part.meanwhile = part.meanwhile.take().or_else(|| lost_at(&cases).filter(|_| is_lossy));
         }
     }
 }

@@ -28,8 +28,6 @@ pub struct TooNoisy {
     pub n: usize,
     /// Standard deviation among good ones in percent of their centre.
     pub spread_percent: f64,
-    /// Which direction of the metric is better.
-    pub better: Better,
     /// From which difference on a single pair would stand out, in percent of the metric: below −50 for a bandwidth, above
     /// 100 for a latency.
     pub seen_from_percent: f64,
@@ -39,7 +37,7 @@ impl TooNoisy {
     /// Of good values, where a single one stands out from a difference of logarithms on that is more than half the rate.
     pub(super) fn of(&Good { which, spread_percent, n, .. }: &Good, seen_from: f64, better: Better) -> Option<Self> {
         let seen_from_percent = percent(better, -seen_from);
-        (seen_from > HALF).then_some(Self { which, n, spread_percent, better, seen_from_percent })
+        (seen_from > HALF).then_some(Self { which, n, spread_percent, seen_from_percent })
     }
 }
 
@@ -61,21 +59,12 @@ impl Localisation {
 /// As part of a sentence.
 impl fmt::Display for TooNoisy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { which, n, spread_percent, seen_from_percent, .. } = self;
+        let Self { which, n, spread_percent, seen_from_percent } = self;
         let which = if *which == Which::ALL { "pairs".to_owned() } else { which.to_string() };
         let (scatter, seen_from) = (scatter(*spread_percent), share(1.0 + seen_from_percent / 100.0));
         // Of few the spread is hardly known, however close together they lie.
         let scatter = if *n < FEW { format!("{scatter} and only {n} are good") } else { scatter };
-        match self.better {
-            Better::Higher => write!(
-                f,
-                "{which} scatter by {scatter}, so that one stands out only at {seen_from} of the rate of the others or less"
-            ),
-            Better::Lower => write!(
-                f,
-                "{which} scatter by {scatter}, so that one stands out only where it takes {seen_from} as long as the others \
-                 or longer"
-            ),
-        }
+        let beyond = if *seen_from_percent < 0.0 { "less" } else { "more" };
+        write!(f, "{which} scatter by {scatter}, so that one stands out only at {seen_from} of the others or {beyond}")
     }
 }

@@ -9,8 +9,6 @@ use crate::analysis::truth::{Doubt, LOSS_TOLERANCE};
 const ROUND_TRIP: f64 = 1e6;
 /// Congestion controls of Linux that do not slow down for losses.
 const BBR: [&str; 3] = ["bbr", "bbr2", "bbr3"];
-/// How many times as much is lost at a part as elsewhere, if that sets it apart.
-pub(in crate::analysis) const TIMES: f64 = 3.0;
 
 impl CaseResult<'_> {
     /// The gravest loss of packets, whether or not it speaks against the case.
@@ -37,17 +35,10 @@ impl CaseResult<'_> {
     }
 }
 
-/// What was lost in the cases that speak of a part, in words, where that can be why it is slow: most of them are held by it, and it is
-/// far more than elsewhere.
-pub(in crate::analysis) fn lost_at<'r>(
-    here: &[&CaseResult<'_>],
-    elsewhere: impl Iterator<Item = &'r CaseResult<'r>>,
-) -> Option<String> {
-    let share = |result: &CaseResult<'_>| result.loss().map_or(0.0, |(share, _)| share);
-    let mine = median(&here.iter().map(|result| share(result)).collect::<Vec<_>>()).ok().filter(|mine| *mine > 0.0)?;
-    let held = here.iter().filter(|result| result.is_held_by(mine)).count();
-    let theirs = median(&elsewhere.map(share).collect::<Vec<_>>()).unwrap_or(0.0);
-    (2 * held > here.len() && mine > TIMES * theirs).then(|| {
-        format!("{:.2} % of the packets were lost or sent again, elsewhere {:.2} %", 100.0 * mine, 100.0 * theirs)
-    })
+/// What was lost in the cases that speak of a lossy part, in words, where that can be why it is slow: most of them are held by it.
+pub(in crate::analysis) fn lost_at(cases: &[&CaseResult<'_>]) -> Option<String> {
+    let lost = |result: &&CaseResult<'_>| result.loss().map_or(0.0, |(share, _)| share);
+    let share = median(&cases.iter().map(lost).collect::<Vec<_>>()).ok().filter(|share| *share > 0.0)?;
+    let held = cases.iter().filter(|result| result.is_held_by(share)).count();
+    (2 * held > cases.len()).then(|| format!("{:.2} % of the packets were lost or sent again", 100.0 * share))
 }
