@@ -27,7 +27,7 @@ mod told;
 mod waived;
 mod words;
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use foldhash::HashMap;
 use railgauge_model::{plan::model::Test, schedule::Cell};
@@ -45,7 +45,7 @@ use super::{
     journal::Journal,
     results::{self, CaseResult},
     row::Row,
-    words::{be, brief, count, number, size, worse},
+    words::{be, brief, count, number, worse},
 };
 use names::Names;
 use pick::{One, View};
@@ -57,8 +57,8 @@ pub use levels::LevelOf;
 pub use names::only;
 pub use noisy::TooNoisy;
 pub use over_time::OverTime;
-pub use pick::Repeats;
 pub(in crate::analysis) use pick::Scatter;
+pub use pick::{Repeats, Searched};
 pub use probe::Probe;
 pub use railgauge_stats::localise::Way;
 pub use rates::{CarryLess, Lesser};
@@ -67,25 +67,6 @@ pub use told::{
     TOGETHER, TwoClusters, Which,
 };
 pub(in crate::analysis) use waived::waives_flow;
-
-/// Which values of a test were searched for parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Searched {
-    /// The metric.
-    pub metric: Metric,
-    /// Which of a case's repeats.
-    pub repeats: Repeats,
-    /// Message size in bytes.
-    pub size_bytes: Bytes,
-}
-
-/// `p99 latency at 8 B`, `worst repeat of bandwidth at 64 KiB`.
-impl fmt::Display for Searched {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let repeats = if self.repeats.is_median() { "" } else { "worst repeat of " };
-        write!(f, "{repeats}{} at {}", self.metric.name(), size(self.size_bytes))
-    }
-}
 
 /// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]

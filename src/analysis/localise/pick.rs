@@ -5,7 +5,7 @@
 //! searched in the same way where values or groups of them stand out at all, and has to stand out by more: chance has as many tries
 //! as there are views.
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{cmp::Reverse, collections::BTreeMap, fmt};
 
 use foldhash::{HashMap, HashSet};
 use jiff::Timestamp;
@@ -27,6 +27,7 @@ use crate::analysis::{
     results::{CaseResult, State},
     row::Row,
     rows,
+    words::size,
 };
 
 /// The metrics by which pairs are judged.
@@ -62,6 +63,25 @@ impl Repeats {
     /// Whether it is the median.
     pub fn is_median(&self) -> bool {
         *self == Self::Median
+    }
+}
+
+/// Which values of a test were searched for parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Searched {
+    /// The metric.
+    pub metric: Metric,
+    /// Which of a case's repeats.
+    pub repeats: Repeats,
+    /// Message size in bytes.
+    pub size_bytes: Bytes,
+}
+
+/// `p99 latency at 8 B`, `worst repeat of bandwidth at 64 KiB`.
+impl fmt::Display for Searched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let repeats = if self.repeats.is_median() { "" } else { "worst repeat of " };
+        write!(f, "{repeats}{} at {}", self.metric.name(), size(self.size_bytes))
     }
 }
 
