@@ -305,7 +305,8 @@ fn fresh(args: &Args, common: &Common) -> anyhow::Result<Option<Start>> {
     // Names that stand for nodes nobody has given yet: a run of them could never be resumed.
     if loaded.plan.hosts.iter().any(|host| host.name.starts_with(PLACEHOLDER)) {
         let cause = "this is no Slurm allocation, and the plan takes its hosts from one";
-        let remedy = remedy::SLURM_NO_ALLOCATION.with([("plan", path_quoted(path))]);
+        let nodes = loaded.plan.hosts.len().to_string();
+        let remedy = remedy::SLURM_NO_ALLOCATION.with([("plan", path_quoted(path)), ("nodes", nodes)]);
         return Err(Failure::new(Stage::Connect, Kind::Configuration, cause).remedy(remedy).into());
     }
     // Before anything is made: a run directory that holds nothing would stand in the way of the next try.

@@ -176,10 +176,11 @@ fn outside_an_allocation(slurm: &Slurm) {
     ended.says("railgauge submit");
     // Hosts that nobody has given yet: nothing is left that could never be resumed.
     let scene = Scene::new();
-    let path = scene.write("plan.toml", &plan("{ slurm = { nodes = 2 } }", "{}", 1));
+    let path = scene.write("plan.toml", &plan("{ slurm = { nodes = 3 } }", "{}", 1));
     let ended = scene.spawn(slurm.on(scene_run(&scene, &path)), "run").end();
     ended.expect(4);
     ended.says("railgauge submit");
+    ended.says("salloc --nodes=3");
     assert!(!scene.run_directory().exists());
 }
 
@@ -227,6 +228,15 @@ fn wrong_partitions(slurm: &Slurm) {
     let ended = scene.spawn(submit(slurm, &scene, &[], &text), "submit").end();
     ended.expect(2);
     ended.says("nvalid partition");
+    // So does one that can never start: it ends by itself, and says why.
+    for (nodes, keys, reason) in
+        [(8, "{}", "PartitionNodeLimit"), (2, "{ deadline = \"now+1minute\", time = \"5min\" }", "deadline")]
+    {
+        let (scene, text) = (Scene::new(), plan(&format!("{{ slurm = {{ nodes = {nodes} }} }}"), keys, 1));
+        let ended = scene.spawn(submit(slurm, &scene, &["--quiet"], &text), "submit").end();
+        ended.expect(4);
+        ended.says(reason);
+    }
     // A job that waits for ever is taken out of the queue by Ctrl-C.
     let text = plan("{ slurm = { nodes = 2 } }", "{ partition = \"closed\" }", 1);
     let mut waiting = scene.spawn(submit(slurm, &scene, &[], &text), "submit");

@@ -26,7 +26,7 @@ fn submit(scene: &Scene, programs: &[(&str, &str)]) -> Running {
     }
     let plan = scene.write("plan.toml", PLAN);
     let mut command = program();
-    command.arg("submit").arg(plan).arg("-o").arg(scene.run_directory());
+    command.args(["submit", "--quiet"]).arg(plan).arg("-o").arg(scene.run_directory());
     command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
     scene.spawn(command, "submit")
 }
@@ -47,6 +47,37 @@ fn an_interrupt_is_heard_while_sbatch_hangs() {
     let ended = running.end();
     ended.expect(130);
     ended.says("squeue --me --name=railgauge-submitted");
+}
+
+/// Reasons as squeue(1) has them.
+#[test]
+fn a_job_that_can_never_start_is_cancelled_and_its_reason_is_said() {
+    for reason in ["PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints", "QOSMaxWallDurationPerJobLimit"] {
+        let scene = Scene::new();
+        let cancelled = scene.path("cancelled");
+        let waits = format!("echo 'JobId=7 JobName=x JobState=PENDING Reason={reason} ExitCode=0:0'");
+        let scancel = format!("echo \"$@\" > '{}'", cancelled.display());
+        let ended =
+            submit(&scene, &[("sbatch", "cat > /dev/null; echo 7"), ("scontrol", &waits), ("scancel", &scancel)]);
+        let ended = ended.end();
+        ended.expect(4);
+        ended.says(reason);
+        assert_eq!(fs::read_to_string(cancelled).unwrap().trim(), "7");
+    }
+}
+
+#[test]
+fn a_deadline_interrupts_a_run_only_once_it_has_begun() {
+    for (begun, exit) in [(false, 4), (true, 130)] {
+        let scene = Scene::new();
+        let run = scene.run_directory();
+        let begin =
+            if begun { format!("mkdir -p '{0}'; touch '{0}/records.jsonl'; ", run.display()) } else { String::new() };
+        let over = "echo 'JobId=7 JobName=x JobState=DEADLINE Reason=DeadLine ExitCode=0:1'";
+        submit(&scene, &[("sbatch", &format!("{begin}cat > /dev/null; echo 7")), ("scontrol", over)])
+            .end()
+            .expect(exit);
+    }
 }
 
 #[test]

@@ -22,6 +22,20 @@ const PAUSE: Duration = Duration::from_secs(1);
 const UNANSWERED: u32 = 60;
 /// Pause between two looks whether sbatch has ended.
 const LOOK: Duration = Duration::from_millis(20);
+/// Reasons for which a job never starts unless its request or the limits of the cluster change, and parts of such reasons (squeue(1), "JOB
+/// REASON CODES"). Nodes that are down or drained have others.
+const NEVER: &[&str] = &[
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+    "BadConstraints",
+    "DependencyNeverSatisfied",
+    "InvalidAccount",
+    "InvalidQOS",
+    "NotAllowed",
+    "ReservationDeleted",
+    "PerJob",
+    "PerNode",
+];
 /// Time for a run that was told to end.
 const GOODBYE: Duration = Duration::from_secs(30);
 
@@ -99,7 +113,7 @@ impl Job {
     /// queue. `None` if slurmctld has forgotten the job, and Slurm's accounting does not know its end either.
     ///
     /// # Errors
-    /// slurmctld does not answer any more.
+    /// slurmctld does not answer any more, or the job can never start: it is then taken out of the queue.
     pub(super) fn watch(&self, interrupts: &Interrupts, say: impl Fn(String)) -> anyhow::Result<Option<Watched>> {
         let (mut said, mut unanswered) = (String::new(), 0);
         let mut told_at: Option<Instant> = None;
@@ -132,8 +146,13 @@ impl Job {
             if !is_under_way(&state) {
                 return Ok(Some(Watched { state, status: field("ExitCode") }));
             }
+            let reason = field("Reason");
+            if state == "PENDING" && NEVER.iter().any(|never| reason.contains(never)) {
+                self.cancel(&[]);
+                return Err(anyhow!("job {} can never start, and was cancelled: {reason}", self.0));
+            }
             let now = match state.as_str() {
-                "PENDING" => format!("job {} waits: {}", self.0, field("Reason")),
+                "PENDING" => format!("job {} waits: {reason}", self.0),
                 state => format!("job {} is {state} on {}", self.0, field("NodeList")),
             };
             if now != said {
@@ -231,12 +250,10 @@ impl Watched {
         is_end.then(|| Self { state: state.to_owned(), status: status.to_owned() })
     }
 
-    /// The exit code of the run; `None` where it has none.
-    pub(super) fn exit(&self) -> Option<Exit> {
-        if ["CANCELLED", "TIMEOUT", "DEADLINE", "PREEMPTED", "REVOKED"]
-            .iter()
-            .any(|state| self.state.starts_with(state))
-        {
+    /// The exit code of the run; `None` where it has none, such as one that its deadline kept from starting.
+    pub(super) fn exit(&self, has_begun: bool) -> Option<Exit> {
+        let is = |states: &[&str]| states.iter().any(|state| self.state.starts_with(state));
+        if is(&["CANCELLED", "TIMEOUT", "PREEMPTED", "REVOKED"]) || is(&["DEADLINE"]) && has_begun {
             return Some(Exit::Interrupted);
         }
         match self.status.split_once(':')? {
@@ -281,19 +298,21 @@ mod tests {
             ("FAILED", "127:0", None, false),
             ("CANCELLED", "0:15", Some(Exit::Interrupted), true),
             ("TIMEOUT", "0:1", Some(Exit::Interrupted), true),
+            ("DEADLINE", "0:1", Some(Exit::Interrupted), true),
             ("NODE_FAIL", "0:9", None, true),
         ] {
             let watched = ended(state, status);
-            assert_eq!(watched.exit(), exit, "{state} {status}");
+            assert_eq!(watched.exit(true), exit, "{state} {status}");
             assert_eq!(watched.ending().is_some(), is_slurms, "{state} {status}");
         }
+        assert_eq!(ended("DEADLINE", "0:1").exit(false), None);
     }
 
     #[test]
     fn accounting_tells_how_a_forgotten_job_ended() {
         let told = Watched::of_accounting("CANCELLED by 0|0:15").unwrap();
-        assert_eq!((told.exit(), told.ending().as_deref()), (Some(Exit::Interrupted), Some("was cancelled")));
-        assert_eq!(Watched::of_accounting("FAILED|1:0").unwrap().exit(), Some(Exit::Failed));
+        assert_eq!((told.exit(false), told.ending().as_deref()), (Some(Exit::Interrupted), Some("was cancelled")));
+        assert_eq!(Watched::of_accounting("FAILED|1:0").unwrap().exit(false), Some(Exit::Failed));
         for nothing in ["", "RUNNING|0:0", "Slurm accounting storage is disabled", "|"] {
             assert_eq!(Watched::of_accounting(nothing), None, "{nothing}");
         }

@@ -49,7 +49,7 @@ pub(super) struct Args {
 /// Submits a plan, and waits for the run's end.
 ///
 /// # Errors
-/// The plan cannot be submitted, or nothing is known of the job any more.
+/// The plan cannot be submitted, its job can never start, or nothing is known of the job any more.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(work) = work(&args, common)? else { return Ok(Exit::Wrong) };
     let script = script::script(&work)?;
@@ -181,7 +181,7 @@ fn go_on(work: &Work) {
 
 /// Says how the job ended. Returns the exit code of the run in it.
 fn told(job: &Job, watched: &Watched, work: &Work) -> Exit {
-    let exit = watched.exit();
+    let exit = watched.exit(work.directory.join(JOURNAL).exists());
     let number = job.number();
     match (exit, watched.ending()) {
         // A run that was told to end, shortly before its time limit or by an interrupt here, has a hint for inside an allocation.

@@ -149,9 +149,8 @@ remedies! {
         "ask for this node too (`salloc --nodelist`), or take it out of the plan's hosts; {0} shows the nodes of the job",
         look_here "scontrol show job {job}";
     SLURM_NO_ALLOCATION = "slurm-no-allocation",
-        "let railgauge ask for an allocation ({0}), or call it inside one of your own: `salloc --nodes=2 --exclusive railgauge \
-         run PLAN`",
-        change_here "railgauge submit {plan}";
+        "let railgauge ask for an allocation ({0}), or call it inside one of your own: {1}",
+        change_here "railgauge submit {plan}", change_here "salloc --nodes={nodes} --exclusive railgauge run {plan}";
     SLURM_STEPS = "slurm-steps",
         "see the steps of the job ({0}) and its state ({1}); `launch.timeout` sets how long a step may take to begin",
         look_here "squeue --steps --jobs={job}", look_here "scontrol show job {job}";
