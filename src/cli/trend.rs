@@ -23,9 +23,9 @@ use crate::{
 pub(super) struct Args {
     /// A directory of run directories, or a quoted pattern
     runs: String,
-    /// Smallest change in percent worth an alert
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
-    least: f64,
+    /// Smallest change in percent worth an alert [default: `least_effect` of [localise] in the newest plan, 1 if it has none]
+    #[arg(long, value_name = "PERCENT")]
+    least: Option<f64>,
     /// Follow this metric; repeat for more [default: bandwidth, memory_bandwidth, memory_latency, compute, busbw, latency_p50, latency_p99]
     #[arg(long, value_name = "NAME", value_parser = metric)]
     metric: Vec<Metric>,
@@ -56,8 +56,8 @@ fn epoch(said: &str) -> Result<(i64, String), String> {
 /// # Errors
 /// It holds no run, or the page cannot be written. A single run that cannot be read is left out and said.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    if !(args.least > 0.0 && args.least < 100.0) {
-        return Err(Misuse(format!("--least {}: must be more than 0 and less than 100 percent", args.least)).into());
+    if let Some(least) = args.least.filter(|least| !(*least > 0.0 && *least < 100.0)) {
+        return Err(Misuse(format!("--least {least}: must be more than 0 and less than 100 percent")).into());
     }
     args.output.as_deref().map_or(Ok(()), no_foreign_file)?;
     let now = jiff::Timestamp::now();
@@ -70,12 +70,18 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let runs = history::run_directories(&args.runs).map_err(|none| Misuse(none.to_string()))?;
     let metrics = if args.metric.is_empty() { &history::METRICS[..] } else { &args.metric };
     let mut collected = History::until(now);
+    let mut newest = (jiff::Timestamp::MIN, Options::default().least_percent);
     history::read_all(&runs, metrics, |directory, run| match run {
-        Ok(run) => collected.add(run),
+        Ok(run) => {
+            if run.started >= newest.0 {
+                newest = (run.started, run.plan.localise.least_percent);
+            }
+            collected.add(run);
+        }
         Err(error) => collected.unreadable(directory, &error),
     });
     collected.report_last();
-    let options = Options { least_percent: args.least, epochs: args.epoch };
+    let options = Options { least_percent: args.least.unwrap_or(newest.1), epochs: args.epoch };
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
     let path = page_path(args.output, "trend", no_foreign_file)?;
     let view = page::write(&trend, &path)?;

@@ -21,7 +21,7 @@ pub static LOCALISE: Section = Section {
             "least_effect",
             Shape::Percent(0.1, 50.0),
             Preset::Value("1"),
-            "Smallest difference from good pairs that gets a name.",
+            "Smallest difference from good pairs that gets a name, and smallest change over the nights that `trend` reports. `compare` has `--margin`.",
         ),
         key(
             "confirm",

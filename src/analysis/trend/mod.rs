@@ -318,6 +318,8 @@ pub struct Trend {
     pub exit_code: u8,
     /// It in a sentence.
     pub sentence: String,
+    /// Smallest change in percent that is an alert.
+    pub least_percent: f64,
     /// Runs that were read, and nights of them.
     pub runs: (usize, usize),
     /// First and last night.

@@ -76,6 +76,7 @@ pub(super) fn sum(
         status,
         exit_code: status.exit_code(),
         sentence: reason::sentence(&series, &changes, &found, &everything),
+        least_percent: options.least_percent,
         runs: everything.runs,
         span: ends.unwrap_or_default(),
         gaps: calendar::gaps(nights).into_iter().map(date).collect(),
