@@ -458,6 +458,7 @@ fn why_not_run<'a>(journal: &'a Journal, case: &Case) -> (NotRun, Option<&'a Fai
         JournalEnd::Interrupted => NotRun::Interrupted,
         JournalEnd::Broken => NotRun::BrokeOff,
         JournalEnd::Running => NotRun::StillRunning,
+        JournalEnd::Finished if journal.plan.at_most.is_some() => NotRun::TimeOver,
         JournalEnd::Finished => NotRun::NoOutcome,
     };
     let damaged = journal.unhealed().next().map(|damage| NotRun::Damaged { line: damage.line });

@@ -212,9 +212,7 @@ fn introduction(request: &Request<'_>, seen: &Seen, found: &str, system: Option<
         ),
         false => page.say(format!("Found: {found}.")),
     }
-    page.say(format!(
-        "Takes at least {time} once agents run, longer with large messages; `railgauge plan` shows every round."
-    ));
+    page.say(format!("Takes {time}; `railgauge plan` shows every round."));
     if let Some(system) = system {
         page.say(format!(
             "This may be {}. plans/systems/{}.toml has limits that others use for such hosts (`railgauge init --system {}`).",
@@ -345,20 +343,10 @@ fn found(seen: &Seen) -> String {
     printable(&words.join(", "))
 }
 
-/// How long a run takes at least, in words: the schedule's sum.
+/// How long a run takes, in words.
 fn time(plan: &Plan) -> Result<String, ScheduleError> {
-    let schedule = schedule(plan, &Inventory::of_plan(plan))?;
-    let mut total = Time::default();
-    for round in &schedule.rounds {
-        let test = &plan.tests[round.test];
-        total += Time::of_case(test).times(schedule.cells[round.test].len() as u64 * u64::from(test.repeats));
-    }
-    let seconds = total.at_least.as_secs();
-    Ok(match seconds {
-        0..100 => count(seconds.max(1) as usize, "second"),
-        100..5400 => count((seconds / 60) as usize, "minute"),
-        _ => format!("{:.1} hours", seconds as f64 / 3600.0),
-    })
+    let total: Time = schedule(plan, &Inventory::of_plan(plan))?.times(plan, None).into_iter().sum();
+    Ok(plan.takes(total, None) + &plan.then_suspects())
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@
 
 use std::{collections::HashSet, error::Error, sync::Arc, time::Instant};
 
-use railgauge_model::journal::event::{Case, Event};
+use railgauge_model::{
+    journal::event::{Case, Event},
+    schedule::Cost,
+};
 
 use super::{hosts::Hosts, rounds::RunState};
 
@@ -57,29 +60,30 @@ impl RunState<'_> {
 
     /// Runs these cases round by round; false if the run should end or the time is over.
     async fn rounds_of(&mut self, cases: &[Case], start: Instant, hosts: &mut Hosts) -> bool {
-        let at_most = self.work.plan.localise.at_most;
+        let plan = &self.work.plan;
+        let own = (start + plan.localise.at_most, "[localise] at_most");
+        let of_plan = plan.until_soak().map(|until| (self.begun + until, "at_most"));
+        let (until, key) = of_plan.into_iter().fold(own, |first, other| if other.0 < first.0 { other } else { first });
+        let rounds = cases.chunk_by(|a, b| (&a.test, a.round) == (&b.test, b.round));
+        let rounds = rounds.filter_map(|round| Some((self.work.test(&round[0])?.0, round.iter().collect::<Vec<_>>())));
+        let rounds: Vec<(usize, Vec<&Case>)> = rounds.collect();
         let mut left = cases.len();
-        for round in cases.chunk_by(|a, b| (&a.test, a.round) == (&b.test, b.round)) {
-            if start.elapsed() >= at_most {
-                let spent = at_most.as_secs_f64();
-                self.note(format!(
-                    "measuring suspects again ended after {spent} s ([localise] at_most), with {left} cases not run"
-                ));
+        for (at, (index, round)) in rounds.iter().enumerate() {
+            if Instant::now() >= until {
+                self.note(format!("the time to measure suspects again ({key}) is over, with {left} cases not run"));
                 return false;
             }
             left -= round.len();
-            let Some((index, test)) = self.work.test(&round[0]) else { continue };
-            self.spine.emit(Event::Round { test: test.name.clone(), round: round[0].round, repeat: 0 });
-            self.round(index, 0, &round.iter().collect::<Vec<_>>(), hosts).await;
+            let test = self.work.plan.tests[*index].name.clone();
+            self.spine.emit(Event::Round { test, round: round[0].round, repeat: 0 });
+            let left: Cost = rounds[at..].iter().map(|(index, round)| self.work.cost(*index, round)).sum();
+            self.spine.expect_time(left.at(self.pace()));
+            self.round(*index, 0, round, hosts).await;
             self.spine.sync();
             if self.spine.halted().is_some() {
                 return false;
             }
         }
         true
-    }
-
-    fn note(&self, text: String) {
-        self.spine.emit(Event::Note { host: String::new(), text });
     }
 }

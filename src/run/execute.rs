@@ -7,7 +7,10 @@ use std::{
 };
 
 use railgauge_wire::{facts::HostFacts, remedy::Remedy};
-use tokio::task::JoinHandle;
+use tokio::{
+    task::{AbortHandle, JoinHandle},
+    time::sleep,
+};
 
 use super::{
     aside::aside,
@@ -77,9 +80,23 @@ pub async fn execute(
     follow_up: FollowUp,
     spine: &Spine,
 ) -> (RunEnd, Farewell) {
+    let begun = Instant::now();
+    // Rounds that do not fit do not begin; this ends those that take longer than planned, and hosts that do not come up.
+    let limit = plan.until_soak().map(|limit| {
+        let spine = spine.clone();
+        tokio::spawn(async move {
+            sleep(limit).await;
+            spine.emit(Event::Note { host: String::new(), text: "the time of the plan (`at_most`) is over".into() });
+            spine.halt(Halt::TimeOver);
+        })
+    });
+    let limit = limit.map(|task| task.abort_handle());
     let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
     let mut stages = hosts.stages;
-    let end = measure(plan, directory, past, &follow_up, (&mut hosts, &mut stages), spine).await;
+    let end =
+        measure(plan, directory, past, &follow_up, (&mut hosts, &mut stages), (begun, limit.as_ref(), spine)).await;
+    limit.iter().for_each(AbortHandle::abort);
+    spine.time_is_noted();
     let farewell = Farewell(tokio::spawn(async move { hosts.close().await }));
     spine.emit(Event::Stages(stages));
     match &end {
@@ -109,7 +126,7 @@ async fn measure(
     past: Past,
     follow_up: &FollowUp,
     (hosts, stages): (&mut Hosts, &mut Stages),
-    spine: &Spine,
+    (begun, limit, spine): (Instant, Option<&AbortHandle>, &Spine),
 ) -> RunEnd {
     let planning = Instant::now();
     if let Err(error) = write_facts(directory, &hosts.facts) {
@@ -146,13 +163,15 @@ async fn measure(
     let soaking = soak::work(&work);
     let watcher = soak::watch_tests(&work, hosts, spine);
     let watched = watcher.as_ref().map(|watcher| watcher.shared());
-    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, watched, spine).await;
+    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, watched, (begun, spine)).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
     }
     if let Some(watcher) = watcher {
         watcher.end().await;
     }
+    // The soak has its own time.
+    limit.into_iter().for_each(AbortHandle::abort);
     if let (Some(wanted), Some(soaking)) = (&work.plan.soak, &soaking)
         && past.soaked < wanted.lasts
         && spine.halted().is_none()
@@ -164,12 +183,14 @@ async fn measure(
         hosts.lose_silent(spine).await;
     }
     *stages += floor.stages;
+    spine.time_is_noted();
     halted(spine).unwrap_or(RunEnd::Complete)
 }
 
 fn halted(spine: &Spine) -> Option<RunEnd> {
     spine.halted().map(|halt| match halt {
         Halt::Interrupted => RunEnd::Interrupted,
+        Halt::TimeOver => RunEnd::Prevented("the time of the plan (`at_most`) was over before its cases".into(), None),
         Halt::Revoked(why) => RunEnd::Revoked(why),
         Halt::Prevented(why) => RunEnd::Prevented(why, None),
         Halt::Unfit(why, remedy) => RunEnd::Prevented(why, Some(remedy)),

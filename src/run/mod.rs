@@ -40,7 +40,7 @@ mod gpus;
 pub(crate) mod hosts;
 mod links;
 mod measure;
-mod order;
+pub(crate) mod order;
 pub mod progress;
 pub(crate) mod rails;
 pub(crate) mod raw;

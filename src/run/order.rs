@@ -1,10 +1,19 @@
-//! In which order tests, repeats and rounds are run.
+//! In which order tests, repeats and rounds are run, and how many of them fit the time of the plan.
+
+use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_model::{
-    plan::{Plan, model::Interleave},
-    schedule::turns,
+    journal::event::Case,
+    plan::{
+        Plan,
+        model::{Interleave, Test},
+    },
+    schedule::{Cell, Cost, PerByte, Schedule, turns},
 };
 use railgauge_stats::compare::{Variant, block_orders};
+use railgauge_wire::unit::GigabitsPerSecond;
+
+use super::work::Work;
 
 /// One round, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,10 +73,81 @@ fn in_turn(pair: &Interleave, tests: [usize; 2], rounds: &[u32], seed: u64) -> V
     steps
 }
 
+/// The cases of each test's rounds, by their numbers.
+type Rounds<'c> = [BTreeMap<u32, Vec<&'c Case>>];
+
+/// The cases of a step that are still to be measured.
+pub(super) fn open<'c>(work: &Work, rounds: &Rounds<'c>, step: &Step) -> Vec<&'c Case> {
+    let test = &work.plan.tests[step.test];
+    let mut open = work.open(test, rounds[step.test].get(&step.round).map_or(&[], Vec::as_slice), step.repeat);
+    if let Some(value) = step.value {
+        open.retain(|case| case.cell.applied.as_deref() == test.values().get(value).map(String::as_str));
+    }
+    open
+}
+
+/// What each step takes with all behind it.
+pub(super) fn costs(work: &Work, rounds: &Rounds<'_>, steps: &[Step]) -> Vec<Cost> {
+    let mut costs: Vec<Cost> = steps.iter().map(|step| work.cost(step.test, &open(work, rounds, step))).collect();
+    for at in (1..costs.len()).rev() {
+        let behind = costs[at];
+        costs[at - 1] += behind;
+    }
+    costs
+}
+
+/// How many measurements of each test do not fit the time of the plan, on links of this rate.
+pub(crate) fn left_out(plan: &Plan, schedule: &Schedule, rate: Option<GigabitsPerSecond>) -> Vec<u64> {
+    let mut flows: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); plan.tests.len()];
+    schedule.rounds.iter().for_each(|round| _ = flows[round.test].insert(round.number, round.flows.len()));
+    let rounds: Vec<Vec<u32>> = flows.iter().map(|of_test| of_test.keys().copied().collect()).collect();
+    let pace = PerByte::of(plan, rate).unwrap_or_default();
+    let (mut budget, mut spent, mut left_out) = (Budget::of(plan), Duration::ZERO, vec![0; plan.tests.len()]);
+    for step in steps(plan, &rounds).into_iter().filter(|_| plan.at_most.is_some()) {
+        let test = &plan.tests[step.test];
+        let value = step.value.map(|value| test.values()[value].as_str());
+        let cells: Vec<&Cell> =
+            schedule.cells[step.test].iter().filter(|cell| cell.applied.as_deref() == value).collect();
+        let fit = budget.fitting(test, &cells, pace, spent);
+        spent += Cost::of(test, cells[..fit].iter().copied()).at(pace).longest();
+        left_out[step.test] += ((cells.len() - fit) * flows[step.test][&step.round]) as u64;
+    }
+    left_out
+}
+
+/// The time that the tests of a run have.
+pub(super) struct Budget {
+    limit: Option<Duration>,
+    is_over: bool,
+}
+
+impl Budget {
+    /// What the plan gives.
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self { limit: plan.until_suspects(), is_over: false }
+    }
+
+    /// How many of the cells of a step fit after so much time of the run; none once one did not: what comes later in the plan is less
+    /// important.
+    pub(super) fn fitting(&mut self, test: &Test, cells: &[&Cell], pace: PerByte, mut spent: Duration) -> usize {
+        let Some(limit) = self.limit else { return cells.len() };
+        let fits = |cell: &&&Cell| {
+            spent = spent.saturating_add(Cost::of(test, [**cell]).at(pace).longest());
+            spent <= limit
+        };
+        let fit = if self.is_over { 0 } else { cells.iter().take_while(fits).count() };
+        self.is_over |= fit < cells.len();
+        fit
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use railgauge_model::plan;
+    use railgauge_model::{
+        plan,
+        schedule::{Inventory, schedule},
+    };
 
     const PLAN: &str = r#"
 name = "order"
@@ -112,5 +192,31 @@ blocks = 6
         assert!(first.contains(&0) && first.contains(&2), "the coin fell the same way six times: {first:?}");
         let step = |round, repeat| Step { test: 1, round, repeat, value: None };
         assert_eq!(plain, [step(0, 0), step(1, 0), step(0, 1), step(1, 1)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_the_end_of_the_plan() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("plan.toml");
+        let timed =
+            PLAN.replace("name = \"order\"", "name = \"order\"\nat_most = \"12s\"\nlocalise = { confirm = false }");
+        std::fs::write(&path, timed).unwrap();
+        let plan = plan::load(&path).unwrap().plan;
+        let test = &plan.tests[1];
+        let schedule = schedule(&plan, &Inventory::of_plan(&plan)).unwrap();
+        let cells: Vec<&Cell> = schedule.cells[1].iter().cycle().take(3).collect();
+        let each = Cost::of(test, [cells[0]]).at(PerByte::default()).longest();
+        let at = |n: u32| Duration::from_secs(12) - n * each;
+        let mut budget = Budget::of(&plan);
+        assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(3)), 3);
+        // Links on which a message takes a second.
+        let slow = PerByte::of(&plan, Some(GigabitsPerSecond(8e-9 * cells[0].size.0 as f64))).unwrap();
+        assert_eq!(Budget::of(&plan).fitting(test, &cells, slow, at(3)), 0);
+        assert_eq!(budget.fitting(test, &cells, PerByte::default(), at(2)), 2);
+        assert_eq!(
+            budget.fitting(test, &cells, PerByte::default(), Duration::ZERO),
+            0,
+            "what comes behind is less important"
+        );
     }
 }

@@ -11,7 +11,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use railgauge_model::{
     journal::event::{Case, Event, Outcome, Soaked},
-    plan::count::count,
+    plan::count::{count, lasting},
+    schedule::Time,
 };
 
 /// The listener that talks to people, on stderr.
@@ -31,7 +32,8 @@ pub struct Progress {
     round: String,
     /// Whether suspects are measured again.
     again: bool,
-    started: Instant,
+    /// How long the rounds still took that were known, and when that was said.
+    left: (Instant, Time),
     said: Instant,
     /// How long this process has soaked.
     soaked: Duration,
@@ -46,7 +48,7 @@ impl Progress {
     /// A listener; `quiet` says nothing but trouble, `verbose` also shows what agents say.
     pub fn new(quiet: bool, verbose: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len}  {eta} left  {msg}");
+            let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len}  {msg}");
             let bar = ProgressBar::no_length();
             match style {
                 Ok(style) => bar.with_style(style),
@@ -65,7 +67,7 @@ impl Progress {
             rounds: HashMap::new(),
             round: String::new(),
             again: false,
-            started: now,
+            left: (now, Time::default()),
             said: now,
             soaked: Duration::ZERO,
         }
@@ -73,8 +75,12 @@ impl Progress {
 
     /// How many outcomes are still to come.
     pub fn expect(&mut self, outcomes: u64) {
-        self.started = Instant::now();
         self.await_more(outcomes);
+    }
+
+    /// How long the rounds still take that are known.
+    pub fn expect_time(&mut self, left: Time) {
+        self.left = (Instant::now(), left);
     }
 
     /// The rounds of the tests are over, and this many further cases of an earlier process are still to come.
@@ -203,14 +209,14 @@ impl Progress {
             self.warn(&format!("{}: {failure}", self.name(outcome.case)));
         }
         match &self.bar {
-            Some(bar) => bar.set_position(self.had),
+            Some(bar) => {
+                bar.set_position(self.had);
+                self.message();
+            }
             None if self.said.elapsed() >= PLAIN_EVERY && self.had < self.expected => {
                 self.said = Instant::now();
-                let left = self.started.elapsed().as_secs_f64() * (self.expected - self.had) as f64 / self.had as f64;
-                let failed = self.failures();
-                let left = lasting(Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX));
-                let (had, all, round) = (self.had, self.expected, &self.round);
-                self.tell(&format!("{had} of {all} measured, about {left} left ({round}){failed}"));
+                let (had, all) = (self.had, self.expected);
+                self.tell(&format!("{had} of {all} measured, {}", self.course()));
             }
             None => {}
         }
@@ -219,8 +225,14 @@ impl Progress {
     /// Beside the bar: the round that runs, and what failed so far.
     fn message(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(format!("{}{}", self.round, self.failures()));
+            bar.set_message(self.course());
         }
+    }
+
+    /// The time left, the round that runs, and what failed.
+    fn course(&self) -> String {
+        let left = self.left.1.less(self.left.0.elapsed());
+        format!("about {left} left ({}){}", self.round, self.failures())
     }
 
     /// How many failed so far, if any.
@@ -250,16 +262,6 @@ impl Progress {
             // A closed terminal, or a reader that has seen enough, must not end a run.
             None => _ = writeln!(std::io::stderr(), "{text}"),
         }
-    }
-}
-
-/// A time in its two largest units.
-fn lasting(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 3_600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 

@@ -33,17 +33,18 @@ use super::{
         },
         traffic::Traffic,
     },
-    order::{self, Step},
+    order::{self, Budget, Step},
     spine::{Halt, Spine, now},
     watch::Shared,
-    work::Work,
+    work::{Work, cells},
 };
 use railgauge_model::{
     journal::{
         event::{Case, Change, Event, Outcome},
         stages::{OfFlow, Stages},
     },
-    schedule::{Cell, Flow},
+    plan::count::count,
+    schedule::{Cell, Flow, PerByte, Seen},
 };
 
 /// Failures in a row after which a flow is left alone for the rest of its round.
@@ -51,13 +52,13 @@ const PATIENCE: u32 = 2;
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
-/// `configured` is what an earlier process made of the cluster and left.
+/// `configured` is what an earlier process made of the cluster and left, `begun` when this process began.
 pub(super) async fn run<'a>(
     work: &'a Work,
     configured: Option<&Change>,
     hosts: &mut Hosts,
     watched: Option<Shared>,
-    spine: &'a Spine,
+    (begun, spine): (Instant, &'a Spine),
 ) -> RunState<'a> {
     let links = Links::new(&work.plan);
     let configuration = Configuration::left(&work.plan, configured);
@@ -69,6 +70,8 @@ pub(super) async fn run<'a>(
         configuration,
         stages: Stages::default(),
         spent: HashMap::new(),
+        begun,
+        seen: Seen::default(),
         spine,
         traffic: Traffic::default(),
         gather: None,
@@ -78,12 +81,16 @@ pub(super) async fn run<'a>(
     floor.facts = hosts.facts.iter().map(|(name, facts)| (name.clone(), Arc::new(facts.clone()))).collect();
     let rounds: Vec<BTreeMap<u32, Vec<&Case>>> = work.plan.tests.iter().map(|test| work.rounds(test)).collect();
     let numbers: Vec<Vec<u32>> = rounds.iter().map(|rounds| rounds.keys().copied().collect()).collect();
-    for Step { test: index, round, repeat, value } in order::steps(&work.plan, &numbers) {
+    let steps = order::steps(&work.plan, &numbers);
+    let costs = order::costs(work, &rounds, &steps);
+    let (mut budget, mut cut) = (Budget::of(&work.plan), 0);
+    for (step, cost) in steps.iter().zip(costs) {
+        let (Step { test: index, round, repeat, .. }, mut open) = (*step, order::open(work, &rounds, step));
         let test = &work.plan.tests[index];
-        let mut open = work.open(test, rounds[index].get(&round).map_or(&[], Vec::as_slice), repeat);
-        if let Some(value) = value {
-            open.retain(|case| case.cell.applied.as_deref() == test.values().get(value).map(String::as_str));
-        }
+        let (cells, all, pace) = (cells(&open), open.len(), floor.pace());
+        let fit = budget.fitting(test, &cells, pace, begun.elapsed());
+        open.retain(|case| cells[..fit].contains(&&*case.cell));
+        cut += all - open.len();
         if open.is_empty() {
             continue;
         }
@@ -92,11 +99,15 @@ pub(super) async fn run<'a>(
             floor.close_idle().await;
         }
         spine.emit(Event::Round { test: test.name.clone(), round, repeat });
+        spine.expect_time(work.plan.within(cost.at(pace), begun.elapsed()));
         floor.round(index, repeat, &open, hosts).await;
         spine.sync();
         if spine.halted().is_some() {
             return floor;
         }
+    }
+    if cut > 0 {
+        floor.note(format!("`at_most` of the plan is over: {} not run", count(cut, "measurement")));
     }
     floor
 }
@@ -128,6 +139,10 @@ pub(super) struct RunState<'a> {
     pub(super) stages: Stages,
     /// What each flow of the round that runs did with its time.
     spent: HashMap<Flow, OfFlow>,
+    /// When this process began.
+    pub(super) begun: Instant,
+    /// The pace of links, by the rounds so far.
+    seen: Seen,
     pub(super) spine: &'a Spine,
     /// What holds for flows beside their cases.
     pub(super) traffic: Traffic,
@@ -147,6 +162,7 @@ impl RunState<'_> {
         // The flow that had the most to do is what the round took its time for.
         let most = std::mem::take(&mut self.spent).into_values().max_by_key(OfFlow::accounted);
         self.stages.add_round(begun.elapsed(), most.unwrap_or_default());
+        self.seen.add(self.work.cost(index, open), begun.elapsed());
     }
 
     async fn all_of_round(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
@@ -181,6 +197,15 @@ impl RunState<'_> {
         }
     }
 
+    /// The pace of links: what rounds showed, else what the plan demands.
+    pub(super) fn pace(&self) -> PerByte {
+        self.seen.pace().or_else(|| PerByte::of(&self.work.plan, None)).unwrap_or_default()
+    }
+
+    pub(super) fn note(&self, text: String) {
+        self.spine.emit(Event::Note { host: String::new(), text });
+    }
+
     /// Closes the links that wait for their next use.
     pub(super) async fn close_idle(&mut self) {
         for link in self.links.empty() {
@@ -195,12 +220,7 @@ impl RunState<'_> {
     }
 
     async fn cells(&mut self, index: usize, repeat: u32, open: &[&Case], hosts: &mut Hosts) {
-        let mut cells: Vec<&Cell> = Vec::new();
-        for case in open {
-            if !cells.contains(&&*case.cell) {
-                cells.push(&case.cell);
-            }
-        }
+        let cells = cells(open);
         let test = &self.work.plan.tests[index];
         let apart = test.timed_together() || test.transport.is_within_host();
         let is_led = |case: &&&Case| case.cell.manner.is_none() && !apart;

@@ -14,17 +14,22 @@ use railgauge_wire::remedy::Remedy;
 use tokio::sync::watch;
 
 use super::progress::Progress;
-use railgauge_model::journal::{
-    event::{Event, Line},
-    writer::Journal,
-};
 use railgauge_model::{directory::UNRECORDED, files};
+use railgauge_model::{
+    journal::{
+        event::{Event, Line},
+        writer::Journal,
+    },
+    schedule::Time,
+};
 
 /// Why a run ends before its last round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Halt {
     /// Somebody interrupted it.
     Interrupted,
+    /// The time of the plan is over.
+    TimeOver,
     /// The allocation has ended, and all hosts with it; why, in words.
     Revoked(String),
     /// It cannot go on; why, in words: the results can no longer be stored.
@@ -150,6 +155,11 @@ impl Spine {
         self.inner.lock().progress.expect(outcomes);
     }
 
+    /// Tells the progress how long the rounds still take that are known, from now on.
+    pub(super) fn expect_time(&self, left: Time) {
+        self.inner.lock().progress.expect_time(left);
+    }
+
     /// Tells the progress that the rounds of the tests are over, and how many further cases are still to come.
     pub fn expect_suspects(&self, outcomes: u64) {
         self.inner.lock().progress.expect_suspects(outcomes);
@@ -183,6 +193,11 @@ impl Spine {
             }
             first
         });
+    }
+
+    /// Lets what follows a run that ended because its time was over take its own time.
+    pub(super) fn time_is_noted(&self) {
+        self.halt.send_if_modified(|halt| halt.take_if(|halt| *halt == Halt::TimeOver).is_some());
     }
 
     /// Why the run should end, if it should.

@@ -11,6 +11,7 @@ use railgauge_model::{
         Plan,
         model::{Rails, Test},
     },
+    schedule::{Cell, Cost},
 };
 use railgauge_wire::terms::TestMetric;
 
@@ -25,6 +26,11 @@ pub(super) struct Work {
 }
 
 impl Work {
+    /// What these cases of a round take: flows run side by side, their cells one after another.
+    pub(super) fn cost(&self, index: usize, open: &[&Case]) -> Cost {
+        Cost::of(&self.plan.tests[index], cells(open))
+    }
+
     /// Outcomes still to come if nothing is lost.
     pub(super) fn outstanding(&self) -> u64 {
         let of_test = |test: &Test| {
@@ -74,6 +80,12 @@ impl Work {
         };
         cases.iter().filter(|case| missing(case) || again.contains(&cell(case))).copied().collect()
     }
+}
+
+/// The cells of these cases, each once, in their order.
+pub(super) fn cells<'c>(cases: &[&'c Case]) -> Vec<&'c Cell> {
+    let mut seen = HashSet::new();
+    cases.iter().map(|case| &*case.cell).filter(|cell| seen.insert(*cell)).collect()
 }
 
 #[cfg(test)]

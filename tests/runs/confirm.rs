@@ -143,8 +143,7 @@ fn no_round_begins_after_its_time_and_none_at_all_where_the_plan_says_so() {
     let (_, more) = cases(&late);
     let (end, _, journal) = run(late, Past::default(), vec![more.clone()]);
     assert_eq!((end, states(&journal).1), (execute::RunEnd::Complete, vec![State::NotRun; 2]));
-    let note = "measuring suspects again ended after 0 s ([localise] at_most), with 2 cases not run";
-    assert!(journal.notes.iter().any(|(_, text)| text == note), "{:?}", journal.notes);
+    assert!(journal.notes.iter().any(|(_, text)| text.contains("[localise] at_most")), "{:?}", journal.notes);
 
     let mut never = plan();
     never.localise.confirm = false;

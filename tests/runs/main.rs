@@ -21,5 +21,6 @@ mod in_turn;
 mod interrupted;
 mod node;
 mod soak;
+mod time;
 mod topology;
 mod wanted;

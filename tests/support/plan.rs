@@ -107,6 +107,7 @@ pub fn plan(scenario: &Scenario) -> Plan {
         rotate: scenario.rotate,
         watch: false,
         watch_every: None,
+        at_most: None,
         seed: 7,
         launch: Launch {
             via: Launcher::Ssh(Ssh::default()),

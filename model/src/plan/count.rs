@@ -1,5 +1,20 @@
 //! A number and its noun, and capitals: the one place that knows how words are bent.
 
+use std::time::Duration;
+
+/// A time in its two largest units: `3 min 20 s`, `2 h`, `7 s`.
+pub fn lasting(time: Duration) -> String {
+    let seconds = time.as_secs() + u64::from(time.subsec_millis() >= 500);
+    let (big, name, small, rest) = match seconds {
+        0 if !time.is_zero() => return format!("{:.1} s", time.as_secs_f64().max(0.1)),
+        0..60 => return format!("{seconds} s"),
+        60..3_600 => (seconds / 60, "min", seconds % 60, "s"),
+        3_600..86_400 => (seconds / 3_600, "h", seconds / 60 % 60, "min"),
+        _ => (seconds / 86_400, "d", seconds / 3_600 % 24, "h"),
+    };
+    if small == 0 { format!("{big} {name}") } else { format!("{big} {name} {small} {rest}") }
+}
+
 /// A count and its noun: `1 case`, `3 cases`, `2 entries`, `2 batches`. Where the noun has several words the last is
 /// counted.
 pub fn count(n: usize, noun: &str) -> String {
@@ -53,6 +68,12 @@ fn plural(noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_has_its_two_largest_units() {
+        let told = [0, 60, 7_199_600, 12_000_000, 90_000_000, 90].map(|ms| lasting(Duration::from_millis(ms)));
+        assert_eq!(told, ["0 s", "0.1 s", "2 h", "3 h 20 min", "1 d 1 h", "0.1 s"]);
+    }
 
     #[test]
     fn one_is_no_plural() {

@@ -43,6 +43,9 @@ pub struct Plan {
     /// Time between two readings of all counters of watched ports, drivers' statistics among them; `None` for the usual times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch_every: Option<Duration>,
+    /// Time that the whole run may take; what does not fit is not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Duration>,
     /// To what of the plan the run was limited on the command line; `None` for all of it. Hosts, groups and tests are then
     /// those that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,7 @@
 //! The top of a plan.
 
+use std::time::Duration;
+
 use toml::{Spanned, de::DeTable};
 
 use super::{
@@ -60,6 +62,15 @@ pub static PLAN: Section = Section {
             "Watches ports while tests run, and reads all their counters this often, drivers' statistics (`ethtool -S`) too: for tests that \
              last seconds. Takes up to a tenth of a processor of every host; what costs more than that is read less often. The report \
              says what it took. A soak keeps its own pace.",
+        ),
+        key(
+            "at_most",
+            Shape::Time("1s", "2000h"),
+            Preset::Words("as long as it takes"),
+            "Time for the whole run. What does not fit is not run, and is reported as not run. The order of the plan is the order of \
+             importance: the last tests are left out first, of a test its last repeats, then its last rounds, of a round its last cells \
+             (queue pairs, sizes). A quarter of the time, `at_most` of `[localise]` if that is less, is kept to measure suspects again, and \
+             the soak has its own time in it.",
         ),
         key("launch", Shape::Table(&LAUNCH), Preset::Required, "How agents are started."),
         key("hosts", Shape::Table(&HOSTS), Preset::Required, "Which hosts take part."),
@@ -154,6 +165,13 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         // Without its test there is none.
         Some(_) => book.attempt(|| soak::read(&top, &tests)).unwrap_or(None),
     };
+    let at_most = top.time("at_most").map(|at_most| (at_most.span, Duration::from(at_most.value)));
+    if let (Some((span, at_most)), Some(soak)) = (&at_most, &soak)
+        && *at_most <= soak.lasts
+    {
+        let mistake = Mistake::at(span.clone(), "the soak alone takes all of `at_most`");
+        book.add(mistake.help("give the run more time, or the soak less (`for` of [soak])"));
+    }
     let watch_every = top.time("watch_every").map(|every| (every.span, every.value.into()));
     if let (Some((span, _)), Some(watch)) = (&watch_every, top.flag("watch").filter(|watch| watch.own && !watch.value))
     {
@@ -169,6 +187,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         rotate: top.flag("rotate").is_some_and(|rotate| rotate.value).then_some(0),
         watch: watch_every.is_some() || top.flag("watch").is_some_and(|watch| watch.value),
         watch_every,
+        at_most: at_most.map(|(_, at_most)| at_most),
         subset,
         launch,
         pods: hosts.pods,

@@ -1,6 +1,6 @@
 //! What a test costs before anything is known of its hosts: time, and bytes over each of its links.
 
-use std::{ops::AddAssign, time::Duration};
+use std::{fmt, iter::Sum, ops::AddAssign, time::Duration};
 
 use railgauge_wire::{
     step::Window,
@@ -8,12 +8,11 @@ use railgauge_wire::{
     unit::{GigabitsPerSecond, Nanoseconds},
 };
 
-use super::Cell;
-use crate::plan::model::Test;
+use super::{Cell, Schedule};
+use crate::plan::{Plan, count::lasting, model::Test};
 
-/// Time taken for one case beside warm-up and window: verifying, joining, talking to the agents. The bar that
-/// `bench/overhead` holds between local agents, for small buffers. Large ones take longer, by memory, links and cores that nobody
-/// knows before the run, and a window ends with a whole operation: sums of these times are told as "at least".
+/// Time taken for one case beside warm-up, window and messages: joining, talking to the agents. The bar that `bench/overhead` holds
+/// between local agents.
 pub const OVERHEAD: Duration = Duration::from_millis(20);
 
 /// Time from the moment in which flows at once are told to begin to the planned end of their warm-ups: what it may take
@@ -27,18 +26,22 @@ pub const BEFORE: Duration = Duration::from_millis(500);
 /// How long it goes on behind the planned end: windows end with the last completion, which may come late on a busy link.
 pub const AFTER: Duration = Duration::from_secs(2);
 
+/// Messages of each queue pair that pass a link beside warm-up and window: what is in flight when each of them ends, two where links of
+/// 200 Mb/s were measured (1.7 to 2.1), and one in each verify pass.
+const IN_FLIGHT: u64 = 4;
+const VERIFIED: u64 = 2;
+
 /// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
-    /// At least this.
+    /// With every window as short as it may be.
     pub at_least: Duration,
-    /// The same if every window takes its longest; `None` if a window is a number of iterations. Of a plan it is no upper bound:
-    /// the time that whole buffers take is not in it.
+    /// With every window as long as it may be; `None` if a window is a number of iterations.
     pub at_most: Option<Duration>,
 }
 
 impl Time {
-    /// The time of one measurement of `test`.
+    /// The time of one measurement of `test`, of messages that take no time.
     pub fn of_case(test: &Test) -> Self {
         // Neighbours run longer than the flow on both sides.
         let beside = if test.beside.is_some() { BEFORE + AFTER } else { Duration::ZERO };
@@ -53,6 +56,17 @@ impl Time {
         Self { at_least: with(shortest), at_most: longest.map(with) }
     }
 
+    /// With every window as long as it may be.
+    pub fn longest(self) -> Duration {
+        self.at_most.unwrap_or(self.at_least)
+    }
+
+    /// So much less.
+    pub fn less(self, by: Duration) -> Self {
+        let less = |time: Duration| time.saturating_sub(by);
+        Self { at_least: less(self.at_least), at_most: self.at_most.map(less) }
+    }
+
     /// This many times as long.
     pub fn times(self, count: u64) -> Self {
         let many = |time: Duration| {
@@ -60,6 +74,151 @@ impl Time {
             Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
         };
         Self { at_least: many(self.at_least), at_most: self.at_most.map(many) }
+    }
+}
+
+/// What measurements take, one after another: every estimate of time is made of it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cost {
+    /// Where messages take no time.
+    time: Time,
+    /// Bytes that pass a link beside warm-ups and windows. What goes on within hosts, and between the ranks of a group, is not known.
+    bytes: f64,
+}
+
+impl Cost {
+    /// Of these cells of a test.
+    pub fn of<'c>(test: &Test, cells: impl IntoIterator<Item = &'c Cell>) -> Self {
+        let is_link = test.collective.is_none() && !test.transport.is_within_host();
+        let messages = if is_link { IN_FLIGHT + if test.verify { VERIFIED } else { 0 } } else { 0 };
+        let bytes = |cell: &Cell| messages as f64 * cell.size.0 as f64 * f64::from(cell.qps);
+        let one = |cell| Self { time: Time::of_case(test), bytes: bytes(cell) };
+        cells.into_iter().map(one).sum()
+    }
+
+    /// The time on links of this pace.
+    pub fn at(self, pace: PerByte) -> Time {
+        let messages = Duration::try_from_secs_f64(pace.0 * self.bytes).unwrap_or_default();
+        let mut time = self.time;
+        time += Time { at_least: messages, at_most: Some(messages) };
+        time
+    }
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, more: Self) {
+        self.time += more.time;
+        self.bytes += more.bytes;
+    }
+}
+
+impl Sum for Cost {
+    fn sum<I: Iterator<Item = Self>>(costs: I) -> Self {
+        costs.fold(Self::default(), |mut sum, cost| {
+            sum += cost;
+            sum
+        })
+    }
+}
+
+/// Seconds that a byte of a message takes.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PerByte(f64);
+
+impl PerByte {
+    /// Of links with this rate, or with the one that the plan demands; `None` where neither is known.
+    pub fn of(plan: &Plan, rate: Option<GigabitsPerSecond>) -> Option<Self> {
+        Some(Self(8e-9 / rate.or(plan.preflight.wanted.link_rate_gbps)?.0))
+    }
+}
+
+/// The pace of links as rounds show it that are over: what they took beyond their plan, by the bytes of their messages.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Seen {
+    seconds: f64,
+    bytes: f64,
+}
+
+impl Seen {
+    /// Notes how long something took. Of windows whose length is not fixed nothing is learnt.
+    pub fn add(&mut self, planned: Cost, took: Duration) {
+        if planned.time.at_most == Some(planned.time.at_least) && planned.bytes > 0.0 {
+            self.seconds += took.as_secs_f64() - planned.time.at_least.as_secs_f64();
+            self.bytes += planned.bytes;
+        }
+    }
+
+    /// The pace; `None` where nothing was seen.
+    pub fn pace(self) -> Option<PerByte> {
+        (self.bytes > 0.0).then(|| PerByte((self.seconds / self.bytes).max(0.0)))
+    }
+}
+
+/// In words.
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let least = lasting(self.at_least);
+        match self.at_most.map(lasting) {
+            Some(most) if most == least => f.write_str(&least),
+            Some(most) => write!(f, "{least} to {most}"),
+            None => write!(f, "{least} without windows of iterations"),
+        }
+    }
+}
+
+impl Sum for Time {
+    fn sum<I: Iterator<Item = Self>>(times: I) -> Self {
+        let mut sum = Self::default();
+        times.for_each(|time| sum += time);
+        sum
+    }
+}
+
+impl Schedule {
+    /// The time of each test, by its position in the plan: all of its rounds and repeats, on links of this rate.
+    pub fn times(&self, plan: &Plan, rate: Option<GigabitsPerSecond>) -> Vec<Time> {
+        let pace = PerByte::of(plan, rate).unwrap_or_default();
+        let of_test = |(index, (test, cells)): (usize, (&Test, &Vec<Cell>))| {
+            let rounds = self.rounds.iter().filter(|round| round.test == index).count();
+            Cost::of(test, cells).at(pace).times(rounds as u64 * u64::from(test.repeats))
+        };
+        plan.tests.iter().zip(&self.cells).enumerate().map(of_test).collect()
+    }
+}
+
+impl Plan {
+    /// How long its tests take, in words; the least of it where it is not known how long links take for large messages.
+    pub fn takes(&self, time: Time, rate: Option<GigabitsPerSecond>) -> String {
+        format!("{} {time}", if PerByte::of(self, rate).is_some() { "about" } else { "at least" })
+    }
+
+    /// As much of a time of tests as the plan has for them after another one of the run.
+    pub fn within(&self, time: Time, spent: Duration) -> Time {
+        let most = self.until_suspects().map_or(Duration::MAX, |until| until.saturating_sub(spent));
+        Time { at_least: time.at_least.min(most), at_most: time.at_most.map(|time| time.min(most)) }
+    }
+
+    /// What may follow the tests and is known only then, as the end of a sentence on their time.
+    pub fn then_suspects(&self) -> String {
+        let most =
+            self.until_soak().zip(self.until_suspects()).map_or(self.localise.at_most, |(end, tests)| end - tests);
+        match self.localise.confirm {
+            true => format!(", then up to {} where suspects are measured again", lasting(most)),
+            false => String::new(),
+        }
+    }
+
+    /// When the soak must begin at the latest, counted from the beginning of the run; without a soak, when the run must end.
+    pub fn until_soak(&self) -> Option<Duration> {
+        let soak = self.soak.as_ref().map_or(Duration::ZERO, |soak| soak.lasts);
+        self.at_most.map(|at_most| at_most.saturating_sub(soak))
+    }
+
+    /// When the tests must end at the latest, counted from the beginning of the run: a quarter of the time is kept to measure suspects
+    /// again, less where `[localise]` gives less.
+    pub fn until_suspects(&self) -> Option<Duration> {
+        let again = if self.localise.confirm { self.localise.at_most } else { Duration::ZERO };
+        self.until_soak().map(|until| until - again.min(until / 4))
     }
 }
 

@@ -49,7 +49,7 @@ mod turns;
 use std::sync::Arc;
 
 pub use cases::CaseIndex;
-pub use effort::{AFTER, BEFORE, LEAD, OVERHEAD, Time, Volume};
+pub use effort::{AFTER, BEFORE, Cost, LEAD, OVERHEAD, PerByte, Seen, Time, Volume};
 pub use error::ScheduleError;
 pub use model::{Cell, Flow, Note, Port, Round, Schedule};
 pub use rails::Inventory;

@@ -75,6 +75,8 @@ pub enum NotRun {
     BrokeOff,
     /// The run is still going on.
     StillRunning,
+    /// The time of the plan was over.
+    TimeOver,
     /// The run finished without an outcome of it.
     NoOutcome,
     /// A line of the journal that may have held its outcome is damaged.
@@ -154,6 +156,7 @@ impl fmt::Display for NotRun {
             Self::Interrupted => f.write_str("not run: the run was interrupted before this case"),
             Self::BrokeOff => f.write_str("not run: the run broke off before this case"),
             Self::StillRunning => f.write_str("not run yet: the run is still going on"),
+            Self::TimeOver => f.write_str("not run: the time of the plan (`at_most`) was over"),
             Self::NoOutcome => f.write_str("not run: the run finished without an outcome of this case"),
             Self::Damaged { line } => {
                 write!(f, "no outcome of this case: line {line} of records.jsonl is damaged and may have held it")

@@ -8,7 +8,7 @@ mod left;
 mod rates;
 mod rounds;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::Timestamp;
 use railgauge_model::{
@@ -17,7 +17,7 @@ use railgauge_model::{
         line::{self, LineError},
     },
     plan::Plan,
-    schedule::Cell,
+    schedule::{Cell, Cost, Seen},
 };
 
 pub use failures::{Failed, Failures};
@@ -74,8 +74,10 @@ pub struct Underway {
     pub further: (u64, u64),
     /// Further cases that were tried and have no measurement.
     further_failed: u64,
-    /// Rounds of further cases, by the position of their test.
-    further_rounds: BTreeSet<(usize, u32)>,
+    /// Rounds of further cases, by the position of their test, and what those take that are not over.
+    further_rounds: BTreeMap<(usize, u32), Cost>,
+    /// The pace of links, by the rounds that are over.
+    seen: Seen,
     /// Whether the process that runs has asked for further cases: the rounds of the tests are over then.
     again: bool,
     /// How long the soak has lasted, in nanoseconds.
@@ -160,9 +162,14 @@ impl Underway {
             Event::Confirming { cases, .. } => {
                 self.end_of_round(at);
                 self.further.0 += cases.len() as u64;
-                let rounds = cases.iter().filter_map(|case| Some((self.test(&case.test)?, case.round)));
-                let rounds: Vec<_> = rounds.collect();
-                self.further_rounds.extend(rounds);
+                let mut seen = HashSet::new();
+                for case in &cases {
+                    let Some(test) = self.test(&case.test) else { continue };
+                    let round = self.further_rounds.entry((test, case.round)).or_default();
+                    if let (true, Some(plan)) = (seen.insert((test, case.round, &*case.cell)), &self.plan) {
+                        *round += Cost::of(&plan.tests[test], [&*case.cell]);
+                    }
+                }
                 self.again = true;
                 self.doing = Some(Doing::Confirming);
             }
@@ -192,7 +199,7 @@ impl Underway {
     /// anew, once the rounds of its tests are over.
     fn is_further(&self, test: usize, round: u32, repeat: u32) -> bool {
         let open = || self.tests.get(test).is_some_and(|test| test.is_open(round, repeat));
-        self.again || (self.further_rounds.contains(&(test, round)) && !open())
+        self.again || (self.further_rounds.contains_key(&(test, round)) && !open())
     }
 
     fn planned(&mut self, cases: &[Case]) {
@@ -224,18 +231,19 @@ impl Underway {
         self.tests = plan.tests.iter().map(TestRounds::of).collect();
         for (case, place) in cases.iter().zip(&self.cases) {
             if let Some(test) = self.tests.get_mut(place.test as usize) {
-                test.plan(case);
+                test.plan(&plan.tests[place.test as usize], case);
             }
         }
     }
 
     /// The round that ran is over: the next step has begun.
     fn end_of_round(&mut self, at: Timestamp) {
+        let Some(current) = self.current.take() else { return };
         // A round of further cases is none of the test's.
-        if let Some(current) = self.current.take().filter(|current| !current.further)
-            && let Some(test) = self.tests.get_mut(current.test)
-        {
-            test.over(&current, at);
+        match (current.further, self.tests.get_mut(current.test)) {
+            (true, _) => drop(self.further_rounds.insert((current.test, current.round), Cost::default())),
+            (false, Some(test)) => test.over(&current, at, &mut self.seen),
+            (false, None) => {}
         }
     }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use railgauge_model::{
     journal::event::Case,
     plan::model::Test,
-    schedule::{Flow, Time},
+    schedule::{Cost, Flow, PerByte, Seen},
 };
 
 /// The round that runs.
@@ -33,14 +33,12 @@ pub struct TestRounds {
     /// Name of the test.
     pub name: String,
     repeats: u32,
-    /// Time of one case, as the plan bounds it.
-    case: Time,
     rounds: BTreeMap<u32, Planned>,
     tried: HashMap<(u32, u32), Tried>,
     /// How long rounds took that came to their end, in the order in which they ended.
     pub took: Vec<Duration>,
-    /// Cases of each flow of the round that is being planned.
-    counting: Option<(u32, HashMap<Flow, u32>)>,
+    /// What each flow of the round takes that is being planned.
+    counting: Option<(u32, HashMap<Flow, Cost>)>,
 }
 
 /// A round as planned.
@@ -48,8 +46,8 @@ pub struct TestRounds {
 struct Planned {
     /// Its cases.
     cases: u32,
-    /// Most cases that one flow has: they follow one another, while flows run side by side.
-    in_turn: u32,
+    /// What the flow takes that has most to do: its cases follow one another, while flows run side by side.
+    cost: Cost,
 }
 
 /// What became of a round in one repeat.
@@ -65,7 +63,6 @@ impl TestRounds {
         Self {
             name: test.name.clone(),
             repeats: test.repeats,
-            case: Time::of_case(test),
             rounds: BTreeMap::new(),
             tried: HashMap::new(),
             took: Vec::new(),
@@ -74,16 +71,18 @@ impl TestRounds {
     }
 
     /// Takes a planned case. Those of a round stand together.
-    pub(super) fn plan(&mut self, case: &Case) {
+    pub(super) fn plan(&mut self, test: &Test, case: &Case) {
         if self.counting.as_ref().is_none_or(|(round, _)| *round != case.round) {
             self.counting = Some((case.round, HashMap::new()));
         }
         let Some((_, flows)) = &mut self.counting else { return };
         let of_flow = flows.entry(case.flow.clone()).or_default();
-        *of_flow += 1;
+        *of_flow += Cost::of(test, [&*case.cell]);
         let round = self.rounds.entry(case.round).or_default();
         round.cases += 1;
-        round.in_turn = round.in_turn.max(*of_flow);
+        if of_flow.at(PerByte::default()).at_least > round.cost.at(PerByte::default()).at_least {
+            round.cost = *of_flow;
+        }
     }
 
     pub(super) fn outcome(&mut self, round: u32, repeat: u32, failed: bool) {
@@ -93,10 +92,11 @@ impl TestRounds {
     }
 
     /// The next step has begun: what has no outcome by now will have none.
-    pub(super) fn over(&mut self, round: &Current, at: Timestamp) {
+    pub(super) fn over(&mut self, round: &Current, at: Timestamp, seen: &mut Seen) {
         self.tried.entry((round.round, round.repeat)).or_default().over = true;
         if let Ok(took) = Duration::try_from(at.duration_since(round.began)) {
             self.took.push(took);
+            seen.add(self.rounds.get(&round.round).map(|planned| planned.cost).unwrap_or_default(), took);
         }
     }
 
@@ -148,12 +148,12 @@ impl TestRounds {
         self.tried.values().map(|tried| u64::from(tried.failed)).sum()
     }
 
-    /// What the plan says of the time of each round that is not over; with whether it is the one that runs.
-    pub(super) fn open(&self, current: Option<(u32, u32)>) -> impl Iterator<Item = (bool, Time)> {
+    /// What each round takes that is not over; with whether it is the one that runs.
+    pub(super) fn open(&self, current: Option<(u32, u32)>) -> impl Iterator<Item = (bool, Cost)> {
         self.each().filter_map(move |(round, planned, repeat)| {
             let runs = current == Some((round, repeat));
             let open = runs || !self.is_over(round, planned, repeat);
-            open.then(|| (runs, self.case.times(planned.in_turn.into())))
+            open.then_some((runs, planned.cost))
         })
     }
 

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use railgauge_model::{
     journal::event::{Case, Event, Outcome},
     plan,
-    schedule::{Inventory, schedule},
+    schedule::{Inventory, Time, schedule},
 };
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -154,9 +154,12 @@ fn further_rounds_are_told_as_suspects_that_are_measured_again() {
     run.event(at(20), Event::Confirming { cases: further.to_vec(), links: false });
     let told = |run: &Underway| (run.doing(), run.current.unwrap().further, run.tests[0].done());
     let again = (Doing::Confirming, true, (u64::from(all), u64::from(all)));
-    for number in [0, all + 9] {
+    let case = Time::of_case(&run.plan.as_ref().unwrap().tests[0]).at_least;
+    assert_eq!(run.left(at(20)).unwrap().all.at_least, 2 * case);
+    for (number, left) in [(0, 2), (all + 9, 1)] {
         round(&mut run, &further, ("a", number), 30, |_| number > 0);
         assert_eq!(told(&run), again);
+        assert_eq!(run.left(at(30)).unwrap().all.at_least, left * case);
     }
     assert_eq!(run.further, (2, 2));
     run.event(at(40), Event::Interrupted);

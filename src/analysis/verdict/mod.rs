@@ -398,7 +398,7 @@ pub fn verdicts_of(
     let more = results::further(journal);
     let corrupt: Vec<&CaseResult<'_>> = more.iter().filter(|result| result.state == State::Wrong).collect();
     let switches = switches(journal, (results, rows), &more);
-    let untested = untested::untested(journal, model);
+    let untested = untested::untested(journal, results, model);
     let mut verdicts = whole::judge(journal);
     verdicts.extend(preflight::judge(journal));
     for test in &journal.plan.tests {

@@ -21,7 +21,7 @@ use crate::analysis::{
     journal::Journal,
     localise::Localisation,
     outliers::{Link, OfTest, Outliers},
-    results::{CaseResult, State, Uncounted},
+    results::{CaseResult, NotRun, State, Uncounted},
     together,
     words::{count, size},
 };
@@ -39,6 +39,8 @@ const SIZES: usize = 4;
 pub enum Lack {
     /// Hosts of a test without any value that may be trusted.
     Hosts,
+    /// Cases of which a repeat did not fit the time of the plan.
+    Time,
     /// Cases that were to be compared and have no such value.
     Cases,
     /// The only two hosts of a test: where one is slow, both are.
@@ -85,6 +87,7 @@ impl fmt::Display for Untested {
         let tests = || tests.join(", ");
         match kind {
             Lack::Hosts => write!(f, "{} (no value in {})", hosts(), tests()),
+            Lack::Time => write!(f, "{} of {} (the time of the plan was over)", count(*n, "case"), tests()),
             Lack::Cases => write!(f, "{} of {} (no value)", count(*n, "case"), tests()),
             Lack::Peers => {
                 write!(
@@ -129,8 +132,13 @@ pub fn not_tested<'u>(list: impl Iterator<Item = &'u Untested>) -> Option<String
 }
 
 /// All of it, what says least of the cluster first.
-pub(super) fn untested(journal: &Journal, model: &Outliers<'_>) -> Vec<Untested> {
+pub(super) fn untested(journal: &Journal, results: &[CaseResult<'_>], model: &Outliers<'_>) -> Vec<Untested> {
     let mut all = All::default();
+    for test in &journal.plan.tests {
+        let is_cut =
+            |result: &&CaseResult<'_>| result.not_run == Some(NotRun::TimeOver) && *result.case.test == *test.name;
+        all.add(&test.name, (Lack::Time, Vec::new(), results.iter().filter(is_cut).count()));
+    }
     for found in model.found {
         let of = |kind, names: &[String]| (kind, names.to_vec(), names.len());
         all.add(&found.test, of(Lack::Hosts, &found.unmeasured));
@@ -179,7 +187,7 @@ impl All {
         names.truncate(NAMES);
         // Cases have no names, so that those of two tests are never the same.
         let same = |one: &&mut Untested| {
-            one.kind == kind && one.names == names && (kind != Lack::Cases || one.is_in(test) && one.count == count)
+            one.kind == kind && one.names == names && (!names.is_empty() || one.is_in(test) && one.count == count)
         };
         match self.0.iter_mut().find(same) {
             Some(known) if known.is_in(test) => {}

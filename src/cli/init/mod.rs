@@ -320,7 +320,7 @@ fn summary(args: &Args, draft: &Draft, lost: &BTreeMap<String, Failure>) -> Stri
     let names = if folded.len() > SHOWN { String::new() } else { format!(" ({folded})") };
     let hosts = count(draft.plan.hosts.len(), "host");
     let tests = count(draft.plan.tests.len(), "test");
-    let mut out = format!("{shown}: {} of {hosts}{names}: {tests}, about {}\n", draft.plan.name, draft.time);
+    let mut out = format!("{shown}: {} of {hosts}{names}: {tests}, {}\n", draft.plan.name, draft.time);
     if !draft.found.is_empty() {
         out += &format!("  found: {}\n", draft.found);
     }

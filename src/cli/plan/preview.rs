@@ -17,13 +17,15 @@ use railgauge_model::{
 };
 use railgauge_wire::{
     group::CollectiveOptions,
-    step::Window,
     terms::{Memory, Op, Service, TestMetric, Transport},
-    unit::{self, GigabitsPerSecond, Nanoseconds},
+    unit::{self, GigabitsPerSecond},
 };
 use serde::Serialize;
 
-use crate::analysis::words::{count, part_words};
+use crate::{
+    analysis::words::{count, part_words},
+    run::order,
+};
 
 /// Version of the document.
 const VERSION: u32 = 2;
@@ -47,8 +49,11 @@ pub(super) struct Preview<'a> {
     pub cases: u64,
     /// Cases times repeats.
     pub measurements: u64,
-    /// How long the tests take at least once the agents run.
+    /// How long the tests take once the agents run.
     pub seconds: Seconds,
+    /// What may follow them, as the end of a sentence.
+    #[serde(skip)]
+    pub then_suspects: String,
     /// The soak after them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soak: Option<SoakPreview<'a>>,
@@ -89,12 +94,15 @@ impl<'a> SoakPreview<'a> {
 }
 
 /// A time in seconds.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Seconds {
-    /// At least this.
+    /// With every window as short as it may be.
     pub at_least: f64,
-    /// At least this if every window takes its longest; null if a number of iterations is its length.
+    /// With every window as long as it may be; null if a number of iterations is its length.
     pub longest_windows: Option<f64>,
+    /// The same in words.
+    #[serde(skip)]
+    pub words: String,
 }
 
 /// Payload bytes, both directions together, without headers.
@@ -167,7 +175,9 @@ pub(super) struct TestPreview<'a> {
     pub cases: u64,
     /// Cases times repeats.
     pub measurements: u64,
-    /// How long it takes at least.
+    /// Those of them that do not fit the `at_most` of the plan.
+    pub left_out: u64,
+    /// How long it takes.
     pub seconds: Seconds,
     /// What passes each of its links.
     pub bytes_per_link: Bytes,
@@ -206,9 +216,10 @@ impl<'a> Preview<'a> {
     ) -> Self {
         let bytes = |load: Load| load.bytes(link_rate_gbps);
         let mut at_host: HashMap<&str, (u64, Load)> = HashMap::new();
-        let mut total = Time::default();
+        let times = schedule.times(plan, link_rate_gbps);
+        let left_out = order::left_out(plan, schedule, link_rate_gbps);
         let mut tests = Vec::with_capacity(plan.tests.len());
-        for (index, (test, cells)) in plan.tests.iter().zip(&schedule.cells).enumerate() {
+        for (index, (test, (cells, time))) in plan.tests.iter().zip(schedule.cells.iter().zip(&times)).enumerate() {
             let rounds = schedule.rounds.iter().filter(|round| round.test == index);
             let rounds: Vec<_> =
                 rounds.map(|round| RoundPreview { number: round.number, links: &round.flows }).collect();
@@ -216,9 +227,9 @@ impl<'a> Preview<'a> {
             for round in &rounds {
                 load_hosts(&mut at_host, round.links, load);
             }
-            let time = Time::of_case(test).times(rounds.len() as u64 * cells.len() as u64 * u64::from(test.repeats));
-            total += time;
-            tests.push(TestPreview::new(test, cells, rounds, time, bytes(load)));
+            let seconds = Seconds::new(plan, *time, link_rate_gbps);
+            let left_out = left_out[index];
+            tests.push(TestPreview { left_out, ..TestPreview::new(test, cells, rounds, seconds, bytes(load)) });
         }
         let hosts = plan.hosts.iter().map(|host| {
             let (links, load) = at_host.remove(host.name.as_str()).unwrap_or_default();
@@ -240,7 +251,8 @@ impl<'a> Preview<'a> {
             rounds: schedule.rounds.len() as u64,
             cases: schedule.case_count(),
             measurements: tests.iter().map(|test| test.measurements).sum(),
-            seconds: total.into(),
+            seconds: Seconds::new(plan, plan.within(times.into_iter().sum(), Duration::ZERO), link_rate_gbps),
+            then_suspects: plan.then_suspects(),
             soak: plan.soak.as_ref().map(|soak| SoakPreview::new(soak, &tests)),
             hosts: hosts.collect(),
             notes: notes(plan, inventory, schedule),
@@ -250,7 +262,7 @@ impl<'a> Preview<'a> {
 }
 
 impl<'a> TestPreview<'a> {
-    fn new(test: &'a Test, cells: &'a [Cell], rounds: Vec<RoundPreview<'a>>, time: Time, bytes: Bytes) -> Self {
+    fn new(test: &'a Test, cells: &'a [Cell], rounds: Vec<RoundPreview<'a>>, seconds: Seconds, bytes: Bytes) -> Self {
         let links = rounds.iter().map(|round| round.links.len() as u64).sum::<u64>();
         let cases = links * cells.len() as u64;
         let cell =
@@ -278,12 +290,13 @@ impl<'a> TestPreview<'a> {
                 false => rails(&test.rails),
             }),
             ranks_per_host: collective.map(|collective| collective.ranks_per_host),
-            window: window(test),
+            window: super::text::window(test),
             cells: cells.iter().map(cell).collect(),
             links,
             cases,
             measurements: cases * u64::from(test.repeats),
-            seconds: time.into(),
+            left_out: 0,
+            seconds,
             bytes_per_link: bytes,
             rounds,
         }
@@ -349,9 +362,10 @@ fn load_hosts<'a>(at_host: &mut HashMap<&'a str, (u64, Load)>, flows: &'a [Flow]
     }
 }
 
-impl From<Time> for Seconds {
-    fn from(time: Time) -> Self {
-        Self { at_least: time.at_least.as_secs_f64(), longest_windows: time.at_most.map(|time| time.as_secs_f64()) }
+impl Seconds {
+    fn new(plan: &Plan, time: Time, rate: Option<GigabitsPerSecond>) -> Self {
+        let longest_windows = time.at_most.map(|time| time.as_secs_f64());
+        Self { at_least: time.at_least.as_secs_f64(), longest_windows, words: plan.takes(time, rate) }
     }
 }
 
@@ -478,23 +492,4 @@ fn parts(test: &Test) -> String {
         }
         _ => format!("all {part}s at once"),
     }
-}
-
-fn window(test: &Test) -> String {
-    let time = |time: Nanoseconds| format!("{:?}", Duration::from(time));
-    let window = match test.window {
-        Window::Duration(length) => time(length),
-        Window::Iterations(number) => {
-            let iterations = super::text::many(number, "iteration");
-            match test.transport {
-                transport if transport.is_within_host() => iterations,
-                Transport::Tcp => format!("{iterations} per stream"),
-                _ => format!("{iterations} per queue pair"),
-            }
-        }
-        Window::Adaptive { relative, at_least, at_most } => {
-            format!("until ±{} %, {} to {}", relative * 100.0, time(at_least), time(at_most))
-        }
-    };
-    if test.warm_up.is_zero() { window } else { format!("{window} after a warm-up of {:?}", test.warm_up) }
 }

@@ -138,7 +138,7 @@ fn text_of_a_large_plan_is_cut() {
 }
 
 #[test]
-fn every_time_is_a_lower_bound() {
+fn every_time_without_a_link_rate_is_a_lower_bound() {
     // A test of 1 GiB took thirty times what its windows come to.
     let many = LARGE.replace("1024", "0256");
     let adaptive = many.replace("\"1s\"", "{ confidence = \"2%\", at_least = \"1s\", at_most = \"10s\" }");
@@ -147,7 +147,6 @@ fn every_time_is_a_lower_bound() {
         let times: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with("time ")).collect();
         assert!(times.len() > 1, "{text}");
         assert!(times.iter().all(|line| line.contains(" at least ")), "{times:#?}");
-        assert!(text.contains("large buffers takes longer"), "{text}");
     }
 }
 

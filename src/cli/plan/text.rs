@@ -1,15 +1,19 @@
 //! A preview as text for people. Long lists are cut, and say how much they leave out.
 
-use std::fmt::Write;
+use std::{fmt::Write, time::Duration};
 
 use railgauge_model::{
     border::text::command,
-    plan::model::Test,
+    plan::{count::lasting, model::Test},
     schedule::{Flow, Port},
 };
-use railgauge_wire::terms::{Algorithm, TestMetric, Transport};
+use railgauge_wire::{
+    step::Window,
+    terms::{Algorithm, TestMetric, Transport},
+    unit::Nanoseconds,
+};
 
-use super::preview::{Bytes, HostPreview, Preview, RoundPreview, Seconds, SoakPreview, TestPreview};
+use super::preview::{Bytes, HostPreview, Preview, RoundPreview, SoakPreview, TestPreview};
 use crate::analysis::words::{count, size};
 
 /// Hosts, rounds of a test and links of a round that are listed.
@@ -37,15 +41,19 @@ fn write_all(out: &mut String, preview: &Preview<'_>) -> std::fmt::Result {
         many(preview.cases, "case"),
         many(preview.measurements, "measurement"),
     )?;
+    writeln!(out, "time   {}{}", preview.seconds.words, preview.then_suspects)?;
     let overhead = preview.overhead_seconds * 1e3;
-    writeln!(out, "time   {}", time(preview.seconds))?;
     writeln!(
         out,
-        "       counts warm-ups, windows and {overhead} ms per case, with running agents; to fill, send and compare large \
-         buffers takes longer"
+        "       counts warm-ups, windows and {overhead} ms per case, with running agents, and large messages where a link rate is known"
     )?;
+    let left_out = preview.tests.iter().map(|test| test.left_out).sum();
+    if left_out > 0 {
+        writeln!(out, "       not in `at_most`, and not run: {}", many(left_out, "measurement"))?;
+    }
     if let Some(SoakPreview { seconds, test, rounds, window_seconds, rate }) = &preview.soak {
-        let (lasts, window, rounds) = (clock(*seconds), clock(*window_seconds), count(*rounds, "round"));
+        let [lasts, window] = [*seconds, *window_seconds].map(|seconds| lasting(Duration::from_secs_f64(seconds)));
+        let rounds = count(*rounds, "round");
         writeln!(
             out,
             "soak   {lasts} more, after the tests: {rounds} of {test} in turn, in windows of {window}, each flow {rate}"
@@ -127,7 +135,10 @@ fn one_test(out: &mut String, preview: &TestPreview<'_>) -> std::fmt::Result {
         count(test.repeats as usize, "repeat"),
         many(*measurements, "measurement"),
     )?;
-    writeln!(out, "  time    {}", time(preview.seconds))?;
+    writeln!(out, "  time    {}", preview.seconds.words)?;
+    if preview.left_out > 0 {
+        writeln!(out, "  not run {}: not in `at_most`", many(preview.left_out, "measurement"))?;
+    }
     match test.collective {
         Some(_) => writeln!(out, "  bytes   unknown: they depend on the algorithm")?,
         None if test.transport.is_within_host() => writeln!(out, "  bytes   none leave a host")?,
@@ -210,34 +221,6 @@ pub(super) fn many(number: u64, what: &str) -> String {
     count(usize::try_from(number).unwrap_or(usize::MAX), what)
 }
 
-/// Never more than a lower bound: what whole buffers take depends on memory and links that nobody has asked yet.
-fn time(Seconds { at_least, longest_windows: at_most }: Seconds) -> String {
-    match at_most {
-        Some(most) if most == at_least => format!("at least {}", clock(at_least)),
-        Some(most) => {
-            format!("at least {}, or {} if every window takes its longest", clock(at_least), clock(most))
-        }
-        None => {
-            let bound = if at_least < 60.0 { at_least } else { at_least.floor() };
-            format!("at least {}: the time of a number of iterations depends on the links", clock(bound))
-        }
-    }
-}
-
-/// A time in the two largest units that it has.
-fn clock(seconds: f64) -> String {
-    if seconds < 60.0 {
-        return format!("{} s", (seconds * 100.0).round() / 100.0);
-    }
-    let whole = seconds.round() as u64;
-    let (big, name, small, rest) = match whole {
-        86_400.. => (whole / 86_400, "d", whole % 86_400 / 3_600, "h"),
-        3_600.. => (whole / 3_600, "h", whole % 3_600 / 60, "min"),
-        _ => (whole / 60, "min", whole % 60, "s"),
-    };
-    if small == 0 { format!("{big} {name}") } else { format!("{big} {name} {small} {rest}") }
-}
-
 /// An amount of bytes, in decimal units like link rates.
 fn amount(bytes: Bytes) -> String {
     let Some(most) = bytes.at_most else { return "unknown".to_owned() };
@@ -255,4 +238,24 @@ fn amount(bytes: Bytes) -> String {
     let rounded = if bytes.exact { (number * step).round() } else { (number * step).ceil() } / step;
     let bound = if bytes.exact { "" } else { "at most " };
     format!("{bound}{rounded} {unit}")
+}
+
+/// How long one measurement is.
+pub(super) fn window(test: &Test) -> String {
+    let time = |time: Nanoseconds| format!("{:?}", Duration::from(time));
+    let window = match test.window {
+        Window::Duration(length) => time(length),
+        Window::Iterations(number) => {
+            let iterations = many(number, "iteration");
+            match test.transport {
+                transport if transport.is_within_host() => iterations,
+                Transport::Tcp => format!("{iterations} per stream"),
+                _ => format!("{iterations} per queue pair"),
+            }
+        }
+        Window::Adaptive { relative, at_least, at_most } => {
+            format!("until ±{} %, {} to {}", relative * 100.0, time(at_least), time(at_most))
+        }
+    };
+    if test.warm_up.is_zero() { window } else { format!("{window} after a warm-up of {:?}", test.warm_up) }
 }

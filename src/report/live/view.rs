@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use railgauge_model::{
-    plan::{count::count, hostlist},
-    schedule::Time,
+use railgauge_model::plan::{
+    count::{count, lasting},
+    hostlist,
 };
 use serde::Serialize;
 
@@ -72,31 +72,6 @@ pub struct LiveView {
     pub remarks: Vec<String>,
 }
 
-/// `3 min 20 s`, in the two largest units.
-fn lasting(time: Duration) -> String {
-    let seconds = time.as_secs();
-    match (seconds / 86_400, seconds / 3_600 % 24, seconds / 60 % 60, seconds % 60) {
-        (0, 0, 0, 0) if !time.is_zero() => "less than 1 s".to_owned(),
-        (0, 0, 0, seconds) => format!("{seconds} s"),
-        (0, 0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (0, hours, minutes, _) => format!("{hours} h {minutes} min"),
-        (days, hours, ..) => format!("{days} d {hours} h"),
-    }
-}
-
-/// A time that is estimated. What rounds took tells how long others take; what the plan says is the least of it.
-fn about(time: Time, measured: bool) -> String {
-    match time.at_most {
-        Some(_) if !measured && time.at_least < Duration::from_secs(1) => "unknown".to_owned(),
-        Some(_) if !measured => format!("at least {}", lasting(time.at_least)),
-        None if time.at_least.is_zero() => "unknown".to_owned(),
-        None => format!("unknown, at least {}", lasting(time.at_least)),
-        Some(most) if most < Duration::from_secs(1) && !most.is_zero() => lasting(most),
-        Some(most) if lasting(most) == lasting(time.at_least) => format!("about {}", lasting(most)),
-        Some(most) => format!("{} to {}", lasting(time.at_least), lasting(most)),
-    }
-}
-
 fn basis(left: &Left) -> String {
     match left.basis {
         Basis::Rounds(1) => "the one round that is over".to_owned(),
@@ -104,7 +79,7 @@ fn basis(left: &Left) -> String {
         Basis::Plan if left.all.at_most.is_none() => {
             "the plan gives a number of messages and no time; known when a round is over".to_owned()
         }
-        Basis::Plan => "windows and warm-ups of the plan; known better when a round is over".to_owned(),
+        Basis::Plan => "windows and warm-ups of the plan, and the pace of the rounds that are over".to_owned(),
     }
 }
 
@@ -212,14 +187,14 @@ fn time_left(run: &Underway, left: Option<&TimeLeft>) -> (String, String) {
     if !left.soak.is_zero() {
         from.push(format!("soak: {} of the plan's time", lasting(left.soak)));
     }
-    if run.doing() == Doing::Confirming {
-        return ("unknown".to_owned(), "suspects are measured again until nothing is left open".to_owned());
-    }
-    if left.confirms {
-        from.push("not in it: suspects may be measured again after the tests".to_owned());
-    }
-    let measured = left.tests.iter().flatten().all(|test| test.basis != Basis::Plan);
-    (about(left.all, measured), from.join("; "))
+    let again = match run.doing() {
+        Doing::Confirming => {
+            from.push("from the further cases that were asked for; more may follow".to_owned());
+            None
+        }
+        _ => run.plan.as_ref().filter(|_| left.confirms).map(|plan| plan.then_suspects()),
+    };
+    (format!("about {}{}", left.all, again.unwrap_or_default()), from.join("; "))
 }
 
 fn tests(run: &Underway, left: Option<&TimeLeft>) -> Table {
@@ -245,8 +220,7 @@ fn tests(run: &Underway, left: Option<&TimeLeft>) -> Table {
             .and_then(|rates| rates.span())
             .map_or_else(|| [none(), none(), none()], |span| span.map(|value| format!("{} {unit}", number(value))));
         let of = left.and_then(|left| left.tests.get(index).copied().flatten());
-        let measured = of.is_some_and(|left| left.basis != Basis::Plan);
-        let per_round = of.and_then(|left| left.round.or(left.current)).map_or_else(none, |time| about(time, measured));
+        let per_round = of.and_then(|left| left.round.or(left.current)).map_or_else(none, |time| time.to_string());
         let is_over = all > 0 && done == all;
         vec![
             test.name.clone(),
@@ -257,7 +231,7 @@ fn tests(run: &Underway, left: Option<&TimeLeft>) -> Table {
             median,
             best,
             per_round,
-            of.map_or_else(|| if is_over { "over".to_owned() } else { none() }, |left| about(left.all, measured)),
+            of.map_or_else(|| if is_over { "over".to_owned() } else { none() }, |left| left.all.to_string()),
             of.as_ref().map_or_else(String::new, basis),
         ]
     };

@@ -11,7 +11,7 @@ use railgauge_wire::{
 use super::{plan, scheduled};
 use crate::{
     plan::model::{Pattern, Rails, Test},
-    schedule::{Time, Volume},
+    schedule::{Cell, Cost, PerByte, Seen, Time, Volume},
 };
 
 /// Time of a case and volume of a link of a test of 2 × 3 cells (1 and 4 queue pairs; 64, 4096, 65536 bytes).
@@ -38,6 +38,31 @@ fn a_window_of_a_duration_is_bounded_by_the_rate() {
     assert_eq!(volume.at_most(None), None);
     // 45 s of 8 Gb/s are 45 GB.
     assert_eq!(volume.at_most(Some(GigabitsPerSecond(8.0))), Some(45_000_000_000 + 6 * ONCE));
+}
+
+/// 200 Mb/s are 25 bytes in a microsecond; six messages of 4 MiB are 1.007 s.
+#[test]
+fn large_messages_take_the_time_of_their_link_which_rounds_show() {
+    let mut plan = plan(Pattern::Tournament, Rails::Aligned, &[1; 4], 0);
+    plan.tests[0].window = Window::Duration(Nanoseconds::from_millis(500));
+    plan.tests[0].verify = true;
+    let test = &plan.tests[0];
+    let large = Cell { size: Bytes(1 << 20), qps: 4, ..scheduled(&plan).cells[0][0].clone() };
+    let cost = Cost::of(test, [&large]);
+    let slow = PerByte::of(&plan, Some(GigabitsPerSecond(0.2))).unwrap();
+    let messages = cost.at(slow).at_least - cost.at(PerByte::default()).at_least;
+    assert_eq!(messages.as_millis(), 1006);
+    let mut seen = Seen::default();
+    assert_eq!(seen.pace(), None);
+    seen.add(cost, cost.at(slow).at_least);
+    let learnt = cost.at(seen.pace().unwrap()).at_least;
+    assert!(learnt.abs_diff(cost.at(slow).at_least) < Duration::from_millis(1), "{learnt:?}");
+    // Faster than planned is no pace, and a demanded rate is one.
+    let mut fast = Seen::default();
+    fast.add(cost, Duration::ZERO);
+    assert_eq!(fast.pace(), Some(PerByte::default()));
+    plan.preflight.wanted.link_rate_gbps = Some(GigabitsPerSecond(0.2));
+    assert_eq!(PerByte::of(&plan, None), Some(slow));
 }
 
 #[test]

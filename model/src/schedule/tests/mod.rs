@@ -80,6 +80,7 @@ fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
         rotate: None,
         watch: false,
         watch_every: None,
+        at_most: None,
         launch: Launch {
             via: Launcher::Local,
             in_flight: 1,
