@@ -116,7 +116,7 @@ fn the_smallest_change_of_a_trend_is_the_one_of_the_plan() {
     for (asked, least) in [(&[][..], 4.0), (&["--least", "2"], 2.0)] {
         let mut trend = program();
         trend.args(["trend", "--json", "-o"]).arg(scene.path("trend.html")).args(asked).arg(scene.run_directory());
-        let told: Value = serde_json::from_slice(&trend.output().unwrap().stdout).unwrap();
-        assert_eq!(told["least_percent"], least);
+        let json: Value = serde_json::from_slice(&trend.output().unwrap().stdout).unwrap();
+        assert_eq!(json["least_percent"], least);
     }
 }

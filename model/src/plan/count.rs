@@ -71,8 +71,8 @@ mod tests {
 
     #[test]
     fn a_time_has_its_two_largest_units() {
-        let told = [0, 60, 7_199_600, 12_000_000, 90_000_000, 90].map(|ms| lasting(Duration::from_millis(ms)));
-        assert_eq!(told, ["0 s", "0.1 s", "2 h", "3 h 20 min", "1 d 1 h", "0.1 s"]);
+        let words = [0, 60, 7_199_600, 12_000_000, 90_000_000, 90].map(|ms| lasting(Duration::from_millis(ms)));
+        assert_eq!(words, ["0 s", "0.1 s", "2 h", "3 h 20 min", "1 d 1 h", "0.1 s"]);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use railgauge_wire::{
 use super::{Cell, Schedule};
 use crate::plan::{Plan, count::lasting, model::Test};
 
-/// Time taken for one case beside warm-up, window and messages: joining, talking to the agents. The bar that `bench/overhead` holds
+/// Time taken for one case in addition to warm-up, window and messages: joining, talking to the agents. The bar that `bench/overhead` holds
 /// between local agents.
 pub const OVERHEAD: Duration = Duration::from_millis(20);
 
@@ -26,7 +26,7 @@ pub const BEFORE: Duration = Duration::from_millis(500);
 /// How long it goes on behind the planned end: windows end with the last completion, which may come late on a busy link.
 pub const AFTER: Duration = Duration::from_secs(2);
 
-/// Messages of each queue pair that pass a link beside warm-up and window: what is in flight when each of them ends, two where links of
+/// Messages of each queue pair that pass a link in addition to warm-up and window: what is in flight when each of them ends, two where links of
 /// 200 Mb/s were measured (1.7 to 2.1), and one in each verify pass.
 const IN_FLIGHT: u64 = 4;
 const VERIFIED: u64 = 2;
@@ -82,7 +82,7 @@ impl Time {
 pub struct Cost {
     /// Where messages take no time.
     time: Time,
-    /// Bytes that pass a link beside warm-ups and windows. What goes on within hosts, and between the ranks of a group, is not known.
+    /// Bytes that pass a link in addition to warm-ups and windows. What passes within hosts and between the ranks of a group is unknown.
     bytes: f64,
 }
 

@@ -151,11 +151,12 @@ fn further_rounds_are_told_as_suspects_that_are_measured_again() {
     let first = cases.iter().find(|case| &*case.test == "a").unwrap();
     let further = |id, round| Case { id: cases.len() as u64 + id, round, ..first.clone() };
     let further = [further(0, 0), further(1, all + 9)];
-    run.event(at(20), Event::Confirming { cases: further.to_vec(), links: false });
+    // No round took longer than planned.
+    run.event(at(10), Event::Confirming { cases: further.to_vec(), links: false });
     let told = |run: &Underway| (run.doing(), run.current.unwrap().further, run.tests[0].done());
     let again = (Doing::Confirming, true, (u64::from(all), u64::from(all)));
     let case = Time::of_case(&run.plan.as_ref().unwrap().tests[0]).at_least;
-    assert_eq!(run.left(at(20)).unwrap().all.at_least, 2 * case);
+    assert_eq!(run.left(at(10)).unwrap().all.at_least, 2 * case);
     for (number, left) in [(0, 2), (all + 9, 1)] {
         round(&mut run, &further, ("a", number), 30, |_| number > 0);
         assert_eq!(told(&run), again);
