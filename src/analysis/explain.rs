@@ -56,8 +56,9 @@ pub struct Fit {
 pub fn explained(found: &[Finding], plan: &Plan, outliers: &Outliers<'_>) -> Vec<Vec<Fit>> {
     let opened = opened(outliers);
     let of = |finding: &Finding| {
-        let Some(check) = CHECKS.iter().find(|check| check.name == finding.check) else { return Vec::new() };
-        let is_peer = |other: &&Finding| *other != finding && finding.is_alike(other);
+        let check = CHECKS.iter().find(|check| check.name == finding.check);
+        let Some(check) = check.filter(|check| check.rule.spoils != Spoils::Nothing) else { return Vec::new() };
+        let is_peer = |other: &&Finding| finding.is_alike(other) && *other != finding;
         let about = About {
             own: Where::new(&[finding]),
             too: Where::new(&found.iter().filter(is_peer).collect::<Vec<_>>()),
@@ -66,8 +67,7 @@ pub fn explained(found: &[Finding], plan: &Plan, outliers: &Outliers<'_>) -> Vec
             exact: matches!(check.rule.subject, Subject::Port | Subject::RocePort | Subject::InfiniBand),
             opened: &opened,
         };
-        let tests = outliers.tests.iter().filter(|_| check.rule.spoils != Spoils::Nothing);
-        tests.filter_map(|test| about.fit(&check.rule, test, outliers)).collect()
+        outliers.tests.iter().filter_map(|test| about.fit(&check.rule, test, outliers)).collect()
     };
     found.iter().map(of).collect()
 }
@@ -184,8 +184,8 @@ impl About<'_> {
         (!said.is_empty()).then(|| Fit { test: test.test.to_owned(), words: words(), parts })
     }
 
-    /// Of which bad parts of a test it may be the cause, and whether it may be of anything: of one of these, of links that stand out by
-    /// themselves, or, where nothing is bad, of the difference that it makes.
+    /// The bad parts of a test that it may explain, and whether it may explain anything: one of these, links that stand out by
+    /// themselves, or, where nothing is bad, the difference that it makes.
     fn causes(&self, test: &str, sides: &Sides<'_, '_>, outliers: &Outliers<'_>) -> (Vec<String>, bool) {
         let bad_part = |link: &Link<'_>| {
             let is_bad =

@@ -129,6 +129,8 @@ pub(super) fn doubts(
                 let times = times(name).unwrap_or(0);
                 if times > LOSS_ALLOWANCE && times as f64 > tolerance * packets {
                     let counter = format!("{place}{name}");
+                    // A packet may be sent again several times.
+                    let packets = packets + times as f64;
                     found.push(Doubt::Loss { host: host.to_string(), counter, times, packets, meaning });
                 }
             }

@@ -126,7 +126,7 @@ impl Observation {
         self.takes_at_most().or_else(off)
     }
 
-    /// Whether another one of the same fact is at least half as far off. A value that nobody could read is not known to be off.
+    /// Whether another one of the same fact is at least half as far off. A value that could not be read is not known to be off.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         let is_less = self.size().zip(other.size()).is_some_and(|(own, other)| other < own / 2.0);
         self.fact == other.fact && self.seen.is_some() == other.seen.is_some() && !is_less

@@ -62,7 +62,7 @@ impl RunState<'_> {
     async fn rounds_of(&mut self, cases: &[Case], start: Instant, hosts: &mut Hosts) -> bool {
         let plan = &self.work.plan;
         let own = (start + plan.localise.at_most, "[localise] at_most");
-        let of_plan = plan.until_soak().map(|until| (self.begun + until, "at_most"));
+        let of_plan = plan.until_soak().map(|until| (self.spine.begun + until, "at_most"));
         let (until, key) = of_plan.into_iter().fold(own, |first, other| if other.0 < first.0 { other } else { first });
         let rounds = cases.chunk_by(|a, b| (&a.test, a.round) == (&b.test, b.round));
         let rounds = rounds.filter_map(|round| Some((self.work.test(&round[0])?.0, round.iter().collect::<Vec<_>>())));

@@ -80,7 +80,6 @@ pub async fn execute(
     follow_up: FollowUp,
     spine: &Spine,
 ) -> (RunEnd, Farewell) {
-    let begun = Instant::now();
     // Rounds that do not fit do not begin; this ends those that take longer than planned, and hosts that do not come up.
     let limit = plan.until_soak().map(|limit| {
         let spine = spine.clone();
@@ -93,8 +92,7 @@ pub async fn execute(
     let limit = limit.map(|task| task.abort_handle());
     let mut hosts = hosts::bring_up(&plan, &directory.run_id(), binary, spine).await;
     let mut stages = hosts.stages;
-    let end =
-        measure(plan, directory, past, &follow_up, (&mut hosts, &mut stages), (begun, limit.as_ref(), spine)).await;
+    let end = measure(plan, directory, past, &follow_up, (&mut hosts, &mut stages), limit.as_ref(), spine).await;
     limit.iter().for_each(AbortHandle::abort);
     spine.time_is_noted();
     let farewell = Farewell(tokio::spawn(async move { hosts.close().await }));
@@ -126,7 +124,8 @@ async fn measure(
     past: Past,
     follow_up: &FollowUp,
     (hosts, stages): (&mut Hosts, &mut Stages),
-    (begun, limit, spine): (Instant, Option<&AbortHandle>, &Spine),
+    limit: Option<&AbortHandle>,
+    spine: &Spine,
 ) -> RunEnd {
     let planning = Instant::now();
     if let Err(error) = write_facts(directory, &hosts.facts) {
@@ -163,7 +162,7 @@ async fn measure(
     let soaking = soak::work(&work);
     let watcher = soak::watch_tests(&work, hosts, spine);
     let watched = watcher.as_ref().map(|watcher| watcher.shared());
-    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, watched, (begun, spine)).await;
+    let mut floor = rounds::run(&work, past.configured.as_ref(), hosts, watched, spine).await;
     if work.plan.localise.confirm && spine.halted().is_none() {
         floor.confirm(&past.further, &work.done, follow_up, hosts).await;
     }

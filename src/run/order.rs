@@ -98,12 +98,16 @@ pub(super) fn costs(work: &Work, rounds: &Rounds<'_>, steps: &[Step]) -> Vec<Cos
 
 /// How many measurements of each test do not fit the time of the plan, on links of this rate.
 pub(crate) fn left_out(plan: &Plan, schedule: &Schedule, rate: Option<GigabitsPerSecond>) -> Vec<u64> {
+    let mut left_out = vec![0; plan.tests.len()];
+    if plan.at_most.is_none() {
+        return left_out;
+    }
     let mut flows: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); plan.tests.len()];
     schedule.rounds.iter().for_each(|round| _ = flows[round.test].insert(round.number, round.flows.len()));
     let rounds: Vec<Vec<u32>> = flows.iter().map(|of_test| of_test.keys().copied().collect()).collect();
     let pace = PerByte::of(plan, rate).unwrap_or_default();
-    let (mut budget, mut spent, mut left_out) = (Budget::of(plan), Duration::ZERO, vec![0; plan.tests.len()]);
-    for step in steps(plan, &rounds).into_iter().filter(|_| plan.at_most.is_some()) {
+    let (mut budget, mut spent) = (Budget::of(plan), Duration::ZERO);
+    for step in steps(plan, &rounds) {
         let test = &plan.tests[step.test];
         let value = step.value.map(|value| test.values()[value].as_str());
         let cells: Vec<&Cell> =

@@ -52,13 +52,13 @@ const PATIENCE: u32 = 2;
 
 /// Runs everything that is outstanding, or until the spine is halted. Every outcome is an event. Returns the links
 /// as they stand, for what follows the tests.
-/// `configured` is what an earlier process made of the cluster and left, `begun` when this process began.
+/// `configured` is what an earlier process made of the cluster and left.
 pub(super) async fn run<'a>(
     work: &'a Work,
     configured: Option<&Change>,
     hosts: &mut Hosts,
     watched: Option<Shared>,
-    (begun, spine): (Instant, &'a Spine),
+    spine: &'a Spine,
 ) -> RunState<'a> {
     let links = Links::new(&work.plan);
     let configuration = Configuration::left(&work.plan, configured);
@@ -70,7 +70,6 @@ pub(super) async fn run<'a>(
         configuration,
         stages: Stages::default(),
         spent: HashMap::new(),
-        begun,
         seen: Seen::default(),
         spine,
         traffic: Traffic::default(),
@@ -88,8 +87,10 @@ pub(super) async fn run<'a>(
         let (Step { test: index, round, repeat, .. }, mut open) = (*step, order::open(work, &rounds, step));
         let test = &work.plan.tests[index];
         let (cells, all, pace) = (cells(&open), open.len(), floor.pace());
-        let fit = budget.fitting(test, &cells, pace, begun.elapsed());
-        open.retain(|case| cells[..fit].contains(&&*case.cell));
+        let fit = budget.fitting(test, &cells, pace, spine.begun.elapsed());
+        if fit < cells.len() {
+            open.retain(|case| cells[..fit].contains(&&*case.cell));
+        }
         cut += all - open.len();
         if open.is_empty() {
             continue;
@@ -99,7 +100,7 @@ pub(super) async fn run<'a>(
             floor.close_idle().await;
         }
         spine.emit(Event::Round { test: test.name.clone(), round, repeat });
-        spine.expect_time(work.plan.within(cost.at(pace), begun.elapsed()));
+        spine.expect_time(work.plan.within(cost.at(pace), spine.begun.elapsed()));
         floor.round(index, repeat, &open, hosts).await;
         spine.sync();
         if spine.halted().is_some() {
@@ -139,8 +140,6 @@ pub(super) struct RunState<'a> {
     pub(super) stages: Stages,
     /// What each flow of the round that runs did with its time.
     spent: HashMap<Flow, OfFlow>,
-    /// When this process began.
-    pub(super) begun: Instant,
     /// The pace of links, by the rounds so far.
     seen: Seen,
     pub(super) spine: &'a Spine,

@@ -6,7 +6,7 @@ use std::{
     io::Write,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
@@ -44,6 +44,8 @@ pub enum Halt {
 pub struct Spine {
     inner: Arc<Mutex<Inner>>,
     halt: watch::Sender<Option<Halt>>,
+    /// When this process began with the run.
+    pub(super) begun: Instant,
 }
 
 struct Inner {
@@ -104,7 +106,7 @@ impl Spine {
     }
 
     fn over(inner: Inner) -> Self {
-        Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0 }
+        Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0, begun: Instant::now() }
     }
 
     /// Records and shows one event.
@@ -155,7 +157,7 @@ impl Spine {
         self.inner.lock().progress.expect(outcomes);
     }
 
-    /// Tells the progress how long the rounds still take that are known, from now on.
+    /// Reports to the progress how long the rounds still take that are known.
     pub(super) fn expect_time(&self, left: Time) {
         self.inner.lock().progress.expect_time(left);
     }

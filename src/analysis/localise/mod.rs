@@ -302,7 +302,7 @@ fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localis
     Some(found)
 }
 
-/// Why no part can be told from the others, as the end of that sentence.
+/// Why no part can be distinguished from the others, as the end of that sentence.
 fn refused(refusal: &Refusal) -> String {
     match refusal {
         Refusal::TooFew { got: 0, .. } => ": no pair has a value that may be trusted".to_owned(),

@@ -35,7 +35,7 @@ pub enum Doubt {
         counter: String,
         /// By how much it moved.
         times: u64,
-        /// Packets that the sample took, about.
+        /// Packets that were sent, about, with those that were sent again.
         packets: f64,
         /// What it counts.
         meaning: &'static str,
@@ -123,8 +123,7 @@ impl Doubt {
     /// The share of packets that were lost or sent again, where it is about that.
     pub fn lost(&self) -> Option<f64> {
         match self {
-            // A packet may be sent again several times.
-            Self::Loss { times, packets, .. } => Some(*times as f64 / (packets + *times as f64)),
+            Self::Loss { times, packets, .. } => Some(*times as f64 / packets),
             Self::NotArrived { sent, lost, .. } => Some(*lost as f64 / (*sent).max(1) as f64),
             _ => None,
         }
@@ -149,7 +148,6 @@ impl fmt::Display for Doubt {
             Self::Noted { cause } => f.write_str(cause),
             Self::Event { host, counter, times, meaning } => write!(f, "{host}: {meaning} ({counter} +{times})"),
             Self::Loss { host, counter, times, packets, meaning } => {
-                let packets = packets + *times as f64;
                 let share = 100.0 * *times as f64 / packets;
                 write!(f, "{host}: {meaning}: {counter} +{times}, {share:.2} % of about {packets:.0} packets")
             }

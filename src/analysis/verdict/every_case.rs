@@ -78,7 +78,7 @@ pub(super) fn judge(
     }
 }
 
-/// The losses that do not speak against a value, or of which it is known at which parts; `None` without any.
+/// The losses that do not speak against a value, or whose place is known; `None` without any.
 fn lost(results: &[&CaseResult<'_>], parts: Vec<String>) -> Option<OfCases> {
     let counts = |result: &&&CaseResult<'_>| result.doubts.is_empty() || !parts.is_empty();
     let lossy = || results.iter().filter(counts).filter_map(|one| Some((one.loss()?, one)));

@@ -39,7 +39,7 @@ const SIZES: usize = 4;
 pub enum Lack {
     /// Hosts of a test without any value that may be trusted.
     Hosts,
-    /// Cases of which a repeat did not fit the time of the plan.
+    /// Cases with a repeat that did not fit the time of the plan.
     Time,
     /// Cases that were to be compared and have no such value.
     Cases,

@@ -107,7 +107,7 @@ fn between_only(options: &Options) -> Vec<Row> {
         let part = Part::Host(cluster.below(hosts), Way::Both);
         cluster.faults = vec![(part.clone(), [0.9, 0.8, 0.5][run % 3], 1.0)];
         let said = cluster.run(rounds, true);
-        // In a ring a host has two pairs, of which one at most crosses leaves.
+        // In a ring a host has two pairs, at most one of which crosses leaves.
         if cluster.pattern == Pattern::Ring {
             continue;
         }
