@@ -51,10 +51,9 @@ pub(super) fn run_directory(run: &Path) -> Result<(), Misuse> {
 /// Why no run counts. A word that stands for no run is a mistake of the command line.
 pub(super) fn no_run(error: NightError) -> anyhow::Error {
     match error {
-        none @ (NightError::NoRuns(_)
-        | NightError::NoPlan { .. }
-        | NightError::SeveralPlans { .. }
-        | NightError::OnlyParts { .. }) => Misuse(none.to_string()).into(),
+        none @ (NightError::NoRuns(_) | NightError::NoPlan { .. } | NightError::SeveralPlans { .. }) => {
+            Misuse(none.to_string()).into()
+        }
         error => error.into(),
     }
 }

@@ -1,4 +1,4 @@
-//! `railgauge metrics RUNS`: the newest run in Prometheus' text format.
+//! `railgauge metrics RUNS`: the newest run, and the states of components after all runs, in Prometheus' text format.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use super::{
     Common, Exit,
     common::{no_run, only_metrics, print},
 };
-use crate::night::{Runs, metrics};
+use crate::night::{Judged, Nights, metrics};
 
 /// Arguments of `metrics`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A run directory, a directory of run directories, or a quoted pattern: the newest counts that is not still going on
+    /// A directory of run directories, a quoted pattern, or a run directory
     runs: String,
     /// The plan, where the directory holds runs of several
     #[arg(long, value_name = "NAME")]
@@ -30,8 +30,9 @@ pub(super) struct Args {
 /// There is no run that can be read, or the file cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     args.output.as_deref().map_or(Ok(()), only_metrics)?;
-    let text = metrics(&Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest()).map_err(no_run)?)
-        .context("cannot write the metrics")?;
+    let nights = Nights::of(&args.runs, args.plan.as_deref(), jiff::Timestamp::now()).map_err(no_run)?;
+    let newest = Judged::read(&nights.newest().directory).map_err(no_run)?;
+    let text = metrics(&newest, &nights.states).context("cannot write the metrics")?;
     let Some(path) = &args.output else {
         print(&text)?;
         return Ok(Exit::Passed);

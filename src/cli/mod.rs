@@ -74,15 +74,15 @@ enum Command {
     Query(query::Args),
     /// Find changes over nightly runs: when they happened, which belong together, and which remain
     Trend(trend::Args),
-    /// Tell how the newest run stands, also for Nagios and Slurm's node health check
+    /// The state of the cluster or of a host after all runs, also for Nagios and Slurm's node health check
     Status(status::Args),
-    /// List the runs of a directory, the newest first: what each came to, and its first bad part
+    /// One page of the runs of a directory: hosts by nights, what each run came to, and its first bad part
     Index(index::Args),
     /// List old runs of a directory, and delete them with --yes
     Prune(prune::Args),
-    /// Write the newest run as metrics for Prometheus
+    /// Write the newest run, and the states of hosts and devices after all, as metrics for Prometheus
     Metrics(metrics::Args),
-    /// Print commands that take the hosts a failed verdict blames out of service, and undo it; executes none
+    /// Print commands that take faulty hosts out of service, and back once they were measured as good; executes none
     Drain(drain::Args),
     /// Connect, collect facts and check every host's configuration; sends no test traffic
     Preflight(preflight::Args),

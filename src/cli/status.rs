@@ -1,21 +1,21 @@
-//! `railgauge status RUNS`: how the newest run stands, for a monitoring system, a health check or a message.
+//! `railgauge status RUNS`: the state of a cluster or a host after all runs, for a monitoring system, a health check or a message.
 
 use std::{ffi::OsString, fs};
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Common, Exit, common::print};
-use crate::night::{Message, Runs, Standing, State};
+use crate::night::{Message, Nights, Standing, State};
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A run directory, a directory of run directories, or a quoted pattern: the newest counts that is not still going on
+    /// A directory of run directories, a quoted pattern, or a run directory
     runs: String,
     /// One line and the exit codes of a monitoring plugin: 0 OK, 1 warning, 2 critical, 3 unknown
     #[arg(long, conflicts_with_all = ["nhc", "json"])]
     nagios: bool,
-    /// For Slurm's node health check: exit code 1 only if a failed verdict blames this host by itself, else 0
+    /// For Slurm's node health check: exit code 1 only if this host is faulty, else 0
     #[arg(long, conflicts_with = "json")]
     nhc: bool,
     /// One line for a chat or mail, or with --json an object for a web service: state, bad part, first step, and the report
@@ -24,10 +24,10 @@ pub(super) struct Args {
     /// URL under which the directory with the runs can be read: the message's link begins with it
     #[arg(long, value_name = "URL", requires = "message", value_parser = url)]
     link: Option<String>,
-    /// This host of the plan only [default with --nhc: the name of this machine]
+    /// This host only, whether the newest run measured it or not [default with --nhc: the name of this machine]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// Oldest result that counts; an older one is unknown, whatever it was
+    /// Oldest age of the newest run: with an older one the cluster's state is unknown unless a component is faulty
     #[arg(long, value_name = "TIME", default_value = "26h", value_parser = length)]
     max_age: SignedDuration,
     /// The plan, where the directory holds runs of several
@@ -60,7 +60,7 @@ pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
     if length.is_positive() { Ok(length) } else { Err(format!("`{text}` has to be more than 0")) }
 }
 
-/// Tells how the newest run stands. That nothing can be read is an answer too: unknown.
+/// Reports the state. That nothing can be read is an answer too: unknown.
 ///
 /// # Errors
 /// stdout cannot be written.
@@ -70,9 +70,9 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     }
     let host = args.host.or_else(|| args.nhc.then(this_machine).flatten());
     let (host, now) = (host.as_deref(), Timestamp::now());
-    let standing = Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| match host {
-        Some(host) => Standing::of_host(&runs, host, args.max_age, now),
-        None => Ok(Standing::of(&runs.newest()?, args.max_age, now)),
+    let standing = Nights::of(&args.runs, args.plan.as_deref(), now).map(|nights| match host {
+        Some(host) => Standing::of_host(&nights, host, args.max_age, now),
+        None => Standing::of(&nights, args.max_age, now),
     });
     let standing = standing.unwrap_or_else(|error| Standing::of_nothing(&error, host, args.max_age));
     if args.nagios || args.nhc {
@@ -83,12 +83,12 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     shown(&standing, args.json, common)
 }
 
-/// The message of the newest run.
+/// The message.
 fn told(args: &Args, common: &Common) -> anyhow::Result<Exit> {
-    let newest = Runs::of(&args.runs, args.plan.as_deref()).and_then(|runs| runs.newest());
-    let message = match &newest {
-        Ok(run) => Message::of(run, &Standing::of(run, args.max_age, Timestamp::now()), args.link.as_deref()),
-        Err(error) => Message::of_nothing(&Standing::of_nothing(error, None, args.max_age)),
+    let now = Timestamp::now();
+    let message = match Nights::of(&args.runs, args.plan.as_deref(), now) {
+        Ok(nights) => Message::of(&nights, &Standing::of(&nights, args.max_age, now), args.link.as_deref()),
+        Err(error) => Message::of_nothing(&Standing::of_nothing(&error, None, args.max_age)),
     };
     common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
     Ok(exit(message.state))
@@ -126,9 +126,9 @@ fn shown(standing: &Standing, json: bool, common: &Common) -> anyhow::Result<Exi
         if let (Some(ended), Some(_)) = (&standing.ended, run) {
             text += &format!("          {}\n          last record {ended}\n", standing.text);
         }
-        for blamed in &standing.blamed {
-            let place = blamed.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-            text += &format!("          {}{place}: {}\n", blamed.host, blamed.why.join("; "));
+        for one in standing.components.iter().filter(|one| !one.why.is_empty() && standing.host.is_none()) {
+            let place = one.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+            text += &format!("          {}{place} {}: {}\n", one.name, one.state.word(), one.why.join("; "));
         }
         for remark in &standing.remarks {
             text += &format!("          {remark}\n");

@@ -15,6 +15,7 @@ use crate::{
         history,
         trend::{History, Options, date, day, trend},
     },
+    night,
     report::trend as page,
 };
 
@@ -80,7 +81,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         }
         Err(error) => collected.unreadable(directory, &error),
     });
-    collected.report_last();
+    collected.report(night::reported(&args.runs, now));
     let options = Options { least_percent: args.least.unwrap_or(newest.1), epochs: args.epoch };
     let trend = trend(collected, &options).map_err(|cause| anyhow::anyhow!("cannot follow the runs: {cause}"))?;
     let path = page_path(args.output, "trend", no_foreign_file)?;

@@ -1,12 +1,10 @@
 //! A run, read and judged from its records alone. What an earlier report left beside them is not looked at: it may be of another
 //! time.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::Timestamp;
-use railgauge_model::directory::JOURNAL;
-
-use super::newest::named;
+use railgauge_model::{border::text::path_text, directory::JOURNAL};
 
 use crate::analysis::{
     compare::interleaved,
@@ -15,7 +13,6 @@ use crate::analysis::{
     results::{Mismatch, results},
     row::Row,
     rows::rows,
-    soak::span::moment,
     verdict::{Verdicts, verdicts},
 };
 use crate::report::{self, view::Banner};
@@ -43,12 +40,6 @@ pub enum NightError {
         plan: String,
         /// The plans of the runs that are there.
         plans: Vec<String>,
-    },
-    /// All runs are of a part of their plan.
-    #[error("`{word}` holds no run of a whole plan, only runs of a part of it")]
-    OnlyParts {
-        /// What was asked for.
-        word: String,
     },
     /// The records cannot be read.
     #[error(transparent)]
@@ -82,8 +73,6 @@ pub enum NightError {
 /// A run and what it came to.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// Its directory; empty where it was not read from one.
-    pub directory: PathBuf,
     /// Its records.
     journal: Journal,
     /// The values of its tests.
@@ -103,7 +92,7 @@ impl Judged {
     /// Its records cannot be read, or contradict themselves.
     pub fn read(run: &Path) -> Result<Self, NightError> {
         let path = run.join(JOURNAL);
-        Ok(Self { directory: run.to_owned(), ..Self::of(journal::read(&path)?, &named(run))? })
+        Self::of(journal::read(&path)?, &path_text(&path).to_string())
     }
 
     /// Judges a journal; `path` is what errors name.
@@ -122,7 +111,7 @@ impl Judged {
         };
         let (began, ended) = (time(&journal.time.0)?, time(&journal.time.1)?);
         drop(results);
-        Ok(Self { directory: PathBuf::new(), journal, rows, verdicts, began, ended })
+        Ok(Self { journal, rows, verdicts, began, ended })
     }
 
     /// What the report's banner says: which part is bad, and the first thing to do; `None` where no report can be drawn.
@@ -140,38 +129,10 @@ impl Judged {
         self.journal.unhealed().next().is_none() && self.journal.contradictions.is_empty()
     }
 
-    /// Names of the hosts of its plan.
-    pub fn hosts(&self) -> impl Iterator<Item = &str> {
-        self.journal.plan.hosts.iter().map(|host| host.name.as_str())
-    }
-
     /// How many hosts answered and stayed, and how many were lost.
     pub fn answered(&self) -> (usize, usize) {
         let Journal { hosts, lost, .. } = &self.journal;
         (hosts.keys().filter(|host| !lost.contains_key(*host)).count(), lost.len())
-    }
-
-    /// Whether this run says whether a host is bad: it came to its end, its records are whole, the host was not lost, and a case with it
-    /// has a value that may be trusted.
-    pub fn has_judged(&self, host: &str) -> bool {
-        let measured = |row: &Row| {
-            row.value.is_some() && row.error.is_none() && (*row.src_host == *host || *row.dst_host == *host)
-        };
-        self.end() == &JournalEnd::Finished
-            && self.is_whole()
-            && !self.journal.lost.contains_key(host)
-            && self.rows.iter().any(measured)
-    }
-
-    /// When and why a host was lost, in words; `None` where it was not, or came back.
-    pub fn lost(&self, host: &str) -> Option<String> {
-        let failure = self.journal.lost.get(host)?.clone().unnamed();
-        if !self.journal.hosts.contains_key(host) {
-            return Some(format!("it did not answer: {failure}"));
-        }
-        let at = self.journal.losses.iter().rev().find(|loss| loss.host == host).and_then(|loss| loss.at);
-        let at = at.map_or_else(String::new, |at| format!(" at {}", moment(at)));
-        Some(format!("its agent was lost{at}: {failure}"))
     }
 
     /// The version of railgauge that measured.

@@ -1,5 +1,5 @@
-//! Commands that take the hosts that failed verdicts blame out of service, and those that undo it, for Slurm and Kubernetes. They are
-//! text: railgauge executes none of them.
+//! Commands that take faulty hosts out of service, and those that undo it, for Slurm and Kubernetes. They are text: railgauge executes
+//! none of them.
 
 use std::{collections::BTreeSet, fmt::Write};
 
@@ -7,11 +7,7 @@ use railgauge_model::border::text::printable;
 use railgauge_wire::shell::quoted;
 use serde::Serialize;
 
-use super::{
-    blame::{Blamed, blame},
-    judged::Judged,
-    state::{Standing, State},
-};
+use super::{nights::Nights, state::Standing, states::Known};
 
 /// What every reason begins with, by which the undo tells its own.
 const OURS: &str = "railgauge:";
@@ -30,52 +26,61 @@ pub enum Scheduler {
     Kubernetes,
 }
 
-/// Hosts to take out of service.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Hosts to take out of service, and hosts to take back.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lists {
     /// Version of this document.
     pub version: u32,
-    /// Identity of the run.
-    pub run_id: String,
+    /// Name of the plan.
+    pub plan: String,
     /// Whose commands.
     pub scheduler: Scheduler,
-    /// The hosts, and why.
-    pub hosts: Vec<Blamed>,
+    /// The faulty hosts, and why.
+    pub hosts: Vec<Known>,
     /// A command for each.
     pub drain: Vec<String>,
-    /// Commands that take back what this run drains: for every host that it blames, whatever its age.
+    /// Hosts that were faulty and were measured as good since.
+    pub repaired: Vec<String>,
+    /// A command for each.
     pub undo: Vec<String>,
     /// Why there is nothing to drain or less than there may seem, in words; empty where there is nothing to say.
     pub remarks: Vec<String>,
 }
 
 impl Lists {
-    /// The lists for a run. There is no host to drain unless the run's result is certain and new enough; what takes it back is listed
-    /// whatever happened since.
-    pub fn of(run: &Judged, standing: &Standing, scheduler: Scheduler) -> Self {
+    /// The lists for the states of hosts after all runs.
+    pub fn of(nights: &Nights, standing: &Standing, scheduler: Scheduler) -> Self {
         let mut remarks = standing.remarks.clone();
-        let why = match standing.state {
-            State::Unknown => Some("the result is unknown"),
-            State::Warning => Some("the result is inconclusive"),
-            State::Critical if standing.blamed.is_empty() => Some("no failed verdict blames one by itself"),
-            State::Critical | State::Ok => None,
-        };
-        remarks.extend(why.map(|why| format!("no host is listed, since {why}: {}", standing.text)));
-        let ever = blame(run).hosts;
-        let strange = standing.blamed.iter().chain(&ever).map(|one| one.host.as_str()).filter(|host| !is_node(host));
-        let strange: BTreeSet<&str> = strange.collect();
+        let hosts: Vec<Known> = standing.faulty_hosts().cloned().collect();
+        let repaired: Vec<&Known> = nights.states.hosts.iter().filter(|one| one.repaired).collect();
+        if hosts.is_empty() && standing.state != super::State::Ok {
+            remarks.push(format!("no host is faulty; the state is {}: {}", standing.state.word(), standing.text));
+        }
+        let name = |one: &Known| one.hosts.concat();
+        let all = hosts.iter().chain(repaired.iter().copied()).map(name);
+        let strange: BTreeSet<String> = all.filter(|host| !is_node(host)).collect();
         remarks.extend(strange.into_iter().map(|host| {
-            let host = printable(host);
+            let host = printable(&host);
             format!("no command is listed for `{host}`, which could be taken for another word or for more than one node: do it by hand")
         }));
-        let commands = |hosts: &[Blamed]| {
-            let nodes = hosts.iter().filter(|one| is_node(&one.host));
-            nodes.map(|one| commands(scheduler, one, standing)).collect::<Vec<_>>()
-        };
-        let drain = commands(&standing.blamed).into_iter().map(|(drain, _)| drain).collect();
-        let undo = commands(&ever).into_iter().map(|(_, undo)| undo).collect();
-        let hosts = standing.blamed.clone();
-        Self { version: 1, run_id: standing.run_id.clone(), scheduler, hosts, drain, undo, remarks }
+        let plan = &standing.plan;
+        let is_plain = |one: &&&Known| is_node(&name(one));
+        Self {
+            version: 2,
+            plan: plan.clone(),
+            scheduler,
+            drain: hosts
+                .iter()
+                .collect::<Vec<_>>()
+                .iter()
+                .filter(is_plain)
+                .map(|one| drain(scheduler, one, plan))
+                .collect(),
+            undo: repaired.iter().filter(is_plain).map(|one| undo(scheduler, &name(one), plan)).collect(),
+            repaired: repaired.iter().map(|one| name(one)).collect(),
+            hosts,
+            remarks,
+        }
     }
 
     /// One list as a script of lines.
@@ -96,43 +101,38 @@ fn is_node(name: &str) -> bool {
     is_plain && name.starts_with(|c: char| c.is_ascii_alphanumeric()) && !name.eq_ignore_ascii_case("all")
 }
 
-fn commands(scheduler: Scheduler, blamed: &Blamed, standing: &Standing) -> (String, String) {
-    let host = &blamed.host;
+fn drain(scheduler: Scheduler, known: &Known, plan: &str) -> String {
+    let name = quoted(&known.hosts.concat()).to_string();
     match scheduler {
-        Scheduler::Slurm => {
-            let name = quoted(host);
-            let reason = reason(blamed, standing);
-            // A node that somebody else drained, or that is down, keeps its reason.
-            let drain = format!(
-                "sinfo -h -n {name} -o %T | grep -qE 'drain|down|fail|maint' || scontrol update nodename={name} state=drain \
-                 reason={}",
-                quoted(&reason)
-            );
-            // Only what this run drained: another reason stays.
-            let undo = format!(
-                "sinfo -h -n {name} -o %E | grep -q '^{OURS} .*(run {})' && scontrol update nodename={name} state=resume",
-                label(&standing.run_id)
-            );
-            (drain, undo)
-        }
-        Scheduler::Kubernetes => {
-            let name = quoted(host);
-            // The value of a taint is a label's: letters, digits, `-`, `_` and `.`, 63 characters at most, none at its ends.
-            let value = label(&standing.run_id);
-            // Without `--overwrite` a taint of another run stays.
-            let drain = format!("kubectl taint nodes {name} {TAINT}={value}:NoSchedule");
-            (drain, format!("kubectl taint nodes {name} {TAINT}={value}:NoSchedule-"))
-        }
+        // A node that somebody else drained, or that is down, keeps its reason.
+        Scheduler::Slurm => format!(
+            "sinfo -h -n {name} -o %T | grep -qE 'drain|down|fail|maint' || scontrol update nodename={name} state=drain reason={}",
+            quoted(&reason(known, plan))
+        ),
+        // Without `--overwrite` a taint of another plan stays.
+        Scheduler::Kubernetes => format!("kubectl taint nodes {name} {TAINT}={}:NoSchedule", label(plan)),
     }
 }
 
-/// `railgauge: nightly: NIC mlx5_3 of gpu031: -22.0 % … (run nightly-20261126)`, in plain characters.
-fn reason(blamed: &Blamed, standing: &Standing) -> String {
-    let text = format!("{OURS} {}: {}", standing.plan, blamed.why.join("; "));
+/// What takes back what this plan drained: another reason stays.
+fn undo(scheduler: Scheduler, host: &str, plan: &str) -> String {
+    let (name, plan) = (quoted(host), label(plan));
+    match scheduler {
+        Scheduler::Slurm => format!(
+            "sinfo -h -n {name} -o %E | grep -q '^{OURS} {}: ' && scontrol update nodename={name} state=resume",
+            plan.replace('.', "[.]")
+        ),
+        Scheduler::Kubernetes => format!("kubectl taint nodes {name} {TAINT}={plan}:NoSchedule-"),
+    }
+}
+
+/// `railgauge: nightly: rail 3 of gpu031 (mlx5_3): -22.0 % … (run nightly-20261126)`, in plain characters; the run is the first that says so.
+fn reason(known: &Known, plan: &str) -> String {
+    let text = format!("{OURS} {}: {}", label(plan), known.why.join("; "));
     let plain: String =
         text.chars().map(|c| if c.is_ascii_graphic() && !"\"\\`$".contains(c) { c } else { ' ' }).collect();
     let words = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    let end = format!(" (run {})", label(&standing.run_id));
+    let end = format!(" (run {})", label(known.since.as_ref().map_or("", |said| &said.run_id)));
     if words.chars().count() + end.len() <= LONGEST {
         return words + &end;
     }

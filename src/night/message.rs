@@ -1,11 +1,14 @@
-//! A short message of the newest run, for a chat, a web service or mail: state, bad parts, first thing to do, and where the page is.
+//! A short message, for a chat, a web service or mail: state, bad parts, first thing to do, and where the page is.
 
 use railgauge_model::{border::text::path_text, directory::PAGE};
 use serde::Serialize;
 
 use super::{
     judged::Judged,
+    nights::Nights,
     state::{Standing, State},
+    states::{Condition, Known},
+    summary::Summary,
 };
 use crate::report::index::escaped;
 
@@ -14,11 +17,11 @@ use crate::report::index::escaped;
 pub struct Message {
     /// Version of this document.
     pub version: u32,
-    /// The state of the run.
+    /// The state of the cluster.
     pub state: State,
     /// Name of the plan.
     pub plan: String,
-    /// Identity of the run.
+    /// Identity of the newest run.
     pub run_id: String,
     /// The verdict, or why there is none, in a sentence.
     pub sentence: String,
@@ -35,13 +38,21 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message of a run that stands so. `base` is the URL under which the directory of the runs can be read.
-    pub fn of(run: &Judged, standing: &Standing, base: Option<&str>) -> Self {
+    /// The message of a cluster in this state. `base` is the URL under which the directory of the runs can be read. The parts, the step
+    /// and the report are those of the newest run; of an earlier one where that says which component is faulty.
+    pub fn of(nights: &Nights, standing: &Standing, base: Option<&str>) -> Self {
+        let faulty: Vec<&Known> = standing.components.iter().filter(|one| one.state == Condition::Faulty).collect();
+        let newest = nights.newest();
+        let says = faulty.iter().find_map(|one| nights.run(&one.faults.last()?.run_id));
+        let run = if newest.row.failures > 0 { newest } else { says.unwrap_or(newest) };
         // What is old, unfinished or damaged says nothing of any part.
         let certain = !matches!(standing.state, State::Ok | State::Unknown);
-        let banner = if certain { run.banner() } else { None };
-        let (bad, beside, parts, remedy) =
+        let banner = if certain { Judged::read(&run.directory).ok().and_then(|run| run.banner()) } else { None };
+        let (mut bad, beside, parts, remedy) =
             banner.map(|banner| (banner.bad, banner.beside, banner.part.text, banner.remedy)).unwrap_or_default();
+        if bad.is_empty() {
+            bad = faulty.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
+        }
         let bad_part = Some(bad).filter(|bad| !bad.is_empty());
         let first_step = remedy.map(|remedy| match remedy.about.as_str() {
             "" => remedy.text,
@@ -113,7 +124,7 @@ fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
-fn link(run: &Judged, base: Option<&str>) -> String {
+fn link(run: &Summary, base: Option<&str>) -> String {
     let page = run.directory.join(PAGE);
     if !page.is_file() {
         return String::new();

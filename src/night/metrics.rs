@@ -1,7 +1,11 @@
 //! A run as metrics, in the text format that Prometheus scrapes and the textfile collector of its node exporter reads. All are gauges
 //! in base units: bytes and seconds. Bandwidths of pairs are payload.
 
-use std::{collections::BTreeMap, fmt, sync::atomic::AtomicU64};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::atomic::AtomicU64,
+};
 
 use prometheus_client::{
     metrics::{family::Family, gauge::Gauge},
@@ -9,7 +13,10 @@ use prometheus_client::{
 };
 use railgauge_wire::terms::Metric;
 
-use super::{blame::blame, judged::Judged};
+use super::{
+    judged::Judged,
+    states::{Condition, Known, OfTest, States},
+};
 use crate::analysis::{
     journal::JournalEnd,
     row::Row,
@@ -24,16 +31,17 @@ type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 /// Statuses that a verdict can have.
 const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
 
-/// The text.
+/// The text: the newest run, and the states of components after all.
 ///
 /// # Errors
 /// None that a run can cause: the signature of the format's library.
-pub fn metrics(run: &Judged) -> Result<String, fmt::Error> {
+pub fn metrics(run: &Judged, states: &States) -> Result<String, fmt::Error> {
     let mut all = All { registry: Registry::default(), plan: run.verdicts.plan.clone() };
     of_run(&mut all, run);
     of_verdicts(&mut all, run);
     of_tests(&mut all, run);
     of_hosts(&mut all, run);
+    of_components(&mut all, states);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &all.registry)?;
     Ok(in_order(&text))
@@ -209,12 +217,56 @@ fn of_hosts(all: &mut All, run: &Judged) {
     for (state, n) in [("up", up), ("lost", lost)] {
         hosts.get_or_create(&all.labels(&[("state", state)])).set(n as f64);
     }
-    let bad = all
-        .family("host_blamed", "1 for each host that a failed verdict blames by itself; no series where there is none");
-    // A run that did not come to its end is certain of nobody.
-    let certain = run.end() == &JournalEnd::Finished;
-    for found in blame(run).hosts.into_iter().filter(|_| certain) {
-        let place = found.place.unwrap_or_default();
-        bad.get_or_create(&all.labels(&[("host", &found.host), ("place", &place)])).set(1.0);
+}
+
+/// Numbers of states.
+const fn number(state: Condition) -> f64 {
+    match state {
+        Condition::Good => 0.0,
+        Condition::Undecided => 1.0,
+        Condition::Faulty => 2.0,
+        Condition::Unknown => 3.0,
     }
+}
+
+/// Every host, and its devices by test: as many series as there are of these, whatever sizes and pairs were measured.
+fn of_components(all: &mut All, states: &States) {
+    let seconds = |known: &OfTest| known.measured.at.as_second() as f64;
+    let hosts = all.family("host_state", "State of a host after all runs: 0 good, 1 undecided, 2 faulty, 3 unknown");
+    for known in &states.hosts {
+        let (host, place) = (known.hosts.concat(), known.place.clone().unwrap_or_default());
+        hosts.get_or_create(&all.labels(&[("host", &host), ("place", &place)])).set(number(known.state));
+    }
+    let state =
+        all.family("device_state", "State of a device of a host in a test: 0 good, 1 undecided, 2 faulty, 3 unknown");
+    let time = all.family("device_measured_time_seconds", "When a device was last measured in a test, Unix time");
+    let mut values: BTreeMap<String, Numbers> = BTreeMap::new();
+    for (known, of) in devices(states) {
+        let host = known.hosts.concat();
+        let device = of.device.clone().unwrap_or_else(|| match &*known.kind {
+            "host" => String::new(),
+            _ => known.name.split(" of ").next().unwrap_or_default().to_owned(),
+        });
+        let labels = all.labels(&[("host", &host), ("device", &device), ("test", &of.test)]);
+        state.get_or_create(&labels).set(number(of.state));
+        time.get_or_create(&labels).set(seconds(of));
+        let (Some(metric), Some(value)) = (of.metric, of.value) else { continue };
+        let (unit, factor) = base(metric);
+        let name = format!("device_{}{}{unit}", metric.word(), if unit.is_empty() { "" } else { "_" });
+        let help = format!("Last {} of a device of a host in a test: the median of its values", metric.title());
+        let family = values.entry(name.clone()).or_insert_with(|| all.family(&name, &help));
+        family.get_or_create(&labels).set(value * factor);
+    }
+}
+
+/// Devices with their tests; hosts in the tests that do not name a device.
+fn devices(states: &States) -> impl Iterator<Item = (&Known, &OfTest)> {
+    let of = |known: &'_ Known| matches!(&*known.kind, "nic" | "GPU" | "NUMA node");
+    let known = states.all.iter().filter(move |one| of(one)).flat_map(|one| one.tests.iter().map(move |of| (one, of)));
+    let known: Vec<(&Known, &OfTest)> = known.collect();
+    let has: BTreeSet<(&[String], &str)> = known.iter().map(|(one, of)| (&*one.hosts, &*of.test)).collect();
+    let hosts =
+        states.all.iter().filter(|one| one.kind == "host").flat_map(|host| host.tests.iter().map(move |of| (host, of)));
+    let alone = hosts.filter(move |(host, of)| of.metric.is_some() && !has.contains(&(&*host.hosts, &*of.test)));
+    known.into_iter().chain(alone)
 }

@@ -14,12 +14,16 @@ use railgauge_model::{
     border::text::path_text,
     directory::{Directory, FILES, JOURNAL},
     files,
-    journal::{event::Event, line},
-    plan::{Plan, baseline::Baseline},
+    plan::baseline::Baseline,
 };
 use serde::Serialize;
 
-use super::{index, judged::NightError, newest::first_line};
+use super::{
+    index,
+    judged::NightError,
+    states::{Condition, Known, States},
+    summary::{Summary, plan_of, summaries},
+};
 use crate::{
     analysis::history,
     report::index::{Outcome, Row},
@@ -83,18 +87,12 @@ pub struct Chosen {
 pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, PruneError> {
     let word = directory.to_string_lossy().into_owned();
     let found = history::run_directories(&word).map_err(NightError::NoRuns)?;
-    let mut rows: Vec<(Timestamp, Row, PathBuf)> = found
-        .into_iter()
-        .map(|path| {
-            let (began, row) = index::row(&path, None);
-            (began, row, path)
-        })
-        .collect();
-    rows.sort_by(|a, b| (b.0, &b.2).cmp(&(a.0, &a.2)));
-    let named = Named::of(directory, &keep.named_in, rows.iter().map(|(.., path)| path.as_path()))?;
+    let runs = summaries(&found);
+    let named = Named::of(directory, &keep.named_in, runs.iter().map(|run| run.directory.as_path()))?;
+    let states = states(&runs, now);
     let mut newest: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut choices = Vec::new();
-    for (began, row, path) in rows {
+    for Summary { began, row, directory: path, .. } in runs {
         // A part of a plan and a night without a run are no nights to keep, and stay as long as a newer night than they are missing: the
         // part may be what shows that a host was mended. Copies of a run are one.
         let nights = newest.entry(row.plan.clone()).or_default();
@@ -114,7 +112,8 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
             if keep.failed && row.outcome == Outcome::Fail {
                 return Some("a verdict failed".to_owned());
             }
-            named.by(&row.run_id).map(|file| format!("named in {file}"))
+            let named = named.by(&row.run_id).map(|file| format!("named in {file}"));
+            named.or_else(|| Some(format!("{} is faulty, and no later run measured it", states.get(&row.run_id)?)))
         });
         choices.push(Choice {
             directory: row.directory,
@@ -130,6 +129,16 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
     }
     let idle = named.idle(choices.iter().map(|choice| choice.run_id.as_str()));
     Ok(Chosen { runs: choices, idle })
+}
+
+/// Components that are faulty, by the runs that say so: without these they would not be.
+fn states(runs: &[Summary], now: Timestamp) -> BTreeMap<String, String> {
+    let of_plan = |plan: String| {
+        let own: Vec<&Summary> = runs.iter().filter(|run| run.row.plan == plan).collect();
+        States::of(&own, now).all.into_iter().filter(|one| one.state == Condition::Faulty)
+    };
+    let named = |one: Known| one.faults.into_iter().map(move |said| (said.run_id, one.name.clone()));
+    index::plans(runs).into_iter().flat_map(of_plan).flat_map(named).collect()
 }
 
 /// Why nothing can be chosen.
@@ -193,7 +202,7 @@ fn holds_other(path: &Path) -> Option<String> {
         }
     }
     // The first line, with its sum: that no other program writes.
-    match started(path) {
+    match plan_of(path) {
         Some(_) => None,
         None => Some("its first record is not that of a run".to_owned()),
     }
@@ -276,16 +285,8 @@ fn is_like_a_baseline(text: &str) -> bool {
 
 /// The runs from which the baseline of a run's plan was learned.
 fn sources(run: &Path) -> Vec<String> {
-    let learned = started(run).and_then(|plan| plan.baseline);
+    let learned = plan_of(run).and_then(|plan| plan.baseline);
     learned.map_or_else(Vec::new, |known| known.runs.into_iter().map(|run| run.run_id).collect())
-}
-
-/// The plan of a run, from its first record; `None` where that is not whole.
-fn started(run: &Path) -> Option<Box<Plan>> {
-    match line::decode(&first_line(run)?, None).ok()?.line.event {
-        Event::Started { resolved, .. } => Some(resolved),
-        _ => None,
-    }
 }
 
 /// Deletes a run that may be deleted, and is not written to. Its records go last: what is cut off can be deleted again.

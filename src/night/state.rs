@@ -1,4 +1,4 @@
-//! What a monitoring system is told of a run: one state and one line.
+//! What a monitoring system is told of a cluster or a host: one state and one line.
 //!
 //! States and codes are those of the Monitoring Plugins guidelines (Nagios, Icinga, Sensu): 0 OK, 1 warning, 2 critical, 3 unknown;
 //! performance data follows a `|` as `label=value[unit];warning;critical`.
@@ -9,19 +9,20 @@ use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 
 use super::{
-    blame::{Blame, Blamed, blame, failed},
-    judged::{Judged, NightError},
-    newest::Runs,
+    judged::NightError,
+    nights::Nights,
+    states::{Condition, Known, Said},
+    summary::{Document, Summary, Verdict},
 };
-use crate::analysis::{
-    journal::JournalEnd,
-    verdict::{Cases, Kind, Status, not_tested},
+use crate::{
+    analysis::verdict::{Cases, Kind, Status, not_tested},
+    report::index::Outcome,
 };
 
-/// How many runs are looked at for one that measured a host.
-const LOOKED_BACK: usize = 60;
 /// By how much the clock of the machine that asks may be behind the one that measured.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
+/// Components that a sentence names.
+const NAMED: usize = 4;
 
 /// The state of a monitoring plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -57,116 +58,120 @@ impl State {
             Self::Unknown => 3,
         }
     }
+
+    /// The one of two that matters more.
+    const fn worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Critical, _) | (_, Self::Critical) => Self::Critical,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Warning, _) | (_, Self::Warning) => Self::Warning,
+            (Self::Ok, Self::Ok) => Self::Ok,
+        }
+    }
 }
 
-/// How a run, or one of its hosts, stands.
+/// The state of a cluster, or of one of its hosts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
     /// Version of this document.
     pub version: u32,
-    /// Identity of the run.
+    /// Identity of the newest run.
     pub run_id: String,
     /// Name of the plan.
     pub plan: String,
-    /// The host that was asked about; absent where it was the whole run.
+    /// The host that was asked about; absent where it was the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// The state.
     pub state: State,
     /// Why, in one sentence; made for a message as well.
     pub text: String,
-    /// When the run's last record was written, UTC, RFC 3339; absent where there is no run.
+    /// When the newest run's last record was written, UTC, RFC 3339; absent where there is no run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
     /// How long ago that was, in seconds.
     pub age_seconds: i64,
-    /// The oldest result that counts, in seconds.
+    /// The oldest run that counts as the last night, in seconds.
     pub max_age_seconds: i64,
-    /// Failed verdicts that count.
+    /// Failed verdicts of the newest run that count.
     pub failed: usize,
-    /// Verdicts that count and cannot be given.
+    /// Its verdicts that count and cannot be given.
     pub inconclusive: usize,
-    /// Cases by what became of them.
+    /// Its cases by what became of them.
     pub cases: Cases,
-    /// Hosts that failed verdicts blame by themselves; empty unless the state is critical.
-    pub blamed: Vec<Blamed>,
-    /// What speaks against so many hosts that it blames none, and what else is worth knowing.
+    /// Components that are faulty, undecided, or not measured for long, whichever run says so. Of a host itself alone.
+    pub components: Vec<Known>,
+    /// Why failed verdicts make no component faulty, and what else is worth knowing.
     pub remarks: Vec<String>,
 }
 
 impl Standing {
-    /// How a run stands at the time `now`.
-    pub fn of(run: &Judged, max_age: SignedDuration, now: Timestamp) -> Self {
-        let Blame { hosts, remarks } = blame(run);
-        let (state, text) = match unknown(run, max_age, now) {
-            Some(why) => (State::Unknown, why),
-            // A part that passed says nothing of the rest.
-            None => {
-                let is_part = run.verdicts.subset.is_some() && run.verdicts.status == Status::Pass;
-                let state = if is_part { State::Warning } else { of_status(run.verdicts.status) };
-                (state, run.verdicts.sentence.clone())
+    /// The state of the cluster at the time `now`: the gravest of the newest run's and of its components'.
+    pub fn of(nights: &Nights, max_age: SignedDuration, now: Timestamp) -> Self {
+        let newest = nights.newest();
+        let (mut state, mut text) = of_run(nights, newest, max_age, now);
+        // A run of a part says nothing of the rest.
+        if let Some(whole) = nights.whole(max_age, now) {
+            let (other, words) = of_run(nights, whole, max_age, now);
+            if state.worse(other) != state {
+                (state, text) =
+                    (other, format!("{words} (in {}; since then a part of the plan was run)", whole.row.run_id));
             }
-        };
-        // What is not certain names nobody.
-        let blamed = if state == State::Critical { hosts } else { Vec::new() };
-        Self { blamed, remarks, ..Self::bare(run, state, text, max_age, now) }
+        }
+        let with = |condition| nights.states.with(condition);
+        let mut said = Vec::new();
+        for (condition, worse) in [(Condition::Faulty, State::Critical), (Condition::Undecided, State::Warning)] {
+            if with(condition).next().is_some() {
+                state = state.worse(worse);
+                said.push(sentence(condition, with(condition)));
+            }
+        }
+        if with(Condition::Unknown).next().is_some() {
+            said.push(sentence(Condition::Unknown, with(Condition::Unknown)));
+        }
+        said.push(text);
+        let order = [Condition::Faulty, Condition::Undecided, Condition::Unknown];
+        let components = order.into_iter().flat_map(with).cloned().collect();
+        let measured = newest.said.iter().flat_map(|said| &said.components);
+        let remarks = measured.filter_map(|of| of.note.clone()).collect();
+        Self { components, remarks, ..Self::bare(newest, state, said.join(" "), max_age, now) }
     }
 
-    /// How one host of the newest run's plan stands. The newest run that has judged the host decides: a host that was bad and then did
-    /// not answer is still bad.
-    ///
-    /// # Errors
-    /// The newest run cannot be read.
-    pub fn of_host(runs: &Runs, host: &str, max_age: SignedDuration, now: Timestamp) -> Result<Self, NightError> {
-        let newest = runs.newest()?;
-        let bare = |state, text| Self { host: Some(host.to_owned()), ..Self::bare(&newest, state, text, max_age, now) };
-        if !newest.hosts().any(|known| known == host) {
-            return Ok(bare(State::Unknown, "the plan has no host of this name".to_owned()));
-        }
-        // A night that did not run says nothing of any host.
-        if let Some(why) = unknown(&newest, max_age, now) {
-            return Ok(bare(State::Unknown, why));
-        }
-        let blames = |run: &Judged| blame(run).hosts.into_iter().find(|blamed| blamed.host == host);
-        let says = |run: &Judged| run.has_judged(host) || (run.end() == &JournalEnd::Finished && blames(run).is_some());
-        let Some(run) = runs.readable().take(LOOKED_BACK).find(says) else {
-            return Ok(bare(State::Warning, newest.lost(host).unwrap_or_else(|| "no run measured it".to_owned())));
+    /// The state of one host, which its newest measurements say, whatever the runs since measured.
+    pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
+        let newest = nights.newest();
+        let Some(known) = nights.states.host(host) else {
+            let text = "no run measured a host of this name".to_owned();
+            return Self { host: Some(host.to_owned()), ..Self::bare(newest, State::Unknown, text, max_age, now) };
         };
-        let verdicts = &run.verdicts;
-        let is_newest = verdicts.run_id == newest.verdicts.run_id;
-        if let Some(found) = blames(&run) {
-            let since = match is_newest {
-                true => String::new(),
-                false => format!(" (in {}; no later run measured it)", verdicts.run_id),
-            };
-            let text = found.why.join("; ") + &since;
-            return Ok(Self { blamed: vec![found], ..bare(State::Critical, text) });
-        }
-        if !is_newest && !newest.has_judged(host) && verdicts.subset.is_none() {
-            let lost = newest.lost(host);
-            return Ok(bare(State::Warning, lost.unwrap_or_else(|| "the newest run did not measure it".to_owned())));
-        }
-        let (state, text) = match verdicts.status {
-            Status::Pass => {
-                let untested = not_tested(verdicts.untested.iter().filter(|one| one.may_hide_a_fault()));
+        let Said { run_id, .. } = &known.measured;
+        let last = format!("measured on {} in {run_id}", known.measured.date());
+        let why = known.why.join("; ");
+        let (state, text) = match known.state {
+            Condition::Faulty => (State::Critical, format!("{why} (faulty {}; last {last})", since(known))),
+            Condition::Undecided => (State::Warning, format!("{why} ({last})")),
+            Condition::Unknown => (State::Unknown, format!("not known to be good: last {last}")),
+            Condition::Good => {
+                let said = nights.run(run_id).and_then(|run| run.said.as_ref());
+                let untested =
+                    said.and_then(|said| not_tested(said.untested.iter().filter(|one| one.may_hide_a_fault())));
                 let untested = untested.map_or_else(String::new, |what| format!("; {what}"));
-                (State::Ok, format!("nothing speaks against it{untested}"))
+                (State::Ok, format!("{last}, and nothing speaks against it{untested}"))
             }
-            Status::Fail => (
-                State::Warning,
-                format!("the run failed, and no failed verdict blames this host by itself. {}", verdicts.sentence),
-            ),
-            Status::Inconclusive | Status::NotRun => (State::Warning, verdicts.sentence.clone()),
         };
-        // What decides may be a run of a part of the plan, and newer than the newest of the whole.
-        let of = if is_newest { String::new() } else { format!(" (in {})", verdicts.run_id) };
-        Ok(bare(state, text + &of))
+        let components = vec![known.clone()];
+        Self { host: Some(host.to_owned()), components, ..Self::bare(newest, state, text, max_age, now) }
     }
 
-    /// What is told where there is no run that can be read.
+    /// Hosts that are faulty.
+    pub fn faulty_hosts(&self) -> impl Iterator<Item = &Known> {
+        self.components.iter().filter(|one| one.kind == "host" && one.state == Condition::Faulty)
+    }
+
+    /// What is told where there is no run.
     pub fn of_nothing(error: &NightError, host: Option<&str>, max_age: SignedDuration) -> Self {
         Self {
-            version: 1,
+            version: 2,
             run_id: String::new(),
             plan: String::new(),
             host: host.map(str::to_owned),
@@ -178,27 +183,27 @@ impl Standing {
             failed: 0,
             inconclusive: 0,
             cases: Cases::default(),
-            blamed: Vec::new(),
+            components: Vec::new(),
             remarks: Vec::new(),
         }
     }
 
-    fn bare(run: &Judged, state: State, text: String, max_age: SignedDuration, now: Timestamp) -> Self {
-        let verdicts = &run.verdicts;
+    fn bare(run: &Summary, state: State, text: String, max_age: SignedDuration, now: Timestamp) -> Self {
+        let with = |status| run.said.as_ref().map_or(0, |said| said.with(status).count());
         Self {
-            version: 1,
-            run_id: verdicts.run_id.clone(),
-            plan: verdicts.plan.clone(),
+            version: 2,
+            run_id: run.row.run_id.clone(),
+            plan: run.row.plan.clone(),
             host: None,
             state,
             text,
             ended: Some(run.ended.to_string()),
             age_seconds: now.duration_since(run.ended).as_secs(),
             max_age_seconds: max_age.as_secs(),
-            failed: failed(run).count(),
-            inconclusive: verdicts.with(Status::Inconclusive) + verdicts.with(Status::NotRun),
-            cases: verdicts.cases,
-            blamed: Vec::new(),
+            failed: with(Status::Fail),
+            inconclusive: with(Status::Inconclusive) + with(Status::NotRun),
+            cases: run.said.as_ref().map(|said| said.cases).unwrap_or_default(),
+            components: Vec::new(),
             remarks: Vec::new(),
         }
     }
@@ -228,6 +233,24 @@ impl Standing {
     }
 }
 
+/// `faulty: host gpu07 (since 2026-11-29).`
+fn sentence<'k>(condition: Condition, all: impl Iterator<Item = &'k Known>) -> String {
+    let all: Vec<&Known> = all.collect();
+    let named = all.iter().take(NAMED).map(|one| match condition {
+        Condition::Unknown => format!("{} (measured on {})", one.name, one.measured.date()),
+        _ => format!("{} ({})", one.name, since(one)),
+    });
+    let more = all.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let word = condition.word();
+    format!("{}{}: {}{more}.", word[..1].to_uppercase(), &word[1..], named.collect::<Vec<_>>().join(", "))
+}
+
+/// `since 2026-11-29 in nightly-20261129`.
+fn since(known: &Known) -> String {
+    known.since.as_ref().map_or_else(String::new, |said| format!("since {} in {}", said.date(), said.run_id))
+}
+
 /// Text without what a plugin's line gives a meaning. A command in it must not become another one: its bar becomes one that is none.
 fn plain(text: &str) -> String {
     let plain = |c: char| match c {
@@ -238,21 +261,47 @@ fn plain(text: &str) -> String {
     text.chars().map(plain).collect()
 }
 
-const fn of_status(status: Status) -> State {
-    match status {
-        Status::Pass => State::Ok,
-        Status::Inconclusive | Status::NotRun => State::Warning,
-        Status::Fail => State::Critical,
+/// What a run alone says of the cluster, and why.
+fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestamp) -> (State, String) {
+    let sentence = || run.row.sentence.clone();
+    let Some(said) = &run.said else { return (State::Unknown, sentence()) };
+    if let Some(why) = unknown(run, said, max_age, now) {
+        return (State::Unknown, why);
     }
+    let state = match run.row.outcome {
+        Outcome::Pass if is_all(nights, said) => State::Ok,
+        Outcome::Fail if alerts(nights, said) => State::Critical,
+        Outcome::Pass | Outcome::Fail | Outcome::Inconclusive | Outcome::NotRun => State::Warning,
+        _ => State::Unknown,
+    };
+    (state, sentence())
 }
 
-/// Why a result says nothing of now.
-fn unknown(run: &Judged, max_age: SignedDuration, now: Timestamp) -> Option<String> {
+/// Whether a run is of the whole plan, or everything that it left out is known from others.
+fn is_all(nights: &Nights, said: &Document) -> bool {
+    let known = || nights.states.hosts.iter().filter(|host| host.state != Condition::Unknown).count();
+    said.subset.as_ref().is_none_or(|part| known() >= part.of_hosts && nights.states.tests() >= part.of_tests)
+}
+
+/// Whether a verdict failed on as many of the last nights as the plan wants for an alert. Those on parts are the components' own.
+fn alerts(nights: &Nights, said: &Document) -> bool {
+    let alert = nights.states.alert;
+    let last = || nights.judged().take(alert.of as usize).filter_map(|run| run.said.as_ref());
+    let failed = |said: &Document, one: &Verdict| {
+        said.with(Status::Fail)
+            .any(|other| (other.kind, &other.test, &other.demand) == (one.kind, &one.test, &one.demand))
+    };
+    let enough = |one: &Verdict| last().filter(|said| failed(said, one)).count() >= alert.nights as usize;
+    alert.nights <= 1 || said.with(Status::Fail).any(|one| one.kind != Kind::Parts && enough(one))
+}
+
+/// Why a run says nothing of now.
+fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timestamp) -> Option<String> {
     let age = now.duration_since(run.ended);
     // What would make any of its verdicts another one.
-    let mut whole = run.verdicts.verdicts.iter().filter(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
-    if let Some(verdict) = whole.next() {
-        return Some(verdict.reason.to_string());
+    let whole = said.verdicts.iter().find(|verdict| matches!(verdict.kind, Kind::Run | Kind::Records));
+    if let Some(verdict) = whole {
+        return Some(verdict.reason.clone());
     }
     if age < -AHEAD {
         return Some(format!("the run ended at {}, which is in the future: set the clocks", run.ended));

@@ -10,8 +10,11 @@ use std::{
 use crate::railgauge::{self, Scene};
 
 /// Hosts of the guides, and those of this machine in their place: even in number, so that pairs leave nobody out.
-const HOSTS: [(&str, &str); 2] =
-    [("'gpu[001-016]'", "--via local 'node[1-4]'"), ("'gpu[001-004]'", "--via local 'node[1-4]'")];
+const HOSTS: [(&str, &str); 3] = [
+    ("'gpu[001-016]'", "--via local 'node[1-4]'"),
+    ("'gpu[001-004]'", "--via local 'node[1-4]'"),
+    ("--hosts 'gpu[005-008]'", "--hosts 'node[1-4]'"),
+];
 
 /// The blocks of a guide.
 fn blocks(guide: &str) -> Vec<String> {
@@ -114,6 +117,8 @@ fn a_cluster_is_watched() {
     let said = reader.guide("watch");
     reader.has("baseline.json");
     reader.has("runs/nightly/20261126/verdicts.json");
+    reader.has("runs/nightly/20261127-repaired/verdicts.json");
+    reader.has("runs/nightly/index.html");
     // One night is no history, and that is said.
     assert!(said.contains("too young"), "{said}");
 }

@@ -73,7 +73,7 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
     fs::write(runs.join("notes.txt"), "").unwrap();
 
     let index = index(place.path());
-    assert_eq!(index["version"], 1);
+    assert_eq!(index["version"], 2);
     let rows = index["runs"].as_array().unwrap();
     let outcome = |name: &str| {
         let row = rows.iter().find(|row| row["directory"].as_str().unwrap().ends_with(name));
@@ -107,7 +107,11 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
 
     let page = fs::read_to_string(runs.join("index.html")).unwrap().replace("&#x2f;", "/");
     assert!(page.contains("href=\"a%20good/report.html\"") && page.contains("no report"));
-    assert_eq!(page.matches("<tr>").count(), rows.len() + 1);
+    let of_runs = &page[page.find("id=\"runs\"").unwrap()..];
+    assert_eq!(of_runs.matches("<tr>").count(), rows.len() + 1);
+    // Hosts by nights: the one that is faulty first, and again on no later night.
+    let hosts = index["grids"][0]["hosts"].as_array().unwrap();
+    assert_eq!((&hosts[0]["host"], &hosts[0]["state"], hosts.len()), (&"gpu005".into(), &"faulty".into(), 8));
     // The text has the same.
     let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
     assert!(said.contains("gpu005") && said.contains("unfinished") && said.contains("damaged"), "{said}");

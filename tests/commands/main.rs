@@ -33,3 +33,4 @@ mod prune;
 mod query;
 mod recipes;
 mod signoff;
+mod states;

@@ -16,8 +16,8 @@ use crate::{
     support::{self, Scenario, followed::followed_up},
 };
 use railgauge::{
-    analysis::journal::{Journal, JournalEnd, Try, parse},
-    night::{Judged, metrics},
+    analysis::journal::{Journal, JournalEnd, Try},
+    night::{Judged, Nights, States, metrics},
 };
 use railgauge_model::{
     journal::event::Case,
@@ -219,13 +219,24 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     assert!(code == Some(3) && none.contains("UNKNOWN"), "{none}");
 }
 
+/// The metrics of a directory with this run.
+fn metrics_of(records: &str) -> String {
+    let place = tempfile::tempdir().unwrap();
+    fs::write(place.path().join("records.jsonl"), records).unwrap();
+    let nights = Nights::of(place.path().to_str().unwrap(), None, jiff::Timestamp::now()).unwrap();
+    metrics(&Judged::read(place.path()).unwrap(), &nights.states).unwrap()
+}
+
+/// Those of a run that is in no directory.
+fn without_states(journal: Journal) -> String {
+    metrics(&Judged::of(journal, "records.jsonl").unwrap(), &States::default()).unwrap()
+}
+
 /// Metrics that are written, with the labels that each may have.
 fn exported() -> BTreeMap<String, BTreeSet<String>> {
     let slow = Scenario { slow: Some(4), sizes: vec![1 << 20], ..Scenario::healthy(8, 2) };
-    let pairs = parse(followed_up(&slow, &slow).0.as_bytes(), Path::new("records.jsonl")).unwrap();
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for journal in [pairs, collective()] {
-        let text = metrics(&Judged::of(journal, "records.jsonl").unwrap()).unwrap();
+    for text in [metrics_of(&followed_up(&slow, &slow).0), without_states(collective())] {
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             let (name, rest) = line.split_once('{').unwrap();
             let labels = found.entry(name.to_owned()).or_default();

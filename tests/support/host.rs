@@ -11,11 +11,12 @@ use super::Scenario;
 /// A host that answered.
 pub fn up(scenario: &Scenario, index: usize) -> Event {
     let rails = 0..scenario.rails;
-    let governor = if index == 2 { "powersave" } else { "performance" };
+    let number = scenario.number(index);
+    let governor = if number == 2 { "powersave" } else { "performance" };
     let facts = HostFacts {
         hostname: scenario.name(index),
         os: Some("Ubuntu 24.04.3 LTS".into()),
-        kernel: if index == 1 { "6.8.0-41-generic" } else { "6.8.0-45-generic" }.into(),
+        kernel: if number == 1 { "6.8.0-41-generic" } else { "6.8.0-45-generic" }.into(),
         architecture: "x86_64".into(),
         cpu: Cpu {
             model: Some("AMD EPYC 9554 64-Core Processor".into()),
@@ -26,13 +27,13 @@ pub fn up(scenario: &Scenario, index: usize) -> Event {
             ..Cpu::default()
         },
         memory_bytes: Some(Bytes(1 << 40)),
-        rdma: rails.clone().map(|rail| device(scenario, index, rail)).collect(),
+        rdma: rails.clone().map(|rail| device(scenario, number, rail)).collect(),
         interfaces: vec![Interface {
             name: "eth0".into(),
             mtu: Some(1500),
             state: Some("up".into()),
             speed_mbps: Some(MegabitsPerSecond(25_000)),
-            addresses: vec![format!("10.0.0.{}", index + 1)],
+            addresses: vec![format!("10.0.0.{}", number + 1)],
             ..Interface::default()
         }],
         libraries: [("libibverbs.so.1".into(), "/usr/lib/x86_64-linux-gnu/libibverbs.so.1.14.50.0".into())].into(),

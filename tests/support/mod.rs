@@ -72,6 +72,12 @@ pub struct Scenario {
     pub crossed: Option<f64>,
     /// Who talks to whom in the tests over verbs, if not everybody with everybody.
     pub pattern: Option<Pattern>,
+    /// The hosts of the run by number, where it does not have the first ones: what is left of more on this night.
+    pub drawn: Vec<usize>,
+    /// Whether these were chosen on the command line.
+    pub part: bool,
+    /// Night 0.
+    pub first: jiff::civil::Date,
     /// First host's name, to try what a page does with it.
     pub odd_name: Option<String>,
 }
@@ -102,6 +108,9 @@ impl Scenario {
             rotate: None,
             crossed: None,
             pattern: None,
+            drawn: Vec::new(),
+            part: false,
+            first: jiff::civil::date(2026, 11, 21),
             odd_name: None,
         }
     }
@@ -122,13 +131,18 @@ impl Scenario {
     pub fn name(&self, index: usize) -> String {
         match (&self.odd_name, index) {
             (Some(name), 0) => name.clone(),
-            _ => format!("gpu{:03}", index + 1),
+            _ => format!("gpu{:03}", self.number(index) + 1),
         }
+    }
+
+    /// The number of a host of the run among all.
+    pub fn number(&self, index: usize) -> usize {
+        self.drawn.get(index).copied().unwrap_or(index)
     }
 
     /// The journal of a run on it.
     pub fn lines(&self) -> Vec<Line> {
-        let mut writer = Writer::new(self.day);
+        let mut writer = Writer::new(self);
         let plan = plan::plan(self);
         writer.push(Event::Started {
             run_id: format!("{}-{}T020000Z", plan.name, writer.date.replace('-', "")),
@@ -165,7 +179,7 @@ impl Scenario {
 
     /// What a run loop adds when it is asked for further cases.
     pub fn further(&self, cases: &[Case]) -> Vec<Line> {
-        let mut writer = Writer { milliseconds: 3_600_000, ..Writer::new(self.day) };
+        let mut writer = Writer { milliseconds: 3_600_000, ..Writer::new(self) };
         writer.push(Event::Confirming { cases: cases.to_vec(), links: false });
         Self { repeats: 1, ..self.clone() }.outcomes(&plan::plan(self), cases, &mut writer);
         writer.lines
@@ -318,8 +332,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn new(day: u32) -> Self {
-        let date = jiff::civil::date(2026, 11, 21) + jiff::Span::new().days(day);
+    fn new(of: &Scenario) -> Self {
+        let date = of.first + jiff::Span::new().days(of.day);
         Self { lines: Vec::new(), date: date.to_string(), milliseconds: 0 }
     }
 

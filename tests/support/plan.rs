@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use railgauge_model::plan::{
     Plan,
-    model::{Expectation, Host, Interleave, Launch, Launcher, Limit, Pattern, Rails, Ssh, Test},
+    model::{Expectation, Host, Interleave, Launch, Launcher, Limit, Pattern, Rails, Ssh, Subset, Test},
 };
 use railgauge_wire::{
     step::Window,
@@ -93,12 +93,21 @@ pub fn plan(scenario: &Scenario) -> Plan {
             (vec![first, second], vec![turns])
         }
     };
+    let subset = scenario.part.then(|| Subset {
+        hosts: Some(hosts.clone()),
+        of_hosts: scenario.drawn.iter().max().map_or(0, |last| last + 1),
+        tests: None,
+        of_tests: tests.len(),
+        repeats: None,
+        left_out: Vec::new(),
+    });
     Plan {
-        subset: None,
+        subset,
         places: BTreeMap::new(),
         topology: None,
         pods: None,
         localise: Default::default(),
+        alert: Default::default(),
         preflight: Default::default(),
         soak: None,
         baseline: None,

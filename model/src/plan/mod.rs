@@ -7,7 +7,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | `plan_table`, `launch`, `hosts`, `topology`, `localise`, `preflight`, `soak`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
+//! | `plan_table`, `launch`, `hosts`, `topology`, `localise`, `alert`, `preflight`, `soak`, [`baseline`], `test` | the tables of the format: their keys, and what they mean |
 //! | `checks` | the names of the preflight's checks |
 //! | `read` | reading a table by its keys, and the book of mistakes |
 //! | `grammar` | the small languages inside texts: quantities, sweeps, hostlists, command lines |
@@ -19,6 +19,7 @@
 //! | [`limits`] | how much a plan may make |
 //! | [`model`] | the plan itself |
 
+mod alert;
 pub mod allocation;
 pub mod baseline;
 mod beside;

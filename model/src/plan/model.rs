@@ -15,6 +15,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use super::alert::Alert;
 use super::baseline::Baseline;
 pub use super::beside::{Beside, Command as BesideCommand, On as BesideOn, Way as BesideWay, is_loss};
 pub use super::launch::{HostKeys, Launcher, Way, settings::*};
@@ -68,6 +69,9 @@ pub struct Plan {
     /// How bad parts are looked for.
     #[serde(default)]
     pub localise: Localise,
+    /// After how many nights a fault is reported.
+    #[serde(default, skip_serializing_if = "Alert::is_default")]
+    pub alert: Alert,
     /// What the hosts' configuration must be.
     #[serde(default)]
     pub preflight: Preflight,

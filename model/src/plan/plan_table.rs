@@ -5,6 +5,7 @@ use std::time::Duration;
 use toml::{Spanned, de::DeTable};
 
 use super::{
+    alert::{self, ALERT},
     baseline::{self, BASELINE},
     format::{Preset, Section, Shape, key},
     hosts::{self, HOSTS},
@@ -97,6 +98,12 @@ pub static PLAN: Section = Section {
             Shape::Table(&BASELINE),
             Preset::Words("none"),
             "Results of earlier runs that expectations can compare with.",
+        ),
+        key(
+            "alert",
+            Shape::Table(&ALERT),
+            Preset::Words("a fault is reported after one night"),
+            "After how many nights a fault is reported.",
         ),
         key("defaults", Shape::Table(&DEFAULTS), Preset::Words("none"), "Keys for all tests."),
         key("test", Shape::Tables(&TEST), Preset::Required, "What is measured, one table for each test."),
@@ -196,6 +203,7 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         places: hosts.places,
         topology: hosts.topology,
         localise,
+        alert: alert::read(&top),
         preflight: preflight::read(&top),
         baseline,
         tests,

@@ -73,8 +73,9 @@ impl<'a> Absent<'a> {
 
     /// Whether something should have a value of a run even if the run does not speak of it.
     fn is_due(&self, watch: &Watch, run: usize) -> bool {
-        let Past { plan, planned, .. } = self.order.at(run);
+        let Past { plan, planned, part, .. } = self.order.at(run);
         match watch {
+            Watch::Subject { .. } if *part => false,
             Watch::Subject { subject, .. } => {
                 !self.rotating.contains(plan) && self.measured.contains(&(*plan, *subject))
             }

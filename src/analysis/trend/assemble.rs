@@ -12,7 +12,7 @@ use super::{
     calendar::nights,
     dates,
     epochs::{Epoch, Slots, Walk},
-    history::{History, Key, Past, Watch},
+    history::{History, Key, Past, PlanVersion, Watch},
     last::Reported,
     lines::Lines,
     parts::{Ends, Groups, Part},
@@ -152,11 +152,16 @@ impl<'a> Order<'a> {
 
 impl History {
     /// Nights, epochs and series.
-    pub(super) fn finish(self, options: &Options) -> Everything {
+    pub(super) fn finish(mut self, options: &Options) -> Everything {
+        let (rotating, drawn) = {
+            let order = Order::new(&self.past);
+            varying(&order, &Lines::new(&order, &self.said), &self.said)
+        };
+        self.add_parts(&rotating);
         let (subjects, settings): (Vec<Subject>, Vec<usize>) = sorted(self.subjects).into_iter().unzip();
         let mut words = sorted(self.words);
         let order = Order::new(&self.past);
-        let lines = Lines::new(&self.past, &order.runs, &self.said);
+        let lines = Lines::new(&order, &self.said);
         let mut presence = Presence::new(order.days.last().copied().unwrap_or_default());
         // The newest run of every plan that was to measure a subject, by its place in time.
         let mut newest: HashMap<(usize, usize), usize> = HashMap::new();
@@ -165,6 +170,10 @@ impl History {
         for (at, &day) in order.days.iter().enumerate() {
             let Past { plan, planned, .. } = order.at(at);
             let line = lines.of(*plan);
+            // What a part of the plan leaves out is due as before.
+            if order.at(at).part && !rotating.contains(plan) {
+                continue;
+            }
             presence.run(line, (*plan, self.said.get(plan)), day, planned.as_deref());
             latest.insert(line, (*plan, day));
             newest.extend(planned.iter().flatten().map(|&subject| ((line, subject), at)));
@@ -179,7 +188,7 @@ impl History {
         }
         let known: Vec<(&Key, Vec<usize>)> =
             joined.iter().map(|one| (&one.key, one.points.iter().map(|(place, _)| *place).collect())).collect();
-        let absent = Absent::new(&order, &lines, &self.rotating).of(&known, &lost);
+        let absent = Absent::new(&order, &lines, &rotating).of(&known, &lost);
         let epochs = epochs(&order, &lines, options);
         let mut series: Vec<Collected> = Vec::with_capacity(joined.len());
         // Plan and last version of each, and place of its last value.
@@ -200,7 +209,7 @@ impl History {
                 metric,
                 plan: words[version].to_string(),
                 line: key.plan,
-                rotating: self.rotating.contains(&version),
+                rotating: rotating.contains(&version),
                 standing: Standing::Retired,
                 gone: Vec::new(),
                 hardware: key.hardware.iter().map(|word| words[*word].to_string()).filter(|w| !w.is_empty()).collect(),
@@ -211,14 +220,9 @@ impl History {
         }
         let plans: Vec<(usize, usize)> = ends.iter().map(|(plan, version, _)| (*plan, *version)).collect();
         let accepted = options.epochs.iter().map(|(day, _)| *day).max().unwrap_or(i64::MIN);
-        let said = |(line, version): (&usize, &usize)| {
-            let said = self.said.get(version).filter(|_| self.rotating.contains(version))?;
-            Some((*line, Groups::new(&said.groups, said.hosts.iter().map(String::as_str))))
-        };
-        let groups_of: HashMap<usize, Groups> =
-            latest.iter().map(|(line, (version, _))| (line, version)).filter_map(said).collect();
+        let groups_of = groups_of(&self.said, &lines, &latest, &rotating);
         let kinds = presence.kinds(&subjects, &settings);
-        presence.judge(&mut series, &plans, &subjects, (&self.rotating, &groups_of, &kinds), accepted);
+        presence.judge(&mut series, &plans, &subjects, (&rotating, &drawn, &groups_of, &kinds), accepted);
         // A night has a value as soon as one of its runs has: what the newest run that was to measure it lacks is missing too.
         for (one, (plan, _, last)) in series.iter_mut().zip(&ends) {
             let now = latest.get(plan).map(|(_, day)| *day);
@@ -242,8 +246,7 @@ impl History {
         let measured: HashSet<(&Watch, usize)> = joined.iter().map(|one| (&one.key.watch, one.key.plan)).collect();
         let never = lost.iter().filter(|((watch, plan), _)| !measured.contains(&(watch, *plan)));
         let days: BTreeSet<i64> = order.days.iter().copied().collect();
-        let rotates =
-            |places: &HashSet<usize>| places.iter().any(|&place| self.rotating.contains(&order.at(place).plan));
+        let rotates = |places: &HashSet<usize>| places.iter().any(|&place| rotating.contains(&order.at(place).plan));
         let nights_of = |places: &HashSet<usize>| {
             let own: BTreeSet<i64> = places.iter().map(|&place| order.days[place]).collect();
             let first = own.first().copied().unwrap_or(i64::MAX);
@@ -301,6 +304,67 @@ impl History {
             never,
         }
     }
+}
+
+/// Versions of plans that measure other pairs each night, because they say so, or because they run on other hosts: one file on several
+/// sets of hosts, or parts of it more often than the whole. And those of them that run on other hosts.
+fn varying(order: &Order<'_>, lines: &Lines, said: &HashMap<usize, PlanVersion>) -> (HashSet<usize>, HashSet<usize>) {
+    #[derive(Default)]
+    struct Line<'a> {
+        versions: HashSet<usize>,
+        of_file: HashMap<&'a str, &'a HashSet<String>>,
+        parts: usize,
+        wholes: usize,
+        drawn: bool,
+    }
+    let mut all: HashMap<usize, Line<'_>> = HashMap::new();
+    for past in order.past {
+        let line = all.entry(lines.of(past.plan)).or_default();
+        line.versions.insert(past.plan);
+        let Some(said) = said.get(&past.plan) else { continue };
+        if past.part {
+            line.parts += 1;
+        } else {
+            line.wholes += 1;
+            line.drawn |= *line.of_file.entry(&past.plan_hash).or_insert(&said.hosts) != &said.hosts;
+        }
+    }
+    let (mut rotating, mut drawn) = (HashSet::new(), HashSet::new());
+    for line in all.into_values() {
+        let other_hosts = line.drawn || line.parts > line.wholes;
+        let rotates = |version: &&usize| said.get(version).is_some_and(|said| said.rotates);
+        rotating.extend(line.versions.iter().filter(|version| other_hosts || rotates(version)));
+        drawn.extend(line.versions.iter().filter(|_| other_hosts));
+    }
+    (rotating, drawn)
+}
+
+/// Groups of every plan that measures other pairs each night, by its first version: those of all its hosts.
+fn groups_of(
+    said: &HashMap<usize, PlanVersion>,
+    lines: &Lines,
+    latest: &HashMap<usize, (usize, i64)>,
+    rotating: &HashSet<usize>,
+) -> HashMap<usize, Groups> {
+    let of_line = |(line, (last, _)): (&usize, &(usize, i64))| {
+        let all = said
+            .iter()
+            .filter(|(version, _)| lines.of(**version) == *line && is_on_other_hosts(said, **version, *last));
+        let (mut groups, mut hosts) = (BTreeMap::<String, BTreeSet<&String>>::new(), BTreeSet::new());
+        for (_, one) in all {
+            hosts.extend(one.hosts.iter().map(String::as_str));
+            one.groups.iter().for_each(|(name, of)| groups.entry(name.clone()).or_default().extend(of));
+        }
+        let groups = groups.into_iter().map(|(name, of)| (name, of.into_iter().cloned().collect())).collect();
+        (*line, Groups::new(&groups, hosts.iter().copied()))
+    };
+    latest.iter().filter(|(_, (last, _))| rotating.contains(last)).map(of_line).collect()
+}
+
+/// Whether a version is the last one, maybe on other hosts: what an edit took away is not a group any more.
+fn is_on_other_hosts(said: &HashMap<usize, PlanVersion>, version: usize, last: usize) -> bool {
+    let (one, other) = (&said[&version], &said[&last]);
+    version == last || one.hosts != other.hosts && one.tests == other.tests
 }
 
 /// Series of all versions of each plan, in the order in which they were met.

@@ -8,7 +8,7 @@ const NIGHT: i64 = 12 * 3600;
 const USUAL: f64 = 0.9;
 
 /// The night of each run, as the day of its first run (UTC, counted from 1970); `starts` are in rising order.
-pub(super) fn nights(starts: &[Timestamp]) -> Vec<i64> {
+pub fn nights(starts: &[Timestamp]) -> Vec<i64> {
     let mut night: Option<(i64, i64)> = None;
     let day = |start: &Timestamp| {
         let (second, date) = (start.as_second(), day_of(*start));

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -46,12 +46,15 @@ pub(super) type Devices = [Arc<str>; 2];
 /// One run without its values.
 #[derive(Debug)]
 pub(super) struct Past {
-    pub path: PathBuf,
-    /// The same in words.
+    /// Its directory in words.
     pub directory: String,
     pub started: Timestamp,
     pub version: String,
     pub plan: usize,
+    /// SHA-256 of the plan file.
+    pub plan_hash: String,
+    /// Whether only a part of the plan was run.
+    pub part: bool,
     /// Numbers of the subjects that were planned; `None` where it ended before anything was.
     pub planned: Option<Vec<usize>>,
     /// Whether anything has a value.
@@ -63,13 +66,17 @@ pub(super) struct Past {
     pub slots: BTreeMap<String, Slots>,
 }
 
-/// A plan file as it was at some time.
+/// A plan as it was at some time, with the hosts that it ran on.
 #[derive(Debug)]
 pub(super) struct PlanVersion {
     pub name: String,
     pub hosts: HashSet<String>,
     pub groups: BTreeMap<String, Vec<String>>,
-    /// Every setting of every test.
+    /// Whether it measures other pairs each night.
+    pub rotates: bool,
+    /// Whether only a part of it was run.
+    pub part: bool,
+    /// Every setting of every test but its hosts.
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -86,8 +93,6 @@ pub struct History {
     pub(super) points: Vec<Vec<(u32, f64)>>,
     /// Runs in which something has no value that was to have one, by it and its plan.
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
-    /// Plans that measure other pairs each night.
-    pub(super) rotating: HashSet<usize>,
     /// What each plan says.
     pub(super) said: HashMap<usize, PlanVersion>,
     /// Devices at both ends of each subject, by the number of the run where they are not those of the run before.
@@ -153,11 +158,14 @@ impl History {
 
     /// The number of a run's plan.
     fn plan(&mut self, run: &Run) -> usize {
-        let plan = self.word(&identity_of_plan(run));
-        if run.plan.rotate.is_some() {
-            self.rotating.insert(plan);
-        }
-        self.said.entry(plan).or_insert_with(|| said(&run.plan));
+        let said = said(&run.plan);
+        let mut hosts: Vec<&String> = said.hosts.iter().collect();
+        hosts.sort_unstable();
+        // The file of a plan that rotates may have another seed each night.
+        let file = (!said.rotates).then_some(&run.plan_hash);
+        let text = format!("{:?}", (file, &said.name, &said.tests, said.rotates, said.part, &said.groups, hosts));
+        let plan = self.word(&hex::encode(Sha256::digest(&text)));
+        self.said.entry(plan).or_insert(said);
         plan
     }
 
@@ -169,19 +177,15 @@ impl History {
             run.readings.iter().filter(|reading| reading.wrong > 0).map(|reading| reading.case).collect();
         let corrupt = corrupt.len();
         let valued = planned.is_some() && run.readings.iter().any(|reading| reading.value.is_ok());
-        let (path, started) = (run.path.clone(), run.started);
-        self.past.push(Past { path, directory, started, version, plan, planned, valued, corrupt, software, slots });
+        let started = run.started;
+        let (plan_hash, part) = (run.plan_hash.clone(), run.plan.subset.is_some());
+        let of = Past { directory, started, version, plan, plan_hash, part, planned, valued, corrupt, software, slots };
+        self.past.push(of);
     }
 
     /// Adds a run.
     pub fn add(&mut self, mut run: Run) {
         if !self.is_dated(&run) {
-            return;
-        }
-        // No night of its plan: what it did not measure was not to be measured.
-        if let Some(subset) = &run.plan.subset {
-            let why = format!("only a part of its plan was run: {}", subset.words());
-            self.unreadable.push((path_text(&run.path), why));
             return;
         }
         // Four billion runs do not fit onto a disk.
@@ -190,21 +194,14 @@ impl History {
         let settings = self.settings(&run.plan);
         let subjects = Subject::take(&mut run);
         let hardware: Vec<[usize; 2]> = self.hardware(&run, &subjects);
-        let pairs = if self.rotating.contains(&plan) { subjects.clone() } else { Vec::new() };
-        let mut settings_of: HashMap<usize, usize> = HashMap::new();
         let numbers: Vec<usize> = subjects
             .into_iter()
             .map(|subject| {
                 let next = self.subjects.len();
                 let settings = settings.get(&*subject.test).copied().unwrap_or_default();
-                let number = *self.subjects.entry((subject, settings)).or_insert(next);
-                settings_of.insert(number, settings);
-                number
+                *self.subjects.entry((subject, settings)).or_insert(next)
             })
             .collect();
-        let hosts = run.plan.hosts.iter().map(|host| host.name.as_str());
-        let groups = if pairs.is_empty() { Groups::default() } else { Groups::new(&run.plan.groups, hosts) };
-        let mut night = parts::Night::new(groups);
         for (reading, hardware) in run.readings.iter().zip(hardware) {
             // The reader of a run leaves out what was not planned.
             let Some(&subject) = usize::try_from(reading.case).ok().and_then(|case| numbers.get(case)) else {
@@ -216,19 +213,42 @@ impl History {
             }
             let metric = reading.metric;
             let value = reading.value.as_ref().ok().map(|value| sign(metric) * value.ln());
-            if let Some(known) = usize::try_from(reading.case).ok().and_then(|case| pairs.get(case)) {
-                night.add(subject, known, metric, value);
-            }
             self.point(Watch::Subject { subject, metric }, (plan, hardware), subject, (number, value));
-        }
-        let none = self.word("");
-        for ((kind, metric, part), subject, value) in night.values() {
-            let settings = settings_of.get(&subject).copied().unwrap_or_default();
-            let part = Watch::Part { kind, metric, part, settings };
-            self.point(part, (plan, [none; 2]), subject, (number, value));
         }
         self.past(&run, plan, Some(numbers));
         self.groups.extend(run.plan.groups);
+    }
+
+    /// Adds the series of parts of plans that measure other pairs each night, from those of their pairs.
+    pub(super) fn add_parts(&mut self, rotating: &HashSet<usize>) {
+        let none = self.word("");
+        let known: HashMap<usize, (&Subject, usize)> =
+            self.subjects.iter().map(|((subject, settings), number)| (*number, (subject, *settings))).collect();
+        let mut nights: BTreeMap<u32, parts::Night> = BTreeMap::new();
+        let mut add = |run: u32, subject: usize, metric: Metric, value: Option<f64>| {
+            let plan = self.past[run as usize].plan;
+            let night = nights.entry(run).or_insert_with(|| {
+                parts::Night::new(self.said.get(&plan).map_or_else(Groups::default, |said| said.groups()))
+            });
+            night.add(subject, known[&subject].0, metric, value);
+        };
+        for (key, at) in self.series.iter().filter(|(key, _)| rotating.contains(&key.plan)) {
+            let Watch::Subject { subject, metric } = key.watch else { continue };
+            self.points[*at].iter().for_each(|(run, value)| add(*run, subject, metric, Some(*value)));
+        }
+        for ((watch, _), runs) in self.lost.iter().filter(|((_, plan), _)| rotating.contains(plan)) {
+            let Watch::Subject { subject, metric } = *watch else { continue };
+            runs.iter().for_each(|run| add(*run, subject, metric, None));
+        }
+        let settings: HashMap<usize, usize> =
+            known.into_iter().map(|(number, (_, settings))| (number, settings)).collect();
+        for (run, night) in nights {
+            let plan = self.past[run as usize].plan;
+            for ((kind, metric, part), subject, value) in night.values() {
+                let part = Watch::Part { kind, metric, part, settings: settings[&subject] };
+                self.point(part, (plan, [none; 2]), subject, (run, value));
+            }
+        }
     }
 
     /// A value of a run, or that there was none.
@@ -297,25 +317,23 @@ impl History {
     }
 }
 
-/// What a plan says, as far as edits of it are told.
-fn said(plan: &Plan) -> PlanVersion {
-    let tests = plan.tests.iter().map(|test| (test.name.clone(), settings::all(test)));
-    let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();
-    PlanVersion { name: plan.name.clone(), hosts, groups: plan.groups.clone(), tests: tests.collect() }
+impl PlanVersion {
+    /// Which groups its hosts are in.
+    pub(super) fn groups(&self) -> Groups {
+        Groups::new(&self.groups, self.hosts.iter().map(String::as_str))
+    }
 }
 
-/// What makes two plans one: the file, or for a plan that rotates everything it says but the seed and the turn.
-fn identity_of_plan(run: &Run) -> String {
-    if run.plan.rotate.is_none() {
-        return run.plan_hash.clone();
-    }
-    let mut plan = run.plan.clone();
-    (plan.seed, plan.rotate) = (0, Some(0));
-    // Where hosts are says nothing of what is measured.
-    plan.places.clear();
-    // A plan that was read from a journal can be written again; if not, the file tells it from others.
-    let text = serde_json::to_vec(&plan).unwrap_or_else(|_| run.plan_hash.clone().into_bytes());
-    hex::encode(Sha256::digest(&text))
+/// What a plan says, as far as it bears on what is watched: which hosts it runs on is not the plan.
+fn said(plan: &Plan) -> PlanVersion {
+    let tests = plan.tests.iter().map(|test| {
+        let mut settings = settings::all(test);
+        settings.retain(|key, _| key != "hosts" && (plan.subset.is_none() || key != "repeats"));
+        (test.name.clone(), settings)
+    });
+    let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();
+    let (rotates, part) = (plan.rotate.is_some(), plan.subset.is_some());
+    PlanVersion { name: plan.name.clone(), hosts, groups: plan.groups.clone(), rotates, part, tests: tests.collect() }
 }
 
 /// What tells a device from the one that took its place: its GUID or, where that is not known, its board; empty for a

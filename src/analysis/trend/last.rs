@@ -1,80 +1,89 @@
-//! What the report of the newest run says: a trend is no better than that.
+//! The state of the plans' components after all runs, which `night` says: a trend is no better than that.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
-use railgauge_model::border::text::path_text;
-use railgauge_stats::Refusal;
 use serde::Serialize;
 
-use super::{
-    assemble::Order,
-    history::{History, Past},
-    lines::Lines,
-};
-use crate::analysis::{
-    compare::interleaved,
-    journal::{self, JournalError},
-    results::{Mismatch, results},
-    rows::rows,
-    verdict::{Status, verdicts},
-};
+use super::{Change, Series, State, Way, assemble::Everything, history::History};
+use crate::analysis::verdict::Status;
 
-/// What the report of a run says.
+/// The state of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reported {
-    /// The run's directory.
+    /// Directory of its newest run.
     pub directory: String,
     /// Its status.
     pub status: Status,
     /// It in a sentence.
     pub sentence: String,
+    /// Every host, and other components that are not good.
+    pub components: Vec<Component>,
+}
+
+impl Reported {
+    /// Whether a component is faulty.
+    pub fn is_faulty(&self) -> bool {
+        self.components.iter().any(|one| one.state == "faulty")
+    }
+}
+
+/// A component after all runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Component {
+    /// Its name.
+    pub name: String,
+    /// `good`, `undecided`, `faulty` or `unknown`.
+    pub state: &'static str,
+    /// Date of the first run that says so; empty where none does.
+    pub since: String,
+    /// Date of the last run that measured it.
+    pub measured: String,
+}
+
+/// Ends changes for the worse of components that a run since measured as good, against their peers and limits: that takes one night, where
+/// to show that the old level is back takes several. And those of links at a host that became good, unless they
+/// were measured since and are nearer to what they fell to.
+pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: &mut [Series]) {
+    let good: HashMap<&str, &str> = everything
+        .reported
+        .iter()
+        .flat_map(|one| &one.components)
+        .filter(|one| one.state == "good")
+        .map(|one| (one.name.as_str(), one.since.as_str()))
+        .collect();
+    let since = |name: &str, change: &Change| good.get(name).copied().filter(|since| *since > change.since.as_str());
+    let of_link = |at: usize, alert: usize, change: &Change| {
+        let hosts = everything.subjects[everything.series[at].subject].flow.hosts();
+        let since = hosts.into_iter().filter_map(|host| since(&format!("host {host}"), change)).max()?;
+        let one = &series[at];
+        let is_back = one.points.last().is_some_and(|(_, value)| {
+            (value / one.accepted).ln().abs() < 0.5 * (one.alerts[alert].percent / 100.0).ln_1p().abs()
+        });
+        (everything.series[at].part.is_none() && (one.span.1.as_str() < since || is_back)).then_some(since)
+    };
+    let of_links = |change: &Change| {
+        change.members.iter().map(|(at, alert)| of_link(*at, *alert, change)).collect::<Option<Vec<_>>>()
+    };
+    let ends: Vec<Option<String>> = changes
+        .iter()
+        .map(|change| since(&change.name, change).or_else(|| of_links(change)?.into_iter().max()).map(str::to_owned))
+        .collect();
+    for (change, since) in changes.iter_mut().zip(ends) {
+        let Some(since) = since.filter(|_| (change.way, change.state) == (Way::Worse, State::Open)) else { continue };
+        change.state = State::WentAway;
+        change.sentence += &format!("; measured as good since {since}");
+        for (at, alert) in &change.members {
+            let alert = &mut series[*at].alerts[*alert];
+            if alert.state == State::Open {
+                (alert.state, alert.end) = (State::WentAway, Some(since.clone()));
+            }
+        }
+    }
 }
 
 impl History {
-    /// Judges the newest run of the last night as its report does; of several plans the newest run of each. To be called when
-    /// all runs were added, and before the trend is made.
-    pub fn report_last(&mut self) {
-        self.reported = self.newest().into_iter().map(reported).collect();
+    /// Notes the states of the plans.
+    pub fn report(&mut self, reported: Vec<Reported>) {
+        self.reported = reported;
     }
-
-    /// The newest run of every plan of the last night.
-    fn newest(&self) -> Vec<&Past> {
-        let order = Order::new(&self.past);
-        let lines = Lines::new(&self.past, &order.runs, &self.said);
-        let last = (0..order.days.len()).filter(|&at| Some(&order.days[at]) == order.days.last());
-        // By the plan with all its edits, and not by its name: two clusters may be watched by plans of one name.
-        let newest: BTreeMap<usize, &Past> = last.map(|at| order.at(at)).map(|run| (lines.of(run.plan), run)).collect();
-        newest.into_values().collect()
-    }
-}
-
-/// Why a run has no verdict.
-#[derive(Debug, thiserror::Error)]
-enum Unjudged {
-    #[error("it ended before it measured anything; run the plan again")]
-    Unmeasured,
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    #[error(transparent)]
-    Mismatch(#[from] Mismatch),
-    #[error(transparent)]
-    Statistic(#[from] Refusal),
-}
-
-/// Judges a run. What cannot be judged is inconclusive, with the reason.
-fn reported(run: &Past) -> Reported {
-    let path = &run.path;
-    let judged = || {
-        if run.planned.is_none() {
-            return Err(Unjudged::Unmeasured);
-        }
-        let journal = journal::read(&path.join("records.jsonl"))?;
-        let results = results(&journal)?;
-        let rows = rows(&journal, &results);
-        let turns = interleaved(&journal, &results)?;
-        let found = verdicts(&journal, &results, &rows, turns);
-        Ok((found.status, found.sentence))
-    };
-    let (status, sentence) = judged().unwrap_or_else(|why| (Status::Inconclusive, why.to_string()));
-    Reported { directory: path_text(path), status, sentence }
 }

@@ -1,8 +1,11 @@
 //! An edited plan goes on where the plan before it ended: which plans are versions of one another.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::history::{Past, PlanVersion};
+use super::{
+    assemble::Order,
+    history::{Past, PlanVersion},
+};
 use crate::analysis::settings;
 
 /// Differences of two versions that are told.
@@ -27,13 +30,14 @@ struct Plan {
 }
 
 impl Lines {
-    /// Finds the versions: a plan goes on with the line of a plan of the same name that was not run any more when it began; of
-    /// several with the one whose subjects it measures most. `order` are the runs in the order of time.
-    pub(super) fn new(past: &[Past], order: &[usize], said: &HashMap<usize, PlanVersion>) -> Self {
+    /// Finds the versions: the same plan on other hosts is that plan, and so is a part of it. An edited plan goes on
+    /// with the line of a plan of the same name that was not run any more when it began; of several with the one whose subjects it
+    /// measures most.
+    pub(super) fn new(order: &Order<'_>, said: &HashMap<usize, PlanVersion>) -> Self {
         let mut plans: HashMap<usize, Plan> = HashMap::new();
         let mut begun: Vec<usize> = Vec::new();
-        for (at, &run) in order.iter().enumerate() {
-            let Past { plan: number, planned, .. } = &past[run];
+        for at in 0..order.days.len() {
+            let Past { plan: number, planned, .. } = order.at(at);
             let plan = plans.entry(*number).or_insert_with(|| {
                 begun.push(*number);
                 Plan { ends: (at, at), ..Plan::default() }
@@ -41,16 +45,39 @@ impl Lines {
             plan.ends.1 = at;
             plan.subjects.extend(planned.iter().flatten());
         }
+        let files = Files::new(order);
+        // Versions that differ in hosts alone are one plan.
+        let mut first: HashMap<usize, usize> = HashMap::new();
+        let mut versions: Vec<usize> = Vec::new();
+        for &plan in &begun {
+            let same = |known: &usize| {
+                let both = said.get(known).zip(said.get(&plan));
+                both.is_some_and(|(old, new)| {
+                    is_same(old, new) && (old.part || new.part || files.are_one(*known, plan, said))
+                })
+            };
+            let known = versions.iter().copied().find(same);
+            first.insert(plan, known.unwrap_or(plan));
+            match known {
+                None => versions.push(plan),
+                Some(known) => {
+                    let Plan { ends, subjects } = plans.remove(&plan).unwrap_or_default();
+                    let whole = plans.entry(known).or_default();
+                    whole.ends.1 = whole.ends.1.max(ends.1);
+                    whole.subjects.extend(subjects);
+                }
+            }
+        }
         let name = |plan: usize| said.get(&plan).map(|said| said.name.as_str());
         let mut lines = Self::default();
         let mut followed: HashSet<usize> = HashSet::new();
-        for (at, &plan) in begun.iter().enumerate() {
+        for (at, &plan) in versions.iter().enumerate() {
             let own = &plans[&plan];
             let shared = |before: usize| plans[&before].subjects.intersection(&own.subjects).count();
             let goes_on = |before: &usize| {
                 plans[before].ends.1 < own.ends.0 && !followed.contains(before) && name(*before) == name(plan)
             };
-            let before = begun[..at].iter().copied().filter(goes_on);
+            let before = versions[..at].iter().copied().filter(goes_on);
             let before = before.max_by_key(|before| (shared(*before), plans[before].ends.1));
             if let Some(before) = before {
                 followed.insert(before);
@@ -60,6 +87,10 @@ impl Lines {
             }
             let first = before.and_then(|before| lines.first.get(&before).copied()).unwrap_or(plan);
             lines.first.insert(plan, first);
+        }
+        for (plan, version) in first {
+            let line = lines.of(version);
+            lines.first.insert(plan, line);
         }
         lines
     }
@@ -73,6 +104,49 @@ impl Lines {
     pub(super) fn edit(&self, plan: usize) -> Option<&str> {
         self.edits.get(&plan).map(String::as_str)
     }
+}
+
+/// The files of the plans, and their nights.
+struct Files<'a> {
+    of: HashMap<usize, &'a str>,
+    nights: HashMap<&'a str, BTreeSet<i64>>,
+}
+
+impl<'a> Files<'a> {
+    fn new(order: &Order<'a>) -> Self {
+        let mut files = Self { of: HashMap::new(), nights: HashMap::new() };
+        for (at, day) in order.days.iter().enumerate() {
+            let Past { plan, plan_hash, .. } = order.at(at);
+            files.of.insert(*plan, plan_hash);
+            files.nights.entry(plan_hash).or_default().insert(*day);
+        }
+        files
+    }
+
+    /// Whether two versions are of one file, or of one that was edited: not of two that are run on the same nights, or on two clusters.
+    fn are_one(&self, one: usize, other: usize, said: &HashMap<usize, PlanVersion>) -> bool {
+        let [a, b] = [one, other].map(|plan| self.of[&plan]);
+        let nights = [a, b].map(|file| &self.nights[file]);
+        let (both, fewer) = (nights[0].intersection(nights[1]).count(), nights[0].len().min(nights[1].len()));
+        let side_by_side = fewer > 1 && 2 * both >= fewer;
+        a == b || !side_by_side && !said[&one].hosts.is_disjoint(&said[&other].hosts)
+    }
+}
+
+/// Whether two versions differ in hosts alone, or one is a part of the other.
+fn is_same(old: &PlanVersion, new: &PlanVersion) -> bool {
+    let has = |whole: &PlanVersion, part: &PlanVersion| {
+        let in_whole = |(name, test): (&String, &BTreeMap<String, String>)| {
+            whole.tests.get(name).is_some_and(|known| known == test || part.part && without_repeats(known) == *test)
+        };
+        (part.part || part.tests.len() == whole.tests.len()) && part.tests.iter().all(in_whole)
+    };
+    old.name == new.name && (has(old, new) || has(new, old))
+}
+
+/// The settings of a test that a part of its plan has, too.
+fn without_repeats(test: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    test.iter().filter(|(key, _)| *key != "repeats").map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// What two versions of a plan differ in.

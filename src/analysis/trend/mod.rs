@@ -11,7 +11,7 @@
 //! | `calendar` | which runs are one night |
 //! | `epochs` | what was changed on purpose, from which night on |
 //! | `parts` | hosts, NICs and rails of plans that measure other pairs each night |
-//! | `last` | what the report of the newest run says |
+//! | `last` | the states of components after all runs |
 //! | `places` | which series took the place of others |
 //! | `presence` | which series should have a value of the last night |
 //! | `unread` | runs that gave nothing |
@@ -63,17 +63,17 @@ use serde::Serialize;
 
 use super::{history::Shared, verdict::Status};
 
-pub use calendar::{NotADate, date, day};
+pub use calendar::{NotADate, date, day, nights};
 pub use epochs::Epoch;
 pub use history::History;
-pub use last::Reported;
+pub use last::{Component, Reported};
 pub use replaced::{How, Taken};
 pub use swapped::{Before, Replaced, Since, Slow};
 pub use totals::Total;
 pub use travelled::Travelled;
 
 /// Version of the document.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -336,7 +336,7 @@ pub struct Trend {
     pub corrupt: Vec<(String, usize)>,
     /// Runs that gave no value, and the number of runs they are a large share of; `None` where they are few.
     pub lacking: Option<(usize, usize)>,
-    /// What the reports of the newest run of each plan say of the last night: the trend is no better.
+    /// The state of each plan's components after all runs: the trend is no better.
     pub reported: Vec<Reported>,
     /// Epochs that were asked for and accept nothing, and why.
     pub idle: Vec<String>,
@@ -391,6 +391,7 @@ pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     let mut series = judge::watch_all(&everything, options)?;
     let replaced = moves::replaced(&everything, &series);
     moves::follow(&everything, &replaced, &mut series);
-    let changes = judge::changes(&everything, &series, &replaced);
+    let mut changes = judge::changes(&everything, &series, &replaced);
+    last::repaired(&everything, &mut changes, &mut series);
     Ok(sum::sum(everything, series, (changes, replaced), options))
 }

@@ -130,7 +130,7 @@ impl Presence {
         series: &mut [Collected],
         plans: &[(usize, usize)],
         subjects: &[Subject],
-        (rotating, groups, kinds): (&HashSet<usize>, &HashMap<usize, Groups>, &Kinds<'_>),
+        (rotating, drawn, groups, kinds): (&HashSet<usize>, &HashSet<usize>, &HashMap<usize, Groups>, &Kinds<'_>),
         accepted: i64,
     ) {
         let last = |one: &Collected| one.valued().next_back().map_or(i64::MIN, |night| night.day);
@@ -159,10 +159,15 @@ impl Presence {
             let known = &self.plans[&plan];
             one.gone = known.lacks(one, subjects);
             if !one.gone.is_empty() {
-                one.standing = Standing::Gone;
+                // Where the hosts are others each night one of them may be back tomorrow.
+                one.standing = if drawn.contains(&known.version) { Standing::Present } else { Standing::Gone };
+                if one.standing == Standing::Present {
+                    one.gone.clear();
+                }
                 continue;
             }
-            let edited = version != known.version;
+            // Other hosts are no edit where they are others each night.
+            let edited = version != known.version && !drawn.contains(&known.version);
             let since = known.nights.range(night.saturating_add(1)..).count();
             let due = match (&one.part, &known.planned) {
                 (_, None) => true,

@@ -245,7 +245,7 @@ pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, eve
         text += &format!(" {} failed or had no value in a run of the last night.", found.unanswered);
     }
     for one in everything.reported.iter().filter(|one| one.status != Status::Pass) {
-        text += &format!(" The report of the last run, {}, is not a pass: {}", one.directory, one.sentence);
+        text += &format!(" After the last run, {}: {}", one.directory, one.sentence);
         if !one.sentence.ends_with('.') {
             text.push('.');
         }

@@ -59,7 +59,7 @@ pub(super) fn sum(
     let series_tell = watched && repeats + unanswered + stopped + suspicious + too_noisy + too_young == 0;
     let untold = everything.torn || everything.undated || everything.lacking.is_some();
     let unsure = left + absent > 0 || untold || !series_tell;
-    // Whoever asks for the trend of last night must not hear better of it than its own report says.
+    // A fault that no run since measured remains one.
     let reported = everything.reported.iter().map(|one| one.status).max().unwrap_or(Status::Pass);
     let status = match () {
         () if reported == Status::Fail => Status::Fail,

@@ -152,6 +152,7 @@ pub(super) fn judge<'r>(
         worst: judged.first().map(|one| Offender::new(one.result, one.row, Some(one.limit))),
         offenders: offenders(&wrong, &judged),
         broken,
+        breaking: judged.iter().filter(|one| one.violates).map(|one| one.row.case).collect(),
         tally: Tally {
             in_scope: of,
             judged: judged.len(),

@@ -13,6 +13,7 @@
 //! that it lasted and was watched, and what happened meanwhile.
 
 mod broken;
+mod components;
 mod degraded;
 mod demand;
 mod every_case;
@@ -34,6 +35,7 @@ mod untested;
 mod whole;
 
 pub use broken::{Broken, BrokenBy, MeasuredOn};
+pub use components::{ANSWERS, Component, Judged, Measured};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
@@ -78,6 +80,9 @@ use super::{
     together::{self, Neighboured, VictimOfIncast},
 };
 use crate::preflight::Holding;
+
+/// Version of `verdicts.json`.
+pub const VERSION: u32 = 2;
 
 /// The answer to one demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -185,6 +190,9 @@ pub struct Verdict {
     /// How the values lie that break it, of an expectation; `None` where none does.
     #[serde(skip)]
     pub broken: Option<Broken>,
+    /// Numbers of the cases that break an expectation.
+    #[serde(skip)]
+    pub breaking: Vec<u64>,
     /// Hosts and devices that are not as `[preflight]` wants, or could not be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holdings: Vec<Holding>,
@@ -223,6 +231,7 @@ impl Verdict {
             worst: None,
             offenders: Vec::new(),
             broken: None,
+            breaking: Vec::new(),
             holdings: Vec::new(),
             parts: Vec::new(),
             tally: Tally::default(),
@@ -323,6 +332,9 @@ pub struct Verdicts {
     /// What was not tested: a pass says nothing of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untested: Vec<Untested>,
+    /// What it says of each component that it measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub components: Vec<Measured>,
     /// What it was made of and with, once it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sums: Option<Sums>,
@@ -434,8 +446,9 @@ pub fn verdicts_of(
     let part = journal.plan.subset.iter().map(Subset::sentence);
     let sentence =
         part.chain([banner::sentence(status, &verdicts, &troubles, cases, &untested)]).collect::<Vec<_>>().join(" ");
+    let components = components::components(journal, model, &verdicts, soak.as_ref());
     Verdicts {
-        version: 1,
+        version: VERSION,
         run_id: journal.run_id.clone(),
         plan: journal.plan.name.clone(),
         status,
@@ -459,6 +472,7 @@ pub fn verdicts_of(
         places: journal.plan.places.clone(),
         drivers_never_run: proven::never_run(journal, results),
         untested,
+        components,
         sums: None,
     }
 }

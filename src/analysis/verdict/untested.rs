@@ -15,7 +15,7 @@ use railgauge_wire::{
     terms::{Better, Metric},
     unit::Bytes,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analysis::{
     journal::Journal,
@@ -34,7 +34,7 @@ const NAMED: usize = 8;
 const SIZES: usize = 4;
 
 /// Why something was not tested. What says least of the cluster comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lack {
     /// Hosts of a test without any value that may be trusted.
@@ -62,14 +62,14 @@ pub enum Lack {
 }
 
 /// Things that were not tested, for one reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untested {
     /// The reason.
     pub kind: Lack,
     /// Tests in which they were not tested.
     pub tests: Vec<String>,
     /// Their names, [`NAMES`] at most; none of cases.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
     /// How many they are.
     pub count: usize,

@@ -96,6 +96,43 @@ pub struct Row {
     pub remarks: Vec<String>,
 }
 
+/// The hosts of a plan by nights.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Grid {
+    /// Name of the plan.
+    pub plan: String,
+    /// The last nights that measured anything, as dates.
+    pub nights: Vec<String>,
+    /// The hosts, those that are faulty first.
+    pub hosts: Vec<GridRow>,
+}
+
+/// A host: its state after all runs, and what each night measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GridRow {
+    /// Its name.
+    pub host: String,
+    /// `good`, `unknown`, `undecided` or `faulty`.
+    pub state: &'static str,
+    /// Date of the first run that says so; empty where none does.
+    pub since: String,
+    /// Date of the last run that measured it.
+    pub measured: String,
+    /// Why it is not good.
+    pub why: String,
+    /// What each night measured; `None` where it was not measured.
+    pub cells: Vec<Option<Cell>>,
+}
+
+/// What a night measured of a host.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// As [`GridRow::state`].
+    pub state: &'static str,
+    /// The page of the run, as a relative URL; empty where it has none.
+    pub page: String,
+}
+
 /// All runs of an index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Index {
@@ -109,11 +146,13 @@ pub struct Index {
     pub counts: Vec<(&'static str, usize)>,
     /// The runs, the newest first.
     pub runs: Vec<Row>,
+    /// Hosts by nights, for each plan.
+    pub grids: Vec<Grid>,
 }
 
 impl Index {
     /// An index over rows that stand in their order already.
-    pub fn of(runs_of: &str, made: String, runs: Vec<Row>) -> Self {
+    pub fn of(runs_of: &str, made: String, runs: Vec<Row>, grids: Vec<Grid>) -> Self {
         let mut counts: Vec<(&'static str, usize)> = Vec::new();
         for row in &runs {
             match counts.iter_mut().find(|(word, _)| *word == row.outcome.word()) {
@@ -122,7 +161,7 @@ impl Index {
             }
         }
         counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-        Self { version: 1, runs_of: runs_of.to_owned(), made, counts, runs }
+        Self { version: 2, runs_of: runs_of.to_owned(), made, counts, runs, grids }
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     analysis::{
-        trend::{Change, How, Series, State, Taken, Trend, Watched, Way, date, day},
+        trend::{Change, How, Reported, Series, State, Taken, Trend, Watched, Way, date, day},
         verdict::Status,
         words::{self, are, count, number, were},
     },
@@ -133,7 +133,7 @@ pub fn view(trend: &Trend) -> Result<TrendView, ChartError> {
         status: trend.status,
         word: match trend.status {
             Status::Fail if is_worse(trend) => "worse",
-            // What the newest run fails is a limit of its plan.
+            Status::Fail if trend.reported.iter().any(Reported::is_faulty) => "a part is faulty",
             Status::Fail => "the last run failed",
             Status::Pass => "steady",
             Status::Inconclusive | Status::NotRun

@@ -10,13 +10,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use railgauge::{
-    analysis::journal::{Journal, parse},
-    night::{Judged, metrics},
-};
+use railgauge::analysis::journal::parse;
 use serde_json::Value;
 
-use super::{Scenario, block, collective, expressions, followed_up, skipped};
+use super::{Scenario, block, collective, expressions, followed_up, metrics_of, skipped, without_states};
 
 /// A process that ends with the test.
 struct Ends(Child);
@@ -77,13 +74,12 @@ fn write_metrics(folder: &Path) {
     let mut unsteady = read(Scenario { contaminated: true, ..Scenario::healthy(4, 1) }.jsonl());
     // What stands between quotes in a label, and in a regular expression of a selector.
     unsteady.plan.name = "un\"steady\\ (2)".to_owned();
-    let journals: [(&str, Journal); 3] = [
-        ("pairs.prom", read(followed_up(&slow, &slow).0)),
-        ("collective.prom", collective()),
-        ("unsteady.prom", unsteady),
-    ];
-    for (name, journal) in journals {
-        fs::write(folder.join(name), metrics(&Judged::of(journal, "records.jsonl").unwrap()).unwrap()).unwrap();
+    for (name, text) in [
+        ("pairs.prom", metrics_of(&followed_up(&slow, &slow).0)),
+        ("collective.prom", without_states(collective())),
+        ("unsteady.prom", without_states(unsteady)),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
     }
 }
 
@@ -141,8 +137,8 @@ fn a_real_prometheus_has_a_series_for_every_expression_of_the_dashboard() {
         let of_one = series(server, &expression.replace("$plan", "acceptance"));
         assert!(of_one.iter().all(|one| one["metric"]["plan"] == "acceptance"), "{expression}: {of_one:?}");
     }
-    let blamed = series(server, "railgauge_host_blamed == 1");
-    assert_eq!(blamed.iter().map(|one| &one["metric"]["host"]).collect::<Vec<_>>(), ["gpu005"]);
+    let faulty = series(server, "railgauge_host_state == 2");
+    assert_eq!(faulty.iter().map(|one| &one["metric"]["host"]).collect::<Vec<_>>(), ["gpu005"]);
     // Runs that are made up are days old: the alert fires for every plan.
     let fires = series(server, block("time() - railgauge_run_end_time_seconds").trim());
     assert!(!fires.is_empty());

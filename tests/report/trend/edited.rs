@@ -31,11 +31,12 @@ fn longer(run: &mut Run) {
 fn a_regression_on_the_night_the_plan_was_edited_is_found() {
     // A comment, or more repeats, leaves the values comparable.
     let more: fn(&mut Run) = |run| run.plan.tests.iter_mut().for_each(|test| test.repeats += 1);
-    for edit in [|_: &mut Run| (), more] {
+    let none: fn(&mut Run) = |_| ();
+    for (edit, is_named) in [(none, false), (more, true)] {
         let found = watch(edited(1, EDITED + 10, true, edit), &Options::default());
         assert_eq!((found.exit_code, worse(&found).since.clone()), (1, night(EDITED.into())), "{}", found.sentence);
         let beside = &found.changes[0].epochs;
-        assert!(beside.iter().any(|what| what.contains("edited")), "the edit is named beside it: {beside:?}");
+        assert_eq!(beside.iter().any(|what| what.contains("edited")), is_named, "{beside:?}");
         // On the very night: a repeat is asked for.
         let found = watch(edited(1, EDITED + 1, true, edit), &Options::default());
         assert_eq!((found.exit_code, found.repeats, found.too_young), (3, 1, 0), "{}", found.sentence);
@@ -78,7 +79,10 @@ fn plans_that_are_run_side_by_side_are_two() {
     let (of, mut dice) = (cluster(4), Dice(5));
     let all = (0..60).map(|night| {
         let mut run = run(&of, night, 0, &mut dice, |_| Some(if night % 2 == 0 { 390.0 } else { 195.0 }));
-        run.plan_hash = if night % 2 == 0 { "long" } else { "short" }.into();
+        if night % 2 == 0 {
+            run.plan_hash = "long".into();
+            longer(&mut run);
+        }
         run
     });
     let found = watch(all.collect::<Vec<Run>>(), &Options::default());
@@ -188,4 +192,18 @@ fn a_plan_that_is_measured_no_more_beside_another_is_no_pass() {
     }
     // Once a week it is not late before a week has passed.
     assert_eq!(nights(60, true).missing.len(), 0);
+}
+
+/// A list of hosts that was edited, and one afternoon with a part of the plan, begin nothing anew and are no edits.
+#[test]
+fn which_hosts_a_plan_runs_on_is_not_the_plan() {
+    let (four, five, mut dice) = (cluster(4), cluster(5), Dice(9));
+    let made = |night: u32| run(if night < EDITED { &four } else { &five }, night, 0, &mut dice, |_| Some(390.0));
+    let mut runs: Vec<Run> = (0..EDITED + 10).map(made).collect();
+    runs[EDITED as usize..].iter_mut().for_each(|run| run.plan_hash = "five hosts".into());
+    let found = watch(runs, &Options::default());
+    assert!(found.epochs.is_empty() && found.changes.is_empty(), "{:?}", found.epochs);
+    let old = found.series.iter().filter(|series| !series.link.contains("gpu005"));
+    let whole = |series: &&railgauge::analysis::trend::Series| series.nights == EDITED as usize + 10;
+    assert!(old.filter(whole).count() > 5, "{}", found.sentence);
 }

@@ -146,23 +146,6 @@ fn a_newest_run_that_fails_where_no_series_got_worse_is_not_told_as_worse() {
 }
 
 #[test]
-fn a_run_that_ended_in_its_bring_up_after_a_good_one_of_the_night_is_no_pass() {
-    let (of, mut dice) = (cluster(4), Dice(12));
-    let mut collected = History::default();
-    let named = |run: Run, name: &str| Run { path: format!("runs/{name}").into(), ..run };
-    for number in 0..30 {
-        let run = run(&of, number, 0, &mut dice, |_| Some(390.0));
-        collected.add(named(run, &format!("night-{number}")));
-    }
-    let killed = named(run(&of, 29, 2, &mut dice, |_| None), "night-30");
-    let why = RunError::Unplanned { path: killed.path.join("records.jsonl"), run: Box::new(killed.clone()) };
-    collected.unreadable(&killed.path, &why);
-    collected.report_last();
-    let found = trend(collected, &Options::default()).unwrap();
-    assert!(found.exit_code == 3 && found.sentence.contains("night-30"), "{}", found.sentence);
-}
-
-#[test]
 fn a_large_share_of_runs_without_a_value_is_no_pass_and_a_small_one_is_said() {
     let lost = |all: u32, lost: &dyn Fn(u32) -> bool| {
         let (of, mut dice) = (cluster(2), Dice(7));
@@ -254,26 +237,6 @@ fn an_epoch_that_accepts_nothing_is_said_and_its_reason_steers_no_terminal() {
     }
     let (code, text) = told(place.path(), &["--epoch", "2026-10-05 new\u{1b}[2J switches"]);
     assert!(code.is_some() && text.contains("switches") && !text.contains('\u{1b}'), "{text}");
-}
-
-/// Two clusters, watched by plans of one name: the newest run of each is asked.
-#[test]
-fn the_report_of_every_plan_is_asked_also_where_two_have_one_name() {
-    let (of, mut dice) = (cluster(4), Dice(3));
-    let mut collected = History::default();
-    for night in 0..20 {
-        for (again, pod) in [(0, "pod-b"), (1, "pod-a")] {
-            let mut run = run(&of, night, again, &mut dice, |_| Some(390.0));
-            run.path = format!("runs/{pod}-{night}").into();
-            run.plan_hash = pod.into();
-            collected.add(run);
-        }
-    }
-    collected.report_last();
-    let found = trend(collected, &Options::default()).unwrap();
-    let mut asked: Vec<&str> = found.reported.iter().map(|one| one.directory.as_str()).collect();
-    asked.sort_unstable();
-    assert_eq!(asked, ["runs/pod-a-19", "runs/pod-b-19"]);
 }
 
 /// A plan that was corrected and measured again in the same night is one plan.

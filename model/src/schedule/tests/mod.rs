@@ -68,6 +68,7 @@ fn test(pattern: Pattern, rails: Rails, hosts: usize) -> Test {
 fn plan(pattern: Pattern, rails: Rails, devices: &[usize], seed: u64) -> Plan {
     Plan {
         localise: Default::default(),
+        alert: Default::default(),
         subset: None,
         pods: None,
         soak: None,

@@ -1,0 +1,78 @@
+//! `[alert]`: after how many nights a fault is reported, and for how long a good result counts.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    format::{Preset, Section, Shape, key},
+    mistakes::Mistake,
+    read::Table,
+};
+
+/// When the state of a component changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alert {
+    /// Nights with a fault, among the last `of`, that make a component faulty.
+    pub nights: u32,
+    /// The last so many nights on which it was measured.
+    pub of: u32,
+    /// Age at which a result other than a fault no longer counts.
+    pub good_for: Duration,
+}
+
+impl Default for Alert {
+    fn default() -> Self {
+        Self { nights: 1, of: 1, good_for: Duration::from_secs(30 * 86_400) }
+    }
+}
+
+impl Alert {
+    /// Whether it is as in a plan without the table.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Keys of `[alert]`.
+pub static ALERT: Section = Section {
+    header: "[alert]",
+    about: "When `status`, `drain`, `metrics`, `index` and `trend` report a fault, over many runs of the plan. The newest run's values count.",
+    keys: &[
+        key(
+            "nights",
+            Shape::Whole(1, 100),
+            Preset::Value("1"),
+            "Nights on which a host, NIC, rail or path must be measured as faulty before it is reported as faulty; until then it is \
+             undecided.",
+        ),
+        key(
+            "of",
+            Shape::Whole(1, 100),
+            Preset::Words("`nights`"),
+            "Among how many of the last nights on which it was measured: `nights = 2` with `of = 3` is two of three.",
+        ),
+        key(
+            "good_for",
+            Shape::Time("1h", "10000h"),
+            Preset::Value("\"720h\""),
+            "Age at which a good or undecided state becomes unknown. A fault has no age: it remains until a run measures the component as good.",
+        ),
+    ],
+};
+
+/// Reads the table.
+pub fn read(top: &Table<'_>) -> Alert {
+    let (table, default) = (top.table("alert"), Alert::default());
+    let nights = table.whole("nights").map_or(default.nights, |at| at.value);
+    let of = table.whole::<u32>("of");
+    if let Some(of) = of.as_ref().filter(|of| of.value < nights) {
+        let message = format!("{nights} of {} nights cannot be: `of` is less than `nights`", of.value);
+        table.book.add(Mistake::at(of.span.clone(), message).help("leave `of` out, or give a larger number"));
+    }
+    Alert {
+        nights,
+        of: of.map_or(nights, |of| of.value),
+        good_for: table.time("good_for").map_or(default.good_for, |at| at.value.into()),
+    }
+}

@@ -1,0 +1,452 @@
+//! The state of every component: a fold over the runs of a plan in the order of time, each with what it says of the components that it
+//! measured. Everything that reports a state reads this one.
+//!
+//! A component keeps its state until it is measured again, whatever the runs between measured. A fault ends only with a run that measured
+//! the component as good in the same test, or with a later plan that has another test in its place. A state is kept for each test, and
+//! that of a component is the gravest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use railgauge_model::plan::{
+    hostlist,
+    model::{Alert, Waiver},
+};
+use railgauge_wire::{natural, terms::Metric};
+use serde::Serialize;
+
+use super::summary::{Summary, plan_of};
+use crate::{
+    analysis::{
+        trend,
+        verdict::{ANSWERS, Component, Judged, Measured},
+    },
+    report::index::{Cell, Grid, GridRow},
+};
+
+/// Kinds of components that a run lists wherever it measured them: only such a line says that one of them is good again.
+const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
+
+/// Most nights of a grid, the newest: as many as `trend` watches.
+const NIGHTS: usize = 60;
+
+/// The state of a component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Condition {
+    /// Measured as good.
+    Good,
+    /// Never measured so that anything follows, or too long ago.
+    Unknown,
+    /// Measured, and shown to be neither good nor faulty; or faulty on too few nights for an alert.
+    Undecided,
+    /// Measured as faulty, and not measured as good since.
+    Faulty,
+}
+
+impl Condition {
+    /// The one spelling.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Unknown => "unknown",
+            Self::Undecided => "undecided",
+            Self::Faulty => "faulty",
+        }
+    }
+}
+
+/// The run that says something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Said {
+    /// Its identity.
+    pub run_id: String,
+    /// When it began, UTC, RFC 3339.
+    #[serde(serialize_with = "as_text")]
+    pub at: Timestamp,
+}
+
+fn as_text<S: serde::Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(at)
+}
+
+impl Said {
+    /// `2026-11-29`.
+    pub fn date(&self) -> String {
+        self.at.strftime("%Y-%m-%d").to_string()
+    }
+}
+
+/// A component and its state.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Known {
+    /// `host`, `nic`, `rail`, `path`, …
+    pub kind: String,
+    /// `host gpu07`.
+    pub name: String,
+    /// Hosts that it is, or is a part of.
+    pub hosts: Vec<String>,
+    /// Rack and slot of its host, where the plan says them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+    /// Its state.
+    pub state: Condition,
+    /// The first run that says so; absent where none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Said>,
+    /// The last run that measured it.
+    pub measured: Said,
+    /// Why it is not good, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+    /// The same by test.
+    pub tests: Vec<OfTest>,
+    /// The last runs that measured it as faulty, while they count.
+    #[serde(skip)]
+    pub faults: Vec<Said>,
+    /// Whether it was faulty, and the last run that measured it, however old, measured it as good.
+    #[serde(skip)]
+    pub repaired: bool,
+    #[serde(skip)]
+    nights: BTreeMap<i64, (usize, Option<Judged>)>,
+}
+
+/// A component in one test.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OfTest {
+    /// The test; `preflight mtu`; `soak`.
+    pub test: String,
+    /// The device, as the host names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Metric of the value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// The last value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// The state.
+    pub state: Condition,
+    /// The last run that measured it.
+    pub measured: Said,
+}
+
+/// The states of all components.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct States {
+    /// Hosts, each with its NICs, in the order of their names.
+    pub hosts: Vec<Known>,
+    /// Everything, hosts without their NICs among it.
+    pub all: Vec<Known>,
+    /// When a state changes.
+    pub alert: Alert,
+}
+
+/// What the runs so far say of a component in a test. Runs are numbered in the order of time.
+#[derive(Debug, Clone, Default)]
+struct Track {
+    /// Its last nights that showed it to be good or faulty, as many as count for an alert.
+    nights: Vec<(i64, bool, usize)>,
+    /// The last run that said anything, and what.
+    last: Option<(usize, Judged)>,
+    /// The first run of the state since.
+    since: usize,
+    /// The last run that measured it.
+    measured: usize,
+    is_faulty: bool,
+    was_faulty: bool,
+    why: Vec<String>,
+    device: Option<String>,
+    metric: Option<Metric>,
+    value: Option<f64>,
+}
+
+impl Track {
+    /// A run says something.
+    fn add(&mut self, run: usize, night: i64, judged: Judged, why: &[String], alert: Alert) {
+        let before = self.last.map(|(_, judged)| judged);
+        self.last = Some((run, judged));
+        self.measured = run;
+        if judged != Judged::Undecided {
+            // Of several runs of a night the last counts.
+            self.nights.pop_if(|(last, ..)| *last == night);
+            self.nights.push((night, judged == Judged::Faulty, run));
+            let surplus = self.nights.len().saturating_sub(alert.of as usize);
+            self.nights.drain(..surplus);
+        }
+        let is_suspected = self.nights.last().is_some_and(|(_, faulty, _)| *faulty);
+        let enough = self.nights.iter().filter(|(_, faulty, _)| *faulty).count() >= alert.nights as usize;
+        let was = std::mem::replace(&mut self.is_faulty, is_suspected && enough);
+        self.was_faulty |= self.is_faulty;
+        // A fault has its date from its first night on, also while it is too young for an alert.
+        let goes_on = was && self.is_faulty || before == Some(judged) || is_suspected && before == Some(Judged::Faulty);
+        if !goes_on {
+            self.since = run;
+        }
+        match (judged, self.is_faulty || is_suspected) {
+            (Judged::Undecided, true) => {}
+            _ => self.why = why.to_vec(),
+        }
+    }
+
+    fn state(&self, age: SignedDuration, alert: Alert) -> Condition {
+        let is_old = age > SignedDuration::try_from(alert.good_for).unwrap_or(SignedDuration::MAX);
+        match self.last {
+            _ if self.is_faulty => Condition::Faulty,
+            None => Condition::Unknown,
+            _ if is_old => Condition::Unknown,
+            Some((_, Judged::Good)) => Condition::Good,
+            Some(_) => Condition::Undecided,
+        }
+    }
+}
+
+/// A component as the fold has it.
+struct Folded<'r> {
+    of: &'r Component,
+    tests: BTreeMap<&'r str, Track>,
+    nights: BTreeMap<i64, (usize, Option<Judged>)>,
+}
+
+impl States {
+    /// The states after these runs, the newest first, at the time `now`.
+    pub fn of(runs: &[&Summary], now: Timestamp) -> Self {
+        let plan = runs.iter().find_map(|run| plan_of(&run.directory));
+        let (alert, waive) = plan.map(|plan| (plan.alert, plan.localise.waive)).unwrap_or_default();
+        let runs = in_order(runs);
+        let nights = trend::nights(&runs.iter().map(|run| run.began).collect::<Vec<_>>());
+        let mut fold = Fold { known: BTreeMap::new(), alert };
+        for (at, (run, night)) in runs.iter().zip(nights).enumerate() {
+            let Some(said) = &run.said else { continue };
+            fold.run(at, night, &said.components);
+            if said.subset.as_ref().is_none_or(|subset| subset.tests.is_none()) {
+                fold.retire(at, &said.components);
+            }
+        }
+        let counts = |one: &Known| {
+            let hosts: Vec<&str> = one.hosts.iter().map(String::as_str).collect();
+            !waive.iter().any(|waiver: &Waiver| waiver.covers(&hosts, &[], &[]))
+        };
+        let known = fold.known.into_values().map(|one| known(one, &runs, alert, now));
+        let mut all: Vec<Known> = known.filter(counts).collect();
+        all.sort_by_cached_key(|one| (one.kind.clone(), natural::key(&one.name)));
+        let hosts = all.iter().filter(|one| one.kind == "host").map(|host| with_nics(host, &all)).collect();
+        Self { hosts, all, alert }
+    }
+
+    /// A host and its NICs.
+    pub fn host(&self, name: &str) -> Option<&Known> {
+        self.hosts.iter().find(|known| known.hosts == [name])
+    }
+
+    /// Components in this state: hosts with their NICs in place of both.
+    pub fn with(&self, state: Condition) -> impl Iterator<Item = &Known> {
+        let others = self.all.iter().filter(|one| !matches!(&*one.kind, "host" | "nic"));
+        self.hosts.iter().chain(others).filter(move |one| one.state == state)
+    }
+
+    /// How many tests any component has a state in.
+    pub(super) fn tests(&self) -> usize {
+        let tests = self.all.iter().flat_map(|one| &one.tests).filter(|of| of.metric.is_some());
+        tests.map(|of| &of.test).collect::<BTreeSet<_>>().len()
+    }
+
+    /// Hosts by nights: what each run measured, and the state now.
+    pub(super) fn grid(&self, plan: &str, runs: &[&Summary]) -> Grid {
+        let mut days: BTreeSet<i64> = self.hosts.iter().flat_map(|host| host.nights.keys().copied()).collect();
+        while days.len() > NIGHTS {
+            days.pop_first();
+        }
+        let runs: Vec<&Summary> = in_order(runs);
+        let cell = |host: &Known, day: i64| {
+            let (run, judged) = host.nights.get(&day)?;
+            let word = match judged {
+                Some(Judged::Good) => "good",
+                Some(Judged::Faulty) => "faulty",
+                Some(Judged::Undecided) => "undecided",
+                None => "unknown",
+            };
+            let page = runs.get(*run).map(|run| run.row.page.clone()).unwrap_or_default();
+            Some(Cell { state: word, page })
+        };
+        let mut hosts: Vec<&Known> = self.hosts.iter().collect();
+        hosts.sort_by_key(|host| std::cmp::Reverse(host.state));
+        let row = |host: &Known| GridRow {
+            host: host.hosts.concat(),
+            state: host.state.word(),
+            since: host.since.as_ref().map(Said::date).unwrap_or_default(),
+            measured: host.measured.date(),
+            why: host.why.join("; "),
+            cells: days.iter().map(|day| cell(host, *day)).collect(),
+        };
+        Grid {
+            plan: plan.to_owned(),
+            nights: days.iter().map(|day| trend::date(*day)).collect(),
+            hosts: hosts.into_iter().map(row).collect(),
+        }
+    }
+}
+
+/// The runs that say something, in the order of time.
+fn in_order<'r>(runs: &[&'r Summary]) -> Vec<&'r Summary> {
+    let says = |run: &&&Summary| run.said.as_ref().is_some_and(|said| !said.components.is_empty());
+    runs.iter().rev().filter(says).copied().collect()
+}
+
+struct Fold<'r> {
+    known: BTreeMap<(&'r str, &'r str), Folded<'r>>,
+    alert: Alert,
+}
+
+impl<'r> Fold<'r> {
+    /// A run and what it says.
+    fn run(&mut self, run: usize, night: i64, measured: &'r [Measured]) {
+        let alert = self.alert;
+        for of in measured {
+            for one in &of.components {
+                let key = (&*one.kind, &*one.name);
+                let known = self.known.entry(key).or_insert_with(|| Folded {
+                    of: one,
+                    tests: BTreeMap::new(),
+                    nights: BTreeMap::new(),
+                });
+                known.of = one;
+                let track = known.tests.entry(&of.test).or_default();
+                track.measured = run;
+                if one.value.is_some() {
+                    (track.value, track.metric) = (one.value, of.metric);
+                }
+                track.metric = track.metric.or(of.metric);
+                track.device = one.device.clone().or(track.device.take());
+                if let Some(judged) = one.state {
+                    track.add(run, night, judged, &one.why, alert);
+                }
+                // That a host answered is not a measurement.
+                let shown = one.state.filter(|state| of.test != ANSWERS || *state != Judged::Good);
+                if of.test != ANSWERS || shown.is_some() {
+                    let cell = known.nights.entry(night).or_insert((run, None));
+                    *cell = if cell.0 == run { (run, cell.1.max(shown)) } else { (run, shown) };
+                }
+            }
+            for known in self.known.values_mut() {
+                let Some(track) = known.tests.get_mut(&*of.test) else { continue };
+                if track.measured != run && is_good_in(known.of, of) {
+                    track.add(run, night, Judged::Good, &[], alert);
+                }
+            }
+        }
+    }
+
+    /// Forgets tests that the plan of a run does not have any more, of components that it measured as good in others.
+    fn retire(&mut self, run: usize, measured: &[Measured]) {
+        let tests: BTreeSet<&str> = measured.iter().map(|of| &*of.test).collect();
+        for known in self.known.values_mut() {
+            let now = |track: &&Track| track.metric.is_some() && track.last.is_some_and(|(last, _)| last == run);
+            let mut here = known.tests.values().filter(now).peekable();
+            let is_good = here.peek().is_some() && here.all(|track| matches!(track.last, Some((_, Judged::Good))));
+            if is_good {
+                known.tests.retain(|test, _| tests.contains(test));
+            }
+        }
+    }
+}
+
+/// Whether a run that does not name a component measured it as good.
+fn is_good_in(one: &Component, of: &Measured) -> bool {
+    match &*one.kind {
+        kind if LISTED.contains(&kind) => false,
+        "path" => one.links.iter().any(|(from, to)| {
+            let to_hosts = of.links.get(from).and_then(|hosts| hostlist::expand(hosts).ok());
+            to_hosts.is_some_and(|hosts| hosts.contains(to))
+        }),
+        _ => of.passed,
+    }
+}
+
+/// A component after all runs.
+fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) -> Known {
+    let Folded { of, tests, nights } = folded;
+    let said = |run: usize| Said { run_id: runs[run].row.run_id.clone(), at: runs[run].began };
+    let age = |track: &Track| track.last.map_or(SignedDuration::ZERO, |(run, _)| now.duration_since(runs[run].began));
+    let state = |track: &Track| track.state(age(track), alert);
+    // That it answered, or is set up as the plan wants, does not show that it is good.
+    let counts =
+        |track: &&Track| track.metric.is_some() || !matches!(state(track), Condition::Good | Condition::Unknown);
+    let worst = tests.values().filter(counts).map(&state).filter(|s| *s != Condition::Unknown).max();
+    let condition = worst.unwrap_or(Condition::Unknown);
+    let these = || tests.values().filter(counts).filter(|track| state(track) == condition);
+    let since = match condition {
+        Condition::Unknown => None,
+        // As a whole since the last of its tests showed it.
+        Condition::Good => these().map(|track| track.since).max().map(said),
+        _ => these().map(|track| track.since).min().map(said),
+    };
+    let mut why: Vec<String> = Vec::new();
+    if condition > Condition::Unknown {
+        let new = these().flat_map(|track| &track.why);
+        new.for_each(|text| {
+            if !why.contains(text) {
+                why.push(text.clone())
+            }
+        });
+    }
+    let measured = tests.values().filter(counts).map(|track| track.measured).max();
+    let measured = measured.or_else(|| tests.values().map(|track| track.measured).max()).unwrap_or_default();
+    let hosts = of.hosts.clone();
+    let places = || runs.iter().rev().filter_map(|run| run.said.as_ref());
+    let place = match hosts.as_slice() {
+        [host] => places().find_map(|said| said.places.get(host)).cloned(),
+        _ => None,
+    };
+    Known {
+        kind: of.kind.clone(),
+        name: of.name.clone(),
+        hosts,
+        place,
+        state: condition,
+        since,
+        measured: said(measured),
+        why,
+        faults: these()
+            .flat_map(|of| &of.nights)
+            .filter(|(_, faulty, _)| *faulty)
+            .map(|(.., run)| said(*run))
+            .collect(),
+        repaired: tests.values().any(|track| track.was_faulty)
+            && tests.values().filter(counts).all(|track| matches!(track.last, Some((_, Judged::Good)) | None)),
+        tests: tests
+            .iter()
+            .map(|(test, track)| OfTest {
+                test: (*test).to_owned(),
+                device: track.device.clone(),
+                metric: track.metric,
+                value: track.value,
+                state: state(track),
+                measured: said(track.measured),
+            })
+            .collect(),
+        nights,
+    }
+}
+
+/// A host with what its NICs are: a faulty NIC takes its host out of service.
+fn with_nics(host: &Known, all: &[Known]) -> Known {
+    let mut whole = host.clone();
+    for nic in all.iter().filter(|one| one.kind == "nic" && one.hosts == host.hosts) {
+        if nic.state > whole.state && nic.state > Condition::Unknown {
+            let Known { state, since, why, faults, .. } = nic.clone();
+            (whole.state, whole.since, whole.why, whole.faults) = (state, since, why, faults);
+        } else if nic.state == whole.state {
+            whole.why.extend(nic.why.iter().filter(|why| !host.why.contains(why)).cloned());
+        }
+        whole.repaired |= nic.repaired;
+        for (night, cell) in &nic.nights {
+            let known = whole.nights.entry(*night).or_insert(*cell);
+            if known.0 == cell.0 {
+                known.1 = known.1.max(cell.1);
+            }
+        }
+    }
+    whole.repaired &= whole.state <= Condition::Unknown;
+    whole
+}

@@ -1,0 +1,330 @@
+//! What one run directory says, without its values: enough for a list of runs and for the states of components.
+//!
+//! Where `verdicts.json` of a run belongs to its records (their CRC-32 is in it), it is believed. Where it does not, or is missing,
+//! the run is judged from its records. A run that cannot be read says why.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use railgauge_model::{
+    border::text::path_text,
+    directory::{JOURNAL, PAGE, VERDICTS},
+    files,
+    journal::{event::Event, line},
+    plan::{Plan, model::Subset},
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::judged::Judged;
+use crate::{
+    analysis::{
+        journal::JournalEnd,
+        verdict::{Cases, Kind, Measured, Part, Status, Sums, Untested, VERSION},
+    },
+    report::index::{Outcome, Row},
+};
+
+/// Runs that are read at the same time.
+const AT_ONCE: usize = 8;
+/// Bytes that are read at once.
+const CHUNK: usize = 1 << 20;
+/// Longest line that is kept, in bytes: the first holds the whole plan.
+const LONGEST: usize = 64 << 20;
+
+/// A run.
+#[derive(Debug)]
+pub struct Summary {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// When it began; where that cannot be read, when its files were changed last.
+    pub began: Timestamp,
+    /// When its last record was written.
+    pub ended: Timestamp,
+    /// Its row in a list of runs.
+    pub row: Row,
+    /// What its verdicts say; `None` where it cannot be judged.
+    pub said: Option<Document>,
+}
+
+/// The part of `verdicts.json` that is wanted.
+#[derive(Debug, Deserialize)]
+pub struct Document {
+    version: u32,
+    run_id: String,
+    plan: String,
+    pub(super) status: Status,
+    run_exit_code: Option<u8>,
+    sentence: String,
+    pub(super) cases: Cases,
+    pub(super) verdicts: Vec<Verdict>,
+    #[serde(default)]
+    pub(super) subset: Option<Subset>,
+    #[serde(default)]
+    pub(super) places: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(super) untested: Vec<Untested>,
+    #[serde(default)]
+    pub(super) components: Vec<Measured>,
+    sums: Option<Sums>,
+}
+
+/// One of its verdicts.
+#[derive(Debug, Deserialize)]
+pub(super) struct Verdict {
+    pub(super) kind: Kind,
+    pub(super) test: String,
+    pub(super) demand: String,
+    pub(super) status: Status,
+    pub(super) waived: bool,
+    pub(super) reason: String,
+    #[serde(default)]
+    parts: Vec<Part>,
+}
+
+impl Document {
+    /// The verdicts that count and have this status.
+    pub(super) fn with(&self, status: Status) -> impl Iterator<Item = &Verdict> {
+        self.verdicts.iter().filter(move |verdict| verdict.status == status && !verdict.waived)
+    }
+
+    /// The first part that a failed verdict names; else what the first failed verdict is about, and why.
+    fn first_bad(&self) -> Option<String> {
+        let is_bad = |part: &&Part| part.status == Status::Fail && !part.waived;
+        if let Some(part) = self.with(Status::Fail).flat_map(|verdict| &verdict.parts).find(is_bad) {
+            let place = part.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+            return Some(format!("{}{place}", part.name));
+        }
+        self.with(Status::Fail).next().map(|first| format!("{}: {}", first.test, first.reason))
+    }
+}
+
+/// The runs of these directories, the newest first, several read at a time.
+pub(super) fn summaries(directories: &[PathBuf]) -> Vec<Summary> {
+    let (next, runs) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(directories.len())));
+    let workers = thread::available_parallelism().map_or(1, |n| n.get().min(AT_ONCE)).min(directories.len().max(1));
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(directory) = directories.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let run = summary(directory);
+                    runs.lock().push(run);
+                }
+            });
+        }
+    });
+    let mut runs = runs.into_inner();
+    runs.sort_by(|a, b| (b.began, &b.directory).cmp(&(a.began, &a.directory)));
+    runs
+}
+
+/// What one run directory says.
+fn summary(directory: &Path) -> Summary {
+    let skim = Skim::of(&directory.join(JOURNAL));
+    let first = skim.as_ref().ok().and_then(|skim| first_of(&skim.first));
+    let began = first.as_ref().and_then(|first| first.at);
+    let is_imported = first.as_ref().is_some_and(|first| first.is_imported);
+    let mut row = Row {
+        directory: path_text(directory).to_string(),
+        page: String::new(),
+        run_id: first.as_ref().map(|first| first.run_id.clone()).unwrap_or_default(),
+        plan: first.and_then(|first| first.plan).unwrap_or_default(),
+        began: String::new(),
+        began_is_known: began.is_some(),
+        seconds: None,
+        outcome: Outcome::Unreadable,
+        sentence: String::new(),
+        first_bad: String::new(),
+        cases: None,
+        failures: 0,
+        is_part: false,
+        remarks: Vec::new(),
+    };
+    let began = began.unwrap_or_else(|| changed(directory));
+    row.began = began.to_string();
+    let (mut ended, mut said) = (began, None);
+    match skim {
+        Err(error) => row.sentence = format!("{JOURNAL} cannot be read: {error}"),
+        Ok(_) if is_imported => {
+            row.outcome = Outcome::Imported;
+            row.sentence = "Another tool measured it, and nothing is judged.".to_owned();
+        }
+        Ok(skim) => {
+            let last = first_of(&skim.last).and_then(|last| last.at);
+            row.seconds = last.map(|last| last.duration_since(began).as_secs().max(0));
+            ended = last.unwrap_or(began);
+            said = believed(directory, &skim.sum);
+            match &said {
+                Some(said) => judged(&mut row, said),
+                None => said = from_records(&mut row, directory),
+            }
+        }
+    }
+    Summary { directory: directory.to_owned(), began, ended, row, said }
+}
+
+/// `verdicts.json`, where it was made of these records.
+fn believed(directory: &Path, sum: &str) -> Option<Document> {
+    let said: Document = serde_json::from_slice(&files::read(&directory.join(VERDICTS)).ok()?).ok()?;
+    (said.version == VERSION && said.sums.as_ref()?.journal == sum).then_some(said)
+}
+
+/// Judges a run anew: its report is of other records, or missing.
+fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
+    let made = Judged::read(directory).map_err(|error| error.to_string()).and_then(|run| {
+        let text = run.verdicts.json().map_err(|error| error.to_string())?;
+        Ok((serde_json::from_str::<Document>(&text).map_err(|error| error.to_string())?, run))
+    });
+    let (said, run) = match made {
+        Err(why) => {
+            row.sentence = why;
+            return None;
+        }
+        Ok(made) => made,
+    };
+    judged(row, &said);
+    match run.end() {
+        JournalEnd::Running => row.outcome = Outcome::Running,
+        _ if directory.join(PAGE).symlink_metadata().is_ok() => {
+            row.remarks.push("The report is not of these records: `railgauge report` renders it again.".to_owned());
+        }
+        _ => row.remarks.push("There is no report: `railgauge report` renders it.".to_owned()),
+    }
+    if run.end() != &JournalEnd::Running && !run.is_whole() {
+        row.outcome = Outcome::Damaged;
+    }
+    Some(said)
+}
+
+/// Takes what verdicts say into a row.
+fn judged(row: &mut Row, said: &Document) {
+    row.outcome = match said.status {
+        Status::Pass => Outcome::Pass,
+        Status::Fail => Outcome::Fail,
+        Status::NotRun => Outcome::NotRun,
+        Status::Inconclusive => Outcome::Inconclusive,
+    };
+    // 130 where it was interrupted, 4 where it could not go on, none where the process was killed.
+    if !matches!(said.run_exit_code, Some(0 | 1 | 3)) {
+        row.outcome = Outcome::Unfinished;
+    }
+    if said.sums.as_ref().is_some_and(|sums| !sums.whole) {
+        row.outcome = Outcome::Damaged;
+    }
+    // As the first line says it, which every reader of a directory reads first.
+    if row.plan.is_empty() {
+        row.plan.clone_from(&said.plan);
+    }
+    row.run_id.clone_from(&said.run_id);
+    row.sentence.clone_from(&said.sentence);
+    row.cases = Some((said.cases.measured as u64, said.cases.planned as u64));
+    row.failures = said.with(Status::Fail).count() as u64;
+    row.first_bad = said.first_bad().unwrap_or_default();
+    row.is_part = said.subset.is_some();
+}
+
+/// What a line of a journal says of its time and, if it is the first, of its run.
+#[derive(Debug)]
+struct First {
+    at: Option<Timestamp>,
+    plan: Option<String>,
+    run_id: String,
+    is_imported: bool,
+}
+
+/// Reads a line without its sum: it is no evidence, only the order of runs.
+fn first_of(line: &[u8]) -> Option<First> {
+    #[derive(Deserialize)]
+    struct Line {
+        at: String,
+        event: Value,
+    }
+    let line: Line = serde_json::from_slice(line).ok()?;
+    let of = |key: &str| line.event.get("Started")?.get(key)?.as_str().map(str::to_owned);
+    Some(First {
+        at: line.at.parse().ok(),
+        plan: of("plan"),
+        run_id: of("run_id").unwrap_or_default(),
+        is_imported: line.event.get("Imported").is_some(),
+    })
+}
+
+/// The first line of a run's records.
+pub(super) fn first_line(directory: &Path) -> Option<Vec<u8>> {
+    let file = files::open(&directory.join(JOURNAL)).ok()?;
+    let mut line = Vec::new();
+    BufReader::new(file).take(LONGEST as u64).read_until(b'\n', &mut line).ok()?;
+    Some(line)
+}
+
+/// When the journal or its directory was changed last.
+fn changed(directory: &Path) -> Timestamp {
+    let of = |path: &Path| fs::symlink_metadata(path).and_then(|about| about.modified()).ok();
+    let time = of(&directory.join(JOURNAL)).or_else(|| of(directory));
+    time.and_then(|time| Timestamp::try_from(time).ok()).unwrap_or(Timestamp::MIN)
+}
+
+/// What a journal says without being understood.
+struct Skim {
+    /// Its CRC-32, as [`crate::analysis::verdict::Sums`] has it.
+    sum: String,
+    first: Vec<u8>,
+    last: Vec<u8>,
+}
+
+impl Skim {
+    fn of(path: &Path) -> io::Result<Self> {
+        let about = fs::symlink_metadata(path)?;
+        if !about.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
+        let mut file = files::open(path)?;
+        let mut sum = crc32fast::Hasher::new();
+        let (mut first, mut line, mut last): (Option<Vec<u8>>, Vec<u8>, Vec<u8>) = (None, Vec::new(), Vec::new());
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let got = match file.read(&mut chunk) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                got => got?,
+            };
+            if got == 0 {
+                break;
+            }
+            let mut rest = &chunk[..got];
+            sum.update(rest);
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                keep(&mut line, &rest[..=end]);
+                last.clone_from(&line);
+                first.get_or_insert_with(|| line.clone());
+                line.clear();
+                rest = &rest[end + 1..];
+            }
+            keep(&mut line, rest);
+        }
+        let sum = format!("{:08x}", sum.finalize());
+        Ok(Self { sum, first: first.unwrap_or(line), last })
+    }
+}
+
+/// A line that is longer than any of ours is not kept whole, and so will not be understood.
+fn keep(line: &mut Vec<u8>, more: &[u8]) {
+    if line.len() + more.len() <= LONGEST {
+        line.extend_from_slice(more);
+    }
+}
+
+/// The plan of a run, from its first record; `None` where that is not whole.
+pub(super) fn plan_of(run: &Path) -> Option<Box<Plan>> {
+    match line::decode(&first_line(run)?, None).ok()?.line.event {
+        Event::Started { resolved, .. } => Some(resolved),
+        _ => None,
+    }
+}

@@ -1,0 +1,299 @@
+//! Nights on whatever hosts are free: after each of them everything that reports the state of a host says the same, whether the host was
+//! measured that night or not.
+
+use std::{collections::BTreeMap, fs, path::Path, process::Command};
+
+use jiff::{SignedDuration, Timestamp};
+use railgauge::{
+    analysis::{
+        history::{self, METRICS},
+        trend::{History, Options, State as Change, Trend, Way, trend},
+        verdict::Status,
+    },
+    night::{Condition, Judged, Lists, Nights, Scheduler, Standing, State, index, metrics, reported},
+    report,
+};
+use railgauge_model::{
+    journal::event::Event,
+    plan::model::{Alert, Pattern},
+};
+
+use crate::support::{self, Dice, Scenario, followed::followed_up};
+
+/// Hosts, and those that a night measures.
+const ALL: usize = 12;
+const DRAWN: usize = 8;
+/// The host that is slow, and on which nights.
+const BAD: usize = 4;
+const SLOW: std::ops::Range<u32> = 9..15;
+const NIGHTS: u32 = 20;
+
+/// A night as the test makes it.
+type Night = fn(&mut Dice, u32) -> Scenario;
+
+fn name(host: usize) -> String {
+    format!("gpu{:03}", host + 1)
+}
+
+fn base(day: u32) -> Scenario {
+    let first = jiff::civil::date(2026, 10, 1);
+    Scenario {
+        sizes: vec![1 << 20],
+        repeats: 1,
+        day,
+        seed: 4000 + u64::from(day),
+        first,
+        ..Scenario::healthy(DRAWN, 1)
+    }
+}
+
+/// The hosts that are free this night, in the order of their names.
+fn free(dice: &mut Dice) -> Vec<usize> {
+    let mut all: Vec<usize> = (0..ALL).collect();
+    for at in 0..DRAWN {
+        let other = at + (dice.uniform() * (ALL - at) as f64) as usize;
+        all.swap(at, other);
+    }
+    all.truncate(DRAWN);
+    all.sort_unstable();
+    all
+}
+
+/// Writes the run of a night as it is after its end, with its report.
+fn write(directory: &Path, of: &Scenario) {
+    let bad = (0..of.hosts).find(|&index| of.number(index) == BAD).filter(|_| SLOW.contains(&of.day));
+    let of = Scenario { slow: bad, ..of.clone() };
+    let text = if bad.is_some() { followed_up(&of, &of).0 } else { of.jsonl() };
+    fs::create_dir_all(directory).unwrap();
+    fs::write(directory.join("records.jsonl"), text).unwrap();
+    report::write(directory).unwrap();
+}
+
+/// The clock after a night.
+fn after(of: &Scenario) -> Timestamp {
+    let end = (of.first + jiff::Span::new().days(of.day)).at(14, 0, 0, 0);
+    end.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp()
+}
+
+fn watched(runs: &str, now: Timestamp) -> Trend {
+    let mut collected = History::until(now);
+    for directory in history::run_directories(runs).unwrap() {
+        collected.add(history::read(&directory, &METRICS).unwrap());
+    }
+    collected.report(reported(runs, now));
+    trend(collected, &Options::default()).unwrap()
+}
+
+/// What is true of each host that was measured.
+type Truth = BTreeMap<usize, Condition>;
+
+/// Everything that reports states says what is true.
+fn all_agree(runs: &str, night: &Scenario, truth: &Truth, was_faulty: bool) {
+    let (now, day) = (after(night), night.day);
+    let is_faulty = truth.get(&BAD) == Some(&Condition::Faulty);
+    let bad = if is_faulty { vec![name(BAD)] } else { Vec::new() };
+    let nights = Nights::of(runs, None, now).unwrap();
+    let max_age = SignedDuration::from_hours(26);
+    // status, nhc
+    let cluster = Standing::of(&nights, max_age, now);
+    let named: Vec<&str> =
+        cluster.components.iter().filter(|one| one.state != Condition::Unknown).map(|one| one.name.as_str()).collect();
+    let wanted: Vec<String> = bad.iter().map(|host| format!("host {host}")).collect();
+    assert_eq!(named, wanted, "night {day}: {}", cluster.text);
+    assert_eq!(cluster.state == State::Critical, is_faulty, "night {day}: {}", cluster.text);
+    for host in 0..ALL {
+        let of = Standing::of_host(&nights, &name(host), max_age, now);
+        let wanted = match truth.get(&host) {
+            Some(Condition::Good) => State::Ok,
+            Some(Condition::Faulty) => State::Critical,
+            _ => State::Unknown,
+        };
+        assert_eq!(of.state, wanted, "night {day}, {}: {}", name(host), of.text);
+    }
+    // drain
+    let lists = Lists::of(&nights, &cluster, Scheduler::Slurm);
+    let drained: Vec<String> = lists.hosts.iter().flat_map(|one| one.hosts.clone()).collect();
+    assert_eq!((&drained, lists.drain.len()), (&bad, bad.len()), "night {day}");
+    let repaired = if was_faulty && !is_faulty { vec![name(BAD)] } else { Vec::new() };
+    assert_eq!((&lists.repaired, lists.undo.len()), (&repaired, repaired.len()), "night {day}");
+    // prometheus
+    let text = metrics(&Judged::read(&nights.newest().directory).unwrap(), &nights.states).unwrap();
+    for (host, condition) in truth {
+        let start = format!("railgauge_host_state{{plan=\"acceptance\",host=\"{}\",", name(*host));
+        let line =
+            text.lines().find(|line| line.starts_with(&start)).unwrap_or_else(|| panic!("no {start} in\n{text}"));
+        let number = if *condition == Condition::Faulty { " 2.0" } else { " 0.0" };
+        assert!(line.ends_with(number), "night {day}: {line}");
+    }
+    // The page of runs.
+    let page = index(runs, None, None, now).unwrap();
+    let grid = &page.grids[0];
+    assert_eq!(grid.nights.len(), day as usize + 1);
+    for row in &grid.hosts {
+        let host = (0..ALL).find(|host| name(*host) == row.host).unwrap();
+        assert_eq!(row.state, truth[&host].word(), "night {day}: {row:?}");
+        let is_measured = (0..night.hosts).any(|index| night.number(index) == host);
+        assert_eq!(row.cells.last().unwrap().is_some(), is_measured, "night {day}: {row:?}");
+    }
+    assert_eq!(grid.hosts.len(), truth.len());
+    // trend
+    let found = watched(runs, now);
+    for one in &found.reported[0].components {
+        let host =
+            (0..ALL).find(|host| one.name == format!("host {}", name(*host))).unwrap_or_else(|| panic!("{one:?}"));
+        assert_eq!(one.state, truth[&host].word(), "night {day}: {one:?}");
+    }
+    let told: Vec<String> = found.changes.iter().map(|one| format!("{}: {}", one.name, one.sentence)).collect();
+    assert_eq!(found.status == Status::Fail, is_faulty, "night {day}: {} {told:#?}", found.sentence);
+    let open = found.changes.iter().filter(|change| (change.way, change.state) == (Way::Worse, Change::Open));
+    let others: Vec<&str> = open.map(|change| change.name.as_str()).filter(|what| !what.contains(&name(BAD))).collect();
+    assert!(others.is_empty(), "night {day}: {others:?}");
+    let edits: Vec<&str> =
+        found.epochs.iter().map(|epoch| epoch.what.as_str()).filter(|what| what.contains("edited")).collect();
+    assert!(edits.is_empty() && found.gone.is_empty(), "night {day}: {edits:?} {:?}", found.gone);
+}
+
+/// Twenty nights, with a look after each. The first night on which the bad host is measured after its repair it is good.
+fn twenty_nights(seed: u64, night: Night) {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let (mut dice, mut truth, mut was_faulty) = (Dice(seed), Truth::new(), false);
+    let (mut unmeasured, mut healed) = (0, None);
+    for day in 0..NIGHTS {
+        let of = night(&mut dice, day);
+        write(&runs.join(format!("night-{day:02}")), &of);
+        for host in (0..of.hosts).map(|index| of.number(index)) {
+            let is_bad = host == BAD && SLOW.contains(&day);
+            truth.insert(host, if is_bad { Condition::Faulty } else { Condition::Good });
+        }
+        let is_measured = (0..of.hosts).any(|index| of.number(index) == BAD);
+        unmeasured += u32::from(truth[&BAD] == Condition::Faulty && !is_measured);
+        was_faulty |= truth.get(&BAD) == Some(&Condition::Faulty);
+        if was_faulty && day >= SLOW.end && truth[&BAD] == Condition::Good {
+            healed = healed.or(Some(day));
+        }
+        all_agree(runs.to_str().unwrap(), &of, &truth, was_faulty);
+    }
+    assert!(was_faulty && healed.is_some(), "the bad host was measured while slow and after");
+    if night(&mut dice, 0).hosts < ALL {
+        assert!(unmeasured > 0, "it was faulty on a night on which it was not measured");
+    }
+}
+
+#[test]
+fn hosts_that_a_scheduler_draws_keep_their_state() {
+    twenty_nights(5, |dice, day| Scenario { drawn: free(dice), ..base(day) });
+}
+
+#[test]
+fn hosts_that_the_command_line_names_keep_their_state() {
+    twenty_nights(5, |dice, day| Scenario { drawn: free(dice), part: true, ..base(day) });
+}
+
+#[test]
+fn hosts_of_a_plan_that_rotates_keep_their_state() {
+    twenty_nights(5, |_, day| Scenario {
+        hosts: ALL,
+        rotate: Some(u64::from(day)),
+        pattern: Some(Pattern::Random(4)),
+        ..base(day)
+    });
+}
+
+/// `[alert]`: a fault is reported after two of three nights that measured it.
+#[test]
+fn an_alert_waits_for_as_many_nights_as_the_plan_says() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let state = |day: u32, slow: bool| {
+        let of = Scenario { slow: slow.then_some(BAD), ..base(day) };
+        let text = if slow { followed_up(&of, &of).0 } else { of.jsonl() };
+        let mut lines: Vec<_> = railgauge_lines(&text);
+        if let Event::Started { resolved, .. } = &mut lines[0].event {
+            resolved.alert = Alert { nights: 2, of: 3, ..Alert::default() };
+        }
+        let directory = runs.join(format!("night-{day:02}"));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("records.jsonl"), support::text(&lines)).unwrap();
+        let now = after(&of);
+        let nights = Nights::of(runs.to_str().unwrap(), None, now).unwrap();
+        let standing = Standing::of(&nights, SignedDuration::from_hours(26), now);
+        (nights.states.host(&name(BAD)).unwrap().state, standing.state)
+    };
+    let good = (Condition::Good, State::Ok);
+    let doubtful = (Condition::Undecided, State::Warning);
+    let faulty = (Condition::Faulty, State::Critical);
+    let nights =
+        [(false, good), (true, doubtful), (false, good), (true, faulty), (true, faulty), (false, good), (true, faulty)];
+    for (day, (slow, wanted)) in nights.into_iter().enumerate() {
+        assert_eq!(state(day as u32, slow), wanted, "night {day}");
+    }
+}
+
+fn railgauge_lines(text: &str) -> Vec<railgauge_model::journal::event::Line> {
+    let run = support::run_of(text);
+    let of = |(at, line): (usize, &str)| {
+        railgauge_model::journal::line::decode(line.as_bytes(), (at > 0).then_some(run.as_str())).unwrap().line
+    };
+    text.lines().enumerate().map(of).collect()
+}
+
+/// A good state has an age, a fault has none; what does not run any more hides no fault.
+#[test]
+fn a_good_state_becomes_unknown_and_a_fault_does_not() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    write(&runs.join("night-10"), &base(10));
+    let nights = |days: i64| {
+        Nights::of(runs.to_str().unwrap(), None, after(&base(10)) + SignedDuration::from_hours(24 * days)).unwrap()
+    };
+    let state = |days: i64, host: usize| nights(days).states.host(&name(host)).unwrap().state;
+    assert_eq!([state(1, 0), state(29, 0), state(31, 0)], [Condition::Good, Condition::Good, Condition::Unknown]);
+    assert_eq!([state(1, BAD), state(31, BAD), state(400, BAD)], [Condition::Faulty; 3]);
+    // The next night was interrupted: it says nothing of the host.
+    let of = Scenario { interrupted: true, ..base(16) };
+    write(&runs.join("night-16"), &of);
+    let later = after(&of);
+    let nights = Nights::of(runs.to_str().unwrap(), None, later).unwrap();
+    let host = Standing::of_host(&nights, &name(BAD), SignedDuration::from_hours(26), later);
+    assert_eq!(
+        (host.state, Standing::of(&nights, SignedDuration::from_hours(26), later).state),
+        (State::Critical, State::Critical)
+    );
+}
+
+/// The commands say the same: with the clock of this machine, at which these runs are old.
+#[test]
+fn the_commands_name_a_host_that_the_newest_run_did_not_measure() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let others: Vec<usize> = (0..ALL).filter(|host| *host != BAD).take(DRAWN).collect();
+    write(&runs.join("night-09"), &base(9));
+    write(&runs.join("night-10"), &Scenario { drawn: others, ..base(10) });
+    let told = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_railgauge"))
+            .args(args)
+            .arg("runs")
+            .current_dir(place.path())
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let bad = name(BAD);
+    assert_eq!(told(&["status"]).0, 1);
+    assert_eq!(told(&["status", "--nagios"]).0, 2);
+    assert_eq!(
+        [told(&["status", "--nhc", "--host", &bad]).0, told(&["status", "--nhc", "--host", "gpu001"]).0],
+        [1, 0]
+    );
+    let (code, text) = told(&["status", "--message", "--json"]);
+    let message: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(code == 1 && message["bad_part"].as_str().unwrap().contains(&bad), "{message:#}");
+    let (_, drain) = told(&["drain"]);
+    assert!(drain.lines().count() == 1 && drain.contains(&format!("nodename={bad} ")), "{drain}");
+    assert_eq!(told(&["drain", "--undo"]).1, "");
+    write(&runs.join("night-15"), &base(15));
+    assert_eq!(told(&["drain"]).1, "");
+    assert!(told(&["drain", "--undo"]).1.contains(&format!("nodename={bad} state=resume")));
+    assert_eq!(told(&["status", "--nhc", "--host", &bad]).0, 0);
+}
