@@ -132,6 +132,7 @@ mod tests {
             worst: None,
             offenders: Vec::new(),
             broken: None,
+            breaking: Vec::new(),
             tally: crate::analysis::verdict::Tally::default(),
         }
     }

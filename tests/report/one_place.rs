@@ -1,7 +1,7 @@
 //! What is bad is decided in one place, whatever kind of test shows it: verdicts, exit code, JUnit, banner, colours, `status` and `drain`
 //! say the same.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use jiff::{SignedDuration, Timestamp};
 use railgauge::{
@@ -11,10 +11,14 @@ use railgauge::{
         outliers::{Look, Part, outliers},
         results::results,
         rows::judged_rows,
-        verdict::{Kind, Status},
+        verdict::{Kind, Status, Sums, Verdicts},
     },
-    night::{self, Judged, Lists, Scheduler, State},
+    night::{self, Lists, Nights, Scheduler, State},
     report::{Drawn, draw, junit_document},
+};
+use railgauge_model::{
+    directory::{JOURNAL, VERDICTS},
+    journal::{event::Event, line},
 };
 
 use crate::{
@@ -50,6 +54,26 @@ fn runs() -> Vec<(Journal, Option<(&'static str, Standing)>)> {
 
 fn is_sure(part: &Part<'_>) -> bool {
     matches!(part.standing, Standing::Confirmed | Standing::Intermittent)
+}
+
+/// The directory of a run with these verdicts, and a time soon after it. Nothing but its first record and the verdicts are read.
+fn kept(journal: &Journal, verdicts: &Verdicts, run: &Path) -> (Nights, Timestamp) {
+    let started = Event::Started {
+        run_id: journal.run_id.clone(),
+        plan: journal.plan.name.clone(),
+        plan_hash: journal.plan_hash.clone(),
+        resolved: Box::new(journal.plan.clone()),
+        version: journal.version.clone(),
+        controller: journal.controller.clone(),
+        launcher: journal.launcher.clone(),
+    };
+    let (began, path) = (&journal.time.0, run.join(JOURNAL));
+    fs::write(&path, line::encode(&journal.run_id, 1, began, &started).unwrap()).unwrap();
+    let sums = Sums { journal: Sums::of_file(&path).unwrap(), frame: String::new(), whole: true };
+    let verdicts = Verdicts { sums: Some(sums), ..verdicts.clone() };
+    fs::write(run.join(VERDICTS), verdicts.json().unwrap()).unwrap();
+    let now = began.parse::<Timestamp>().unwrap() + SignedDuration::from_hours(1);
+    (Nights::of(run.to_str().unwrap(), None, now).unwrap(), now)
 }
 
 #[test]
@@ -102,16 +126,17 @@ fn every_kind_of_test_is_judged_in_one_place() {
         }
 
         // The state, and the hosts to take out of service: those that a sure part is, or whose NIC it is.
-        let run = Judged::of(journal.clone(), "records.jsonl").unwrap();
-        let standing = night::Standing::of(&run, SignedDuration::from_hours(1 << 20), Timestamp::now());
+        let place = tempfile::tempdir().unwrap();
+        let (nights, now) = kept(&journal, &verdicts, place.path());
+        let standing = night::Standing::of(&nights, SignedDuration::from_hours(26), now);
         let state = match verdicts.status {
             Status::Pass => State::Ok,
             Status::Fail => State::Critical,
             Status::Inconclusive | Status::NotRun => State::Warning,
         };
         assert_eq!((standing.state, verdicts.exit_code), (state, verdicts.status.exit_code()), "{}", standing.text);
-        let drained = Lists::of(&run, &standing, Scheduler::Slurm).hosts;
-        let drained: BTreeSet<&str> = drained.iter().map(|one| one.host.as_str()).collect();
+        let drained = Lists::of(&nights, &standing, Scheduler::Slurm).hosts;
+        let drained: BTreeSet<&str> = drained.iter().flat_map(|one| &one.hosts).map(String::as_str).collect();
         let own = model.parts.iter().filter(|part| is_sure(part)).flat_map(Part::ends).map(|(host, _)| host);
         assert_eq!(drained, own.collect(), "{wanted:?}");
     }
