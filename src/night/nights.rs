@@ -7,7 +7,7 @@ use railgauge_model::border::text::path_text;
 
 use super::{
     index::plans,
-    judged::NightError,
+    judged::{Judged, NightError},
     state::{Standing, State},
     states::{Known, Said, States},
     summary::{Summary, summaries},
@@ -39,9 +39,11 @@ impl Nights {
         let directories = history::run_directories(word).map_err(NightError::NoRuns)?;
         let mut runs = summaries(&directories);
         // What another tool measured is not a run of ours. Where there is nothing else, reading it says so.
-        if runs.iter().any(|run| run.row.outcome != Outcome::Imported) {
-            runs.retain(|run| run.row.outcome != Outcome::Imported);
+        let is_ours = |run: &Summary| run.row.outcome != Outcome::Imported;
+        if let (false, Some(first)) = (runs.iter().any(is_ours), runs.first()) {
+            Judged::read(&first.directory)?;
         }
+        runs.retain(is_ours);
         let plans = plans(&runs);
         match plan {
             // A run whose plan cannot be read may be of any.
