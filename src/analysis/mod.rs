@@ -42,7 +42,6 @@ pub mod switches;
 pub mod together;
 pub mod trend;
 mod truth;
-pub mod underway;
 mod value;
 pub mod verdict;
 pub mod words;

@@ -88,10 +88,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         None => fresh(&args, common)?,
     };
     match start {
-        Some(start) => {
-            let _serving = listening.map(|page| served(page, &start.directory)).transpose()?;
-            drive(start, Shown::of(args.json), common)
-        }
+        Some(start) => drive(start, listening, Shown::of(args.json), common),
         None => Ok(Exit::Wrong),
     }
 }
@@ -101,13 +98,14 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 /// # Errors
 /// As [`run`].
 pub(super) fn run_in(place: &Path, loaded: Loaded, binary: AgentBinary, common: &Common) -> anyhow::Result<Exit> {
-    drive(begin(place, loaded, binary)?, Shown::Nothing, common)
+    drive(begin(place, loaded, binary)?, None, Shown::Nothing, common)
 }
 
 /// Serves the page of a run and says where, whatever else is to be said.
-fn served(page: Listening, directory: &Directory) -> Result<Serving, LiveError> {
+fn served(page: Listening, directory: &Directory, spine: &Spine) -> Result<Serving, LiveError> {
     let (url, is_local) = (page.url(), page.is_local());
-    let serving = page.serve(directory.journal())?;
+    let course = spine.course();
+    let serving = page.serve(directory.journal(), Arc::new(move || course.lock().to_string()))?;
     tell(format_args!("live: {url}"));
     if !is_local {
         tell(
@@ -131,11 +129,12 @@ impl Shown {
     }
 }
 
-fn drive(start: Start, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
+fn drive(start: Start, page: Option<Listening>, shown: Shown, common: &Common) -> anyhow::Result<Exit> {
     let Start { plan, binary, directory, journal, past, first, unrecorded } = start;
     let identity = journal.identity().with_context(|| unwritable(&directory))?;
     let progress = Progress::new(common.quiet, common.verbose);
     let spine = Spine::new(journal, &directory.log(), progress).with_context(|| unwritable(&directory))?;
+    let _serving = page.map(|page| served(page, &directory, &spine)).transpose()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
     let (end, farewell) = runtime.block_on(async {

@@ -1,22 +1,20 @@
 //! The page of a run while it goes on: a small web server beside the run, on a thread of its own.
 //!
 //! ```text
-//! records.jsonl ─ follow ─▶ Underway ─ report::live ─▶ page ─ shelf ─▶ serve ─▶ browser
+//! records.jsonl ─ report::live ─▶ page ─ shelf ─▶ serve ─▶ browser
 //! ```
 //!
 //! | file | does |
 //! | --- | --- |
 //! | `address` | what `--live=` takes |
 //! | `token` | the secret of the URL |
-//! | `follow` | reads what the journal has gained |
 //! | `shelf` | keeps a drawing until it is old enough to be made again |
 //! | `serve` | connections: how many, how long, who may ask what |
 //!
-//! The run knows nothing of it: what is shown is read from the records, when somebody asks. The thread and those that draw have the
-//! lowest priority of the scheduler.
+//! What is shown is read from the records when somebody asks; how far the run is, is the line that the terminal shows. The thread and
+//! those that draw have the lowest priority of the scheduler.
 
 mod address;
-mod follow;
 mod serve;
 mod shelf;
 mod token;
@@ -25,7 +23,7 @@ use std::{
     io,
     net::{SocketAddr, TcpListener},
     path::PathBuf,
-    sync::mpsc,
+    sync::{Arc, mpsc},
     thread,
 };
 
@@ -52,6 +50,9 @@ pub enum LiveError {
     #[error("the page cannot be served: {0}")]
     Thread(#[from] io::Error),
 }
+
+/// How far the run is, as one line.
+pub type Course = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// A place that is taken, before anything is measured.
 #[derive(Debug)]
@@ -87,19 +88,15 @@ impl Listening {
     ///
     /// # Errors
     /// There can be no thread, or no timer for it.
-    pub fn serve(self, records: PathBuf) -> Result<Serving, LiveError> {
+    pub fn serve(self, records: PathBuf, course: Course) -> Result<Serving, LiveError> {
         let (stop, stopped) = oneshot::channel();
         let (over, all_answered) = mpsc::channel::<Never>();
         self.listener.set_nonblocking(true)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            // One that draws the page, and one that draws a report, which may take long.
-            .max_blocking_threads(2)
-            .build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build()?;
         thread::Builder::new().name("live".to_owned()).spawn(move || {
             // On Linux this is the priority of the calling thread, and threads that it starts inherit it. Without it all is as before.
             let _ = rustix::process::setpriority_process(None, 19);
-            let pages = shelf::Pages::of(records);
+            let pages = shelf::Pages::of(records, course);
             runtime.block_on(serve::serve(self.listener, self.token, pages, stopped));
             // A drawing that goes on is not waited for.
             runtime.shutdown_background();

@@ -128,18 +128,16 @@ async fn answered(request: &Request<Incoming>, token: &Token, pages: &Pages) -> 
     let Some(path) = token.behind(request.uri().path()) else {
         return refused(StatusCode::FORBIDDEN, "the address lacks the secret that `railgauge run --live` printed");
     };
-    let failed = |why: NotDrawn| (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"));
     match path {
         "/" => {
-            let page = pages.page().await.map_err(failed)?;
-            let mut answer = of("text/html; charset=utf-8", page.html);
+            let page = pages.report().await.map_err(|why: NotDrawn| (StatusCode::SERVICE_UNAVAILABLE, why + "\n"))?;
+            let mut answer = of("text/html; charset=utf-8", page);
             if let Ok(policy) = HeaderValue::from_str(&live::policy()) {
                 answer.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
             }
             Ok(answer)
         }
-        "/status.json" => Ok(of("application/json", pages.page().await.map_err(failed)?.json)),
-        "/report" => Ok(of("text/html; charset=utf-8", pages.report().await.map_err(failed)?)),
+        "/course" => Ok(text(StatusCode::OK, (pages.course)().into())),
         // What the page links to is relative to an address with a slash.
         "" => {
             let mut answer = text(StatusCode::TEMPORARY_REDIRECT, "the address ends with a slash\n".into());
@@ -186,7 +184,12 @@ mod tests {
             let (stop, stopped) = oneshot::channel();
             drop(stop);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(serve(listener, Token::new().unwrap(), Pages::of("records.jsonl".into()), stopped));
+            runtime.block_on(serve(
+                listener,
+                Token::new().unwrap(),
+                Pages::of("records.jsonl".into(), Arc::new(String::new)),
+                stopped,
+            ));
             // During a run a connection that says nothing is closed after a while, and no client waited for that.
             for mut one in silent {
                 one.set_nonblocking(true).unwrap();

@@ -1,35 +1,21 @@
 //! Keeps what was drawn until it is old enough to be drawn again: many viewers cost no more than one, and a slow drawing is made seldom.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use hyper::body::Bytes;
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use tokio::{sync::Mutex as Waiting, task::spawn_blocking, time::Instant};
 
-use super::follow::Follower;
+use super::Course;
 use crate::{analysis::parallel, report::live};
 
-/// Time between two drawings of the page.
-pub(super) const EVERY: Duration = Duration::from_secs(2);
 /// Time between two drawings of the report, at least.
-const REPORT_EVERY: Duration = Duration::from_secs(10);
+const EVERY: Duration = Duration::from_secs(10);
 /// What is drawn is kept this many times as long as the drawing took: a twentieth of one core goes into it.
 const REST: u32 = 19;
 
-/// Why nothing is drawn. It is kept and told to many, so its causes are words.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum NotDrawn {
-    /// The records cannot be read.
-    #[error("the records cannot be read: {0}")]
-    Records(String),
-    /// The page or the report cannot be drawn.
-    #[error("{0}")]
-    Page(String),
-    /// The drawing came to no end.
-    #[error("it cannot be drawn: {0}")]
-    Dropped(String),
-}
+/// Why nothing is drawn, in words: it is kept and sent to many.
+pub(super) type NotDrawn = String;
 
 /// A drawing, or why there is none.
 type Drawing<T> = Result<T, NotDrawn>;
@@ -54,7 +40,7 @@ impl<T: Clone + Send + 'static> Shelf<T> {
             return drawing.clone();
         }
         let begun = Instant::now();
-        let drawing = spawn_blocking(draw).await.unwrap_or_else(|error| Err(NotDrawn::Dropped(error.to_string())));
+        let drawing = spawn_blocking(draw).await.unwrap_or_else(|error| Err(error.to_string()));
         let now = Instant::now();
         let rest = (now.duration_since(begun) * REST).max(self.at_least);
         *kept = Some((now + rest, drawing.clone()));
@@ -62,52 +48,25 @@ impl<T: Clone + Send + 'static> Shelf<T> {
     }
 }
 
-/// The page and its JSON.
-#[derive(Clone)]
-pub(super) struct Page {
-    pub(super) html: Bytes,
-    pub(super) json: Bytes,
-}
-
 /// Everything that can be asked for.
 pub(super) struct Pages {
     records: PathBuf,
-    follower: Arc<Mutex<Follower>>,
-    page: Shelf<Page>,
+    pub(super) course: Course,
     report: Shelf<Bytes>,
 }
 
 impl Pages {
-    pub(super) fn of(records: PathBuf) -> Self {
-        Self {
-            follower: Arc::new(Mutex::new(Follower::of(records.clone()))),
-            records,
-            page: Shelf::new(EVERY),
-            report: Shelf::new(REPORT_EVERY),
-        }
+    pub(super) const fn of(records: PathBuf, course: Course) -> Self {
+        Self { records, course, report: Shelf::new(EVERY) }
     }
 
-    /// How far the run is.
-    pub(super) async fn page(&self) -> Drawing<Page> {
-        let follower = Arc::clone(&self.follower);
-        let draw = move || {
-            let mut follower = follower.lock();
-            follower.catch_up().map_err(|error| NotDrawn::Records(error.to_string()))?;
-            let (html, json) = live::page(&follower.run, Timestamp::now(), EVERY.as_secs())
-                .map_err(|error| NotDrawn::Page(error.to_string()))?;
-            Ok(Page { html: html.into(), json: json.into() })
-        };
-        self.page.get(draw).await
-    }
-
-    /// The report as far as the records go.
+    /// The report of the records that there are.
     pub(super) async fn report(&self) -> Drawing<Bytes> {
-        let records = self.records.clone();
+        let (records, course) = (self.records.clone(), (self.course)());
         let draw = move || {
             // One thread of its own, however large the run: what measures on this machine has the others.
-            parallel::alone(|| live::so_far(&records, Timestamp::now()))
-                .map(Bytes::from)
-                .map_err(|error| NotDrawn::Page(error.to_string()))
+            let page = parallel::alone(|| live::page(&records, &course, Timestamp::now()));
+            page.map(Bytes::from).map_err(|error| error.to_string())
         };
         self.report.get(draw).await
     }
@@ -115,7 +74,10 @@ impl Pages {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    };
 
     use tokio::{runtime::Handle, time::advance};
 

@@ -13,13 +13,12 @@ use super::worth::{Worth, worth};
 use crate::analysis::words::count;
 
 /// What pages are made of: their templates, and the parts they share.
-const TEMPLATES: [(&str, &str); 10] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("page.html", include_str!("../../templates/page.html")),
     ("parts.html", include_str!("../../templates/parts.html")),
     ("report.html", include_str!("../../templates/report.html")),
     ("preflight.html", include_str!("../../templates/preflight.html")),
     ("index.html", include_str!("../../templates/index.html")),
-    ("live.html", include_str!("../../templates/live.html")),
     ("compare.html", include_str!("../../templates/compare.html")),
     ("imported.html", include_str!("../../templates/imported.html")),
     ("signoff.html", include_str!("../../templates/signoff.html")),
@@ -32,7 +31,7 @@ const STYLE: &str = include_str!("../../templates/report.css");
 /// The script of all pages.
 const SCRIPT: &str = include_str!("../../templates/page.js");
 
-/// The script of the page that asks for itself again.
+/// The script that a report has in addition while its run goes on.
 const LIVE_SCRIPT: &str = include_str!("../../templates/live.js");
 
 /// Why a page could not be made. Every one is a mistake of ours.
@@ -45,30 +44,34 @@ pub struct PageError(#[from] minijinja::Error);
 /// # Errors
 /// The template asks for something the view does not have.
 pub(super) fn page(template: &str, view: &impl Serialize) -> Result<String, PageError> {
-    render(template, view, SCRIPT, false)
+    render(template, view, SCRIPT, "")
 }
 
-/// The page of a run that goes on: the only one that asks for anything, which is itself.
+/// The report of a run that has not ended, with how far it is: the only page that asks for anything, which is that line.
 ///
 /// # Errors
 /// As [`page`].
-pub(super) fn live_page(view: &impl Serialize) -> Result<String, PageError> {
-    render("live.html", view, LIVE_SCRIPT, true)
+pub(super) fn live_page(view: &impl Serialize, course: &str) -> Result<String, PageError> {
+    render("report.html", view, &live_script(), course)
 }
 
 /// The policy of [`live_page`], as the page itself states it.
 pub(super) fn live_policy() -> String {
-    let hash = hash(LIVE_SCRIPT);
+    let hash = hash(&live_script());
     format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
+}
+
+fn live_script() -> String {
+    [SCRIPT, LIVE_SCRIPT].concat()
 }
 
 fn hash(script: &str) -> String {
     BASE64_STANDARD.encode(Sha256::digest(script))
 }
 
-fn render(template: &str, view: &impl Serialize, script: &str, live: bool) -> Result<String, PageError> {
+fn render(template: &str, view: &impl Serialize, script: &str, course: &str) -> Result<String, PageError> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -81,7 +84,7 @@ fn render(template: &str, view: &impl Serialize, script: &str, live: bool) -> Re
     }
     let template = environment.get_template(template)?;
     let script_hash = hash(script);
-    Ok(template.render(context! { v => Serde(view), css => STYLE, script, script_hash, live })?)
+    Ok(template.render(context! { v => Serde(view), css => STYLE, script, script_hash, course })?)
 }
 
 /// What a cell of a column of numbers sorts by, where its text alone does not say it. A number with an unknown unit would stand

@@ -3,11 +3,14 @@
 
 use std::{
     collections::HashMap,
+    fmt,
     io::{IsTerminal, Write},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+use parking_lot::Mutex;
 
 use railgauge_model::{
     journal::event::{Case, Event, Outcome, Soaked},
@@ -22,21 +25,38 @@ pub struct Progress {
     verbose: bool,
     /// What people call the cases, by number.
     names: HashMap<u64, String>,
+    course: Arc<Mutex<Course>>,
+    /// Rounds of each test.
+    rounds: HashMap<String, u32>,
+    /// Whether suspects are measured again.
+    again: bool,
+    said: Instant,
+    /// How long this process has soaked.
+    soaked: Duration,
+}
+
+/// How far a run is, for everything that shows it: as text it is one line.
+#[derive(Debug, Clone)]
+pub struct Course {
     /// Outcomes expected, had, and those that say why there is no measurement.
     expected: u64,
     had: u64,
     failed: u64,
-    /// Rounds of each test.
-    rounds: HashMap<String, u32>,
-    /// The round that runs, in words.
+    /// What runs, in words: a round of a test, or the soak.
     round: String,
-    /// Whether suspects are measured again.
-    again: bool,
-    /// How long the rounds still took that were known, and when that was said.
+    /// How long the rounds take that are known and not over, and when that was estimated.
     left: (Instant, Time),
-    said: Instant,
-    /// How long this process has soaked.
-    soaked: Duration,
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { expected, had, failed, round, left } = self;
+        if round.is_empty() {
+            return f.write_str("contacting hosts and planning cases");
+        }
+        write!(f, "{had} of {expected} measured, about {} left ({round})", left.1.less(left.0.elapsed()))?;
+        if *failed > 0 { write!(f, "; {failed} failed") } else { Ok(()) }
+    }
 }
 
 /// Time between two plain lines where there is no terminal.
@@ -48,7 +68,7 @@ impl Progress {
     /// A listener; `quiet` says nothing but trouble, `verbose` also shows what agents say.
     pub fn new(quiet: bool, verbose: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {pos}/{len}  {msg}");
+            let style = ProgressStyle::with_template("{elapsed_precise} {wide_bar} {msg}");
             let bar = ProgressBar::no_length();
             match style {
                 Ok(style) => bar.with_style(style),
@@ -61,16 +81,23 @@ impl Progress {
             quiet,
             verbose,
             names: HashMap::new(),
-            expected: 0,
-            had: 0,
-            failed: 0,
+            course: Arc::new(Mutex::new(Course {
+                expected: 0,
+                had: 0,
+                failed: 0,
+                round: String::new(),
+                left: (now, Time::default()),
+            })),
             rounds: HashMap::new(),
-            round: String::new(),
             again: false,
-            left: (now, Time::default()),
             said: now,
             soaked: Duration::ZERO,
         }
+    }
+
+    /// How far the run is, for other threads.
+    pub fn course(&self) -> Arc<Mutex<Course>> {
+        Arc::clone(&self.course)
     }
 
     /// How many outcomes are still to come.
@@ -80,17 +107,20 @@ impl Progress {
 
     /// How long the rounds still take that are known.
     pub fn expect_time(&mut self, left: Time) {
-        self.left = (Instant::now(), left);
+        self.course.lock().left = (Instant::now(), left);
     }
 
     /// The rounds of the tests are over, and this many further cases of an earlier process are still to come.
     pub fn expect_suspects(&mut self, outcomes: u64) {
         self.again = true;
-        self.await_more(self.expected + outcomes);
+        self.await_more(outcomes);
     }
 
-    fn await_more(&mut self, outcomes: u64) {
-        self.expected = outcomes;
+    fn await_more(&mut self, more: u64) {
+        let mut course = self.course.lock();
+        course.expected += more;
+        let outcomes = course.expected;
+        drop(course);
         if let Some(bar) = &self.bar {
             bar.set_length(outcomes);
         }
@@ -109,7 +139,7 @@ impl Progress {
             }
             Event::HostLost { host, failure } => self.warn(&format!("lost {}", failure.clone().at(host))),
             Event::Round { test, round, repeat } => {
-                self.round = match self.again {
+                let round = match self.again {
                     // Further rounds have numbers of their own, and how many there will be is not known.
                     true => format!("{test}, suspects again"),
                     false => {
@@ -117,6 +147,7 @@ impl Progress {
                         format!("{test}, round {}{of}, repeat {}", round + 1, repeat + 1)
                     }
                 };
+                self.course.lock().round = round;
                 self.message();
             }
             Event::Outcome(outcome) => self.outcome(outcome),
@@ -138,7 +169,7 @@ impl Progress {
                 self.tell(&format!("measuring suspects again: {}", count(cases.len(), "further case")));
                 self.again = true;
                 self.learn(cases);
-                self.await_more(self.expected + cases.len() as u64);
+                self.await_more(cases.len() as u64);
             }
             Event::Planned { cases } => {
                 self.learn(cases);
@@ -176,6 +207,8 @@ impl Progress {
     /// One line for a part of the soak, at most every minute; at once where something is wrong.
     fn soaked(&mut self, part: &Soaked) {
         self.soaked += Duration::from(part.until.saturating_sub(part.from));
+        let lasted = lasting(self.soaked);
+        self.course.lock().round = format!("soak, {lasted}");
         let failed: u64 = part.flows.iter().map(|flow| flow.failed).sum();
         let stalls: usize = part.flows.iter().map(|flow| flow.stalls.len()).sum();
         let wrong = part.flows.iter().filter(|flow| !flow.checked.wrong.is_zero()).count();
@@ -184,7 +217,6 @@ impl Progress {
             return;
         }
         self.said = Instant::now();
-        let lasted = lasting(self.soaked);
         let slowest = part.flows.iter().filter_map(|flow| flow.slowest).map(|rate| rate.0).min_by(f64::total_cmp);
         let slowest = slowest.map_or(String::new(), |rate| format!(", slowest window {rate:.3} Gb/s"));
         let flows = count(part.flows.len(), "flow");
@@ -202,42 +234,33 @@ impl Progress {
     }
 
     fn outcome(&mut self, outcome: &Outcome) {
-        self.had += 1;
+        let course = {
+            let mut course = self.course.lock();
+            course.had += 1;
+            course.failed += u64::from(outcome.result.is_err());
+            course.clone()
+        };
         if let Err(failure) = &outcome.result {
-            self.failed += 1;
             self.message();
             self.warn(&format!("{}: {failure}", self.name(outcome.case)));
         }
         match &self.bar {
             Some(bar) => {
-                bar.set_position(self.had);
+                bar.set_position(course.had);
                 self.message();
             }
-            None if self.said.elapsed() >= PLAIN_EVERY && self.had < self.expected => {
+            None if self.said.elapsed() >= PLAIN_EVERY && course.had < course.expected => {
                 self.said = Instant::now();
-                let (had, all) = (self.had, self.expected);
-                self.tell(&format!("{had} of {all} measured, {}", self.course()));
+                self.tell(&course.to_string());
             }
             None => {}
         }
     }
 
-    /// Beside the bar: the round that runs, and what failed so far.
     fn message(&self) {
         if let Some(bar) = &self.bar {
-            bar.set_message(self.course());
+            bar.set_message(self.course.lock().to_string());
         }
-    }
-
-    /// The time left, the round that runs, and what failed.
-    fn course(&self) -> String {
-        let left = self.left.1.less(self.left.0.elapsed());
-        format!("about {left} left ({}){}", self.round, self.failures())
-    }
-
-    /// How many failed so far, if any.
-    fn failures(&self) -> String {
-        if self.failed > 0 { format!("; {} failed", self.failed) } else { String::new() }
     }
 
     fn learn(&mut self, cases: &[Case]) {
@@ -287,7 +310,7 @@ mod tests {
         progress.event(&Event::Planned { cases: cases.clone() });
         let mut told = |event: Event| {
             progress.event(&event);
-            progress.round.clone()
+            progress.course.lock().round.clone()
         };
         let round = |round| Event::Round { test: "bw".to_owned(), round, repeat: 0 };
         assert_eq!(told(round(2)), "bw, round 3 of 3, repeat 1");
@@ -298,6 +321,7 @@ mod tests {
         let mut resumed = Progress::new(true, false);
         resumed.expect_suspects(1);
         resumed.event(&round(34));
-        assert_eq!((resumed.round.as_str(), resumed.expected), ("bw, suspects again", 1));
+        let course = resumed.course.lock();
+        assert_eq!((course.round.as_str(), course.expected), ("bw, suspects again", 1));
     }
 }

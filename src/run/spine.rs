@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use railgauge_wire::remedy::Remedy;
 use tokio::sync::watch;
 
-use super::progress::Progress;
+use super::progress::{Course, Progress};
 use railgauge_model::{directory::UNRECORDED, files};
 use railgauge_model::{
     journal::{
@@ -107,6 +107,11 @@ impl Spine {
 
     fn over(inner: Inner) -> Self {
         Self { inner: Arc::new(Mutex::new(inner)), halt: watch::channel(None).0, begun: Instant::now() }
+    }
+
+    /// How far the run is, as the terminal shows it.
+    pub fn course(&self) -> Arc<Mutex<Course>> {
+        self.inner.lock().progress.course()
     }
 
     /// Records and shows one event.

@@ -8,7 +8,7 @@ use std::{
     time::SystemTime,
 };
 
-use railgauge::{analysis::underway::Underway, night, report};
+use railgauge::{night, report};
 use railgauge_model::journal::event::{Event, Line};
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
@@ -83,31 +83,26 @@ pub fn drawn_in(dir: &Path) -> Vec<PathBuf> {
     report::signoff::write(&dir.join("troubled"), &signed).unwrap();
     pages.push(signed);
     pages.extend(crate::preflight::page(dir));
-    pages.extend(live(dir));
+    pages.push(live(dir));
     pages.push(index(dir));
     pages
 }
 
-/// The page of a run that goes on with a host that was lost and cases that failed, and the report so far. It asks for itself
-/// again when the test is long over.
-fn live(dir: &Path) -> [PathBuf; 2] {
+/// The report of a run that has not ended, with a host that was lost and cases that failed.
+fn live(dir: &Path) -> PathBuf {
     let scenario = Scenario { sizes: vec![65536, 1 << 20], ..Scenario::troubled(16, 2) };
     let mut lines = scenario.lines();
     lines.truncate(lines.len() * 2 / 3);
     let at = lines.last().unwrap().at.clone();
     let gone = Failure::new(Stage::Measure, Kind::Lost, "the agent has not answered for 30 s");
     lines.push(Line { at: at.clone(), event: Event::HostLost { host: "gpu016".to_owned(), failure: gone } });
-    let mut run = Underway::default();
-    lines.iter().for_each(|line| run.event(line.at.parse().unwrap(), line.event.clone()));
-    let now = at.parse().unwrap();
-    let (page, _) = report::live::page(&run, now, 86_400).unwrap();
-    let going_on = dir.join("going-on");
-    fs::create_dir_all(&going_on).unwrap();
-    fs::write(going_on.join("records.jsonl"), text(&lines)).unwrap();
-    let paths = [dir.join("live.html"), dir.join("so-far.html")];
-    fs::write(&paths[0], page).unwrap();
-    fs::write(&paths[1], report::live::so_far(&going_on.join("records.jsonl"), now).unwrap()).unwrap();
-    paths
+    let records = dir.join("going-on/records.jsonl");
+    fs::create_dir_all(records.parent().unwrap()).unwrap();
+    fs::write(&records, text(&lines)).unwrap();
+    let page = dir.join("live.html");
+    let course = "640 of 960 measured, about 2 min left (write, round 3 of 4, repeat 1); 12 failed";
+    fs::write(&page, report::live::page(&records, course, at.parse().unwrap()).unwrap()).unwrap();
+    page
 }
 
 /// The index of runs that became different things.
