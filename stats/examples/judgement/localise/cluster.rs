@@ -1,8 +1,7 @@
 //! A cluster that is drawn, measured, and asked again until nothing more is asked for.
 
 use railgauge_stats::localise::{
-    Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Port, Probe, Role, Separated, Setting, Way, localise, probes,
-    settle,
+    Doubt, Findings, Judgement, MOST_BATCHES, Pair, Part, Port, Probe, Role, Setting, Way, localise, probes, settle,
 };
 
 use crate::noise::{Kind, Noise};
@@ -19,6 +18,15 @@ pub enum Pattern {
     Ring,
     /// Every host of the first half with every one of the second.
     Bipartite,
+}
+
+/// What lies between some hosts and all others, and is shared by the flows that cross it at once.
+pub struct Trunk {
+    pub side: Vec<u32>,
+    /// What it carries, in parts of what a NIC does.
+    pub carries: f64,
+    /// Standard deviation of the logarithms of the flows' weights.
+    pub uneven: f64,
 }
 
 /// A cluster with faults.
@@ -44,6 +52,7 @@ pub struct Cluster {
     /// A part that is faster than all others, by a factor.
     pub fast: Option<(Part, f64)>,
     pub faults: Vec<Fault>,
+    pub trunk: Option<Trunk>,
     tested: Vec<Pair>,
     salt: u64,
 }
@@ -105,6 +114,7 @@ impl Cluster {
             random: None,
             fast: None,
             faults: Vec::new(),
+            trunk: None,
             tested: Vec::new(),
             salt: seed,
         }
@@ -236,6 +246,7 @@ impl Cluster {
         let mut pairs = Vec::new();
         for round in rounds {
             let at = |place: usize| if place == 0 { 0 } else { (place - 1 + round as usize) % (even - 1) + 1 };
+            let start = pairs.len();
             for i in 0..even / 2 {
                 let (mut a, mut b) = (order[at(i)], order[at(even - 1 - i)]);
                 if self.noise.uniform() < 0.5 {
@@ -249,8 +260,53 @@ impl Cluster {
                     pairs.push(Pair { from, to, path: 0, value: self.measure(from, to, true) });
                 }
             }
+            self.divide(&mut pairs[start..]);
         }
         pairs
+    }
+
+    /// Divides the trunk among the flows that cross it at once, by their weights, none of which gets more than its NIC carries.
+    fn divide(&mut self, flows: &mut [Pair]) {
+        let Some(Trunk { side, carries, uneven }) = &self.trunk else { return };
+        let (mut left, uneven) = (*carries, *uneven);
+        let crosses = |flow: &&mut Pair| side.contains(&flow.from.host) != side.contains(&flow.to.host);
+        let mut open: Vec<&mut Pair> = flows.iter_mut().filter(crosses).collect();
+        let mut weights: Vec<f64> = open.iter().map(|_| (uneven * self.noise.normal()).exp()).collect();
+        loop {
+            let unit = left / weights.iter().sum::<f64>();
+            let Some(full) = weights.iter().position(|weight| weight * unit >= 1.0) else {
+                open.iter_mut().zip(weights).for_each(|(flow, weight)| flow.value += (weight * unit).ln());
+                return;
+            };
+            open.swap_remove(full);
+            weights.swap_remove(full);
+            left -= 1.0;
+        }
+    }
+
+    /// Values of probes, those at once whose ports are free.
+    fn measure_again(&mut self, probes: &[Probe]) -> Vec<f64> {
+        let measured = probes.iter().map(|probe| {
+            let (from, to) = (probe.from, probe.to);
+            Pair { from, to, path: 0, value: self.measure(from, to, false) }
+        });
+        let mut measured: Vec<Pair> = measured.collect();
+        let mut open: Vec<usize> = (0..measured.len()).filter(|_| self.trunk.is_some()).collect();
+        while !open.is_empty() {
+            let mut busy = std::collections::HashSet::new();
+            let is_free = |at: &usize| {
+                let ports = [measured[*at].from, measured[*at].to];
+                let free = !ports.iter().any(|port| busy.contains(port));
+                busy.extend(ports.into_iter().filter(|_| free));
+                free
+            };
+            let (now, later): (Vec<usize>, Vec<usize>) = open.into_iter().partition(is_free);
+            let mut flows: Vec<Pair> = now.iter().map(|at| measured[*at]).collect();
+            self.divide(&mut flows);
+            now.iter().zip(flows).for_each(|(at, flow)| measured[*at] = flow);
+            open = later;
+        }
+        measured.into_iter().map(|pair| pair.value).collect()
     }
 
     /// Measures, settles, and says.
@@ -266,10 +322,9 @@ impl Cluster {
                 batch == 0 || self::settled(&findings, number, results, &setting).wants_more()
             };
             let open: Vec<bool> = (0..findings.suspects.len()).map(|number| more(number, &results)).collect();
-            for probe in wanted.iter().filter(|probe| open[probe.suspect]) {
-                let value = self.measure(probe.from, probe.to, false);
-                results.push((*probe, value));
-            }
+            let again: Vec<Probe> = wanted.iter().filter(|probe| open[probe.suspect]).copied().collect();
+            let values = self.measure_again(&again);
+            results.extend(again.into_iter().zip(values));
         }
         say(&findings, &results, &setting)
     }
@@ -285,7 +340,7 @@ fn settled(findings: &Findings, number: usize, results: &[(Probe, f64)], setting
 }
 
 fn say(findings: &Findings, results: &[(Probe, f64)], setting: &Setting<'_>) -> Said {
-    let scattered = findings.two_clusters.as_ref().is_some_and(|clusters| clusters.separated == Separated::Nothing);
+    let scattered = findings.two_clusters.is_some();
     let mut said = Said { scattered, ..Said::default() };
     let judged: Vec<_> = findings
         .suspects

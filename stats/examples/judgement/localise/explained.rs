@@ -2,7 +2,7 @@
 
 use railgauge_stats::localise::{Part, Way};
 
-use super::{Cluster, Said};
+use super::{Cluster, Said, cluster::Trunk};
 use crate::{
     noise::Kind,
     row::{Bar, Options, Row},
@@ -14,6 +14,7 @@ const KINDS: [Kind; 4] = [Kind::Normal, Kind::Heavy, Kind::LeftSkewed(0.5), Kind
 /// Its rows.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let mut rows = trunk(options);
+    rows.extend(shared_trunk(options));
     rows.extend(random(options));
     rows.extend(most_rails(options));
     rows.extend(fast(options));
@@ -59,6 +60,46 @@ fn trunk(options: &Options) -> Vec<Row> {
         let what = format!("explained, a slow trunk {what}");
         rows.push(Row::share(format!("{what}: a healthy host named"), named, runs, Bar::AtMost(0.01)));
         rows.push(Row::share(format!("{what}: described"), described, runs, Bar::AtLeast(0.95)));
+    }
+    rows
+}
+
+/// Two sides of hosts, and between them a trunk that all pairs of a round share unequally: a quarter to half of what its flows would
+/// take.
+fn shared_trunk(options: &Options) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for hosts in [4, 6, 8, 16] {
+        for (grouped, rounds) in [(false, 3), (true, 3), (false, 6), (true, 6)] {
+            let what = if grouped { "with its groups" } else { "without groups" };
+            let (mut named, mut described, runs) = (0, 0, options.runs(150));
+            for run in 0..runs {
+                let pick = |of: [f64; 3]| of[run % 3];
+                let (rails, sigma) = ([1, 2][run / 4 % 2], [0.005, 0.01, 0.02][run / 3 % 3]);
+                let seed =
+                    options.seed + 275_604_541 * run as u64 + u64::from(hosts + u32::from(grouped)) + rounds as u64;
+                let mut cluster = Cluster::new(seed, hosts, rails, KINDS[run % 4], sigma);
+                let side: Vec<u32> = (hosts / 2..hosts).collect();
+                if grouped {
+                    cluster.leaves(2);
+                }
+                let crossing = f64::from(rails * hosts * hosts) / f64::from(4 * (hosts - 1));
+                let carries = pick([0.25, 0.35, 0.5]) * crossing;
+                let uneven = [0.2, 0.35, 0.5][run / 5 % 3];
+                cluster.trunk = Some(Trunk { side: side.clone(), carries, uneven });
+                let said = cluster.run(rounds, true);
+                named += usize::from(names_an_end(&said, &[]));
+                let is = |part: &Part| match part {
+                    Part::Cut(of) => *of == side,
+                    Part::Boundary(..) | Part::Uplink(..) => true,
+                    _ => false,
+                };
+                let named = said.named.iter().any(|name| is(&name.part));
+                described += usize::from(named || said.open.iter().any(|(part, _)| is(part)));
+            }
+            let what = format!("explained, a shared trunk, {hosts} hosts {what}, {rounds} rounds");
+            rows.push(Row::share(format!("{what}: a healthy host named"), named, runs, Bar::AtMost(0.01)));
+            rows.push(Row::share(format!("{what}: described"), described, runs, Bar::AtLeast(0.95)));
+        }
     }
     rows
 }
