@@ -1,16 +1,16 @@
 //! Two clusters of values, in names and numbers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use railgauge_stats::{
     bisect::unlike,
-    localise::{self, Pair, Part, Port, Separated, Way},
+    localise::{self, Pair, Part, Port, Way},
     robust::median,
 };
 use railgauge_wire::terms::Better;
 
 use super::{
-    Cluster, Localisation, Named, OpenReason, PartName, Probe, SeparatedBy, Standing, TwoClusters,
+    Cluster, Localisation, Named, OpenReason, PartName, Probe, Standing, TwoClusters,
     names::{self, Names},
     pick::Scatter,
     probe,
@@ -42,19 +42,14 @@ impl Localisation {
             return true;
         }
         let centre = |good: bool| median(&of(good).map(|(_, pair)| pair.value).collect::<Vec<_>>()).unwrap_or_default();
-        let found = localise::TwoClusters {
-            good: centre(true),
-            bad: centre(false),
-            is_good: values.iter().map(|value| Some(*value >= from)).collect(),
-            separated: Separated::Nothing,
+        let (good, bad) = (centre(true), centre(false));
+        let Some(named) = self.one_of_few(pairs, from, bad - good, names) else {
+            let is_good = values.iter().map(|value| Some(*value >= from)).collect();
+            let cases: Vec<u64> = pairs.iter().map(|(case, _)| *case).collect();
+            self.tell_clusters(&localise::TwoClusters { good, bad, is_good }, &cases);
+            return false;
         };
-        let effect = found.bad - found.good;
-        let named = self.one_of_few(pairs, from, effect, names);
-        let found = localise::TwoClusters {
-            separated: if named.is_some() { Separated::Suspects } else { Separated::Nothing },
-            ..found
-        };
-        if named.is_some() && self.confirms {
+        if self.confirms {
             let pulls = self.cell.as_ref().is_some_and(|cell| cell.op.pulls());
             let again = |(_, pair): &(u64, Pair)| Probe {
                 suspect: 0,
@@ -64,9 +59,8 @@ impl Localisation {
             };
             self.probes = pairs.iter().cycle().take(AGAIN * pairs.len()).map(again).collect();
         }
-        self.suspects.extend(named);
-        let (cases, pairs): (Vec<u64>, Vec<Pair>) = pairs.iter().copied().unzip();
-        self.tell_clusters(&found, names, &cases, &pairs);
+        self.suspects.push(named);
+        self.low_below = self.metric_value((good + bad) / 2.0);
         false
     }
 
@@ -110,9 +104,8 @@ impl Localisation {
     /// Takes results of all pairs of a few hosts that were measured again. What was low is good if it is no more, and cannot be distinguished from what
     /// fits as well if it is.
     pub(super) fn confirm_few(&mut self, results: &[(usize, f64)]) -> Vec<bool> {
-        let (Some(clusters), Some(named)) = (&self.two_clusters, self.suspects.first_mut()) else { return Vec::new() };
-        let middle = (clusters.good.centre * clusters.bad.centre).sqrt();
-        let is_low = |value: f64| (value < middle) == (self.metric.better() == Better::Higher);
+        let Some(named) = self.suspects.first_mut() else { return Vec::new() };
+        let is_low = |value: f64| (value < self.low_below) == (self.metric.better() == Better::Higher);
         let low = |control: bool| -> Vec<bool> {
             let own = results.iter().filter(|(at, _)| self.probes[*at].control == control);
             own.map(|(_, value)| is_low(*value)).collect()
@@ -130,34 +123,16 @@ impl Localisation {
         vec![false; self.suspects.len()]
     }
 
-    /// Two clusters in names and numbers.
-    pub(super) fn tell_clusters(
-        &mut self,
-        found: &localise::TwoClusters,
-        names: &Names,
-        cases: &[u64],
-        pairs: &[Pair],
-    ) {
+    /// Two clusters in numbers.
+    pub(super) fn tell_clusters(&mut self, found: &localise::TwoClusters, cases: &[u64]) {
         let side = |good: bool| {
-            let (hosts, groups, boundaries) = whole(found, names, pairs, good);
-            let of = || found.is_good.iter().enumerate().filter(|(_, is)| **is == Some(good)).map(|(at, _)| at);
-            Cluster {
-                centre: self.metric_value(if good { found.good } else { found.bad }),
-                n: of().count(),
-                hosts,
-                groups,
-                boundaries,
-                cases: of().map(|at| cases[at]).collect(),
-            }
-        };
-        let separated_by = match found.separated {
-            Separated::Suspects => SeparatedBy::Suspects,
-            Separated::Levels => SeparatedBy::Levels,
-            Separated::Nothing => SeparatedBy::Nothing,
+            let cases: Vec<u64> =
+                found.is_good.iter().zip(cases).filter(|(is, _)| **is == Some(good)).map(|(_, case)| *case).collect();
+            let centre = self.metric_value(if good { found.good } else { found.bad });
+            Cluster { centre, n: cases.len(), cases, ..Cluster::default() }
         };
         let (good, bad) = (side(true), side(false));
-        let change_percent = self.percent(found.bad - found.good);
-        self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
+        self.two_clusters = Some(TwoClusters { good, bad, change_percent: self.percent(found.bad - found.good) });
     }
 }
 
@@ -211,38 +186,4 @@ fn apart(values: &[f64]) -> Option<f64> {
     let at = (1..sorted.len()).max_by(|a, b| gap(*a).total_cmp(&gap(*b)))?;
     let range = (sorted[at - 1] - sorted[0]).max(sorted[sorted.len() - 1] - sorted[at]);
     (gap(at) > APART.max(RANGES * range)).then_some(sorted[at])
-}
-
-/// Hosts, groups and boundaries all of whose pairs are on one side.
-fn whole(
-    found: &localise::TwoClusters,
-    names: &Names,
-    pairs: &[Pair],
-    good: bool,
-) -> (Vec<String>, Vec<String>, Vec<(String, String)>) {
-    let mut hosts: BTreeMap<u32, bool> = BTreeMap::new();
-    let mut groups: BTreeMap<u32, bool> = BTreeMap::new();
-    let mut boundaries: BTreeMap<(u32, u32), bool> = BTreeMap::new();
-    for (pair, is_good) in pairs.iter().zip(&found.is_good) {
-        let here = *is_good == Some(good);
-        for host in [pair.from.host, pair.to.host] {
-            *hosts.entry(host).or_insert(true) &= here;
-        }
-        let group = |host: u32| names.groups.get(host as usize).copied();
-        if let Some((a, b)) = group(pair.from.host).zip(group(pair.to.host)) {
-            let all = if a == b {
-                groups.entry(a).or_insert(true)
-            } else {
-                boundaries.entry((a.min(b), a.max(b))).or_insert(true)
-            };
-            *all &= here;
-        }
-    }
-    let only = |all: BTreeMap<u32, bool>| all.into_iter().filter(|(_, all)| *all).map(|(number, _)| number);
-    let across = boundaries.into_iter().filter(|(_, all)| *all).map(|((a, b), _)| (a, b));
-    (
-        only(hosts).map(|host| names.host(host).to_owned()).collect(),
-        only(groups).map(|group| names.group(group).to_owned()).collect(),
-        across.map(|(a, b)| (names.group(a).to_owned(), names.group(b).to_owned())).collect(),
-    )
 }

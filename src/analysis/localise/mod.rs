@@ -63,8 +63,8 @@ pub use probe::Probe;
 pub use railgauge_stats::localise::Way;
 pub use rates::{CarryLess, Lesser};
 pub use told::{
-    Alike, Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, SeparatedBy, Standing,
-    TOGETHER, TwoClusters, Which,
+    Alike, Cluster, Confirmation, DecidedBy, Further, Good, Lane, Named, OpenReason, PartName, Standing, TOGETHER,
+    TwoClusters, Which,
 };
 pub(in crate::analysis) use waived::waives_flow;
 
@@ -101,7 +101,7 @@ pub struct Localisation {
     /// Control pairs that were measured again together with the suspects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub controls: Vec<Further>,
-    /// That the values fall into two clusters, where they do.
+    /// That the values fall into two clusters that nothing separates, where they do.
     pub two_clusters: Option<TwoClusters>,
     /// Places that are lower on all hosts alike; within hosts only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +162,9 @@ pub struct Localisation {
     bounds: decide::Bounds,
     #[serde(skip)]
     conditions: conditions::Conditions,
+    /// Of so few hosts that nothing can be confirmed: the value between both kinds, in the metric's unit.
+    #[serde(skip)]
+    low_below: f64,
     /// Whether the plan lets suspects be measured again.
     #[serde(skip)]
     confirms: bool,
@@ -240,7 +243,7 @@ fn of_test(journal: &Journal, rows: &[(&CaseResult<'_>, &Row)]) -> Vec<Localisat
     let Some((usual, others)) = views.split_first() else { return Vec::new() };
     let Some(usual) = of_view(journal, usual, false) else { return Vec::new() };
     // Where it is unknown what good pairs reach, other views show the same.
-    let known = usual.two_clusters.as_ref().is_none_or(|two| two.separated_by != SeparatedBy::Nothing);
+    let known = usual.two_clusters.is_none();
     let others = others.iter().filter(|_| known && !usual.good.is_empty());
     let others: Vec<Localisation> = others.filter_map(|view| of_view(journal, view, true)).collect();
     [usual].into_iter().chain(others).collect()
@@ -346,6 +349,7 @@ impl Localisation {
             lesser: Vec::new(),
             across_rails_percent: Vec::new(),
             judgements: Vec::new(),
+            low_below: 0.0,
             bounds: decide::Bounds::default(),
             conditions: conditions::Conditions::default(),
             confirms: journal.plan.localise.confirm,
@@ -382,12 +386,12 @@ impl Localisation {
         self.suspects =
             findings.suspects.iter().map(|suspect| self.named(suspect, &findings, names, cases, pairs)).collect();
         if let Some(two) = &findings.two_clusters {
-            self.tell_clusters(two, names, cases, pairs);
+            self.tell_clusters(two, cases);
         }
         // Of two clusters nobody knows which one good pairs are in.
         let good = self.good.first().filter(|_| self.two_clusters.is_none());
         self.short_of_ceiling = good.and_then(|good| self.bounds.short_of_ceiling(good.centre));
-        self.too_noisy = self.hidden_by_noise(&findings, setting);
+        self.too_noisy = self.hidden_by_noise(&findings);
         self.unjudged = findings.unjudged.iter().map(|&port| names.end(port)).collect();
         self.probes =
             probe::probes(pairs, &findings, setting, names, self.cell.as_ref().is_some_and(|cell| cell.op.pulls()));

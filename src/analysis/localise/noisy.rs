@@ -2,19 +2,12 @@
 
 use std::fmt;
 
-use railgauge_stats::{
-    localise::{Findings, Level, Setting},
-    robust::outlier_cut,
-};
+use railgauge_stats::localise::{Findings, HALF};
 use railgauge_wire::terms::Better;
 use serde::Serialize;
 
 use super::{Good, Localisation, Which, percent};
 use crate::analysis::words::{scatter, share};
-
-/// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of
-/// logarithms. A NIC that came up at half its speed or width, or one of two links of a bond that is down, does that.
-const HALF: f64 = std::f64::consts::LN_2;
 
 /// Fewer good ones than this are told with their number.
 const FEW: usize = 6;
@@ -42,17 +35,13 @@ impl TooNoisy {
 }
 
 impl Localisation {
-    /// The kind of pairs that scatters most, if one at half the rate would not stand out among them: of every kind with values,
-    /// the cut for single pairs ([`outlier_cut`], as in the search) times their standard deviation. Single pairs are the
+    /// The kind of pairs that scatters most, if one at half the rate would not stand out among them. Single pairs are the
     /// smallest parts that can be named, and a larger part takes less to be seen.
-    pub(super) fn hidden_by_noise(&self, findings: &Findings, setting: &Setting<'_>) -> Option<TooNoisy> {
-        let seen_from =
-            |level: &Level| outlier_cut(self.pairs, (!setting.knows(level)).then_some(level.n)) * level.scale;
-        let used = self.good.iter().zip(&findings.levels).enumerate();
+    pub(super) fn hidden_by_noise(&self, findings: &Findings) -> Option<TooNoisy> {
+        let used = self.good.iter().zip(&findings.seen_from).enumerate();
         let used = used.filter(|(at, _)| findings.level_of.contains(at));
-        let worst = used.map(|(_, (good, level))| (good, seen_from(level))).max_by(|a, b| a.1.total_cmp(&b.1));
-        let (good, seen_from) = worst?;
-        TooNoisy::of(good, seen_from, self.metric.better())
+        let (_, (good, seen_from)) = used.max_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b))?;
+        TooNoisy::of(good, *seen_from, self.metric.better())
     }
 }
 

@@ -199,5 +199,6 @@ const fn reason(doubt: Doubt, lacks_values: bool) -> OpenReason {
         Doubt::Mixed => OpenReason::Mixed,
         Doubt::Unclear => OpenReason::Unclear,
         Doubt::UnderLoad => OpenReason::UnderLoad,
+        Doubt::Contested => OpenReason::Undecided,
     }
 }

@@ -122,7 +122,8 @@ pub enum OpenReason {
     /// The control pairs, good before, were bad or scattered when measured again: what was measured is the time and not
     /// the part.
     ControlsUnsteady,
-    /// It is bad, but several parts ([`Named::alternatives`]) would look the same and nothing tells which it is.
+    /// It is bad, but other parts ([`Named::alternatives`]) or another explanation fit as well, or nothing separates good values from bad
+    /// ones.
     Undecided,
     /// It is bad, but one of its hosts was busy with something else, and the effect is not far beyond what control pairs
     /// show.
@@ -162,7 +163,7 @@ pub struct PartName {
     pub rail: Option<u32>,
 }
 
-/// The values of a test fall into two clusters.
+/// The values of a test fall into two clusters that nothing separates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TwoClusters {
     /// The cluster of the better values.
@@ -171,36 +172,21 @@ pub struct TwoClusters {
     pub bad: Cluster,
     /// The worse against the better cluster in percent: negative for a bandwidth, positive for a latency.
     pub change_percent: f64,
-    /// What separates them.
-    pub separated_by: SeparatedBy,
-}
-
-/// What separates two clusters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SeparatedBy {
-    /// The suspects of the test: they speak for it, and the clusters need no verdict of their own.
-    Suspects,
-    /// Whether a pair stays within its group, alike for all groups (three at least): a fabric with two levels. No fault by
-    /// itself.
-    Levels,
-    /// Nothing that is known: an open finding of its own.
-    Nothing,
 }
 
 /// One of two clusters of values.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cluster {
     /// Median in the metric's unit.
     pub centre: f64,
     /// Pairs.
     pub n: usize,
-    /// Hosts all of whose pairs are in it.
+    /// Of groups of a collective: hosts that are in it only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Groups all of whose inner pairs are in it.
+    /// The plan's groups that are groups of a collective in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// Boundaries all of whose pairs are in it, as names of two groups.
-    pub boundaries: Vec<(String, String)>,
     /// Numbers of the cases.
     pub cases: Vec<u64>,
 }

@@ -1,6 +1,6 @@
 //! The words for what is told of a part: made here and nowhere else.
 
-use super::{DecidedBy, OpenReason, SeparatedBy};
+use super::{DecidedBy, OpenReason};
 
 impl OpenReason {
     /// Why nothing is settled, as part of a sentence.
@@ -15,7 +15,9 @@ impl OpenReason {
             Self::UnderLoad => "a few pairs alone are good, so it is bad only beside other traffic, or no more",
             Self::NoControls => "no pair is known to be good that it could be held against",
             Self::ControlsUnsteady => "control pairs were as bad in the same rounds",
-            Self::Undecided => "it is bad, or this fabric carries less there by design: nothing tells which",
+            Self::Undecided => {
+                "it is bad, or something else explains the values as well, such as a fabric that carries less there by design"
+            }
             Self::Busy => "its values were bad again, but a host was busy with something else",
             Self::VirtualMachine => {
                 "its values were bad again, but a host is a virtual machine, which shares its machine with others"
@@ -36,17 +38,6 @@ impl DecidedBy {
             Self::Floor => "only the bad side is below what the plan demands",
             Self::Peers => "pairs of the same kind are better",
             Self::FurtherMeasurement => "further tests told it from what else it could be",
-        }
-    }
-}
-
-impl SeparatedBy {
-    /// What two clusters mean, as part of a sentence.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Suspects => "what is named separates them",
-            Self::Levels => "pairs within a group are in one, pairs between groups in the other",
-            Self::Nothing => "no host, group or boundary separates them",
         }
     }
 }

@@ -17,11 +17,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{
-    index::Index,
-    look::Look,
-    parts::{Part, open_clusters},
-};
+use super::{index::Index, look::Look, parts::Part};
 use crate::analysis::{
     localise::{self, Localisation},
     results::{CaseResult, State},
@@ -161,7 +157,7 @@ pub(super) fn links<'a>(
         let named = setting.index.bad_of_case(link.result.case.id).and_then(|at| setting.parts.get(at));
         let in_bad = setting
             .found
-            .and_then(|found| open_clusters(found))
+            .and_then(|found| found.two_clusters.as_ref())
             .is_some_and(|clusters| clusters.bad.cases.contains(&link.result.case.id));
         link.look = look(link.result.state, link.value, parts, named.is_some() || in_bad);
         link.stands_out =

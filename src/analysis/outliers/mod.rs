@@ -94,7 +94,7 @@ pub fn outliers<'a>(
     };
     Outliers {
         tests: journal.plan.tests.iter().map(of_test).collect(),
-        clusters: found.iter().filter_map(|found| Some((found, parts::open_clusters(found)?))).collect(),
+        clusters: found.iter().filter_map(|found| Some((found, found.two_clusters.as_ref()?))).collect(),
         noisy: found.iter().filter(|found| found.too_noisy.is_some()).collect(),
         found,
         searched: found.iter().any(|found| !found.good.is_empty()),

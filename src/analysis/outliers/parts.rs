@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use railgauge_model::schedule::Flow;
 
 use crate::analysis::{
-    localise::{Localisation, Named, SeparatedBy, Standing, TwoClusters},
+    localise::{Localisation, Named, Standing},
     results::CaseResult,
 };
 
@@ -91,11 +91,6 @@ impl Part<'_> {
     pub fn cases(&self, test: &str) -> impl Iterator<Item = u64> {
         self.cases.get(test).into_iter().flatten().copied()
     }
-}
-
-/// Two clusters of a test that no part and no level of the fabric accounts for: a finding of its own.
-pub(super) fn open_clusters(found: &Localisation) -> Option<&TwoClusters> {
-    found.two_clusters.as_ref().filter(|clusters| clusters.separated_by == SeparatedBy::Nothing)
 }
 
 /// Parts by state, then by effect.

@@ -20,7 +20,7 @@ use super::{Ground, Kind, OfCases, PREFLIGHT, SOAK, Status, Verdict};
 use crate::{
     analysis::{
         journal::{Journal, JournalEnd},
-        localise::{Localisation, Named, PartName, SeparatedBy, Standing},
+        localise::{Localisation, Named, PartName, Standing},
         outliers::{Link, OfTest, Outliers, Part},
         results::State,
         soak::{Soaking, span::moment},
@@ -455,9 +455,8 @@ impl<'s, 'a> Search<'s, 'a> {
 
 /// Why nothing in a test is known to be good.
 fn doubt(found: &Localisation) -> Option<String> {
-    let clusters = found.two_clusters.as_ref().is_some_and(|two| two.separated_by == SeparatedBy::Nothing);
     let why = match () {
-        () if clusters => "the values fall into two clusters that nothing separates",
+        () if found.two_clusters.is_some() => "the values fall into two clusters that nothing separates",
         () if found.too_noisy.is_some() => "the values scatter so much that a fault may not show",
         () if found.over_time.is_some() => "all values changed during the test",
         () if found.unexplained.is_some() => "what makes it slow is not known",

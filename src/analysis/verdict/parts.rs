@@ -9,7 +9,7 @@ use super::{
     reason::{Apart, NamedParts, OfParts, Reason, ToName},
 };
 use crate::analysis::{
-    localise::{Localisation, Named, SeparatedBy, Standing, waives_flow},
+    localise::{Localisation, Named, Standing, waives_flow},
     outliers::Link,
     words::count,
 };
@@ -61,7 +61,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     // What is of no part is waived with all of them only.
     let waived = waivers.contains(&Waiver::All);
     let apart = |name: &str| Part { name: name.to_owned(), status: Status::Inconclusive, waived, place: None };
-    if found.two_clusters.as_ref().is_some_and(|clusters| clusters.separated_by == SeparatedBy::Nothing) {
+    if found.two_clusters.is_some() {
         parts.push(apart(TWO_CLUSTERS));
     }
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));

@@ -1,12 +1,8 @@
-//! Whether the values of a test fall into two clusters, and what separates them.
+//! Whether the values of a test fall into two clusters that nothing separates.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{
-    cover::{Cover, Table},
-    model::Explanation,
-    split::split,
-};
+use super::{cover::Table, model::Explanation, split::split};
 use crate::{robust::median_in_place, student::t_quantile};
 
 /// Fewest results of a kind that show two clusters which no part explains where these are two: a few are far apart by chance too
@@ -100,12 +96,7 @@ fn of_two(table: &Table) -> Option<TwoClusters> {
     let far = if table.noise > 0.0 { (FAR_APART * table.noise).max(table.least) } else { FAR_OF_TWO };
     let (good, bad) = (a.value.max(b.value), a.value.min(b.value));
     let is_good = table.cell_of.iter().map(|&at| Some(table.cells[at as usize].value >= good)).collect();
-    (a.stratum == b.stratum && good - bad > far).then_some(TwoClusters {
-        good,
-        bad,
-        is_good,
-        separated: Separated::Nothing,
-    })
+    (a.stratum == b.stratum && good - bad > far).then_some(TwoClusters { good, bad, is_good })
 }
 
 /// The two clusters where a share of all ways is low, whichever their ends: these low cells and what is good.
@@ -124,11 +115,11 @@ fn of_share(table: &Table, low: &BTreeSet<u32>) -> Option<TwoClusters> {
         (1.0 / 3.0..2.0 / 3.0).contains(&from_good)
     };
     let is_good = table.cell_of.iter().map(|&at| is_good(at).filter(|_| !between(at))).collect();
-    Some(TwoClusters { good, bad, is_good, separated: Separated::Nothing })
+    Some(TwoClusters { good, bad, is_good })
 }
 
-/// The two clusters into which the results fall, if they do.
-pub(super) fn two_clusters(explanation: &Explanation, cover: &Cover) -> Option<TwoClusters> {
+/// The two clusters into which the results fall, if they do and nothing separates them.
+pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
     let table = &explanation.table;
     if table.cells.len() == 2 {
         return of_two(table);
@@ -143,7 +134,7 @@ pub(super) fn two_clusters(explanation: &Explanation, cover: &Cover) -> Option<T
     let left = explanation.unexplained();
     // Cells by kind: what separates the kinds separates no clusters within them.
     let one_kind = table.cells.iter().all(|cell| cell.stratum == table.cells[0].stratum);
-    let open = (0..2).find_map(|stratum| {
+    let (from, stratum) = (0..2).find_map(|stratum| {
         let of = |at: &usize| table.cells[*at].stratum == stratum;
         let values = sorted((0..left.len()).filter(of).map(|at| left[at]).collect());
         let few = values.len() < MANY;
@@ -156,104 +147,22 @@ pub(super) fn two_clusters(explanation: &Explanation, cover: &Cover) -> Option<T
             return None;
         }
         (10 * below.min(values.len() - below) >= values.len()).then_some((split.from, stratum))
-    });
-    if let Some((from, stratum)) = open {
-        // What suspects explain is of neither.
-        let free = |at: &usize| table.cells[*at].stratum == stratum && left[*at] == table.residual(*at);
-        let centre = |good: bool| {
-            let of = (0..left.len()).filter(free).filter(|&at| (left[at] >= from) == good);
-            let mut values: Vec<f64> = of.map(|at| table.cells[at].value).collect();
-            (!values.is_empty()).then(|| median_in_place(&mut values))
-        };
-        let (good, bad) = (centre(true)?, centre(false)?);
-        let is_good = |at: usize| free(&at).then_some(left[at] >= from);
-        let is_good = table.cell_of.iter().map(|&at| is_good(at as usize)).collect();
-        // Closer than the least effect they are one, however narrow each of them is.
-        return (good - bad >= table.least).then_some(TwoClusters {
-            good,
-            bad,
-            is_good,
-            separated: Separated::Nothing,
-        });
-    }
-    let (is_good, separated): (Vec<bool>, _) = {
-        let split = split(&sorted(table.cells.iter().map(|cell| cell.value).collect()), 1)?;
-        let good: Vec<bool> = table.cells.iter().map(|cell| cell.value >= split.from).collect();
-        let mut taken = vec![false; good.len()];
-        let links = explanation.links.found.iter().map(|(_, cells)| cells);
-        let cells = explanation.taken.iter().map(|(_, cells)| cells).chain(links);
-        cells.flatten().for_each(|&at| taken[at as usize] = true);
-        let low = || good.iter().zip(&taken).filter(|(good, _)| !**good);
-        let told = low().filter(|(_, taken)| **taken).count() as f64 >= 0.8 * low().count() as f64;
-        let levels = two_levels(table, cover, &good) || !table.pooled;
-        let separated = if told {
-            Separated::Suspects
-        } else if levels {
-            Separated::Levels
-        } else {
-            return None;
-        };
-        (good, separated)
-    };
+    })?;
+    // What suspects explain is of neither.
+    let free = |at: &usize| table.cells[*at].stratum == stratum && left[*at] == table.residual(*at);
     let centre = |good: bool| {
-        let side = table.cells.iter().zip(&is_good).filter(|(_, is)| **is == good).map(|(cell, _)| cell.value);
-        let mut side: Vec<f64> = side.collect();
-        (!side.is_empty()).then(|| median_in_place(&mut side))
+        let of = (0..left.len()).filter(free).filter(|&at| (left[at] >= from) == good);
+        let mut values: Vec<f64> = of.map(|at| table.cells[at].value).collect();
+        (!values.is_empty()).then(|| median_in_place(&mut values))
     };
-    let (better, worse) = (centre(true)?, centre(false)?);
-    if better - worse < table.least {
-        return None;
-    }
-    Some(TwoClusters {
-        good: better,
-        bad: worse,
-        is_good: table.cell_of.iter().map(|&at| Some(is_good[at as usize])).collect(),
-        separated,
-    })
+    let (good, bad) = (centre(true)?, centre(false)?);
+    let is_good = |at: usize| free(&at).then_some(left[at] >= from);
+    let is_good = table.cell_of.iter().map(|&at| is_good(at as usize)).collect();
+    // Closer than the least effect they are one, however narrow each of them is.
+    (good - bad >= table.least).then_some(TwoClusters { good, bad, is_good })
 }
 
-/// Whether good is what stays within a group, and low what crosses a boundary, of three groups at least: a fabric that
-/// has less between its groups than in them looks so. One bad host does not hide that.
-fn two_levels(table: &Table, cover: &Cover, good: &[bool]) -> bool {
-    if cover.boundaries() < 2 {
-        return false;
-    }
-    let mut all = Counts::default();
-    let mut of_host: BTreeMap<u32, Counts> = BTreeMap::new();
-    for (cell, &is_good) in table.cells.iter().zip(good) {
-        all.add(cell.stratum, is_good);
-        for host in [cell.from.host, cell.to.host] {
-            of_host.entry(host).or_default().add(cell.stratum, is_good);
-        }
-    }
-    all.two_levels() || of_host.values().any(|host| all.without(host).two_levels())
-}
-
-/// Cells within groups and between them: all, and good ones.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    all: [usize; 2],
-    good: [usize; 2],
-}
-
-impl Counts {
-    fn add(&mut self, stratum: usize, is_good: bool) {
-        self.all[stratum] += 1;
-        self.good[stratum] += usize::from(is_good);
-    }
-
-    fn without(&self, host: &Self) -> Self {
-        let less = |of: [usize; 2], by: [usize; 2]| [0, 1].map(|kind| of[kind] - by[kind]);
-        Self { all: less(self.all, host.all), good: less(self.good, host.good) }
-    }
-
-    fn two_levels(&self) -> bool {
-        let share = |kind: usize| self.good[kind] as f64 / self.all[kind] as f64;
-        self.all.iter().all(|all| *all > 0) && share(0) >= 0.9 && share(1) <= 0.1
-    }
-}
-
-/// Two clusters of results.
+/// Two clusters of results that neither suspects nor the kinds of pairs, within groups and between them, separate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TwoClusters {
     /// Median of the better cluster.
@@ -263,17 +172,4 @@ pub struct TwoClusters {
     /// For each pair given: whether it is in the better one; `None` where it is in neither: a suspect explains it, or the clusters
     /// are within the other kind of pairs, those within groups and those between them.
     pub is_good: Vec<Option<bool>>,
-    /// What separates them.
-    pub separated: Separated,
-}
-
-/// What separates two clusters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Separated {
-    /// The suspects.
-    Suspects,
-    /// Whether a pair stays within its group, alike for all groups.
-    Levels,
-    /// Nothing that is known.
-    Nothing,
 }

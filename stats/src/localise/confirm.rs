@@ -65,6 +65,8 @@ pub enum Doubt {
     /// Good now, and low as a whole before: many pairs at once are not low by chance, but a few measured alone put less on
     /// what they share than all did.
     UnderLoad,
+    /// Bad again, but other explanations of all results fit nearly as well, or nothing separates good results from bad ones.
+    Contested,
 }
 
 /// What the probes say. Effects are median differences from control pairs, as differences of logarithms.
@@ -158,7 +160,7 @@ pub fn judge(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>)
 ///   results explains (binomial, 0.0001), but not 80 %.
 /// - Cleared: no result lies beyond half of the effect, or of ten no more than of the controls, and an effect of half the
 ///   suspected size is ruled out (the lower end of a 90 % interval). A part suspected of being bad at times needs ten results.
-/// - Open otherwise.
+/// - Open otherwise, and where the results do not separate good from bad ([`Suspect::contested`]).
 pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>) -> Settled {
     let residual = |(probe, value): &(Probe, f64)| value - probe.level.centre - probe.explained;
     let of = |role: Role| results.iter().filter(move |(probe, _)| probe.role == role);
@@ -236,6 +238,11 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
         && settled.moved < scene.limit()
     {
         settled.judgement = Judgement::Open { n, doubt: Doubt::Unsteady };
+    }
+    if let Judgement::Confirmed { n, .. } | Judgement::Intermittent { n, .. } = settled.judgement
+        && suspect.contested
+    {
+        settled.judgement = Judgement::Open { n, doubt: Doubt::Contested };
     }
     let way = match settled.judgement {
         Judgement::Confirmed { way, .. } => way,

@@ -121,6 +121,8 @@ pub(super) struct Cover {
     pub(super) parts: Vec<Part>,
     /// Cells of each part.
     pub(super) cells: Vec<Vec<u32>>,
+    /// Parts of each cell, one cell after the other, without partitions; and where those of each cell end.
+    of_cells: (Vec<u32>, Vec<usize>),
     /// Numbers of the parts.
     known: HashMap<Part, u32>,
     directed: bool,
@@ -141,6 +143,7 @@ impl Cover {
         let mut cover = Self {
             parts: Vec::new(),
             cells: Vec::new(),
+            of_cells: (Vec::new(), Vec::with_capacity(table.cells.len())),
             known: HashMap::default(),
             directed: setting.directed,
             several_rails: rails.len() > 1,
@@ -160,6 +163,7 @@ impl Cover {
                     std::array::from_fn(|_| numbers.next())
                 });
                 for part in numbers.into_iter().flatten() {
+                    cover.of_cells.0.push(part);
                     let cells = &mut cover.cells[part as usize];
                     // Both ends of a pair may be one.
                     if cells.last() != Some(&at) {
@@ -172,6 +176,8 @@ impl Cover {
                 parts.drain(..).map(|part| cover.number(part)).collect()
             });
             numbers.iter().for_each(|part| cover.cells[*part as usize].push(at));
+            cover.of_cells.0.extend(numbers.iter());
+            cover.of_cells.1.push(cover.of_cells.0.len());
         }
         cover.cuts = cover.parts.len()..cover.parts.len();
         cover
@@ -207,12 +213,11 @@ impl Cover {
         next
     }
 
-    /// Numbers of the parts that a cell passes.
-    pub(super) fn of_cell(&self, cell: &Cell) -> Vec<u32> {
-        let mut parts = Vec::with_capacity(16);
-        cell.ends().into_iter().for_each(|end| self.at_end(end, &mut parts));
-        self.between(cell, &mut parts);
-        parts.iter().filter_map(|part| self.known.get(part).copied()).collect()
+    /// Numbers of the parts that a cell passes, without partitions of the hosts.
+    pub(super) fn of_cell(&self, at: u32) -> &[u32] {
+        let ends = &self.of_cells.1;
+        let start = (at as usize).checked_sub(1).map_or(0, |before| ends[before]);
+        &self.of_cells.0[start..ends[at as usize]]
     }
 
     /// By what pairs differ in the switches that they pass: group and rail of both ends.
@@ -258,13 +263,12 @@ impl Cover {
         }
     }
 
-    pub(super) fn group(&self, host: u32) -> u32 {
-        self.groups[host as usize]
+    pub(super) fn is_grouped(&self) -> bool {
+        !self.groups.is_empty()
     }
 
-    /// Boundaries between two groups that pairs cross.
-    pub(super) fn boundaries(&self) -> usize {
-        self.parts.iter().filter(|part| matches!(part, Part::Boundary(_, _, Way::Both))).count()
+    pub(super) fn group(&self, host: u32) -> u32 {
+        self.groups[host as usize]
     }
 
     /// The smaller things a part consists of, as far as a pair touches them: each must be low for the part to be named.

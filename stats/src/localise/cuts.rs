@@ -2,19 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::{Level, Part, cover::Table};
+use super::{
+    Level, Part,
+    cover::{Cell, Table},
+};
 use crate::robust::median_in_place;
 
 /// Standard deviations below the level from which a result is low.
 const LOW: f64 = 3.0;
 /// Fewest low results that a partition can explain.
 const FEWEST: usize = 4;
-/// Steps of the power iteration, and of the refinement that follows.
-const STEPS: [usize; 2] = [60, 6];
+/// Fewest and most steps of the power iteration: where few pairs were measured it takes many.
+const STEPS: [usize; 2] = [60, 600];
+/// Steps of so many pairs in all.
+const WORK: usize = 2_000_000;
+/// Steps of the refinement that follows.
+const REFINED: usize = 6;
 
 /// The partitions that the signs of all results suggest: two leading eigenvectors of the graph whose edges are good (+1) and low (−1)
 /// pairs, refined host by host, and the connected parts of the good pairs (spectral partitioning: Fiedler 1973). At least two hosts
-/// are on either side.
+/// are on either side. Low is what takes half of what low pairs lose, and, for parts of which pairs get unequal shares, whatever is low.
 pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     let left = table.left(levels);
     let low = |at: &usize| left[*at] < -(LOW * levels[table.cells[*at].stratum].scale).max(table.least);
@@ -28,16 +35,36 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     }
     let limit = median_in_place(&mut lows) / 2.0;
     let place = |host: u32| hosts.binary_search(&host).unwrap_or_default();
-    let edges: Vec<(usize, usize, f64)> = table
-        .cells
-        .iter()
-        .zip(&left)
-        .map(|(cell, left)| (place(cell.from.host), place(cell.to.host), if *left < limit { -1.0 } else { 1.0 }))
-        .filter(|(a, b, _)| a != b)
-        .collect();
+    let edges = |is_bad: &dyn Fn(usize) -> bool| -> Vec<Edge> {
+        let edge = |(at, cell): (usize, &Cell)| {
+            (place(cell.from.host), place(cell.to.host), if is_bad(at) { -1.0 } else { 1.0 })
+        };
+        table.cells.iter().enumerate().map(edge).filter(|(a, b, _)| a != b).collect()
+    };
+    let mut sides: BTreeSet<Vec<bool>> = BTreeSet::new();
+    add_sides(n, &edges(&|at| left[at] < limit), &mut sides);
+    if (0..left.len()).any(|at| low(&at) && left[at] >= limit) {
+        add_sides(n, &edges(&|at| low(&at)), &mut sides);
+    }
+    let smaller = |side: Vec<bool>| {
+        let is = side.iter().filter(|is| **is).count();
+        // Of two halves the one without the first host.
+        let wanted = 2 * is < n || 2 * is == n && !side[0];
+        let side: Vec<u32> = hosts.iter().zip(&side).filter(|(_, is)| **is == wanted).map(|(host, _)| *host).collect();
+        (side.len() >= 2).then_some(Part::Cut(side))
+    };
+    let found: BTreeSet<Part> = sides.into_iter().filter_map(smaller).collect();
+    found.into_iter().collect()
+}
+
+/// Two hosts, and whether their pair is good (+1) or low (−1).
+type Edge = (usize, usize, f64);
+
+/// Adds the sides of `n` hosts that these pairs suggest.
+fn add_sides(n: usize, edges: &[Edge], sides: &mut BTreeSet<Vec<bool>>) {
     let times = |vector: &[f64]| {
         let mut product = vec![0.0; n];
-        for &(a, b, sign) in &edges {
+        for &(a, b, sign) in edges {
             product[a] += sign * vector[b];
             product[b] += sign * vector[a];
         }
@@ -46,13 +73,13 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     let mut degrees = vec![0.0_f64; n];
     edges.iter().for_each(|&(a, b, _)| [a, b].iter().for_each(|&end| degrees[end] += 1.0));
     let shift = degrees.iter().copied().fold(0.0, f64::max);
-    let mut sides: BTreeSet<Vec<bool>> = BTreeSet::new();
+    let steps = (WORK / edges.len().max(1)).clamp(STEPS[0], STEPS[1]);
     let mut leading: Vec<Vec<f64>> = Vec::new();
     for number in 0..2 {
         // Any start will do that no eigenvector is orthogonal to.
         let mut vector: Vec<f64> =
             (0..n).map(|at| ((at * 7919 + number * 104_729 + 13) % 1009) as f64 - 504.0).collect();
-        for _ in 0..STEPS[0] {
+        for _ in 0..steps {
             let product = times(&vector);
             vector = vector.iter().zip(product).map(|(old, new)| new + shift * old).collect();
             for known in &leading {
@@ -63,7 +90,7 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
             vector.iter_mut().for_each(|value| *value /= length);
         }
         let mut side: Vec<f64> = vector.iter().map(|value| if *value > 0.0 { 1.0 } else { -1.0 }).collect();
-        for _ in 0..STEPS[1] {
+        for _ in 0..REFINED {
             let next = times(&side);
             side = side.iter().zip(next).map(|(old, new)| if new == 0.0 { *old } else { new.signum() }).collect();
         }
@@ -74,7 +101,7 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     let mut part: Vec<usize> = (0..n).collect();
     loop {
         let mut changed = false;
-        for &(a, b, sign) in &edges {
+        for &(a, b, sign) in edges {
             let least = part[a].min(part[b]);
             if sign > 0.0 && (part[a] != least || part[b] != least) {
                 (part[a], part[b], changed) = (least, least, true);
@@ -86,13 +113,4 @@ pub(super) fn cuts(table: &Table, levels: [Level; 2]) -> Vec<Part> {
     }
     let numbers: BTreeSet<usize> = part.iter().copied().collect();
     sides.extend(numbers.iter().take(8).map(|number| part.iter().map(|part| part == number).collect::<Vec<bool>>()));
-    let smaller = |side: Vec<bool>| {
-        let is = side.iter().filter(|is| **is).count();
-        // Of two halves the one without the first host.
-        let wanted = 2 * is < n || 2 * is == n && !side[0];
-        let side: Vec<u32> = hosts.iter().zip(&side).filter(|(_, is)| **is == wanted).map(|(host, _)| *host).collect();
-        (side.len() >= 2).then_some(Part::Cut(side))
-    };
-    let found: BTreeSet<Part> = sides.into_iter().filter_map(smaller).collect();
-    found.into_iter().collect()
 }

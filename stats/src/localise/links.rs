@@ -14,15 +14,22 @@ pub(super) struct Links {
     pub(super) found: Vec<Link>,
     /// What suspect ends and shared parts explain of each cell.
     pub(super) explained: Vec<f64>,
+    /// Standard deviation of each cell around that.
+    pub(super) scales: Vec<f64>,
 }
 
 /// Names every low cell once, joined where it is one way: paths of two NICs, rails of two hosts. A cell at a suspect end is low if it is as far below what the end explains.
-pub(super) fn links(table: &Table, cut: [f64; 2], setting: &Setting<'_>, explained: Vec<f64>) -> Links {
+pub(super) fn links(
+    table: &Table,
+    cut: [f64; 2],
+    setting: &Setting<'_>,
+    (explained, scales): (Vec<f64>, Vec<f64>),
+) -> Links {
     let is_low = |at: usize| {
         let left = table.residual(at) - explained[at];
-        left < -cut[table.cells[at].stratum] * table.scale(at) && left < -setting.least
+        left < -cut[table.cells[at].stratum] * scales[at] && left < -setting.least
     };
-    Links { found: ways(table, 0..table.cells.len(), is_low), explained }
+    Links { found: ways(table, 0..table.cells.len(), is_low), explained, scales }
 }
 
 /// The ways of some cells that have low ones, each named once.

@@ -27,7 +27,7 @@ mod split;
 mod states;
 mod suspect;
 
-pub use clusters::{Separated, TwoClusters};
+pub use clusters::TwoClusters;
 pub use confirm::{Doubt, Judgement, Settled, judge, settle};
 pub use lanes::{FEWEST_LANES, Lanes, lanes};
 pub use part::{Part, Port, Way};
@@ -40,6 +40,10 @@ pub use crate::robust::Level;
 /// Fewest hosts among which one can be told from the others: with three, a bad host and a bad path look alike as soon as
 /// a test fails.
 pub const FEWEST_HOSTS: usize = 4;
+
+/// What must at least be seen: a pair at half the rate of the others, or one that takes twice as long, as a difference of logarithms. A NIC
+/// that came up at half its speed or width, or one of two links of a bond that is down, does that.
+pub const HALF: f64 = std::f64::consts::LN_2;
 
 /// One measured pair. Results of the same pair and path may occur several times; their median counts, once.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,11 +113,13 @@ pub struct Findings {
     pub cut: f64,
     /// How many standard deviations a single pair had to be below the centre.
     pub link_cut: f64,
+    /// For each of `levels`: the difference from which on a single pair would stand out.
+    pub seen_from: Vec<f64>,
     /// Positions of pairs that were good and that no suspect touches, one for each way: what is measured again as a control.
     pub controls: Vec<usize>,
     /// Whether most pairs are low, so that the better cluster and not the majority shows what good pairs reach.
     pub premise: bool,
-    /// The clusters into which the results fall, if there are two.
+    /// The clusters into which the results fall, if these are two that nothing separates.
     pub two_clusters: Option<TwoClusters>,
 }
 

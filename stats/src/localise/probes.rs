@@ -12,6 +12,8 @@ pub const TESTS: usize = 5;
 const SHAKY_TESTS: usize = 10;
 /// Tests over pairs that tell one possible part from another.
 const APART: usize = 4;
+/// Ends next to one that are looked at for such pairs, and ends from all over a large cluster.
+const NEAR: usize = 64;
 /// Control tests of one suspect; of each where there are many, since all serve for all.
 const CONTROLS: usize = 8;
 /// See [`CONTROLS`].
@@ -352,9 +354,12 @@ fn across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec<Ends>
         pairs.iter().flat_map(|pair| [pair.from, pair.to]).filter(|port| port.rail == rail).collect();
     let ports: Vec<Port> = ports.into_iter().collect();
     let mut kinds: BTreeMap<Vec<bool>, Vec<Ends>> = BTreeMap::new();
-    // A step that has no factor in common with the number of ends reaches each of them, from all over the cluster.
+    // Of many, those next to an end, which have most in common with it, and some from all over the cluster.
+    let step = (ports.len() / NEAR).max(1);
     for (at, &from) in ports.iter().enumerate() {
-        for &to in ports.iter().cycle().skip(at + 1).take(ports.len() - 1) {
+        let near = (1..ports.len()).take(if step > 1 { NEAR } else { ports.len() });
+        let all_over = (NEAR + 1..ports.len()).step_by(step).filter(|_| step > 1);
+        for to in near.chain(all_over).map(|by| ports[(at + by) % ports.len()]) {
             if !directed && from.host >= to.host {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foldhash::HashMap;
 
 use super::{
-    Findings, Part, Port, Way,
+    Findings, HALF, Part, Port, Way,
     clusters::two_clusters,
     cover::{Cover, Table},
     links::{Link, Links, ways},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     lists::Lists,
-    robust::median_in_place,
+    robust::{median_in_place, outlier},
     shift::{Interval, paired_shift},
 };
 
@@ -48,6 +48,8 @@ pub struct Suspect {
     pub latent: bool,
     /// Whether it is what is left of an end should that prove good: nothing is said of it otherwise.
     pub instead: bool,
+    /// Whether the results are explained nearly as well without it, or do not separate good from bad: nothing confirms it then.
+    pub contested: bool,
     /// Suspects that are listed with it: chance has as many tries.
     pub looks: usize,
     /// Positions of suspects that would explain this one, were they bad.
@@ -89,8 +91,8 @@ impl Draft {
 }
 
 pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky>) -> Findings {
-    let clusters = two_clusters(&explanation, cover);
-    let Explanation { table, taken, links, cut, link_cut, .. } = explanation;
+    let clusters = two_clusters(&explanation);
+    let Explanation { table, taken, links, cut, link_cut, contested, .. } = explanation;
     let table = &table;
     let drafts = taken.iter().map(|(part, cells)| Draft {
         alternatives: alternatives(cover, *part, table),
@@ -98,7 +100,7 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
     });
     let drafts: Vec<Draft> = drafts.collect();
     let unjudged = unjudged(table, &drafts);
-    let Links { found, explained } = links;
+    let Links { found, explained, .. } = links;
     let at_ends = paths_at(table, &drafts);
     let single: Vec<&Link> = found.iter().chain(at_ends.iter().map(|(_, link)| link)).collect();
     let boundaries = few_across(table, cover, &single);
@@ -172,15 +174,30 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
     });
     let place = |part: &Part| described.iter().position(|(suspect, _)| suspect.part == *part);
     let under: Vec<Vec<usize>> = described.iter().map(|(_, under)| under.iter().filter_map(place).collect()).collect();
-    let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| Suspect { under, looks, ..suspect });
+    let seen_from: Vec<f64> =
+        (0..2 - usize::from(table.pooled)).map(|kind| link_cut[kind] * table.levels[kind].scale).collect();
+    let level_of: Vec<usize> =
+        table.cell_of.iter().map(|&at| if table.pooled { 0 } else { table.cells[at as usize].stratum }).collect();
+    // Kinds of pairs of which low ones are not separated from good ones.
+    let kind = |pair: usize| table.cells[table.cell_of[pair] as usize].stratum;
+    let mut is_open = [false; 2];
+    for (pair, &level) in level_of.iter().enumerate() {
+        let in_clusters = clusters.as_ref().is_some_and(|clusters| clusters.is_good[pair].is_some());
+        // That a few show their spread badly is no noise.
+        let is_noisy = outlier::LEAST * table.levels[level].scale > HALF;
+        is_open[kind(pair)] |= in_clusters || is_noisy;
+    }
+    let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| {
+        let pairs = &suspect.evidence.pairs;
+        let contested = 2 * pairs.iter().filter(|pair| is_open[kind(**pair)]).count() > pairs.len()
+            || contested.iter().any(|part| cover.parts[*part] == suspect.part);
+        Suspect { under, looks, contested, ..suspect }
+    });
     Findings {
         suspects: suspects.collect(),
         levels: if table.pooled { vec![table.levels[0]] } else { table.levels.to_vec() },
-        level_of: table
-            .cell_of
-            .iter()
-            .map(|&at| if table.pooled { 0 } else { table.cells[at as usize].stratum })
-            .collect(),
+        level_of,
+        seen_from,
         unjudged,
         cut: cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
         link_cut: link_cut[usize::from(!table.pooled && table.levels[1].n > table.levels[0].n)],
@@ -213,12 +230,8 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
         return Vec::new();
     }
     let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
-    let touched: BTreeSet<usize> = low
-        .iter()
-        .flat_map(|&at| cover.of_cell(&table.cells[at as usize]))
-        .map(|part| part as usize)
-        .filter(boundary)
-        .collect();
+    let touched: BTreeSet<usize> =
+        low.iter().flat_map(|&at| cover.of_cell(at)).map(|part| *part as usize).filter(boundary).collect();
     let most = |part: &usize| {
         let cells = &cover.cells[*part];
         2 * cells.iter().filter(|at| low.contains(at)).count() > cells.len()
@@ -293,7 +306,7 @@ fn alternatives(cover: &Cover, part: usize, table: &Table) -> Vec<Part> {
     let is_own = |at: u32| cells.binary_search(&at).is_ok();
     let mut near: Vec<u32> = cells
         .iter()
-        .flat_map(|&at| cover.of_cell(&table.cells[at as usize]))
+        .flat_map(|&at| cover.of_cell(at).iter().copied())
         .filter(|&other| other as usize != part)
         .collect();
     near.sort_unstable();
@@ -426,6 +439,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
         share,
         latent: is_latent(draft),
         instead: draft.instead,
+        contested: false,
         looks: 1,
         under: Vec::new(),
     }

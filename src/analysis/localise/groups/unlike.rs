@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::{LEAST, Played, Scene, value};
 use crate::analysis::{
     localise::{
-        Cluster, Localisation, SeparatedBy, TwoClusters,
+        Cluster, Localisation, TwoClusters,
         pick::{self, Scatter},
     },
     results::CaseResult,
@@ -67,7 +67,7 @@ impl<'a> Scene<'a> {
 }
 
 impl Localisation {
-    /// Tells of two clusters of groups, and whether what is named accounts for them.
+    /// Reports two clusters of groups, unless what is named accounts for them.
     pub(super) fn tell_unlike(&mut self, scene: &Scene<'_>, played: Option<&Played>) {
         let Some(found) = scene.unlike() else { return };
         let side = |own: &[Valued<'_>], other: &[Valued<'_>]| {
@@ -86,26 +86,25 @@ impl Localisation {
                 n: own.len(),
                 hosts: hosts(own).difference(&hosts(other)).cloned().collect(),
                 groups: groups.map(|(name, _)| name.clone()).collect(),
-                boundaries: Vec::new(),
                 cases: own.iter().map(|(_, row, _)| row.case).collect(),
             }
         };
         let held = |(result, ..): &Valued<'_>| played.is_some_and(|played| played.explains(&result.case.flow));
         let told = found.bad.iter().all(held) && !found.good.iter().any(held);
+        if told {
+            return;
+        }
         let (good, bad) = (side(&found.good, &found.bad), side(&found.bad, &found.good));
         let change_percent = self.percent(centre(&found.bad) - centre(&found.good));
-        let separated_by = if told { SeparatedBy::Suspects } else { SeparatedBy::Nothing };
-        // Of two clusters nobody knows which one good groups are in.
-        if !told {
-            self.good.clear();
-        }
-        self.two_clusters = Some(TwoClusters { good, bad, change_percent, separated_by });
+        // Of two clusters it is unknown which one good groups are in.
+        self.good.clear();
+        self.two_clusters = Some(TwoClusters { good, bad, change_percent });
     }
 
-    /// Both clusters of groups with their hosts; `None` for pairs, and where what is named accounts for them.
+    /// Both clusters of groups with their hosts; `None` for pairs.
     pub fn unlike(&self) -> Option<GroupsUnlike> {
         let of_groups = self.two_clusters.as_ref().filter(|_| self.counted == "group");
-        let TwoClusters { good, bad, .. } = of_groups.filter(|two| two.separated_by == SeparatedBy::Nothing)?;
+        let TwoClusters { good, bad, .. } = of_groups?;
         Some(GroupsUnlike { good: good.clone(), bad: bad.clone(), unit: self.unit.clone() })
     }
 }

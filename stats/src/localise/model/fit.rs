@@ -1,8 +1,8 @@
 //! An explanation: what it costs, and the spread and the share of low results that go with it.
 
 use super::{
-    ALL, CUT, FAST, FEW, FEW_PATHS, Fit, LOW, MARGIN, NORMAL_WIDTH, SHARE, SIMPLE, STEPS, State, cuts_of, ends,
-    is_many, price::loss,
+    ALL, CUT, Expected, FAST, FEW, FEW_PATHS, Fit, Found, LOW, MARGIN, NONE, NORMAL_WIDTH, SHARE, SIMPLE, STEPS, Taken,
+    cuts_of, ends, is_many, price::loss,
 };
 use crate::{
     localise::{
@@ -29,13 +29,18 @@ impl<'a> Fit<'a> {
             cover,
             prices,
             levels,
+            kinds: table.cells.iter().map(|cell| cell.stratum as u8).collect(),
             left: table.left(levels),
-            expected: vec![0.0; table.cells.len()],
+            expected: vec![Expected::default(); table.cells.len()],
             taken: Vec::new(),
+            place: vec![NONE; cover.parts.len()],
             cap: 0.0,
-            share: 0.0,
+            low: 0,
+            usual: 0.0,
             cut,
-            last: cover.parts.len(),
+            with_ends: true,
+            with_cuts: true,
+            open: Vec::new(),
         };
         fit.set_share(0);
         fit
@@ -45,11 +50,14 @@ impl<'a> Fit<'a> {
     /// far apart they lie.
     pub(super) fn set_share(&mut self, low: usize) {
         let n = self.left.len() as f64;
-        self.share = low as f64 / n;
-        let mut lows: Vec<f64> =
-            (0..self.left.len()).filter(|&at| self.is_low(at)).map(|at| self.left[at] - self.expected[at]).collect();
+        self.low = low;
+        self.usual = -(1.0 - low as f64 / n).max(1e-9).ln();
+        let mut lows: Vec<f64> = (0..self.left.len())
+            .filter(|&at| self.is_low(at))
+            .map(|at| self.left[at] - self.expected[at].effect)
+            .collect();
         let mut apart = 0.0_f64;
-        if low > 0 && lows.len() > FEW_PATHS / 2 {
+        if low > 0 && self.is_share(lows.len()) {
             lows.sort_unstable_by(f64::total_cmp);
             let width = lows[lows.len() * 9 / 10] - lows[lows.len() / 10];
             let scale = self.levels[0].scale.min(self.levels[1].scale);
@@ -60,51 +68,66 @@ impl<'a> Fit<'a> {
 
     /// What a part must save beyond its price: more where it may be low by chance, as a share of all ways is.
     pub(super) fn margin(&self) -> f64 {
-        let low = self.share * self.left.len() as f64;
-        if low <= FEW_PATHS as f64 / 2.0 { MARGIN } else { MARGIN * (1.0 + (self.share / SHARE).min(3.0)) }
+        self.margin_of(self.low)
+    }
+
+    fn margin_of(&self, low: usize) -> f64 {
+        let share = low as f64 / self.left.len() as f64;
+        if self.is_share(low) { MARGIN * (1.0 + (share / SHARE).min(3.0)) } else { MARGIN }
+    }
+
+    /// Whether so many low results are a share of all ways, and no single paths.
+    fn is_share(&self, low: usize) -> bool {
+        2 * low > FEW_PATHS || low > 0 && 2 * low >= self.left.len()
+    }
+
+    /// What a share of all ways costs: it is an explanation like others.
+    fn share_price(&self, low: usize) -> f64 {
+        if self.is_share(low) { MARGIN + 0.5 * (self.left.len() as f64).ln() } else { 0.0 }
+    }
+
+    /// What is saved by explaining so many low results that are part of a share of all ways so far: good ones cost more beside one.
+    pub(super) fn relief(&self, explained: usize) -> f64 {
+        let (n, was) = (self.left.len() as f64, self.low);
+        let is = was.saturating_sub(explained);
+        let usual = |low: usize| (1.0 - low as f64 / n).max(1e-9).ln();
+        let costs = |low: usize| self.share_price(low) + self.margin_of(low);
+        (n - was as f64) * (usual(is) - usual(was)) + costs(was) - costs(is)
     }
 
     /// Searches, with the share of unexplained low results and the spread that follow from the search itself.
-    pub(super) fn settle(&mut self, setting: &Setting<'_>) {
-        let mut best: Option<(f64, State)> = None;
+    pub(super) fn settle(&mut self, setting: &Setting<'_>) -> Found {
+        let mut best =
+            Found { cost: f64::INFINITY, levels: self.levels, taken: Vec::new(), expected: Vec::new(), low: 0 };
         for _ in 0..STEPS {
-            self.taken.clear();
-            self.expected.fill(0.0);
+            self.drop_from(0);
+            self.expected.fill(Expected::default());
             self.search();
-            let (scale, was) = (self.spread(setting), self.share * self.left.len() as f64);
+            let (scale, was) = (self.spread(setting), self.low);
             let apart = |(new, old): (&f64, &Level)| *new > 1.1 * old.scale || 1.1 * *new < old.scale;
             let is_same = !scale.iter().zip(&self.levels).any(apart);
             (0..2).for_each(|kind| self.levels[kind].scale = scale[kind]);
-            let low = self.unexplained();
+            let low = (0..self.left.len()).filter(|&at| self.is_low(at)).count();
             self.set_share(low);
             let cost = self.cost();
-            let state = State {
-                taken: self.taken.clone(),
-                expected: self.expected.clone(),
-                scale: self.levels.map(|level| level.scale),
-                low,
-            };
-            if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-                best = Some((cost, state));
+            if cost < best.cost {
+                let (taken, expected) = (self.taken.clone(), self.expected.clone());
+                best = Found { cost, levels: self.levels, taken, expected, low };
             }
-            if is_same && (low as f64 - was).abs() <= 2.0 {
+            if is_same && low.abs_diff(was) <= 2 {
                 break;
             }
         }
-        if let Some((_, state)) = best {
-            (self.taken, self.expected) = (state.taken, state.expected);
-            (0..2).for_each(|kind| self.levels[kind].scale = state.scale[kind]);
-            self.set_share(state.low);
-        }
+        best
     }
 
     /// The scale of what is left of each kind at which the results that are not low cost least.
     fn spread(&self, setting: &Setting<'_>) -> [f64; 2] {
         let pooled = self.levels[0].centre == self.levels[1].centre;
-        [0, 1].map(|kind| {
-            let of = (0..self.left.len()).filter(|&at| pooled || self.table.cells[at].stratum == kind);
-            let left: Vec<f64> =
-                of.filter(|&at| !self.is_low(at)).map(|at| self.left[at] - self.expected[at]).collect();
+        let of_kind = |kind: usize| {
+            let of = (0..self.left.len()).filter(|&at| pooled || self.kind(at) == kind);
+            let of = of.filter(|&at| !self.is_low(at) && self.expected[at].spread == 0.0);
+            let left: Vec<f64> = of.map(|at| self.left[at] - self.expected[at].effect).collect();
             let was = self.levels[kind].scale;
             if left.len() < 2 * FEW {
                 return was;
@@ -114,53 +137,72 @@ impl<'a> Fit<'a> {
             let cost = |scale: f64| left.iter().map(|left| loss(left / scale) + scale.ln()).sum::<f64>();
             let scales = SCALES.map(|factor| (factor * middle).max(setting.noise).max(SMALLEST));
             scales.into_iter().min_by(|a, b| cost(*a).total_cmp(&cost(*b))).unwrap_or(middle)
-        })
+        };
+        let first = of_kind(0);
+        [first, if pooled { first } else { of_kind(1) }]
+    }
+
+    pub(super) fn kind(&self, at: usize) -> usize {
+        usize::from(self.kinds[at])
     }
 
     pub(super) fn scale(&self, at: usize) -> f64 {
-        self.levels[self.table.cells[at].stratum].scale
+        self.levels[self.kind(at)].scale
     }
 
-    pub(super) fn cost_of(&self, at: usize, expected: f64) -> f64 {
+    pub(super) fn cost_of(&self, at: usize, expected: Expected) -> f64 {
         let scale = self.scale(at);
-        let z = (self.left[at] - expected) / scale;
+        let away = self.left[at] - expected.effect;
+        let usual = if expected.spread > 0.0 {
+            let spread = scale.hypot(expected.spread);
+            // Of unequal shares some are larger.
+            loss(-(away / spread).abs()) + (spread / scale).ln()
+        } else {
+            loss(away / scale)
+        };
         // What a part takes hides what one way in so many loses by itself.
-        let usual = loss(z) + if expected < -LOW * scale { 0.0 } else { -(1.0 - self.share).max(1e-9).ln() };
-        if z < 0.0 { usual.min(self.cap) } else { usual }
+        let hidden = expected.effect < -LOW * scale;
+        let usual = usual + if hidden { 0.0 } else { self.usual };
+        if away < 0.0 { usual.min(self.cap) } else { usual }
     }
 
     /// Whether parts that hosts share make all low that lies between groups: so are many fabrics built, and a level of its own says so.
-    pub(super) fn is_by_design(&self) -> bool {
+    pub(super) fn is_by_design(&self, taken: &[Taken]) -> bool {
         let mut explained = vec![false; self.left.len()];
-        for taken in self.taken.iter().filter(|taken| self.cover.parts[taken.part].is_shared()) {
+        for taken in taken.iter().filter(|taken| self.cover.parts[taken.part].is_shared()) {
             self.cover.cells[taken.part].iter().for_each(|&at| explained[at as usize] = true);
         }
-        let between = || (0..self.left.len()).filter(|&at| self.table.cells[at].stratum == 1);
+        let between = || (0..self.left.len()).filter(|&at| self.kind(at) == 1);
         let known = between().filter(|&at| explained[at]).count();
         self.table.two_levels && known > 0 && known as f64 >= ALL * between().count() as f64
     }
 
-    /// Whether so few parts explain all that no other explanation needs to be tried. What lies between groups may be so by design.
-    pub(super) fn is_simple(&self) -> bool {
-        let is_end = |part: usize| self.cover.parts[part].is_end();
-        let alike = !self.table.two_levels || self.taken.iter().all(|taken| is_end(taken.part));
-        alike && self.taken.len() <= SIMPLE && !is_many(self.unexplained(), self.table) && !self.has_better()
-    }
-
-    /// Whether some results are so much better than expected that they may be what good pairs reach.
-    fn has_better(&self) -> bool {
-        (0..self.left.len())
-            .any(|at| self.left[at] - self.expected[at].max(0.0) > (LOW * self.scale(at)).max(self.table.least))
-    }
-
-    /// How many results are low and not explained.
-    pub(super) fn unexplained(&self) -> usize {
-        (0..self.left.len()).filter(|&at| self.is_low(at)).count()
+    /// Whether so few parts explain all that no other explanation needs to be tried: none is left that is low, or so much better than
+    /// expected that it may be what good pairs reach. What lies between groups may be so by design.
+    pub(super) fn is_simple(&self, found: &Found) -> bool {
+        let is_end = |taken: &Taken| self.cover.parts[taken.part].is_end();
+        let alike = !self.table.two_levels || found.taken.iter().all(is_end);
+        let is_better = |at: usize| {
+            let least = (LOW * found.levels[self.kind(at)].scale).max(self.table.least);
+            self.left[at] - found.expected[at].effect.max(0.0) > least
+        };
+        let is_all = !is_many(found.low, self.table) && !(0..self.left.len()).any(is_better);
+        alike && found.taken.len() <= SIMPLE && is_all
     }
 
     /// Whether a result is far below what is expected.
     pub(super) fn is_low(&self, at: usize) -> bool {
-        self.left[at] - self.expected[at] < -(LOW * self.scale(at)).max(self.table.least)
+        self.is_below(at, self.expected[at])
+    }
+
+    pub(super) fn is_below(&self, at: usize, Expected { effect, spread }: Expected) -> bool {
+        self.left[at] - effect < -(LOW * self.scale(at).hypot(spread)).max(self.table.least)
+    }
+
+    /// What a part costs: more where its pairs differ by themselves.
+    pub(super) fn price(&self, taken: &Taken) -> f64 {
+        let uneven = if taken.spread > 0.0 { 0.5 * (self.cover.cells[taken.part].len() as f64).ln() } else { 0.0 };
+        self.prices[taken.part] + uneven
     }
 
     /// What the explanation costs.
@@ -168,15 +210,13 @@ impl<'a> Fit<'a> {
         let misfit: f64 =
             (0..self.left.len()).map(|at| self.cost_of(at, self.expected[at]) + self.scale(at).ln()).sum();
         let fast = self.taken.iter().filter(|taken| taken.effect.iter().any(|effect| *effect > 0.0)).count();
-        let parts: f64 = self.taken.iter().map(|taken| self.prices[taken.part] + self.margin()).sum();
+        let parts: f64 = self.taken.iter().map(|taken| self.price(taken) + self.margin()).sum();
         let levels = if self.levels[0].centre == self.levels[1].centre {
             0.0
         } else {
             0.5 * (self.left.len() as f64).ln() + 2.0
         };
-        // A share of all ways is an explanation like others.
-        let n = self.left.len() as f64;
-        let share = if self.share * n > FEW_PATHS as f64 / 2.0 { MARGIN + 0.5 * n.ln() } else { 0.0 };
+        let share = self.share_price(self.low);
         misfit + parts + FAST * fast as f64 + levels + share
     }
 }

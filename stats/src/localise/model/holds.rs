@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::{ALL, CLEAR, Fit, MARGIN, MEDIAN_ERROR, MOST};
+use super::{ALL, CLEAR, Expected, Fit, LOW, MARGIN, MEDIAN_ERROR, MOST, Taken, UNEVEN_MOST};
 use crate::{
     localise::{Part, Way},
     robust::median_in_place,
@@ -12,39 +12,49 @@ use crate::{
 
 impl Fit<'_> {
     /// The same as [`Fit::holds_against`] for a part that is not taken yet.
-    pub(super) fn holds(&self, part: usize, effect: [f64; 2]) -> bool {
-        let cells = &self.cover.cells[part];
-        let before: Vec<(usize, f64)> = cells.iter().map(|&at| (at as usize, self.expected[at as usize])).collect();
-        self.holds_against(part, effect, &before)
+    pub(super) fn holds(&self, taken: &Taken) -> bool {
+        let cells = &self.cover.cells[taken.part];
+        let before: Vec<(usize, Expected)> =
+            cells.iter().map(|&at| (at as usize, self.expected[at as usize])).collect();
+        self.holds_against(taken, &before)
     }
 
     /// Whether a part is the right name for its cells, `before` being what others say of them: nearly all that it alone explains is
     /// off, in each of its members, and what lies opposite is more than one thing.
-    pub(super) fn holds_against(&self, part: usize, effect: [f64; 2], before: &[(usize, f64)]) -> bool {
+    pub(super) fn holds_against(&self, taken: &Taken, before: &[(usize, Expected)]) -> bool {
+        let Taken { part, effect, spread } = *taken;
         let (table, name) = (self.table, &self.cover.parts[part]);
-        let of = |at: usize| effect[table.cells[at].stratum];
+        let of = |at: usize| effect[self.kind(at)];
         if effect.iter().any(|effect| *effect > 0.0) {
             let fast = before.iter().filter(|(at, _)| self.left[*at] > of(*at) / 2.0).count();
             return fast as f64 >= MOST * before.len() as f64;
         }
-        let seen: Vec<(usize, f64)> = before.iter().copied().filter(|(at, _)| of(*at) < 0.0).collect();
-        let own: Vec<usize> = seen.iter().filter(|(at, other)| *other > of(*at) / 2.0).map(|(at, _)| *at).collect();
+        let seen: Vec<(usize, Expected)> = before.iter().copied().filter(|(at, _)| of(*at) < 0.0).collect();
+        let own: Vec<usize> =
+            seen.iter().filter(|(at, other)| other.effect > of(*at) / 2.0).map(|(at, _)| *at).collect();
         if own.is_empty() {
             return false;
         }
-        let between = own.iter().filter(|&&at| table.cells[at].stratum == 1).count();
+        let between = own.iter().filter(|&&at| self.kind(at) == 1).count();
         let kind = usize::from(2 * between > own.len());
         let mut scores: Vec<f64> = own.iter().map(|&at| self.left[at] / self.scale(at)).collect();
         let z = median_in_place(&mut scores) * (own.len() as f64).sqrt() / MEDIAN_ERROR;
-        let low = |at: usize| self.left[at] < of(at) / 2.0;
+        // Of unequal shares the larger ones are low, too.
+        let usual = |at: usize| -(LOW * self.scale(at)).max(table.least);
+        let limit = |at: usize| if is_uneven(name, spread) { usual(at).max(of(at) / 2.0) } else { of(at) / 2.0 };
+        let low = |at: usize| self.left[at] < limit(at);
         let clear = own.iter().all(|&at| -of(at) > CLEAR * self.scale(at));
-        let most = if clear && name.is_shared() { ALL } else { MOST };
+        let most = match () {
+            () if is_uneven(name, spread) => UNEVEN_MOST,
+            () if clear && name.is_shared() => ALL,
+            () => MOST,
+        };
         let are_low = own.iter().filter(|&&at| low(at)).count() as f64 >= most * own.len() as f64;
-        z <= -self.cut[kind] && are_low && self.is_right(name, effect, &self.seen(name, &seen, low))
+        z <= -self.cut[kind] && are_low && self.is_right(name, taken, &self.seen(name, &seen, low))
     }
 
     /// What the cells of a part say of its members and of what lies opposite.
-    fn seen(&self, name: &Part, cells: &[(usize, f64)], low: impl Fn(usize) -> bool) -> Seen {
+    fn seen(&self, name: &Part, cells: &[(usize, Expected)], low: impl Fn(usize) -> bool) -> Seen {
         let mut seen = Seen::default();
         for &(at, _) in cells {
             let cell = &self.table.cells[at];
@@ -63,10 +73,10 @@ impl Fit<'_> {
     }
 
     /// Whether what was seen is enough for a part of this kind.
-    fn is_right(&self, name: &Part, effect: [f64; 2], seen: &Seen) -> bool {
+    fn is_right(&self, name: &Part, &Taken { effect, spread, .. }: &Taken, seen: &Seen) -> bool {
         let (members, others) = (seen.members.len(), seen.others.len());
         let low = seen.members.values().filter(|[usual, low]| low > usual).count();
-        let members_low = low as f64 >= MOST * members as f64;
+        let members_low = low as f64 >= if is_uneven(name, spread) { UNEVEN_MOST } else { MOST } * members as f64;
         let inside_low = seen.inside[1] >= seen.inside[0];
         let partners = |way: Way| others >= if way == Way::Both { 3 } else { 2 };
         match *name {
@@ -92,17 +102,23 @@ impl Fit<'_> {
     fn is_cut(&self, side: &[u32], effect: f64) -> bool {
         let mut inner = [[0_usize; 2]; 2];
         let mut shown = 0.0;
-        for (at, cell) in self.table.cells.iter().enumerate().filter(|(at, _)| self.expected[*at] == 0.0) {
+        let bad = Expected { effect, spread: 0.0 };
+        for (at, cell) in self.table.cells.iter().enumerate().filter(|(at, _)| self.expected[*at].effect == 0.0) {
             let [from, to] = [cell.from.host, cell.to.host].map(|host| side.contains(&host));
             if from == to {
                 inner[usize::from(from)][usize::from(self.left[at] > effect / 2.0)] += 1;
-                shown += if from { self.cost_of(at, effect) - self.cost_of(at, 0.0) } else { 0.0 };
+                shown += if from { self.cost_of(at, bad) - self.cost_of(at, Expected::default()) } else { 0.0 };
             }
         }
         let are_good = |[low, good]: [usize; 2]| good as f64 >= MOST * (low + good) as f64;
         let on_side: usize = inner[1].iter().sum();
         inner.into_iter().all(are_good) && on_side >= side.len().div_ceil(4) && shown > 2.0 * MARGIN
     }
+}
+
+/// Whether some pairs of a part may get all that they can carry. Where other parts are low, so are many pairs of a good group.
+fn is_uneven(name: &Part, spread: f64) -> bool {
+    spread > 0.0 && matches!(name, Part::Cut(_) | Part::Boundary(..))
 }
 
 /// Members of a part with their cells, usual ones and low ones; those among cells with both ends in the part; and what lies opposite.

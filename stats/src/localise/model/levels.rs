@@ -42,6 +42,14 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         let near = sorted.iter().filter(|value| (*value - upper.centre).abs() < LOW * upper.scale).count();
         found.extend((near as f64 >= MANY_GOOD * sorted.len() as f64).then_some(upper));
     }
+    // Of few, the best may be good and all others differ by themselves.
+    if let few @ 4..FEWEST_FOR_QUARTER = sorted.len() {
+        let upper = &sorted[few - (few / 3).max(2)..];
+        let wide = upper[upper.len() - 1] - upper[0];
+        let scale = wide.max(table.noise).max(table.least);
+        let level = Level { centre: upper[upper.len() / 2], scale, n: few };
+        found.extend((WIDE * scale < found[0].scale).then_some(level));
+    }
     let (first, mut rest) = (found.len(), sorted);
     // Chance makes two of few.
     while (found.len() == first || rest.len() >= 4 * FEW)

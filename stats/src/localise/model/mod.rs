@@ -30,6 +30,12 @@ use price::prices;
 
 /// Standard error of the median of n normal values, times √n / σ: √(π / 2).
 pub(super) const MEDIAN_ERROR: f64 = 1.253_314_137_315_500_3;
+/// Times the spread of good pairs from which on that of a part is one of its own.
+const UNEVEN: f64 = 2.0;
+/// Spreads of a part that are tried, in parts of that by the median.
+const SPREADS: [f64; 3] = [0.5, 1.0, 2.0];
+/// Share of the results of a part of unequal shares that must be low: a flow with few others at once gets all it can carry.
+const UNEVEN_MOST: f64 = 0.6;
 /// Least standard errors below the level for a part to be a suspect.
 const CUT: f64 = 4.0;
 /// Degrees of freedom of the noise's distribution (Student's t), below what is expected.
@@ -66,8 +72,12 @@ const MOST_SHARE: f64 = 0.75;
 const FAR: f64 = 8.0;
 /// How many times wider a spread must be than that of the shortest quarter for the narrower one to be tried.
 const WIDE: f64 = 1.3;
+/// So many ends may be what hosts share.
+const SEVERAL: usize = 2;
 /// An explanation by so few parts needs no comparison with others.
 const SIMPLE: usize = 2;
+/// An explanation that costs no more than this above the best is nearly as good.
+const CLOSE: f64 = 1.0;
 /// Fewest pairs within a group that make it one that is low within it alone.
 const FEWEST_WITHIN: usize = 3;
 /// Fewest values whose spread is a scale of its own.
@@ -81,6 +91,8 @@ pub(super) struct Explanation {
     pub(super) links: Links,
     /// The low cells, where these are a share of all ways, whichever their ends.
     pub(super) share: BTreeSet<u32>,
+    /// Numbers of bad parts that another explanation, nearly as cheap, does without.
+    pub(super) contested: Vec<usize>,
     /// Cut in standard errors of a part's median, for pairs of either kind.
     pub(super) cut: [f64; 2],
     /// Cut in standard deviations of a single pair.
@@ -90,7 +102,9 @@ pub(super) struct Explanation {
 impl Explanation {
     /// What each cell differs by from its level and what was found.
     pub(super) fn unexplained(&self) -> Vec<f64> {
-        let of = |at: usize| self.table.residual(at) - self.links.explained[at];
+        let of = |at: usize| {
+            (self.table.residual(at) - self.links.explained[at]) * self.table.scale(at) / self.links.scales[at]
+        };
         let mut left: Vec<f64> = (0..self.table.cells.len()).map(of).collect();
         self.links.found.iter().flat_map(|(_, cells)| cells).for_each(|&at| left[at as usize] = 0.0);
         left
@@ -98,12 +112,24 @@ impl Explanation {
 }
 
 /// A part of an explanation.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 struct Taken {
     part: usize,
     /// What it takes from pairs of each kind; positive where it is faster than all others.
     effect: [f64; 2],
+    /// Standard deviation of that among pairs: flows that share a part at once each get another share.
+    spread: f64,
 }
+
+/// What the parts say of a cell: the median of what they take from it, and its standard deviation.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Expected {
+    effect: f64,
+    spread: f64,
+}
+
+/// The place of a part that is not taken.
+const NONE: u32 = u32::MAX;
 
 /// An explanation, as far as it was found.
 struct Fit<'a> {
@@ -111,18 +137,28 @@ struct Fit<'a> {
     cover: &'a Cover,
     prices: &'a [f64],
     levels: [Level; 2],
+    /// Whether each cell is within a group (0) or between groups (1); by itself, since it is asked for most.
+    kinds: Vec<u8>,
     /// Difference of each cell from its level.
     left: Vec<f64>,
     /// What the parts say that it is.
-    expected: Vec<f64>,
+    expected: Vec<Expected>,
     taken: Vec<Taken>,
+    /// Where each part is among `taken`, or [`NONE`].
+    place: Vec<u32>,
     /// What a low result costs at most.
     cap: f64,
-    /// Share of low results that no part explains.
-    share: f64,
+    /// How many low results no part explains.
+    low: usize,
+    /// What a usual result costs beside these.
+    usual: f64,
     cut: [f64; 2],
-    /// Parts before this number are candidates.
-    last: usize,
+    /// Whether ends are candidates.
+    with_ends: bool,
+    /// Whether partitions of the hosts are candidates.
+    with_cuts: bool,
+    /// Which parts may save anything in this search.
+    open: Vec<bool>,
 }
 
 /// The best explanation so far.
@@ -130,18 +166,20 @@ struct Found {
     cost: f64,
     levels: [Level; 2],
     taken: Vec<Taken>,
-    expected: Vec<f64>,
+    expected: Vec<Expected>,
+    /// How many low results no part explains.
+    low: usize,
 }
 
 /// The best explanation of all.
 pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Explanation {
-    let Found { levels, taken, expected, .. } = cheapest(&table, cover, setting);
+    let (Found { levels, taken, expected, .. }, contested) = cheapest(&table, cover, setting);
     settle_levels(&mut table, cover, setting, levels, &taken, &expected);
-    table.premise = 2 * expected.iter().filter(|expected| **expected < 0.0).count() > expected.len();
+    table.premise = 2 * expected.iter().filter(|expected| expected.effect < 0.0).count() > expected.len();
     let cells_of = |taken: &Taken| -> Vec<u32> {
         let own = |at: &&u32| {
             let effect = taken.effect[table.cells[**at as usize].stratum];
-            effect < 0.0 && expected[**at as usize] >= effect - 1e-12
+            effect < 0.0 && expected[**at as usize].effect >= effect - 1e-12
         };
         cover.cells[taken.part].iter().filter(own).copied().collect()
     };
@@ -149,15 +187,17 @@ pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>
     let taken = slow.map(|taken| (taken.part, cells_of(taken))).collect();
     let cut = cuts_of(&table.levels, setting, ends(cover), CUT);
     let link_cut = cuts_of(&table.levels, setting, table.cells.len(), outlier::LEAST);
-    let explained: Vec<f64> = expected.iter().map(|expected| expected.min(0.0)).collect();
-    let mut links = links(&table, link_cut, setting, explained);
+    let explained: Vec<f64> = expected.iter().map(|expected| expected.effect.min(0.0)).collect();
+    let spread = |(at, expected): (usize, &Expected)| table.scale(at).hypot(expected.spread);
+    let scales: Vec<f64> = expected.iter().enumerate().map(spread).collect();
+    let mut links = links(&table, link_cut, setting, (explained, scales));
     let mut share: BTreeSet<u32> = links.found.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
     if is_share(&table, &share) {
         links.found.clear();
     } else {
         share.clear();
     }
-    Explanation { table, taken, links, share, cut, link_cut }
+    Explanation { table, taken, links, share, contested, cut, link_cut }
 }
 
 /// From how many standard deviations on one of so many looks stands out, for either kind.
@@ -165,33 +205,49 @@ fn cuts_of(levels: &[Level; 2], setting: &Setting<'_>, looks: usize, least: f64)
     levels.map(|level| outlier::cut(least, looks, (!setting.knows(&level)).then_some(level.n)))
 }
 
-/// The cheapest of all explanations; that of the first level without any part where none counts.
-fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> Found {
+/// The cheapest of all explanations, that of the first level without any part where none counts; and those of its parts that others do
+/// without which are nearly as cheap.
+fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, Vec<usize>) {
     let bases = bases(table);
-    let expected = vec![0.0; table.cells.len()];
-    let mut best = Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected };
+    let expected = vec![Expected::default(); table.cells.len()];
+    let mut best = Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected, low: 0 };
     // Of each kind of pairs there is one level.
     let is_one = bases.len() <= 1 + usize::from(table.two_levels);
+    let mut others: Vec<(f64, Vec<usize>)> = Vec::new();
     for levels in bases {
         cover.add(table, cuts::cuts(table, levels));
         let prices: Vec<f64> = prices(cover);
-        let with_cuts = [false, true].into_iter().take(1 + usize::from(!cover.cuts.is_empty()));
-        for cuts in with_cuts {
-            let mut fit = Fit::new(table, cover, &prices, levels, setting);
-            fit.last = if cuts { cover.parts.len() } else { cover.cuts.start };
-            fit.settle(setting);
-            let cost = fit.cost();
-            if cost >= best.cost || fit.is_by_design() || fit.share > MOST_SHARE {
+        let (mut may_be_cut, mut ends) = (false, 0);
+        // A partition may save most at first and yet be no part of the cheapest explanation.
+        for (with_cuts, with_ends) in [(false, true), (true, true), (true, false)] {
+            if with_cuts && with_ends && !may_be_cut || !with_ends && ends < SEVERAL {
                 continue;
             }
-            let is_simple = is_one && fit.is_simple();
-            best = Found { cost, levels: fit.levels, taken: fit.taken, expected: fit.expected };
+            let mut fit = Fit::new(table, cover, &prices, levels, setting);
+            (fit.with_ends, fit.with_cuts) = (with_ends, with_cuts);
+            let found = fit.settle(setting);
+            fit.with_cuts = true;
+            may_be_cut = cover.cuts.clone().any(|cut| fit.is_candidate(cut));
+            ends = found.taken.iter().filter(|taken| cover.parts[taken.part].is_end()).count();
+            // Without ends it is what hosts share, or nothing.
+            let is_empty = !with_ends && found.taken.is_empty();
+            if is_empty || fit.is_by_design(&found.taken) || found.low as f64 > MOST_SHARE * table.cells.len() as f64 {
+                continue;
+            }
+            others.push((found.cost, found.taken.iter().map(|taken| taken.part).collect()));
+            let is_simple = is_one && fit.is_simple(&found);
+            if found.cost < best.cost {
+                best = found;
+            }
             if is_simple {
-                return best;
+                return (best, Vec::new());
             }
         }
     }
-    best
+    others.retain(|(cost, _)| *cost < best.cost + CLOSE);
+    let is_contested = |part: &usize| others.iter().any(|(_, parts)| !parts.contains(part));
+    let contested = best.taken.iter().map(|taken| taken.part).filter(is_contested).collect();
+    (best, contested)
 }
 
 /// Whether so many low cells are more than single paths.
@@ -234,7 +290,7 @@ fn settle_levels(
     setting: &Setting<'_>,
     levels: [Level; 2],
     taken: &[Taken],
-    expected: &[f64],
+    expected: &[Expected],
 ) {
     for taken in taken {
         for &at in &cover.cells[taken.part] {
@@ -248,7 +304,7 @@ fn settle_levels(
         let counts = |at: usize| {
             let cell = &table.cells[at];
             table.live[at]
-                && expected[at] == 0.0
+                && expected[at].effect == 0.0
                 && stratum.is_none_or(|stratum| cell.stratum == stratum)
                 && (cell.value - was.centre).abs() < LOW * was.scale
         };
@@ -281,13 +337,5 @@ const NORMAL_WIDTH: f64 = 2.563;
 /// Most times that a search is repeated with what it found of the spread and the share of low results.
 const STEPS: usize = 3;
 
-/// One search of several.
-struct State {
-    taken: Vec<Taken>,
-    expected: Vec<f64>,
-    scale: [f64; 2],
-    low: usize,
-}
-
 /// What a part would save, with what it takes.
-type Saving = Option<(f64, [f64; 2])>;
+type Saving = (f64, Taken);

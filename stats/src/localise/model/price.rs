@@ -23,7 +23,9 @@ pub(super) fn prices(cover: &Cover) -> Vec<f64> {
             // Its hosts one by one, or one of all partitions of the hosts.
             Part::Cut(side) => {
                 let host = hosts.ln() + MARGIN + 0.5 * (2.0 * n / hosts).max(1.0).ln();
-                (side.len() as f64 * host).min(hosts * LN_2 + MARGIN)
+                // Where the plan has groups, other sides are less likely.
+                let beside = if cover.is_grouped() { MARGIN + LN_2 } else { 0.0 };
+                (side.len() as f64 * host).min((hosts - 1.0) * LN_2 + beside)
             }
             _ => of_kind(part).ln(),
         };
@@ -45,6 +47,7 @@ pub(super) fn fewest(part: &Part) -> usize {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
         Part::Host(..) | Part::Nic(..) => 2,
         Part::Boundary(..) | Part::Uplink(_, Way::Send | Way::Receive) => 3,
+        Part::Cut(_) => 4,
         _ => 6,
     }
 }
