@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use super::{
     Findings, HALF, Part, Port, Way,
     clusters::two_clusters,
+    confirm::LIKE,
     cover::{Cover, Table},
     links::{Link, Links, ways},
     model::{Explanation, MEDIAN_ERROR},
@@ -178,19 +179,20 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         (0..2 - usize::from(table.pooled)).map(|kind| link_cut[kind] * table.levels[kind].scale).collect();
     let level_of: Vec<usize> =
         table.cell_of.iter().map(|&at| if table.pooled { 0 } else { table.cells[at as usize].stratum }).collect();
-    // Kinds of pairs of which low ones are not separated from good ones.
+    // By how much pairs of each kind differ that nothing separates; any difference may be noise where good ones scatter much.
     let kind = |pair: usize| table.cells[table.cell_of[pair] as usize].stratum;
-    let mut is_open = [false; 2];
+    let mut apart = [0.0_f64; 2];
     for (pair, &level) in level_of.iter().enumerate() {
-        let in_clusters = clusters.as_ref().is_some_and(|clusters| clusters.is_good[pair].is_some());
+        let in_clusters = clusters.as_ref().filter(|clusters| clusters.is_good[pair].is_some());
+        let by = in_clusters.map_or(0.0, |clusters| clusters.good - clusters.bad);
         // That a few show their spread badly is no noise.
         let is_noisy = outlier::LEAST * table.levels[level].scale > HALF;
-        is_open[kind(pair)] |= in_clusters || is_noisy;
+        apart[kind(pair)] = apart[kind(pair)].max(if is_noisy { f64::INFINITY } else { by });
     }
     let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| {
         let pairs = &suspect.evidence.pairs;
-        let contested = 2 * pairs.iter().filter(|pair| is_open[kind(**pair)]).count() > pairs.len()
-            || contested.iter().any(|part| cover.parts[*part] == suspect.part);
+        let open = pairs.iter().filter(|pair| apart[kind(**pair)] > LIKE * -suspect.effect).count();
+        let contested = 2 * open > pairs.len() || contested.iter().any(|part| cover.parts[*part] == suspect.part);
         Suspect { under, looks, contested, ..suspect }
     });
     Findings {

@@ -103,7 +103,7 @@ impl Explanation {
     /// What each cell differs by from its level and what was found.
     pub(super) fn unexplained(&self) -> Vec<f64> {
         let of = |at: usize| {
-            (self.table.residual(at) - self.links.explained[at]) * self.table.scale(at) / self.links.scales[at]
+            (self.table.residual(at) - self.links.explained[at]) * (self.table.scale(at) / self.links.scales[at])
         };
         let mut left: Vec<f64> = (0..self.table.cells.len()).map(of).collect();
         self.links.found.iter().flat_map(|(_, cells)| cells).for_each(|&at| left[at as usize] = 0.0);
@@ -245,7 +245,11 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, 
         }
     }
     others.retain(|(cost, _)| *cost < best.cost + CLOSE);
-    let is_contested = |part: &usize| others.iter().any(|(_, parts)| !parts.contains(part));
+    // In which direction is for further measurements to say.
+    let both = |part: usize| cover.parts[part].clone().only(Way::Both);
+    let is_contested = |part: &usize| {
+        others.iter().any(|(_, parts)| !parts.iter().any(|other| other == part || both(*other) == both(*part)))
+    };
     let contested = best.taken.iter().map(|taken| taken.part).filter(is_contested).collect();
     (best, contested)
 }
