@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use foldhash::HashMap;
 
-use super::{ALL, CLEAR, Expected, Fit, LOW, MARGIN, MEDIAN_ERROR, MOST, Taken, UNEVEN_MOST};
+use super::{ALL, CLEAR, Expected, Fit, LOW, MARGIN, MEDIAN_ERROR, MOST, Taken, UNEVEN_MOST, price::loss};
 use crate::{
     localise::{Part, Way},
     robust::median_in_place,
@@ -102,12 +102,13 @@ impl Fit<'_> {
     fn is_cut(&self, side: &[u32], effect: f64) -> bool {
         let mut inner = [[0_usize; 2]; 2];
         let mut shown = 0.0;
-        let bad = Expected { effect, spread: 0.0 };
         for (at, cell) in self.table.cells.iter().enumerate().filter(|(at, _)| self.expected[*at].effect == 0.0) {
             let [from, to] = [cell.from.host, cell.to.host].map(|host| side.contains(&host));
             if from == to {
                 inner[usize::from(from)][usize::from(self.left[at] > effect / 2.0)] += 1;
-                shown += if from { self.cost_of(at, bad) - self.cost_of(at, Expected::default()) } else { 0.0 };
+                // That low results are frequent shows no pair to be good.
+                let costs = |expected: f64| loss((self.left[at] - expected) / self.scale(at));
+                shown += if from { costs(effect) - costs(0.0) } else { 0.0 };
             }
         }
         let are_good = |[low, good]: [usize; 2]| good as f64 >= MOST * (low + good) as f64;
