@@ -7,7 +7,7 @@ use railgauge::{
         journal::{Journal, parse},
         results::results,
         rows::rows,
-        verdict::{Kind, Status, Verdict, Verdicts, verdicts},
+        verdict::{Judged, Kind, Status, Verdict, Verdicts, verdicts},
     },
     report::{Drawn, draw, text, write},
 };
@@ -64,6 +64,18 @@ fn judge(journal: &Journal) -> Verdicts {
 
 fn of_parts(verdicts: &Verdicts) -> &Verdict {
     verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::Parts).unwrap()
+}
+
+/// Noise hides a bad host and blames none.
+#[test]
+fn noise_changes_no_state() {
+    let healthy = healthy(8);
+    for (journal, state) in [(healthy.clone(), Some(Judged::Good)), (noisy(&healthy, 0, &wide), None)] {
+        let verdicts = judge(&journal);
+        let of_test = verdicts.components.iter().find(|of| of.test == "write-bw").unwrap();
+        let hosts: Vec<_> = of_test.components.iter().filter(|one| one.kind == "host").collect();
+        assert!(hosts.len() == 8 && hosts.iter().all(|one| one.state == state), "{state:?}: {hosts:#?}");
+    }
 }
 
 #[test]

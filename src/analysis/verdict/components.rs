@@ -259,8 +259,8 @@ struct Search<'s, 'a> {
     breaking: BTreeSet<u64>,
     /// Whether values are compared with those of enough peers, or with a limit.
     is_judged: bool,
-    /// Why nothing that is not faulty is known to be good.
-    doubt: Option<String>,
+    /// Whether its values say nothing of any component by itself.
+    in_doubt: bool,
 }
 
 impl<'s, 'a> Search<'s, 'a> {
@@ -281,7 +281,7 @@ impl<'s, 'a> Search<'s, 'a> {
             test,
             breaking: limits().flat_map(|one| one.breaking.iter().copied()).collect(),
             is_judged: is_limited || found.iter().any(has_peers),
-            doubt: found.iter().find_map(|found| doubt(found)).filter(|_| counts),
+            in_doubt: counts && found.iter().any(|found| is_in_doubt(found)),
             found,
             verdicts,
         }
@@ -369,7 +369,7 @@ impl<'s, 'a> Search<'s, 'a> {
             if link.value.is_some() && !is_bad && flow.members.is_empty() && part.is_none_or(|part| !part.is_bad()) {
                 good.entry(end(&flow.from)).or_default().insert(&flow.to.host);
             }
-            let is_apart = link.stands_out && part.is_none() && self.doubt.is_none();
+            let is_apart = link.stands_out && part.is_none() && !self.in_doubt;
             if is_apart && flow.members.is_empty() && flow.from.host != flow.to.host {
                 let why = format!("{} stands out in {}: {}", link.result.link_name(), self.test.test, link.words());
                 let hosts = vec![flow.from.host.to_string(), flow.to.host.to_string()];
@@ -416,16 +416,14 @@ impl<'s, 'a> Search<'s, 'a> {
     fn state(&self, of: &Evidence, is_open: bool) -> (Option<Judged>, Vec<String>) {
         let Evidence { planned, valued, bad, .. } = *of;
         let test = self.test.test;
-        let why = match &self.doubt {
-            _ if valued == 0 => return (None, Vec::new()),
-            Some(doubt) => doubt.clone(),
+        let why = match () {
             // No good partner, no peers and no limit shows whether it is good.
-            None if is_open || !self.is_judged => return (None, Vec::new()),
-            None if 2 * bad > valued => format!("{bad} of {} are low in {test}", count(valued, "value")),
-            None if 2 * valued < planned => {
+            () if valued == 0 || self.in_doubt || is_open || !self.is_judged => return (None, Vec::new()),
+            () if 2 * bad > valued => format!("{bad} of {} are low in {test}", count(valued, "value")),
+            () if 2 * valued < planned => {
                 format!("only {valued} of {} could be measured in {test}", count(planned, "case"))
             }
-            None => return (Some(Judged::Good), Vec::new()),
+            () => return (Some(Judged::Good), Vec::new()),
         };
         (Some(Judged::Undecided), vec![why])
     }
@@ -453,16 +451,11 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 }
 
-/// Why nothing in a test is known to be good.
-fn doubt(found: &Localisation) -> Option<String> {
-    let why = match () {
-        () if found.two_clusters.is_some() => "the values fall into two clusters that nothing separates",
-        () if found.too_noisy.is_some() => "the values scatter so much that a fault may not show",
-        () if found.over_time.is_some() => "all values changed during the test",
-        () if found.unexplained.is_some() => "what makes it slow is not known",
-        () => return None,
-    };
-    Some(format!("{}: {why}", found.test))
+/// Whether nothing in a test is known to be good: its values fall into two clusters, scatter so much that a fault may not show, changed
+/// during the test, or are low for an unknown cause. The verdict on its parts says so, and no component is to blame for it.
+fn is_in_doubt(found: &Localisation) -> bool {
+    let Localisation { two_clusters, too_noisy, over_time, unexplained, .. } = found;
+    two_clusters.is_some() || too_noisy.is_some() || over_time.is_some() || unexplained.is_some()
 }
 
 /// Whether a part that is bad or waived accounts for a value of this end: unless it is the end itself.
