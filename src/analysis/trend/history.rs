@@ -17,6 +17,7 @@ use sha2::{Digest, Sha256};
 use super::{
     epochs::{Shelf, Slots, Software},
     last::Reported,
+    lines::is_kept_in_parts,
     parts::{self, Groups, Part, sign},
 };
 use crate::analysis::{
@@ -328,7 +329,7 @@ impl PlanVersion {
 fn said(plan: &Plan) -> PlanVersion {
     let tests = plan.tests.iter().map(|test| {
         let mut settings = settings::all(test);
-        settings.retain(|key, _| key != "hosts" && (plan.subset.is_none() || key != "repeats"));
+        settings.retain(|key, _| key != "hosts" && (plan.subset.is_none() || is_kept_in_parts(key)));
         (test.name.clone(), settings)
     });
     let hosts = plan.hosts.iter().map(|host| host.name.to_string()).collect();

@@ -137,16 +137,22 @@ impl<'a> Files<'a> {
 fn is_same(old: &PlanVersion, new: &PlanVersion) -> bool {
     let has = |whole: &PlanVersion, part: &PlanVersion| {
         let in_whole = |(name, test): (&String, &BTreeMap<String, String>)| {
-            whole.tests.get(name).is_some_and(|known| known == test || part.part && without_repeats(known) == *test)
+            whole.tests.get(name).is_some_and(|known| known == test || part.part && in_a_part(known) == *test)
         };
         (part.part || part.tests.len() == whole.tests.len()) && part.tests.iter().all(in_whole)
     };
     old.name == new.name && (has(old, new) || has(new, old))
 }
 
+/// Whether a part of a plan has a setting of the whole: how often and between how many pairs it measures depends on what is left.
+pub(super) fn is_kept_in_parts(key: &str) -> bool {
+    !matches!(key.split('.').next(), Some("repeats" | "pattern"))
+}
+
 /// The settings of a test that a part of its plan has, too.
-fn without_repeats(test: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    test.iter().filter(|(key, _)| *key != "repeats").map(|(key, value)| (key.clone(), value.clone())).collect()
+fn in_a_part(test: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let kept = test.iter().filter(|(key, _)| is_kept_in_parts(key));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 /// What two versions of a plan differ in.

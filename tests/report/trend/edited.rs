@@ -6,6 +6,8 @@ use railgauge::analysis::{
     trend::{Options, State, Watched, day},
 };
 
+use railgauge_model::plan::model::{Pattern, Subset};
+
 use super::nights::{cluster, night, one_link, run, watch, worse};
 use crate::support::Dice;
 
@@ -201,8 +203,18 @@ fn which_hosts_a_plan_runs_on_is_not_the_plan() {
     let made = |night: u32| run(if night < EDITED { &four } else { &five }, night, 0, &mut dice, |_| Some(390.0));
     let mut runs: Vec<Run> = (0..EDITED + 10).map(made).collect();
     runs[EDITED as usize..].iter_mut().for_each(|run| run.plan_hash = "five hosts".into());
+    // Three hosts have fewer rounds of pairs than the plan wants: all of them.
+    for test in runs.iter_mut().flat_map(|run| &mut run.plan.tests) {
+        test.pattern = Pattern::Random(3);
+    }
+    let mut part = run(&cluster(3), EDITED + 3, 12, &mut dice, |_| Some(390.0));
+    let hosts = part.plan.hosts.iter().map(|host| host.name.clone()).collect();
+    let of_tests = part.plan.tests.len();
+    part.plan.subset =
+        Some(Subset { hosts: Some(hosts), of_hosts: 5, tests: None, of_tests, repeats: None, left_out: Vec::new() });
+    runs.push(part);
     let found = watch(runs, &Options::default());
-    assert!(found.epochs.is_empty() && found.changes.is_empty(), "{:?}", found.epochs);
+    assert!(found.epochs.is_empty() && found.changes.is_empty() && found.gone.is_empty(), "{:?}", found.epochs);
     let old = found.series.iter().filter(|series| !series.link.contains("gpu005"));
     let whole = |series: &&railgauge::analysis::trend::Series| series.nights == EDITED as usize + 10;
     assert!(old.filter(whole).count() > 5, "{}", found.sentence);
