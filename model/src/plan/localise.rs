@@ -6,6 +6,7 @@ use railgauge_wire::terms::Transport;
 
 use super::{
     format::{Preset, Section, Shape, key},
+    hosts,
     mistakes::Mistake,
     model::{Host, Localise, Rails, Test, Waiver},
     read::{Table, Words},
@@ -34,9 +35,9 @@ pub static LOCALISE: Section = Section {
             "waive",
             Shape::Texts,
             Preset::Words("none"),
-            "Parts whose being bad is known: hosts and groups of the plan (with their NICs, paths, uplinks and \
-             boundaries), `rail 3` (as a whole, not one NIC on it), or `all`. They are measured and told, and do not make the run fail. `all` also waives \
-             two clusters of values, and noise in which a bad part would not show.",
+            "Parts whose being bad is known: hosts (with their NICs and paths; also hosts that are not in the plan, \
+             as `gpu[07-08]`), groups of the plan (with their uplinks and boundaries), `rail 3` (as a whole, not one NIC on it), \
+             or `all`. They are measured and reported, and do not make the run fail. `all` also waives two clusters of values, and noise in which a bad part would not show.",
         ),
         key(
             "at_most",
@@ -55,7 +56,7 @@ pub static LOCALISE: Section = Section {
 };
 
 /// Reads the table; what it does not say has its preset. `hosts`, `groups` and the rails of `tests` can be waived.
-pub fn read(top: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<String>>, tests: &[Test]) -> Localise {
+pub fn read(top: &Table<'_>, list: &[Host], groups: &BTreeMap<String, Vec<String>>, tests: &[Test]) -> Localise {
     let table = top.table("localise");
     let preset = Localise::default();
     Localise {
@@ -63,7 +64,7 @@ pub fn read(top: &Table<'_>, hosts: &[Host], groups: &BTreeMap<String, Vec<Strin
         confirm: table.flag("confirm").map_or(preset.confirm, |at| at.value),
         at_most: table.time("at_most").map_or(preset.at_most, |at| at.value.into()),
         ports: table.whole("ports").map_or(preset.ports, |at| at.value),
-        waive: waivers(&table, hosts, groups, rails(hosts, tests).as_ref()),
+        waive: waivers(&table, list, groups, rails(list, tests).as_ref()),
     }
 }
 
@@ -90,30 +91,30 @@ fn rails(hosts: &[Host], tests: &[Test]) -> Option<BTreeSet<u32>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// What one text waives; `None` after saying that it is no part of this plan.
+/// What one text waives; nothing after saying why it cannot.
 fn waiver(
     table: &Table<'_>,
     text: &Words,
-    hosts: &[Host],
+    list: &[Host],
     groups: &BTreeMap<String, Vec<String>>,
     rails: Option<&BTreeSet<u32>>,
-) -> Option<Waiver> {
+) -> Vec<Waiver> {
     let name = text.text.as_str();
     let is_rail = |name: &str| name.strip_prefix("rail ").is_some_and(|number| number.trim().parse::<u32>().is_ok());
-    if (name == "all" || is_rail(name)) && (hosts.iter().any(|host| host.name == name) || groups.contains_key(name)) {
+    if (name == "all" || is_rail(name)) && (list.iter().any(|host| host.name == name) || groups.contains_key(name)) {
         let mistake = Mistake::at(
             text.span.clone(),
             format!("`{name}` is a host or group of this plan, but has another meaning here"),
         );
         table.book.add(mistake.help("rename the host or group, so that nothing is waived by accident"));
-        return None;
+        return Vec::new();
     }
     if name == "all" {
-        return Some(Waiver::All);
+        return vec![Waiver::All];
     }
     if let Some(rail) = name.strip_prefix("rail ").and_then(|number| number.trim().parse().ok()) {
         if rails.map_or(u64::from(rail) <= LAST_RAIL, |rails| rails.contains(&rail)) {
-            return Some(Waiver::Rail(rail));
+            return vec![Waiver::Rail(rail)];
         }
         let help = match rails {
             Some(rails) => {
@@ -124,32 +125,23 @@ fn waiver(
         };
         let mistake = Mistake::at(text.span.clone(), format!("no test of this plan measures rail {rail}"));
         table.book.add(mistake.help(help));
-        return None;
-    }
-    if hosts.iter().any(|host| host.name == name) {
-        return Some(Waiver::Host(name.to_owned()));
+        return Vec::new();
     }
     if groups.contains_key(name) {
-        return Some(Waiver::Group(name.to_owned()));
+        return vec![Waiver::Group(name.to_owned())];
     }
-    let mistake = Mistake::at(text.span.clone(), format!("`{name}` is not a part that can be waived"));
-    let known = hosts.iter().map(|host| host.name.as_str()).chain(groups.keys().map(String::as_str)).chain(["all"]);
-    let help = match table.book.nearest_host(name, known) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "name a host or a group of this plan, `rail 0`, or `all`".to_owned(),
-    };
-    table.book.add(mistake.help(help));
-    None
+    // Also hosts that the plan does not have: those that are gone, or that Slurm did not give this time.
+    hosts::list(table, text).into_iter().flatten().map(Waiver::Host).collect()
 }
 
 fn waivers(
     table: &Table<'_>,
-    hosts: &[Host],
+    list: &[Host],
     groups: &BTreeMap<String, Vec<String>>,
     rails: Option<&BTreeSet<u32>>,
 ) -> Vec<Waiver> {
     let texts = table.texts("waive").into_iter().flat_map(|at| at.value);
-    texts.filter_map(|text| waiver(table, &text, hosts, groups, rails)).collect()
+    texts.flat_map(|text| waiver(table, &text, list, groups, rails)).collect()
 }
 
 #[cfg(test)]
@@ -158,22 +150,25 @@ mod tests {
 
     use std::path::Path;
 
-    use crate::plan::parse;
+    use crate::plan::{model::Waiver, parse};
 
+    /// A host that is gone is not in the plan any more; one that Slurm did not give is not in it this time.
     #[test]
-    fn a_waived_part_that_is_not_there_is_told_with_the_nearest_name() {
-        let wrong = |part: &str| {
+    fn hosts_are_waived_whether_the_plan_has_them_or_not() {
+        let waive = |part: &str| {
             let plan = format!(
                 "name = \"p\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = \"gpu[1-2]\", groups = {{ rack7 = \"gpu1\" }} }}\n\
                  localise = {{ waive = [\"{part}\"] }}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n\
                  sizes = \"1KiB\"\n"
             );
-            parse("p.toml", &plan, Path::new(".")).unwrap_err().to_string()
+            parse("p.toml", &plan, Path::new("."))
+                .map(|(plan, _)| plan.localise.waive)
+                .map_err(|error| error.to_string())
         };
-        for (part, near) in [("gpv1", "gpu1"), ("rak7", "rack7"), ("al", "all")] {
-            let text = wrong(part);
-            assert!(text.contains(&format!("did you mean `{near}`?")), "{text}");
-        }
-        assert!(wrong("gpu9").contains("name a host or a group of this plan"));
+        let host = |name: &str| Waiver::Host(name.to_owned());
+        assert_eq!(waive("gpu1").unwrap(), [host("gpu1")]);
+        assert_eq!(waive("gpu[8-9]").unwrap(), [host("gpu8"), host("gpu9")]);
+        assert_eq!(waive("rack7").unwrap(), [Waiver::Group("rack7".into())]);
+        assert!(waive("gpu 9").is_err() && waive("rail 9").is_err());
     }
 }

@@ -153,9 +153,6 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         tests.iter_mut().for_each(|test| test.repeats = repeats);
     }
     let subset = chosen.map(|chosen| chosen.subset(left_out));
-    if subset.is_some() {
-        hosts.groups.retain(|_, members| !members.is_empty());
-    }
     let (interleave, localise) = {
         let mut both = || {
             let interleave = interleave::read(&top, &mut tests);
@@ -163,10 +160,13 @@ pub fn read<'a>(book: &'a Book<'a>, document: &'a Spanned<DeTable<'a>>, chosen: 
         };
         match chosen {
             None => both(),
-            // Tests that are not there are not interleaved, and hosts that are not there not waived.
+            // Tests that are not there are not interleaved, and rails that are not there not waived.
             Some(_) => book.attempt(both).unwrap_or_else(|(made, _)| made),
         }
     };
+    if subset.is_some() {
+        hosts.groups.retain(|_, members| !members.is_empty());
+    }
     let soak = match chosen {
         None => soak::read(&top, &tests),
         // Without its test there is none.

@@ -112,7 +112,7 @@ pub fn read(table: &Table<'_>, there: bool, launch: &Launch) -> Hosts {
 }
 
 /// Names of a hostlist, or `None` after saying what is wrong with it.
-fn list(table: &Table<'_>, words: &Words) -> Option<Vec<String>> {
+pub fn list(table: &Table<'_>, words: &Words) -> Option<Vec<String>> {
     if !table.book.afford(0, &words.span) {
         return None;
     }
