@@ -65,33 +65,25 @@ pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
 /// # Errors
 /// stdout cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    if args.message {
-        return told(&args, common);
-    }
     let host = args.host.or_else(|| args.nhc.then(this_machine).flatten());
     let (host, now) = (host.as_deref(), Timestamp::now());
-    let standing = Nights::of(&args.runs, args.plan.as_deref(), now).map(|nights| match host {
-        Some(host) => Standing::of_host(&nights, host, args.max_age, now),
-        None => Standing::of(&nights, args.max_age, now),
-    });
-    let standing = standing.unwrap_or_else(|error| Standing::of_nothing(&error, host, args.max_age));
+    let nights = Nights::of(&args.runs, args.plan.as_deref(), now);
+    let standing = match (&nights, host) {
+        (Ok(nights), Some(host)) => Standing::of_host(nights, host, args.max_age, now),
+        (Ok(nights), None) => Standing::of(nights, args.max_age, now),
+        (Err(error), _) => Standing::of_nothing(error, host, args.max_age),
+    };
     if args.nagios || args.nhc {
         // A plugin whose line nobody can read still has its code.
         let _ = print(&(standing.plugin_line() + "\n"));
         return Ok(Exit::Plugin(if args.nagios { standing.state.code() } else { health_code(&standing) }));
     }
+    if args.message {
+        let message = Message::of(nights.as_ref().ok(), &standing, args.link.as_deref());
+        common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
+        return Ok(exit(message.state));
+    }
     shown(&standing, args.json, common)
-}
-
-/// The message.
-fn told(args: &Args, common: &Common) -> anyhow::Result<Exit> {
-    let now = Timestamp::now();
-    let message = match Nights::of(&args.runs, args.plan.as_deref(), now) {
-        Ok(nights) => Message::of(&nights, &Standing::of(&nights, args.max_age, now), args.link.as_deref()),
-        Err(error) => Message::of_nothing(&Standing::of_nothing(&error, None, args.max_age)),
-    };
-    common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
-    Ok(exit(message.state))
 }
 
 const fn exit(state: State) -> Exit {

@@ -1,33 +1,18 @@
 //! An index over a directory of runs: what each came to, the newest first, and the state of every host, night by night.
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::{
-    judged::NightError,
-    nights::none_of,
-    states::States,
-    summary::{Summary, summaries},
-};
-use crate::{
-    analysis::history,
-    report::index::{Index, link},
-};
+use super::{judged::NightError, nights::read, states::States, summary::Summary};
+use crate::report::index::{Index, link};
 
 /// The index over the runs that `word` stands for, of one plan where it is named; `page` is the directory of the page that links to them.
 ///
 /// # Errors
 /// There is no run.
 pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp) -> Result<Index, NightError> {
-    let directories = history::run_directories(word).map_err(NightError::NoRuns)?;
-    let mut runs = summaries(&directories);
-    let plans: BTreeSet<String> = plans(&runs);
-    // One whose plan cannot be read may be of any.
-    runs.retain(|run| plan.is_none_or(|plan| run.row.plan.is_empty() || run.row.plan == plan));
-    if runs.is_empty() {
-        return Err(none_of(word, plan, plans));
-    }
+    let (mut runs, plans) = read(word, plan)?;
     for run in &mut runs {
         run.row.page = page.and_then(|page| link(&run.directory, page)).unwrap_or_default();
     }
@@ -39,9 +24,4 @@ pub fn index(word: &str, plan: Option<&str>, page: Option<&Path>, now: Timestamp
     let grids = grids.filter(|grid| !grid.hosts.is_empty()).collect();
     let made = now.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
     Ok(Index::of(word, made, runs.into_iter().map(|run| run.row).collect(), grids))
-}
-
-/// The names of the plans of these runs.
-pub(super) fn plans(runs: &[Summary]) -> BTreeSet<String> {
-    runs.iter().map(|run| run.row.plan.clone()).filter(|plan| !plan.is_empty()).collect()
 }

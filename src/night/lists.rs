@@ -54,7 +54,7 @@ impl Lists {
         let hosts: Vec<Known> = standing.faulty_hosts().cloned().collect();
         let repaired: Vec<&Known> = nights.states.hosts.iter().filter(|one| one.repaired).collect();
         if hosts.is_empty() && standing.state != super::State::Ok {
-            remarks.push(format!("no host is faulty; the state is {}: {}", standing.state.word(), standing.text));
+            remarks.push(format!("the state is {}: {}", standing.state.word(), standing.text));
         }
         let name = |one: &Known| one.hosts.concat();
         let all = hosts.iter().chain(repaired.iter().copied()).map(name);
@@ -64,19 +64,13 @@ impl Lists {
             format!("no command is listed for `{host}`, which could be taken for another word or for more than one node: do it by hand")
         }));
         let plan = &standing.plan;
-        let is_plain = |one: &&&Known| is_node(&name(one));
+        let is_plain = |one: &&Known| is_node(&name(one));
         Self {
             version: 2,
             plan: plan.clone(),
             scheduler,
-            drain: hosts
-                .iter()
-                .collect::<Vec<_>>()
-                .iter()
-                .filter(is_plain)
-                .map(|one| drain(scheduler, one, plan))
-                .collect(),
-            undo: repaired.iter().filter(is_plain).map(|one| undo(scheduler, &name(one), plan)).collect(),
+            drain: hosts.iter().filter(is_plain).map(|one| drain(scheduler, one, plan)).collect(),
+            undo: repaired.iter().copied().filter(is_plain).map(|one| undo(scheduler, &name(one), plan)).collect(),
             repaired: repaired.iter().map(|one| name(one)).collect(),
             hosts,
             remarks,

@@ -25,10 +25,8 @@ pub struct Message {
     pub run_id: String,
     /// The verdict, or why there is none, in a sentence.
     pub sentence: String,
-    /// What is known to be bad; `None` where nothing is. Suspects are none of it.
+    /// The components that are faulty; `None` where none is.
     pub bad_part: Option<String>,
-    /// What is said of parts in sentences: which are bad, suspect or not settled, or why none is named; empty where nothing is certain.
-    pub parts: String,
     /// The first thing to do, with what it is for; empty where nothing is to be done or nothing is certain.
     pub first_step: String,
     /// Where the page of the run is: a URL, or a path without one; empty where there is no page.
@@ -38,70 +36,42 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message of a cluster in this state. `base` is the URL under which the directory of the runs can be read. The parts, the step
-    /// and the report are those of the newest run; of an earlier one where that says which component is faulty.
-    pub fn of(nights: &Nights, standing: &Standing, base: Option<&str>) -> Self {
+    /// The message of a cluster in this state; `nights` is `None` where there is no run. `base` is the URL under which the directory of
+    /// the runs can be read. The step and the report are those of the newest run; of an earlier one where that says which component is
+    /// faulty.
+    pub fn of(nights: Option<&Nights>, standing: &Standing, base: Option<&str>) -> Self {
         let faulty: Vec<&Known> = standing.components.iter().filter(|one| one.state == Condition::Faulty).collect();
-        let newest = nights.newest();
-        let says = faulty.iter().find_map(|one| nights.run(&one.faults.last()?.run_id));
-        let run = if newest.row.failures > 0 { newest } else { says.unwrap_or(newest) };
-        // What is old, unfinished or damaged says nothing of any part.
-        let certain = !matches!(standing.state, State::Ok | State::Unknown);
-        let banner = if certain { Judged::read(&run.directory).ok().and_then(|run| run.banner()) } else { None };
-        let (mut bad, beside, parts, remedy) =
-            banner.map(|banner| (banner.bad, banner.beside, banner.part.text, banner.remedy)).unwrap_or_default();
-        if bad.is_empty() {
-            bad = faulty.iter().map(|one| one.name.as_str()).collect::<Vec<_>>().join(", ");
-        }
-        let bad_part = Some(bad).filter(|bad| !bad.is_empty());
+        let run = nights.map(|nights| {
+            let newest = nights.newest();
+            let says = || faulty.iter().find_map(|one| nights.run(&one.faults.last()?.run_id));
+            if newest.row.failures > 0 { newest } else { says().unwrap_or(newest) }
+        });
+        // What is old, unfinished or damaged asks for no step.
+        let certain = run.filter(|_| !matches!(standing.state, State::Ok | State::Unknown));
+        let remedy = certain.and_then(|run| Judged::read(&run.directory).ok()?.banner()?.remedy);
         let first_step = remedy.map(|remedy| match remedy.about.as_str() {
             "" => remedy.text,
             about => format!("{about}: {}", remedy.text),
         });
-        let first_step = first_step.unwrap_or_default();
+        let names: Vec<&str> = faulty.iter().map(|one| one.name.as_str()).collect();
         let message = Self {
-            version: 2,
+            version: 3,
             state: standing.state,
             plan: standing.plan.clone(),
             run_id: standing.run_id.clone(),
             sentence: standing.text.clone(),
-            bad_part,
-            parts,
-            first_step,
-            link: link(run, base),
+            bad_part: (!names.is_empty()).then(|| names.join(", ")),
+            first_step: first_step.unwrap_or_default(),
+            link: run.map(|run| link(run, base)).unwrap_or_default(),
             text: String::new(),
         };
-        let of_parts = match &message.bad_part {
-            Some(bad) => format!("Bad part: {bad}. {beside}"),
-            None => message.parts.clone(),
-        };
-        Self { text: message.line(of_parts.trim_end()), ..message }
-    }
-
-    /// What is told where there is no run that can be read.
-    pub fn of_nothing(standing: &Standing) -> Self {
-        let message = Self {
-            version: 2,
-            state: standing.state,
-            plan: String::new(),
-            run_id: String::new(),
-            sentence: standing.text.clone(),
-            bad_part: None,
-            parts: String::new(),
-            first_step: String::new(),
-            link: String::new(),
-            text: String::new(),
-        };
-        Self { text: message.line(""), ..message }
+        Self { text: message.line(), ..message }
     }
 
     /// One line, without what a terminal or a mail's header would take for something else.
-    fn line(&self, of_parts: &str) -> String {
+    fn line(&self) -> String {
         let of = if self.plan.is_empty() { String::new() } else { format!(" {} ({})", self.plan, self.run_id) };
         let mut line = format!("railgauge {}{of}: {}", self.state.word(), self.sentence);
-        if !of_parts.is_empty() {
-            line = format!("{} {of_parts}", ended(&line));
-        }
         for (what, text) in [("First step", &self.first_step), ("Report", &self.link)] {
             if !text.is_empty() {
                 line = format!("{} {what}: {text}", ended(&line));

@@ -1,12 +1,11 @@
 //! The runs of one plan, the newest first, and the states that follow from all of them.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 use railgauge_model::border::text::path_text;
 
 use super::{
-    index::plans,
     judged::{Judged, NightError},
     state::{Standing, State},
     states::{Known, Said, States},
@@ -24,7 +23,7 @@ use crate::{
 /// The runs of a plan.
 #[derive(Debug)]
 pub struct Nights {
-    runs: Vec<Summary>,
+    runs: Vec<Arc<Summary>>,
     /// The states of components after all of them.
     pub states: States,
 }
@@ -36,33 +35,27 @@ impl Nights {
     /// # Errors
     /// There is no run, none of that plan, or there are runs of several plans and none is named.
     pub fn of(word: &str, plan: Option<&str>, now: Timestamp) -> Result<Self, NightError> {
-        let directories = history::run_directories(word).map_err(NightError::NoRuns)?;
-        let mut runs = summaries(&directories);
+        let (runs, plans) = read(word, plan)?;
+        if plan.is_none() && plans.len() > 1 {
+            return Err(NightError::SeveralPlans { word: word.to_owned(), plans: plans.into_iter().collect() });
+        }
+        Self::new(runs.into_iter().map(Arc::new).collect(), now)
+    }
+
+    fn new(mut runs: Vec<Arc<Summary>>, now: Timestamp) -> Result<Self, NightError> {
         // What another tool measured is not a run of ours. Where there is nothing else, reading it says so.
-        let is_ours = |run: &Summary| run.row.outcome != Outcome::Imported;
-        if let (false, Some(first)) = (runs.iter().any(is_ours), runs.first()) {
-            Judged::read(&first.directory)?;
+        let is_ours = |run: &Arc<Summary>| run.row.outcome != Outcome::Imported;
+        if !runs.iter().any(is_ours) {
+            Judged::read(&runs[0].directory)?;
         }
         runs.retain(is_ours);
-        let plans = plans(&runs);
-        match plan {
-            // A run whose plan cannot be read may be of any.
-            Some(plan) => runs.retain(|run| run.row.plan.is_empty() || run.row.plan == plan),
-            None if plans.len() > 1 => {
-                return Err(NightError::SeveralPlans { word: word.to_owned(), plans: plans.into_iter().collect() });
-            }
-            None => {}
-        }
-        if runs.is_empty() {
-            return Err(none_of(word, plan, plans));
-        }
-        let states = States::of(&runs.iter().collect::<Vec<_>>(), now);
+        let states = States::of(&runs.iter().map(|run| &**run).collect::<Vec<_>>(), now);
         Ok(Self { runs, states })
     }
 
     /// The newest run that is not still measuring; where all of them are, the newest.
     pub fn newest(&self) -> &Summary {
-        let mut runs = self.runs.iter();
+        let mut runs = self.runs.iter().map(|run| &**run);
         // There is one at least.
         runs.find(|run| run.row.outcome != Outcome::Running).unwrap_or(&self.runs[0])
     }
@@ -71,7 +64,7 @@ impl Nights {
     pub(super) fn whole(&self, max_age: SignedDuration, now: Timestamp) -> Option<&Summary> {
         let newest = self.newest();
         let over = |run: &&Summary| run.row.outcome != Outcome::Running && !run.row.is_part;
-        let whole = self.runs.iter().find(over).filter(|_| newest.row.is_part)?;
+        let whole = self.runs.iter().map(|run| &**run).find(over).filter(|_| newest.row.is_part)?;
         (now.duration_since(whole.ended) <= max_age).then_some(whole)
     }
 
@@ -79,27 +72,54 @@ impl Nights {
     pub(super) fn judged(&self) -> impl Iterator<Item = &Summary> {
         let is_part = self.newest().row.is_part;
         let over = [Outcome::Pass, Outcome::Fail, Outcome::Inconclusive];
-        self.runs.iter().filter(move |run| over.contains(&run.row.outcome) && (is_part || !run.row.is_part))
+        self.runs
+            .iter()
+            .map(|run| &**run)
+            .filter(move |run| over.contains(&run.row.outcome) && (is_part || !run.row.is_part))
     }
 
     /// The run of this identity.
     pub(super) fn run(&self, run_id: &str) -> Option<&Summary> {
-        self.runs.iter().find(|run| run.row.run_id == run_id)
+        self.runs.iter().map(|run| &**run).find(|run| run.row.run_id == run_id)
     }
+}
+
+/// The runs that `word` stands for, the newest first, of one plan where it is named; and the names of all plans there.
+///
+/// # Errors
+/// There is no run, or none of that plan.
+pub(super) fn read(word: &str, plan: Option<&str>) -> Result<(Vec<Summary>, BTreeSet<String>), NightError> {
+    let mut runs = summaries(&history::run_directories(word).map_err(NightError::NoRuns)?);
+    // Of what cannot be read the plan is not known.
+    let plans: BTreeSet<String> = runs.iter().map(|run| run.row.plan.clone()).filter(|plan| !plan.is_empty()).collect();
+    runs.retain(|run| plan.is_none_or(|plan| may_be_of(run, plan)));
+    if !runs.is_empty() {
+        return Ok((runs, plans));
+    }
+    let word = word.to_owned();
+    Err(match plan {
+        Some(plan) if !plans.is_empty() => {
+            NightError::NoPlan { word, plan: plan.to_owned(), plans: plans.into_iter().collect() }
+        }
+        _ => NightError::NoRuns(history::NoRuns::NoRun { word }),
+    })
+}
+
+/// Whether a run is of a plan; one whose plan cannot be read may be of any.
+fn may_be_of(run: &Summary, plan: &str) -> bool {
+    run.row.plan.is_empty() || run.row.plan == plan
 }
 
 /// The states after the runs that `word` stands for, of each of their plans, at any age.
 pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
-    let directories = history::run_directories(word).unwrap_or_default();
-    let all = plans(&summaries(&directories));
-    let of_plan = |plan: Option<&str>| {
-        let nights = Nights::of(word, plan, now).ok()?;
+    let Ok((runs, mut plans)) = read(word, None) else { return Vec::new() };
+    if plans.is_empty() {
+        plans.insert(String::new());
+    }
+    let runs: Vec<Arc<Summary>> = runs.into_iter().map(Arc::new).collect();
+    let of_plan = |plan: String| {
+        let nights = Nights::new(runs.iter().filter(|run| may_be_of(run, &plan)).cloned().collect(), now).ok()?;
         let standing = Standing::of(&nights, SignedDuration::MAX, now);
-        let status = match standing.state {
-            State::Ok => Status::Pass,
-            State::Critical => Status::Fail,
-            State::Warning | State::Unknown => Status::Inconclusive,
-        };
         let component = |one: &Known| trend::Component {
             name: one.name.clone(),
             state: one.state.word(),
@@ -110,24 +130,14 @@ pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
         let others = standing.components.iter().filter(|one| one.kind != "host");
         Some(Reported {
             directory: path_text(&nights.newest().directory).to_string(),
-            status,
-            sentence: standing.text.clone(),
+            status: match standing.state {
+                State::Ok => Status::Pass,
+                State::Critical => Status::Fail,
+                State::Warning | State::Unknown => Status::Inconclusive,
+            },
             components: hosts.chain(others).map(component).collect(),
+            sentence: standing.text,
         })
     };
-    if all.is_empty() {
-        return of_plan(None).into_iter().collect();
-    }
-    all.iter().filter_map(|plan| of_plan(Some(plan))).collect()
-}
-
-/// There is no run: none of the plan that is named, where there are others.
-pub(super) fn none_of(word: &str, plan: Option<&str>, plans: BTreeSet<String>) -> NightError {
-    let word = word.to_owned();
-    match plan {
-        Some(plan) if !plans.is_empty() => {
-            NightError::NoPlan { word, plan: plan.to_owned(), plans: plans.into_iter().collect() }
-        }
-        _ => NightError::NoRuns(history::NoRuns::NoRun { word }),
-    }
+    plans.into_iter().filter_map(of_plan).collect()
 }

@@ -19,15 +19,12 @@ use railgauge_model::{
 use serde::Serialize;
 
 use super::{
-    index,
     judged::NightError,
+    nights,
     states::{Condition, Known, States},
-    summary::{Summary, plan_of, summaries},
+    summary::{Summary, plan_of},
 };
-use crate::{
-    analysis::history,
-    report::index::{Outcome, Row},
-};
+use crate::report::index::{Outcome, Row};
 
 /// The place for signatures on a sign-off, as its template has it.
 const SIGNATURES: &str = "id=\"signatures\"";
@@ -86,10 +83,9 @@ pub struct Chosen {
 /// There is no run, or a file with names of runs cannot be read.
 pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, PruneError> {
     let word = directory.to_string_lossy().into_owned();
-    let found = history::run_directories(&word).map_err(NightError::NoRuns)?;
-    let runs = summaries(&found);
+    let (runs, plans) = nights::read(&word, None)?;
     let named = Named::of(directory, &keep.named_in, runs.iter().map(|run| run.directory.as_path()))?;
-    let states = states(&runs, now);
+    let states = states(&runs, plans, now);
     let mut newest: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut choices = Vec::new();
     for Summary { began, row, directory: path, .. } in runs {
@@ -132,13 +128,13 @@ pub fn choose(directory: &Path, keep: &Keep, now: Timestamp) -> Result<Chosen, P
 }
 
 /// Components that are faulty, by the runs that say so: without these they would not be.
-fn states(runs: &[Summary], now: Timestamp) -> BTreeMap<String, String> {
+fn states(runs: &[Summary], plans: BTreeSet<String>, now: Timestamp) -> BTreeMap<String, String> {
     let of_plan = |plan: String| {
         let own: Vec<&Summary> = runs.iter().filter(|run| run.row.plan == plan).collect();
         States::of(&own, now).all.into_iter().filter(|one| one.state == Condition::Faulty)
     };
     let named = |one: Known| one.faults.into_iter().map(move |said| (said.run_id, one.name.clone()));
-    index::plans(runs).into_iter().flat_map(of_plan).flat_map(named).collect()
+    plans.into_iter().flat_map(of_plan).flat_map(named).collect()
 }
 
 /// Why nothing can be chosen.

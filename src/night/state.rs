@@ -25,7 +25,7 @@ const AHEAD: SignedDuration = SignedDuration::from_mins(10);
 const NAMED: usize = 4;
 
 /// The state of a monitoring plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Everything passed.
@@ -35,6 +35,7 @@ pub enum State {
     /// Something failed.
     Critical,
     /// Nothing is known: no result, a result that is too old, a run that did not come to its end, or damaged records.
+    #[default]
     Unknown,
 }
 
@@ -71,7 +72,7 @@ impl State {
 }
 
 /// The state of a cluster, or of one of its hosts.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Standing {
     /// Version of this document.
     pub version: u32,
@@ -141,7 +142,7 @@ impl Standing {
     pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
         let newest = nights.newest();
         let Some(known) = nights.states.host(host) else {
-            let text = "no run measured a host of this name".to_owned();
+            let text = "no run measured a host of this name, or the plan waives it".to_owned();
             return Self { host: Some(host.to_owned()), ..Self::bare(newest, State::Unknown, text, max_age, now) };
         };
         let Said { run_id, .. } = &known.measured;
@@ -168,23 +169,14 @@ impl Standing {
         self.components.iter().filter(|one| one.kind == "host" && one.state == Condition::Faulty)
     }
 
-    /// What is told where there is no run.
+    /// What is reported where there is no run.
     pub fn of_nothing(error: &NightError, host: Option<&str>, max_age: SignedDuration) -> Self {
         Self {
             version: 2,
-            run_id: String::new(),
-            plan: String::new(),
             host: host.map(str::to_owned),
-            state: State::Unknown,
             text: error.to_string(),
-            ended: None,
-            age_seconds: 0,
             max_age_seconds: max_age.as_secs(),
-            failed: 0,
-            inconclusive: 0,
-            cases: Cases::default(),
-            components: Vec::new(),
-            remarks: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -194,7 +186,6 @@ impl Standing {
             version: 2,
             run_id: run.row.run_id.clone(),
             plan: run.row.plan.clone(),
-            host: None,
             state,
             text,
             ended: Some(run.ended.to_string()),
@@ -203,8 +194,7 @@ impl Standing {
             failed: with(Status::Fail),
             inconclusive: with(Status::Inconclusive) + with(Status::NotRun),
             cases: run.said.as_ref().map(|said| said.cases).unwrap_or_default(),
-            components: Vec::new(),
-            remarks: Vec::new(),
+            ..Self::default()
         }
     }
 

@@ -436,8 +436,6 @@ fn with_nics(host: &Known, all: &[Known]) -> Known {
         if nic.state > whole.state && nic.state > Condition::Unknown {
             let Known { state, since, why, faults, .. } = nic.clone();
             (whole.state, whole.since, whole.why, whole.faults) = (state, since, why, faults);
-        } else if nic.state == whole.state {
-            whole.why.extend(nic.why.iter().filter(|why| !host.why.contains(why)).cloned());
         }
         whole.repaired |= nic.repaired;
         for (night, cell) in &nic.nights {

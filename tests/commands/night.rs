@@ -111,7 +111,7 @@ fn what_no_limit_covers_is_told_to_machines_too() {
         let standing = standing(&text, 1);
         assert_eq!(standing.state, State::Ok);
         let (run, (nights, _)) = (judged(&text), nights(&[&text], 1));
-        let message = Message::of(&nights, &standing, None);
+        let message = Message::of(Some(&nights), &standing, None);
         let of_host = of_host(&[&text], "gpu002");
         for told in [&standing.text, &standing.plugin_line(), &message.text, &message.sentence, &of_host.text] {
             assert!(told.contains("not tested") && names.iter().all(|name| told.contains(name)), "{told}");

@@ -194,13 +194,11 @@ fn the_message_says_what_is_bad_and_what_to_do() {
         return;
     }
     assert_eq!(code, Some(1), "{nothing_drawn}");
-    assert_eq!((&nothing_drawn["version"], &nothing_drawn["link"]), (&2.into(), &"".into()));
+    assert_eq!((&nothing_drawn["version"], &nothing_drawn["link"]), (&3.into(), &"".into()));
     railgauge::report::write(&runs.join("a night")).unwrap();
     let (code, line) = message("--max-age 1000000h --link https://intranet/nightly/");
     assert_eq!((code, line.lines().count()), (Some(1), 1), "{line}");
-    for word in
-        ["CRITICAL", "gpu005", "Bad part: host gpu005 (confirmed).", "https://intranet/nightly/a%20night/report.html"]
-    {
+    for word in ["CRITICAL", "Faulty: host gpu005 (since ", "https://intranet/nightly/a%20night/report.html"] {
         assert!(line.contains(word), "{word}: {line}");
     }
     // A suspect is none that is bad.
@@ -208,8 +206,8 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     let (_, suspect) = message("--max-age 1000000h --json");
     let suspect: Value = serde_json::from_str(&suspect).unwrap();
     let line = suspect["text"].as_str().unwrap();
-    assert_eq!((&suspect["bad_part"], &suspect["parts"]), (&Value::Null, &"Suspect: host gpu005.".into()), "{line}");
-    assert!(line.contains(" Suspect: host gpu005.") && !line.contains("Bad part"), "{line}");
+    assert_eq!((&suspect["bad_part"], &suspect["state"]), (&Value::Null, &"warning".into()), "{line}");
+    assert!(line.contains(" Undecided: host gpu005") && !line.contains("Faulty"), "{line}");
     // Too old: nobody is named.
     let (code, old) = message("--max-age 1s --json");
     let old: Value = serde_json::from_str(&old).unwrap();

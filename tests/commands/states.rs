@@ -14,8 +14,11 @@ use railgauge::{
     report,
 };
 use railgauge_model::{
-    journal::event::Event,
-    plan::model::{Alert, Pattern},
+    journal::{event::Event, line},
+    plan::{
+        Plan,
+        model::{Alert, Pattern, Waiver},
+    },
 };
 
 use crate::support::{self, Dice, Scenario, followed::followed_up};
@@ -64,6 +67,10 @@ fn write(directory: &Path, of: &Scenario) {
     let bad = (0..of.hosts).find(|&index| of.number(index) == BAD).filter(|_| SLOW.contains(&of.day));
     let of = Scenario { slow: bad, ..of.clone() };
     let text = if bad.is_some() { followed_up(&of, &of).0 } else { of.jsonl() };
+    write_text(directory, &text);
+}
+
+fn write_text(directory: &Path, text: &str) {
     fs::create_dir_all(directory).unwrap();
     fs::write(directory.join("records.jsonl"), text).unwrap();
     report::write(directory).unwrap();
@@ -208,13 +215,8 @@ fn an_alert_waits_for_as_many_nights_as_the_plan_says() {
     let state = |day: u32, slow: bool| {
         let of = Scenario { slow: slow.then_some(BAD), ..base(day) };
         let text = if slow { followed_up(&of, &of).0 } else { of.jsonl() };
-        let mut lines: Vec<_> = railgauge_lines(&text);
-        if let Event::Started { resolved, .. } = &mut lines[0].event {
-            resolved.alert = Alert { nights: 2, of: 3, ..Alert::default() };
-        }
-        let directory = runs.join(format!("night-{day:02}"));
-        fs::create_dir_all(&directory).unwrap();
-        fs::write(directory.join("records.jsonl"), support::text(&lines)).unwrap();
+        let alert = Alert { nights: 2, of: 3, ..Alert::default() };
+        write_text(&runs.join(format!("night-{day:02}")), &edited(&text, |plan| plan.alert = alert));
         let now = after(&of);
         let nights = Nights::of(runs.to_str().unwrap(), None, now).unwrap();
         let standing = Standing::of(&nights, SignedDuration::from_hours(26), now);
@@ -230,12 +232,35 @@ fn an_alert_waits_for_as_many_nights_as_the_plan_says() {
     }
 }
 
-fn railgauge_lines(text: &str) -> Vec<railgauge_model::journal::event::Line> {
+/// A journal whose plan says something else.
+fn edited(text: &str, edit: impl Fn(&mut Plan)) -> String {
     let run = support::run_of(text);
     let of = |(at, line): (usize, &str)| {
-        railgauge_model::journal::line::decode(line.as_bytes(), (at > 0).then_some(run.as_str())).unwrap().line
+        let mut line = line::decode(line.as_bytes(), (at > 0).then_some(run.as_str())).unwrap().line;
+        if let Event::Started { resolved, .. } = &mut line.event {
+            edit(resolved);
+        }
+        line
     };
-    text.lines().enumerate().map(of).collect()
+    support::text(&text.lines().enumerate().map(of).collect::<Vec<_>>())
+}
+
+/// No run will measure it as good.
+#[test]
+fn a_faulty_host_that_is_gone_can_be_waived() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    write(&runs.join("night-09"), &base(9));
+    let others: Vec<usize> = (0..ALL).filter(|host| *host != BAD).take(DRAWN).collect();
+    let of = Scenario { drawn: others, ..base(10) };
+    for (waive, state) in [(None, State::Critical), (Some(Waiver::Host(name(BAD))), State::Ok)] {
+        let waive = Vec::from_iter(waive);
+        write_text(&runs.join("night-10"), &edited(&of.jsonl(), |plan| plan.localise.waive.clone_from(&waive)));
+        let nights = Nights::of(runs.to_str().unwrap(), None, after(&of)).unwrap();
+        let standing = Standing::of(&nights, SignedDuration::from_hours(26), after(&of));
+        let drained = Lists::of(&nights, &standing, Scheduler::Slurm).drain.len();
+        assert_eq!((standing.state, drained), (state, usize::from(state == State::Critical)), "{}", standing.text);
+    }
 }
 
 /// A good state has an age, a fault has none; what does not run any more hides no fault.
