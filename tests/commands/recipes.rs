@@ -206,7 +206,7 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     let (_, suspect) = message("--max-age 1000000h --json");
     let suspect: Value = serde_json::from_str(&suspect).unwrap();
     let line = suspect["text"].as_str().unwrap();
-    assert_eq!((&suspect["bad_part"], &suspect["state"]), (&Value::Null, &"warning".into()), "{line}");
+    assert_eq!(suspect["bad_part"], Value::Null, "{line}");
     assert!(line.contains(" Undecided: host gpu005") && !line.contains("Faulty"), "{line}");
     // Too old: nobody is named.
     let (code, old) = message("--max-age 1s --json");
