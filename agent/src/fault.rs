@@ -6,7 +6,6 @@
 
 use std::sync::OnceLock;
 
-/// A fault that can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     FlipBit,

@@ -15,10 +15,6 @@ use crate::system::program::{self, ProgramFailed};
 /// What was written last, for the pages behind the first one.
 static WRITTEN: Mutex<Option<(Tool, Vec<u8>)>> = Mutex::new(None);
 
-/// A page of what a program writes.
-///
-/// # Errors
-/// It is not installed, may not be run, fails, or goes beyond its bounds; or the page belongs to no output.
 pub(crate) fn page(tool: Tool, from: u64) -> Result<ToolPage, Failure> {
     let mut written = WRITTEN.lock();
     if from == 0 {
@@ -71,21 +67,14 @@ fn failure(tool: Tool, why: &ProgramFailed) -> Failure {
 /// Why nothing is known of this host's neighbours.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unheard {
-    /// lldpcli gave no output.
     #[error(transparent)]
     Program(#[from] ProgramFailed),
-    /// Its output is no JSON.
     #[error("lldpcli: {0}")]
     Json(#[from] serde_json::Error),
-    /// Its output is another document.
     #[error("lldpcli: {0}")]
     Document(#[from] neighbours::NotHeard),
 }
 
-/// What the interfaces of this host hear.
-///
-/// # Errors
-/// lldpcli is not installed, does not answer in time, or writes something else.
 pub(crate) fn heard() -> Result<Vec<Neighbour>, Unheard> {
     let written = output(Tool::Neighbours)?;
     Ok(neighbours::read(&serde_json::from_slice(&written)?)?.neighbours)

@@ -43,9 +43,6 @@ pub fn overhead() -> Nanoseconds {
 }
 
 /// Waits for a planned start; at once if it has passed. Sleeps first and spins for the last 200 µs.
-///
-/// # Errors
-/// Aborted or past the deadline.
 pub fn wait_until(start: Nanoseconds, control: &Control) -> Result<(), Failure> {
     const SPIN: Nanoseconds = Nanoseconds(200_000);
     const NAP: Nanoseconds = Nanoseconds::from_millis(50);

@@ -85,9 +85,6 @@ impl Control {
     }
 
     /// Makes the doorbell interrupt the calling thread's system calls; `None` without a doorbell.
-    ///
-    /// # Errors
-    /// As [`Doorbell::interrupting`].
     pub fn interrupting(&self) -> io::Result<Option<Interrupted>> {
         self.bell.as_ref().map(Doorbell::interrupting).transpose()
     }
@@ -139,9 +136,6 @@ impl Control {
     }
 
     /// `Err` if the step must end now: aborted, or past its deadline. Reads the clock.
-    ///
-    /// # Errors
-    /// [`Kind::Aborted`] or [`Kind::Deadline`].
     pub fn check(&self, stage: Stage) -> Result<(), Failure> {
         if self.aborted() {
             return Err(Failure::new(stage, Kind::Aborted, "ended by the controller"));

@@ -8,7 +8,6 @@ use railgauge_wire::{
 
 use super::clock;
 
-/// Most buckets a distribution is drawn with.
 const BUCKETS: usize = 200;
 
 /// Longest time that is told apart from longer ones in the percentiles: one minute.
@@ -42,7 +41,6 @@ impl Recorder {
         Self { histogram, samples: 0, min: Nanoseconds::MAX, max: Nanoseconds::ZERO, sum: 0, squares: 0 }
     }
 
-    /// Takes one sample.
     #[inline]
     pub fn record(&mut self, time: Nanoseconds) {
         self.histogram.saturating_record(time.0);
@@ -53,7 +51,6 @@ impl Recorder {
         self.squares += u128::from(time.0) * u128::from(time.0);
     }
 
-    /// Samples taken so far.
     pub fn samples(&self) -> u64 {
         self.samples
     }

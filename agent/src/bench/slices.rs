@@ -52,7 +52,6 @@ impl Slices {
         self.mark += FINE * passed;
     }
 
-    /// Fine slices that are full.
     pub(super) fn fine(&self) -> &[u64] {
         &self.full
     }

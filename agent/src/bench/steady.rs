@@ -5,7 +5,6 @@
 //! of freedom (Schmeiser, "Batch size effects in the analysis of simulation output", Operations Research 30, 1982:
 //! 10 to 30 batches are enough, more gain little).
 
-/// Fewest batches an interval is computed from.
 pub(super) const BATCHES: usize = 20;
 
 /// Half width of the 95 % interval of the mean over the mean; `None` while there are fewer than [`BATCHES`] slices or

@@ -8,7 +8,6 @@ use railgauge_wire::{
 
 use super::{Slices, steady};
 
-/// A timed pass while it runs.
 #[derive(Debug)]
 pub(crate) struct Window {
     rule: step::Window,
@@ -22,16 +21,12 @@ pub(crate) struct Window {
     interval: Option<f64>,
 }
 
-/// What a window came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tally {
-    /// Start, on the agent's clock.
     pub started: Nanoseconds,
     /// From the start to the last completion.
     pub elapsed: Nanoseconds,
-    /// Operations completed.
     pub operations: u64,
-    /// Their payload.
     pub bytes: Bytes,
     /// Payload per 100 ms.
     pub slices: Vec<Bytes>,
@@ -133,7 +128,6 @@ impl Window {
 }
 
 impl Tally {
-    /// The tally as a measurement without latency.
     pub fn measurement(self, cpu: Nanoseconds) -> Measurement {
         Measurement {
             started: self.started,

@@ -28,7 +28,6 @@ use crate::{
     fault,
 };
 
-/// Group and memory of one rank.
 pub(crate) struct Bench {
     rank: u32,
     ranks: u32,
@@ -39,18 +38,14 @@ pub(crate) struct Bench {
     agreement: Script,
 }
 
-/// What the timed batches came to.
 struct Timed {
-    /// Of each batch.
     times: Vec<Nanoseconds>,
     /// Of the buckets of training steps by themselves.
     alone: Vec<Nanoseconds>,
-    /// CPU time of all.
     cpu: Nanoseconds,
 }
 
 impl Bench {
-    /// Puts a rank together.
     pub(crate) fn new(rank: u32, ranks: u32, wire: Box<dyn Wire>, memory: Memory, footprint: Footprint) -> Self {
         let (own, all) = (rank as usize, ranks as usize);
         let job = Job { op: Op::AllReduce, rank: own, ranks: all, count: 1, width: 8, in_place: true };
@@ -58,10 +53,6 @@ impl Bench {
         Self { rank, ranks, wire, memory, footprint, agreement }
     }
 
-    /// Does one measurement.
-    ///
-    /// # Errors
-    /// The size does not divide or fit, there is no such algorithm, or the group fails.
     pub(crate) fn run(
         &mut self,
         collective: &CollectiveSpec,
@@ -184,7 +175,6 @@ impl Bench {
         Ok(Nanoseconds(u64::from_le_bytes(word)))
     }
 
-    /// Warms up and agrees on batches.
     fn agree(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Cut, Failure> {
         let one = cut::warm_up(ready.collective, |operations| {
             let begin = clock::now();
@@ -248,7 +238,6 @@ impl Bench {
         Ok(Some(took))
     }
 
-    /// The time of one batch.
     #[inline]
     fn batch(&mut self, ready: &Ready<'_>, cut: &Cut, control: &Control) -> Result<Nanoseconds, Failure> {
         let begin = clock::now();

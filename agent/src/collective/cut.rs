@@ -7,13 +7,11 @@
 
 use railgauge_wire::{failure::Failure, group::CollectiveSpec, step::Window, terms::TestMetric, unit::Nanoseconds};
 
-/// Operations of a batch, as nccl-tests' default.
 const BATCH: u64 = 20;
 /// A batch of a timed window lasts at least this long: otherwise starting and ending it would count.
 const SHORTEST: Nanoseconds = Nanoseconds::from_millis(1);
 /// No operation takes less: what the clock cannot tell from nothing is taken for that.
 const LEAST: Nanoseconds = Nanoseconds(1);
-/// Most operations of a batch.
 const MOST: u64 = 20_000;
 /// Most batches of a window; the account of each travels to the controller.
 const BATCHES: u64 = 50_000;
@@ -28,17 +26,18 @@ const SLOW: Nanoseconds = Nanoseconds::from_millis(200);
 /// Batches of a collective. Equal on all ranks, since all are told the same times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Operations of a batch.
     pub batch: u64,
     extent: Extent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
-    /// So many batches.
     Batches(u64),
     /// As many as `time` holds; one is believed to take `guess`.
-    Time { time: Nanoseconds, guess: Nanoseconds },
+    Time {
+        time: Nanoseconds,
+        guess: Nanoseconds,
+    },
 }
 
 impl Cut {
@@ -81,9 +80,6 @@ impl Cut {
 /// Warms up for as long as the collective says, and tells how long one operation takes. `trial` does so many
 /// operations and says how long they took at the slowest rank. Trials grow: the last one counts, by which time
 /// caches, connections and processors are as warm as they will be.
-///
-/// # Errors
-/// Those of `trial`.
 pub(crate) fn warm_up(
     collective: &CollectiveSpec,
     mut trial: impl FnMut(u64) -> Result<Nanoseconds, Failure>,

@@ -20,9 +20,7 @@ const PIECE: usize = 512 << 10;
 pub(crate) struct Sides<'m> {
     /// What the rank gives; empty for an operation in place.
     pub input: &'m [u8],
-    /// What it gets.
     pub output: &'m mut [u8],
-    /// Partial results.
     pub scratch: &'m mut [u8],
 }
 
@@ -99,9 +97,6 @@ impl Cursor {
 }
 
 /// Does one operation. The script must be of a group that runs the same operation at every rank.
-///
-/// # Errors
-/// The wire's, among them the deadline.
 pub(crate) fn play<W: Wire + ?Sized>(
     script: &Script,
     sides: &mut Sides<'_>,

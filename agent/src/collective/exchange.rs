@@ -5,7 +5,6 @@ use super::{
     script::{How, Script, Stretch},
 };
 
-/// Every rank's share for every other.
 pub(crate) fn all_to_all(job: &Job) -> Script {
     let given = |share| Stretch { side: job.given(), at: job.share(share) };
     let mut script = Script::default();

@@ -11,7 +11,6 @@ use super::{
 
 /// Who is who among the ranks that take part.
 pub(crate) struct Circle {
-    /// This rank's number among them.
     pub number: usize,
     /// How many they are: a power of two.
     pub size: usize,

@@ -11,7 +11,6 @@ use super::{
 
 /// All-reduces up to this many bytes take the fewest steps.
 const SHORT: usize = 16 << 10;
-/// The same between two ranks.
 const SHORT_OF_TWO: usize = 32 << 10;
 /// Broadcasts up to this many bytes go down a tree.
 const SHORT_BROADCAST: usize = 64 << 10;
@@ -19,16 +18,11 @@ const SHORT_BROADCAST: usize = 64 << 10;
 /// power of two of ranks, and among others, of which some send everything twice then.
 const SMALL_BLOCK: (usize, usize) = (512 << 10, 32 << 10);
 
-/// One operation on one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// The operation.
     pub op: Op,
-    /// This rank.
     pub rank: usize,
-    /// Ranks of the group.
     pub ranks: usize,
-    /// Elements each rank contributes.
     pub count: usize,
     /// Bytes of an element.
     pub width: usize,
@@ -80,7 +74,6 @@ impl Job {
         if self.op == Op::ReduceScatter { 2 * self.bytes() } else { 0 }
     }
 
-    /// The memory its input is in.
     pub(super) fn given(&self) -> Side {
         if self.in_place { Side::Output } else { Side::Input }
     }
@@ -116,12 +109,10 @@ impl Job {
         (self.rank + steps) % self.ranks
     }
 
-    /// Whether this rank's data is broadcast.
     pub(super) fn is_root(&self) -> bool {
         self.rank == ROOT as usize
     }
 
-    /// What this rank gives, in full.
     pub(super) fn whole(&self) -> Stretch {
         Stretch { side: self.given(), at: self.all() }
     }

@@ -19,11 +19,8 @@ pub(crate) struct Layout {
     in_place: bool,
     rank: u32,
     ranks: u32,
-    /// Elements each rank contributes.
     pub count: u64,
-    /// Elements of the size.
     whole: u64,
-    /// Places that fit into the buffers.
     pub slots: u64,
     /// Bytes of an element.
     pub width: u64,
@@ -59,7 +56,6 @@ impl Layout {
         u64::from(self.rank) * self.count
     }
 
-    /// This rank's own data over all slots.
     pub(crate) fn input(&self) -> Part {
         Part { at: 0, count: self.slots * self.whole, offset: 0, first: self.rank, many: 1 }
     }

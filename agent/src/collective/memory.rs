@@ -17,7 +17,6 @@ use crate::{
 /// Bytes the ranks of this process hold or are about to take.
 static HELD: Mutex<u64> = Mutex::new(0);
 
-/// Buffers of one rank.
 pub(crate) struct Memory {
     input: Buffer,
     output: Buffer,
@@ -28,9 +27,6 @@ pub(crate) struct Memory {
 impl Memory {
     /// Two buffers of `capacity` bytes. That `siblings` ranks find as much is looked at before any of them takes
     /// anything, so that a lack of memory is known before anything moves.
-    ///
-    /// # Errors
-    /// There is less memory than that.
     pub(crate) fn new(capacity: u64, siblings: u32, huge_pages: bool) -> Result<Self, Failure> {
         let need = capacity.saturating_mul(2);
         let all = need.saturating_mul(siblings.max(1).into());
@@ -62,10 +58,6 @@ impl Memory {
         self.input.len() as u64
     }
 
-    /// Makes room for partial results.
-    ///
-    /// # Errors
-    /// There is too little memory.
     pub(crate) fn scratch(&mut self, bytes: usize) -> Result<(), Failure> {
         if bytes > self.scratch.len() {
             self.scratch = Buffer::new(bytes as u64, false)?;
@@ -73,17 +65,14 @@ impl Memory {
         Ok(())
     }
 
-    /// What the rank gives.
     pub(crate) fn input_mut(&mut self) -> &mut [u8] {
         self.input.bytes_mut()
     }
 
-    /// What it has got.
     pub(crate) fn output(&self) -> &[u8] {
         self.output.bytes()
     }
 
-    /// What it gets.
     pub(crate) fn output_mut(&mut self) -> &mut [u8] {
         self.output.bytes_mut()
     }

@@ -9,24 +9,18 @@ use serde::{Deserialize, Serialize};
 /// What the agent wants of a rank. Answered one after the other.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RankRequest {
-    /// What is wanted.
     pub ask: RankAsk,
     /// Milliseconds after which the rank gives up by itself.
     pub limit_ms: u64,
 }
 
-/// What a rank can be asked.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum RankAsk {
-    /// Opens GPU and library.
     Open(Box<MemberSpec>),
-    /// Joins the group.
     Join(Vec<Ticket>),
-    /// One measurement.
     Measure(Box<CollectiveSpec>),
 }
 
-/// What a rank answers.
 pub(crate) type Reply = Result<RankAnswer, Failure>;
 
 /// The answers, by ask.

@@ -28,7 +28,6 @@ use crate::{
     system::wait::Doorbell,
 };
 
-/// One rank.
 pub struct Rank {
     spec: MemberSpec,
     state: State,
@@ -47,9 +46,6 @@ impl Rank {
     }
 
     /// Does one thing within `limit`; ends early once `abort` is set and the bell rung.
-    ///
-    /// # Errors
-    /// Port, memory, group or deadline: whatever stands in the way, in words.
     pub fn ask(
         &mut self,
         ask: RankAsk,

@@ -18,39 +18,29 @@ use super::{
     training::{Bucket, buckets},
 };
 
-/// What is repeated.
 pub(crate) struct Ready<'e> {
-    /// What was asked for.
     pub collective: &'e CollectiveSpec,
     /// Where its data stands.
     pub layout: Layout,
     /// What is played, in order: one part, or the buckets of a training step.
     pub parts: Vec<Part>,
-    /// How elements are reduced.
     pub kernel: Option<Kernel>,
-    /// What all ranks' data is made of.
     pub source: Source,
-    /// The algorithm; that of the largest bucket.
     pub algorithm: Algorithm,
     /// Bytes of scratch memory the scripts use.
     pub scratch: usize,
 }
 
-/// A part of an operation.
 pub(crate) struct Part {
     /// Its bytes, from where the operation's begin.
     pub at: Range<usize>,
     /// When it may begin, from when the operation did.
     pub ready: Nanoseconds,
-    /// What this rank does.
     pub script: Script,
 }
 
 impl<'e> Ready<'e> {
     /// Prepares a collective for rank `rank` of `ranks`, whose data stands as `layout` says.
-    ///
-    /// # Errors
-    /// There is no such algorithm or reduction.
     pub(crate) fn new(collective: &'e CollectiveSpec, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
         let options = &collective.options;

@@ -9,7 +9,6 @@ use super::{
     script::{How, Script, Side, Stretch},
 };
 
-/// Reduce, then gather.
 pub(crate) fn all_reduce(job: &Job) -> Script {
     let (next, previous) = (job.after(1), job.before(1));
     let mut script = Script::default();

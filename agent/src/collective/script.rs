@@ -6,12 +6,9 @@
 
 use std::ops::Range;
 
-/// The memories of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// What it gives.
     Input,
-    /// What it gets.
     Output,
     /// Partial results that are nobody's.
     Scratch,
@@ -20,16 +17,13 @@ pub(crate) enum Side {
 /// A stretch of one of the memories, in bytes from where the operation's share of it begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
-    /// Which memory.
     pub side: Side,
     /// Where in it.
     pub at: Range<usize>,
 }
 
-/// One message out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Send {
-    /// The rank that gets it.
     pub to: usize,
     /// The bytes.
     pub what: Stretch,
@@ -37,29 +31,23 @@ pub(crate) struct Send {
     pub after: Option<usize>,
 }
 
-/// One message in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Receive {
-    /// The rank that sends it.
     pub from: usize,
     /// Where it goes.
     pub into: Stretch,
-    /// What becomes of it there.
     pub how: How,
     /// Number of the send that still reads the same bytes: one is written once that send has passed it.
     pub behind: Option<usize>,
 }
 
-/// What becomes of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum How {
-    /// It is stored.
     Place,
     /// It is reduced with as many bytes of this memory from this place on, and the result is stored.
     Reduce(Side, usize),
 }
 
-/// All of it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Script {
     /// Copied inside the rank before anything moves.
@@ -71,7 +59,6 @@ pub(crate) struct Script {
 }
 
 impl Stretch {
-    /// A stretch of the output.
     pub(crate) fn output(at: Range<usize>) -> Self {
         Self { side: Side::Output, at }
     }

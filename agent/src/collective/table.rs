@@ -17,16 +17,12 @@ use crate::memory::values::{Part, value};
 /// Elements after which the data repeats.
 const PERIOD: u64 = 65_521;
 
-/// What all ranks' data is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// Type of the elements.
     pub datatype: Datatype,
     /// What they are reduced by; `None` where they are only moved.
     pub reduction: Option<Reduction>,
-    /// Ranks of the group.
     pub ranks: u32,
-    /// Seed.
     pub key: u64,
 }
 
@@ -36,7 +32,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// What a part of a buffer holds.
     pub(crate) fn new(source: &Source, part: &Part) -> Self {
         let Source { datatype, reduction, ranks, key } = *source;
         let width = datatype.bytes().as_usize();
@@ -60,7 +55,6 @@ impl Table {
         Self { bytes }
     }
 
-    /// Writes the part.
     pub(crate) fn fill(&self, into: &mut [u8]) {
         for piece in into.chunks_mut(self.bytes.len().max(1)) {
             piece.copy_from_slice(&self.bytes[..piece.len()]);

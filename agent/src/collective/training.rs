@@ -13,10 +13,8 @@ use railgauge_wire::{
     unit::{Bytes, Nanoseconds},
 };
 
-/// Gradients that are reduced together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bucket {
-    /// Its elements among all gradients.
     pub at: Range<u64>,
     /// When the backward pass has filled it, from its start.
     pub ready: Nanoseconds,

@@ -11,30 +11,18 @@ use crate::bench::control::Control;
 pub(crate) trait Wire {
     /// Takes as many of `bytes` for rank `to` as there is room for now, from the front, and says how many. They may be
     /// overwritten afterwards.
-    ///
-    /// # Errors
-    /// The rank cannot be reached any more.
     fn offer(&mut self, to: usize, bytes: &[u8]) -> Result<usize, Failure>;
 
     /// Stores what has come from rank `from`, at most what fits, and says how many bytes that were.
-    ///
-    /// # Errors
-    /// As [`Wire::offer`].
     fn take(&mut self, from: usize, into: &mut [u8]) -> Result<usize, Failure>;
 
     /// Shows what has come from rank `from` to `reader`, whole elements of `width` bytes and at most `most` bytes of
     /// them, and says how many bytes that were. `most` never reaches beyond the message that is being received.
-    ///
-    /// # Errors
-    /// As [`Wire::offer`].
     fn lend(&mut self, from: usize, most: usize, width: usize, reader: &mut dyn FnMut(&[u8]))
     -> Result<usize, Failure>;
 
     /// Waits a while for rank `from` to send or rank `to` to have room. `tries` counts the calls in vain since
     /// something moved: short waits come before long ones.
-    ///
-    /// # Errors
-    /// The deadline, the controller, or a rank that cannot be reached any more.
     fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure>;
 }
 
@@ -53,7 +41,6 @@ pub(super) fn waiting(failure: Failure, from: Option<&str>, to: Option<&str>) ->
 pub(crate) struct Neighbour {
     /// The rank, in words: `rank 2 (lab3)`.
     pub name: String,
-    /// How it is reached.
     pub endpoint: Endpoint,
 }
 
@@ -63,9 +50,6 @@ pub(crate) trait RankPort {
     fn opened(&self) -> &Opened;
 
     /// Joins rank `rank` with all ranks of `group`, and says what has become of it.
-    ///
-    /// # Errors
-    /// A rank cannot be reached or does not come before the deadline, or the controller ends it.
     fn join(
         self: Box<Self>,
         rank: usize,

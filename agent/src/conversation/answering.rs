@@ -8,9 +8,6 @@ use railgauge_wire::{
 use crate::system::panics::{self, Panicked};
 
 /// Runs `work`. The outer error is a panic, in words; what `work` touched must not be used again then.
-///
-/// # Errors
-/// `work` panicked.
 pub(super) fn caught<T>(stage: Stage, work: impl FnOnce() -> T) -> Result<T, Failure> {
     panics::caught(work).map_err(|Panicked(words)| {
         Failure::new(stage, Kind::Internal, format!("the agent panicked: {words}")).remedy(remedy::REPORT_DEFECT)

@@ -65,7 +65,6 @@ pub(super) fn run(
     part.account
 }
 
-/// One end's part of a case.
 struct Part<'a> {
     end: &'a mut dyn Link,
     here: &'a Here,

@@ -13,9 +13,6 @@ use crate::system::{process, wait, workers};
 const GRACE: Duration = Duration::from_millis(300);
 
 /// Starts the thread that ends the process once either pipe has lost its other end.
-///
-/// # Errors
-/// No thread or descriptor is left.
 pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
     let (inlet, outlet) = (inlet.try_clone()?, outlet.clone());
     let watch = move || {

@@ -42,7 +42,6 @@ const JOIN: Duration = Duration::from_secs(20);
 /// How long links may take to close when the controller says goodbye.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// All open links.
 pub(super) struct Links {
     register: Register,
     outlet: Outlet,
@@ -50,7 +49,6 @@ pub(super) struct Links {
 
 type Register = Arc<Mutex<HashMap<LinkId, Handle>>>;
 
-/// The reader's side of a link.
 struct Handle {
     work: Sender<Work>,
     /// Stop flag of the step passed on last: a flag of its own per step, so that a `Stop` is never lost to a step
@@ -75,7 +73,6 @@ impl Links {
         Self { register: Register::default(), outlet }
     }
 
-    /// Opens a link on a new thread.
     pub(super) fn open(&self, id: u64, link: LinkId, spec: LinkSpec) {
         if let Err(failure) = self.start(id, link, spec) {
             self.outlet.reply(id, Err(failure));
@@ -109,12 +106,10 @@ impl Links {
         Ok(())
     }
 
-    /// Passes a peer on.
     pub(super) fn join(&self, id: u64, link: LinkId, peer: Endpoint) {
         self.pass(id, link, |_| Work::Join(id, peer));
     }
 
-    /// Passes a step on.
     pub(super) fn step(&self, id: u64, link: LinkId, step: Step, limit_ms: u64) {
         self.pass(id, link, |handle| {
             handle.stop = Arc::default();
@@ -122,7 +117,6 @@ impl Links {
         });
     }
 
-    /// Passes a whole case on.
     pub(super) fn case(&self, id: u64, link: LinkId, case: CaseSpec) {
         self.pass(id, link, |_| Work::Case(id, case));
     }
@@ -179,7 +173,6 @@ impl Handle {
     }
 }
 
-/// The thread's side of a link.
 struct Thread {
     link: LinkId,
     register: Register,
@@ -191,7 +184,6 @@ struct Thread {
     served: Option<Result<Answer, Failure>>,
     /// Whether a case has failed: the two ends no longer know where they are.
     failed: bool,
-    /// Whether a case was run on it.
     has_begun: bool,
 }
 

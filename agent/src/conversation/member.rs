@@ -33,7 +33,6 @@ use crate::{
 /// How long a rank may take to open GPU and library. A first context on a host of eight GPUs takes seconds.
 const OPEN: Duration = Duration::from_secs(60);
 
-/// All ranks.
 #[derive(Clone)]
 pub(super) struct Members {
     register: Arc<Mutex<HashMap<LinkId, Handle>>>,
@@ -57,7 +56,6 @@ impl Members {
         Self { register: Arc::default(), outlet }
     }
 
-    /// Starts a rank's process and opens it.
     pub(super) fn open(&self, id: u64, link: LinkId, spec: MemberSpec) {
         if let Err(failure) = self.start(id, link, spec) {
             self.outlet.reply(id, Err(failure));
@@ -102,11 +100,9 @@ impl Members {
     }
 }
 
-/// A rank of either kind.
 enum Rank {
     /// A process, since NCCL reads its environment once.
     Process(process::Rank),
-    /// The thread itself.
     Here(collective::rank::Rank),
 }
 
@@ -134,7 +130,6 @@ impl Rank {
     }
 }
 
-/// The thread of one rank.
 fn serve(
     id: u64,
     spec: MemberSpec,
@@ -191,9 +186,6 @@ fn gpu_of(said: &RankAnswer) -> Option<String> {
 }
 
 /// What a rank said with the state of its GPU meanwhile.
-///
-/// # Errors
-/// What it failed with, with what befell its GPU.
 fn with_gpu(outcome: Result<RankAnswer, Failure>, span: Option<Span>) -> Result<RankAnswer, Failure> {
     let Some(span) = span else { return outcome };
     let gpu = span.gpus().first().cloned();

@@ -23,9 +23,6 @@ use crate::system::process;
 pub(super) struct Outlet(Arc<Mutex<File>>, Arc<File>);
 
 /// Moves stdin and stdout to private descriptors; then puts `/dev/null` at 0 and stderr at 1.
-///
-/// # Errors
-/// No descriptors left, or no `/dev/null`.
 pub(super) fn claim() -> io::Result<(File, Outlet)> {
     let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
@@ -36,7 +33,6 @@ pub(super) fn claim() -> io::Result<(File, Outlet)> {
 }
 
 impl Outlet {
-    /// Writes the magic line.
     pub(super) fn announce(&self) {
         self.write(frame::MAGIC);
     }

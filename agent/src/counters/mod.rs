@@ -30,7 +30,6 @@ use crate::{
     system::{ethtool, tree::Tree},
 };
 
-/// Longest wait for cached counters.
 const LIFESPAN: u64 = 200;
 
 /// What of `/proc/net/snmp` and `/proc/net/netstat` says how TCP fared.
@@ -38,9 +37,6 @@ const TCP: [&str; 7] =
     ["InSegs", "OutSegs", "RetransSegs", "InErrs", "TCPTimeouts", "TCPLostRetransmit", "TCPOFOQueue"];
 
 /// Reads all counters of an RDMA device's port and the interface behind it, or of an interface.
-///
-/// # Errors
-/// There is no such device, port or interface.
 pub(crate) fn read(tree: &Tree, device: &str, port: u8) -> Result<BTreeMap<String, u64>, Failure> {
     let places = lasting(tree, device, port)?;
     if let Some(path) = &places.hardware {
@@ -93,13 +89,9 @@ const LASTING: Duration = Duration::from_secs(60);
 /// A port of a device, below a root.
 type Key = (PathBuf, String, u8);
 
-/// Places that were found, and when.
 static FOUND: Mutex<BTreeMap<Key, (Instant, Places)>> = Mutex::new(BTreeMap::new());
 
 /// Where the counters of a port are, as was found a short while ago if everything is still there.
-///
-/// # Errors
-/// There is no such device, port or interface.
 pub(crate) fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
     let key = (tree.root().to_owned(), device.to_owned(), port);
     let known = FOUND.lock().get(&key).filter(|(at, _)| at.elapsed() < LASTING).map(|(_, places)| places.clone());
@@ -119,9 +111,7 @@ pub(crate) fn lasting(tree: &Tree, device: &str, port: u8) -> Result<Places, Fai
 pub(crate) struct Places {
     /// Folder of the port; `None` for an interface.
     pub(crate) port: Option<String>,
-    /// Folder of the driver's own counters.
     hardware: Option<String>,
-    /// The interface.
     pub(crate) interface: Option<String>,
     /// Members of the bond that the interface is, as far as the port uses them.
     pub(crate) members: Vec<String>,
@@ -180,9 +170,6 @@ fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
 }
 
 /// Folders and files that hold the counters which [`read`] reads.
-///
-/// # Errors
-/// There is no such device, port or interface.
 pub(crate) fn directories(tree: &Tree, device: &str, port: u8) -> Result<Vec<String>, Failure> {
     let Places { port, hardware, interface, members, .. } = places(tree, device, port)?;
     let counters = match &port {

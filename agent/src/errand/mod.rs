@@ -52,7 +52,6 @@ enum Work {
 type Reply = Box<dyn FnOnce(Result<Answer, Failure>) + Send>;
 
 impl Errands {
-    /// Starts a command.
     pub(crate) fn begin(&self, words: Vec<String>, reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static) {
         self.pass(Work::Begin(words, Box::new(reply)));
     }
@@ -130,7 +129,6 @@ impl Tended {
         }
     }
 
-    /// What the tender says next.
     fn hear(&mut self, limit: Duration) -> Result<Told, Failure> {
         let silent = |why: String| refused(format!("its tender does not answer: {why}"));
         let until = Instant::now() + limit;

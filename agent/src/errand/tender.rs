@@ -29,21 +29,17 @@ pub(crate) const GRACE: Duration = Duration::from_secs(2);
 pub(crate) const LEFT: Duration = Duration::from_secs(2);
 /// Time for processes outside its group, however long its first process took.
 const STRAYS: Duration = Duration::from_millis(200);
-/// Between two looks at the command.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long the errors of a command that has ended are waited for: others may hold the pipe open.
 const SAID: Duration = Duration::from_millis(100);
 /// Last bytes of its errors that are kept.
 const KEPT: usize = 1024;
 
-/// What a tender says.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Told {
-    /// The command runs.
     Started,
     /// It does not, and why.
     NotStarted(String),
-    /// It is over.
     Over(Errand),
 }
 
@@ -135,7 +131,6 @@ fn finish(child: &mut Child, group: &Group) -> (String, Vec<u32>) {
     }
 }
 
-/// The processes whose parent this one is.
 fn children() -> io::Result<Vec<u32>> {
     let me = std::process::id();
     let text = fs::read_to_string(format!("/proc/self/task/{me}/children"))?;
@@ -149,7 +144,6 @@ struct Errors {
 }
 
 impl Errors {
-    /// What is there; the pipe is readable.
     fn take(&mut self) {
         let mut piece = [0; 4096];
         let Some(from) = &mut self.from else { return };
@@ -163,7 +157,6 @@ impl Errors {
         }
     }
 
-    /// What is there still, for a moment.
     fn rest(&mut self) {
         let until = Instant::now() + SAID;
         while let Some(from) = self.from.as_ref().map(AsFd::as_fd) {

@@ -24,9 +24,6 @@ fn not_of_pairs() -> Failure {
 }
 
 /// Opens one end of a link on the calling thread, which is the link's own from then on.
-///
-/// # Errors
-/// The fabric, the device, the memory or the setting asked for is not to be had.
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     match spec.transport {
         _ if spec.threads > 1 => threads::open(spec, open),
@@ -45,16 +42,11 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     }
 }
 
-/// One end of a measured connection.
 pub(crate) trait Link {
     /// What was opened; asked before `join`, and again after it: by then the link layer and the path MTU in use are
     /// known for certain.
     fn opened(&self) -> Opened;
 
-    /// Joins this end with its peer's.
-    ///
-    /// # Errors
-    /// The peer cannot be reached or does not fit.
     fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure>;
 
     /// Does one step and answers when it is over.
@@ -62,21 +54,12 @@ pub(crate) trait Link {
     /// `Serve` calls [`Control::ready`] as soon as the initiator may start, and is over when [`Control::stopped`]
     /// says so; what it returns answers the `Stop` request. Where the initiator leads ([`Control::led`]), it gives it the turn
     /// when it is ready, and is over when the turn comes back, which [`Link::await_turn`] then takes.
-    ///
-    /// # Errors
-    /// The device, the fabric or the deadline.
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure>;
 
     /// Tells the peer's agent, over the link, that this end has done its part of a case.
-    ///
-    /// # Errors
-    /// The peer is gone.
     fn give_turn(&mut self) -> Result<(), Failure>;
 
     /// Waits until the peer's agent has given the turn once more.
-    ///
-    /// # Errors
-    /// The peer is gone or failed, or the deadline.
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure>;
 
     /// Lets the peer know, as far as it can still be told, that no turn will come any more.

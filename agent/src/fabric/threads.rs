@@ -32,20 +32,17 @@ use crate::{
     },
 };
 
-/// Opens one end on the calling thread.
 type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
 
 /// Time for every thread to hear of a timed pass: their windows begin together after it.
 const LEAD: Nanoseconds = Nanoseconds::from_millis(10);
 
-/// The threads of one link.
 struct Threads {
     /// Dropped first, which ends the threads.
     orders: Vec<Sender<Order>>,
     answers: Receiver<(usize, Said)>,
     handles: Vec<JoinHandle<()>>,
     opened: Vec<Opened>,
-    /// Queue pairs of each.
     qps: Vec<u32>,
 }
 
@@ -82,9 +79,6 @@ enum Done {
 }
 
 /// Opens a link of `spec.threads` threads, each of which opens its share with `one`.
-///
-/// # Errors
-/// There are more threads than queue pairs, or a thread cannot be started or cannot open its share.
 pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
     let (answer, answers) = channel();
     let shares = shares(spec)?;
@@ -108,7 +102,6 @@ pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failu
     Ok(Box::new(link))
 }
 
-/// What each thread has to open.
 fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
     let (threads, qps) = (spec.threads, spec.qps);
     if threads == 0 || threads > qps {
@@ -128,7 +121,6 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
     Ok((0..threads).map(share).collect())
 }
 
-/// The life of one thread.
 fn run(number: usize, share: &LinkSpec, one: OpenOne, orders: &Receiver<Order>, answer: &Sender<(usize, Said)>) {
     let gone = |stage, Panicked(words): Panicked| {
         let cause = format!("thread {number} of the link panicked: {words}");
@@ -172,7 +164,6 @@ fn run(number: usize, share: &LinkSpec, one: OpenOne, orders: &Receiver<Order>, 
     }
 }
 
-/// Does what a thread is told.
 fn obey(link: &mut dyn Link, order: Order) -> Result<Done, Failure> {
     let nothing = || Done::Stepped(Stepped::Done);
     match order {
@@ -187,7 +178,6 @@ fn obey(link: &mut dyn Link, order: Order) -> Result<Done, Failure> {
     }
 }
 
-/// What the threads opened.
 fn opened_of(all: Vec<Done>) -> Vec<Opened> {
     let opened = |done| if let Done::Opened(opened) = done { Some(*opened) } else { None };
     all.into_iter().filter_map(opened).collect()
@@ -196,9 +186,6 @@ fn opened_of(all: Vec<Done>) -> Vec<Opened> {
 impl Threads {
     /// The answers of so many threads, in their order. Once one fails, those that serve are stopped by `control`: they would wait for
     /// a peer that is not coming. Once one is gone, all are ended by it.
-    ///
-    /// # Errors
-    /// The first failure that any of them reports; the others are waited for.
     fn all(&self, asked: usize, stage: Stage, control: Option<&Control>) -> Result<Vec<Done>, Failure> {
         let mut done = BTreeMap::new();
         let mut failure = None;
@@ -227,9 +214,6 @@ impl Threads {
     }
 
     /// Gives each of these threads an order, and waits for all of them.
-    ///
-    /// # Errors
-    /// As [`Self::all`]; a thread has ended before.
     fn tell(
         &self,
         numbers: Range<usize>,
@@ -303,7 +287,6 @@ impl Link for Threads {
         self.tell_all(None, || Order::GiveTurn)
     }
 
-    /// The peer gives it on every thread.
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
         self.tell_all(Some(control), || Order::AwaitTurn(control.clone()))
     }
@@ -358,7 +341,6 @@ fn alone(step: &mut Step, qps: &[u32]) -> Result<Option<usize>, Failure> {
     Err(Failure::new(Stage::Measure, Kind::Internal, "the link has no queue pair of this number"))
 }
 
-/// What two threads came to.
 fn sum(one: Stepped, other: Stepped) -> Stepped {
     match (one, other) {
         (Stepped::Checked(mut sum), Stepped::Checked(more)) => {

@@ -33,7 +33,6 @@ impl<'a> ConfigSpace<'a> {
         Self(bytes)
     }
 
-    /// Device Control of the PCI Express capability.
     pub(crate) fn device_control(self) -> Option<DeviceControl> {
         Some(DeviceControl(self.u16(self.capability(PCI_EXPRESS)? + 8)?))
     }
@@ -90,7 +89,6 @@ impl<'a> ConfigSpace<'a> {
     }
 }
 
-/// The register Device Control.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DeviceControl(u16);
 
@@ -105,7 +103,6 @@ impl DeviceControl {
         128 << (self.0 >> 5 & 7)
     }
 
-    /// Whether relaxed ordering may be asked for.
     pub(crate) const fn relaxed_ordering(self) -> bool {
         self.0 >> 4 & 1 == 1
     }

@@ -29,13 +29,11 @@ type Bytes = (u64, u64);
 struct Times {
     /// All processors together, idle or not.
     all: u64,
-    /// Of these: idle, waiting for disks included.
     idle: u64,
     /// Of these: this process, and processes that it started and that have ended. `None` where that cannot be told.
     own: Option<u64>,
 }
 
-/// One look.
 #[derive(Debug)]
 pub(crate) struct Look {
     at: Instant,
@@ -66,7 +64,6 @@ pub(crate) fn first(tree: &Tree) -> Look {
 }
 
 impl Look {
-    /// Reads the counters now.
     pub(crate) fn now(tree: &Tree) -> Self {
         let mut interfaces = BTreeMap::new();
         for name in tree.names("sys/class/net") {

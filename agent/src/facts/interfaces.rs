@@ -19,11 +19,8 @@ const CLASS: &str = "sys/class/net";
 /// What a driver answers that stands in no file.
 #[derive(Debug, Clone, Default)]
 pub struct Answers {
-    /// Name and version of the driver.
     pub driver: Option<(String, String)>,
-    /// Global pause frames.
     pub pause: Option<Pause>,
-    /// Priorities.
     pub dcb: Option<Dcb>,
 }
 
@@ -114,7 +111,6 @@ fn below_vlan(tree: &Tree, name: &str) -> Option<String> {
     tree.names(format!("{CLASS}/{name}")).iter().find_map(|entry| entry.strip_prefix("lower_").map(str::to_owned))
 }
 
-/// Whether an interface is a bond.
 pub(crate) fn is_bond(tree: &Tree, name: &str) -> bool {
     tree.has(format!("{CLASS}/{name}/bonding/mode"))
 }

@@ -14,9 +14,7 @@ use crate::{
     },
 };
 
-/// CUDA's driver.
 const CUDA: &str = "libcuda.so.1";
-/// Libraries that some measurement or check opens.
 const NAMES: [&str; 5] = ["libibverbs.so.1", "librdmacm.so.1", CUDA, "libnccl.so.2", "libnvidia-ml.so.1"];
 
 /// Each library's file, whose name carries its version, or the loader's words; and the providers that libibverbs has

@@ -14,7 +14,6 @@ use crate::system::tree::{Tree, list};
 /// What the kernel says of the agent's own process: processors it may run on, capabilities.
 const STATUS: &str = "proc/self/status";
 
-/// The machine's part of the facts.
 pub(crate) fn facts(tree: &Tree) -> HostFacts {
     let ipc_lock = ipc_lock(tree);
     HostFacts {

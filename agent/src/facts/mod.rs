@@ -58,13 +58,11 @@ use crate::{
 pub struct Live {
     /// Addresses of the interfaces, or why they are not known.
     pub addresses: io::Result<Vec<Address>>,
-    /// What the interfaces' drivers answered.
     pub interfaces: BTreeMap<String, interfaces::Answers>,
     /// Libraries by name: path, or the loader's words.
     pub libraries: BTreeMap<String, String>,
     /// Files of RDMA devices, by the devices' names.
     pub device_files: BTreeMap<String, DeviceFile>,
-    /// Active path MTU of RDMA ports.
     pub path_mtus: Vec<path_mtu::PortAnswer>,
     /// GPUs, or why they are not known.
     pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,

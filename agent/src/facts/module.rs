@@ -39,21 +39,15 @@ const CMIS: Layout = Layout { vendor: 129..=144, part_number: 148..=163, serial:
 /// Why the memory of a module says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Broken {
-    /// The form is none of those that are known here.
     #[error("the module is of the form {0:#04x}, which is not known here")]
     Form(u8),
-    /// There are fewer bytes than its form has.
     #[error("the module's memory is cut off")]
     Cut,
-    /// A sum is wrong.
     #[error("the checksum of the module's memory is wrong")]
     Sum,
 }
 
 /// The form and the label of a module, from its memory: the lower page, and page 00h behind it.
-///
-/// # Errors
-/// The form is not known, bytes are missing, or a sum is wrong: a serial number that was misread would look like another module.
 pub(crate) fn read(bytes: &[u8]) -> Result<(&'static str, Label), Broken> {
     let (form, layout) = form(*bytes.first().ok_or(Broken::Cut)?)?;
     for (at, over) in layout.sums {

@@ -15,10 +15,8 @@ use crate::{
 /// What lldpcli may take beyond its own limit: to be started and to be killed on a busy host.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A question under way.
 pub(super) struct Question(Asked<Result<Vec<Neighbour>, Unheard>>);
 
-/// Asks.
 pub(super) fn ask() -> Question {
     Question(workers::ask("lldp", tools::heard))
 }

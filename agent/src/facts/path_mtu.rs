@@ -4,10 +4,8 @@ use railgauge_wire::failure::Failure;
 
 use crate::verbs::{device::Device, port::Port};
 
-/// What one port said.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortAnswer {
-    /// Device.
     pub device: String,
     /// Port, counted from 1.
     pub port: u8,

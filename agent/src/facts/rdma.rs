@@ -30,7 +30,6 @@ use super::pci;
 use crate::system::tree::Tree;
 use rate::Rate;
 
-/// Directory of the devices.
 pub(crate) const CLASS: &str = "sys/class/infiniband";
 
 /// All devices, in the order of their names.
@@ -43,19 +42,15 @@ pub(crate) fn address(tree: &Tree, name: &str) -> Option<String> {
     function_of(tree, name)?.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
-/// The PCI function below a device.
 pub(crate) fn function_of(tree: &Tree, name: &str) -> Option<PathBuf> {
     pci::directory(&tree.target(format!("{CLASS}/{name}/device"))?)
 }
 
-/// What a device is made of.
 struct Hardware {
     /// Its place on the bus, if it has one.
     place: Option<PathBuf>,
-    /// Its PCI function.
     pci: Option<PathBuf>,
     driver: Option<String>,
-    /// Whether it is an emulation.
     software: bool,
 }
 

@@ -5,7 +5,6 @@ use railgauge_wire::facts::Surroundings;
 use super::machine::field;
 use crate::system::tree::Tree;
 
-/// What the system runs inside of.
 pub(crate) fn around(tree: &Tree) -> Surroundings {
     let flags = tree.text("proc/cpuinfo").and_then(|text| field(&text, "flags"));
     Surroundings {
@@ -16,7 +15,6 @@ pub(crate) fn around(tree: &Tree) -> Surroundings {
     }
 }
 
-/// The marks that container engines leave.
 fn container(tree: &Tree) -> Option<String> {
     if let Some(kind) = tree.text("run/systemd/container").filter(|kind| !kind.is_empty()) {
         return Some(kind);

@@ -13,10 +13,8 @@ const END: u8 = 0x0f;
 /// Most bytes there are: addresses have fifteen bits.
 pub(crate) const LONGEST: u64 = 1 << 15;
 
-/// What a card says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Vpd {
-    /// Name of the product.
     pub name: Option<String>,
     /// `PN`: part number.
     pub part_number: Option<String>,
@@ -26,24 +24,17 @@ pub(crate) struct Vpd {
     pub maker: Option<String>,
 }
 
-/// Why vital product data says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Broken {
-    /// It does not begin with a tag that it can begin with.
     #[error("the card holds no vital product data")]
     None,
-    /// A resource or a field is longer than what there is.
     #[error("the card's vital product data is cut off")]
     Cut,
-    /// The sum over it is wrong.
     #[error("the checksum of the card's vital product data is wrong")]
     Sum,
 }
 
 /// Reads vital product data. What follows the read-only fields is not needed: the sum that guards it ends there.
-///
-/// # Errors
-/// It is none, is cut off, or its sum is wrong: a serial number that was misread would look like another card.
 pub(crate) fn read(bytes: &[u8]) -> Result<Vpd, Broken> {
     let mut vpd = Vpd::default();
     let mut at = 0;

@@ -83,7 +83,6 @@ type Place = *const c_void;
 type Made = *mut Handle;
 
 functions! {
-    /// The functions of one library.
     pub(super) struct Blas {
         maker: Maker,
         name: &'static str,
@@ -117,9 +116,6 @@ functions! {
 
 impl Blas {
     /// A library of this host and a handle of it for the current context of a GPU of this maker: of the newest library that gives one.
-    ///
-    /// # Errors
-    /// There is no library, or none that is there goes with this GPU and its driver; in words.
     pub(super) fn open(maker: Maker) -> Result<(&'static Self, Handle), Failure> {
         let (called, libraries, install) = match maker {
             Maker::Nvidia => ("cuBLASLt", &CUDA_LIBRARIES[..], remedy::INSTALL_CUBLASLT),
@@ -139,7 +135,6 @@ impl Blas {
         Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(install))
     }
 
-    /// Its numbers.
     pub(super) fn numbers(&self) -> Numbers {
         match self.maker {
             Maker::Nvidia => CUDA_NUMBERS,
@@ -148,9 +143,6 @@ impl Blas {
     }
 
     /// Algorithms that the library proposes for a product of these handles (library, product, A, B, C, D, preference), `N` at most.
-    ///
-    /// # Errors
-    /// It proposes none.
     pub(super) fn proposals<const N: usize>(&self, handles: [Handle; 7]) -> Result<Vec<Proposal>, Failure> {
         let mut told: [Proposal; N] = [Proposal::default(); N];
         let mut told_by_hip: [HipProposal; N] = [HipProposal::default(); N];
@@ -207,9 +199,6 @@ impl Blas {
     }
 
     /// Turns a status into a failure that says what was tried and what the library answered.
-    ///
-    /// # Errors
-    /// The status is not success.
     pub(super) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS {
             return Ok(());
@@ -224,13 +213,10 @@ impl Blas {
 /// Why a library is not used.
 #[derive(Debug, thiserror::Error)]
 enum NoLibrary {
-    /// The loader does not open it.
     #[error(transparent)]
     NotOpened(NotOpened),
-    /// It is not what its name says.
     #[error("{name}: {missing}")]
     Lacks {
-        /// What it is called.
         name: &'static str,
         /// What it has not got.
         missing: NoFunction,

@@ -32,7 +32,6 @@ const IS_MANAGED: c_int = 8;
 /// How a dma-buf lets another device reach GPU memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mapping {
-    /// As the driver sees fit.
     #[default]
     Default,
     /// By PCIe, also where the GPU has another way to the CPU.
@@ -40,7 +39,6 @@ pub enum Mapping {
 }
 
 impl Mapping {
-    /// The word in the record.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -58,9 +56,6 @@ pub struct Buffer {
 
 impl Buffer {
     /// Takes `length` bytes on `device`.
-    ///
-    /// # Errors
-    /// There is not enough free memory, which is said with what there is, before anything is asked of the driver.
     pub fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
         device.enter()?;
         let taken = length.max(1).next_multiple_of(GRANULE);
@@ -104,9 +99,6 @@ impl Buffer {
 
     /// Makes the driver's copies of this memory end before their calls return, as CUDA wants it of memory that other
     /// devices write ("GPUDirect RDMA", `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn synchronous(&self) -> Result<(), Failure> {
         let Some(set) = self.device.driver().set_pointer_attribute else { return Ok(()) };
         let on: c_int = 1;
@@ -115,7 +107,6 @@ impl Buffer {
         self.device.check(status, "preparing memory for a NIC")
     }
 
-    /// The device it lies on.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
@@ -138,9 +129,6 @@ impl Buffer {
     /// A dma-buf of the whole buffer, for `ibv_reg_dmabuf_mr`: the descriptor and the length it covers, which is the
     /// buffer's rounded up to 64 KiB. The offset in it is 0. If `pcie` is wanted it is mapped so where the driver offers
     /// that, else as the driver sees fit; which of them comes with it.
-    ///
-    /// # Errors
-    /// The driver (CUDA 11.7 at least), its kernel module (the open one) or the GPU does not offer it.
     pub fn dma_buf(&self, pcie: bool) -> Result<(OwnedFd, u64, Mapping), Failure> {
         let refused = |why: &str| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))

@@ -12,12 +12,9 @@ use thiserror::Error;
 use super::{amd, driver, maker::Maker, state};
 use crate::system::family;
 
-/// Who tells of GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Informant {
-    /// NVIDIA's library.
     Nvml,
-    /// AMD's.
     AmdSmi,
 }
 
@@ -43,20 +40,15 @@ impl Informant {
 /// Why a GPU could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Unread {
-    /// There is no library here that is used, or no driver below it.
     #[error("{1}")]
     NoLibrary(Informant, String),
-    /// It does not know the GPU, or has lost it.
     #[error("{of} does not tell of the GPU at {pci}: {why}")]
     Gpu {
         /// Who does not tell.
         of: Informant,
-        /// Its PCI address.
         pci: String,
-        /// What the library says.
         why: String,
     },
-    /// It was there, and NVML has lost it.
     #[error("NVML has lost the GPU at {0}")]
     Lost(String),
 }
@@ -72,34 +64,20 @@ pub(crate) struct Lasting {
     pub best_pcie: Option<(u32, u32)>,
     /// Power that it may draw, in W.
     pub limit_watts: Option<f64>,
-    /// Whether it is AMD's.
     pub is_amd: bool,
 }
 
 /// The GPUs of this host, by PCI address.
 pub(crate) trait Cards {
-    /// What a GPU does now.
-    ///
-    /// # Errors
-    /// The library is not there, or does not know the GPU any more.
     fn read(&mut self, pci: &str) -> Result<GpuReading, Unread>;
 
     /// What the driver has counted of a GPU's errors; what it does not count is not there.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
     fn counters(&mut self, pci: &str) -> Result<BTreeMap<String, u64>, Unread>;
 
     /// What does not change.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
     fn lasting(&mut self, pci: &str) -> Result<Lasting, Unread>;
 
     /// Xids that NVIDIA's driver told of a GPU since this was asked last; `None` where it tells none to this process.
-    ///
-    /// # Errors
-    /// As [`Cards::read`].
     fn xids(&mut self, _pci: &str) -> Result<Option<Vec<u32>>, Unread> {
         Ok(None)
     }
@@ -129,7 +107,6 @@ pub(super) fn others_at_rest(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32>
     beside(&whose(list()?), list)
 }
 
-/// Programs, and whether they are this agent's.
 fn whose(pids: Vec<u32>) -> Vec<(u32, Option<bool>)> {
     pids.into_iter().map(|pid| (pid, family::is_ours(pid))).collect()
 }

@@ -13,16 +13,12 @@ use railgauge_wire::{
 use super::{Buffer, Device, Pinned, Stream};
 use crate::{bench::clock, memory::host};
 
-/// Copies of each kind; the median counts.
 const TIMES: usize = 5;
 
 /// Bytes of a copy: enough for the start of a copy not to count, little enough to be there.
 const LENGTH: u64 = 64 << 20;
 
 /// Measures copies of a GPU, also to other GPUs of the host.
-///
-/// # Errors
-/// There is no such GPU or not enough memory, or the driver refuses.
 pub fn measure(gpu: u32, peers: &[u32]) -> Result<Copies, Failure> {
     let device = &Device::open(gpu)?;
     let stream = Stream::new(device)?;

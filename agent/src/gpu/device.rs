@@ -52,9 +52,6 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 /// PCI addresses of the GPUs that CUDA or HIP sees, in the order of its numbers; empty without a driver.
-///
-/// # Errors
-/// The driver is there and does not answer.
 pub(crate) fn visible() -> Result<Vec<String>, Failure> {
     let driver = match driver() {
         Ok(driver) => driver,
@@ -71,10 +68,6 @@ pub(crate) fn visible() -> Result<Vec<String>, Failure> {
     (0..count).map(one).collect()
 }
 
-/// The GPU at a PCI address.
-///
-/// # Errors
-/// There is no driver, or it does not see this GPU.
 pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
     // Without a driver this says so.
     let visible = visible()?;
@@ -92,9 +85,6 @@ pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
 
 impl Device {
     /// Opens GPU `index`, counted from 0.
-    ///
-    /// # Errors
-    /// There is no driver, no such GPU, or it cannot be used.
     pub fn open(index: u32) -> Result<Arc<Self>, Failure> {
         let driver = driver()?;
         let count = driver.count()?;
@@ -122,20 +112,15 @@ impl Device {
     }
 
     /// Makes the context current on the calling thread. Everything below does so first where it matters.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn enter(&self) -> Result<(), Failure> {
         // SAFETY: the context is held until `self` is dropped.
         self.check(unsafe { (self.driver.context_set_current)(self.context) }, "entering the context")
     }
 
-    /// Number of the GPU.
     pub fn index(&self) -> u32 {
         self.ordinal.cast_unsigned()
     }
 
-    /// Name of the product.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -152,12 +137,10 @@ impl Device {
         entries.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
     }
 
-    /// The driver.
     pub(crate) fn driver(&self) -> &'static Driver {
         self.driver
     }
 
-    /// Who made it.
     pub(crate) fn maker(&self) -> Maker {
         self.driver.maker()
     }
@@ -176,9 +159,6 @@ impl Device {
     }
 
     /// Lets this GPU write to another's memory by itself, where the two can; copies go through the host where not. Whether they can.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn reach(&self, other: &Self) -> Result<bool, Failure> {
         let Some(can) = self.driver.device_can_access_peer else { return Ok(false) };
         let mut possible = 0;
@@ -227,9 +207,6 @@ impl Device {
     }
 
     /// Free and total memory in bytes.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn memory(&self) -> Result<(u64, u64), Failure> {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
@@ -240,9 +217,6 @@ impl Device {
 
     /// Makes the GPU see what NICs have written to its memory, where the driver offers that. Where it does not, work
     /// that is started afterwards sees it (CUDA's "GPUDirect RDMA", on synchronisation).
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn flush_writes(&self) -> Result<(), Failure> {
         // The attribute's number is CUDA's, as the function is.
         let offers = || self.attribute(FLUSH_OPTIONS).is_some_and(|options| options & FLUSH_BY_HOST != 0);

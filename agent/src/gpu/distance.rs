@@ -48,7 +48,6 @@ pub(crate) fn between(tree: &Tree, one: &str, other: &str) -> Option<Distance> {
     })
 }
 
-/// Host bridge, bridges, and the device itself.
 fn chain(place: &Path) -> Vec<String> {
     let names = place.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
     names.skip_while(|name| !name.starts_with("pci")).collect()

@@ -21,7 +21,6 @@ use crate::system::{
     tree::Tree,
 };
 
-/// A device pointer.
 pub(crate) type DevicePtr = u64;
 /// `CUresult`, `hipError_t`.
 pub(crate) type Status = c_int;
@@ -104,9 +103,6 @@ pub(crate) const HIP: [&str; 5] =
 
 /// The driver of this host, opened and initialised once per process: NVIDIA's; or HIP where that is not there, or does not start and no GPU
 /// of NVIDIA is on the PCI bus.
-///
-/// # Errors
-/// There is no driver, it is too old, or it finds no usable GPU; in words.
 pub(crate) fn driver() -> Result<&'static Driver, Failure> {
     static DRIVER: OnceLock<Result<Driver, Failure>> = OnceLock::new();
     DRIVER.get_or_init(open).as_ref().map_err(Clone::clone)
@@ -190,15 +186,10 @@ impl Driver {
         })
     }
 
-    /// Whose GPUs these are.
     pub(crate) fn maker(&self) -> Maker {
         self.maker
     }
 
-    /// GPUs that it sees.
-    ///
-    /// # Errors
-    /// It does not answer.
     pub(super) fn count(&self) -> Result<c_int, Failure> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes.
@@ -210,9 +201,6 @@ impl Driver {
     }
 
     /// Turns a status into a failure that says what was tried and what the driver answered.
-    ///
-    /// # Errors
-    /// The status is not success.
     pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS {
             return Ok(());
@@ -224,7 +212,6 @@ impl Driver {
         })
     }
 
-    /// A status in the driver's own words.
     fn words(&self, status: Status) -> String {
         let word = |of: unsafe extern "C" fn(Status, *mut *const c_char) -> Status| {
             let mut text: *const c_char = std::ptr::null();

@@ -17,9 +17,6 @@ unsafe impl Send for Event {}
 
 impl Event {
     /// A new event on a device. It tells the time; nobody sleeps for it.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Failure> {
         device.enter()?;
         let mut handle = std::ptr::null_mut();
@@ -29,29 +26,18 @@ impl Event {
         Ok(Self { device: Arc::clone(device), handle })
     }
 
-    /// Queues the moment.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub(crate) fn record(&self, stream: &Stream) -> Result<(), Failure> {
         // SAFETY: event and stream live, and are of one context.
         self.device
             .check(unsafe { (self.device.driver().event_record)(self.handle, stream.handle()) }, "recording an event")
     }
 
-    /// Waits for it.
-    ///
-    /// # Errors
-    /// Something queued before it failed.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
         // SAFETY: the event lives.
         self.device.check(unsafe { (self.device.driver().event_synchronize)(self.handle) }, "waiting for the GPU")
     }
 
     /// The time from an earlier event to this one. Both have come.
-    ///
-    /// # Errors
-    /// One of them has not, or the driver refuses.
     pub(crate) fn since(&self, earlier: &Self) -> Result<Nanoseconds, Failure> {
         let mut milliseconds = 0.0_f32;
         // SAFETY: `milliseconds` is valid for writes, and both events live.

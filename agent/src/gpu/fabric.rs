@@ -52,7 +52,6 @@ fn read(info: &nvmlGpuFabricInfo_v3_t) -> Option<GpuFabric> {
     })
 }
 
-/// A UUID as it is usually written.
 fn spelt(bytes: [u8; 16]) -> String {
     let digits = format!("{:032x}", u128::from_be_bytes(bytes));
     let [a, b, c, d, e] = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];

@@ -21,21 +21,15 @@ pub(super) const NVLINKS: u32 = 18;
 /// What NVML did not do although it is there.
 #[derive(Debug, Error)]
 pub enum NvmlFailed {
-    /// It does not start.
     #[error("NVML: {0}")]
     Start(Refused),
-    /// It does not say how many GPUs there are.
     #[error("NVML: counting GPUs: {0}")]
     Count(Refused),
-    /// It does not tell of the GPU of this index.
     #[error("NVML: GPU {0}: {1}")]
     Gpu(u32, Refused),
 }
 
 /// All GPUs of this host: NVIDIA's, or where there are none AMD's.
-///
-/// # Errors
-/// NVML is there and does not answer.
 pub(crate) fn all(tree: &Tree) -> Result<Vec<Gpu>, NvmlFailed> {
     let gpus = gpus()?;
     Ok(if gpus.is_empty() { amd::facts::gpus(tree) } else { gpus })
@@ -43,9 +37,6 @@ pub(crate) fn all(tree: &Tree) -> Result<Vec<Gpu>, NvmlFailed> {
 
 /// All GPUs in NVML's order, which is that of PCI addresses; or why they are not known. No driver is no
 /// error: then there are none.
-///
-/// # Errors
-/// NVML is there and does not answer.
 fn gpus() -> Result<Vec<Gpu>, NvmlFailed> {
     let nvml = match Nvml::start() {
         Ok(nvml) => nvml,
@@ -118,7 +109,6 @@ fn nvlink_rate(device: &Device) -> Option<MegabytesPerSecond> {
     fields.into_iter().find_map(|id| field(device, id).filter(|rate| *rate > 0)).map(MegabytesPerSecond)
 }
 
-/// A whole number among NVML's fields.
 fn field(device: &Device, id: u32) -> Option<u32> {
     device.fields(&[id])[0].and_then(|value| u32::try_from(value).ok())
 }

@@ -28,7 +28,6 @@ const NAMES: [&str; 5] =
 type Texts = *mut *const c_char;
 
 functions! {
-    /// The functions of the compiler.
     struct Compiler {}
     required {
         create = "hiprtcCreateProgram": fn(*mut Handle, *const c_char, *const c_char, c_int, Texts, Texts) -> Status,
@@ -44,9 +43,6 @@ functions! {
 }
 
 /// Compiles a source for the device whose context is current.
-///
-/// # Errors
-/// There is no compiler, or it does not take the source; its words are in the failure.
 pub(super) fn compile(source: &CStr) -> Result<Vec<u8>, Failure> {
     static COMPILER: OnceLock<Result<Compiler, Failure>> = OnceLock::new();
     COMPILER.get_or_init(open).as_ref().map_err(Clone::clone)?.compile(source)

@@ -18,7 +18,6 @@ use crate::{
 const SOURCE: &str = concat!(include_str!("kernels.ptx"), "\0");
 /// The same for HIP, which takes what its compiler makes of it.
 const HIP_SOURCE: &str = concat!(include_str!("kernels.hip"), "\0");
-/// Threads of a block.
 const THREADS: u32 = 256;
 /// Most blocks of a grid: enough for every GPU, few enough to be launched quickly.
 const BLOCKS: u64 = 4096;
@@ -26,7 +25,6 @@ const BLOCKS: u64 = 4096;
 const ERROR_LOG: i32 = 5;
 const ERROR_LOG_BYTES: i32 = 6;
 
-/// Functions of one context.
 pub(super) struct Kernels {
     write_pattern: Handle,
     check_pattern: Handle,
@@ -38,9 +36,6 @@ pub(super) struct Kernels {
 
 impl Kernels {
     /// Has the driver, or HIP's compiler, compile the kernels for a device.
-    ///
-    /// # Errors
-    /// The compiler is not there or does not take them; its words are in the failure.
     pub(super) fn load(device: &Device) -> Result<Self, Failure> {
         device.enter()?;
         let driver = device.driver();
@@ -103,7 +98,6 @@ fn compiled(device: &Device) -> Result<Handle, Failure> {
     Ok(module)
 }
 
-/// One argument of a kernel.
 enum Argument {
     Long(u64),
     Word(u32),
@@ -139,9 +133,6 @@ fn inside(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
 
 /// Writes the pattern of queue pair `qp` into `pattern.size` bytes from offset `at` on, and waits for it. For the side
 /// that sends; a test's fault is put in here too (see [`fault`]).
-///
-/// # Errors
-/// The buffer is too short, or the driver refuses.
 pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
     write(stream, buffer, at, pattern, qp, 0)?;
     if fault::flips_bits() && !pattern.size.is_zero() {
@@ -156,9 +147,6 @@ pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u3
 }
 
 /// Overwrites the same bytes with the complement of the pattern, and waits for it.
-///
-/// # Errors
-/// As [`fill`].
 pub fn poison(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
     write(stream, buffer, at, pattern, qp, u64::MAX)
 }
@@ -174,7 +162,6 @@ fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, 
 pub(crate) struct Words {
     /// Whether no two are alike.
     pub(crate) are_random: bool,
-    /// What is laid over each of them.
     pub(crate) flip: u64,
 }
 
@@ -185,17 +172,11 @@ impl Words {
 }
 
 /// Writes words into a whole buffer. Does not wait.
-///
-/// # Errors
-/// As [`fill`].
 pub(crate) fn write_words(stream: &Stream, buffer: &Buffer, key: u64, words: Words) -> Result<(), Failure> {
     put(stream, buffer, (0, buffer.len()), key, words)
 }
 
 /// Compares a whole buffer with words; what is wrong is added to the tally. Does not wait.
-///
-/// # Errors
-/// As [`fill`].
 pub(crate) fn check_words(
     stream: &Stream,
     buffer: &Buffer,
@@ -239,9 +220,6 @@ fn compare(
 }
 
 /// Compares `pattern.size` bytes from offset `at` on with the pattern, on the GPU.
-///
-/// # Errors
-/// As [`fill`].
 pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
     let tally = Tally::new(stream)?;
     let words = Words { are_random: true, flip: 0 };
@@ -251,9 +229,6 @@ pub fn check(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u
 }
 
 /// Writes what a part of a collective's buffer must hold. Does not wait.
-///
-/// # Errors
-/// As [`fill`].
 pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<(), Failure> {
     inside(buffer, 0, end(part, values))?;
     stream.device().enter()?;
@@ -262,9 +237,6 @@ pub fn write_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
 }
 
 /// Compares a part of a collective's buffer with what it must hold, on the GPU.
-///
-/// # Errors
-/// As [`fill`].
 pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Part) -> Result<Checked, Failure> {
     inside(buffer, 0, end(part, values))?;
     let tally = Tally::new(stream)?;
@@ -306,11 +278,9 @@ fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<Argument> {
 pub(crate) struct Outer<'a> {
     /// Two numbers (i32) of every row.
     pub(crate) rows: &'a Buffer,
-    /// The same of every column.
     pub(crate) columns: &'a Buffer,
     /// Elements of the numbers −256 to 255, four bytes each.
     pub(crate) table: &'a Buffer,
-    /// Rows, and columns.
     pub(crate) length: u32,
     /// Base-2 logarithm of the width of an element.
     pub(crate) shift: u32,
@@ -340,9 +310,6 @@ impl Outer<'_> {
 }
 
 /// Writes a matrix, row by row, and waits for it.
-///
-/// # Errors
-/// As [`fill`].
 pub(crate) fn write_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(), Failure> {
     stream.device().enter()?;
     let function = stream.device().kernels()?.write_outer;
@@ -351,9 +318,6 @@ pub(crate) fn write_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -
 }
 
 /// Compares every element of a matrix: how many are wrong, and the offset of the first in bytes.
-///
-/// # Errors
-/// As [`fill`].
 pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(u64, Option<u64>), Failure> {
     let tally = Tally::new(stream)?;
     let mut arguments = outer.arguments(matrix)?;
@@ -369,9 +333,6 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Nothing counted yet.
-    ///
-    /// # Errors
-    /// As [`fill`].
     pub(crate) fn new(stream: &Stream) -> Result<Self, Failure> {
         stream.device().enter()?;
         let mut bytes = [0; 16];
@@ -387,9 +348,6 @@ impl Tally {
     }
 
     /// Wrong items, and the offset of the first in bytes; waits for all that was queued before.
-    ///
-    /// # Errors
-    /// As [`fill`].
     pub(crate) fn read(&self, stream: &Stream) -> Result<(u64, Option<u64>), Failure> {
         let mut bytes = [0; 16];
         stream.to_host(&mut bytes, &self.buffer, 0)?;

@@ -10,17 +10,13 @@ use railgauge_wire::{
     terms::Carrier,
 };
 
-/// Who made the GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Maker {
-    /// NVIDIA: CUDA, cuBLASLt, NCCL, NVML.
     Nvidia,
-    /// AMD: HIP, hipBLASLt, RCCL, AMD SMI.
     Amd,
 }
 
 impl Maker {
-    /// What drives the GPUs.
     pub(crate) const fn runtime(self) -> &'static str {
         match self {
             Self::Nvidia => "CUDA",
@@ -28,7 +24,6 @@ impl Maker {
         }
     }
 
-    /// What carries copies.
     pub(crate) const fn copies(self) -> Carrier {
         match self {
             Self::Nvidia => Carrier::CudaCopy,
@@ -36,7 +31,6 @@ impl Maker {
         }
     }
 
-    /// What carries the kernels of this program.
     pub(crate) const fn kernels(self) -> Carrier {
         match self {
             Self::Nvidia => Carrier::CudaKernel,
@@ -44,7 +38,6 @@ impl Maker {
         }
     }
 
-    /// What multiplies matrices.
     pub(crate) const fn products(self) -> Carrier {
         match self {
             Self::Nvidia => Carrier::Cublaslt,

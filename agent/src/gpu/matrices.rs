@@ -34,7 +34,6 @@ pub(super) enum Eight {
 }
 
 impl Eight {
-    /// Those of a device.
     pub(super) fn of(device: &Device) -> Self {
         match (device.maker(), device.generation()) {
             (Maker::Amd, Some((9, 4))) => Self::Fnuz,
@@ -43,7 +42,6 @@ impl Eight {
     }
 }
 
-/// Two numbers for each row or column.
 type Pairs = Vec<[i32; 2]>;
 
 /// Both operands and the result of a product on a GPU.
@@ -65,9 +63,6 @@ pub(crate) struct Matrices {
 
 impl Matrices {
     /// Takes the memory of matrices of so many rows and columns.
-    ///
-    /// # Errors
-    /// There is not enough of it.
     pub(crate) fn new(stream: &Stream, precision: Precision, rows: u32) -> Result<Self, Failure> {
         let device = stream.device();
         let elements = u64::from(rows) * u64::from(rows);
@@ -101,9 +96,6 @@ impl Matrices {
     }
 
     /// Writes both operands, other ones for each pattern, and waits for it.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub(crate) fn fill(&mut self, stream: &Stream, pattern: &Pattern) -> Result<(), Failure> {
         let made = Factors::new(pattern::key(pattern, 0), self.rows as usize);
         let shift = self.precision.operand().0.ilog2();
@@ -116,9 +108,6 @@ impl Matrices {
     }
 
     /// Overwrites the result with what no product holds.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub(crate) fn poison(&self, stream: &Stream) -> Result<(), Failure> {
         // All bits of an element set are no number in any type.
         stream.set(&self.z, 0xff, self.z.len())?;
@@ -126,9 +115,6 @@ impl Matrices {
     }
 
     /// Compares every element of the result with what it must be, on the GPU. A test's fault is put in here.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub(crate) fn check(&self, stream: &Stream) -> Result<Checked, Failure> {
         if fault::flips_bits() {
             let (mut byte, at) = ([0], self.z.len() / 2);
@@ -182,7 +168,6 @@ fn result(precision: Precision, eight: Eight, number: i32) -> u32 {
     operand(if precision == Precision::Fp8 { Precision::Bf16 } else { precision }, eight, number)
 }
 
-/// What X and Y are made of.
 struct Factors {
     a: Pairs,
     b: Pairs,

@@ -91,7 +91,6 @@ functions! {
     }
 }
 
-/// What NVML refuses, in its own words.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
 pub struct Refused {
@@ -134,7 +133,6 @@ unsafe fn filled<T>(ask: impl FnOnce(*mut T) -> Status) -> Result<T, Status> {
 /// `NVML_DEVICE_UUID_V2_BUFFER_SIZE`, the longest of NVML's texts.
 const LONGEST: usize = 96;
 
-/// A text that a function writes.
 fn text(ask: impl FnOnce(*mut c_char, c_uint) -> Status) -> Option<String> {
     let mut text = [0_u8; LONGEST];
     let status = ask(text.as_mut_ptr().cast(), LONGEST as c_uint);
@@ -143,10 +141,6 @@ fn text(ask: impl FnOnce(*mut c_char, c_uint) -> Status) -> Option<String> {
 }
 
 impl Nvml {
-    /// Opens and starts NVML.
-    ///
-    /// # Errors
-    /// It is not there, has no function to start it, or does not start.
     pub(super) fn start() -> Result<Arc<Self>, Refused> {
         let library = Library::open("libnvidia-ml.so.1", RTLD_LAZY)
             .map_err(|error| Refused { status: NO_LIBRARY, words: error.to_string() })?;
@@ -159,24 +153,18 @@ impl Nvml {
         }
     }
 
-    /// How many GPUs there are.
-    ///
-    /// # Errors
-    /// NVML does not answer.
     pub(super) fn count(&self) -> Result<u32, Refused> {
         // SAFETY: the place is valid for writes.
         let count = unsafe { filled(|to| self.0.count.map_or(LACKS, |count| count(to))) };
         count.map_err(|status| refused(&self.0, status))
     }
 
-    /// Version of the driver.
     pub(super) fn driver_version(&self) -> Option<String> {
         let ask = self.0.driver_version?;
         // SAFETY: there is room for as many bytes as are named.
         text(|to, room| unsafe { ask(to, room) })
     }
 
-    /// Version of CUDA that the driver has.
     pub(super) fn cuda_version(&self) -> Option<i32> {
         let ask = self.0.cuda_version?;
         // SAFETY: the place is valid for writes.
@@ -184,18 +172,12 @@ impl Nvml {
     }
 
     /// A GPU by its index.
-    ///
-    /// # Errors
-    /// There is none, or NVML does not answer.
     pub(super) fn by_index(self: &Arc<Self>, index: u32) -> Result<Device, Refused> {
         // SAFETY: the place is valid for writes, and zeros are a null pointer.
         self.device(unsafe { filled(|to| self.0.by_index.map_or(LACKS, |ask| ask(index, to))) })
     }
 
     /// A GPU by its PCI address.
-    ///
-    /// # Errors
-    /// As [`Nvml::by_index`].
     pub(super) fn by_pci(self: &Arc<Self>, address: &str) -> Result<Device, Refused> {
         let address = CString::new(address).unwrap_or_default();
         // SAFETY: as above, and the address ends in NUL.
@@ -214,7 +196,6 @@ fn refused(functions: &Functions, status: Status) -> Refused {
     Refused { status, words: words.unwrap_or_else(|| format!("status {status}")) }
 }
 
-/// A GPU that NVML knows.
 pub(super) struct Device {
     nvml: Arc<Nvml>,
     handle: Handle,
@@ -226,22 +207,17 @@ impl Device {
         &self.nvml.0
     }
 
-    /// A number.
     pub(super) fn number(&self, ask: Number) -> Option<u32> {
         // SAFETY: the handle is NVML's, and the place is valid for writes.
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, to))) }.ok()
     }
 
     /// A number of one clock, sensor or link.
-    ///
-    /// # Errors
-    /// NVML does not say; with its number.
     pub(super) fn choice(&self, ask: Choice, which: c_uint) -> Result<u32, Status> {
         // SAFETY: as above.
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, which, to))) }
     }
 
-    /// A count of one kind.
     pub(super) fn counter(&self, ask: Counter, which: c_uint, kind: c_uint) -> Option<u64> {
         // SAFETY: as above.
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, which, kind, to))) }.ok()
@@ -254,7 +230,6 @@ impl Device {
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, to, &raw mut pending))) }.ok()
     }
 
-    /// A text.
     pub(super) fn text(&self, ask: Text) -> Option<String> {
         let ask = ask?;
         // SAFETY: the handle is NVML's, and there is room for as many bytes as are named.
@@ -306,7 +281,6 @@ impl Device {
         }
     }
 
-    /// Numbers of these programs.
     pub(super) fn programs(&self) -> Option<Vec<u32>> {
         let ask = self.of().programs?;
         let mut count = match self.program_count()? {
@@ -396,7 +370,6 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// The next Xid that has arrived.
     pub(super) fn next(&self) -> Option<u32> {
         let wait = self.nvml.0.events_wait?;
         // SAFETY: the set is NVML's, the place is valid for writes, and zeros are a valid structure of numbers and null pointers.

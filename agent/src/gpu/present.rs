@@ -32,7 +32,6 @@ pub(crate) fn amd(tree: &Tree) -> Vec<String> {
     found
 }
 
-/// Whether a GPU of NVIDIA is there.
 pub(crate) fn nvidia(tree: &Tree) -> bool {
     functions(tree).iter().any(|address| class(tree, address, NVIDIA).is_some_and(|class| class.starts_with(DISPLAY)))
 }

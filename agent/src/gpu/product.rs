@@ -28,7 +28,6 @@ use super::{
 /// Bytes of workspace that algorithms may use: what NVIDIA recommends for compute capability 9.0 is 32 MiB (cuBLAS documentation,
 /// `cublasSetWorkspace`); PyTorch takes no more.
 const WORKSPACE: u64 = 32 << 20;
-/// Algorithms that are asked for, and timed.
 const ASKED: usize = 8;
 /// Products of each that are timed, behind one that is not.
 const TRIALS: u32 = 3;
@@ -89,7 +88,6 @@ impl Drop for Owned {
     }
 }
 
-/// A product, ready to be queued.
 pub(crate) struct Product {
     blas: &'static Blas,
     device: Arc<Device>,
@@ -108,9 +106,6 @@ unsafe impl Send for Product {}
 
 impl Product {
     /// Describes a product of matrices of so many rows and columns.
-    ///
-    /// # Errors
-    /// The GPU does not multiply this precision, there is no library for it, or it refuses.
     pub(crate) fn new(device: &Arc<Device>, precision: Precision, rows: u32) -> Result<Self, Failure> {
         able(device, precision)?;
         device.enter()?;
@@ -149,9 +144,6 @@ impl Product {
     }
 
     /// Takes the fastest of the algorithms that the library proposes, by a few products of each; what it is, in words.
-    ///
-    /// # Errors
-    /// The library proposes none, or none of them works.
     pub(crate) fn choose(&mut self, stream: &Stream, matrices: &Matrices) -> Result<String, Failure> {
         let mut best: Option<(u64, Algorithm)> = None;
         let mut refused = None;
@@ -225,15 +217,10 @@ impl Product {
         CONFIGURATION.map(|(name, attribute)| format!("{name} {}", number(attribute))).join(", ")
     }
 
-    /// The library, for the record.
     pub(crate) fn library(&self) -> String {
         self.blas.record(self.library.handle)
     }
 
-    /// Queues one product.
-    ///
-    /// # Errors
-    /// The library refuses.
     pub(crate) fn multiply(&self, stream: &Stream, matrices: &Matrices) -> Result<(), Failure> {
         let (alpha, beta) = (1.0_f32, 0.0_f32);
         let (x, y, z) = matrices.addresses();
@@ -266,7 +253,6 @@ impl Product {
     }
 }
 
-/// Whether a GPU multiplies a precision.
 fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
     let gpu = device.index();
     let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);

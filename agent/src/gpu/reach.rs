@@ -50,9 +50,6 @@ impl Place {
 }
 
 /// Whether NICs may reach the memory of a GPU at all.
-///
-/// # Errors
-/// It is AMD's.
 pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
     if device.maker() == Maker::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
 }
@@ -65,9 +62,6 @@ pub(crate) struct Direct {
 
 impl Direct {
     /// Takes `length` bytes of a GPU for a NIC.
-    ///
-    /// # Errors
-    /// There is not enough memory, or the driver refuses.
     pub(crate) fn new(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
         by_nics(device)?;
         let place = Place::new(device, length)?;
@@ -76,9 +70,6 @@ impl Direct {
     }
 
     /// The same, to be registered by its dma-buf; mapped by PCIe if that is wanted and offered.
-    ///
-    /// # Errors
-    /// The driver exports none.
     pub(crate) fn exported(self, pcie: bool) -> Result<(Self, Mapping), Failure> {
         let (descriptor, _, mapping) = self.place.buffer.dma_buf(pcie)?;
         Ok((Self { dma_buf: Some(descriptor), ..self }, mapping))
@@ -133,9 +124,6 @@ pub(crate) struct Bounced {
 
 impl Bounced {
     /// Takes `length` bytes on both sides.
-    ///
-    /// # Errors
-    /// Host or GPU have not got them.
     pub(crate) fn new(device: &Arc<Device>, length: u64, huge: bool) -> Result<Self, Failure> {
         Ok(Self { host: Pinned::new(device, host::Buffer::new(length, huge)?)?, place: Place::new(device, length)? })
     }

@@ -110,7 +110,6 @@ impl NvidiaCards {
     }
 }
 
-/// The Xids that have arrived.
 fn arrived(events: &Events) -> Vec<u32> {
     // A driver that sends events without end is left to the next question.
     std::iter::from_fn(|| events.next()).take(MOST_XIDS).collect()
@@ -148,7 +147,6 @@ fn nvml() -> Result<&'static Arc<Nvml>, Unread> {
     NVML.get_or_init(start).as_ref().map_err(Clone::clone)
 }
 
-/// Whether NVML is there and starts.
 pub(super) fn starts() -> bool {
     nvml().is_ok()
 }
@@ -172,7 +170,6 @@ fn open(pci: &str) -> Result<Card, Unread> {
     Ok(Card { device, lasting, events })
 }
 
-/// NVML counts milliwatts.
 pub(super) fn watts(milliwatts: u32) -> f64 {
     f64::from(milliwatts) / 1e3
 }

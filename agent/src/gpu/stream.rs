@@ -19,7 +19,6 @@ const NON_BLOCKING: u32 = 1;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`, `hipStreamCaptureModeThreadLocal`.
 const CAPTURE_THREAD_LOCAL: i32 = 1;
 
-/// A stream of its own.
 pub struct Stream {
     device: Arc<Device>,
     handle: Handle,
@@ -29,10 +28,6 @@ pub struct Stream {
 unsafe impl Send for Stream {}
 
 impl Stream {
-    /// A new stream on a device.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn new(device: &Arc<Device>) -> Result<Self, Failure> {
         device.enter()?;
         let mut handle = std::ptr::null_mut();
@@ -47,15 +42,10 @@ impl Stream {
         self.handle
     }
 
-    /// The device.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
-    /// Whether everything queued is done.
-    ///
-    /// # Errors
-    /// Something queued failed.
     pub fn is_done(&self) -> Result<bool, Failure> {
         // SAFETY: the stream lives.
         match unsafe { (self.device.driver().stream_query)(self.handle) } {
@@ -65,19 +55,12 @@ impl Stream {
         }
     }
 
-    /// Waits for everything queued.
-    ///
-    /// # Errors
-    /// Something queued failed.
     pub fn wait(&self) -> Result<(), Failure> {
         // SAFETY: the stream lives.
         self.device.check(unsafe { (self.device.driver().stream_synchronize)(self.handle) }, "waiting for the GPU")
     }
 
     /// Queues a copy of host bytes to the device. The caller waits before it touches them again.
-    ///
-    /// # Errors
-    /// The copy does not fit, or the driver refuses.
     pub fn to_device(&self, to: &Buffer, at: u64, from: &[u8]) -> Result<(), Failure> {
         fits(to, at, from.len() as u64)?;
         // SAFETY: both ranges are valid for this length, checked above; the caller keeps `from` until it has waited.
@@ -89,9 +72,6 @@ impl Stream {
     }
 
     /// Queues a copy of device bytes to the host. The caller waits before it reads them.
-    ///
-    /// # Errors
-    /// The copy does not fit, or the driver refuses.
     pub fn to_host(&self, to: &mut [u8], from: &Buffer, at: u64) -> Result<(), Failure> {
         fits(from, at, to.len() as u64)?;
         // SAFETY: as in `to_device`.
@@ -102,9 +82,6 @@ impl Stream {
     }
 
     /// Queues a copy of device bytes to the same offset in page-locked host memory, which devices may read meanwhile.
-    ///
-    /// # Errors
-    /// The copy does not fit, or the driver refuses.
     pub fn fetch(&self, to: &Pinned, from: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
         fits(from, at, length)?;
         within(to.buffer.len() as u64, at, length)?;
@@ -117,9 +94,6 @@ impl Stream {
     }
 
     /// Queues a copy of page-locked host memory, which devices may write meanwhile, to the same offset on the device.
-    ///
-    /// # Errors
-    /// The copy does not fit, or the driver refuses.
     pub fn deliver(&self, to: &Buffer, from: &Pinned, at: u64, length: u64) -> Result<(), Failure> {
         fits(to, at, length)?;
         within(from.buffer.len() as u64, at, length)?;
@@ -132,9 +106,6 @@ impl Stream {
     }
 
     /// Queues a copy between two buffers on this device.
-    ///
-    /// # Errors
-    /// The copy does not fit, or the driver refuses.
     pub fn on_device(&self, to: &Buffer, from: &Buffer, length: u64) -> Result<(), Failure> {
         fits(to, 0, length)?;
         fits(from, 0, length)?;
@@ -146,9 +117,6 @@ impl Stream {
     }
 
     /// Queues setting every byte of a part of a buffer.
-    ///
-    /// # Errors
-    /// The range does not fit, or the driver refuses.
     pub fn set(&self, buffer: &Buffer, byte: u8, length: u64) -> Result<(), Failure> {
         fits(buffer, 0, length)?;
         // SAFETY: the range is valid, checked above.
@@ -157,9 +125,6 @@ impl Stream {
     }
 
     /// Captures what `work` queues on this stream into a graph.
-    ///
-    /// # Errors
-    /// The driver is too old for graphs, or `work` or the driver fails.
     pub fn capture(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<Graph, Failure> {
         let driver = self.device.driver();
         let functions = (driver.capture_begin, driver.capture_end, driver.graph_instantiate, driver.graph_destroy);
@@ -208,7 +173,6 @@ impl Drop for Stream {
     }
 }
 
-/// A captured graph, ready to launch.
 pub struct Graph {
     device: Arc<Device>,
     handle: Handle,
@@ -218,10 +182,6 @@ pub struct Graph {
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Queues the graph on a stream.
-    ///
-    /// # Errors
-    /// The driver refuses.
     pub fn launch(&self, stream: &Stream) -> Result<(), Failure> {
         let Some(launch) = self.device.driver().graph_launch else {
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, "this driver has no graphs"));
@@ -248,9 +208,6 @@ pub struct Pinned {
 
 impl Pinned {
     /// Locks a host buffer's pages for the device.
-    ///
-    /// # Errors
-    /// The driver or the locked-memory limit refuses.
     pub fn new(device: &Arc<Device>, mut buffer: host::Buffer) -> Result<Self, Failure> {
         device.enter()?;
         let bytes = buffer.bytes_mut();

@@ -5,7 +5,6 @@
 use half::{bf16, f16};
 use railgauge_wire::terms::{Datatype, Reduction};
 
-/// Numbers of a table.
 pub(crate) const NUMBERS: u8 = 128;
 
 /// The scalar of [`Reduction::Mulsum`].

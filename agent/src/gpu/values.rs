@@ -10,7 +10,6 @@ use railgauge_wire::{
 use super::{buffer::Buffer, device::Device, stream::Stream, table};
 use crate::memory::values::{Part, cap};
 
-/// What all ranks' data is made of.
 pub struct Values {
     table: Buffer,
     datatype: Datatype,
@@ -21,9 +20,6 @@ pub struct Values {
 
 impl Values {
     /// Data of `ranks` ranks for one reduction, or for operations that only move it.
-    ///
-    /// # Errors
-    /// No memory is left on the device.
     pub fn new(
         stream: &Stream,
         datatype: Datatype,

@@ -18,31 +18,18 @@ pub unsafe trait Backing: fmt::Debug + Send + Sync {
     /// Where the bytes start; a device address for GPU memory.
     fn address(&self) -> u64;
 
-    /// How many there are.
     fn length(&self) -> usize;
 
     /// Writes the pattern of queue pair `qp` to offset `at`, where the data lives. Offsets are multiples of 8.
-    ///
-    /// # Errors
-    /// The GPU fails.
     fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
 
     /// Overwrites the same bytes with something else.
-    ///
-    /// # Errors
-    /// The GPU fails.
     fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
 
     /// Compares them, where the data lives.
-    ///
-    /// # Errors
-    /// The GPU fails.
     fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure>;
 
     /// The eight bytes at offset `at`, as this host orders them.
-    ///
-    /// # Errors
-    /// The GPU fails.
     fn word(&self, at: u64) -> Result<u64, Failure>;
 
     /// Whether the data is in host memory at `address`, where the CPU sees a device's writes as they land.
@@ -56,17 +43,11 @@ pub unsafe trait Backing: fmt::Debug + Send + Sync {
     }
 
     /// Brings bytes from where the data lives to where devices read them. Nothing to do where that is one place.
-    ///
-    /// # Errors
-    /// The GPU fails.
     fn fetch(&self, _at: u64, _length: u64) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Takes bytes from where devices wrote them to where the data lives.
-    ///
-    /// # Errors
-    /// The GPU fails.
     fn deliver(&self, _at: u64, _length: u64) -> Result<(), Failure> {
         Ok(())
     }

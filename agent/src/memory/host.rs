@@ -31,9 +31,6 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Maps `length` bytes of zeros and touches every page from the calling thread, so that they lie on its NUMA node.
-    ///
-    /// # Errors
-    /// Less memory is available than that, or fewer huge pages.
     pub fn new(length: u64, huge: bool) -> Result<Self, Failure> {
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
         if let Some(available) = available::bytes(&Tree::host()).filter(|available| length > *available) {
@@ -63,9 +60,6 @@ impl Buffer {
     }
 
     /// Maps `length` bytes and touches every page from the calling thread, on transparent huge pages as far as the kernel gives them.
-    ///
-    /// # Errors
-    /// Less memory is available than that.
     pub fn on_large_pages(length: u64) -> Result<Self, Failure> {
         let refused =
             |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS);
@@ -112,7 +106,6 @@ impl Buffer {
         Some(1024 * told.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?)
     }
 
-    /// The address, for registration with a device.
     pub fn address(&self) -> *mut u8 {
         self.start.as_ptr()
     }

@@ -18,9 +18,6 @@ use crate::system::{
 /// Moves the calling thread to `core`, or else to the processors of the node that `numa_file` names (a sysfs path below
 /// the root, such as `sys/class/net/eth0/device/numa_node`). Nothing is done where the device has no node or the host
 /// has only one. Returns the settings as used: `core` or `numa_node`.
-///
-/// # Errors
-/// The core asked for is not there, or not allowed to this process.
 pub(crate) fn settle(tree: &Tree, core: Option<u32>, numa_file: &str) -> Result<BTreeMap<String, String>, Failure> {
     if let Some(core) = core {
         affinity::allow(&[core]).map_err(|error| {

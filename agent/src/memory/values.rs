@@ -12,13 +12,11 @@ use railgauge_wire::terms::Reduction;
 pub struct Part {
     /// Where it begins in the buffer, in elements.
     pub at: u64,
-    /// Elements.
     pub count: u64,
     /// Number of its first element in the data of a rank.
     pub offset: u64,
     /// First rank whose data it holds.
     pub first: u32,
-    /// Ranks whose data is reduced in it.
     pub many: u32,
 }
 

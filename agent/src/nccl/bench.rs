@@ -41,19 +41,15 @@ const POLLS: u32 = 4_096;
 /// What a rank is doing, for the words of a deadline.
 pub(crate) type Phase = Arc<Mutex<String>>;
 
-/// What the timed operations came to.
 struct Timed {
-    /// Of each batch.
     times: Vec<Nanoseconds>,
     /// Of the buckets of training steps by themselves.
     alone: Vec<Nanoseconds>,
-    /// CPU time of all.
     cpu: Nanoseconds,
     /// From the first to the end of the last.
     pass: (Nanoseconds, Nanoseconds),
 }
 
-/// Group, stream and memory of one rank.
 pub(crate) struct Bench {
     /// Must go before stream and buffers.
     communicator: Communicator,
@@ -69,16 +65,11 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Puts a rank together.
     pub(crate) fn new(communicator: Communicator, stream: Stream, buffers: [Buffer; 3], phase: Phase) -> Self {
         let [send, receive, small] = buffers;
         Self { communicator, stream, send, receive, small, filled: None, reduction: 0, phase }
     }
 
-    /// Does one measurement.
-    ///
-    /// # Errors
-    /// The size does not divide or fit, or GPU or group fail.
     pub(crate) fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
         let (rank, ranks) = (self.communicator.rank(), self.communicator.ranks());
         let capacity = self.send.len();
@@ -243,7 +234,6 @@ impl Bench {
         Ok(())
     }
 
-    /// Warms up and agrees on batches.
     fn agree(&self, layout: &Layout, collective: &CollectiveSpec) -> Result<Cut, Failure> {
         let step = self.step_of(layout, collective);
         let repeat = |operations: u64| {

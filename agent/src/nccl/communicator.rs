@@ -26,14 +26,12 @@ pub(crate) struct Communicator {
     handle: Arc<AtomicPtr<c_void>>,
     rank: u32,
     ranks: u32,
-    /// Scaled sums made so far.
     scaled: Vec<(Datatype, c_int)>,
 }
 
 /// One call, ready to be repeated. Buffers must outlive every operation queued with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'b> {
-    /// The operation.
     pub op: Op,
     /// Elements, as `ncclAllReduce` and its kin count them.
     pub count: u64,
@@ -41,7 +39,6 @@ pub(crate) struct Call<'b> {
     pub datatype: (c_int, u64),
     /// Reduction, as [`Communicator::reduction`] gives it; 0 where nothing is reduced.
     pub reduction: c_int,
-    /// What is sent.
     pub send: &'b Buffer,
     /// Where in it, in bytes.
     pub send_at: u64,
@@ -53,9 +50,6 @@ pub(crate) struct Call<'b> {
 
 impl Communicator {
     /// Joins the group. Blocks until every rank is there.
-    ///
-    /// # Errors
-    /// NCCL refuses.
     pub(crate) fn join(
         nccl: &Nccl,
         id: UniqueId,
@@ -72,9 +66,6 @@ impl Communicator {
     }
 
     /// The library's number of a reduction of elements of a type.
-    ///
-    /// # Errors
-    /// NCCL refuses to make it, or is too old for the type.
     pub(crate) fn reduction(&mut self, of: Option<Reduction>, datatype: Datatype) -> Result<c_int, Failure> {
         self.nccl.knows(datatype)?;
         let Some(of) = of else { return Ok(0) };
@@ -89,20 +80,15 @@ impl Communicator {
         Ok(made)
     }
 
-    /// This rank.
     pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
-    /// Ranks of the group.
     pub(crate) fn ranks(&self) -> u32 {
         self.ranks
     }
 
     /// Fails if NCCL's own threads or another rank saw an error.
-    ///
-    /// # Errors
-    /// That error.
     pub(crate) fn healthy(&self) -> Result<(), Failure> {
         let mut status = SUCCESS;
         // SAFETY: the communicator lives as long as `self`; `status` is valid for writes.
@@ -119,10 +105,6 @@ impl Communicator {
         self.nccl.check(status, "a collective").map_err(|failure| Failure { stage: Stage::Measure, ..failure })
     }
 
-    /// Queues one collective on a stream.
-    ///
-    /// # Errors
-    /// NCCL refuses.
     #[inline]
     pub(crate) fn queue(&self, call: &Call<'_>, stream: &Stream) -> Result<(), Failure> {
         let Call { op, count, datatype: (datatype, width), .. } = *call;
@@ -205,10 +187,6 @@ pub(crate) fn abort(nccl: &Nccl, handle: &AtomicPtr<c_void>) {
     }
 }
 
-/// A new id for a group.
-///
-/// # Errors
-/// NCCL finds no interface to listen on.
 pub(crate) fn fresh_id(nccl: &Nccl) -> Result<UniqueId, Failure> {
     let mut id = UniqueId([0; 128]);
     // SAFETY: `id` is valid for writes.

@@ -33,7 +33,6 @@ type Buffer = *const c_void;
 type Into = *mut c_void;
 
 functions! {
-    /// The functions of one library.
     #[derive(Clone)]
     pub(crate) struct Nccl {
         maker: Maker,
@@ -79,9 +78,6 @@ const fn name(maker: Maker) -> (&'static str, &'static [&'static str]) {
 
 impl Nccl {
     /// Opens a library for GPUs of a maker: the named one, else the one that the loader finds.
-    ///
-    /// # Errors
-    /// There is no library, or it is too old; in words.
     pub(crate) fn open(maker: Maker, named: Option<&str>) -> Result<Self, Failure> {
         let (called, usual) = name(maker);
         let (install, newer) = match maker {
@@ -114,7 +110,6 @@ impl Nccl {
         name(self.maker).0
     }
 
-    /// The file that was opened.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -125,10 +120,6 @@ impl Nccl {
         format!("{}.{}.{}", version / 10_000, version % 10_000 / 100, version % 100)
     }
 
-    /// Whether this library has a type.
-    ///
-    /// # Errors
-    /// It is too old for it, or its elements are not those of the type for certain.
     pub(crate) fn knows(&self, datatype: Datatype) -> Result<(), Failure> {
         let is_known = self.version >= EIGHT_BITS && self.maker == Maker::Nvidia;
         if is_known || !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2) {
@@ -146,9 +137,6 @@ impl Nccl {
     }
 
     /// Makes the reduction [`Reduction::Mulsum`] for a type of a communicator; NCCL ends it with the communicator.
-    ///
-    /// # Errors
-    /// NCCL refuses.
     pub(super) fn scaled_sum(&self, communicator: Handle, of: Datatype) -> Result<c_int, Failure> {
         let scalar = table::bits(of, f64::from(table::SCALAR)).to_le_bytes();
         let mut made = 0;
@@ -162,9 +150,6 @@ impl Nccl {
     }
 
     /// Turns a status into a failure that says what was tried and what NCCL answered.
-    ///
-    /// # Errors
-    /// The status is neither success nor "in progress".
     pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
         if status == SUCCESS || status == IN_PROGRESS {
             return Ok(());

@@ -16,7 +16,6 @@ pub(super) enum Net {
     Verbs,
     /// Another plugin: `Libfabric`, `AWS Libfabric`, `UCX_v8`, ….
     Plugin,
-    /// Sockets.
     Socket,
 }
 
@@ -36,11 +35,9 @@ impl Net {
 pub(super) struct Connection<'t> {
     /// The path, as it stands there: `NET/IB/0(3)/GDRDMA/Shared`.
     pub words: &'t str,
-    /// Kind of the network.
     pub net: Net,
     /// Number of the device in the network's list.
     pub device: u32,
-    /// Whether the NIC reaches GPU memory itself.
     pub direct: bool,
 }
 
@@ -64,7 +61,6 @@ struct Entry {
     layer: Option<LinkLayer>,
 }
 
-/// The lists of a log.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Networks {
     verbs: BTreeMap<u32, Entry>,

@@ -35,10 +35,6 @@ pub(crate) struct Rank {
 }
 
 impl Rank {
-    /// Starts the process of a rank.
-    ///
-    /// # Errors
-    /// It cannot be started.
     pub(crate) fn start(spec: &MemberSpec) -> Result<Self, Failure> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -74,9 +70,6 @@ impl Rank {
 
     /// Asks for one thing and waits for the answer, at most `limit` and a little more; ends early once `abort` is set
     /// and the bell rung.
-    ///
-    /// # Errors
-    /// The rank's failure; or it died or did not answer, which ends it.
     pub(crate) fn ask(
         &mut self,
         ask: RankAsk,
@@ -132,7 +125,6 @@ impl Rank {
         Failure::new(stage, Kind::Lost, format!("{}: its process ended: {how}", self.name)).remedy(remedy::READ_LOG)
     }
 
-    /// Kills the process, if it still runs.
     fn end(&mut self) {
         let _ = self.child.kill();
     }

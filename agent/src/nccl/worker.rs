@@ -40,7 +40,6 @@ use crate::{
 
 /// The variable that names the file NCCL writes its log to; set by the agent.
 pub(crate) const LOG_FILE: &str = "NCCL_DEBUG_FILE";
-/// How often the watch looks up.
 const TICK: Duration = Duration::from_millis(50);
 /// How long aborting a communicator may take before the process ends without it.
 const ABORT: Duration = Duration::from_secs(2);
@@ -146,7 +145,6 @@ fn read_log() -> String {
         .map_or_else(String::new, |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The working thread.
 fn work(watched: &Watched, inbox: &Receiver<RankAsk>, replies: &Sender<Reply>) {
     let mut state = State::Nothing;
     while let Ok(ask) = inbox.recv() {

@@ -30,7 +30,6 @@ pub(super) struct Chase {
     node: u32,
     processor: u32,
     buffer: Buffer,
-    /// Whether its lines were linked.
     has_order: bool,
     opened: Opened,
 }
@@ -41,9 +40,6 @@ fn lines_of(buffer: &mut Buffer) -> &mut [[u8; LINE.0 as usize]] {
 
 impl Chase {
     /// Takes the memory, on huge pages as far as the kernel gives them: with small ones most reads wait for the page table, too.
-    ///
-    /// # Errors
-    /// As [`super::processors::Processors::open`].
     pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
         let Room { processors, caches } = Room::of(tree, node, spec)?;
         // Processor 0 has more of the kernel's work than others.
@@ -179,7 +175,6 @@ struct Order {
     bits: u32,
 }
 
-/// The factor and the addend.
 const STEP: (u64, u64) = (6_364_136_223_846_793_005, 1_442_695_040_888_963_407);
 
 impl Order {
@@ -192,7 +187,6 @@ impl Order {
         (1 << self.bits) - 1
     }
 
-    /// Its own inverse.
     fn mixed(self, line: u64) -> u64 {
         line ^ (line >> self.bits.div_ceil(2).max(1))
     }

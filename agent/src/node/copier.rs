@@ -35,7 +35,6 @@ pub(super) struct Copier {
     settings: BTreeMap<String, String>,
 }
 
-/// Memory at one end of a copy.
 enum End {
     Host(Pinned),
     Gpu(Buffer),
@@ -43,9 +42,6 @@ enum End {
 
 impl Copier {
     /// Opens the GPUs at these PCI addresses and takes the memory.
-    ///
-    /// # Errors
-    /// The driver does not see a GPU, there is not enough memory, or the driver refuses.
     pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
@@ -81,7 +77,6 @@ impl Copier {
         Ok(Self { op: spec.op, stream, remote, from: ends.0, to: ends.1, link_layer, devices, settings })
     }
 
-    /// Queues one copy of everything.
     fn copy(&self, length: u64) -> Result<(), Failure> {
         match (&self.from, &self.to) {
             (End::Host(from), End::Gpu(to)) => self.stream.deliver(to, from, 0, length),

@@ -16,14 +16,11 @@ pub(super) struct Gate {
 struct State {
     /// Flows that are not out.
     flows: usize,
-    /// Those that wait.
     waiting: usize,
-    /// How often it has opened.
     times: u64,
 }
 
 impl Gate {
-    /// A gate for so many flows.
     pub(super) fn new(flows: usize) -> Self {
         Self { state: Mutex::new(State { flows, waiting: 0, times: 0 }), opened: Condvar::new() }
     }
@@ -41,16 +38,12 @@ impl Gate {
     }
 }
 
-/// What lets one flow through.
 pub(super) struct Pass<'g> {
     gate: &'g Gate,
 }
 
 impl Pass<'_> {
     /// Waits for all flows that are not out.
-    ///
-    /// # Errors
-    /// They do not come before the deadline.
     pub(super) fn meet(&self, control: &Control) -> Result<(), Failure> {
         let mut state = self.gate.state.lock();
         let before = state.times;

@@ -44,9 +44,6 @@ pub(super) struct Loopback {
 
 impl Loopback {
     /// Opens the port twice and joins both ends.
-    ///
-    /// # Errors
-    /// Library, device, port, GID, memory, GPU or settings: whatever stands in the way, in words.
     pub(super) fn open(tree: &Tree, nic: &NicPort, spec: &NodeSpec, control: &Control) -> Result<Self, Failure> {
         let end = |role| of_end(nic, spec, role);
         let port = Choice::new(&end(Role::Initiator))?;
@@ -85,7 +82,6 @@ impl Loopback {
     }
 }
 
-/// What one end opens.
 fn of_end(nic: &NicPort, spec: &NodeSpec, role: Role) -> LinkSpec {
     LinkSpec {
         role,

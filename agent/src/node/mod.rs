@@ -60,15 +60,12 @@ trait Mover {
     /// Fills what is moved, moves it once and compares.
     fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure>;
 
-    /// The timed pass, with its warm-up.
     fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure>;
 
-    /// What the timed pass itself compared.
     fn checked(&self) -> Checked {
         Checked::default()
     }
 
-    /// What it turned out to be.
     fn opened(&self) -> Opened;
 
     /// How an RDMA port that takes part reaches GPU memory, and whether it is an emulation in software; `None` without one.
@@ -77,7 +74,6 @@ trait Mover {
     }
 }
 
-/// What a flow turned out to be.
 #[derive(Clone)]
 struct Opened {
     link_layer: LinkLayer,

@@ -33,9 +33,6 @@ pub(super) struct Multiplier {
 
 impl Multiplier {
     /// Opens the GPU at this PCI address, takes the memory, and chooses the algorithm.
-    ///
-    /// # Errors
-    /// The driver does not see the GPU, it does not multiply this precision, there is no library for it, or not enough memory.
     pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
         let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;

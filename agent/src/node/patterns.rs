@@ -57,9 +57,6 @@ pub(super) struct Patterns {
 
 impl Patterns {
     /// Opens the GPU at this PCI address and takes the memory.
-    ///
-    /// # Errors
-    /// The driver does not see the GPU, not so much of its memory is free, or the driver refuses.
     pub(super) fn open(gpu: &str, spec: &NodeSpec) -> Result<Self, Failure> {
         let device = device::at(gpu)?;
         let memory = device.memory().ok();

@@ -44,10 +44,6 @@ pub(super) struct Processors {
 const MOST_AWAY: usize = 20;
 
 impl Processors {
-    /// Takes the memory.
-    ///
-    /// # Errors
-    /// The node has no processor that this process may use, too little memory is available, or what is asked for lies in caches.
     pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
         let Room { processors, caches } = Room::of(tree, node, spec)?;
         let buffers = if spec.op == Op::MemoryCopy { 2 } else { 1 };
@@ -143,10 +139,6 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Looks for it.
-    ///
-    /// # Errors
-    /// The node has no processor that this process may use, or what is to be measured lies in caches.
     pub(super) fn of(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
         let processors = processors(tree, node)?;
         let caches = machine::caches(tree, &processors);
@@ -166,9 +158,6 @@ impl Room {
 }
 
 /// How many of the pages of `nodes` lie on `node`, and how many there are; `None` where the kernel does not tell.
-///
-/// # Errors
-/// Too many lie on others: another node's memory measured as this one's would be a wrong figure.
 pub(super) fn at_home(node: u32, nodes: &[u32]) -> Result<Option<(usize, usize)>, Failure> {
     let away = nodes.iter().filter(|of| **of != node).count();
     if away * MOST_AWAY > nodes.len() {
@@ -270,7 +259,6 @@ fn processors(tree: &Tree, node: u32) -> Result<Vec<u32>, Failure> {
     }
 }
 
-/// Keeps the calling thread on a processor.
 pub(super) fn on(processor: u32) -> Result<(), Failure> {
     affinity::allow(&[processor]).map_err(|error| {
         let cause = format!("cannot run on processor {processor}: {error}");

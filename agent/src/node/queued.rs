@@ -22,15 +22,11 @@ const MOST: u64 = 256;
 pub(super) struct Queued<'s, Q> {
     /// Where it is queued.
     pub(super) stream: &'s Stream,
-    /// Queues it.
     pub(super) queue: Q,
 }
 
 impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
     /// Time of one operation, with everything around it.
-    ///
-    /// # Errors
-    /// The driver or a library refuses.
     pub(super) fn once(&self) -> Result<Nanoseconds, Failure> {
         let begun = clock::now();
         (self.queue)()?;
@@ -39,9 +35,6 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
     }
 
     /// Warms up; the shortest time of one operation.
-    ///
-    /// # Errors
-    /// As [`Queued::once`], or it was given up.
     pub(super) fn warm_up(&self, spec: &NodeSpec, control: &Control) -> Result<Nanoseconds, Failure> {
         let warm = clock::now().saturating_add(spec.warm_up);
         let mut one = self.once()?;
@@ -53,17 +46,11 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
     }
 
     /// The timed pass, of operations that take about `one` each: how many were done in which time.
-    ///
-    /// # Errors
-    /// As [`Queued::warm_up`].
     pub(super) fn time(&self, spec: &NodeSpec, control: &Control, one: Nanoseconds) -> Result<Measurement, Failure> {
         self.time_at_least(spec, control, one, 1)
     }
 
     /// The same, of so many operations at least, however short the window is.
-    ///
-    /// # Errors
-    /// As [`Queued::warm_up`].
     pub(super) fn time_at_least(
         &self,
         spec: &NodeSpec,

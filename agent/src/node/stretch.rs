@@ -16,14 +16,11 @@ use crate::memory::{host::Buffer, nodes, pattern};
 /// where 128 threads share 200 GB/s, and thousands of times what the look takes.
 const CHUNK: usize = 1 << 18;
 
-/// The memory of one processor.
 pub(super) struct Stretch {
     op: Op,
     /// Number of it among those of the flow.
     number: u32,
-    /// What is read, written, or copied from.
     here: Buffer,
-    /// What is copied to.
     there: Option<Buffer>,
     /// Where the next chunk begins.
     at: usize,
@@ -31,9 +28,6 @@ pub(super) struct Stretch {
 
 impl Stretch {
     /// Takes `length` bytes, twice of them for a copy, from the node of the processor that the calling thread runs on.
-    ///
-    /// # Errors
-    /// There is not so much.
     pub(super) fn new(op: Op, number: u32, length: u64) -> Result<Self, Failure> {
         let there = if op == Op::MemoryCopy { Some(Buffer::new(length, false)?) } else { None };
         Ok(Self { op, number, here: Buffer::new(length, false)?, there, at: 0 })

@@ -27,7 +27,6 @@ const DEPTH: u32 = 5;
 /// Most reasons that are told one by one.
 const REASONS: usize = 200;
 
-/// What was read so far.
 pub(super) struct Collector {
     root: PathBuf,
     found: BTreeMap<PathBuf, RawContent>,
@@ -78,7 +77,6 @@ impl Collector {
         }
     }
 
-    /// Keeps what is below a folder.
     pub(super) fn walk(&mut self, path: &Path, depth: u32) {
         let Some(place) = self.resolve(path) else { return };
         if !self.root.join(&place).is_dir() {
@@ -129,7 +127,6 @@ impl Collector {
         (entries.collect(), left_out.collect())
     }
 
-    /// A path without the root.
     fn below(&self, path: &Path) -> PathBuf {
         let path = path.strip_prefix(&self.root).unwrap_or(path);
         path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir)).collect()

@@ -35,10 +35,6 @@ const PAGE: usize = 512 << 10;
 /// What was read last, for the pages behind the first one.
 static READ: Mutex<Option<(RawScope, Vec<RawEntry>)>> = Mutex::new(None);
 
-/// A page of this host's files.
-///
-/// # Errors
-/// There is no such device, or the page belongs to no reading.
 pub(crate) fn page(scope: &RawScope, from: u64) -> Result<RawPage, Failure> {
     let mut read = READ.lock();
     let mut left_out = Vec::new();
@@ -80,14 +76,10 @@ fn size(entry: &RawEntry) -> usize {
 }
 
 /// The files that the facts of a tree with these GPUs are made of.
-///
-/// # Errors
-/// None: a tree that is not there has no files.
 pub fn entries_below(root: &str, gpus: Vec<Gpu>) -> Result<Vec<RawEntry>, Failure> {
     Ok(read_below(root, &RawScope::Facts, gpus)?.entries)
 }
 
-/// What was found.
 struct Found {
     entries: Vec<RawEntry>,
     left_out: Vec<RawLeftOut>,

@@ -5,10 +5,6 @@ use std::io;
 /// Words of a mask: enough for 8192 processors, the most Linux is built for.
 const WORDS: usize = 8192 / 64;
 
-/// The processors allowed now, rising.
-///
-/// # Errors
-/// The kernel refuses.
 pub(crate) fn allowed() -> io::Result<Vec<u32>> {
     allowed_to(0)
 }
@@ -28,9 +24,6 @@ fn allowed_to(thread: libc::pid_t) -> io::Result<Vec<u32>> {
 }
 
 /// Allows only these processors.
-///
-/// # Errors
-/// None of them is online or allowed to this process.
 pub(crate) fn allow(processors: &[u32]) -> io::Result<()> {
     let mut mask = [0u64; WORDS];
     for processor in processors {
@@ -46,9 +39,6 @@ pub(crate) fn allow(processors: &[u32]) -> io::Result<()> {
 /// Takes the calling thread off a processor that is held by the thread that started it, and that it inherited. It may run wherever
 /// the process's main thread may, which nothing holds. Stays where it is if the process has no other processor, or `held` is more
 /// than one: the kernel finds a free one among several.
-///
-/// # Errors
-/// The kernel refuses.
 pub(crate) fn leave(held: &[u32]) -> io::Result<()> {
     let [held] = held else { return Ok(()) };
     let main = i32::try_from(std::process::id()).map_err(io::Error::other)?;

@@ -46,10 +46,6 @@ fn number() -> libc::pid_t {
 pub(crate) struct Thread(libc::pid_t);
 
 impl Thread {
-    /// The calling thread.
-    ///
-    /// # Errors
-    /// The signal cannot be handled.
     pub(crate) fn this() -> io::Result<Self> {
         handled().map_err(io::Error::from_raw_os_error)?;
         Ok(Self(number()))
@@ -64,9 +60,6 @@ impl Thread {
 
 impl Alarm {
     /// Interrupts the calling thread every `interval`.
-    ///
-    /// # Errors
-    /// The kernel has no timer left for this user.
     pub(crate) fn every(interval: Duration) -> io::Result<Self> {
         handled().map_err(io::Error::from_raw_os_error)?;
         // SAFETY: all zero is a valid value of this structure.

@@ -23,9 +23,6 @@ const MESSAGE: usize = 4;
 const PRIORITY_CLASSES: std::ops::Range<usize> = 27..35;
 
 /// Priorities of an interface; `None` if its driver has no data centre bridging.
-///
-/// # Errors
-/// There is no such interface, or the kernel refuses.
 pub(crate) fn ieee(interface: &str) -> io::Result<Option<Dcb>> {
     // struct dcbmsg: u8 family, u8 command, u16 padding.
     let mut body = vec![0, IEEE_GET, 0, 0];

@@ -14,7 +14,6 @@ const GSTATS: u32 = 0x1d;
 const GSSET_INFO: u32 = 0x37;
 const GMODULEINFO: u32 = 0x42;
 const GMODULEEEPROM: u32 = 0x43;
-/// The set of strings that names statistics.
 const SS_STATS: u32 = 1;
 /// Bytes of one name.
 const NAME: usize = 32;
@@ -24,9 +23,6 @@ const MOST: u32 = 1 << 16;
 const SLACK: u32 = 4096;
 
 /// Name and value of every statistic, in the driver's order; empty if the driver has none.
-///
-/// # Errors
-/// There is no such interface, or the driver refuses.
 pub(crate) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
     let socket = socket()?;
     let ask = |command: &mut [u64]| ioctl(&socket, interface, command);
@@ -66,9 +62,6 @@ pub(crate) fn statistics(interface: &str) -> io::Result<Vec<(String, u64)>> {
 }
 
 /// Name and version of the driver; `None` if it does not say.
-///
-/// # Errors
-/// There is no such interface, or the driver refuses.
 pub(crate) fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
     // struct ethtool_drvinfo: u32 cmd, then names of 32 bytes: driver, version, firmware, …; 196 bytes in all.
     let mut info = [0; 25];
@@ -79,9 +72,6 @@ pub(crate) fn driver(interface: &str) -> io::Result<Option<(String, String)>> {
 }
 
 /// Global pause frames; `None` if the driver has none.
-///
-/// # Errors
-/// There is no such interface, or the driver refuses.
 pub(crate) fn pause(interface: &str) -> io::Result<Option<Pause>> {
     // struct ethtool_pauseparam: u32 cmd, u32 autoneg, u32 rx_pause, u32 tx_pause.
     let mut words = [header(GPAUSEPARAM, 0), 0];
@@ -91,9 +81,6 @@ pub(crate) fn pause(interface: &str) -> io::Result<Option<Pause>> {
 }
 
 /// A part of the memory of the module in the port, whose pages lie one behind the other.
-///
-/// # Errors
-/// There is no such interface, no module or no such part of it; the driver or the kernel refuses.
 pub(crate) fn module_memory(interface: &str, offset: u32, length: u32) -> io::Result<Vec<u8>> {
     let socket = socket()?;
     // struct ethtool_modinfo: u32 cmd, u32 type, u32 eeprom_len, u32 reserved[8].

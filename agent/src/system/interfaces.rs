@@ -6,23 +6,16 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-/// One address of one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Name of the interface.
     pub interface: String,
-    /// The address.
     pub ip: IpAddr,
     /// Bits of the network's prefix.
     pub prefix: Option<u8>,
-    /// Whether the interface is administratively up.
     pub up: bool,
 }
 
 /// Every IPv4 and IPv6 address of this network namespace, in the kernel's order.
-///
-/// # Errors
-/// The kernel refuses.
 pub(crate) fn addresses() -> io::Result<Vec<Address>> {
     let mut first: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: `first` is valid for writes; on success it owns a list that is freed below.
@@ -65,7 +58,6 @@ fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
-/// Length of a prefix, from its mask.
 fn prefix(mask: IpAddr) -> Option<u8> {
     let ones = match mask {
         IpAddr::V4(mask) => mask.to_bits().count_ones(),

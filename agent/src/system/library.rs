@@ -27,13 +27,10 @@ pub(crate) struct NoFunction(pub &'static str);
 /// Why the file of a library is not known.
 #[derive(Debug, Error)]
 pub(crate) enum NotFound {
-    /// The loader does not open it.
     #[error(transparent)]
     NotOpened(NotOpened),
-    /// It is open, and the kernel does not show the files of this process.
     #[error("found, but /proc/self/maps: {0}")]
     Maps(io::Error),
-    /// It is open, and no file of that name is mapped.
     #[error("found, but not in /proc/self/maps")]
     NotMapped,
 }
@@ -57,9 +54,6 @@ unsafe impl Sync for Library {}
 
 impl Library {
     /// Opens a library. `binding` is `RTLD_LAZY` or `RTLD_NOW`.
-    ///
-    /// # Errors
-    /// The loader does not open it.
     pub(crate) fn open(name: &str, binding: c_int) -> Result<Self, NotOpened> {
         // SAFETY: the names come from this program, or from the plan's author: vendors' libraries whose initialisers are made to run in any
         // process.
@@ -71,9 +65,6 @@ impl Library {
     }
 
     /// The first of several names that the loader opens.
-    ///
-    /// # Errors
-    /// It opens none.
     pub(crate) fn first(names: &[&str]) -> Result<Self, NotOpened> {
         let mut why = Vec::new();
         for name in names {
@@ -115,9 +106,6 @@ impl Library {
     }
 
     /// A function that the library must have.
-    ///
-    /// # Errors
-    /// It does not have it: it is older than any that is known, or another library.
     ///
     /// # Safety
     /// As [`Library::optional`].
@@ -170,10 +158,6 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// Opens a library and returns its file.
-///
-/// # Errors
-/// The loader does not open it, or its file cannot be told.
 pub(crate) fn find(name: &str) -> Result<PathBuf, NotFound> {
     Library::open(name, RTLD_LAZY).map_err(NotFound::NotOpened)?;
     let maps = fs::read_to_string("/proc/self/maps").map_err(NotFound::Maps)?;

@@ -5,7 +5,6 @@ use std::{
     io::{self, Write as _},
 };
 
-/// Writes one line to stderr.
 macro_rules! log {
     ($($words:tt)*) => {
         $crate::system::log::write(format_args!($($words)*))

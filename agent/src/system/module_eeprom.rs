@@ -43,7 +43,6 @@ pub(crate) const DIAGNOSTICS: u8 = 0x51;
 pub(crate) struct Part {
     /// [`MODULE`] or [`DIAGNOSTICS`].
     pub address: u8,
-    /// Number of the page.
     pub page: u8,
     /// First byte, from the begin of the page.
     pub offset: u8,
@@ -52,10 +51,6 @@ pub(crate) struct Part {
 }
 
 /// Reads a part of the memory of the module in an interface's port.
-///
-/// # Errors
-/// `EOPNOTSUPP` where the driver has no modules, `EPERM` without the right to ask, others where the module is missing or does not
-/// answer, or answers with fewer bytes.
 pub(crate) fn read(interface: &str, part: Part) -> io::Result<Vec<u8>> {
     let bytes = match by_page(interface, part) {
         // Kernels before 5.6 have no such family, those before 5.13 no such question.

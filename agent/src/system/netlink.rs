@@ -18,17 +18,11 @@ const FLAGS: u16 = 0xc000;
 const ROOM: usize = 64 << 10;
 
 /// Asks the routing family a question and returns what stands behind the answer's header.
-///
-/// # Errors
-/// The kernel refuses; its error number is the error's.
 pub(crate) fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     ask_of(libc::NETLINK_ROUTE, kind, body)
 }
 
 /// As [`ask`], of the generic family: `kind` is the number that the kernel gave to one of its families.
-///
-/// # Errors
-/// Those of [`ask`].
 pub(crate) fn ask_generic(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     ask_of(libc::NETLINK_GENERIC, kind, body)
 }

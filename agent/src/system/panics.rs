@@ -7,9 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub(crate) struct Panicked(pub String);
 
 /// Runs `work`. What it touched must not be used again once it has panicked.
-///
-/// # Errors
-/// It panicked.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     // The callers drop what `work` borrowed once it has panicked.
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {

@@ -35,7 +35,6 @@ impl Group {
         Self(leader)
     }
 
-    /// Asks all its processes to end.
     pub(crate) fn ask_to_end(&self) {
         // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
         unsafe {
@@ -123,7 +122,6 @@ pub(crate) fn reap_all() -> bool {
     }
 }
 
-/// Kills a child.
 pub(crate) fn kill(child: u32) {
     // SAFETY: no pointers; the number of a child that was not waited for is nobody else's.
     unsafe {
@@ -138,9 +136,6 @@ pub(crate) fn exit_now(status: i32) -> ! {
 }
 
 /// Puts `input` at descriptor 0 and `output` at 1.
-///
-/// # Errors
-/// The kernel refuses (never seen for open descriptors).
 pub(crate) fn replace_standard_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
     for (from, to) in [(input, 0), (output, 1)] {
         // SAFETY: dup2 takes no pointers; std only writes to 1 through the number and owns neither.

@@ -24,48 +24,24 @@ const FOR_ADMINISTRATORS: [&str; 2] = ["/usr/sbin", "/sbin"];
 const SAID: usize = 1024;
 /// How long a program that was killed, or has closed its output, is waited for before it is left alone.
 const REAPED: Duration = Duration::from_millis(200);
-/// Between two looks whether it has ended.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Why a program gave no output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProgramFailed {
-    /// There is no such file.
     #[error("{0} is not installed")]
     Absent(String),
-    /// The user may not start it.
     #[error("this user may not start {}", .0.display())]
     Forbidden(PathBuf),
-    /// The system's words.
     #[error("{} cannot be started: {error}", .path.display())]
-    Start {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
-    /// It ran too long.
+    Start { path: PathBuf, error: io::Error },
     #[error("{} was killed after {:.0} s", .path.display(), .limit.as_secs_f64())]
-    Late {
-        /// The file.
-        path: PathBuf,
-        /// How long it might run.
-        limit: Duration,
-    },
-    /// It wrote too much.
+    Late { path: PathBuf, limit: Duration },
     #[error("{} was killed because it wrote more than {most} bytes", .path.display())]
-    TooMuch {
-        /// The file.
-        path: PathBuf,
-        /// How much it might write.
-        most: usize,
-    },
-    /// It ended with an error.
+    TooMuch { path: PathBuf, most: usize },
     #[error("{} ended with {status}{}{said}", .path.display(), if .said.is_empty() { "" } else { ": " })]
     Refused {
-        /// The file.
         path: PathBuf,
-        /// How it ended.
         status: ExitStatus,
         /// The last line of its errors.
         said: String,
@@ -90,9 +66,6 @@ fn is_program(file: &Path) -> bool {
 }
 
 /// What a program writes to its standard output, in the language C.
-///
-/// # Errors
-/// It cannot be started, runs longer than `limit`, writes more than `most` bytes, or ends with an error.
 pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize) -> Result<Vec<u8>, ProgramFailed> {
     let until = Instant::now() + limit;
     let mut command = Command::new(path);

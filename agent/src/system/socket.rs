@@ -5,10 +5,6 @@ use std::{
     os::fd::{AsRawFd, BorrowedFd},
 };
 
-/// Sends what there is room for now.
-///
-/// # Errors
-/// [`io::ErrorKind::WouldBlock`] without room; whatever broke the connection.
 #[inline]
 pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize> {
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
@@ -18,9 +14,6 @@ pub(crate) fn send_now(socket: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<usize
 }
 
 /// Receives what is there now; 0 bytes where the other side has closed.
-///
-/// # Errors
-/// [`io::ErrorKind::WouldBlock`] if nothing is there; whatever broke the connection.
 #[inline]
 pub(crate) fn receive_now(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length describe `into`, which is ours to write to.

@@ -6,10 +6,8 @@ use railgauge_wire::unit::Nanoseconds;
 pub(crate) const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 /// Time since 1970.
 pub(crate) const REALTIME: libc::clockid_t = libc::CLOCK_REALTIME;
-/// CPU time of the calling thread.
 pub(crate) const THREAD: libc::clockid_t = libc::CLOCK_THREAD_CPUTIME_ID;
 
-/// What one of the clocks above shows.
 #[inline]
 pub(crate) fn read(clock: libc::clockid_t) -> Nanoseconds {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

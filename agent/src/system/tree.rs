@@ -61,7 +61,6 @@ impl Tree {
         Self::new(root())
     }
 
-    /// Its root directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -91,9 +90,6 @@ impl Tree {
     }
 
     /// Opens a file to read it as far as it goes: reading never waits for more.
-    ///
-    /// # Errors
-    /// It is not there, or must not be read.
     pub fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         File::options().read(true).custom_flags(libc::O_NONBLOCK).open(self.place(path.as_ref()))
     }

@@ -12,9 +12,7 @@ use parking_lot::Mutex;
 
 use super::alarm::Thread;
 
-/// Readable, or at its end.
 pub(crate) const READABLE: i16 = libc::POLLIN;
-/// Writable.
 pub(crate) const WRITABLE: i16 = libc::POLLOUT;
 /// The other side has closed its writing half.
 pub(crate) const HANG_UP: i16 = libc::POLLRDHUP;
@@ -23,9 +21,6 @@ pub(crate) const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | l
 
 /// Waits until one of `on` has one of the events asked for beside it, or `limit` is over (`None`: as long as it
 /// takes). Returns the events that are there, in the same order; all zero after the limit or a signal.
-///
-/// # Errors
-/// poll(2) refused.
 pub(crate) fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option<Duration>) -> io::Result<[i16; N]> {
     let mut asked = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 });
     wait_all(&mut asked, limit)?;
@@ -33,9 +28,6 @@ pub(crate) fn wait<const N: usize>(on: [(BorrowedFd<'_>, i16); N], limit: Option
 }
 
 /// Waits as [`wait`] does, for a number of descriptors known at run time only; which of them it was is not told.
-///
-/// # Errors
-/// poll(2) refused.
 pub(crate) fn wait_any<'a>(on: impl Iterator<Item = (BorrowedFd<'a>, i16)>, limit: Option<Duration>) -> io::Result<()> {
     let mut asked: Vec<_> = on.map(|(fd, events)| libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }).collect();
     wait_all(&mut asked, limit)
@@ -71,10 +63,6 @@ pub struct Interrupted {
 }
 
 impl Doorbell {
-    /// A new, quiet doorbell.
-    ///
-    /// # Errors
-    /// The process has no descriptors left.
     pub fn new() -> io::Result<Self> {
         // SAFETY: eventfd takes no pointers; the descriptor it returns is ours alone.
         let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
@@ -86,7 +74,6 @@ impl Doorbell {
         Ok(Self { event, sleepers: Mutex::default() })
     }
 
-    /// Rings.
     pub fn ring(&self) {
         // Fails only if the counter is full, and then it is readable anyway.
         let _ = (&self.event).write(&1u64.to_ne_bytes());
@@ -95,9 +82,6 @@ impl Doorbell {
 
     /// Makes it interrupt the calling thread's system calls too. A ring that comes right before such a call does not end
     /// it: have an [alarm](super::alarm::Alarm) beside this.
-    ///
-    /// # Errors
-    /// The signal cannot be handled.
     pub fn interrupting(self: &Arc<Self>) -> io::Result<Interrupted> {
         let thread = Thread::this()?;
         self.sleepers.lock().push(thread);

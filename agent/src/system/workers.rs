@@ -9,9 +9,6 @@ use std::{
 
 /// Starts a thread. All work has one type here: for each type the compiler would repeat the standard library's code that starts a
 /// thread.
-///
-/// # Errors
-/// There are too many threads.
 pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
     let work: Box<dyn FnOnce() + Send> = Box::new(work);
     Builder::new().name(name.to_owned()).spawn(work)

@@ -13,24 +13,19 @@ use super::{
 /// A path from a local port to a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Path {
-    /// Local port.
     pub port: u8,
-    /// Index of the local GID.
     pub gid_index: u8,
     /// The peer's GID, where the packets carry a global route header: always on Ethernet, and between subnets.
     pub peer_gid: Option<[u8; 16]>,
     /// The peer's local identifier; 0 on Ethernet.
     pub peer_lid: u16,
-    /// Service level.
     pub service_level: u8,
-    /// Traffic class.
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
 }
 
 impl Path {
-    /// As libibverbs wants it.
     pub(super) fn attributes(&self) -> ibv_ah_attr {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut attributes: ibv_ah_attr = unsafe { mem::zeroed() };
@@ -52,7 +47,6 @@ impl Path {
     }
 }
 
-/// An address handle.
 #[derive(Debug)]
 pub struct Address {
     handle: NonNull<ibv_ah>,
@@ -61,9 +55,6 @@ pub struct Address {
 
 impl Address {
     /// A handle for datagrams along `path`.
-    ///
-    /// # Errors
-    /// The peer's address cannot be resolved, or the device has no more handles.
     pub fn new(domain: &Arc<Domain>, path: &Path) -> Result<Self, Failure> {
         let device = domain.device();
         let mut attributes = path.attributes();

@@ -17,9 +17,6 @@ type Open = HashMap<(String, u32), Arc<Domain>>;
 static OPEN: Mutex<Option<Open>> = Mutex::new(None);
 
 /// The domain of device `name` for thread number `thread` of a link, opened at the first call.
-///
-/// # Errors
-/// There is no such device, or it does not open.
 pub(crate) fn domain(name: &str, thread: u32) -> Result<Arc<Domain>, Failure> {
     let key = (name.to_owned(), thread);
     let mut open = OPEN.lock();

@@ -45,24 +45,16 @@ pub struct Events {
     handle: NonNull<rdma_event_channel>,
 }
 
-/// An event, copied out of the library's.
 #[derive(Debug)]
 pub struct Event {
-    /// What happened.
     pub kind: rdma_cm_event_type::Type,
     /// The identifier it happened to; of a connection request, the new one.
     id: *mut rdma_cm_id,
-    /// An errno, or a reason.
     pub status: i32,
-    /// What the peer sent along.
     pub private: Vec<u8>,
 }
 
 impl Events {
-    /// A channel.
-    ///
-    /// # Errors
-    /// librdmacm or the kernel's rdma_ucm is missing.
     pub fn new() -> Result<Arc<Self>, Failure> {
         let library = CmLibrary::get()?;
         // SAFETY: no preconditions.
@@ -80,9 +72,6 @@ impl Events {
     }
 
     /// Waits for the next event until `limit`.
-    ///
-    /// # Errors
-    /// None came, or the channel is broken.
     pub fn next(&self, limit: Instant) -> Result<Event, Failure> {
         loop {
             let mut event = ptr::null_mut();
@@ -108,9 +97,6 @@ impl Events {
     }
 
     /// Waits for `kind` on `id`.
-    ///
-    /// # Errors
-    /// Something else happened to it, in words; or nothing did.
     pub fn expect(&self, id: &Identifier, kind: rdma_cm_event_type::Type, limit: Instant) -> Result<Event, Failure> {
         loop {
             let event = self.next(limit)?;
@@ -157,9 +143,6 @@ unsafe fn copied(event: &rdma_cm_event) -> Event {
 
 impl Event {
     /// Whether it says that a connection is there.
-    ///
-    /// # Errors
-    /// It says that one failed. Hanging up is no failure: strangers that were refused do that.
     pub fn established(&self) -> Result<bool, Failure> {
         use rdma_cm_event_type as is;
         match self.kind {
@@ -205,13 +188,9 @@ pub struct Identifier {
 /// What a connection is asked or granted with.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
-    /// Sent along with a request.
     pub private: &'a [u8],
-    /// Reads and atomics we accept.
     pub accept: u8,
-    /// Reads and atomics we have outstanding.
     pub outstanding: u8,
-    /// Retries.
     pub retries: u8,
 }
 
@@ -232,9 +211,6 @@ impl Terms<'_> {
 
 impl Identifier {
     /// An identifier whose events arrive at `events`.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub fn new(events: &Arc<Events>) -> Result<Self, Failure> {
         let mut handle = ptr::null_mut();
         let (create, space) = (events.library.rdma_create_id, rdma_port_space::RDMA_PS_TCP);
@@ -246,7 +222,6 @@ impl Identifier {
         }
     }
 
-    /// The identifier of a connection request.
     pub fn requested(event: &Event, events: &Arc<Events>) -> Option<Self> {
         let request = event.kind == rdma_cm_event_type::RDMA_CM_EVENT_CONNECT_REQUEST;
         NonNull::new(event.id).filter(|_| request).map(|handle| Self { handle, events: events.clone() })
@@ -257,9 +232,6 @@ impl Identifier {
     }
 
     /// Binds to a local address, and so to the device behind it.
-    ///
-    /// # Errors
-    /// No RDMA device has this address.
     pub fn bind(&self, address: SocketAddr) -> Result<(), Failure> {
         let to = SockAddr::from(address);
         // SAFETY: the identifier is alive and the address valid for the call.
@@ -267,10 +239,6 @@ impl Identifier {
         self.done(rc, &format!("binding to {}", address.ip()))
     }
 
-    /// Waits for peers; returns the port.
-    ///
-    /// # Errors
-    /// The kernel refuses.
     pub fn listen(&self, backlog: u32) -> Result<u16, Failure> {
         let (library, id) = (self.events.library, self.handle.as_ptr());
         // SAFETY: the identifier is alive and bound.
@@ -280,9 +248,6 @@ impl Identifier {
     }
 
     /// The device it is bound to, opened by the library.
-    ///
-    /// # Errors
-    /// It is not bound.
     pub fn device(self: &Arc<Self>, name: &str) -> Result<Arc<Device>, Failure> {
         // SAFETY: the identifier is alive.
         let context = NonNull::new(unsafe { self.handle.as_ref() }.verbs).ok_or_else(|| {
@@ -303,9 +268,6 @@ impl Identifier {
     }
 
     /// Finds the way to `peer`.
-    ///
-    /// # Errors
-    /// There is none.
     pub fn resolve(&self, own: SocketAddr, peer: SocketAddr, limit: Instant) -> Result<(), Failure> {
         let (from, to) = (SockAddr::from(own), SockAddr::from(peer));
         let (library, id) = (self.events.library, self.handle.as_ptr());
@@ -336,9 +298,6 @@ impl Identifier {
     }
 
     /// Asks the peer for a connection, and waits for it.
-    ///
-    /// # Errors
-    /// The peer does not grant it.
     pub fn connect(&self, terms: &Terms<'_>, limit: Instant) -> Result<(), Failure> {
         let mut parameters = terms.parameters();
         // SAFETY: the identifier is alive and resolved, the parameters valid for the call.
@@ -348,9 +307,6 @@ impl Identifier {
     }
 
     /// Grants a connection; an event tells when it is there.
-    ///
-    /// # Errors
-    /// The peer has gone.
     pub fn accept(&self, terms: &Terms<'_>) -> Result<(), Failure> {
         let mut parameters = terms.parameters();
         // SAFETY: the identifier is alive and of a request, the parameters valid for the call.
@@ -358,7 +314,6 @@ impl Identifier {
         self.done(rc, "granting a connection")
     }
 
-    /// Refuses a stranger.
     pub fn reject(&self) {
         // SAFETY: the identifier is alive and of a request.
         unsafe { (self.events.library.rdma_reject)(self.handle.as_ptr(), ptr::null(), 0) };

@@ -9,15 +9,12 @@ use super::loader;
 use crate::system::library::functions;
 
 functions! {
-    /// librdmacm.
     #[derive(Debug)]
     pub(crate) struct CmLibrary {
         file: String,
     }
     required {
-        /// A channel of events.
         rdma_create_event_channel = "rdma_create_event_channel@RDMACM_1.0": fn() -> *mut rdma_event_channel,
-        /// Its end.
         rdma_destroy_event_channel = "rdma_destroy_event_channel@RDMACM_1.0": fn(*mut rdma_event_channel),
         /// A communication identifier: what a socket is to TCP.
         rdma_create_id = "rdma_create_id@RDMACM_1.0": fn(
@@ -30,31 +27,22 @@ functions! {
         /// Finds the device and the peer's hardware address.
         rdma_resolve_addr = "rdma_resolve_addr@RDMACM_1.0":
             fn(*mut rdma_cm_id, *const libc::sockaddr, *const libc::sockaddr, c_int) -> c_int,
-        /// Finds the way.
         rdma_resolve_route = "rdma_resolve_route@RDMACM_1.0": fn(*mut rdma_cm_id, c_int) -> c_int,
         /// A queue pair that the library moves through its states.
         rdma_create_qp = "rdma_create_qp@RDMACM_1.0":
             fn(*mut rdma_cm_id, *mut ibv_pd, *mut ibv_qp_init_attr) -> c_int,
-        /// Its end.
         rdma_destroy_qp = "rdma_destroy_qp@RDMACM_1.0": fn(*mut rdma_cm_id),
-        /// Asks the peer for a connection.
         rdma_connect = "rdma_connect@RDMACM_1.0": fn(*mut rdma_cm_id, *mut rdma_conn_param) -> c_int,
-        /// Waits for peers.
         rdma_listen = "rdma_listen@RDMACM_1.0": fn(*mut rdma_cm_id, c_int) -> c_int,
-        /// Grants a connection.
         rdma_accept = "rdma_accept@RDMACM_1.0": fn(*mut rdma_cm_id, *mut rdma_conn_param) -> c_int,
-        /// Refuses one.
         rdma_reject = "rdma_reject@RDMACM_1.0": fn(*mut rdma_cm_id, *const std::ffi::c_void, u8) -> c_int,
-        /// Ends one.
         rdma_disconnect = "rdma_disconnect@RDMACM_1.0": fn(*mut rdma_cm_id) -> c_int,
         /// The next event; blocks unless the channel's descriptor does not.
         rdma_get_cm_event = "rdma_get_cm_event@RDMACM_1.0":
             fn(*mut rdma_event_channel, *mut *mut rdma_cm_event) -> c_int,
-        /// Acknowledges and frees it.
         rdma_ack_cm_event = "rdma_ack_cm_event@RDMACM_1.0": fn(*mut rdma_cm_event) -> c_int,
         /// The port an identifier is bound to, in network byte order.
         rdma_get_src_port = "rdma_get_src_port@RDMACM_1.0": fn(*mut rdma_cm_id) -> u16,
-        /// Type of service and the like.
         rdma_set_option = "rdma_set_option@RDMACM_1.0":
             fn(*mut rdma_cm_id, c_int, c_int, *mut std::ffi::c_void, usize) -> c_int,
     }
@@ -63,9 +51,6 @@ functions! {
 
 impl CmLibrary {
     /// The library of this process, opened at the first call.
-    ///
-    /// # Errors
-    /// The library is missing or is not rdma-core's; the same answer every time.
     pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<CmLibrary, Failure>> = OnceLock::new();
         let packages = "librdmacm1 (Debian, Ubuntu) or librdmacm (RHEL, SUSE)";

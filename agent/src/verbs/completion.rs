@@ -33,9 +33,6 @@ impl Channel {
     }
 
     /// Whether taking an event that is not there waits for it, until a signal comes. A new channel does not wait.
-    ///
-    /// # Errors
-    /// fcntl(2) refused.
     pub fn set_blocking(&self, blocking: bool) -> io::Result<()> {
         let flags = if blocking { 0 } else { libc::O_NONBLOCK };
         // SAFETY: the descriptor is open and owned by the channel; the call takes no pointer.
@@ -60,7 +57,6 @@ impl Drop for Channel {
     }
 }
 
-/// A completion queue.
 #[derive(Debug)]
 pub struct CompletionQueue {
     handle: NonNull<ibv_cq>,
@@ -70,9 +66,6 @@ pub struct CompletionQueue {
 
 impl CompletionQueue {
     /// A queue for at least `entries` completions, with a channel if it is to be slept on.
-    ///
-    /// # Errors
-    /// The device cannot hold so many, or has no more queues.
     pub fn new(device: &Arc<Device>, entries: u32, sleeping: bool) -> Result<Arc<Self>, Failure> {
         let channel = if sleeping { Some(Channel::new(device)?) } else { None };
         let on = channel.as_ref().map_or(ptr::null_mut(), |channel| channel.handle.as_ptr());
@@ -86,25 +79,19 @@ impl CompletionQueue {
         Ok(Arc::new(Self { handle, device: Arc::clone(device), channel }))
     }
 
-    /// The raw queue, for posting and polling.
     pub(super) fn raw(&self) -> *mut ibv_cq {
         self.handle.as_ptr()
     }
 
-    /// The device it belongs to.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }
 
-    /// The channel, if this queue has one.
     pub fn channel(&self) -> Option<&Channel> {
         self.channel.as_ref()
     }
 
     /// Asks for an event at the next completion.
-    ///
-    /// # Errors
-    /// The device refuses.
     pub fn arm(&self) -> Result<(), Failure> {
         // SAFETY: the queue is alive; this calls the context's own operation.
         match unsafe { ibv_req_notify_cq(self.raw(), 0) } {
@@ -115,9 +102,6 @@ impl CompletionQueue {
 
     /// Takes and acknowledges one event; whether there was one. Waits for it only if the channel blocks, and then until
     /// a signal comes.
-    ///
-    /// # Errors
-    /// The channel is broken.
     pub fn take_event(&self) -> Result<bool, Failure> {
         let Some(channel) = &self.channel else { return Ok(false) };
         let (mut queue, mut context) = (ptr::null_mut(), ptr::null_mut());

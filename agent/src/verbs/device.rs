@@ -17,9 +17,7 @@ use super::{
 /// What a device speaks (`ibv_device::transport_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Speaks {
-    /// InfiniBand's transport: InfiniBand and RoCE.
     Infiniband,
-    /// iWARP.
     Iwarp,
     /// A transport of its own without reliable connections: EFA, usNIC.
     Other,
@@ -35,7 +33,6 @@ impl Speaks {
     }
 }
 
-/// An open device context.
 pub struct Device {
     pub(super) library: &'static Library,
     pub(super) context: NonNull<ibv_context>,
@@ -80,18 +77,14 @@ impl List {
     }
 }
 
-/// What a device can do at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Work requests per queue of a queue pair.
     pub work_requests: u32,
-    /// Entries of a completion queue.
     pub completions: u32,
     /// Reads and atomics outstanding per queue pair, as initiator and as responder.
     pub reads: u8,
-    /// Ports.
     pub ports: u8,
-    /// Whether it has atomics.
     pub atomics: bool,
 }
 
@@ -104,9 +97,6 @@ impl Drop for List {
 
 impl Device {
     /// Names of all devices, in the order of their names and of the numbers in them: `mlx5_2` before `mlx5_10`.
-    ///
-    /// # Errors
-    /// libibverbs or the kernel's uverbs is missing.
     pub fn names() -> Result<Vec<String>, Failure> {
         let list = List::new(Library::get()?)?;
         let mut names: Vec<_> = list.devices().map(|(name, _)| name).collect();
@@ -115,9 +105,6 @@ impl Device {
     }
 
     /// Opens `name`.
-    ///
-    /// # Errors
-    /// There is no such device, or it does not open.
     pub fn open(name: &str) -> Result<Arc<Self>, Failure> {
         let library = Library::get()?;
         let list = List::new(library)?;
@@ -135,9 +122,6 @@ impl Device {
     }
 
     /// A device that `owner` has opened and keeps open for as long as it lives.
-    ///
-    /// # Errors
-    /// It is another device than `name`.
     ///
     /// # Safety
     /// The context must be open for as long as `owner` lives.
@@ -160,17 +144,14 @@ impl Device {
         Ok(Arc::new(Self { library, context, name: found, speaks, happened, owner: Some(owner) }))
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it speaks iWARP.
     pub fn iwarp(&self) -> bool {
         self.speaks == Speaks::Iwarp
     }
 
-    /// What it speaks.
     pub(crate) fn speaks(&self) -> Speaks {
         self.speaks
     }
@@ -180,15 +161,10 @@ impl Device {
         &self.happened
     }
 
-    /// The library it was opened with.
     pub(crate) fn library(&self) -> &'static Library {
         self.library
     }
 
-    /// Its limits and abilities.
-    ///
-    /// # Errors
-    /// The device does not answer.
     pub fn limits(&self) -> Result<Limits, Failure> {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut found: ibv_device_attr = unsafe { mem::zeroed() };

@@ -10,7 +10,6 @@ use super::{
     words::{self, Doing},
 };
 
-/// A protection domain of a device.
 #[derive(Debug)]
 pub struct Domain {
     pub(super) handle: NonNull<ibv_pd>,
@@ -19,9 +18,6 @@ pub struct Domain {
 
 impl Domain {
     /// A new domain of `device`.
-    ///
-    /// # Errors
-    /// The device has no more of them, or is gone.
     pub fn new(device: &Arc<Device>) -> Result<Arc<Self>, Failure> {
         // SAFETY: the context is open.
         let handle = unsafe { (device.library.ibv_alloc_pd)(device.context.as_ptr()) };
@@ -30,7 +26,6 @@ impl Domain {
         Ok(Arc::new(Self { handle, device: Arc::clone(device) }))
     }
 
-    /// The device it belongs to.
     pub fn device(&self) -> &Arc<Device> {
         &self.device
     }

@@ -111,7 +111,6 @@ impl What {
     }
 }
 
-/// What an event is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum On {
     Device,
@@ -121,7 +120,6 @@ enum On {
     CompletionQueue(usize),
 }
 
-/// An event that was read and acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Seen {
     what: What,
@@ -164,7 +162,6 @@ impl Happened {
         Self { seen: Mutex::new(Vec::new()), count: AtomicUsize::new(0) }
     }
 
-    /// Reads what is there.
     fn drain(&self, device: &Device) {
         let (context, library) = (device.context.as_ptr(), device.library());
         // SAFETY: the context is open.
@@ -253,7 +250,6 @@ impl Watch {
         self
     }
 
-    /// The same with its queue pairs.
     #[must_use]
     pub(crate) fn of<'p>(mut self, pairs: impl IntoIterator<Item = &'p QueuePair>) -> Self {
         for pair in pairs {
@@ -267,9 +263,6 @@ impl Watch {
 
     /// Looks for the event behind a failure, which may be told a little later than the completion that failed: a device tells
     /// of them by different queues. Only where something failed, since it waits where nothing happened.
-    ///
-    /// # Errors
-    /// As [`check`](Self::check).
     pub(crate) fn check_behind(&self, stage: Stage) -> Result<(), Failure> {
         let until = Instant::now() + BEHIND;
         loop {
@@ -282,9 +275,6 @@ impl Watch {
     }
 
     /// Looks, and never waits: one system call where nothing happened.
-    ///
-    /// # Errors
-    /// Something happened to what the link stands on: the event by its name, with device and port.
     pub(crate) fn check(&self, stage: Stage) -> Result<(), Failure> {
         let happened = self.device.happened();
         happened.drain(&self.device);

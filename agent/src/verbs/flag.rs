@@ -32,7 +32,6 @@ impl Flag {
         Self { byte: Arc::as_ptr(byte), _alive: byte.clone() }
     }
 
-    /// What is there now.
     #[inline]
     pub fn load(&self) -> u8 {
         // SAFETY: the byte is alive. What the device wrote before it becomes visible with it (acquire).

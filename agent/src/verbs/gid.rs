@@ -41,7 +41,6 @@ impl GidKind {
         }
     }
 
-    /// The words of sysfs.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::IbOrRoceV1 => "IB/RoCE v1",
@@ -64,11 +63,9 @@ impl GidKind {
 /// A set entry of a port's GID table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gid {
-    /// Index in the table.
     pub index: u8,
     /// The sixteen bytes.
     pub raw: [u8; 16],
-    /// What it stands for.
     pub kind: GidKind,
 }
 
@@ -132,9 +129,6 @@ pub(crate) fn subnet(raw: &[u8; 16]) -> [u8; 8] {
 
 /// The GID to use: `wanted` if it is given; else the first of InfiniBand, or the one that a router knows; on Ethernet the first by: not link-local,
 /// IPv4-mapped, RoCE v2, lowest index (NCCL's default: `NCCL_IB_ADDR_FAMILY=AF_INET`, `NCCL_IB_ROCE_VERSION_NUM=2`).
-///
-/// # Errors
-/// The table has no such entry, or none at all.
 pub(crate) fn choose(gids: &[Gid], ethernet: bool, wanted: Option<u8>) -> Result<Gid, Failure> {
     let refuse =
         |cause: String, remedy: Entry| Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy));

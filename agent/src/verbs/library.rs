@@ -23,15 +23,11 @@ functions! {
         ibv_get_device_list = "ibv_get_device_list@IBVERBS_1.1": fn(*mut c_int) -> *mut *mut ibv_device,
         /// Frees the list, not the opened devices.
         ibv_free_device_list = "ibv_free_device_list@IBVERBS_1.1": fn(*mut *mut ibv_device),
-        /// Opens a device.
         ibv_open_device = "ibv_open_device@IBVERBS_1.1": fn(*mut ibv_device) -> *mut ibv_context,
-        /// Closes it.
         ibv_close_device = "ibv_close_device@IBVERBS_1.1": fn(*mut ibv_context) -> c_int,
-        /// Limits and abilities.
         ibv_query_device = "ibv_query_device@IBVERBS_1.1": fn(*mut ibv_context, *mut ibv_device_attr) -> c_int,
         /// Fills only the old, short structure: used where the context has no operation of its own.
         ibv_query_port = "ibv_query_port@IBVERBS_1.1": fn(*mut ibv_context, u8, *mut ibv_port_attr) -> c_int,
-        /// One entry of a port's GID table.
         ibv_query_gid = "ibv_query_gid@IBVERBS_1.1": fn(*mut ibv_context, u8, c_int, *mut ibv_gid) -> c_int,
         /// One entry of a port's table of partition keys.
         ibv_query_pkey = "ibv_query_pkey@IBVERBS_1.1": fn(*mut ibv_context, u8, c_int, *mut u16) -> c_int,
@@ -39,38 +35,26 @@ functions! {
         ibv_get_async_event = "ibv_get_async_event@IBVERBS_1.1": fn(*mut ibv_context, *mut ibv_async_event) -> c_int,
         /// Acknowledges it; what it is about cannot be destroyed before.
         ibv_ack_async_event = "ibv_ack_async_event@IBVERBS_1.1": fn(*mut ibv_async_event),
-        /// A protection domain.
         ibv_alloc_pd = "ibv_alloc_pd@IBVERBS_1.1": fn(*mut ibv_context) -> *mut ibv_pd,
-        /// Its end.
         ibv_dealloc_pd = "ibv_dealloc_pd@IBVERBS_1.1": fn(*mut ibv_pd) -> c_int,
         /// Registers memory; never called with optional access flags, which old libraries refuse.
         ibv_reg_mr = "ibv_reg_mr@IBVERBS_1.1": fn(*mut ibv_pd, *mut c_void, usize, c_int) -> *mut ibv_mr,
-        /// Its end.
         ibv_dereg_mr = "ibv_dereg_mr@IBVERBS_1.1": fn(*mut ibv_mr) -> c_int,
-        /// A completion channel.
         ibv_create_comp_channel = "ibv_create_comp_channel@IBVERBS_1.0": fn(*mut ibv_context) -> *mut ibv_comp_channel,
-        /// Its end.
         ibv_destroy_comp_channel = "ibv_destroy_comp_channel@IBVERBS_1.0": fn(*mut ibv_comp_channel) -> c_int,
         /// The next event of a channel; blocks unless its descriptor does not.
         ibv_get_cq_event = "ibv_get_cq_event@IBVERBS_1.1":
             fn(*mut ibv_comp_channel, *mut *mut ibv_cq, *mut *mut c_void) -> c_int,
         /// Acknowledges events; a queue cannot be destroyed before.
         ibv_ack_cq_events = "ibv_ack_cq_events@IBVERBS_1.1": fn(*mut ibv_cq, c_uint),
-        /// A completion queue.
         ibv_create_cq = "ibv_create_cq@IBVERBS_1.1": fn(
             *mut ibv_context, c_int, *mut c_void, *mut ibv_comp_channel, c_int,
         ) -> *mut ibv_cq,
-        /// Its end.
         ibv_destroy_cq = "ibv_destroy_cq@IBVERBS_1.1": fn(*mut ibv_cq) -> c_int,
-        /// A queue pair.
         ibv_create_qp = "ibv_create_qp@IBVERBS_1.1": fn(*mut ibv_pd, *mut ibv_qp_init_attr) -> *mut ibv_qp,
-        /// Moves it between states.
         ibv_modify_qp = "ibv_modify_qp@IBVERBS_1.1": fn(*mut ibv_qp, *mut ibv_qp_attr, c_int) -> c_int,
-        /// Its end.
         ibv_destroy_qp = "ibv_destroy_qp@IBVERBS_1.1": fn(*mut ibv_qp) -> c_int,
-        /// An address handle.
         ibv_create_ah = "ibv_create_ah@IBVERBS_1.1": fn(*mut ibv_pd, *mut ibv_ah_attr) -> *mut ibv_ah,
-        /// Its end.
         ibv_destroy_ah = "ibv_destroy_ah@IBVERBS_1.1": fn(*mut ibv_ah) -> c_int,
     }
     optional {
@@ -91,9 +75,6 @@ functions! {
 
 impl Library {
     /// The library of this process, opened at the first call.
-    ///
-    /// # Errors
-    /// The library is missing or is not rdma-core's; the same answer every time.
     pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<Library, Failure>> = OnceLock::new();
         let packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, SUSE)";

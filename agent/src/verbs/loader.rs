@@ -9,9 +9,6 @@ use railgauge_wire::{
 use crate::system::library::{Library, NoFunction};
 
 /// Opens `file`, or what the environment variable `variable` names instead, and fills the table of its functions.
-///
-/// # Errors
-/// [`Kind::Unsupported`]: the loader does not open it, with the `packages` to install; or it is older than any we know, or another library.
 pub(super) fn load<T>(
     file: &str,
     variable: &str,

@@ -9,7 +9,6 @@ use rdma_sys::*;
 
 use super::{queue_pair::QueuePair, region::Region, send::sided};
 
-/// The slots of one queue pair.
 pub(crate) struct Messages {
     queue_pair: Arc<QueuePair>,
     region: Arc<Region>,
@@ -34,15 +33,11 @@ impl Messages {
         inside.then(|| Self { queue_pair: queue_pair.clone(), region: region.clone(), first, size, slots, tag })
     }
 
-    /// Offset of a slot in the region.
     pub(crate) fn place(&self, slot: u32) -> u64 {
         self.first + u64::from(slot) * u64::from(self.size)
     }
 
     /// Sends the first `length` bytes of a slot, and a word beside them. Completes for one request.
-    ///
-    /// # Errors
-    /// The errno of the post.
     pub(crate) fn send(&self, slot: u32, length: u32, word: u32) -> Result<(), i32> {
         let mut element = self.element(slot, length)?;
         // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.
@@ -63,9 +58,6 @@ impl Messages {
     }
 
     /// Lets a message come into a slot; the slot's number comes back in [`super::poll::Completion::covered`].
-    ///
-    /// # Errors
-    /// The errno of the post.
     pub(crate) fn receive(&self, slot: u32) -> Result<(), i32> {
         let mut element = self.element(slot, self.size)?;
         let mut request =

@@ -9,17 +9,14 @@ use railgauge_wire::{
 /// Specification 1.4, 10.9.2).
 const FULL: u16 = 0x8000;
 
-/// An entry of a port's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pkey {
-    /// Index in the table.
     pub index: u16,
     /// The key with its membership bit.
     pub value: u16,
 }
 
 impl Pkey {
-    /// Whether the port is a full member.
     pub(crate) const fn full(self) -> bool {
         self.value & FULL != 0
     }
@@ -41,9 +38,6 @@ const fn partition(value: u16) -> u16 {
 
 /// The entry to use: of the partition `wanted` if it is given, else the first of which the port is a full member (UCX
 /// `uct_ib_iface_init_pkey`; where that is index 0, perftest's and NCCL's default too), else the first that is set.
-///
-/// # Errors
-/// The table has no such entry, or none at all.
 pub(crate) fn choose(table: &[Pkey], wanted: Option<u16>, port: &str) -> Result<Pkey, Failure> {
     let fits = |key: &&Pkey| match wanted {
         Some(value) => key.partition() == partition(value),
@@ -63,9 +57,6 @@ pub(crate) fn choose(table: &[Pkey], wanted: Option<u16>, port: &str) -> Result<
 }
 
 /// `Err` unless ports with these keys may talk to each other. What has no partitions has no say.
-///
-/// # Errors
-/// Other partitions, or two limited members of one.
 pub(crate) fn must_talk(own: Option<u16>, theirs: Option<u16>) -> Result<(), Failure> {
     let (Some(own), Some(theirs)) = (own, theirs) else { return Ok(()) };
     let cause = if partition(own) != partition(theirs) {

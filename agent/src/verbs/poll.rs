@@ -11,7 +11,6 @@ use super::{
     words::{self, Doing},
 };
 
-/// Work that succeeded.
 #[derive(Clone, Copy)]
 pub struct Completion<'a>(&'a ibv_wc);
 
@@ -28,7 +27,6 @@ impl Completion<'_> {
         send::tag(self.0.wr_id) as usize
     }
 
-    /// Send requests it stands for.
     #[inline]
     pub fn covered(&self) -> u32 {
         send::covered(self.0.wr_id)
@@ -80,9 +78,6 @@ impl Poller {
     }
 
     /// Takes what is there, at most [`BATCH`], and passes each completion on. Returns how many there were.
-    ///
-    /// # Errors
-    /// The queue is broken, or a completion says that its work failed.
     #[inline]
     pub fn poll(&mut self, mut each: impl FnMut(Completion<'_>)) -> Result<usize, Failure> {
         let into = self.entries.as_mut_ptr().cast::<ibv_wc>();

@@ -21,7 +21,6 @@ use crate::fault;
 pub(crate) struct Port {
     /// Number, counted from 1.
     pub number: u8,
-    /// Logical state.
     pub state: ibv_port_state::Type,
     /// Whether the link layer is Ethernet; else InfiniBand.
     pub ethernet: bool,
@@ -77,9 +76,6 @@ unsafe fn extended(context: *mut ibv_context, offset: usize) -> Option<*mut verb
 
 impl Port {
     /// Asks `device` for port `number`.
-    ///
-    /// # Errors
-    /// There is no such port, or the device does not answer.
     pub(crate) fn query(device: &Device, number: u8) -> Result<Self, Failure> {
         // SAFETY: all zero is a valid value of this structure of numbers.
         let mut attributes: ibv_port_attr = unsafe { mem::zeroed() };
@@ -110,15 +106,11 @@ impl Port {
         })
     }
 
-    /// Whether traffic can pass.
     pub(crate) fn active(&self) -> bool {
         self.state == ibv_port_state::IBV_PORT_ACTIVE
     }
 
     /// `Err` unless traffic can pass.
-    ///
-    /// # Errors
-    /// The port's state in words, and what brings it up.
     pub(crate) fn must_be_active(&self, device: &str) -> Result<(), Failure> {
         if self.active() {
             return Ok(());
@@ -137,9 +129,6 @@ impl Port {
     }
 
     /// The table of partition keys, in the order of their indexes.
-    ///
-    /// # Errors
-    /// None of the entries can be read.
     pub(crate) fn pkeys(&self, device: &Device) -> Result<Vec<Pkey>, Failure> {
         let mut found = Vec::new();
         let mut refused = None;
@@ -159,9 +148,6 @@ impl Port {
     }
 
     /// `Err` if a message of `size` bytes is longer than the port takes.
-    ///
-    /// # Errors
-    /// Both figures.
     pub(crate) fn must_take(&self, device: &str, size: u64) -> Result<(), Failure> {
         if self.longest_message == 0 || size <= self.longest_message {
             return Ok(());
@@ -174,9 +160,6 @@ impl Port {
     }
 
     /// The set entries of the GID table, in the order of their indexes.
-    ///
-    /// # Errors
-    /// None of the entries can be read.
     pub(crate) fn gids(&self, device: &Device) -> Result<Vec<Gid>, Failure> {
         let mut found = Vec::new();
         let mut refused = None;

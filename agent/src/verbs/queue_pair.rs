@@ -17,18 +17,14 @@ use super::{
     words::{self, Doing},
 };
 
-/// How large a queue pair is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {
-    /// Send work requests.
     pub sends: u32,
-    /// Receive work requests.
     pub receives: u32,
     /// Largest inline payload asked for, in bytes; less is taken where the device has less.
     pub inline: u32,
 }
 
-/// A queue pair with its completion queues.
 #[derive(Debug)]
 pub struct QueuePair {
     handle: NonNull<ibv_qp>,
@@ -44,7 +40,6 @@ pub struct QueuePair {
 /// Inline sizes to fall back to, in bytes: what devices are known to offer.
 const INLINE_STEPS: [u32; 6] = [220, 188, 96, 64, 32, 0];
 
-/// The number libibverbs has for a service.
 pub(crate) const fn service_code(service: Service) -> ibv_qp_type::Type {
     match service {
         Service::Rc => ibv_qp_type::IBV_QPT_RC,
@@ -54,10 +49,6 @@ pub(crate) const fn service_code(service: Service) -> ibv_qp_type::Type {
 }
 
 impl QueuePair {
-    /// A queue pair in the state RESET.
-    ///
-    /// # Errors
-    /// The device does not offer the service or the capacity.
     pub fn new(
         domain: &Arc<Domain>,
         send_queue: &Arc<CompletionQueue>,
@@ -95,9 +86,6 @@ impl QueuePair {
     }
 
     /// The queue pair of a connection that is about to be made, which moves it through its states.
-    ///
-    /// # Errors
-    /// The device does not offer the capacity.
     pub fn connected(
         domain: &Arc<Domain>,
         queue: &Arc<CompletionQueue>,
@@ -132,18 +120,15 @@ impl QueuePair {
         self.connection.as_ref()
     }
 
-    /// The raw queue pair, for posting.
     pub(super) fn raw(&self) -> *mut ibv_qp {
         self.handle.as_ptr()
     }
 
-    /// Its number, unique on the device.
     pub fn number(&self) -> u32 {
         // SAFETY: the handle is alive; the number never changes.
         unsafe { (*self.handle.as_ptr()).qp_num }
     }
 
-    /// Its service.
     pub fn service(&self) -> Service {
         self.service
     }
@@ -153,7 +138,6 @@ impl QueuePair {
         self.inline
     }
 
-    /// The domain it belongs to.
     pub fn domain(&self) -> &Arc<Domain> {
         &self.domain
     }
@@ -168,10 +152,6 @@ impl QueuePair {
         &self.receive_queue
     }
 
-    /// Moves it to another state.
-    ///
-    /// # Errors
-    /// The device refuses the attributes, or the peer's address cannot be resolved.
     pub fn change(&self, change: &Change) -> Result<(), Failure> {
         let (mut attributes, mask) = change.attributes(self.service);
         let modify = self.domain.device().library().ibv_modify_qp;

@@ -77,7 +77,6 @@ impl Receives {
         self.posted
     }
 
-    /// Receives consumed in all.
     #[inline]
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed
@@ -89,9 +88,6 @@ impl Receives {
     }
 
     /// Takes note of consumed receives and posts new ones, a batch at a time. Returns whether it posted.
-    ///
-    /// # Errors
-    /// The errno of the post.
     #[inline]
     pub(crate) fn consume(&mut self, receives: u64, ahead: u64) -> Result<bool, i32> {
         self.consumed += receives;
@@ -103,7 +99,6 @@ impl Receives {
         Ok(fresh)
     }
 
-    /// Posts one batch.
     fn post(&mut self) -> Result<(), i32> {
         if self.landing.walk.step != 0 {
             for i in 0..self.batch as usize {

@@ -18,13 +18,11 @@ use super::{
 /// What a peer may do with a region beyond writing and reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Access {
-    /// Atomics of the peer.
     pub atomics: bool,
     /// PCIe relaxed ordering: writes may become visible in any order until the completion.
     pub relaxed_ordering: bool,
 }
 
-/// Registered memory.
 #[derive(Debug)]
 pub struct Region {
     handle: NonNull<ibv_mr>,
@@ -34,9 +32,6 @@ pub struct Region {
 
 impl Region {
     /// Registers all of `backing` for local writes, remote writes and remote reads, and what `access` adds.
-    ///
-    /// # Errors
-    /// Limits, permissions, or memory of a kind the device cannot reach.
     pub fn register(domain: &Arc<Domain>, backing: Arc<dyn Backing>, access: Access) -> Result<Self, Failure> {
         let library = domain.device().library();
         // iWARP writes read responses as remote writes, so its sinks need that permission; we give it to all.
@@ -74,9 +69,6 @@ impl Region {
 
     /// Whether the device takes dma-bufs, asked as NCCL asks: an invalid descriptor is refused as a descriptor
     /// (`EBADF`) by drivers that would take a good one, and as an operation by those that know no dma-bufs.
-    ///
-    /// # Errors
-    /// Library, driver or kernel know none; in words.
     pub fn takes_dma_buf(domain: &Arc<Domain>) -> Result<(), Failure> {
         let (device, library) = (domain.device().name(), domain.device().library());
         let refused = |why: String| {
@@ -117,13 +109,11 @@ impl Region {
         self.backing.length()
     }
 
-    /// Key for local work requests.
     pub fn local_key(&self) -> u32 {
         // SAFETY: the handle is registered; the key never changes.
         unsafe { self.handle.as_ref() }.lkey
     }
 
-    /// Key for the peer's work requests.
     pub fn remote_key(&self) -> u32 {
         // SAFETY: as above.
         unsafe { self.handle.as_ref() }.rkey

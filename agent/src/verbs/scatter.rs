@@ -17,10 +17,8 @@ const NAME: &str = "MLX5_SCATTER_TO_CQE";
 /// without moving anything another thread may be reading.
 static ENTRY: [AtomicU8; 22] = entry();
 
-/// Place of the value in it.
 const VALUE: usize = NAME.len() + 1;
 
-/// Whether the entry is in the environment.
 static IS_OURS: AtomicBool = AtomicBool::new(false);
 
 /// Queues are made by one thread at a time: each with the value it wants.

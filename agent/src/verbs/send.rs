@@ -10,36 +10,23 @@ use rdma_sys::*;
 
 use super::{address::Address, queue_pair::QueuePair, region::Region};
 
-/// What every request of a ring does.
 #[derive(Debug, Clone)]
 pub enum Verb {
-    /// RDMA WRITE.
     Write,
-    /// RDMA WRITE with immediate data.
     WriteImmediate,
-    /// RDMA READ.
     Read,
-    /// SEND on a connected queue pair.
     Send,
-    /// SEND of a datagram.
     SendTo {
         /// Where to.
         address: Arc<Address>,
-        /// The peer's queue pair.
         queue_pair: u32,
-        /// The peer's queue key.
         queue_key: u32,
     },
-    /// Fetch and add.
     FetchAdd {
-        /// What is added.
         add: u64,
     },
-    /// Compare and swap.
     CompareSwap {
-        /// What must be there.
         compare: u64,
-        /// What it becomes.
         swap: u64,
     },
 }
@@ -74,7 +61,6 @@ impl Walk {
 /// What a ring of requests is made of.
 #[derive(Debug, Clone)]
 pub struct Template {
-    /// The operation.
     pub verb: Verb,
     /// Payload in bytes.
     pub size: u32,
@@ -82,11 +68,9 @@ pub struct Template {
     pub local: u64,
     /// The peer's address of the first byte.
     pub remote: u64,
-    /// The peer's key.
     pub remote_key: u32,
     /// Where the next message goes.
     pub walk: Walk,
-    /// Whether the payload travels inside the request.
     pub inline: bool,
     /// Requests per post.
     pub list: u32,
@@ -108,9 +92,7 @@ pub struct Sends {
     template: Template,
     /// Local address of the first message.
     start: u64,
-    /// Index of the next request to post.
     next: usize,
-    /// Offset of the next message.
     at: u64,
     posted: u64,
     completed: u64,
@@ -214,13 +196,11 @@ impl Sends {
         self.next as u64 % u64::from(self.template.signal_every)
     }
 
-    /// Requests posted in all.
     #[inline]
     pub fn posted(&self) -> u64 {
         self.posted
     }
 
-    /// Requests in one list.
     #[inline]
     pub fn list(&self) -> u32 {
         self.template.list
@@ -232,10 +212,6 @@ impl Sends {
         self.completed += u64::from(requests);
     }
 
-    /// Posts one list.
-    ///
-    /// # Errors
-    /// The errno of the post.
     #[inline]
     pub fn post(&mut self) -> Result<(), i32> {
         let (first, list) = (self.next, self.template.list as usize);
@@ -250,9 +226,6 @@ impl Sends {
 
     /// Posts at most `count` requests, never more than a list, the last of which completes; the ring starts anew
     /// behind them. For the end of a pass.
-    ///
-    /// # Errors
-    /// The errno of the post.
     pub fn post_last(&mut self, count: u64) -> Result<(), i32> {
         let (first, count) = (self.next, count.min(u64::from(self.template.list)) as usize);
         if count == 0 {
@@ -273,9 +246,6 @@ impl Sends {
     }
 
     /// Posts one more request if the last one posted would never complete, so that all of them can be waited for.
-    ///
-    /// # Errors
-    /// The errno of the post.
     pub fn settle(&mut self) -> Result<(), i32> {
         if self.next == 0 { Ok(()) } else { self.post_last(1) }
     }

@@ -19,7 +19,6 @@ use super::{
     send::{Alive, Sends, Template},
 };
 
-/// Completions it can hold.
 const ROOM: usize = 1024;
 
 /// Bytes messages are sent from.
@@ -77,7 +76,6 @@ impl Stub {
         unsafe { Sends::from_raw(&raw mut self.0.queue_pair, base, 0, [nothing.clone(), nothing], template) }
     }
 
-    /// A poller of its completion queue.
     pub fn poller(&mut self) -> Poller {
         // SAFETY: as above.
         unsafe { Poller::from_raw(&raw mut self.0.queue, "stub", Arc::new(())) }
@@ -110,7 +108,6 @@ unsafe extern "C" fn post_send(qp: *mut ibv_qp, mut wr: *mut ibv_send_wr, _bad: 
     0
 }
 
-/// Hands out what is complete.
 unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, most: c_int, into: *mut ibv_wc) -> c_int {
     // SAFETY: the context of this queue is the state that holds it.
     let state = unsafe { &mut *(*cq).cq_context.cast::<State>() };

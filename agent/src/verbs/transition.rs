@@ -18,39 +18,29 @@ const RNR_RETRIES: u8 = 6;
 /// A step from one state to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// RESET to INIT.
     Initialise {
-        /// Port it will use.
         port: u8,
         /// Index of the partition key in the port's table.
         pkey_index: u16,
-        /// Whether the peer may use atomics.
         atomics: bool,
-        /// Queue key (datagrams).
         qkey: u32,
     },
-    /// INIT to RTR.
     Receive {
         /// Where the peer is.
         path: Path,
-        /// Path MTU.
         mtu: ibv_mtu::Type,
-        /// The peer's queue pair number.
         peer: u32,
         /// First packet sequence number the peer sends.
         psn: u32,
         /// Reads and atomics the peer may have outstanding.
         reads: u8,
     },
-    /// RTR to RTS.
     Send {
         /// First packet sequence number we send.
         psn: u32,
-        /// Reads and atomics we may have outstanding.
         reads: u8,
         /// Retries before the connection is given up.
         retries: u8,
-        /// Local ACK timeout exponent.
         timeout: u8,
     },
 }

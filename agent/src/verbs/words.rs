@@ -36,7 +36,6 @@ pub(crate) enum Doing {
     Post,
     /// `ibv_poll_cq`.
     Poll,
-    /// Anything of librdmacm.
     ConnectionManager,
 }
 

@@ -24,7 +24,6 @@ use railgauge_wire::{
     watch::{CounterRow, of_one_queue},
 };
 
-/// Names and values.
 pub(super) type Values = BTreeMap<String, u64>;
 
 /// The row of readings that one source gives.
@@ -99,7 +98,6 @@ fn is_of_port(name: &str) -> Option<&str> {
     (folder == "counters").then_some(name)
 }
 
-/// Counters that stand at their largest value.
 fn saturated(values: &Values) -> impl Iterator<Item = &str> {
     values.iter().filter(|(name, value)| is_largest(name, **value)).map(|(name, _)| name.as_str())
 }

@@ -24,7 +24,6 @@ const GAPS: usize = 2000;
 /// A read that takes longer is told, and that it goes on.
 const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 
-/// What was seen.
 pub(super) struct Mailbox(Mutex<Kept>);
 
 struct Kept {
@@ -60,7 +59,6 @@ struct Port {
     failure: Option<String>,
 }
 
-/// A look at a port.
 pub(super) struct Look {
     pub(super) begun: Nanoseconds,
     pub(super) ended: Nanoseconds,
@@ -71,7 +69,6 @@ pub(super) struct Look {
 }
 
 impl Mailbox {
-    /// Nothing was seen yet.
     pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds, joins_quiet: bool) -> Self {
         let port = |name| Port {
             name,
@@ -109,7 +106,6 @@ impl Mailbox {
         (kept.ended, kept.reading) = (Some(why), None);
     }
 
-    /// A port was looked at.
     pub(super) fn looked(&self, port: usize, look: Look) {
         let mut kept = self.0.lock();
         let most = (CHANGES / kept.ports.len().max(1)).max(2);

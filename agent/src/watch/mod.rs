@@ -61,30 +61,23 @@ pub(crate) const MOST: usize = 64;
 /// Why no watch was begun.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
-    /// More than [`MOST`] ports.
     #[error("{0} ports are to be watched; at most {MOST} can be")]
     TooMany(usize),
-    /// No thread is left.
     #[error("no thread could be started: {0}")]
     NoThread(io::Error),
 }
 
-/// The watch, if there is one.
 #[derive(Default)]
 pub(crate) struct Watch(Mutex<Option<Running>>);
 
 struct Running {
     mailbox: Arc<Mailbox>,
-    /// The thread ends when this is gone.
     _end: Sender<()>,
 }
 
 impl Watch {
     /// Watches these ports from now on, in place of those watched so far; none ends the watch. Counters are read every so often, or at the
     /// usual times.
-    ///
-    /// # Errors
-    /// There are too many ports, or no thread is left; what was watched so far still is.
     pub(crate) fn begin(&self, ports: Vec<WatchedPort>, every: Option<Nanoseconds>) -> Result<(), Refused> {
         if ports.len() > MOST {
             return Err(Refused::TooMany(ports.len()));
@@ -110,7 +103,6 @@ impl Running {
     }
 }
 
-/// The thread.
 fn watch((ports, every): (Vec<WatchedPort>, Option<Nanoseconds>), mailbox: Arc<Mailbox>, end: &Receiver<()>) {
     let to = mailbox.clone();
     let watching = move || {

@@ -48,7 +48,6 @@ impl Memory {
     }
 }
 
-/// How a module's memory is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Layout {
     Sff8472,
@@ -68,9 +67,6 @@ fn layout(identifier: u8) -> Option<Layout> {
 }
 
 /// Reads what a module tells, by reading parts of its memory; empty where it tells nothing.
-///
-/// # Errors
-/// Those of reading.
 pub(super) fn read(mut part: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Result<Gauges> {
     let mut memory = |address, page, offset, length| {
         Ok::<_, io::Error>(Memory::new(offset, part(Part { address, page, offset, length })?))
@@ -149,13 +145,11 @@ fn floats(raw: &[u16]) -> Vec<f64> {
     raw.iter().copied().map(f64::from).collect()
 }
 
-/// SFP.
 mod sff8472 {
     use super::{Gauges, Memory, Readings};
 
     /// Byte of A0h that says how diagnostics are made.
     pub(super) const KIND: u8 = 92;
-    /// Diagnostics are implemented.
     pub(super) const MONITORED: u8 = 1 << 6;
     /// They have to be calibrated with the module's constants.
     const EXTERNAL: u8 = 1 << 4;
@@ -186,13 +180,11 @@ mod sff8472 {
     }
 }
 
-/// QSFP with four lanes.
 mod sff8636 {
     use super::{Gauges, Memory, Readings, celsius, floats};
 
     /// Byte of the upper page 00h that says which monitors there are.
     pub(super) const OPTIONS: u8 = 220;
-    /// The light that is sent is measured.
     const SENT: u8 = 1 << 2;
 
     /// From bytes 0 to 57, and byte 220.

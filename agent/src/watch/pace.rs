@@ -14,24 +14,18 @@ use railgauge_wire::{
 /// Part of the largest share that is given away. The rest is for what is not measured: the end of a round, after the clock was read.
 const GIVEN: f64 = 0.9;
 
-/// A kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     /// Looks at what tells cheaply whether a port is up.
     Look,
     /// Looks at all that tells of a port's state.
     CloseLook,
-    /// Counters that stand in files.
     Counters,
-    /// Drivers' statistics.
     Statistics,
-    /// Optics.
     Modules,
-    /// Finding out which files are a port's.
     Places,
 }
 
-/// Every kind.
 const KINDS: [Work; 6] = [Work::Look, Work::CloseLook, Work::Counters, Work::Statistics, Work::Modules, Work::Places];
 
 impl Work {
@@ -61,7 +55,6 @@ struct Round {
     cost: f64,
 }
 
-/// What was done, and what it cost.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     rounds: [Round; KINDS.len()],
@@ -117,7 +110,6 @@ impl Pace {
         }
     }
 
-    /// The largest share that a kind gets.
     fn part(&self) -> f64 {
         let mut shares = KINDS.map(|work| self.rounds[work as usize].cost / self.wanted(work).as_f64());
         shares.sort_unstable_by(f64::total_cmp);

@@ -40,9 +40,7 @@ const ACTIVE: &str = "4";
 #[derive(Debug, thiserror::Error)]
 #[error("{path} cannot be read: {error}")]
 pub(super) struct Unreadable {
-    /// Its path, below the root.
     pub(super) path: String,
-    /// Why.
     pub(super) error: io::Error,
 }
 
@@ -62,24 +60,19 @@ enum RateFrom {
     Nowhere,
 }
 
-/// Files of a port.
 #[derive(Debug, Clone)]
 pub(super) struct Files {
-    /// Folder of the RDMA port.
     port: Option<String>,
-    /// The port is one of InfiniBand.
     infiniband: bool,
     interface: Option<String>,
     members: Vec<String>,
     rate: RateFrom,
 }
 
-/// Whether an interface has a carrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Carrier {
     Yes,
     No,
-    /// It is administratively down.
     Down,
     /// There is no such member any more.
     Gone,
@@ -96,7 +89,6 @@ impl std::fmt::Display for Carrier {
     }
 }
 
-/// What every look reads.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Quick {
     /// Breaks of the interface's link so far; `None` where the kernel does not count them (before Linux 4.16).
@@ -107,7 +99,6 @@ struct Quick {
     state: Option<String>,
 }
 
-/// What a close look reads.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Close {
     state: Option<String>,
@@ -182,9 +173,6 @@ impl Files {
     }
 
     /// Looks at the port; closely if that is asked for, or if something has changed since the look before.
-    ///
-    /// # Errors
-    /// A file that tells whether it is up cannot be read.
     pub(super) fn look(&self, tree: &Tree, before: Option<&State>, closely: bool) -> Result<State, Unreadable> {
         let quick = self.quick(tree)?;
         let known = before.filter(|before| !closely && before.quick == quick);

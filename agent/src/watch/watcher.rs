@@ -46,27 +46,18 @@ const AGAIN: Nanoseconds = Nanoseconds::from_secs(60);
 
 /// What drivers answer that is in no file, and what clocks show.
 pub(super) trait Drivers {
-    /// The time.
     fn now(&self) -> Nanoseconds {
         clock::now()
     }
-    /// CPU time of the calling thread.
     fn used(&self) -> Nanoseconds {
         cpu::thread()
     }
     /// Name and value of every statistic of an interface.
-    ///
-    /// # Errors
-    /// As [`ethtool::statistics`].
     fn statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>>;
     /// A part of the memory of the module in an interface's port.
-    ///
-    /// # Errors
-    /// As [`module_eeprom::read`].
     fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>>;
 }
 
-/// The drivers of this host.
 pub(super) struct Here;
 
 impl Drivers for Here {
@@ -100,7 +91,6 @@ struct Port {
     without: BTreeSet<(Work, String)>,
 }
 
-/// The thread's own.
 pub(super) struct Watcher<D> {
     tree: Tree,
     drivers: D,
@@ -235,7 +225,6 @@ impl<D: Drivers> Watcher<D> {
         }
     }
 
-    /// Reads one port's part of a round.
     fn read(&mut self, work: Work, at: usize) {
         let Some(port) = self.ports.get_mut(at) else { return };
         let Some((places, _)) = port.found.clone() else { return };
@@ -265,7 +254,6 @@ impl<D: Drivers> Watcher<D> {
     }
 }
 
-/// A row without what passes anyway.
 fn thinned(mut row: CounterRow, sparse: bool) -> CounterRow {
     if sparse {
         row.counted.retain(|name, _| !is_volume(name));
@@ -289,10 +277,8 @@ struct NoStatistics {
 /// Why a port was not seen.
 #[derive(Debug, thiserror::Error)]
 enum Unseen {
-    /// Its files are not where they were, or not there at all.
     #[error("{0}")]
     Lost(String),
-    /// One of them cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
 }

@@ -35,7 +35,6 @@ const LOOK: u32 = 4096;
 /// Longest sleep before the controller's flags are looked at.
 const NAP: Duration = Duration::from_millis(100);
 
-/// The connections of one rank.
 pub(crate) struct Tcp {
     /// By rank; this rank itself has none.
     streams: Vec<Option<TcpStream>>,
@@ -48,7 +47,6 @@ pub(crate) struct Tcp {
     last: usize,
 }
 
-/// How a rank waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Patience {
     /// It lets others run a while, then sleeps.

@@ -25,7 +25,6 @@ use crate::{
 /// timers, which on loopback costs more than the copying. Every kernel has it, and every user may choose it.
 const UNPACED: &str = "reno";
 
-/// A rank that listens.
 pub(crate) struct TcpRankPort {
     spec: LinkSpec,
     congestion: Option<String>,
@@ -37,9 +36,6 @@ pub(crate) struct TcpRankPort {
 impl TcpRankPort {
     /// Chooses the address and listens there, on the calling thread, which is moved beside the interface. Of `ranks`
     /// ranks `siblings` are on this host.
-    ///
-    /// # Errors
-    /// The address, the interface or the core is not to be had.
     pub(crate) fn open(spec: &LinkSpec, ranks: u32, siblings: u32) -> Result<Self, Failure> {
         let place = place::choose(spec)?;
         let mut settings = place.settle(spec.knobs.core)?;

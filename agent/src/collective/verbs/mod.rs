@@ -45,20 +45,16 @@ const LOOK: u32 = 4096;
 /// Longest sleep before the controller's flags are looked at.
 const NAP: Duration = Duration::from_millis(100);
 
-/// The connections of one rank.
 pub(crate) struct Verbs {
     /// By rank; this rank itself has none.
     lanes: Vec<Option<Lane>>,
     buffer: Arc<Buffer>,
     queue: Arc<CompletionQueue>,
     poller: Poller,
-    /// One message as it is reduced.
     gulp: Vec<u8>,
-    /// Looks for events that concern this rank.
     watch: Watch,
 }
 
-/// The connection to one rank.
 struct Lane {
     name: String,
     messages: Messages,
@@ -143,7 +139,6 @@ impl Verbs {
         Ok(taken)
     }
 
-    /// Flags, deadline and events.
     fn look(&self, control: &Control, from: Option<usize>, to: Option<usize>) -> Result<(), Failure> {
         self.watch.check(Stage::Measure)?;
         control.check(Stage::Measure).map_err(|failure| self.waiting(failure, from, to))

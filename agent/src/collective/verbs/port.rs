@@ -48,7 +48,6 @@ fn joined_by_exchange(layer: LinkLayer, joining: Joining, is_erdma: bool) -> Res
     Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy))
 }
 
-/// Queue pairs that wait for their peers.
 pub(crate) struct VerbsRankPort {
     choice: Choice,
     settings: Settings,
@@ -63,9 +62,6 @@ pub(crate) struct VerbsRankPort {
 
 impl VerbsRankPort {
     /// Opens the device and one queue pair for each other rank, on the calling thread, which is moved beside the device.
-    ///
-    /// # Errors
-    /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
     pub(crate) fn open(spec: &LinkSpec, rank: u32, ranks: u32) -> Result<Self, Failure> {
         let (choice, limits, settings) = choose(spec)?;
         let device = choice.domain.device().clone();

@@ -8,13 +8,9 @@ use railgauge_wire::{
 };
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
-/// Names of what the kernel offers.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Gives a socket the congestion control `wanted`, which what it accepts inherits; `None` leaves the system's.
-///
-/// # Errors
-/// The kernel has none of that name, or this user may not choose it.
 pub(crate) fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> {
     let Some(wanted) = wanted else { return Ok(()) };
     socket.set_tcp_congestion(wanted.as_bytes()).map_err(|error| {
@@ -37,9 +33,6 @@ pub(crate) fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Fa
 
 /// Whether connections from `address` can have the congestion control `wanted`: found out before there are any, so
 /// that it is this host that gets the blame.
-///
-/// # Errors
-/// As [`choose`], or the process has no descriptors left.
 pub(crate) fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
     if wanted.is_none() {
         return Ok(());
@@ -52,10 +45,6 @@ pub(crate) fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure
     choose(SockRef::from(&socket), wanted)
 }
 
-/// Which one a socket has.
-///
-/// # Errors
-/// The kernel does not report it.
 pub(crate) fn of(socket: SockRef<'_>) -> io::Result<String> {
     // The kernel answers with a fixed length, filled up with zeros.
     let name = socket.tcp_congestion()?;

@@ -31,7 +31,6 @@ const STRANGER: Duration = Duration::from_secs(2);
 /// Strangers that are listened to at once.
 const STRANGERS: usize = 64;
 
-/// Time for one connection to be made.
 const CONNECT: Duration = Duration::from_secs(5);
 
 fn hello(number: u32, token: &str) -> Vec<u8> {
@@ -44,9 +43,6 @@ fn failure(kind: Kind, cause: String) -> Failure {
 }
 
 /// Accepts `count` connections that show the token; in the order of their numbers.
-///
-/// # Errors
-/// They do not come before the deadline, or the controller ends it.
 pub(crate) fn accept(
     listener: &TcpListener,
     count: usize,
@@ -174,9 +170,6 @@ impl Origin {
 }
 
 /// Connects `count` streams to a responder and shows it the token.
-///
-/// # Errors
-/// The responder cannot be reached, refuses the token, or the controller ends it.
 pub(crate) fn connect(
     origin: &Origin,
     to: SocketAddr,
@@ -194,9 +187,6 @@ pub(crate) fn connect(
 }
 
 /// Connects stream `number` and shows the token. It is joined once it is [`accepted`].
-///
-/// # Errors
-/// The responder cannot be reached, or the controller ends it.
 pub(crate) fn request(
     origin: &Origin,
     to: SocketAddr,
@@ -245,9 +235,6 @@ fn unreachable(origin: &Origin, to: SocketAddr, error: &io::Error) -> Failure {
 }
 
 /// Waits for the responder's answer to a hello; it comes when all connections are there.
-///
-/// # Errors
-/// The responder refuses the token, goes away or does not answer in time, or the controller ends it.
 pub(crate) fn accepted(stream: &mut TcpStream, to: SocketAddr, control: &Control) -> Result<(), Failure> {
     let lost = |error: io::Error| failure(Kind::Fabric, format!("the responder at {to} went away: {error}"));
     loop {

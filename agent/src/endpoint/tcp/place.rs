@@ -25,22 +25,16 @@ use crate::{
 /// A place to listen at or to connect from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Interface that has the address.
     pub device: String,
-    /// The address.
     pub address: IpAddr,
     /// Whether the plan named the address, the interface or both; otherwise it was found.
     pub named_address: bool,
-    /// Whether the plan named the interface.
     pub named_device: bool,
 }
 
 impl Place {
     /// Moves the calling thread beside the interface, or to `core`, and returns what the record says of it. To be called
     /// before memory is taken.
-    ///
-    /// # Errors
-    /// The core is not to be had.
     pub(crate) fn settle(&self, core: Option<u32>) -> Result<BTreeMap<String, String>, Failure> {
         let numa = format!("sys/class/net/{}/device/numa_node", self.device);
         place::settle(&Tree::host(), core, &numa)
@@ -59,9 +53,6 @@ pub(crate) fn rate(device: &str) -> Option<GigabitsPerSecond> {
 
 /// Chooses the place: the address asked for, else the interface's, else the default route's interface's, else that of
 /// the first interface that is up, else the loopback address.
-///
-/// # Errors
-/// What was asked for is not on this host.
 pub(crate) fn choose(spec: &LinkSpec) -> Result<Place, Failure> {
     let addresses = interfaces::addresses().map_err(|error| {
         Failure::new(Stage::Open, Kind::Internal, format!("the interfaces cannot be listed: {error}"))
@@ -145,7 +136,6 @@ pub(crate) fn is_own(ip: IpAddr) -> bool {
     ip.is_loopback() || interfaces::addresses().is_ok_and(|all| all.iter().any(|a| a.ip == ip))
 }
 
-/// The interface that has the address.
 pub(crate) fn interface_of(ip: IpAddr) -> Option<String> {
     interfaces::addresses().ok()?.into_iter().find(|a| a.ip == ip).map(|a| a.interface)
 }

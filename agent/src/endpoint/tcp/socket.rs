@@ -21,9 +21,6 @@ const NAP: Duration = Duration::from_millis(200);
 
 /// Listens for `streams` connections at a port of the kernel's choice; they have the congestion control `congestion`,
 /// or the system's.
-///
-/// # Errors
-/// The address is not this host's, the process has no descriptors left, or the congestion control is not to be had.
 pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) -> Result<TcpListener, Failure> {
     let to = SocketAddr::new(address, 0);
     let listen = || {
@@ -40,9 +37,6 @@ pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) ->
 }
 
 /// Prepares a connected socket. `traffic_class` is the byte that holds the DSCP; one that `rides_out` outlives minutes of silence.
-///
-/// # Errors
-/// The kernel refuses a setting.
 pub(crate) fn prepare(stream: &TcpStream, traffic_class: Option<u8>, rides_out: bool) -> Result<(), Failure> {
     set(stream, traffic_class, if rides_out { LONG_SILENCE } else { SILENCE })
         .map_err(|error| Failure::new(Stage::Join, Kind::Configuration, format!("a socket cannot be set up: {error}")))

@@ -24,20 +24,15 @@ use crate::{
     },
 };
 
-/// A usable port of an open device.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
-    /// The device's protection domain.
     pub domain: Arc<Domain>,
-    /// The port, active when it was asked.
     pub port: Port,
     /// The GID, if the port has any (an InfiniBand port without a subnet prefix may not).
     pub gid: Option<Gid>,
-    /// What lies below the transport.
     pub link_layer: LinkLayer,
     /// The partition; `None` where ports have none (iWARP), and where rdma_cm takes it.
     pub pkey: Option<Pkey>,
-    /// What drives the device.
     pub driver: Driver,
     /// Rate of the port in Gb/s, as the facts have it: the interface's where the driver's is known to lie, of a bond that of all
     /// members that carry traffic; never of a software device, which invents one.
@@ -46,9 +41,6 @@ pub(crate) struct Choice {
 
 impl Choice {
     /// The device and port `spec` names, or the first device with an active port.
-    ///
-    /// # Errors
-    /// No such device or port, none active, no such GID.
     pub(crate) fn new(spec: &LinkSpec) -> Result<Self, Failure> {
         let tree = Tree::host();
         let (name, port) = match &spec.device {

@@ -11,7 +11,6 @@ use crate::{
     verbs::device::Speaks,
 };
 
-/// The kernel driver of an RDMA device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Driver {
     /// Its module; `None` where sysfs does not say.
@@ -20,7 +19,6 @@ pub(crate) struct Driver {
     pub software: bool,
     /// Version that the module states itself. Drivers of the kernel's own tree state none, or the same for ever.
     pub version: Option<String>,
-    /// Version of the kernel: major and minor.
     pub kernel: Option<(u32, u32)>,
 }
 
@@ -47,7 +45,6 @@ impl Driver {
         Self { name, software, version, kernel }
     }
 
-    /// Whether it is this one.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name.as_deref() == Some(name)
     }
@@ -90,9 +87,6 @@ fn version_of(release: &str) -> Option<(u32, u32)> {
 }
 
 /// `Err` if a device has no reliable connections that a link could be made of: what it is, and what works there.
-///
-/// # Errors
-/// [`Kind::Unsupported`] for EFA and for other devices with a transport of their own.
 pub(crate) fn must_connect(device: &str, driver: &Driver, speaks: Speaks) -> Result<(), Failure> {
     let refuse = |what: &str, remedy| {
         let cause = format!("{device}: {what}");

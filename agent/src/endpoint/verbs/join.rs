@@ -18,11 +18,9 @@ pub(crate) fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
 /// One queue pair of the peer's, and how to connect to it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    /// The way there.
     pub path: Path,
     /// Path MTU in bytes.
     pub mtu: u32,
-    /// Number of the peer's queue pair.
     pub number: u32,
     /// Its first packet sequence number.
     pub psn: u32,
@@ -34,10 +32,6 @@ pub(crate) struct Target {
     pub reads: u8,
 }
 
-/// Connects an initialised queue pair.
-///
-/// # Errors
-/// The path MTU is not one of InfiniBand's, or the device refuses.
 pub(crate) fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Result<(), Failure> {
     let mtu = mtu_code(to.mtu).ok_or_else(|| unfit(format!("{} is not a path MTU", to.mtu), remedy::PATH_MTU))?;
     pair.change(&Change::Receive { path: to.path, mtu, peer: to.number, psn: to.psn, reads: to.accepted })?;
@@ -46,9 +40,6 @@ pub(crate) fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Res
 }
 
 /// `Err` unless the peer's GID is of a kind that this side's can reach.
-///
-/// # Errors
-/// As said, with what to set.
 pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
     pkey::must_talk(choice.pkey.map(|pkey| pkey.value), peer.pkey)?;
     let own = choice.gid.map_or("", |gid| gid.kind.word());
@@ -69,9 +60,6 @@ pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), 
 }
 
 /// The path of queue pair `i`.
-///
-/// # Errors
-/// The packets need a global route header and an end has no GID, or the ends are in InfiniBand subnets that nothing joins.
 pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i: usize) -> Result<Path, Failure> {
     let ends = Ends {
         ethernet: choice.port.ethernet,
@@ -92,7 +80,6 @@ pub(crate) fn path(choice: &Choice, settings: &Settings, peer: &VerbsEndpoint, i
     })
 }
 
-/// What decides how packets are addressed.
 #[derive(Debug, Clone, Copy)]
 struct Ends {
     ethernet: bool,

@@ -11,9 +11,6 @@ use super::{choice::Choice, settings::Settings};
 use crate::{memory::place, system::tree::Tree, verbs::device::Limits};
 
 /// The device that `spec` asks for, its limits, and the settings resolved against it.
-///
-/// # Errors
-/// Library, device, port, GID or settings.
 pub(crate) fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Failure> {
     let choice = Choice::new(spec)?;
     let limits = choice.domain.device().limits()?;
@@ -23,9 +20,6 @@ pub(crate) fn choose(spec: &LinkSpec) -> Result<(Choice, Limits, Settings), Fail
 
 /// Moves the calling thread beside the device, and returns what the record says of both. To be called before memory is
 /// taken.
-///
-/// # Errors
-/// The core asked for is not to be had.
 pub(crate) fn settle(choice: &Choice, settings: &Settings) -> Result<BTreeMap<String, String>, Failure> {
     let device = choice.domain.device();
     let numa = format!("sys/class/infiniband/{}/device/numa_node", device.name());

@@ -43,7 +43,6 @@ const RETRIES: u8 = 6;
 /// Local ACK timeout exponent by default: 67 ms per try, perftest's value.
 const TIMEOUT: u8 = 14;
 
-/// What one end of a link uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Requests in flight per queue pair, and whether the plan named the number.
@@ -51,9 +50,7 @@ pub(crate) struct Settings {
     named_depth: bool,
     named_list: Option<u32>,
     named_signal_every: Option<u32>,
-    /// Largest inline payload of bandwidth loops.
     pub inline_bandwidth: u32,
-    /// Largest inline payload of latency loops.
     pub inline_latency: u32,
     /// Receives posted ahead per queue pair.
     pub receives: u32,
@@ -61,33 +58,24 @@ pub(crate) struct Settings {
     pub reads: u8,
     /// Path MTU of this side, in bytes.
     pub mtu: u32,
-    /// Traffic class.
     pub traffic_class: u8,
-    /// Service level.
     pub service_level: u8,
     /// Flow label of the first queue pair.
     pub flow_label: u32,
-    /// Retries.
     pub retries: u8,
-    /// Local ACK timeout exponent.
     pub timeout: u8,
     /// PCIe relaxed ordering: demanded, refused, or as the device likes.
     pub relaxed_ordering: Option<bool>,
     /// How the latency of `write` is taken, where it is.
     pub write_latency: Option<WriteLatency>,
-    /// Huge pages.
     pub huge_pages: bool,
-    /// Core to run on.
     pub core: Option<u32>,
-    /// Polling or events.
     pub completion: Completion,
-    /// Cache or DRAM.
     pub footprint: Footprint,
     /// How queue pairs are joined; never `Auto`.
     pub joining: Joining,
 }
 
-/// How a bandwidth loop posts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pace {
     /// Requests in flight per queue pair.
@@ -109,9 +97,6 @@ fn range(setting: &str, least: u32, most: u32) -> Remedy {
 
 impl Settings {
     /// Resolves the knobs of `spec` against a device and a port of `port_mtu` bytes.
-    ///
-    /// # Errors
-    /// A knob that contradicts another, or that the device cannot do.
     pub(crate) fn new(spec: &LinkSpec, device: &Limits, port_mtu: u32, link_layer: LinkLayer) -> Result<Self, Failure> {
         let knobs = &spec.knobs;
         let most = device.work_requests.saturating_sub(SPARE).max(1);

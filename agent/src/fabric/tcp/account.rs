@@ -21,10 +21,6 @@ fn internal(cause: String) -> Failure {
     Failure::new(Stage::Measure, Kind::Internal, cause)
 }
 
-/// The account of everything this end received.
-///
-/// # Errors
-/// A thread ended without an account.
 pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
     let flows = shared.sinks.flows();
     complete(shared, &flows)?;
@@ -53,9 +49,6 @@ pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
 }
 
 /// The account of a pass at this end. `conducting` is the CPU time of the link's own thread.
-///
-/// # Errors
-/// A thread ended without an account, or the two ends have counted different bytes.
 pub(super) fn measurement(
     shared: &Shared<'_>,
     record: PassRecord,

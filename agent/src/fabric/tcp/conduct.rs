@@ -52,7 +52,6 @@ const LOOK: Nanoseconds = Nanoseconds::from_millis(100);
 /// Shortest time between two looks at a warm-up whose time is over while nothing has moved.
 const LOOK_WHILE_COLD: Nanoseconds = Nanoseconds::from_millis(1);
 
-/// What a pass needs of its link.
 pub(super) struct Lines<'a> {
     pub channel: &'a mut Channel,
     pub sockets: &'a [TcpStream],
@@ -64,19 +63,14 @@ pub(super) struct Lines<'a> {
     pub dram: bool,
 }
 
-/// Which end leads.
 #[derive(Clone, Copy)]
 pub(super) enum Part {
     /// The initiator: when to end, and when to start on the agent's clock.
     Lead(step::Window, Option<Nanoseconds>),
-    /// The responder.
     Follow,
 }
 
 /// Runs one pass. After a failure the streams are cut: what is on them can no longer be told apart.
-///
-/// # Errors
-/// A connection broke, the peer refused, a count does not agree, or the controller ends it.
 pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Measurement, Failure> {
     let Lines { channel, sockets, front, back, dram } = lines;
     let before = cpu::thread();
@@ -176,13 +170,9 @@ fn begin<'scope, 'env: 'scope>(
 pub(super) struct PassRecord {
     /// When the gate was opened; the initiator's window begins there.
     pub started: Option<Nanoseconds>,
-    /// When the peer's account came.
     pub ended: Option<Nanoseconds>,
-    /// The peer's account of what it received.
     pub theirs: Option<Measurement>,
-    /// Our account of what we received.
     pub ours: Option<Measurement>,
-    /// From an adaptive rule.
     pub interval: Option<f64>,
 }
 

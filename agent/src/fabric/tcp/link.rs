@@ -41,7 +41,6 @@ use crate::{
     },
 };
 
-/// Most streams of a link.
 const STREAMS: u32 = 4096;
 
 struct Tcp {
@@ -66,9 +65,6 @@ fn refused(kind: Kind, cause: impl Into<String>) -> Failure {
 }
 
 /// Opens one end: chooses the address, takes the memory, and listens if it is the responder.
-///
-/// # Errors
-/// The address, the interface, the memory or a setting is not to be had.
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     if spec.qps == 0 || spec.qps > STREAMS || spec.max_size.is_zero() {
         let cause = format!("{} streams of up to {} bytes make no link", spec.qps, spec.max_size);
@@ -230,7 +226,6 @@ impl Link for Tcp {
 }
 
 impl Tcp {
-    /// The connection for signals.
     fn channel(&mut self) -> Result<&mut Channel, Failure> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());

@@ -19,9 +19,6 @@ use crate::{
 };
 
 /// The GPU of a link, or none for host memory.
-///
-/// # Errors
-/// The plan demands another path than the one there is, or the GPU cannot be used.
 pub(super) fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
     if spec.memory == Memory::Host {
         return Ok(None);
@@ -35,9 +32,7 @@ pub(super) fn device(spec: &LinkSpec) -> Result<Option<Arc<Device>>, Failure> {
 
 /// The bytes of one stream.
 pub(super) enum Bytes {
-    /// Host memory.
     Host(Buffer),
-    /// GPU memory and its bounce buffer.
     Staged(Pinned, Bounce),
 }
 
@@ -49,9 +44,6 @@ pub(super) struct Bounce {
 
 impl Bytes {
     /// Takes `length` bytes.
-    ///
-    /// # Errors
-    /// Host or GPU have not got them.
     pub(super) fn new(length: u64, huge: bool, device: Option<&Arc<Device>>) -> Result<Self, Failure> {
         let here = Buffer::new(length, huge)?;
         let Some(device) = device else { return Ok(Self::Host(here)) };
@@ -68,9 +60,6 @@ impl Bytes {
     }
 
     /// Writes the pattern where the data lives.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(super) fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size.as_usize()], pattern, qp),
@@ -79,10 +68,6 @@ impl Bytes {
         Ok(())
     }
 
-    /// Overwrites it there.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(super) fn poison(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::poison(&mut buffer.bytes_mut()[..pattern.size.as_usize()], pattern, qp),
@@ -91,10 +76,6 @@ impl Bytes {
         Ok(())
     }
 
-    /// Compares it there.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(super) fn check(&self, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
         match self {
             Self::Host(buffer) => Ok(pattern::check(&buffer.bytes()[..pattern.size.as_usize()], pattern, qp)),
@@ -105,9 +86,6 @@ impl Bytes {
 
 impl Bounce {
     /// Brings bytes from the GPU before they are sent.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(super) fn fetch(&mut self, here: &mut [u8], at: usize) -> Result<(), Failure> {
         self.stream.device().enter()?;
         self.stream.to_host(here, &self.there, at as u64)?;
@@ -115,9 +93,6 @@ impl Bounce {
     }
 
     /// Takes bytes to the GPU after they came.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(super) fn deliver(&mut self, here: &[u8], at: usize) -> Result<(), Failure> {
         self.stream.device().enter()?;
         self.stream.to_device(&self.there, at as u64, here)?;

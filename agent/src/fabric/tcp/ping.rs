@@ -29,9 +29,6 @@ pub(super) fn there_and_back(pass: &Pass) -> (usize, usize) {
 }
 
 /// The initiator: sends, waits for the answer, keeps the time.
-///
-/// # Errors
-/// The connection broke, or the controller ends it.
 pub(super) fn ping(
     shared: &Shared<'_>,
     socket: &TcpStream,
@@ -77,9 +74,6 @@ pub(super) fn ping(
 }
 
 /// The responder: answers until everything announced has come.
-///
-/// # Errors
-/// The connection broke, or the controller ends it.
 pub(super) fn echo(
     shared: &Shared<'_>,
     socket: &TcpStream,

@@ -16,13 +16,11 @@ use crate::{
     system::wait::Doorbell,
 };
 
-/// State of one pass at one end.
 pub(super) struct Shared<'a> {
     pub pass: Pass,
     pub control: &'a Control,
     /// Never sleep in a call: the sockets are non-blocking, and calls are repeated until they succeed.
     pub spin: bool,
-    /// Whom the streams lead to, for messages.
     pub peer: String,
     /// The initiator's stop rule; latency loops follow it by themselves.
     pub rule: Option<step::Window>,
@@ -58,15 +56,12 @@ pub(super) struct Team {
     flows: Mutex<Vec<(usize, Flow)>>,
 }
 
-/// What one thread did.
 #[derive(Default)]
 pub(super) struct Flow {
-    /// Payload.
     pub bytes: Bytes,
     /// First and last moment, on the agent's clock.
     pub first: Nanoseconds,
     pub last: Nanoseconds,
-    /// CPU time.
     pub cpu: Nanoseconds,
     /// Bytes over time; sinks only.
     pub slices: Option<Slices>,
@@ -75,8 +70,6 @@ pub(super) struct Flow {
 }
 
 impl<'a> Shared<'a> {
-    /// # Errors
-    /// No descriptor is left.
     pub(super) fn new(
         pass: Pass,
         control: &'a Control,
@@ -128,13 +121,11 @@ impl<'a> Shared<'a> {
         self.failure.lock().clone()
     }
 
-    /// Lets the sources begin.
     pub(super) fn open_gate(&self) {
         *self.gate.0.lock() = true;
         self.gate.1.notify_all();
     }
 
-    /// Waits for the gate.
     pub(super) fn wait_at_gate(&self) {
         self.gate.1.wait_while(&mut self.gate.0.lock(), |open| !*open);
     }
@@ -146,7 +137,6 @@ impl Team {
         self.running.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Takes an announcement back.
     pub(super) fn expect_one_less(&self) {
         self.running.fetch_sub(1, Ordering::AcqRel);
     }
@@ -163,7 +153,6 @@ impl Team {
         flows.into_iter().map(|(_, flow)| flow).collect()
     }
 
-    /// Payload of each stream.
     pub(super) fn bytes(&self) -> Vec<Bytes> {
         let mut bytes: Vec<_> = self.flows.lock().iter().map(|(number, flow)| (*number, flow.bytes)).collect();
         bytes.sort_unstable();

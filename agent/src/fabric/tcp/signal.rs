@@ -20,11 +20,8 @@ use serde::{Deserialize, Serialize};
 /// One pass: what the streams are used for until both ends have counted every byte.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pass {
-    /// Operation.
     pub op: Op,
-    /// Bandwidth or latency.
     pub metric: TestMetric,
-    /// Message size.
     pub size: Bytes,
     /// Both directions at once.
     pub bidirectional: bool,
@@ -34,11 +31,9 @@ pub(super) struct Pass {
     pub pace: Option<BitsPerSecond>,
     /// Messages per stream; until `Halt` if `None`.
     pub quota: Option<u64>,
-    /// What is done with the payload.
     pub purpose: Purpose,
 }
 
-/// What a pass is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Purpose {
     /// One message per stream, kept where the check looks for it.
@@ -74,7 +69,6 @@ pub(super) enum Signal {
     GivenUp,
 }
 
-/// The connection.
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: TcpStream,
@@ -87,24 +81,16 @@ impl Channel {
         Self { stream, peer }
     }
 
-    /// Whom it leads to: address and port.
     pub(super) fn peer(&self) -> &str {
         &self.peer
     }
 
-    /// Says something.
-    ///
-    /// # Errors
-    /// The connection broke.
     pub(super) fn say(&mut self, signal: &Signal) -> Result<(), Failure> {
         frame::write(&mut self.stream, signal).map_err(|error| self.broke(&error))
     }
 
     /// Hears one signal. To be called when the connection is readable: signals are short and come in one piece, so
     /// one that does not follow its first byte within the socket's time limit means a broken peer.
-    ///
-    /// # Errors
-    /// The connection broke, or what came is no signal.
     pub(super) fn hear(&mut self) -> Result<Signal, Failure> {
         match frame::read(&mut self.stream) {
             Ok(Some(Signal::GivenUp)) => {

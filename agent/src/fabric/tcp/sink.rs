@@ -20,9 +20,6 @@ use crate::bench::{Slices, clock, cpu};
 
 /// Receives into `buffer` until every announced byte and the final one have come. In a verifying pass byte `i` of the
 /// message lands at `i` and nothing else is touched; in a timed pass the buffer is walked through in a ring.
-///
-/// # Errors
-/// The connection broke, or the controller ends it.
 pub(super) fn run(
     shared: &Shared<'_>,
     number: usize,

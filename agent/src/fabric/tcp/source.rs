@@ -17,9 +17,6 @@ use crate::bench::{Pacer, clock, cpu};
 const NAP: Duration = Duration::from_millis(20);
 
 /// Sends messages out of `buffer`, walking through the whole of it, until halted or the quota is sent.
-///
-/// # Errors
-/// The connection broke, or the controller ends it.
 pub(super) fn run(
     shared: &Shared<'_>,
     number: usize,

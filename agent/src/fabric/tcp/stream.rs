@@ -27,9 +27,6 @@ impl<'a> Stream<'a> {
     }
 
     /// Sends all of `bytes`.
-    ///
-    /// # Errors
-    /// The connection broke, or the controller ends it.
     #[inline]
     pub(super) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
@@ -42,9 +39,6 @@ impl<'a> Stream<'a> {
     }
 
     /// Receives what is there, at least one byte.
-    ///
-    /// # Errors
-    /// The connection broke or ended, or the controller ends it.
     #[inline]
     pub(super) fn receive(&mut self, into: &mut [u8]) -> Result<usize, Failure> {
         loop {

@@ -22,9 +22,6 @@ use crate::{
 
 impl VerbsEnd {
     /// Puts the pattern's word in place of the poison by atomics alone, and checks what they bring back on the way.
-    ///
-    /// # Errors
-    /// The fabric; or [`Kind::Corruption`] if an atomic brought back another word than was there.
     pub(crate) fn transfer_atomic(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
         for i in 0..self.connection.pairs.len() {
             let (mut wanted, mut poison) = ([0; 8], [0; 8]);
@@ -51,9 +48,6 @@ impl VerbsEnd {
     /// The words all queue pairs work on: their page is read whole, once per queue pair and all at once, so that few round
     /// trips go by before a start that several flows have in common. A read comes after the atomics before it on its queue pair
     /// (InfiniBand Architecture Specification, volume 1, 9.5 Transaction Ordering).
-    ///
-    /// # Errors
-    /// The fabric.
     pub(crate) fn words(&mut self, control: &Control) -> Result<Vec<u64>, Failure> {
         let walk = Layout::words();
         let pages = (0..self.connection.pairs.len()).map(|i| self.atomic(i)).collect::<Result<Vec<_>, _>>()?;
@@ -86,9 +80,6 @@ impl VerbsEnd {
 }
 
 /// `Err` unless the words changed by exactly what was done to them.
-///
-/// # Errors
-/// [`Kind::Corruption`]: operations were lost or done twice.
 pub(crate) fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64) -> Result<(), Failure> {
     let changes = || before.iter().zip(after).map(|(before, after)| after.wrapping_sub(*before));
     let change = changes().fold(0, u64::wrapping_add);

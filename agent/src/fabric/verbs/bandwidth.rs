@@ -29,9 +29,6 @@ pub(crate) const QUIET: Nanoseconds = Nanoseconds::from_millis(100);
 
 impl VerbsEnd {
     /// Warms up, then streams for as long as the window says.
-    ///
-    /// # Errors
-    /// The fabric, the peer or the deadline; or atomics that do not add up.
     pub(crate) fn bandwidth(&mut self, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         let Timing { op, size: Bytes(size), bidirectional, only, .. } = *timing;
         let takes = op.takes_receives();
@@ -125,9 +122,6 @@ impl VerbsEnd {
 
     /// Waits until so many messages have arrived, or nothing has arrived for [`QUIET`]: a straggler must not be counted in
     /// the next pass.
-    ///
-    /// # Errors
-    /// The deadline, or the link is being closed.
     pub(crate) fn wait_for_stragglers(&self, expected: u64, control: &Control) -> Result<(), Failure> {
         let arrived = || self.arrived().iter().sum::<u64>();
         let (mut seen, mut since) = (arrived(), clock::now());
@@ -177,9 +171,6 @@ impl VerbsEnd {
     }
 
     /// A ring of requests per queue pair.
-    ///
-    /// # Errors
-    /// The link is not joined, or the messages do not fit.
     pub(crate) fn flows(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
         let walk = self.walk(op, size)?;
         (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, walk, self.batches(size))).collect()
@@ -193,9 +184,6 @@ impl VerbsEnd {
     }
 
     /// Takes what still arrives after the peer has stopped sending.
-    ///
-    /// # Errors
-    /// The queue pair or the peer is gone.
     pub(crate) fn drain(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
             return Ok(());

@@ -49,9 +49,6 @@ pub(crate) struct Manager {
 
 impl Manager {
     /// Binds to the device of `choice`, and listens if `role` is the responder's.
-    ///
-    /// # Errors
-    /// librdmacm is missing, or the device's interface has no address.
     pub(crate) fn new(choice: &Choice, role: Role, qps: u32, token: &str) -> Result<Self, Failure> {
         let device = choice.domain.device().name();
         let all = interfaces::addresses().unwrap_or_default();
@@ -71,9 +68,6 @@ impl Manager {
     }
 
     /// The device as librdmacm has opened it, with a protection domain.
-    ///
-    /// # Errors
-    /// It is another device than the one chosen.
     pub(crate) fn domain(&self, name: &str) -> Result<Arc<Domain>, Failure> {
         Domain::new(&self.identifier.device(name)?)
     }
@@ -113,10 +107,6 @@ fn address(tree: &Tree, device: &str, port: u8, gid: Option<Gid>, all: &[Address
 }
 
 impl VerbsEnd {
-    /// Connects all queue pairs of this end.
-    ///
-    /// # Errors
-    /// The peer cannot be reached, or refuses.
     pub(crate) fn connect_all(&mut self, peer: &VerbsEndpoint, control: &Control) -> Result<(), Failure> {
         let Some(manager) = &self.connection.manager else {
             return Err(Failure::new(Stage::Join, Kind::Internal, "this end was not opened for rdma_cm"));

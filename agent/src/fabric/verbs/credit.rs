@@ -23,7 +23,6 @@ use crate::verbs::{
 /// How long an unreliable service may make no progress before what is missing is taken for lost.
 const LOST_AFTER: Nanoseconds = Nanoseconds::from_millis(2);
 
-/// The sender's side.
 pub(crate) struct Granted {
     reader: Reader,
     /// Messages sent before this pass, per flow.
@@ -97,14 +96,12 @@ impl Credits for Granted {
 pub(crate) struct Sink<'a> {
     receives: &'a mut [Receives],
     mailbox: &'a mut Mailbox,
-    /// Receives to keep posted.
     ahead: u64,
     header: u64,
     lossy: bool,
     stage: Option<Copies>,
     fresh: Vec<u64>,
     told: Vec<u64>,
-    /// Messages that arrived.
     pub operations: u64,
     /// Their payload in bytes.
     pub bytes: u64,
@@ -130,10 +127,6 @@ impl<'a> Sink<'a> {
         self.mailbox
     }
 
-    /// Takes everything that is there.
-    ///
-    /// # Errors
-    /// The queue pair or the peer is gone.
     pub(crate) fn take_all(&mut self, poller: &mut Poller) -> Result<(), Failure> {
         while poller.poll(|completion| {
             if completion.is_receive() {
@@ -145,9 +138,6 @@ impl<'a> Sink<'a> {
     }
 
     /// Tells the sender of an unreliable service how much has arrived.
-    ///
-    /// # Errors
-    /// The peer is gone.
     pub(crate) fn publish(&mut self) -> Result<(), Failure> {
         for (i, receives) in self.receives.iter().enumerate().filter(|_| self.lossy) {
             if self.told[i] != receives.consumed() {

@@ -41,9 +41,7 @@ const SCATTERED: u64 = 64;
 
 /// One end: what was opened, how it is joined, and how far its steps have come.
 pub(crate) struct VerbsEnd {
-    /// What was opened.
     pub resources: Resources,
-    /// What joins it with its peer.
     pub connection: Connection,
     /// What steps leave for those after them.
     pub progress: Progress,
@@ -53,19 +51,15 @@ pub(crate) struct VerbsEnd {
 
 /// What was opened: the same from `open` to `close`.
 pub(crate) struct Resources {
-    /// Queue pair service.
     pub service: Service,
     /// Whether the link outlives breaks of its port.
     pub rides_out: bool,
-    /// Device, port and GID.
     pub choice: Choice,
-    /// Knobs as resolved.
     pub settings: Settings,
     /// Where messages lie.
     pub layout: Layout,
     /// The buffer, with whatever ordering the plan asked for.
     pub region: Arc<Region>,
-    /// How GPU memory is reached.
     pub gpu_path: GpuPath,
     /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
     pub scatters: bool,
@@ -73,7 +67,6 @@ pub(crate) struct Resources {
     pub queue: Arc<CompletionQueue>,
     /// Takes from `queue`.
     pub poller: Poller,
-    /// How large the measured queue pairs are.
     pub capacity: Capacity,
     /// Whether what the peer writes here may be polled: host memory, registered without relaxed ordering.
     pub polled: bool,
@@ -81,9 +74,7 @@ pub(crate) struct Resources {
     pub direct: bool,
 }
 
-/// What joins an end with its peer.
 pub(crate) struct Connection {
-    /// Which end.
     pub role: Role,
     /// What rdma_cm needs, where the link is joined by it.
     pub manager: Option<Manager>,
@@ -91,11 +82,9 @@ pub(crate) struct Connection {
     pub pairs: Vec<Arc<QueuePair>>,
     /// First packet sequence numbers, the control queue pair's last.
     pub psns: Vec<u32>,
-    /// The control queue pair.
     pub mailbox: Mailbox,
     /// The other end, once joined.
     pub peer: Option<Peer>,
-    /// Looks for events that concern this end.
     pub watch: Arc<Watch>,
     /// What the device says of the order of bytes, where the last byte of a write is polled; known once joined.
     pub write_order: Option<WriteOrder>,
@@ -111,9 +100,7 @@ impl Resources {
 
 /// What steps leave for those after them.
 pub(crate) struct Progress {
-    /// Announces phases (initiator).
     pub announcer: Announcer,
-    /// Notices phases (responder).
     pub listener: Listener,
     /// Whose turn it is in a case that the ends lead by themselves.
     pub turns: Turns,
@@ -139,9 +126,7 @@ impl Progress {
     }
 }
 
-/// The other end.
 pub(crate) struct Peer {
-    /// As it described itself.
     pub endpoint: VerbsEndpoint,
     /// Bytes of half a share of its buffer.
     pub area: u64,
@@ -158,15 +143,10 @@ pub(crate) struct Batches {
     pub list: u32,
     /// One completion per this many.
     pub signal_every: u32,
-    /// Largest inline payload.
     pub inline: u32,
 }
 
 impl VerbsEnd {
-    /// The other end, if it is joined.
-    ///
-    /// # Errors
-    /// It is not.
     pub(crate) fn peer(&self) -> Result<&Peer, Failure> {
         self.connection
             .peer
@@ -174,16 +154,12 @@ impl VerbsEnd {
             .ok_or_else(|| Failure::new(Stage::Converse, Kind::Internal, "the link is not joined yet"))
     }
 
-    /// The name of the device in failures.
     pub(crate) fn device(&self) -> &str {
         self.resources.choice.domain.device().name()
     }
 
     /// The operation by which `metric` of `op` with messages of `size` bytes is measured on this link: another one where the
     /// latency of writes is taken with immediate data. Both are ones that service and device can do.
-    ///
-    /// # Errors
-    /// As [`supports`](Self::supports) and [`latency_op`](Self::latency_op).
     pub(crate) fn operation(&self, op: Op, metric: TestMetric, size: u64) -> Result<Op, Failure> {
         self.supports(op, size)?;
         let used = if metric == TestMetric::Latency { self.latency_op(op)? } else { op };
@@ -197,9 +173,6 @@ impl VerbsEnd {
     }
 
     /// `Err` unless this service and device can do `op` with messages of `size` bytes.
-    ///
-    /// # Errors
-    /// [`Kind::Unsupported`], with what would do.
     pub(crate) fn supports(&self, op: Op, size: u64) -> Result<(), Failure> {
         let unsupported =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Unsupported, cause).remedy(remedy));
@@ -251,17 +224,10 @@ impl VerbsEnd {
     }
 
     /// A ring of requests on queue pair `i` that does `op` with messages of `size` bytes along `walk`.
-    ///
-    /// # Errors
-    /// The link is not joined, or the message does not fit.
     pub(crate) fn sends(&self, i: usize, op: Op, size: u64, walk: Walk, batches: Batches) -> Result<Sends, Failure> {
         self.ring(i, self.template(i, op, size, walk, batches)?)
     }
 
-    /// What such a ring is made of.
-    ///
-    /// # Errors
-    /// The link is not joined.
     pub(crate) fn template(
         &self,
         i: usize,
@@ -304,18 +270,12 @@ impl VerbsEnd {
     }
 
     /// A ring on queue pair `i` from a template.
-    ///
-    /// # Errors
-    /// The message does not fit the buffer.
     pub(crate) fn ring(&self, i: usize, template: Template) -> Result<Sends, Failure> {
         Sends::new(&self.connection.pairs[i], &self.resources.region, template)
             .ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a message would leave the registered buffer"))
     }
 
     /// How a bandwidth loop with messages of `size` bytes walks: inside what both ends have.
-    ///
-    /// # Errors
-    /// The link is not joined.
     pub(crate) fn walk(&self, op: Op, size: u64) -> Result<Walk, Failure> {
         let area = self.resources.layout.area.min(self.peer()?.area);
         Ok(if op.is_atomic() {
@@ -328,16 +288,12 @@ impl VerbsEnd {
         })
     }
 
-    /// Waits on this end's completion queue.
     pub(crate) fn waiter(&self, control: &Control, stage: Stage) -> Waiter {
         Waiter::new(&self.resources.queue, control, stage)
             .watching(&self.connection.watch, self.connection.mailbox.reader())
     }
 
     /// Sees to it that receives are posted on every queue pair, and tells the peer how many.
-    ///
-    /// # Errors
-    /// The device refuses, or the peer is gone.
     pub(crate) fn post_receives(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
             let header = if self.resources.layout.datagrams { HEADER } else { 0 };

@@ -20,10 +20,6 @@ use crate::{
 };
 
 impl VerbsEnd {
-    /// Joins this end with its peer.
-    ///
-    /// # Errors
-    /// The peer does not fit, or its address cannot be resolved.
     pub(crate) fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
         self.connect(peer, control)?;
         let pairs = self.connection.pairs.iter();

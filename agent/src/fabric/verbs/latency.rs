@@ -31,9 +31,6 @@ use crate::{
 impl VerbsEnd {
     /// Warms up, then takes one sample per operation for as long as the window says. `op` is what is posted
     /// (see [`operation`](Self::operation)).
-    ///
-    /// # Errors
-    /// The fabric, the peer or the deadline.
     pub(crate) fn latency(&mut self, op: Op, timing: &Timing, control: &Control) -> Result<Measurement, Failure> {
         if self.resources.service != Service::Rc {
             // Nothing tells of the last stragglers of an earlier pass; they must not be taken for answers.
@@ -93,9 +90,6 @@ impl VerbsEnd {
     }
 
     /// How latency of `op` is measured on this link: RDMA WRITE polls memory, or tells of its arrival by immediate data.
-    ///
-    /// # Errors
-    /// The memory cannot be polled, event mode has nothing to wait for, or the link has several queue pairs.
     pub(crate) fn latency_op(&self, op: Op) -> Result<Op, Failure> {
         let refuse =
             |cause: String, remedy: Entry| Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy));
@@ -127,10 +121,6 @@ impl VerbsEnd {
         Ok(Op::Write)
     }
 
-    /// The ring of a latency loop.
-    ///
-    /// # Errors
-    /// The link is not joined, or the message does not fit.
     pub(crate) fn latency_sends(&self, op: Op, size: u64) -> Result<Sends, Failure> {
         // A read's or an atomic's own completion is the answer; everything else is told of by the peer's message.
         let signal_every = if op.pulls() || op.is_atomic() { 1 } else { SIGNAL_EVERY };
@@ -139,9 +129,6 @@ impl VerbsEnd {
     }
 
     /// First and last byte of the outgoing and of the incoming message.
-    ///
-    /// # Errors
-    /// They are not in host memory.
     pub(crate) fn beats(&self, size: u64) -> Result<(Beat, Beat), Failure> {
         let Resources { region, layout, .. } = &self.resources;
         let beats = Beat::of(region, layout.outgoing(0), size).zip(Beat::of(region, layout.incoming(0), size));
@@ -151,9 +138,6 @@ impl VerbsEnd {
     }
 
     /// What checks that the last byte of the first messages of `size` bytes lands last.
-    ///
-    /// # Errors
-    /// They are not in host memory.
     pub(crate) fn order_check(&self, size: u64) -> Result<OrderCheck, Failure> {
         let Resources { region, layout, .. } = &self.resources;
         let spans = Span::new(region, layout.outgoing(0), size).zip(Span::new(region, layout.incoming(0), size));
@@ -162,7 +146,6 @@ impl VerbsEnd {
         })
     }
 
-    /// A side for messages that take receives.
     pub(crate) fn by_receive<'a>(&'a mut self, sends: &'a mut Sends, stage: Option<Copies>) -> ByReceive<'a> {
         let (ahead, receives) = (u64::from(self.resources.settings.receives), &mut self.progress.receives[0]);
         ByReceive { sends, poller: &mut self.resources.poller, receives, ahead, waiting: 0, used: 0, stage }

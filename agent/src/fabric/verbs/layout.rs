@@ -6,7 +6,6 @@ use railgauge_wire::link::Footprint;
 
 use crate::verbs::send::Walk;
 
-/// Granularity of addresses: a cache line.
 const LINE: u64 = 64;
 
 /// What a `cache` footprint walks through: one page, as perftest does.
@@ -15,18 +14,13 @@ const PAGE: u64 = 4096;
 /// A datagram is received behind the 40 bytes of a global route header.
 pub(crate) const HEADER: u64 = 40;
 
-/// The layout of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Queue pairs.
     pub qps: u32,
     /// Bytes of half a share.
     pub area: u64,
-    /// Largest message.
     pub max_size: u64,
-    /// Cache or DRAM.
     pub footprint: Footprint,
-    /// Whether a header precedes what is received.
     pub datagrams: bool,
 }
 

@@ -23,15 +23,12 @@ use crate::{
     },
 };
 
-/// Letters in flight at most.
 const DEPTH: u32 = 64;
 
-/// How large the control queue pair is.
 pub(crate) const CAPACITY: Capacity = Capacity { sends: DEPTH, receives: 1, inline: Words::SIZE as u32 };
 
 const WORD: u64 = Words::SIZE;
 
-/// What a word of the mailbox says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Slot {
     /// How far the initiator is: see [`super::phase`].
@@ -74,18 +71,13 @@ pub(crate) struct Mailbox {
     poller: Poller,
     /// One ring per word, once joined.
     letters: Vec<Sends>,
-    /// Letters in flight.
     flying: u32,
-    /// Steps that failed here.
     failures: u64,
     qps: u32,
 }
 
 impl Mailbox {
     /// A mailbox for a link of `qps` queue pairs, without a queue pair of its own yet.
-    ///
-    /// # Errors
-    /// Memory or queues are not to be had.
     pub(crate) fn new(domain: &Arc<Domain>, qps: u32) -> Result<Self, Failure> {
         // The first half is the peer's to write, the second half holds what we write to the peer.
         let page = Arc::new(Buffer::new(2 * WORD * Slot::count(qps), false)?);
@@ -102,17 +94,14 @@ impl Mailbox {
         &self.queue
     }
 
-    /// Takes its queue pair.
     pub(crate) fn attach(&mut self, queue_pair: Arc<QueuePair>) {
         self.queue_pair = Some(queue_pair);
     }
 
-    /// The control queue pair.
     pub(crate) fn queue_pair(&self) -> Option<&Arc<QueuePair>> {
         self.queue_pair.as_ref()
     }
 
-    /// What the peer must know.
     pub(crate) fn endpoint(&self, psn: u32) -> ControlEndpoint {
         let (address, rkey) = (self.region.address(), self.region.remote_key());
         ControlEndpoint { qp_number: self.queue_pair.as_ref().map_or(0, |pair| pair.number()), psn, address, rkey }
@@ -157,9 +146,6 @@ impl Mailbox {
     }
 
     /// Writes a word to the peer. Waits for the peer's device if the queue is full.
-    ///
-    /// # Errors
-    /// The control queue pair is broken: the peer is gone.
     pub(crate) fn write(&mut self, slot: Slot, value: u64) -> Result<(), Failure> {
         self.reap()?;
         while self.flying + 1 >= DEPTH {
@@ -174,10 +160,6 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Takes the completions of letters.
-    ///
-    /// # Errors
-    /// As [`Mailbox::write`].
     pub(crate) fn reap(&mut self) -> Result<(), Failure> {
         let letters = &mut self.letters;
         let taken = self.poller.poll(|completion| {
@@ -190,14 +172,10 @@ impl Mailbox {
     }
 }
 
-/// Reads what the peer writes.
 pub(crate) struct Reader(Words);
 
 impl Reader {
     /// `Err` once a step of the peer's has failed: what is waited for will not come, and the peer's own failure says why.
-    ///
-    /// # Errors
-    /// [`Kind::Aborted`].
     pub(crate) fn check(&self, stage: Stage) -> Result<(), Failure> {
         match self.read(Slot::Failed) {
             0 => Ok(()),

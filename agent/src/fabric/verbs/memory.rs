@@ -41,20 +41,14 @@ const PEER_MEMORY: [&str; 3] = [
 pub(crate) struct Bytes {
     /// Registered, once.
     pub region: Arc<Region>,
-    /// Whether it was registered without relaxed ordering.
     pub ordered: bool,
-    /// How GPU memory is reached.
     pub path: GpuPath,
     /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
     pub scatters: bool,
-    /// What the record should say.
     pub notes: BTreeMap<String, String>,
 }
 
 /// Takes and registers `length` bytes.
-///
-/// # Errors
-/// The memory is not to be had, or the device does not reach it as the plan demands.
 pub(crate) fn take(
     spec: &LinkSpec,
     (domain, driver): (&Arc<Domain>, &Driver),

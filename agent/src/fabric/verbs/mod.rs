@@ -44,10 +44,6 @@ use self::end::VerbsEnd;
 use super::Link;
 use crate::bench::control::Control;
 
-/// Opens one end of a verbs link.
-///
-/// # Errors
-/// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
 pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     Ok(Box::new(VerbsEnd::open(spec)?))
 }

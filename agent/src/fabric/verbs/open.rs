@@ -38,9 +38,6 @@ const QKEY: u32 = 0x5247_0001;
 
 impl VerbsEnd {
     /// Opens what `spec` asks for, on the calling thread, which is pinned beside the device.
-    ///
-    /// # Errors
-    /// Library, device, port, GID, memory, limits or settings: whatever stands in the way, in words.
     pub(crate) fn open(spec: &LinkSpec) -> Result<Self, Failure> {
         let (mut choice, limits, mut settings) = choose(spec)?;
         if spec.memory != Memory::Host && spec.gpu_path != Some(GpuPath::Staged) {
@@ -156,7 +153,6 @@ impl VerbsEnd {
         Ok(Self { resources, connection, progress: Progress::new(qps), notes })
     }
 
-    /// What was opened.
     pub(crate) fn opened(&self) -> Opened {
         let mut settings = self.resources.settings.record();
         settings.extend(self.notes.clone());

@@ -25,7 +25,6 @@ pub(crate) struct OrderCheck {
 }
 
 impl OrderCheck {
-    /// Of messages that lie here.
     pub(crate) fn new(outgoing: Span, incoming: Span) -> Self {
         let messages = (BYTES / incoming.len().max(1)).clamp(MESSAGES.0, MESSAGES.1);
         Self { outgoing, incoming, messages }
@@ -44,9 +43,6 @@ impl OrderCheck {
     }
 
     /// Looks at message number `number`, whose last byte is here.
-    ///
-    /// # Errors
-    /// A byte before it is not.
     pub(super) fn look(&self, number: u64, value: u8) -> Result<(), Failure> {
         if number >= self.messages {
             return Ok(());

@@ -23,7 +23,6 @@ pub(crate) enum Phase {
     Counted,
     /// The end of what is counted.
     Over,
-    /// Ping-pong.
     PingPong,
     /// As [`Phase::Stream`], in both directions at once.
     BothWays,
@@ -42,7 +41,6 @@ impl Phase {
     }
 }
 
-/// The initiator's side: announces phases.
 #[derive(Debug, Default)]
 pub(crate) struct Announcer {
     number: u64,
@@ -50,9 +48,6 @@ pub(crate) struct Announcer {
 
 impl Announcer {
     /// Announces a phase and waits until the responder has taken notice.
-    ///
-    /// # Errors
-    /// The peer is gone, or nobody serves there.
     pub(crate) fn announce(&mut self, phase: Phase, mailbox: &mut Mailbox, control: &Control) -> Result<(), Failure> {
         // Letters wake nobody: polled even where completions are slept on.
         let mut waiter = Waiter::polling(control, Stage::Measure);
@@ -74,7 +69,6 @@ impl Announcer {
     }
 }
 
-/// The responder's side: notices phases.
 #[derive(Debug, Default)]
 pub(crate) struct Listener {
     seen: u64,
@@ -93,9 +87,6 @@ impl Listener {
     }
 
     /// Tells the initiator that it may go on.
-    ///
-    /// # Errors
-    /// The peer is gone.
     pub(crate) fn acknowledge(&self, mailbox: &mut Mailbox) -> Result<(), Failure> {
         mailbox.write(Slot::Seen, self.seen)
     }

@@ -32,18 +32,10 @@ const DEPTH: u32 = 32;
 /// Looks at the flag between two looks at the completion queue, where only errors can come from.
 const QUEUE_EVERY: u32 = 64;
 
-/// One side's half of a ping-pong.
 pub trait PingPongSide {
-    /// Sends one message.
-    ///
-    /// # Errors
-    /// The post failed.
     fn send(&mut self) -> Result<(), Failure>;
 
     /// Whether the other side's message is here; once for each.
-    ///
-    /// # Errors
-    /// Something went wrong on the queue pair.
     fn arrived(&mut self) -> Result<bool, Failure>;
 
     /// Whether everything that had arrived was asked for, so that only what arrives from now on can be an answer.
@@ -52,9 +44,6 @@ pub trait PingPongSide {
     }
 
     /// Takes what completes by itself. Returns whether no more will.
-    ///
-    /// # Errors
-    /// Something went wrong on the queue pair.
     fn drain(&mut self) -> Result<bool, Failure>;
 }
 
@@ -80,7 +69,6 @@ fn reap(sends: &mut Sends, poller: &mut Poller) -> Result<usize, Failure> {
 /// RDMA WRITE: the message's last byte is a beat that counts up, and so is its first, which is looked at while the answer is on
 /// its way already.
 pub struct ByMemory<'a> {
-    /// Writes into the peer's memory.
     pub sends: &'a mut Sends,
     /// Where its completions arrive.
     pub poller: &'a mut Poller,
@@ -189,13 +177,10 @@ impl PingPongSide for ByMemory<'_> {
 
 /// SEND, datagrams and WRITE with immediate data: each message completes a receive.
 pub(crate) struct ByReceive<'a> {
-    /// Sends to the peer.
     pub sends: &'a mut Sends,
     /// Where sends and receives complete.
     pub poller: &'a mut Poller,
-    /// The receives.
     pub receives: &'a mut Receives,
-    /// Receives to keep posted.
     pub ahead: u64,
     /// Messages that have arrived and were not asked for yet.
     pub waiting: u64,
@@ -265,7 +250,6 @@ impl PingPongSide for ByReceive<'_> {
 
 /// Reads and atomics: the peer's device answers, and the request's own completion is the answer.
 pub struct ByCompletion<'a> {
-    /// Requests, each of which completes.
     pub sends: &'a mut Sends,
     /// Where they complete.
     pub poller: &'a mut Poller,
@@ -289,9 +273,6 @@ impl PingPongSide for ByCompletion<'_> {
 }
 
 /// The initiator's side: hits, waits, takes the time; for as long as `rule` says.
-///
-/// # Errors
-/// The queue pair failed, the deadline passed, or the link is being closed.
 pub fn serve_first(
     side: &mut impl PingPongSide,
     waiter: &mut Waiter,
@@ -341,9 +322,6 @@ pub fn serve_first(
 }
 
 /// The responder's side: answers every message until `over` says so. Returns how many there were.
-///
-/// # Errors
-/// As [`serve_first`].
 pub(crate) fn return_all(
     side: &mut impl PingPongSide,
     waiter: &mut Waiter,

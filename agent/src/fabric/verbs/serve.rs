@@ -30,7 +30,6 @@ use crate::{
 /// First sleep between two looks at the mailbox while there is nothing else to do.
 const SHORT_NAP: Duration = Duration::from_micros(500);
 
-/// Longest such sleep.
 const LONG_NAP: Duration = Duration::from_millis(100);
 
 /// The sleep where nothing is announced and the controller's word ends it: it is for the deadline.
@@ -38,9 +37,6 @@ const DEADLINE_NAP: Duration = Duration::from_secs(1);
 
 impl VerbsEnd {
     /// Serves until the controller says stop. The account is that of the last pass.
-    ///
-    /// # Errors
-    /// Not supported, or the fabric, the peer or the deadline.
     pub(crate) fn serve(
         &mut self,
         op: Op,
@@ -176,7 +172,6 @@ impl VerbsEnd {
         }
     }
 
-    /// Streams back while the initiator streams.
     fn both_ways(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let (mut flows, taken) = (self.flows(op, size)?, self.taken());
         let mut waiter = self.waiter(control, Stage::Measure);
@@ -215,7 +210,6 @@ impl VerbsEnd {
         Ok(measurement)
     }
 
-    /// Returns every ping.
     fn return_pings(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut sends = self.latency_sends(op, size)?;
         let mut waiter = self.waiter(control, Stage::Measure).undisturbed();

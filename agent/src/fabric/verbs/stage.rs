@@ -37,17 +37,11 @@ impl VerbsEnd {
 
 impl Stage {
     /// Before so many messages are posted on queue pair `i`: every one of them is copied.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
         (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
     }
 
     /// After a message has come on queue pair `i` and taken the receive at `place`.
-    ///
-    /// # Errors
-    /// The GPU fails.
     pub(crate) fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
         let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
         self.region.backing().deliver(place, self.size)

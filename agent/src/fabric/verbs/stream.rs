@@ -26,15 +26,11 @@ pub trait Credits {
     fn allowed(&self, flow: usize) -> u64;
 
     /// So many messages are going to be posted on flow `flow`.
-    ///
-    /// # Errors
-    /// They cannot be made ready.
     #[inline]
     fn prepare(&mut self, _flow: usize, _messages: u64) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Nothing has completed for a while.
     fn idle(&mut self, flows: &[Sends], now: Nanoseconds);
 }
 
@@ -52,18 +48,13 @@ impl Credits for Unlimited {
 
 /// What to do about messages that arrive while we send.
 pub trait Incoming {
-    /// One receive completed.
     fn arrived(&mut self, completion: Completion<'_>);
 
     /// After every batch of completions, and now and then without any: posts new receives, looks at the mailbox.
     /// `sent` messages of ours have completed since the last call. Returns whether to go on sending.
-    ///
-    /// # Errors
-    /// The queue pair or the peer is gone.
     fn tend(&mut self, sent: u64) -> Result<bool, Failure>;
 }
 
-/// Nothing arrives.
 pub struct Nothing;
 
 impl Incoming for Nothing {
@@ -75,10 +66,8 @@ impl Incoming for Nothing {
     }
 }
 
-/// How to stream.
 #[derive(Debug, Clone, Copy)]
 pub struct How {
-    /// When to stop.
     pub rule: Rule,
     /// Bytes of a message.
     pub size: u64,
@@ -94,9 +83,6 @@ pub struct How {
 const CLOCK_EVERY: u32 = 64;
 
 /// Streams messages over `flows`, waits for all of them, and counts.
-///
-/// # Errors
-/// A post or a completion failed, the deadline passed, or the link is being closed.
 pub fn stream(
     flows: &mut [Sends],
     poller: &mut Poller,

@@ -21,7 +21,6 @@ use crate::{
 
 /// How long a turn is looked for without a pause.
 const SPIN: Duration = Duration::from_micros(50);
-/// Shortest pause between two looks.
 const SHORT: Duration = Duration::from_micros(50);
 /// The same for an end that may be part of what is measured.
 const QUIET: Duration = Duration::from_millis(1);
@@ -32,7 +31,6 @@ const IDLE: Duration = Duration::from_millis(1);
 /// (docs/measured.md).
 const MEASURED: Duration = Duration::from_secs(1);
 
-/// Turns given and taken at one end.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     given: u64,
@@ -40,19 +38,12 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// Gives the turn.
-    ///
-    /// # Errors
-    /// The control queue pair is broken: the peer is gone.
     pub(crate) fn give(&mut self, mailbox: &mut Mailbox) -> Result<(), Failure> {
         self.given += 1;
         mailbox.write(Slot::Turn, self.given)
     }
 
     /// Waits for the peer's turn and takes it.
-    ///
-    /// # Errors
-    /// The peer failed or is gone, or the deadline.
     pub(crate) fn take(&mut self, mailbox: &mut Mailbox, control: &Control) -> Result<(), Failure> {
         let begun = Instant::now();
         while mailbox.read(Slot::Turn) <= self.taken {
@@ -67,9 +58,6 @@ impl Turns {
     }
 
     /// Ends a step when the peer gives the turn, or has failed. Nothing of that is expected before so much time has passed.
-    ///
-    /// # Errors
-    /// No thread is to be had.
     pub(crate) fn watch(&self, mailbox: &Mailbox, control: &Control, not_before: Duration) -> Result<Watcher, Failure> {
         let (reader, taken, control) = (mailbox.reader(), self.taken, control.clone());
         let over = Arc::new(AtomicBool::new(false));

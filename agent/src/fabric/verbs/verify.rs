@@ -46,9 +46,6 @@ impl VerbsEnd {
     }
 
     /// Puts the pattern where every queue pair sends from, and where its peer reads.
-    ///
-    /// # Errors
-    /// The pattern is too long for this link, or the GPU fails.
     pub(crate) fn fill(&self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
         (0..self.connection.pairs.len()).try_for_each(|i| {
@@ -57,9 +54,6 @@ impl VerbsEnd {
     }
 
     /// Overwrites the places where the pattern can arrive: where the peer writes, and where the next receive lands.
-    ///
-    /// # Errors
-    /// The pattern is too long for this link, or the GPU fails.
     pub(crate) fn poison(&mut self, pattern: &Pattern) -> Result<(), Failure> {
         self.fits(pattern)?;
         for i in 0..self.connection.pairs.len() {
@@ -82,9 +76,6 @@ impl VerbsEnd {
     }
 
     /// Compares what arrived on every queue pair with the pattern; bytes that are wrong have [`UNDER_WAY`] to become right.
-    ///
-    /// # Errors
-    /// The pattern is too long for this link, or the GPU fails.
     pub(crate) fn check(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         self.fits(pattern)?;
         let begun = Instant::now();
@@ -97,7 +88,6 @@ impl VerbsEnd {
         }
     }
 
-    /// Compares the buffers as they are.
     fn compare(&self, pattern: &Pattern) -> Result<Checked, Failure> {
         let mut sum = Checked::default();
         for i in 0..self.connection.pairs.len() {
@@ -109,9 +99,6 @@ impl VerbsEnd {
     }
 
     /// Moves the pattern once over every queue pair.
-    ///
-    /// # Errors
-    /// Not supported, or the fabric, the peer or the deadline.
     pub(crate) fn transfer(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
         self.supports(op, pattern.size.0)?;
         if op.is_atomic() {
@@ -150,9 +137,6 @@ impl VerbsEnd {
     /// There it only says that the buffer may be used again: siw completes what it has handed to TCP. The peer answers a read
     /// after it has received everything before it (RFC 5040, section 5.5). Built before the window whose end they are: building
     /// them is no part of it.
-    ///
-    /// # Errors
-    /// The link is not joined.
     pub(crate) fn behind(&self, op: Op) -> Result<Option<Vec<Sends>>, Failure> {
         if self.resources.choice.link_layer != LinkLayer::Iwarp || op.pulls() {
             return Ok(None);
@@ -164,9 +148,6 @@ impl VerbsEnd {
 
     /// Waits until everything that was sent has arrived, where its completion does not say so. No message may arrive here
     /// meanwhile: its completion would be taken for that of a read [`behind`](Self::behind).
-    ///
-    /// # Errors
-    /// The fabric, or the deadline.
     pub(crate) fn flush(&mut self, op: Op, stage: Stage, control: &Control) -> Result<(), Failure> {
         match self.behind(op)? {
             Some(mut reads) => self.move_once(&mut reads, &mut self.waiter(control, stage)),
@@ -175,9 +156,6 @@ impl VerbsEnd {
     }
 
     /// Posts each ring's first request and waits until all are complete.
-    ///
-    /// # Errors
-    /// The fabric, or the deadline.
     pub(crate) fn move_once(&mut self, flows: &mut [Sends], waiter: &mut Waiter) -> Result<(), Failure> {
         for flow in flows.iter_mut() {
             flow.post_last(1).map_err(|errno| words::verb(waiter.stage(), Doing::Post, self.device(), errno))?;

@@ -29,7 +29,6 @@ const NAP: Duration = Duration::from_millis(2);
 /// reads of 430 µs some 15 % slower, in the median too (docs/measured.md).
 const LONG_NAP: Duration = Duration::from_secs(1);
 
-/// How to wait on one completion queue.
 pub struct Waiter {
     control: Control,
     stage: Stage,
@@ -40,7 +39,6 @@ pub struct Waiter {
     next: Nanoseconds,
     sleeping: Option<Arc<CompletionQueue>>,
     armed: bool,
-    /// Events taken so far.
     events: u32,
     nap: Duration,
     woken: Option<Woken>,
@@ -93,10 +91,6 @@ impl Waiter {
         self
     }
 
-    /// Flags, deadline, events and the peer.
-    ///
-    /// # Errors
-    /// As [`pause`](Self::pause).
     #[cold]
     pub fn look(&self) -> Result<(), Failure> {
         self.control.check(self.stage)?;
@@ -105,21 +99,16 @@ impl Waiter {
             .map_or(Ok(()), |(watch, peer)| watch.check(self.stage).and_then(|()| peer.check(self.stage)))
     }
 
-    /// The stage that its failures name.
     pub fn stage(&self) -> Stage {
         self.stage
     }
 
-    /// Whether it sleeps instead of polling.
     #[inline]
     pub fn sleeps(&self) -> bool {
         self.sleeping.is_some()
     }
 
     /// Messages of a pass have completed by `now`. A loop that is never idle looks here, now and then.
-    ///
-    /// # Errors
-    /// As [`pause`](Self::pause).
     #[inline]
     pub fn completed(&mut self, now: Nanoseconds) -> Result<(), Failure> {
         self.control.progressed(now);
@@ -136,16 +125,12 @@ impl Waiter {
         std::mem::replace(&mut self.next, now.saturating_add(LOOK_AFTER)) != Nanoseconds::ZERO
     }
 
-    /// Something completed.
     #[inline]
     pub fn progress(&mut self) {
         self.idle = 0;
     }
 
     /// Nothing has completed: waits a little. Call it after every empty poll, then poll again.
-    ///
-    /// # Errors
-    /// Aborted, past the deadline, or the queue is broken.
     #[inline]
     pub fn pause(&mut self) -> Result<(), Failure> {
         if self.sleeping.is_some() {
@@ -162,9 +147,6 @@ impl Waiter {
 
     /// A message is on its way, and everything that had completed before was taken: sleeps at once if the queue is armed,
     /// instead of looking at what cannot be there yet.
-    ///
-    /// # Errors
-    /// As [`pause`](Self::pause).
     #[inline]
     pub fn rest(&mut self) -> Result<(), Failure> {
         if self.armed { self.sleep() } else { Ok(()) }

@@ -6,10 +6,8 @@ use super::super::interfaces;
 use super::{CLASS, function_of};
 use crate::{facts::pci, system::tree::Tree};
 
-/// What is below a port.
 #[derive(Debug, Default)]
 pub(crate) struct Below {
-    /// The interface that carries the port's addresses.
     pub(crate) netdev: Option<String>,
     /// Interfaces of the physical ports, where that is a bond.
     pub(crate) members: Vec<String>,

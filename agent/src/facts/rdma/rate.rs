@@ -10,14 +10,11 @@ use super::super::interfaces;
 use super::Below;
 use crate::system::tree::Tree;
 
-/// Rates of a port.
 #[derive(Debug, Default)]
 pub(super) struct Rate {
-    /// The one that is reckoned with.
     pub(super) gbps: Option<GigabitsPerSecond>,
     /// Where it is from.
     pub(super) source: Option<RateSource>,
-    /// The one that the driver reports.
     pub(super) verbs_gbps: Option<GigabitsPerSecond>,
 }
 

@@ -53,7 +53,6 @@ impl Space {
     }
 }
 
-/// What differs between versions.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     /// `amdsmi_board_info_t::product_serial`: place and length.
@@ -81,7 +80,6 @@ pub(super) const NAME: (usize, usize) = (0, 256);
 /// `amdsmi_driver_info_t::driver_version`: first, 64 bytes or more.
 pub(super) const DRIVER_VERSION: (usize, usize) = (0, 64);
 
-/// Which violations hold clocks down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Violations {
     /// It is kept within its power limit (PPT).
@@ -93,20 +91,14 @@ pub(super) struct Violations {
 /// The PCIe link of a GPU: generation and width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Pcie {
-    /// At best.
     pub(super) best: Option<(u32, u32)>,
-    /// Now.
     pub(super) now: Option<(u32, u32)>,
-    /// Packets sent again.
     pub(super) replays: Option<u64>,
 }
 
 impl Layout {
     /// Where a version has its values, by the first numbers of `amdsmi_version_t`: year, major, minor and release, and from 26 on
     /// major, minor and release alone.
-    ///
-    /// # Errors
-    /// They are not known.
     pub(super) fn of(numbers: [u32; 4]) -> Result<&'static Self, Unknown> {
         match numbers {
             [24, 6 | 7, ..] => Ok(&OLD),

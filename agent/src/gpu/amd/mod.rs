@@ -58,19 +58,14 @@ pub(crate) const NAMES: [&str; 5] =
 /// Most GPUs of a host, and most programs of a GPU, that are asked for.
 const MOST: u32 = 256;
 
-/// Why AMD SMI tells nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum NoSmi {
-    /// The loader does not find it.
     #[error("AMD SMI is not there: {0}")]
     NotThere(String),
-    /// It is not what its name says.
     #[error("{0}: {1}")]
     Lacks(String, NoFunction),
-    /// What it answers is laid out in a way that is not known.
     #[error(transparent)]
     Version(#[from] layout::Unknown),
-    /// It does not start.
     #[error("AMD SMI does not start: {0}")]
     Start(Refused),
 }
@@ -84,7 +79,6 @@ type Gpu = Handle;
 type To = *mut c_void;
 
 functions! {
-    /// The functions of the library.
     pub(super) struct Smi {
         layout: &'static Layout,
     }
@@ -118,9 +112,6 @@ functions! {
 }
 
 /// The library, opened and started once for the life of the process.
-///
-/// # Errors
-/// It is not there, its layouts are not known, or it does not start.
 pub(super) fn smi() -> Result<&'static Smi, NoSmi> {
     static SMI: OnceLock<Result<Smi, NoSmi>> = OnceLock::new();
     SMI.get_or_init(open).as_ref().map_err(Clone::clone)
@@ -141,7 +132,6 @@ fn open() -> Result<Smi, NoSmi> {
     Ok(smi)
 }
 
-/// A GPU that the library knows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     handle: Gpu,
@@ -164,9 +154,6 @@ impl Smi {
     }
 
     /// All GPUs with their PCI addresses, in the order of these.
-    ///
-    /// # Errors
-    /// The library does not list them.
     pub(super) fn gpus(&self) -> Result<Vec<(String, Known)>, Refused> {
         let mut found = Vec::new();
         for socket in self.listed(|count, to| {
@@ -242,14 +229,12 @@ impl Smi {
         layout::limit_watts(&told)
     }
 
-    /// The PCIe link.
     fn pcie(&self, gpu: Known) -> Option<layout::Pcie> {
         // SAFETY: there is room for more than the structure.
         let told = self.told(|to| unsafe { (self.pcie)(gpu.handle, to) })?;
         Some(layout::pcie(&told))
     }
 
-    /// Whether its memory has ECC.
     fn memory_has_ecc(&self, gpu: Known) -> Option<bool> {
         let mut blocks = 0;
         // SAFETY: the place is valid for writes.
@@ -282,7 +267,6 @@ impl Smi {
         (unsafe { ask(gpu.handle, &raw mut status) } == SUCCESS).then_some(status != 0)
     }
 
-    /// Numbers of the programs that use it.
     fn programs(&self, gpu: Known) -> Option<Vec<u32>> {
         let count = self.program_count(gpu)?;
         // More may have come meanwhile.
@@ -293,7 +277,6 @@ impl Smi {
         (status == SUCCESS).then(|| self.layout.pids(&list, room))
     }
 
-    /// How many programs use it.
     fn program_count(&self, gpu: Known) -> Option<u32> {
         let mut count = 0;
         // SAFETY: the place is valid for writes; with room for none it only counts.

@@ -94,7 +94,6 @@ fn open(smi: &Smi, pci: &str) -> Result<Card, Unread> {
     Ok(Card { known, lasting, xgmi: 0 })
 }
 
-/// What holds clocks down.
 pub(super) fn holds(smi: &Smi, known: Known) -> Option<BTreeSet<Hold>> {
     let seen = smi.violations(known)?;
     let all = [(seen.power, Hold::PowerCap), (seen.heat, Hold::HotHardware)];

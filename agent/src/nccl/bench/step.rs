@@ -13,11 +13,9 @@ use crate::{
     nccl::communicator::Call,
 };
 
-/// A step's buckets, ready to be repeated.
 pub(super) struct Step<'b> {
     /// Each with the time from the step's beginning after which the backward pass has filled it.
     calls: Vec<(Call<'b>, Nanoseconds)>,
-    /// Length of the backward pass.
     compute: Nanoseconds,
 }
 

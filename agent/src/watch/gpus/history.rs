@@ -15,7 +15,6 @@ const KEPT: usize = 4096;
 pub(super) struct History(Vec<GpuReading>);
 
 impl History {
-    /// One more reading.
     pub(super) fn push(&mut self, reading: GpuReading) {
         self.0.push(reading);
         if self.0.len() > KEPT {
@@ -36,7 +35,6 @@ impl History {
     }
 }
 
-/// Each so many neighbours as one.
 fn joined(readings: Vec<GpuReading>, each: usize) -> Vec<GpuReading> {
     let mut left = readings.into_iter();
     let mut next = || left.by_ref().take(each.max(1)).reduce(GpuReading::joined);

@@ -49,16 +49,12 @@ use sampler::{Order, Sampler};
 /// How long a case waits for the last reading of its GPUs.
 const PATIENCE: Duration = ANSWER_WITHIN;
 
-/// Why nothing is known of GPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 enum Silent {
-    /// Nobody reads them.
     #[error("no thread could be started: {0}")]
     NoThread(String),
-    /// Nobody does any more.
     #[error("the thread that reads the state of GPUs has ended")]
     Ended,
-    /// This library holds the thread.
     #[error("{0} has not answered within {seconds} s", seconds = PATIENCE.as_secs())]
     Late(Informant),
 }
@@ -79,11 +75,9 @@ pub(crate) struct Read {
     of_gpu: BTreeMap<String, OfGpu>,
     /// From the begin of the case to its end.
     whole: (Nanoseconds, Nanoseconds),
-    /// Why nothing is known.
     failure: Option<String>,
 }
 
-/// What was read of one GPU.
 #[derive(Debug, Clone, Default)]
 struct OfGpu {
     readings: Vec<GpuReading>,
@@ -93,7 +87,6 @@ struct OfGpu {
     failure: Option<Unread>,
 }
 
-/// Time between two readings in a window.
 fn every(window: Window) -> Duration {
     (window.at_least() / 2).clamp(EVERY_AT_LEAST, EVERY)
 }
@@ -118,7 +111,6 @@ impl Span {
         Some(Self { number, gpus, begun, to, ended: false })
     }
 
-    /// It is over.
     pub(crate) fn end(mut self) -> Read {
         self.ended = true;
         let (answer, read) = channel();
@@ -172,7 +164,6 @@ impl Read {
     }
 }
 
-/// The window of a measurement.
 pub(crate) fn pass(measured: &Measurement) -> (Nanoseconds, Nanoseconds) {
     (measured.started, measured.started.saturating_add(measured.elapsed))
 }

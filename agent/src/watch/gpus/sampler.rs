@@ -21,36 +21,26 @@ use crate::{
 /// Largest share of a processor that readings between begin and end of cases take.
 const SHARE: f64 = 0.02;
 
-/// What the thread is told.
 pub(super) enum Order {
-    /// A case begins.
     Begin {
-        /// Its number.
         span: u64,
-        /// PCI addresses of its GPUs.
         gpus: Vec<String>,
-        /// Time between two readings.
         every: Nanoseconds,
-        /// When this was asked.
         asked: Nanoseconds,
     },
     /// It has ended, and wants to know what was read.
     End {
-        /// Its number.
         span: u64,
         /// Where the answer goes.
         answer: Sender<BTreeMap<String, OfGpu>>,
-        /// When this was asked.
         asked: Nanoseconds,
     },
     /// It has ended, and nobody wants to know.
     Forget {
-        /// Its number.
         span: u64,
     },
 }
 
-/// A case that is under way.
 struct Open {
     begun: Nanoseconds,
     every: Nanoseconds,
@@ -61,7 +51,6 @@ struct Open {
 #[derive(Default)]
 struct Counting {
     counters: Series,
-    /// When they were read at the begin.
     from: Nanoseconds,
     xids: Option<Vec<u32>>,
     failure: Option<Unread>,
@@ -77,7 +66,6 @@ struct Fresh {
     lasting: Lasting,
 }
 
-/// The thread's own.
 pub(super) struct Sampler<S: ?Sized> {
     source: Box<S>,
     open: BTreeMap<u64, Open>,
@@ -212,7 +200,6 @@ impl<S: Cards + ?Sized> Sampler<S> {
         });
     }
 
-    /// Reads all GPUs that a case uses.
     fn round(&mut self) {
         let (begun, before) = (clock::now(), cpu::thread());
         let mut gpus: Vec<String> = self.open.values().flat_map(|open| open.gpus.keys().cloned()).collect();
