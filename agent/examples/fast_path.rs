@@ -11,7 +11,7 @@ use std::{
 };
 
 use railgauge_agent::parts::{
-    ByCompletion, ByMemory, Control, How, Nothing, Recorder, SIGNAL_EVERY, Stub, Template, Unlimited, Verb, Waiter,
+    self, ByCompletion, ByMemory, Control, How, Nothing, Recorder, SIGNAL_EVERY, Template, Unlimited, Verb, Waiter,
     Walk, clock, serve_first, stream,
 };
 use railgauge_wire::{
@@ -19,6 +19,11 @@ use railgauge_wire::{
     step::Window,
     unit::{Bytes, Nanoseconds},
 };
+
+#[path = "doubles/stub.rs"]
+mod stub;
+
+use stub::Stub;
 
 /// Counts allocations: a loop that does not allocate has the same number of them however long it runs.
 struct Counting;
@@ -66,9 +71,9 @@ fn bandwidth(walk: Walk, list: u32, messages: u64) -> Result<Nanoseconds, Failur
     let mut stub = Stub::new(false);
     let mut flows = [stub.sends(template(Verb::Write, walk, list, 32))];
     let how = How { rule: Window::Iterations(messages), size: 64, depth: 128, only: None, pace: None };
-    let tally = stream(&mut flows, &mut stub.poller(), &mut waiter(), how, &mut Unlimited, &mut Nothing)?;
-    assert_eq!(tally.operations, messages);
-    Ok(tally.elapsed)
+    let measured = stream(&mut flows, &mut stub.poller(), &mut waiter(), how, &mut Unlimited, &mut Nothing)?;
+    assert_eq!(measured.operations, messages);
+    Ok(measured.elapsed)
 }
 
 /// The latency loop of RDMA WRITE, answered at once.
@@ -80,7 +85,7 @@ fn write_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut side = ByMemory::new(&mut sends, &mut poller, outgoing, incoming);
     latency(messages, |recorder| {
         serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), Bytes(64)), recorder)
-            .map(|tally| tally.elapsed)
+            .map(|measured| measured.elapsed)
     })
 }
 
@@ -92,7 +97,7 @@ fn read_latency(messages: u64) -> Result<Nanoseconds, Failure> {
     let mut side = ByCompletion { sends: &mut sends, poller: &mut poller };
     latency(messages, |recorder| {
         serve_first(&mut side, &mut waiter(), (Window::Iterations(messages), Bytes(64)), recorder)
-            .map(|tally| tally.elapsed)
+            .map(|measured| measured.elapsed)
     })
 }
 

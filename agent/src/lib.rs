@@ -24,6 +24,7 @@
 //! | [`raw`] | the files that facts and counters are made of, as they are read |
 //! | [`bench`] | clock, window, slices, latency distribution: what every measuring loop shares |
 //! | [`system`] | the kernel's calls, each behind a safe function |
+//! | [`worker`] | named threads, threads that own something, and what a panic does to it |
 //! | [`fault`] | what tests ask the agent to do wrong, so that it is found |
 //!
 //! Hosts get an agent that is compiled for size. Loops over bytes are in `railgauge-bulk` (agent/bulk), which is compiled for speed.
@@ -50,6 +51,7 @@ mod system;
 mod tools;
 mod verbs;
 mod watch;
+mod worker;
 
 pub use conversation::run;
 pub use errand::tender::{ARGUMENT as TEND, run as tend};
@@ -59,10 +61,7 @@ pub use nccl::worker::run as run_rank;
 pub mod parts {
     pub use crate::{
         bench::{Recorder, clock, control::Control},
-        collective::{
-            message::{RankAnswer, RankAsk},
-            rank::Rank,
-        },
+        collective::rank::{Rank, RankAsk},
         endpoint::verbs::settings::SIGNAL_EVERY,
         fabric::verbs::{
             pingpong::{ByCompletion, ByMemory, serve_first},
@@ -70,14 +69,15 @@ pub mod parts {
             waiter::Waiter,
         },
         facts::{Live, collect, interfaces, path_mtu},
-        gpu::{Buffer, Device, Stream, copies, kernels, values::Values},
-        memory::{pattern, values::Part},
+        gpu::{Buffer, Device, Stream, copies, kernels, table::Values},
+        memory::pattern::{self, Part},
         nccl::log,
         raw::entries_below,
         system::{interfaces::Address, tree::Tree, wait::Doorbell},
         verbs::{
-            send::{Template, Verb, Walk},
-            stub::Stub,
+            completion::Poller,
+            flag::{Beat, Flag},
+            send::{Sends, Template, Verb, Walk},
         },
     };
 }

@@ -2,16 +2,17 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Barrier, atomic::AtomicBool, mpsc},
+    sync::{Arc, Barrier, mpsc},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use railgauge_agent::parts::{Doorbell, Rank, RankAnswer, RankAsk};
+use railgauge_agent::parts::{Control, Rank, RankAsk};
 use railgauge_wire::{
     failure::{Failure, Kind},
     group::{CollectiveMeasurement, CollectiveOptions, CollectiveSpec, MemberSpec, RankEndpoint, Ticket, Training},
     link::{Knobs, LinkSpec, Role},
+    message::Answer,
     step::Window,
     terms::{Algorithm, Carrier, Datatype, LinkLayer, Memory, Op, Reduction, Service, TestMetric, Transport},
     unit::{Bytes, Nanoseconds},
@@ -93,9 +94,9 @@ fn group(
         let (give, tickets) = mpsc::channel::<Vec<Ticket>>();
         let thread = thread::spawn(move || {
             let mut rank = Rank::new(spec(number, ranks, max_size));
-            let (abort, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(Doorbell::new().unwrap()));
-            let mut ask = |request| rank.ask(request, LIMIT, &abort, &bell);
-            let Ok(RankAnswer::Opened(said)) = ask(RankAsk::Open(Box::new(spec(number, ranks, max_size)))) else {
+            let mut ask =
+                |request| rank.ask(request, &Control::new(Arc::default(), Arc::default(), Instant::now() + LIMIT));
+            let Ok(Answer::MemberOpened(said)) = ask(RankAsk::Open(Box::new(spec(number, ranks, max_size)))) else {
                 panic!("not opened")
             };
             tell.send((number, said.ticket, give)).unwrap();
@@ -104,7 +105,7 @@ fn group(
             let mut accounts = Vec::new();
             for collective in collectives.iter() {
                 accounts.push(ask(RankAsk::Measure(Box::new(collective.clone()))).map(|said| match said {
-                    RankAnswer::Measured(account) => *account,
+                    Answer::MemberMeasured(account) => *account,
                     other => panic!("{other:?}"),
                 }));
             }

@@ -117,6 +117,13 @@ impl Failure {
         self.filled()
     }
 
+    /// The same failure with what it is about ahead of its cause.
+    #[must_use]
+    pub fn about(mut self, what: impl std::fmt::Display) -> Self {
+        self.cause = format!("{what}: {}", self.cause);
+        self
+    }
+
     /// The same failure with the next thing to do.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<Remedy>) -> Self {

@@ -40,7 +40,7 @@ pub const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 pub const LONG_GAP: Duration = Duration::from_secs(2);
 
 /// A port to watch.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct WatchedPort {
     /// RDMA device or network interface.
     pub device: String,

@@ -7,7 +7,8 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-use crate::{bench::control::Control, system::time};
+use super::control::Control;
+use crate::system::time;
 
 /// What CLOCK_MONOTONIC_RAW shows.
 #[inline]
@@ -60,11 +61,16 @@ pub fn wait_until(start: Nanoseconds, control: &Control) -> Result<(), Failure> 
     }
 }
 
+/// CPU time the calling thread has used so far, user and system.
+pub(crate) fn cpu() -> Nanoseconds {
+    time::read(time::THREAD)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::time::Duration;
+
+    use super::*;
 
     #[test]
     fn the_clock_runs_forwards_at_the_right_speed() {
@@ -87,5 +93,16 @@ mod tests {
             found + Nanoseconds::from_millis(100) > before + ahead && found <= now() + ahead,
             "{found}, from {before}"
         );
+    }
+
+    const FIVE_MS: Nanoseconds = Nanoseconds::from_millis(5);
+
+    #[test]
+    fn sleeping_costs_nothing_and_spinning_does() {
+        let before = cpu();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let asleep = cpu() - before;
+        while cpu() - before - asleep < FIVE_MS {}
+        assert!(asleep < FIVE_MS, "{asleep} ns asleep");
     }
 }

@@ -5,7 +5,7 @@
 //! ```text
 //! warm up, and wait until everything posted has completed
 //! clock::wait_until(start_at, control)
-//! let cpu = cpu::thread();
+//! let cpu = clock::cpu();
 //! let mut window = Window::begin(timing.window, size, clock::now());   // then the first post
 //! while window.running() || in_flight > 0 {
 //!     if window.running() { post, at most window.quota() per queue pair in all }
@@ -13,7 +13,7 @@
 //!     if n > 0            { window.completed(clock::now(), n) }         // once per batch of completions
 //!     else, now and then  { window.completed(clock::now(), 0); control.halted(); deadline }
 //! }
-//! window.finish(clock::now()).measurement(cpu::thread() - cpu)
+//! Measurement { cpu: clock::cpu() - cpu, ..window.finish(clock::now()) }
 //! ```
 //!
 //! The window lasts from just before the first post to the last completion: everything posted in it is waited for and
@@ -38,7 +38,7 @@
 //!     recorder.record(now - before); window.completed(now, 1); before = now; done += 1;
 //!     now and then: control.halted(), deadline
 //! }
-//! let mut measurement = window.finish(before).measurement(…);
+//! let mut measurement = window.finish(before);
 //! measurement.latency = Some(recorder.finish(round_trips_per_sample));   // 2 for half round trips, 1 for whole ones
 //! ```
 //!
@@ -52,14 +52,10 @@
 
 pub mod clock;
 pub(crate) mod control;
-pub(crate) mod cpu;
 mod latency;
 mod pacer;
-mod slices;
-mod steady;
 mod window;
 
 pub use latency::Recorder;
 pub(crate) use pacer::Pacer;
-pub(crate) use slices::Slices;
-pub(crate) use window::{Tally, Window};
+pub(crate) use window::{Slices, Window};

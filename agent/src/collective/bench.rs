@@ -12,19 +12,14 @@ use railgauge_wire::{
 
 use super::{
     cut::{self, Cut},
-    engine::{self, Sides},
-    job::Job,
-    layout::Layout,
+    engine::{self, Sides, Wire},
+    layout::{Layout, Portion, Ready},
     memory::Memory,
-    ready::{Part, Ready},
-    reduce::kernel,
-    script::Script,
-    table::{Table, poison},
-    wire::Wire,
+    script::{Job, Script},
+    table::{Table, kernel, poison},
 };
 use crate::{
-    bench::control::Control,
-    bench::{clock, cpu},
+    bench::{clock, control::Control},
     fault,
 };
 
@@ -38,11 +33,131 @@ pub(crate) struct Bench {
     agreement: Script,
 }
 
-struct Timed {
-    times: Vec<Nanoseconds>,
-    /// Of the buckets of training steps by themselves.
-    alone: Vec<Nanoseconds>,
-    cpu: Nanoseconds,
+/// A group as one of its ranks measures an operation on it: over host memory, or between GPUs.
+pub(crate) trait Group {
+    /// What it is busy with, for the words of a deadline.
+    fn say(&self, _words: &str) {}
+
+    /// Input data. Results in place have overwritten it.
+    fn fill(&mut self) -> Result<(), Failure>;
+
+    /// Overwrites the result in a slot.
+    fn poison(&mut self, slot: u64) -> Result<(), Failure>;
+
+    /// One operation in slot 0.
+    fn once(&mut self) -> Result<(), Failure>;
+
+    /// Compares the result in a slot with what it should be.
+    fn compare(&mut self, slot: u64) -> Result<Checked, Failure>;
+
+    /// The largest of what the ranks say; also a barrier.
+    fn largest(&mut self, mine: Nanoseconds) -> Result<Nanoseconds, Failure>;
+
+    /// Operations, one after the other.
+    fn repeat(&mut self, operations: u64) -> Result<(), Failure>;
+
+    /// Prepares timed batches of so many operations. `verified`: the slot whose last result will be compared.
+    fn begin(&mut self, batch: u64, verified: Option<u64>) -> Result<(), Failure>;
+
+    /// Brings the ranks together before batch `number` of a stretch, where something has to: agreeing does it before the first one.
+    fn line_up(&mut self, number: u64) -> Result<(), Failure>;
+
+    /// The time of a training step's buckets by themselves; `None` for other operations. Ends with a barrier.
+    fn alone(&mut self) -> Result<Option<Nanoseconds>, Failure>;
+
+    /// A timed batch.
+    fn batch(&mut self, operations: u64) -> Result<(), Failure>;
+}
+
+/// Measures an operation: verifies it, warms up, times it, and verifies what the last timed one left behind.
+pub(crate) fn measure(
+    group: &mut impl Group,
+    collective: &CollectiveSpec,
+    layout: &Layout,
+    reduction: Option<Reduction>,
+) -> Result<CollectiveMeasurement, Failure> {
+    let in_place = collective.options.in_place;
+    let mut checked = Checked::default();
+    group.say("preparing data");
+    group.fill()?;
+    if collective.verify {
+        group.say("the verifying operation before");
+        checked += verified(group, in_place)?;
+    }
+    group.say("warming up");
+    let one = cut::warm_up(collective, |operations| {
+        group.largest(Nanoseconds::ZERO)?;
+        let begin = clock::now();
+        group.repeat(operations)?;
+        group.largest(clock::now() - begin)
+    })?;
+    let cut = Cut::new(collective, one);
+    if in_place {
+        group.fill()?;
+    }
+    let last = (cut.batch - 1) % layout.slots;
+    let verify_timed = collective.verify && layout.repeats(reduction);
+    group.say("timed operations");
+    let mut measured = time(group, &cut, verify_timed.then_some(last), in_place)?;
+    if verify_timed {
+        group.say("verifying what the last timed operation left behind");
+        checked += group.compare(last)?;
+    } else if collective.verify {
+        group.say("the verifying operation after");
+        group.fill()?;
+        checked += verified(group, in_place)?;
+    }
+    group.say("idle");
+    measured.checked = checked;
+    Ok(measured)
+}
+
+/// One operation, on a result that was overwritten before.
+fn verified(group: &mut impl Group, in_place: bool) -> Result<Checked, Failure> {
+    if !in_place {
+        group.poison(0)?;
+    }
+    group.once()?;
+    group.compare(0)
+}
+
+/// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
+/// going to be verified.
+fn time(
+    group: &mut impl Group,
+    cut: &Cut,
+    verified: Option<u64>,
+    in_place: bool,
+) -> Result<CollectiveMeasurement, Failure> {
+    group.begin(cut.batch, verified)?;
+    let (mut times, mut alone) = (Vec::new(), Vec::new());
+    let (before, begin) = (clock::cpu(), clock::now());
+    let mut elapsed = Nanoseconds::ZERO;
+    while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
+        for number in 0..further {
+            group.line_up(number)?;
+            alone.extend(group.alone()?);
+            times.push(timed(group, cut)?);
+        }
+        elapsed = group.largest(clock::now() - begin)?;
+    }
+    group.line_up(0)?;
+    alone.extend(group.alone()?);
+    if let Some(slot) = verified.filter(|_| !in_place) {
+        group.poison(slot)?;
+        group.largest(Nanoseconds::ZERO)?;
+        group.line_up(0)?;
+    }
+    times.push(timed(group, cut)?);
+    let (cpu, pass) = (clock::cpu() - before, Some((begin, clock::now())));
+    Ok(CollectiveMeasurement { times, batch: cut.batch, alone, cpu, pass, ..CollectiveMeasurement::default() })
+}
+
+#[inline]
+fn timed(group: &mut impl Group, cut: &Cut) -> Result<Nanoseconds, Failure> {
+    let begin = clock::now();
+    group.batch(cut.batch)?;
+    Ok((clock::now() - begin).max(Nanoseconds(1)))
 }
 
 impl Bench {
@@ -68,181 +183,127 @@ impl Bench {
         }
         let ready = Ready::new(collective, layout, rank, ranks)?;
         self.memory.scratch(ready.scratch)?;
-        let (Timed { times, alone, cpu }, batch, checked) = self.measured(&ready, control)?;
-        Ok(CollectiveMeasurement {
-            times,
-            batch,
-            alone,
-            checked,
-            cpu,
-            algorithm: Some(ready.algorithm),
-            ..CollectiveMeasurement::default()
-        })
+        let (algorithm, reduction) = (Some(ready.algorithm), ready.reduction());
+        let mut operation = Operation { bench: self, ready: &ready, control };
+        let measured = measure(&mut operation, collective, &ready.layout, reduction)?;
+        Ok(CollectiveMeasurement { algorithm, pass: None, ..measured })
+    }
+}
+
+/// One collective, as this rank does it.
+struct Operation<'b> {
+    bench: &'b mut Bench,
+    ready: &'b Ready<'b>,
+    control: &'b Control,
+}
+
+impl Operation<'_> {
+    #[inline]
+    fn operation(&mut self, slot: u64) -> Result<(), Failure> {
+        self.ready.parts.iter().try_for_each(|part| self.part(part, slot))
     }
 
-    fn measured(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(Timed, u64, Checked), Failure> {
-        let (collective, layout) = (ready.collective, &ready.layout);
-        let mut checked = Checked::default();
-        self.fill(ready);
-        if collective.verify {
-            self.once(ready, control)?;
-            checked += self.compare(ready, 0);
-        }
-        let cut = self.agree(ready, control)?;
-        if collective.options.in_place {
-            self.fill(ready);
-        }
-        let verify_timed = collective.verify && layout.repeats(ready.reduction());
-        let last = (cut.batch - 1) % layout.slots;
-        let timed = self.time(ready, &cut, verify_timed.then_some(last), control)?;
-        if verify_timed {
-            checked += self.compare(ready, last);
-        } else if collective.verify {
-            self.fill(ready);
-            self.once(ready, control)?;
-            checked += self.compare(ready, 0);
-        }
-        Ok((timed, cut.batch, checked))
+    #[inline]
+    fn part(&mut self, part: &Portion, slot: u64) -> Result<(), Failure> {
+        let Self { bench, ready, control } = self;
+        let start = (ready.collective.size * slot).as_usize();
+        let mut sides = bench.memory.sides(start + part.at.start..start + part.at.end);
+        let width = ready.layout.width as usize;
+        engine::play(&part.script, &mut sides, ready.kernel, width, bench.wire.as_mut(), control)
     }
 
-    /// Input data. Results in place have overwritten it.
-    fn fill(&mut self, ready: &Ready<'_>) {
+    /// A training step: every bucket once the backward pass has filled it, and then the rest of that pass.
+    fn step(&mut self, compute: Nanoseconds) -> Result<(), Failure> {
+        let begin = clock::now();
+        for part in &self.ready.parts {
+            clock::wait_until(begin + part.ready, self.control)?;
+            self.part(part, 0)?;
+        }
+        clock::wait_until(begin + compute, self.control)
+    }
+}
+
+impl Group for Operation<'_> {
+    fn fill(&mut self) -> Result<(), Failure> {
+        let (ready, memory) = (self.ready, &mut self.bench.memory);
         let part = ready.layout.input();
         let bytes = bytes(part.at, part.count, ready.layout.width);
         let table = Table::new(&ready.source, &part);
         let into = match ready.collective.options.in_place {
-            true => &mut self.memory.output_mut()[bytes],
-            false => &mut self.memory.input_mut()[bytes],
+            true => &mut memory.output_mut()[bytes],
+            false => &mut memory.input_mut()[bytes],
         };
         table.fill(into);
         fault::flip_bit(&mut into[..(ready.layout.count * ready.layout.width) as usize]);
+        Ok(())
     }
 
-    /// One operation in slot 0, on a result that was overwritten before.
-    fn once(&mut self, ready: &Ready<'_>, control: &Control) -> Result<(), Failure> {
-        if !ready.collective.options.in_place {
-            self.poison(ready, 0);
-        }
-        self.operation(ready, 0, control)
+    fn poison(&mut self, slot: u64) -> Result<(), Failure> {
+        let (size, width) = (self.ready.collective.size.0, self.ready.layout.width);
+        let whole = size / width;
+        poison(&mut self.bench.memory.output_mut()[bytes(slot * whole, whole, width)]);
+        Ok(())
     }
 
-    fn poison(&mut self, ready: &Ready<'_>, slot: u64) {
-        let whole = ready.collective.size.0 / ready.layout.width;
-        poison(&mut self.memory.output_mut()[bytes(slot * whole, whole, ready.layout.width)]);
+    fn once(&mut self) -> Result<(), Failure> {
+        self.operation(0)
     }
 
-    #[inline]
-    fn operation(&mut self, ready: &Ready<'_>, slot: u64, control: &Control) -> Result<(), Failure> {
-        ready.parts.iter().try_for_each(|part| self.part(ready, part, slot, control))
-    }
-
-    #[inline]
-    fn part(&mut self, ready: &Ready<'_>, part: &Part, slot: u64, control: &Control) -> Result<(), Failure> {
-        let start = (ready.collective.size * slot).as_usize();
-        let mut sides = self.memory.sides(start + part.at.start..start + part.at.end);
-        let width = ready.layout.width as usize;
-        engine::play(&part.script, &mut sides, ready.kernel, width, self.wire.as_mut(), control)
-    }
-
-    /// A training step: every bucket once the backward pass has filled it, and then the rest of that pass.
-    fn step(&mut self, ready: &Ready<'_>, compute: Nanoseconds, control: &Control) -> Result<(), Failure> {
-        let begin = clock::now();
-        for part in &ready.parts {
-            clock::wait_until(begin + part.ready, control)?;
-            self.part(ready, part, 0, control)?;
-        }
-        clock::wait_until(begin + compute, control)
-    }
-
-    fn compare(&self, ready: &Ready<'_>, slot: u64) -> Checked {
+    fn compare(&mut self, slot: u64) -> Result<Checked, Failure> {
         let mut sum = Checked::default();
-        for part in ready.layout.output(slot) {
-            let bytes = bytes(part.at, part.count, ready.layout.width);
+        for part in self.ready.layout.output(slot) {
+            let bytes = bytes(part.at, part.count, self.ready.layout.width);
             let start = bytes.start as u64;
-            let mut found = Table::new(&ready.source, &part).check(&self.memory.output()[bytes]);
+            let mut found = Table::new(&self.ready.source, &part).check(&self.bench.memory.output()[bytes]);
             found.first_wrong = found.first_wrong.map(|at| start + at);
             sum += found;
         }
-        sum
+        Ok(sum)
     }
 
-    /// The largest of what the ranks say; also a barrier.
-    fn largest(&mut self, mine: Nanoseconds, control: &Control) -> Result<Nanoseconds, Failure> {
+    fn largest(&mut self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
         let most = kernel(Datatype::U64, Reduction::Max);
         let mut word = mine.0.to_le_bytes();
         let mut sides = Sides { input: &[], output: &mut word, scratch: &mut [] };
-        engine::play(&self.agreement, &mut sides, most, 8, self.wire.as_mut(), control)?;
+        let Bench { agreement, wire, .. } = &mut *self.bench;
+        engine::play(agreement, &mut sides, most, 8, wire.as_mut(), self.control)?;
         Ok(Nanoseconds(u64::from_le_bytes(word)))
     }
 
-    fn agree(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Cut, Failure> {
-        let one = cut::warm_up(ready.collective, |operations| {
-            let begin = clock::now();
-            self.repeat(ready, operations, control)?;
-            self.largest(clock::now() - begin, control)
-        })?;
-        Ok(Cut::new(ready.collective, one))
-    }
-
-    fn repeat(&mut self, ready: &Ready<'_>, operations: u64, control: &Control) -> Result<(), Failure> {
-        (0..operations).try_for_each(|k| match ready.compute() {
-            Some(compute) => self.step(ready, compute, control),
-            None => self.operation(ready, k % ready.layout.slots, control),
+    #[inline]
+    fn repeat(&mut self, operations: u64) -> Result<(), Failure> {
+        (0..operations).try_for_each(|k| match self.ready.compute() {
+            Some(compute) => self.step(compute),
+            None => self.operation(k % self.ready.layout.slots),
         })
     }
 
-    /// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
-    /// going to be verified.
-    fn time(
-        &mut self,
-        ready: &Ready<'_>,
-        cut: &Cut,
-        verified: Option<u64>,
-        control: &Control,
-    ) -> Result<Timed, Failure> {
-        let (mut times, mut alone) = (Vec::new(), Vec::new());
-        let before = cpu::thread();
-        self.largest(Nanoseconds::ZERO, control)?;
-        let begin = clock::now();
-        let mut elapsed = Nanoseconds::ZERO;
-        // Agreeing brings the ranks together before the first batch of a stretch. Between its batches the last
-        // operation itself has done so, closer than a barrier does.
-        while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
-            for number in 0..further {
-                if number > 0 && ready.collective.metric != TestMetric::Bandwidth {
-                    self.largest(Nanoseconds::ZERO, control)?;
-                }
-                alone.extend(self.alone(ready, control)?);
-                times.push(self.batch(ready, cut, control)?);
-            }
-            elapsed = self.largest(clock::now() - begin, control)?;
-        }
-        alone.extend(self.alone(ready, control)?);
-        if let Some(slot) = verified.filter(|_| !ready.collective.options.in_place) {
-            self.poison(ready, slot);
-            self.largest(Nanoseconds::ZERO, control)?;
-        }
-        times.push(self.batch(ready, cut, control)?);
-        Ok(Timed { times, alone, cpu: cpu::thread() - before })
+    fn begin(&mut self, _batch: u64, _verified: Option<u64>) -> Result<(), Failure> {
+        self.largest(Nanoseconds::ZERO).map(drop)
     }
 
-    /// The time of a training step's buckets by themselves; nothing for other operations. Ends with a barrier.
-    fn alone(&mut self, ready: &Ready<'_>, control: &Control) -> Result<Option<Nanoseconds>, Failure> {
-        if ready.compute().is_none() {
+    fn line_up(&mut self, number: u64) -> Result<(), Failure> {
+        // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
+        if number > 0 && self.ready.collective.metric != TestMetric::Bandwidth {
+            self.largest(Nanoseconds::ZERO)?;
+        }
+        Ok(())
+    }
+
+    fn alone(&mut self) -> Result<Option<Nanoseconds>, Failure> {
+        if self.ready.compute().is_none() {
             return Ok(None);
         }
         let begin = clock::now();
-        self.operation(ready, 0, control)?;
+        self.operation(0)?;
         let took = (clock::now() - begin).max(Nanoseconds(1));
-        self.largest(Nanoseconds::ZERO, control)?;
+        self.largest(Nanoseconds::ZERO)?;
         Ok(Some(took))
     }
 
     #[inline]
-    fn batch(&mut self, ready: &Ready<'_>, cut: &Cut, control: &Control) -> Result<Nanoseconds, Failure> {
-        let begin = clock::now();
-        self.repeat(ready, cut.batch, control)?;
-        Ok((clock::now() - begin).max(Nanoseconds(1)))
+    fn batch(&mut self, operations: u64) -> Result<(), Failure> {
+        self.repeat(operations)
     }
 }
 

@@ -3,14 +3,30 @@
 //! Operations walk through the buffers by their size, as nccl-tests does, so that caches are met the same way: the
 //! k-th of a batch stands in slot k mod slots. A rank's data is a function of the position in its buffer, so every
 //! slot has data of its own.
+//!
+//! A training step as the network sees it: gradients come in buckets while the backward pass goes on, and each bucket is
+//! reduced over all ranks as soon as it is full and the one before it is done.
+//!
+//! This is how data-parallel training works with PyTorch's DistributedDataParallel (Li et al., "PyTorch Distributed:
+//! Experiences on Accelerating Data Parallel Training", VLDB 2020, section 3.2.3). Two things are simpler here: the
+//! backward pass is a timer, in which gradients come evenly by bytes, and buckets end where they are full, not where a
+//! tensor ends.
+
+use std::ops::Range;
 
 use railgauge_wire::{
-    group::CollectiveSpec,
-    terms::{Op, Reduction},
+    failure::{Failure, Kind, Stage},
+    group::{CollectiveSpec, Training},
+    terms::{Algorithm, Op, Reduction},
+    unit::{Bytes, Nanoseconds},
 };
 
-use super::ROOT;
-use crate::memory::values::Part;
+use super::{
+    ROOT,
+    script::{Job, Script},
+    table::{Kernel, Source, kernel},
+};
+use crate::memory::pattern::Part;
 
 /// The places of one collective on one rank. All in elements unless said otherwise.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +111,113 @@ impl Layout {
     }
 }
 
+pub(crate) struct Ready<'e> {
+    pub collective: &'e CollectiveSpec,
+    /// Where its data stands.
+    pub layout: Layout,
+    /// What is played, in order: one part, or the buckets of a training step.
+    pub parts: Vec<Portion>,
+    pub kernel: Option<Kernel>,
+    pub source: Source,
+    pub algorithm: Algorithm,
+    /// Bytes of scratch memory the scripts use.
+    pub scratch: usize,
+}
+
+pub(crate) struct Portion {
+    /// Its bytes, from where the operation's begin.
+    pub at: Range<usize>,
+    /// When it may begin, from when the operation did.
+    pub ready: Nanoseconds,
+    pub script: Script,
+}
+
+impl<'e> Ready<'e> {
+    /// Prepares a collective for rank `rank` of `ranks`, whose data stands as `layout` says.
+    pub(crate) fn new(collective: &'e CollectiveSpec, layout: Layout, rank: u32, ranks: u32) -> Result<Self, Failure> {
+        let refused = |cause: String| Failure::new(Stage::Measure, Kind::Configuration, cause);
+        let options = &collective.options;
+        let reduction = options.reduction.filter(|_| collective.op.reduces());
+        let kernel = match reduction {
+            Some(reduction) => Some(kernel(options.datatype, reduction).ok_or_else(|| {
+                refused(format!("{reduction} of {} is not supported in host memory", options.datatype))
+            })?),
+            None => None,
+        };
+        let job = |count: u64| Job {
+            op: collective.op,
+            rank: rank as usize,
+            ranks: ranks as usize,
+            count: fits(count),
+            width: fits(layout.width),
+            in_place: options.in_place,
+        };
+        let scripted = |job: &Job| {
+            let algorithm = options.algorithm.or_else(|| job.suited());
+            let script = algorithm.and_then(|algorithm| Some((algorithm, job.script(algorithm)?)));
+            script.ok_or_else(|| {
+                let how = algorithm.map_or(String::new(), |algorithm| format!(" by {algorithm}"));
+                refused(format!("there is no {}{how} over host memory", collective.op))
+            })
+        };
+        let cut = |training| buckets(layout.count, layout.width, training);
+        let buckets = options.training.as_ref().map(cut).unwrap_or_default();
+        let largest = buckets.iter().map(|bucket| bucket.at.end - bucket.at.start).max().unwrap_or(layout.count);
+        let whole = job(largest);
+        let (algorithm, script) = scripted(&whole)?;
+        let mut parts = Vec::new();
+        for Bucket { at, ready } in &buckets {
+            let (_, script) = scripted(&job(at.end - at.start))?;
+            parts.push(Portion {
+                at: fits(at.start * layout.width)..fits(at.end * layout.width),
+                ready: *ready,
+                script,
+            });
+        }
+        if parts.is_empty() {
+            parts.push(Portion { at: 0..collective.size.as_usize(), ready: Nanoseconds::ZERO, script });
+        }
+        let source = Source { datatype: options.datatype, reduction, ranks, key: collective.seed };
+        Ok(Self { collective, layout, parts, kernel, source, algorithm, scratch: whole.scratch() })
+    }
+
+    /// What is reduced by; `None` where data is only moved.
+    pub(crate) fn reduction(&self) -> Option<Reduction> {
+        self.source.reduction
+    }
+
+    /// Time of the backward pass of a training step.
+    pub(crate) fn compute(&self) -> Option<Nanoseconds> {
+        self.collective.options.training.as_ref().map(|training| training.compute)
+    }
+}
+
+/// Sizes have been checked against the buffers, which are in memory.
+fn fits(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    pub at: Range<u64>,
+    /// When the backward pass has filled it, from its start.
+    pub ready: Nanoseconds,
+}
+
+/// The buckets of `count` gradients of `width` bytes, in order.
+pub(crate) fn buckets(count: u64, width: u64, training: &Training) -> Vec<Bucket> {
+    let elements = |bytes: Bytes| (bytes.0 / width).max(1);
+    let mut buckets = Vec::new();
+    let (mut from, mut size) = (0, elements(training.first_bucket));
+    while from < count {
+        let end = count.min(from + size);
+        let ready = u128::from(training.compute.0) * u128::from(end) / u128::from(count);
+        buckets.push(Bucket { at: from..end, ready: u64::try_from(ready).map_or(Nanoseconds::MAX, Nanoseconds) });
+        (from, size) = (end, elements(training.bucket));
+    }
+    buckets
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -153,5 +276,20 @@ mod tests {
         assert_eq!(gather.output(0)[1], Part { at: 4, count: 4, offset: 4, first: 1, many: 1 });
         assert_eq!(layout(Op::SendRecv, 64, 0, false).unwrap().output(0)[0].first, 3);
         assert!(layout(Op::Reduce, 64, 1, false).unwrap().output(0).is_empty());
+    }
+
+    #[test]
+    fn buckets_cover_all_gradients_and_fill_up_with_the_backward_pass() {
+        let training =
+            Training { model: None, bucket: Bytes(100), first_bucket: Bytes(10), compute: Nanoseconds(1_000) };
+        let found = buckets(75, 4, &training);
+        let places: Vec<_> = found.iter().map(|bucket| bucket.at.clone()).collect();
+        assert_eq!(places, [0..2, 2..27, 27..52, 52..75]);
+        assert_eq!(found.iter().map(|bucket| bucket.ready).collect::<Vec<_>>(), [26, 360, 693, 1_000].map(Nanoseconds));
+        let small = buckets(3, 8, &Training { first_bucket: Bytes(1), bucket: Bytes(1), ..training.clone() });
+        assert_eq!(small.len(), 3);
+        let huge = Training { compute: Nanoseconds::from_secs(3_600), ..training };
+        let last = buckets(1 << 40, 1, &Training { bucket: Bytes(1 << 39), ..huge.clone() }).pop().unwrap();
+        assert_eq!(last.ready, huge.compute);
     }
 }

@@ -10,7 +10,7 @@ use railgauge_wire::{
 
 use super::engine::Sides;
 use crate::{
-    memory::{available, host::Buffer},
+    memory::{host::Buffer, place},
     system::tree::Tree,
 };
 
@@ -32,7 +32,7 @@ impl Memory {
         let all = need.saturating_mul(siblings.max(1).into());
         {
             let mut held = HELD.lock();
-            let room = available::bytes(&Tree::host()).map(|free| free.saturating_add(*held));
+            let room = place::bytes(&Tree::host()).map(|free| free.saturating_add(*held));
             if let Some(room) = room.filter(|room| all > *room) {
                 let cause = format!(
                     "{siblings} ranks with two buffers of {capacity} bytes each need {all} bytes of memory on this \
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn ranks_that_would_not_find_room_together_are_refused_before_the_first_takes_any() {
-        let free = available::bytes(&Tree::new("/")).unwrap();
+        let free = place::bytes(&Tree::new("/")).unwrap();
         let failure = Memory::new(free / 4, 1_000, false).map(drop).unwrap_err();
         assert!(failure.cause.contains("1000 ranks"), "{failure}");
         assert!(Memory::new(4096, 2, false).is_ok());

@@ -3,30 +3,23 @@
 //! After a failure its connections stay as they are until it is closed: the others then wait for it, instead of taking
 //! the first to notice for the one to blame.
 
-use std::{
-    sync::{Arc, atomic::AtomicBool},
-    time::{Duration, Instant},
-};
-
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     group::{Carried, CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Footprint, Opened},
+    message::Answer,
     terms::{GpuPath, LinkLayer, Transport},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{
     bench::Bench,
+    engine::{Neighbour, RankPort},
     memory::Memory,
     tcp::TcpRankPort,
     verbs::VerbsRankPort,
-    wire::{Neighbour, RankPort},
 };
-use crate::{
-    bench::control::Control,
-    collective::message::{RankAnswer, RankAsk},
-    system::wait::Doorbell,
-};
+use crate::bench::control::Control;
 
 pub struct Rank {
     spec: MemberSpec,
@@ -45,23 +38,15 @@ impl Rank {
         Self { spec, state: State::Nothing }
     }
 
-    /// Does one thing within `limit`; ends early once `abort` is set and the bell rung.
-    pub fn ask(
-        &mut self,
-        ask: RankAsk,
-        limit: Duration,
-        abort: &Arc<AtomicBool>,
-        bell: &Arc<Doorbell>,
-    ) -> Result<RankAnswer, Failure> {
-        let control = Control::new(Arc::default(), abort.clone(), Instant::now() + limit).ringing(bell.clone());
+    pub fn ask(&mut self, ask: RankAsk, control: &Control) -> Result<Answer, Failure> {
         let said = match ask {
-            RankAsk::Open(_) => self.open().map(|opened| RankAnswer::Opened(Box::new(opened))),
-            RankAsk::Join(tickets) => self.join(tickets, &control).map(|()| RankAnswer::Joined),
+            RankAsk::Open(_) => self.open().map(|opened| Answer::MemberOpened(Box::new(opened))),
+            RankAsk::Join(tickets) => self.join(tickets, control).map(|()| Answer::Done),
             RankAsk::Measure(collective) => {
-                self.measure(&collective, &control).map(|done| RankAnswer::Measured(Box::new(done)))
+                self.measure(&collective, control).map(|done| Answer::MemberMeasured(Box::new(done)))
             }
         };
-        said.map_err(|failure| Failure { cause: format!("rank {}: {}", self.spec.rank, failure.cause), ..failure })
+        said.map_err(|failure| failure.about(format_args!("rank {}", self.spec.rank)))
     }
 
     fn open(&mut self) -> Result<MemberOpened, Failure> {
@@ -119,7 +104,7 @@ impl Rank {
         };
         if let Some(failure) = broken {
             // Bytes of an unfinished operation are still on their way.
-            return Err(Failure { cause: format!("its group broke earlier: {}", failure.cause), ..failure.clone() });
+            return Err(failure.clone().about("its group broke earlier"));
         }
         let measured = bench.run(collective, control).inspect_err(|failure| {
             // A question that cannot be answered is refused before a byte moves.
@@ -140,3 +125,50 @@ impl Rank {
         })
     }
 }
+
+/// What the agent wants of a rank. Answered one after the other.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RankRequest {
+    pub ask: RankAsk,
+    /// Milliseconds after which the rank gives up by itself.
+    pub limit_ms: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub enum RankAsk {
+    Open(Box<MemberSpec>),
+    Join(Vec<Ticket>),
+    Measure(Box<CollectiveSpec>),
+}
+
+impl RankAsk {
+    /// The stage to which a failure of it belongs.
+    pub(crate) const fn stage(&self) -> Stage {
+        match self {
+            Self::Open(_) => Stage::Open,
+            Self::Join(_) => Stage::Join,
+            Self::Measure(_) => Stage::Measure,
+        }
+    }
+}
+
+/// What the process of a rank answers. An [`Answer`] is made of it here: reading one would put the code for all answers there are into
+/// the agent, which is a ninth of its size.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum RankAnswer {
+    Opened(Box<MemberOpened>),
+    Joined,
+    Measured(Box<CollectiveMeasurement>),
+}
+
+impl From<RankAnswer> for Answer {
+    fn from(said: RankAnswer) -> Self {
+        match said {
+            RankAnswer::Opened(opened) => Self::MemberOpened(opened),
+            RankAnswer::Joined => Self::Done,
+            RankAnswer::Measured(measured) => Self::MemberMeasured(measured),
+        }
+    }
+}
+
+pub(crate) type Reply = Result<RankAnswer, Failure>;

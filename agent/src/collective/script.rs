@@ -3,8 +3,33 @@
 //! Algorithms write scripts; [`super::engine`] plays them over a wire. Sends and receives go on side by side, piece by
 //! piece: a send that hands on what a receive brings follows it within the stretch, so that blocks stream through a
 //! rank and transfer and reduction overlap without the algorithm saying how large a piece is.
+//!
+//! Rings: every rank sends to the next and receives from the one before.
+//!
+//! All-reduce: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009). The
+//! data is cut into as many parts as there are ranks. n - 1 steps reduce: each part travels round and collects every
+//! rank's contribution; n - 1 steps gather: the results travel round. Every rank sends 2(n-1)/n of the data.
+//!
+//! Algorithms for a power of two of ranks, for any number of ranks.
+//!
+//! Of n = 2^k + m ranks the first 2m form pairs: the even one gives its data to the odd one, which takes part for both
+//! and hands the result back (Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in
+//! MPICH", 2005).
+//!
+//! Recursive halving and doubling (Rabenseifner, "Optimization of collective reduction operations", 2004): halves of
+//! what is left are exchanged and reduced until every rank has its part of the result, which is then gathered over the
+//! same partners in reverse. As few bytes as a ring in 2 log2 n steps.
+//!
+//! Recursive doubling: in step i every rank exchanges all of its data with the rank whose number differs in bit i.
+//! Fewest steps; each moves everything.
+//!
+//! All-to-all: in step k every rank sends to the k-th after it and receives from the k-th before it.
 
 use std::ops::Range;
+
+use railgauge_wire::terms::{Algorithm, Op};
+
+use super::ROOT;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
@@ -95,4 +120,309 @@ impl Script {
     pub(crate) fn last_send(&self) -> Option<usize> {
         self.sends.len().checked_sub(1)
     }
+}
+
+/// All-reduces up to this many bytes take the fewest steps.
+const SHORT: usize = 16 << 10;
+const SHORT_OF_TWO: usize = 32 << 10;
+/// Broadcasts up to this many bytes go down a tree.
+const SHORT_BROADCAST: usize = 64 << 10;
+/// All-reduces whose blocks of the ring would be smaller than this many bytes are halved and doubled instead. Among a
+/// power of two of ranks, and among others, of which some send everything twice then.
+const SMALL_BLOCK: (usize, usize) = (512 << 10, 32 << 10);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub op: Op,
+    pub rank: usize,
+    pub ranks: usize,
+    pub count: usize,
+    /// Bytes of an element.
+    pub width: usize,
+    /// Whether the result takes the place of the input.
+    pub in_place: bool,
+}
+
+impl Job {
+    /// The script of this rank; `None` if the algorithm does not do the operation.
+    pub(crate) fn script(&self, algorithm: Algorithm) -> Option<Script> {
+        if !algorithm.does(self.op) {
+            return None;
+        }
+        Some(match (self.op, algorithm) {
+            (Op::AllReduce, Algorithm::Ring) => ring_all_reduce(self),
+            (Op::AllReduce, Algorithm::RecursiveDoubling) => folded_all_reduce(self, double),
+            (Op::AllReduce, Algorithm::HalvingDoubling) => folded_all_reduce(self, halve_and_double),
+            (Op::AllGather, _) => all_gather(self),
+            (Op::ReduceScatter, _) => reduce_scatter(self),
+            (Op::Broadcast, Algorithm::Chain) => chain(self),
+            (Op::Broadcast, _) => tree(self),
+            (Op::AllToAll, _) => all_to_all(self),
+            _ => return None,
+        })
+    }
+
+    /// The algorithm that suits size and number of ranks; `None` for operations without one.
+    pub(crate) fn suited(&self) -> Option<Algorithm> {
+        let bytes = self.count * self.width;
+        match self.op {
+            Op::AllReduce if bytes <= SHORT || self.ranks == 2 && bytes <= SHORT_OF_TWO => {
+                Some(Algorithm::RecursiveDoubling)
+            }
+            Op::AllReduce if bytes / self.ranks.max(1) < self.small_block() => Some(Algorithm::HalvingDoubling),
+            Op::AllReduce | Op::AllGather | Op::ReduceScatter => Some(Algorithm::Ring),
+            Op::Broadcast if bytes <= SHORT_BROADCAST => Some(Algorithm::Tree),
+            Op::Broadcast => Some(Algorithm::Chain),
+            Op::AllToAll => Some(Algorithm::Pairwise),
+            _ => None,
+        }
+    }
+
+    fn small_block(&self) -> usize {
+        if self.ranks.is_power_of_two() { SMALL_BLOCK.0 } else { SMALL_BLOCK.1 }
+    }
+
+    /// Bytes of scratch memory its scripts use.
+    pub(crate) fn scratch(&self) -> usize {
+        if self.op == Op::ReduceScatter { 2 * self.bytes() } else { 0 }
+    }
+
+    pub(super) fn given(&self) -> Side {
+        if self.in_place { Side::Output } else { Side::Input }
+    }
+
+    /// Bytes each rank contributes.
+    pub(super) fn bytes(&self) -> usize {
+        self.count * self.width
+    }
+
+    /// Everything a rank contributes, where nothing is divided.
+    pub(super) fn all(&self) -> Range<usize> {
+        0..self.bytes()
+    }
+
+    /// The contribution of rank `i`, or what is meant for it, in a memory that holds those of all ranks.
+    pub(super) fn share(&self, i: usize) -> Range<usize> {
+        i * self.bytes()..(i + 1) * self.bytes()
+    }
+
+    /// Part `i` of as many parts as there are ranks of one contribution, in whole elements.
+    pub(super) fn part(&self, i: usize) -> Range<usize> {
+        let edge = |i: usize| i * self.count / self.ranks * self.width;
+        edge(i)..edge(i + 1)
+    }
+
+    /// The rank `steps` before this one.
+    pub(super) fn before(&self, steps: usize) -> usize {
+        (self.rank + self.ranks - steps % self.ranks) % self.ranks
+    }
+
+    /// The rank `steps` after this one.
+    pub(super) fn after(&self, steps: usize) -> usize {
+        (self.rank + steps) % self.ranks
+    }
+
+    pub(super) fn is_root(&self) -> bool {
+        self.rank == ROOT as usize
+    }
+
+    pub(super) fn whole(&self) -> Stretch {
+        Stretch { side: self.given(), at: self.all() }
+    }
+}
+
+pub(crate) fn ring_all_reduce(job: &Job) -> Script {
+    let (next, previous) = (job.after(1), job.before(1));
+    let mut script = Script::default();
+    if job.ranks == 1 {
+        script.copy(job.whole(), Stretch::output(job.all()));
+    }
+    for step in 0..job.ranks - 1 {
+        let side = if step == 0 { job.given() } else { Side::Output };
+        let after = script.last_receive();
+        script.send(next, Stretch { side, at: job.part(job.before(step)) }, after);
+        let part = job.part(job.before(step + 1));
+        script.receive(previous, Stretch::output(part.clone()), How::Reduce(job.given(), part.start), None);
+    }
+    for step in 0..job.ranks - 1 {
+        let after = script.last_receive();
+        script.send(next, Stretch::output(job.part(job.before(step + job.ranks - 1))), after);
+        // In place this is where the reducing send of step `step` read from. What comes now holds what that send
+        // carried, so it has long gone.
+        script.receive(previous, Stretch::output(job.part(job.before(step))), How::Place, None);
+    }
+    script
+}
+
+/// n - 1 steps; in each a rank hands on what it received in the one before.
+pub(crate) fn all_gather(job: &Job) -> Script {
+    let (next, previous) = (job.after(1), job.before(1));
+    let own = Stretch::output(job.share(job.rank));
+    let given = if job.in_place { own.clone() } else { job.whole() };
+    let mut script = Script::default();
+    script.copy(given.clone(), own);
+    for step in 0..job.ranks - 1 {
+        let what = if step == 0 { given.clone() } else { Stretch::output(job.share(job.before(step))) };
+        let after = script.last_receive();
+        script.send(next, what, after);
+        script.receive(previous, Stretch::output(job.share(job.before(step + 1))), How::Place, None);
+    }
+    script
+}
+
+/// The first half of [`ring_all_reduce`], such that part r ends at rank r. Partial results stand in two scratch blocks by
+/// turns, so that the input stays as it is.
+pub(crate) fn reduce_scatter(job: &Job) -> Script {
+    let (next, previous) = (job.after(1), job.before(1));
+    let result = Stretch::output(if job.in_place { job.share(job.rank) } else { job.all() });
+    let scratch = |step: usize| Stretch { side: Side::Scratch, at: job.share(step % 2) };
+    let mut script = Script::default();
+    if job.ranks == 1 {
+        script.copy(job.whole(), result.clone());
+    }
+    for step in 0..job.ranks - 1 {
+        let given = Stretch { side: job.given(), at: job.share(job.before(step + 1)) };
+        // The block received into now is the one the send before this step's reads from.
+        let behind = if step > 1 { script.last_send() } else { None };
+        let after = script.last_receive();
+        script.send(next, if step == 0 { given } else { scratch(step - 1) }, after);
+        let with = job.share(job.before(step + 2)).start;
+        let into = if step + 2 == job.ranks { result.clone() } else { scratch(step) };
+        script.receive(previous, into, How::Reduce(job.given(), with), behind);
+    }
+    script
+}
+
+/// Who is who among the ranks that take part.
+pub(crate) struct Circle {
+    pub number: usize,
+    /// How many they are: a power of two.
+    pub size: usize,
+    folded: usize,
+}
+
+impl Circle {
+    /// The rank that has number `number`.
+    pub(crate) fn rank(&self, number: usize) -> usize {
+        if number < self.folded { 2 * number + 1 } else { number + self.folded }
+    }
+}
+
+/// All-reduce by `exchange`, which is told the memory that holds this rank's contribution.
+pub(crate) fn folded_all_reduce(job: &Job, exchange: fn(&Job, &Circle, Side, &mut Script)) -> Script {
+    let size = 1 << job.ranks.ilog2();
+    let folded = job.ranks - size;
+    let mut script = Script::default();
+    let output = Stretch::output(job.all());
+    if job.rank < 2 * folded && job.rank.is_multiple_of(2) {
+        script.send(job.rank + 1, job.whole(), None);
+        script.receive(job.rank + 1, output, How::Place, script.last_send());
+        return script;
+    }
+    let paired = job.rank < 2 * folded;
+    let number = if paired { job.rank / 2 } else { job.rank - folded };
+    let mut held = job.given();
+    if paired {
+        script.receive(job.rank - 1, output.clone(), How::Reduce(held, 0), None);
+        held = Side::Output;
+    }
+    if size == 1 {
+        script.copy(job.whole(), output.clone());
+    }
+    exchange(job, &Circle { number, size, folded }, held, &mut script);
+    if paired {
+        script.send(job.rank - 1, output, script.last_receive());
+    }
+    script
+}
+
+/// The steps of one rank, whose contribution is in `held`.
+pub(crate) fn halve_and_double(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
+    let bytes = |elements: &Range<usize>| elements.start * job.width..elements.end * job.width;
+    let mut held = held;
+    let mut mine = 0..job.count;
+    let mut given_away = Vec::new();
+    for bit in (0..circle.size.ilog2()).rev() {
+        let partner = circle.rank(circle.number ^ 1 << bit);
+        let middle = mine.start + mine.len() / 2;
+        let (lower, upper) = (mine.start..middle, middle..mine.end);
+        let (keep, give) = if circle.number >> bit & 1 == 0 { (lower, upper) } else { (upper, lower) };
+        script.send(partner, Stretch { side: held, at: bytes(&give) }, script.last_receive());
+        let into = bytes(&keep);
+        script.receive(partner, Stretch::output(into.clone()), How::Reduce(held, into.start), None);
+        given_away.push((partner, give));
+        (mine, held) = (keep, Side::Output);
+    }
+    for (partner, theirs) in given_away.into_iter().rev() {
+        script.send(partner, Stretch::output(bytes(&mine)), script.last_receive());
+        // Sent from long ago: what comes now holds what that send carried.
+        script.receive(partner, Stretch::output(bytes(&theirs)), How::Place, None);
+        mine = mine.start.min(theirs.start)..mine.end.max(theirs.end);
+    }
+}
+
+/// The steps of one rank, whose contribution is in `held`.
+pub(crate) fn double(job: &Job, circle: &Circle, held: Side, script: &mut Script) {
+    let mut held = held;
+    for bit in 0..circle.size.ilog2() {
+        let partner = circle.rank(circle.number ^ 1 << bit);
+        script.send(partner, Stretch { side: held, at: job.all() }, script.last_receive());
+        // What the send still reads must not be reduced into yet.
+        let behind = script.last_send().filter(|_| held == Side::Output);
+        script.receive(partner, Stretch::output(job.all()), How::Reduce(held, 0), behind);
+        held = Side::Output;
+    }
+}
+
+pub(crate) fn all_to_all(job: &Job) -> Script {
+    let given = |share| Stretch { side: job.given(), at: job.share(share) };
+    let mut script = Script::default();
+    script.copy(given(job.rank), Stretch::output(job.share(job.rank)));
+    for step in 1..job.ranks {
+        let (to, from) = (job.after(step), job.before(step));
+        script.send(to, given(to), None);
+        script.receive(from, Stretch::output(job.share(from)), How::Place, None);
+    }
+    script
+}
+
+/// A stream from rank to rank: each hands on what it receives, while it receives.
+pub(crate) fn chain(job: &Job) -> Script {
+    let mut script = begun(job);
+    let what = if job.is_root() { job.whole() } else { Stretch::output(job.all()) };
+    if !job.is_root() {
+        script.receive(job.before(1), Stretch::output(job.all()), How::Place, None);
+    }
+    if job.after(1) != super::ROOT as usize {
+        let after = script.last_receive();
+        script.send(job.after(1), what, after);
+    }
+    script
+}
+
+/// A binomial tree: ceil(log2 n) steps. The parent of a rank lacks its lowest set bit.
+pub(crate) fn tree(job: &Job) -> Script {
+    let mut script = begun(job);
+    let what = if job.is_root() { job.whole() } else { Stretch::output(job.all()) };
+    let reach = if job.is_root() { job.ranks.next_power_of_two() } else { 1 << job.rank.trailing_zeros() };
+    if !job.is_root() {
+        script.receive(job.rank - reach, Stretch::output(job.all()), How::Place, None);
+    }
+    let mut distance = reach / 2;
+    while distance > 0 {
+        if job.rank + distance < job.ranks {
+            let after = script.last_receive();
+            script.send(job.rank + distance, what.clone(), after);
+        }
+        distance /= 2;
+    }
+    script
+}
+
+fn begun(job: &Job) -> Script {
+    let mut script = Script::default();
+    if job.is_root() {
+        script.copy(job.whole(), Stretch::output(job.all()));
+    }
+    script
 }

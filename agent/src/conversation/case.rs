@@ -19,8 +19,9 @@ use crate::{
     bench::{clock, control::Control},
     counters,
     fabric::Link,
-    system::{tree::Tree, workers},
+    system::tree::Tree,
     watch::gpus::{self, Span},
+    worker,
 };
 
 /// What an end knows of itself, whatever it is asked.
@@ -221,17 +222,13 @@ fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
     // `mlx5_0:2` is how a port other than the first is named; they are read by device and port.
     let (device, _) = port_name(device);
     let device = device.to_owned();
-    let read = workers::ask("counters", move || counters::read(&Tree::host(), &device, port));
-    match read.within(COUNTERS_LIMIT) {
-        Some(Ok(counters)) => counters,
-        // What cannot be checked is left unchecked, and the report says so.
-        Some(Err(failure)) => {
-            crate::system::log!("counters: {failure}");
-            BTreeMap::new()
-        }
-        None => {
-            crate::system::log!("counters: not read within {} s", COUNTERS_LIMIT.as_secs());
-            BTreeMap::new()
-        }
-    }
+    let read = worker::ask("counters", move || counters::read(&Tree::host(), &device, port));
+    let why = match read.recv_timeout(COUNTERS_LIMIT) {
+        Ok(Ok(counters)) => return counters,
+        Ok(Err(failure)) => failure.to_string(),
+        Err(_) => format!("not read within {} s", COUNTERS_LIMIT.as_secs()),
+    };
+    // What cannot be checked is left unchecked, and the report says so.
+    crate::system::log!("counters: {why}");
+    BTreeMap::new()
 }

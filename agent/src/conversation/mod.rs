@@ -11,37 +11,29 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `pipes` | stdin and stdout, taken away from everything else in the process |
-//! | `end` | the only ways out: said goodbye, or lost the controller |
 //! | `requests` | the hello, and where each request goes |
-//! | `link` | the thread of one link |
-//! | `case` | a whole case at one end of it |
-//! | `member` | the thread of one rank of a collective |
-//! | `answering` | panics become failures |
-
-mod answering;
-mod case;
-mod end;
-mod link;
-mod member;
-mod pipes;
-mod requests;
+//! | `register` | the threads of links and ranks, and requests to them |
+//! | `link` | what is asked of one end of a link |
+//! | `case` | a whole case at it |
 
 use std::process::ExitCode;
 
-use crate::{
-    facts::idle,
-    system::{limits, process},
-    verbs::scatter,
-};
+use crate::{facts::idle, system::process, verbs::region};
+
+mod case;
+mod link;
+mod pipes;
+mod register;
+mod requests;
 
 /// Runs the conversation. Does not return unless it cannot begin: the process ends inside.
 pub fn run() -> ExitCode {
-    scatter::prepare();
+    region::prepare();
     match pipes::claim() {
         Ok((inlet, outlet)) => {
             process::own_group();
-            limits::raise();
-            if let Err(error) = end::guard(&inlet, &outlet) {
+            process::raise();
+            if let Err(error) = pipes::guard(&inlet, &outlet) {
                 crate::system::log!("cannot watch over stdin: {error}");
                 return ExitCode::from(2);
             }

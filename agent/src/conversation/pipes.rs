@@ -1,11 +1,18 @@
 //! stdin and stdout, taken away from everything else in the process: libraries that print (NCCL does, by default, on
 //! stdout) end up on stderr and cannot break a frame.
+//!
+//! The only ways out of the process.
+//!
+//! A lost controller means that nobody will read a result: the agent is gone within a second, whatever its threads
+//! do, and so is everything it started. That must not depend on a measuring loop, a lock or a library's exit handler;
+//! hence a thread that does nothing but watch, and `_exit`.
 
 use std::{
     fs::File,
     io::{self, Write},
     os::fd::{AsFd, BorrowedFd},
     sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -15,20 +22,18 @@ use railgauge_wire::{
     message::{Answer, FromAgent},
 };
 
-use super::end;
-use crate::system::process;
+use crate::{
+    system::{process, wait},
+    worker,
+};
 
 /// The way to the controller. Cheap to clone; every thread may write.
 #[derive(Clone)]
 pub(super) struct Outlet(Arc<Mutex<File>>, Arc<File>);
 
-/// Moves stdin and stdout to private descriptors; then puts `/dev/null` at 0 and stderr at 1.
 pub(super) fn claim() -> io::Result<(File, Outlet)> {
-    let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let (inlet, outlet) = process::claim_standard_streams()?;
     let watched = outlet.try_clone()?;
-    let nothing = File::open("/dev/null")?;
-    process::replace_standard_streams(nothing.as_fd(), io::stderr().as_fd())?;
     Ok((inlet, Outlet(Arc::new(Mutex::new(outlet)), Arc::new(watched))))
 }
 
@@ -45,7 +50,7 @@ impl Outlet {
         });
         match bytes {
             Ok(bytes) => self.write(&bytes),
-            Err(error) => end::lost(&format!("a reply cannot be encoded: {error}")),
+            Err(error) => lost(&format!("a reply cannot be encoded: {error}")),
         }
     }
 
@@ -53,7 +58,7 @@ impl Outlet {
         // A thread that panicked while it held the lock did so outside of write_all.
         let mut to = self.0.lock();
         if let Err(error) = to.write_all(bytes) {
-            end::lost(&format!("stdout: {error}"));
+            lost(&format!("stdout: {error}"));
         }
     }
 }
@@ -62,4 +67,39 @@ impl AsFd for Outlet {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.1.as_fd()
     }
+}
+
+/// How long the reader may take to empty a closed stdin before the guard ends the process.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// Starts the thread that ends the process once either pipe has lost its other end.
+pub(super) fn guard(inlet: &File, outlet: &Outlet) -> io::Result<()> {
+    let (inlet, outlet) = (inlet.try_clone()?, outlet.clone());
+    let watch = move || {
+        loop {
+            match wait::wait([(inlet.as_fd(), wait::HANG_UP), (outlet.as_fd(), 0)], None) {
+                Ok(events) if events.iter().all(|events| events & wait::GONE == 0) => {}
+                Ok(_) => break,
+                Err(error) => {
+                    crate::system::log!("cannot watch over stdin: {error}");
+                    break;
+                }
+            }
+        }
+        std::thread::sleep(GRACE);
+        lost("the controller is gone")
+    };
+    worker::start("guard", watch).map(drop)
+}
+
+/// Ends the process and everything it started: the controller is gone.
+pub(super) fn lost(why: &str) -> ! {
+    crate::system::log!("{why}; ending");
+    process::kill_children();
+    leave(3)
+}
+
+/// Ends the process at once, without exit handlers: a library's handler may wait for a device that hangs.
+pub(super) fn leave(status: i32) -> ! {
+    process::exit_now(status)
 }

@@ -1,6 +1,6 @@
 //! The hello, and where each request goes.
 
-use std::{fs::File, io::BufReader, process};
+use std::{fs::File, io::BufReader, process, time::Duration};
 
 use railgauge_wire::{
     PROTOCOL,
@@ -10,26 +10,31 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{answering::caught, end, link::Links, member::Members, pipes::Outlet};
+use super::{
+    link::{End, Member},
+    pipes::{self, Outlet},
+    register::Register,
+};
 use crate::{
     bench::clock,
-    collective::message::RankAsk,
+    collective::rank::RankAsk,
     counters,
     errand::Errands,
-    facts::{self},
+    facts,
     gpu::copies,
     node, raw,
-    system::{tree::Tree, workers},
+    system::tree::Tree,
     tools,
     watch::Watch,
+    worker::{self, caught},
 };
 
 /// Reads requests until the controller says goodbye or is gone.
 pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     let mut from = BufReader::new(inlet);
     hello(&mut from, outlet);
-    let links = Links::new(outlet.clone());
-    let members = Members::new(outlet.clone());
+    let links = Register::new("link", outlet.clone());
+    let members = Register::new("rank", outlet.clone());
     let (watch, errands) = (Watch::default(), Errands::default());
     loop {
         let bytes = next(&mut from);
@@ -38,7 +43,7 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
             Err(error) => {
                 match frame::decode::<serde_json::Value>(&bytes).ok().and_then(|value| value["id"].as_u64()) {
                     Some(id) => outlet.reply(id, Err(refused(format!("the request is not understood: {error}")))),
-                    None => end::lost(&format!("stdin carries something that is not a request: {error}")),
+                    None => pipes::lost(&format!("stdin carries something that is not a request: {error}")),
                 }
             }
         }
@@ -49,15 +54,16 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
 fn next(from: &mut BufReader<File>) -> Vec<u8> {
     match frame::bytes(from) {
         Ok(Some(bytes)) => bytes,
-        Ok(None) => end::lost("stdin ended without a goodbye"),
-        Err(error) => end::lost(&format!("stdin: {error}")),
+        Ok(None) => pipes::lost("stdin ended without a goodbye"),
+        Err(error) => pipes::lost(&format!("stdin: {error}")),
     }
 }
 
 /// The first request must be a `Hello` of the same protocol; anything else ends the agent, after an answer.
 fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
     let bytes = next(from);
-    let value: serde_json::Value = frame::decode(&bytes).unwrap_or_else(|error| end::lost(&format!("stdin: {error}")));
+    let value: serde_json::Value =
+        frame::decode(&bytes).unwrap_or_else(|error| pipes::lost(&format!("stdin: {error}")));
     let id = value["id"].as_u64().unwrap_or_default();
     let failure = match value.pointer("/ask/Hello/protocol").and_then(serde_json::Value::as_u64) {
         Some(theirs) if theirs == u64::from(PROTOCOL) => match frame::decode(&bytes) {
@@ -81,13 +87,24 @@ fn hello(from: &mut BufReader<File>, outlet: &Outlet) {
     };
     outlet.reply(id, Err(failure.clone()));
     crate::system::log!("{failure}");
-    end::leave(2)
+    pipes::leave(2)
 }
 
-fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, (watch, errands): (&Watch, &Errands)) {
+fn answer(
+    id: u64,
+    ask: Ask,
+    outlet: &Outlet,
+    links: &Register<End>,
+    members: &Register<Member>,
+    (watch, errands): (&Watch, &Errands),
+) {
     let later = || {
         let to = outlet.clone();
         move |answer| to.reply(id, answer)
+    };
+    let of_rank = |link, ask: RankAsk, limit_ms| {
+        let limit = Duration::from_millis(limit_ms);
+        members.ask(id, link, ask.stage(), move |member, request| member.ask(ask, limit, request));
     };
     match ask {
         Ask::Hello { .. } => outlet.reply(id, Err(refused("the hello came twice"))),
@@ -113,22 +130,23 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, 
         Ask::Node(spec) => aside(id, outlet, move || Ok(Answer::Node(node::run(&spec)))),
         Ask::BeginErrand { words } => errands.begin(words, later()),
         Ask::EndErrand => errands.end(later()),
-        Ask::OpenMember { link, spec } => members.open(id, link, *spec),
-        Ask::JoinMember { link, tickets, limit_ms } => members.ask(id, link, RankAsk::Join(tickets), limit_ms),
-        Ask::MeasureMember { link, collective, limit_ms } => {
-            members.ask(id, link, RankAsk::Measure(collective), limit_ms)
+        Ask::OpenMember { link, spec } => members.open(id, link, |request| Member::open(*spec, request)),
+        Ask::JoinMember { link, tickets, limit_ms } => of_rank(link, RankAsk::Join(tickets), limit_ms),
+        Ask::MeasureMember { link, collective, limit_ms } => of_rank(link, RankAsk::Measure(collective), limit_ms),
+        Ask::Open { link, spec } => links.open(id, link, move |_| End::open(&spec)),
+        Ask::Join { link, peer } => links.ask(id, link, Stage::Join, move |end, request| end.join(&peer, request)),
+        Ask::Step { link, step, limit_ms } => links
+            .ask(id, link, step.stage(), move |end, request| end.step(&step, Duration::from_millis(limit_ms), request)),
+        Ask::Case { link, case } => {
+            links.ask(id, link, Stage::Measure, move |end, request| end.case(&case, request));
         }
-        Ask::Close { link } if members.close(id, link) => {}
-        Ask::Open { link, spec } => links.open(id, link, *spec),
-        Ask::Join { link, peer } => links.join(id, link, peer),
-        Ask::Step { link, step, limit_ms } => links.step(id, link, step, limit_ms),
-        Ask::Case { link, case } => links.case(id, link, *case),
-        Ask::Stop { link } => links.stop(id, link),
-        Ask::Close { link } => links.close(id, link),
+        Ask::Stop { link } => links.stop(id, link, End::served),
+        Ask::Close { link } if members.close(id, link) || links.close(id, link) => {}
+        Ask::Close { link } => links.unknown(id, link),
         Ask::Bye => {
             links.close_all();
             outlet.reply(id, Ok(Answer::Done));
-            end::leave(0)
+            pipes::leave(0)
         }
     }
 }
@@ -136,7 +154,7 @@ fn answer(id: u64, ask: Ask, outlet: &Outlet, links: &Links, members: &Members, 
 /// Answers on a thread of its own: the reader must never wait for a file that hangs.
 fn aside(id: u64, outlet: &Outlet, work: impl FnOnce() -> Result<Answer, Failure> + Send + 'static) {
     let to = outlet.clone();
-    if let Err(error) = workers::start("aside", move || to.reply(id, caught(Stage::Facts, work).flatten())) {
+    if let Err(error) = worker::start("aside", move || to.reply(id, caught(Stage::Facts, work).flatten())) {
         outlet.reply(id, Err(refused(format!("no thread could be started: {error}"))));
     }
 }

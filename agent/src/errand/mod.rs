@@ -11,10 +11,7 @@ pub(crate) mod tender;
 use std::{
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
-    sync::{
-        OnceLock,
-        mpsc::{Receiver, Sender, channel},
-    },
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -26,9 +23,9 @@ use railgauge_wire::{
     remedy,
 };
 
-use crate::system::{
-    wait::{self, READABLE},
-    workers,
+use crate::{
+    system::wait::{self, READABLE},
+    worker::{self, Worker},
 };
 use tender::{GRACE, LEFT, Told};
 
@@ -39,60 +36,38 @@ const MORE: Duration = Duration::from_secs(1);
 
 /// The command of this host; at most one runs. A thread of its own works on the requests, in their order.
 #[derive(Default)]
-pub(crate) struct Errands {
-    work: OnceLock<Sender<Work>>,
-}
-
-/// What is asked, and where the answer goes.
-enum Work {
-    Begin(Vec<String>, Reply),
-    End(Reply),
-}
-
-type Reply = Box<dyn FnOnce(Result<Answer, Failure>) + Send>;
+pub(crate) struct Errands(OnceLock<Option<Worker<Option<Tended>>>>);
 
 impl Errands {
     pub(crate) fn begin(&self, words: Vec<String>, reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static) {
-        self.pass(Work::Begin(words, Box::new(reply)));
+        self.pass(reply, move |running| {
+            if running.is_some() {
+                return Err(refused("a command runs beside a measurement already".to_owned()));
+            }
+            *running = Some(Tended::start(&words)?);
+            Ok(Answer::Done)
+        });
     }
 
     /// Ends the command that runs, and tells whether it ran until now.
     pub(crate) fn end(&self, reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static) {
-        self.pass(Work::End(Box::new(reply)));
-    }
-
-    fn pass(&self, work: Work) {
-        let worker = self.work.get_or_init(|| {
-            let (to, from) = channel();
-            // Without a thread the channel is closed, which is answered below.
-            let _ = workers::start("errand", move || work_on(&from));
-            to
+        self.pass(reply, |running| match running.take() {
+            Some(tended) => tended.end().map(|errand| Answer::Errand(Box::new(errand))),
+            None => Err(refused("no command runs beside a measurement".to_owned())),
         });
-        if let Err(unsent) = worker.send(work) {
-            let (Work::Begin(_, reply) | Work::End(reply)) = unsent.0;
-            reply(Err(refused("no thread could be started for it".to_owned())));
-        }
     }
-}
 
-fn work_on(requests: &Receiver<Work>) {
-    let mut running: Option<Tended> = None;
-    for work in requests {
-        match work {
-            Work::Begin(_, reply) if running.is_some() => {
-                reply(Err(refused("a command runs beside a measurement already".to_owned())));
+    fn pass(
+        &self,
+        reply: impl FnOnce(Result<Answer, Failure>) + Send + 'static,
+        work: impl FnOnce(&mut Option<Tended>) -> Result<Answer, Failure> + Send + 'static,
+    ) {
+        let start = || Worker::start("errand", || Ok(None)).ok().map(|(worker, _)| worker);
+        match self.0.get_or_init(start) {
+            Some(worker) => {
+                worker.pass(move |running| reply(worker::with(running, Stage::Measure, work).0));
             }
-            Work::Begin(words, reply) => match Tended::start(&words) {
-                Ok(tended) => {
-                    running = Some(tended);
-                    reply(Ok(Answer::Done));
-                }
-                Err(failure) => reply(Err(failure)),
-            },
-            Work::End(reply) => reply(match running.take() {
-                Some(tended) => tended.end().map(|errand| Answer::Errand(Box::new(errand))),
-                None => Err(refused("no command runs beside a measurement".to_owned())),
-            }),
+            None => reply(Err(refused("no thread could be started for it".to_owned()))),
         }
     }
 }
@@ -169,6 +144,8 @@ fn refused(cause: String) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
 
     /// The answer to a request.

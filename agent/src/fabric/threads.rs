@@ -7,8 +7,9 @@ use std::{
     collections::BTreeMap,
     ops::Range,
     sync::{
+        Arc,
         atomic::{AtomicUsize, Ordering},
-        mpsc::{Receiver, Sender, channel},
+        mpsc::channel,
     },
     thread::JoinHandle,
 };
@@ -26,10 +27,7 @@ use railgauge_wire::{
 use super::Link;
 use crate::{
     bench::{clock, control::Control},
-    system::{
-        panics::{self, Panicked},
-        workers,
-    },
+    worker::{self, Worker},
 };
 
 type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
@@ -38,67 +36,28 @@ type OpenOne = fn(&LinkSpec) -> Result<Box<dyn Link>, Failure>;
 const LEAD: Nanoseconds = Nanoseconds::from_millis(10);
 
 struct Threads {
-    /// Dropped first, which ends the threads.
-    orders: Vec<Sender<Order>>,
-    answers: Receiver<(usize, Said)>,
+    /// Each owns its share of the link.
+    workers: Vec<Worker<Box<dyn Link>>>,
     handles: Vec<JoinHandle<()>>,
     opened: Vec<Opened>,
+    /// Queue pairs of each.
     qps: Vec<u32>,
-}
-
-enum Order {
-    Join(Endpoint, Control),
-    Step(Step, Control),
-    GiveTurn,
-    AwaitTurn(Control),
-    GiveUp,
-}
-
-impl Order {
-    /// The stage to which a failure of it belongs.
-    const fn stage(&self) -> Stage {
-        match self {
-            Self::Join(..) => Stage::Join,
-            Self::Step(step, _) => step.stage(),
-            Self::GiveTurn | Self::AwaitTurn(_) | Self::GiveUp => Stage::Measure,
-        }
-    }
-}
-
-/// What a thread answers to an order.
-enum Said {
-    Done(Done),
-    Failed(Failure),
-    /// It has panicked: this is the last that it says.
-    Gone(Failure),
-}
-
-enum Done {
-    Opened(Box<Opened>),
-    Stepped(Stepped),
 }
 
 /// Opens a link of `spec.threads` threads, each of which opens its share with `one`.
 pub(super) fn open(spec: &LinkSpec, one: OpenOne) -> Result<Box<dyn Link>, Failure> {
-    let (answer, answers) = channel();
     let shares = shares(spec)?;
     let qps = shares.iter().map(|share| share.qps).collect();
-    let mut link = Threads { orders: Vec::new(), answers, handles: Vec::new(), opened: Vec::new(), qps };
+    let mut link = Threads { workers: Vec::new(), handles: Vec::new(), opened: Vec::new(), qps };
     for (number, share) in shares.into_iter().enumerate() {
-        let (order, orders) = channel();
-        let answer = answer.clone();
-        let work = move || run(number, &share, one, &orders, &answer);
-        let handle = workers::start(&format!("share-{number}"), work).map_err(|error| {
+        let started = Worker::start(&format!("share-{number}"), move || one(&share)).map_err(|error| {
             Failure::new(Stage::Open, Kind::Configuration, format!("no thread {number} for the link: {error}"))
                 .remedy(remedy::RAISE_PROCESSES)
         })?;
-        link.orders.push(order);
-        link.handles.push(handle);
+        link.workers.push(started.0);
+        link.handles.push(started.1);
     }
-    // From here on a channel without senders means that all threads have ended.
-    drop(answer);
-    let opened = link.all(link.orders.len(), Stage::Open, None)?;
-    link.opened = opened_of(opened);
+    link.opened = link.tell_all(Stage::Open, None, |_, link| Ok(link.opened()))?;
     Ok(Box::new(link))
 }
 
@@ -121,118 +80,51 @@ fn shares(spec: &LinkSpec) -> Result<Vec<LinkSpec>, Failure> {
     Ok((0..threads).map(share).collect())
 }
 
-fn run(number: usize, share: &LinkSpec, one: OpenOne, orders: &Receiver<Order>, answer: &Sender<(usize, Said)>) {
-    let gone = |stage, Panicked(words): Panicked| {
-        let cause = format!("thread {number} of the link panicked: {words}");
-        Said::Gone(Failure::new(stage, Kind::Internal, cause).remedy(remedy::REPORT_DEFECT))
-    };
-    // Nobody listens any more once the link is being dropped.
-    let say = |said| answer.send((number, said)).is_ok();
-    let opened = match panics::caught(|| one(share)) {
-        Ok(Ok(link)) => Ok(link),
-        Ok(Err(failure)) => Err(Said::Failed(failure)),
-        Err(panicked) => Err(gone(Stage::Open, panicked)),
-    };
-    let mut link = match opened {
-        Ok(link) => link,
-        Err(said) => {
-            say(said);
-            return;
-        }
-    };
-    if !say(Said::Done(Done::Opened(Box::new(link.opened())))) {
-        return;
-    }
-    while let Ok(order) = orders.recv() {
-        let stage = order.stage();
-        let said = match panics::caught(|| obey(&mut *link, order)) {
-            Ok(Ok(done)) => Said::Done(done),
-            Ok(Err(failure)) => Said::Failed(failure),
-            Err(panicked) => {
-                let Said::Gone(failure) = gone(stage, panicked) else { return };
-                say(Said::Gone(failure.clone()));
-                // This is how the peer hears of it. What panicked once may panic again in its destructor.
-                drop(panics::caught(|| drop(link)));
-                // Whoever gives it an order meanwhile, or later, is answered like those that are there.
-                while orders.recv().is_ok() && say(Said::Gone(failure.clone())) {}
-                return;
-            }
-        };
-        if !say(said) {
-            return;
-        }
-    }
-}
-
-fn obey(link: &mut dyn Link, order: Order) -> Result<Done, Failure> {
-    let nothing = || Done::Stepped(Stepped::Done);
-    match order {
-        Order::Join(peer, control) => link.join(&peer, &control).map(|()| Done::Opened(Box::new(link.opened()))),
-        Order::Step(step, control) => link.step(&step, &control).map(Done::Stepped),
-        Order::GiveTurn => link.give_turn().map(|()| nothing()),
-        Order::AwaitTurn(control) => link.await_turn(&control).map(|()| nothing()),
-        Order::GiveUp => {
-            link.give_up();
-            Ok(nothing())
-        }
-    }
-}
-
-fn opened_of(all: Vec<Done>) -> Vec<Opened> {
-    let opened = |done| if let Done::Opened(opened) = done { Some(*opened) } else { None };
-    all.into_iter().filter_map(opened).collect()
-}
-
 impl Threads {
-    /// The answers of so many threads, in their order. Once one fails, those that serve are stopped by `control`: they would wait for
-    /// a peer that is not coming. Once one is gone, all are ended by it.
-    fn all(&self, asked: usize, stage: Stage, control: Option<&Control>) -> Result<Vec<Done>, Failure> {
-        let mut done = BTreeMap::new();
-        let mut failure = None;
-        for _ in 0..asked {
-            let first = match self.answers.recv() {
-                Ok((number, Said::Done(answer))) => {
-                    done.insert(number, answer);
-                    continue;
-                }
-                Ok((_, Said::Failed(first))) => {
-                    control.inspect(|control| control.stop());
-                    first
-                }
-                Ok((_, Said::Gone(first))) => {
-                    control.inspect(|control| control.abort());
-                    first
-                }
-                Err(_) => {
-                    let gone = || Failure::new(stage, Kind::Internal, "a thread of the link has ended");
-                    return Err(failure.unwrap_or_else(gone));
-                }
-            };
-            failure.get_or_insert(first);
-        }
-        failure.map_or_else(|| Ok(done.into_values().collect()), Err)
-    }
-
-    /// Gives each of these threads an order, and waits for all of them.
-    fn tell(
+    /// Has each of these threads do something, and waits for all of them. Once one fails, those that serve are stopped by `control`:
+    /// they would wait for a peer that is not coming. Once one has panicked, all are ended by it.
+    fn tell<R: Send + 'static>(
         &self,
         numbers: Range<usize>,
         stage: Stage,
         control: Option<&Control>,
-        order: impl Fn(usize) -> Order,
-    ) -> Result<Vec<Done>, Failure> {
-        let asked = numbers.len();
-        let gone: Vec<usize> = numbers.filter(|&number| self.orders[number].send(order(number)).is_err()).collect();
-        let Some(first) = gone.first() else { return self.all(asked, stage, control) };
-        control.inspect(|control| control.abort());
-        // Those that took the order answer it, and no answer may be left for the next one.
-        let _ = self.all(asked - gone.len(), stage, control);
-        Err(Failure::new(stage, Kind::Internal, format!("thread {first} of the link has ended")))
+        order: impl Fn(usize, &mut dyn Link) -> Result<R, Failure> + Send + Sync + 'static,
+    ) -> Result<Vec<R>, Failure> {
+        let (asked, order) = (numbers.len(), Arc::new(order));
+        let (answer, answers) = channel();
+        for number in numbers {
+            let (answer, order) = (answer.clone(), order.clone());
+            self.workers[number].pass(move |link| {
+                let (outcome, _broken) = worker::with(link, stage, |link| order(number, &mut **link));
+                let _ = answer.send((number, outcome, link.is_err()));
+            });
+        }
+        drop(answer);
+        let (mut done, mut failure) = (BTreeMap::new(), None);
+        for (number, outcome, is_gone) in answers {
+            match outcome {
+                Ok(answer) => _ = done.insert(number, answer),
+                Err(first) => {
+                    control.inspect(|control| if is_gone { control.abort() } else { control.stop() });
+                    let of_thread = format!("thread {number} of the link");
+                    failure.get_or_insert(if is_gone { first.about(of_thread) } else { first });
+                }
+            }
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None if done.len() < asked => Err(Failure::new(stage, Kind::Internal, "a thread of the link has ended")),
+            None => Ok(done.into_values().collect()),
+        }
     }
 
-    /// Tells every thread the same, and waits for all of them.
-    fn tell_all(&self, control: Option<&Control>, order: impl Fn() -> Order) -> Result<(), Failure> {
-        self.tell(0..self.orders.len(), Stage::Measure, control, |_| order()).map(drop)
+    fn tell_all<R: Send + 'static>(
+        &self,
+        stage: Stage,
+        control: Option<&Control>,
+        order: impl Fn(usize, &mut dyn Link) -> Result<R, Failure> + Send + Sync + 'static,
+    ) -> Result<Vec<R>, Failure> {
+        self.tell(0..self.workers.len(), stage, control, order)
     }
 
     /// A control for each of so many threads: the link is ready when all of them are.
@@ -255,25 +147,25 @@ impl Link for Threads {
     }
 
     fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
-        let Endpoint::Several(peers) = peer else { return Err(differs(1, self.orders.len())) };
-        if peers.len() != self.orders.len() {
-            return Err(differs(peers.len(), self.orders.len()));
+        let Endpoint::Several(peers) = peer else { return Err(differs(1, self.workers.len())) };
+        if peers.len() != self.workers.len() {
+            return Err(differs(peers.len(), self.workers.len()));
         }
-        let join = |number: usize| Order::Join(peers[number].clone(), control.clone());
-        self.opened = opened_of(self.tell(0..peers.len(), Stage::Join, Some(control), join)?);
+        let (peers, shared) = (peers.clone(), control.clone());
+        self.opened = self.tell_all(Stage::Join, Some(control), move |number, link| {
+            link.join(&peers[number], &shared)?;
+            Ok(link.opened())
+        })?;
         Ok(())
     }
 
     fn step(&mut self, step: &Step, control: &Control) -> Result<Stepped, Failure> {
         let mut step = together(step)?;
         let alone = alone(&mut step, &self.qps)?;
-        let asked = alone.map_or(0..self.orders.len(), |thread| thread..thread + 1);
+        let asked = alone.map_or(0..self.workers.len(), |thread| thread..thread + 1);
         let shared = Self::control(control, asked.len());
-        let all = self.tell(asked, step.stage(), Some(control), |_| Order::Step(step.clone(), shared.clone()))?;
-        let mut stepped =
-            all.into_iter().filter_map(|done| if let Done::Stepped(one) = done { Some(one) } else { None });
-        let first = stepped.next().unwrap_or(Stepped::Done);
-        let mut stepped = stepped.fold(first, sum);
+        let all = self.tell(asked, step.stage(), Some(control), move |_, link| link.step(&step, &shared))?;
+        let mut stepped = all.into_iter().reduce(sum).unwrap_or(Stepped::Done);
         if let (Some(thread), Stepped::Measured(measured)) = (alone, &mut stepped) {
             // Lanes stand in the order of the link's queue pairs; those of other threads have moved nothing.
             let (before, all) = (self.qps[..thread].iter().sum::<u32>(), self.qps.iter().sum::<u32>());
@@ -284,24 +176,27 @@ impl Link for Threads {
     }
 
     fn give_turn(&mut self) -> Result<(), Failure> {
-        self.tell_all(None, || Order::GiveTurn)
+        self.tell_all(Stage::Measure, None, |_, link| link.give_turn()).map(drop)
     }
 
     fn await_turn(&mut self, control: &Control) -> Result<(), Failure> {
-        self.tell_all(Some(control), || Order::AwaitTurn(control.clone()))
+        let shared = control.clone();
+        self.tell_all(Stage::Measure, Some(control), move |_, link| link.await_turn(&shared)).map(drop)
     }
 
     fn give_up(&mut self) {
         // A thread that has ended has let its peer know.
-        let _ = self.tell_all(None, || Order::GiveUp);
+        let _ = self.tell_all(Stage::Measure, None, |_, link| {
+            link.give_up();
+            Ok(())
+        });
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        self.orders.clear();
+        self.workers.clear();
         for handle in self.handles.drain(..) {
-            // A thread that panicked has closed its end on the way.
             let _ = handle.join();
         }
     }

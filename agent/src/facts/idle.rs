@@ -2,17 +2,18 @@
 
 use std::{
     collections::BTreeMap,
-    sync::Mutex,
-    thread::{self, JoinHandle},
+    sync::mpsc::Receiver,
+    thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     facts::{HostFacts, Load, Traffic},
     unit::BitsPerSecond,
 };
 
-use crate::system::tree::Tree;
+use crate::{system::tree::Tree, worker};
 
 /// Shortest time between both looks: shorter ones mistake a single packet for traffic.
 const APART: Duration = Duration::from_millis(200);
@@ -44,23 +45,18 @@ pub(crate) struct Look {
 }
 
 /// The first look of this process, until somebody has taken it.
-static FIRST: Mutex<Option<JoinHandle<Look>>> = Mutex::new(None);
+static FIRST: Mutex<Option<Receiver<Look>>> = Mutex::new(None);
 
 /// Looks for the first time, in a thread of its own: the time apart passes while the controller and the agent greet each other. A
 /// device whose counters cannot be read holds up who asks for the facts, not the greeting.
 pub(crate) fn begin() {
-    // Without a thread the first look is the caller's of `first`.
-    let look = thread::Builder::new().name("look".into()).spawn(|| Look::now(&Tree::host()));
-    if let (Ok(look), Ok(mut first)) = (look, FIRST.lock()) {
-        *first = Some(look);
-    }
+    *FIRST.lock() = Some(worker::ask("look", || Look::now(&Tree::host())));
 }
 
 /// The look that [`begin`] has taken; one of now where there is none, or an old one.
 pub(crate) fn first(tree: &Tree) -> Look {
-    let begun = FIRST.lock().ok().and_then(|mut first| first.take());
-    let look = begun.and_then(|look| look.join().ok()).filter(|look| look.at.elapsed() <= OLDEST);
-    look.unwrap_or_else(|| Look::now(tree))
+    let begun = FIRST.lock().take().and_then(|look| look.recv_timeout(OLDEST).ok());
+    begun.filter(|look| look.at.elapsed() <= OLDEST).unwrap_or_else(|| Look::now(tree))
 }
 
 impl Look {
@@ -155,15 +151,18 @@ fn own(tree: &Tree) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::channel;
+
     use super::*;
 
     #[test]
     fn a_look_that_was_begun_is_used_once() {
         let begun = Instant::now();
         begin();
-        while !FIRST.lock().unwrap().as_ref().is_some_and(JoinHandle::is_finished) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let (answer, answered) = channel();
+        let look = FIRST.lock().take().unwrap().recv().unwrap();
+        answer.send(look).unwrap();
+        *FIRST.lock() = Some(answered);
         let asked = Instant::now();
         let tree = Tree::host();
         let at = first(&tree).at;

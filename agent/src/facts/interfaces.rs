@@ -11,8 +11,7 @@ use railgauge_wire::{
     unit::MegabitsPerSecond,
 };
 
-use crate::system::tree::Tree;
-use crate::system::{dcb, ethtool, interfaces::Address};
+use crate::system::{ethtool, interfaces::Address, netlink, tree::Tree};
 
 const CLASS: &str = "sys/class/net";
 
@@ -34,7 +33,7 @@ pub fn ask(tree: &Tree) -> BTreeMap<String, Answers> {
         let answers = Answers {
             driver: ethtool::driver(&name).unwrap_or_else(|error| (noted("driver", error), None).1),
             pause: ethtool::pause(&name).unwrap_or_else(|error| (noted("pause frames", error), None).1),
-            dcb: dcb::ieee(&name).unwrap_or_else(|error| (noted("priorities", error), None).1),
+            dcb: netlink::ieee(&name).unwrap_or_else(|error| (noted("priorities", error), None).1),
         };
         (name, answers)
     };

@@ -1,10 +1,14 @@
 //! Which of the libraries that are opened at run time the loader finds.
+//!
+//! Kernel modules that matter to RDMA and GPUs (kernel documentation: ABI/stable/sysfs-module).
 
 use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
+
+use railgauge_wire::{facts::MODULES, gather::Gather};
 
 use crate::{
     gpu::{AMD_SMI, CUBLASLT, HIP, HIPBLASLT, RCCL, present},
@@ -79,6 +83,20 @@ fn providers(maps: &str) -> impl Iterator<Item = (String, String)> {
 fn name_of(file: &str) -> &str {
     let name = file.strip_prefix("lib").unwrap_or(file);
     name.split(['-', '.']).next().unwrap_or(name)
+}
+
+/// Modules that are loaded or built in with parameters, and their versions; empty where one has none.
+pub(super) fn loaded(tree: &Tree) -> BTreeMap<String, String> {
+    let there = MODULES.into_iter().filter(|name| tree.has(format!("sys/module/{name}")));
+    there.map(|name| (name.to_owned(), version(tree, name))).gathered()
+}
+
+fn version(tree: &Tree, name: &str) -> String {
+    let version = tree.text(format!("sys/module/{name}/version")).unwrap_or_default();
+    // NVIDIA's two flavours share a name and a version; only the open one shares GPU memory as dma-bufs.
+    let open = name == "nvidia"
+        && tree.text("proc/driver/nvidia/version").is_some_and(|text| text.contains("Open Kernel Module"));
+    if open { format!("{version} (open)").trim().to_owned() } else { version }
 }
 
 #[cfg(test)]

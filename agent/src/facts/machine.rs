@@ -1,14 +1,15 @@
 //! Operating system, processor, memory and limits.
+//!
+//! The processor's name. x86 writes it down; Arm kernels only say who made the core, and which of his it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use railgauge_wire::{
-    facts::{Cpu, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS},
+    facts::{Cpu, HostFacts, HugePages, IOMMUS, IpcLock, LIMITS, Surroundings},
     gather::Gather,
     unit::Bytes,
 };
 
-use super::{processor, surroundings};
 use crate::system::tree::{Tree, list};
 
 /// What the kernel says of the agent's own process: processors it may run on, capabilities.
@@ -24,7 +25,7 @@ pub(crate) fn facts(tree: &Tree) -> HostFacts {
         // The file is there from Linux 6.1 on; before that the agent's own architecture is the machine's.
         architecture: tree.text("proc/sys/kernel/arch").unwrap_or_else(|| std::env::consts::ARCH.into()),
         cpu: cpu(tree),
-        surroundings: surroundings::around(tree),
+        surroundings: around(tree),
         memory_bytes: memory(tree),
         huge_pages: huge_pages(tree),
         transparent_huge_pages: chosen(tree.text("sys/kernel/mm/transparent_hugepage/enabled")),
@@ -52,7 +53,7 @@ fn cpu(tree: &Tree) -> Cpu {
     let online = tree.expected("sys/devices/system/cpu/online").and_then(count);
     let nodes = tree.text("sys/devices/system/node/online").and_then(count);
     Cpu {
-        model: tree.expected("proc/cpuinfo").as_deref().and_then(processor::name),
+        model: tree.expected("proc/cpuinfo").as_deref().and_then(name),
         threads: online.unwrap_or(0),
         numa_nodes: nodes.unwrap_or(0),
         nodes_with_processors: tree
@@ -178,6 +179,61 @@ pub(crate) fn field(text: &str, name: &str) -> Option<String> {
     Some(rest.trim().to_owned())
 }
 
+/// Cores of servers by maker and part, as `/proc/cpuinfo` has them (Linux, arch/arm64/include/asm/cputype.h).
+const CORES: &[(u32, u32, &str)] = &[
+    (0x41, 0xd0c, "Arm Neoverse N1"),
+    (0x41, 0xd40, "Arm Neoverse V1"),
+    (0x41, 0xd49, "Arm Neoverse N2"),
+    (0x41, 0xd4f, "Arm Neoverse V2"),
+    (0x41, 0xd83, "Arm Neoverse V3AE"),
+    (0x41, 0xd84, "Arm Neoverse V3"),
+    (0x41, 0xd8e, "Arm Neoverse N3"),
+    (0x43, 0x0af, "Cavium ThunderX2"),
+];
+
+/// The name in a text of `/proc/cpuinfo`, of its first processor. A core that is not known by name has its numbers.
+pub(super) fn name(cpuinfo: &str) -> Option<String> {
+    field(cpuinfo, "model name").or_else(|| {
+        let number = |name: &str| u32::from_str_radix(field(cpuinfo, name)?.strip_prefix("0x")?, 16).ok();
+        let (maker, part) = (number("CPU implementer")?, number("CPU part")?);
+        let known = CORES.iter().find(|(of, core, _)| (*of, *core) == (maker, part));
+        Some(
+            known
+                .map_or_else(|| format!("Arm, implementer {maker:#x} part {part:#x}"), |(.., name)| (*name).to_owned()),
+        )
+    })
+}
+
+pub(crate) fn around(tree: &Tree) -> Surroundings {
+    let flags = tree.text("proc/cpuinfo").and_then(|text| field(&text, "flags"));
+    Surroundings {
+        container: container(tree),
+        // The bit a processor never sets by itself (CPUID 1, ECX bit 31); other architectures have no such flags.
+        virtual_machine: flags.map(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
+        product: product(tree),
+    }
+}
+
+fn container(tree: &Tree) -> Option<String> {
+    if let Some(kind) = tree.text("run/systemd/container").filter(|kind| !kind.is_empty()) {
+        return Some(kind);
+    }
+    let marks = [
+        ("var/run/secrets/kubernetes.io", "kubernetes"),
+        ("run/.containerenv", "podman"),
+        (".dockerenv", "docker"),
+        ("singularity.d", "singularity"),
+        (".singularity.d", "singularity"),
+    ];
+    marks.into_iter().find(|(mark, _)| tree.has(mark)).map(|(_, kind)| kind.to_owned())
+}
+
+fn product(tree: &Tree) -> Option<String> {
+    let words = ["sys_vendor", "product_name"].map(|file| tree.text(format!("sys/class/dmi/id/{file}")));
+    let words: Vec<String> = words.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +266,19 @@ mod tests {
             assert_eq!(facts.memlock_bytes.is_some(), limited, "{effective}, {map}");
             assert_eq!(facts.ipc_lock, lock, "{effective}, {map}");
         }
+    }
+
+    #[test]
+    fn a_processor_has_its_own_name_or_that_of_its_core() {
+        let arm = |maker, part| {
+            format!(
+                "processor\t: 0\nBogoMIPS\t: 2000.00\nCPU implementer\t: {maker}\nCPU architecture: 8\nCPU part\t: {part}\n"
+            )
+        };
+        assert_eq!(name("processor\t: 0\nmodel name\t: Maker 8480\n").as_deref(), Some("Maker 8480"));
+        assert_eq!(name(&arm("0x41", "0xd4f")).as_deref(), Some("Arm Neoverse V2"));
+        assert_eq!(name(&arm("0xc0", "0xac3")).as_deref(), Some("Arm, implementer 0xc0 part 0xac3"));
+        assert_eq!(name(&arm("?", "0xac3")), None);
+        assert_eq!(name(""), None);
     }
 }

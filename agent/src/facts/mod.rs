@@ -4,54 +4,46 @@
 //! | file | collects |
 //! | --- | --- |
 //! | [`machine`] | operating system, processor, memory, limits |
-//! | [`processor`] | the name of the processor |
-//! | [`surroundings`] | container, virtual machine |
-//! | [`modules`] | kernel modules |
-//! | [`pci`], [`config_space`] | PCIe functions and the bridges above them |
+//! | [`pci`] | PCIe functions and the bridges above them |
 //! | [`rdma`] | RDMA devices, ports, GIDs |
 //! | [`device_files`] | whether the devices can be opened |
 //! | [`interfaces`] | network interfaces, and what their drivers answer |
 //! | [`path_mtu`] | what RDMA ports say through libibverbs |
 //! | [`libraries`] | what the loader finds |
 //! | [`kernel_log`] | errors of GPUs |
-//! | [`parts`], [`vpd`], [`module`] | what is written on cards, boards, cables: serial numbers |
-//! | [`neighbours`] | the switches next to it, as lldpd hears them |
+//! | [`parts`], [`vpd`] | what is written on cards, boards, cables: serial numbers |
 //! | [`idle`] | load and traffic, from two looks |
 
-pub(crate) mod config_space;
+use std::{collections::BTreeMap, io, sync::mpsc::Receiver, time::Duration};
+
+use railgauge_wire::{
+    facts::{DeviceFile, GPUS, Gpu, HostFacts, NEIGHBOURS, Neighbour},
+    failure::Failure,
+    gather::Gather,
+    tool::Tool,
+};
+
+use crate::{
+    gpu::{cards::Maker, device, facts as nvml, present},
+    system::{
+        interfaces::{Address, addresses},
+        tree::{self, Tree},
+    },
+    tools::{self, Unheard},
+    worker,
+};
+
 pub(crate) mod device_files;
 pub(crate) mod idle;
 pub mod interfaces;
 pub(crate) mod kernel_log;
 pub(crate) mod libraries;
 pub(crate) mod machine;
-mod module;
-pub(crate) mod modules;
-mod neighbours;
 mod parts;
 pub mod path_mtu;
 pub(crate) mod pci;
-mod processor;
 pub(crate) mod rdma;
-pub(crate) mod surroundings;
 mod vpd;
-
-use std::{collections::BTreeMap, io, time::Duration};
-
-use railgauge_wire::{
-    facts::{DeviceFile, GPUS, Gpu, HostFacts},
-    failure::Failure,
-    gather::Gather,
-};
-
-use crate::{
-    gpu::{device, distance, facts as nvml, maker::Maker},
-    system::{
-        interfaces::{Address, addresses},
-        tree::{self, Tree},
-        workers,
-    },
-};
 
 /// What is not read from files.
 #[derive(Debug)]
@@ -98,17 +90,17 @@ const LABELS_WITHIN: Duration = Duration::from_secs(5);
 /// the same files again, and these they must not have.
 fn labels(facts: &mut HostFacts) {
     let known = facts.clone();
-    let read = workers::ask("labels", move || {
+    let read = worker::ask("labels", move || {
         let tree = Tree::host();
         let parts = parts::of(&tree, &known);
         (parts, tree.unreadable())
     });
-    match read.within(LABELS_WITHIN) {
-        Some((parts, unreadable)) => {
+    match read.recv_timeout(LABELS_WITHIN) {
+        Ok((parts, unreadable)) => {
             facts.parts = parts;
             facts.unreadable.extend(unreadable);
         }
-        None => {
+        Err(_) => {
             let tree = Tree::host();
             tree.note("serial numbers of parts", &format!("not read within {} s", LABELS_WITHIN.as_secs()));
             facts.unreadable.extend(tree.unreadable());
@@ -120,11 +112,11 @@ fn labels(facts: &mut HostFacts) {
 pub(crate) fn here() -> HostFacts {
     let (tree, root) = (Tree::host(), Tree::host());
     let look = idle::first(&root);
-    let asked = neighbours::ask();
+    let asked = worker::ask("lldp", tools::heard);
     let live = Live::here(&tree);
     let mut facts = collect(tree, live);
     labels(&mut facts);
-    asked.into(&mut facts);
+    neighbours(&asked, &mut facts);
     facts.cuda_visible = HIDING.iter().find_map(|name| std::env::var(name).ok());
     facts.overrides = overrides();
     // A pod may have no account, and so none of the files that tell of Kubernetes; every pod has this variable.
@@ -150,7 +142,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
     let mut facts = HostFacts {
         rdma: rdma::devices(&tree),
         interfaces: interfaces::all(&tree, live.addresses.as_deref().unwrap_or_default(), &live.interfaces),
-        modules: modules::loaded(&tree),
+        modules: libraries::loaded(&tree),
         xids: kernel_log::xids(&tree),
         libraries: live.libraries,
         ..machine::facts(&tree)
@@ -160,7 +152,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
     }
     match live.gpus {
         Ok(gpus) => {
-            facts.gpu_distances = distance::all(&tree, &gpus, &facts.rdma);
+            facts.gpu_distances = present::all(&tree, &gpus, &facts.rdma);
             facts.gpus = gpus;
             let visible = live.cuda.unwrap_or_else(|failure| {
                 let of = if facts.has_amd_gpus() { Maker::Amd } else { Maker::Nvidia };
@@ -199,6 +191,22 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
         facts.unreadable.insert("addresses".into(), error.to_string());
     }
     facts
+}
+
+/// What lldpcli may take beyond its own limit: to be started and to be killed on a busy host.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Waits for what lldpcli says.
+fn neighbours(asked: &Receiver<Result<Vec<Neighbour>, Unheard>>, facts: &mut HostFacts) {
+    let why = match asked.recv_timeout(Tool::Neighbours.limit() + GRACE) {
+        Ok(Ok(neighbours)) => {
+            facts.neighbours = Some(neighbours);
+            return;
+        }
+        Ok(Err(why)) => why.to_string(),
+        Err(_) => "lldpcli could not be asked".to_owned(),
+    };
+    facts.unreadable.insert(NEIGHBOURS.into(), why);
 }
 
 #[cfg(test)]

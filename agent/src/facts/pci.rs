@@ -1,10 +1,12 @@
 //! PCIe functions (kernel documentation: ABI/testing/sysfs-bus-pci) and the bridges above them.
+//!
+//! PCI configuration space: the registers of a function that no file of sysfs spells out (PCI Express Base
+//! Specification, Device Control, Access Control Services, Address Translation Services).
 
 use std::path::{Path, PathBuf};
 
 use railgauge_wire::facts::{Bridge, PciErrors, PciFunction, Sriov};
 
-use super::config_space::{ConfigSpace, PUBLIC};
 use crate::system::tree::Tree;
 
 /// All PCI devices, by address.
@@ -104,4 +106,161 @@ fn bridges(tree: &Tree, place: &Path) -> Vec<Bridge> {
         acs: ConfigSpace::new(&config(tree, place)).access_control(),
     };
     above.into_iter().map(bridge).collect()
+}
+
+/// Bytes that the kernel shows to everybody; what lies behind them is for root.
+pub(crate) const PUBLIC: usize = 64;
+/// Where the extended capabilities begin.
+const EXTENDED: usize = 256;
+/// Status register: bit 4 says that there are capabilities.
+const STATUS: usize = 0x06;
+/// Pointer to the first capability.
+const CAPABILITIES: usize = 0x34;
+const PCI_EXPRESS: u8 = 0x10;
+const ACCESS_CONTROL: u16 = 0x0d;
+const ADDRESS_TRANSLATION: u16 = 0x0f;
+/// Names of the bits of ACS Control, lowest first.
+const SERVICES: [&str; 7] = [
+    "source validation",
+    "translation blocking",
+    "request redirect",
+    "completion redirect",
+    "upstream forwarding",
+    "egress control",
+    "direct translated",
+];
+
+/// A function's configuration space, as far as it could be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConfigSpace<'a>(&'a [u8]);
+
+impl<'a> ConfigSpace<'a> {
+    /// The bytes of the file `config`.
+    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(crate) fn device_control(self) -> Option<DeviceControl> {
+        Some(DeviceControl(self.u16(self.capability(PCI_EXPRESS)? + 8)?))
+    }
+
+    /// Access Control Services in force; `None` where the function has none of them.
+    pub(crate) fn access_control(self) -> Option<Vec<String>> {
+        let control = self.u16(self.extended(ACCESS_CONTROL)? + 6)?;
+        let on = (0..).zip(SERVICES).filter(|(bit, _)| control >> bit & 1 == 1);
+        Some(on.map(|(_, name)| name.to_owned()).collect())
+    }
+
+    /// Whether address translation is on; `None` where the function cannot.
+    pub(crate) fn address_translation(self) -> Option<bool> {
+        Some(self.u16(self.extended(ADDRESS_TRANSLATION)? + 6)? >> 15 == 1)
+    }
+
+    fn u8(self, at: usize) -> Option<u8> {
+        self.0.get(at).copied()
+    }
+
+    fn u16(self, at: usize) -> Option<u16> {
+        Some(u16::from_le_bytes([self.u8(at)?, self.u8(at + 1)?]))
+    }
+
+    /// Where a capability begins. The chain is cut after as many links as fit, so a broken one ends.
+    fn capability(self, wanted: u8) -> Option<usize> {
+        if self.u16(STATUS)? & 0x10 == 0 {
+            return None;
+        }
+        let mut at = usize::from(self.u8(CAPABILITIES)? & 0xfc);
+        for _ in 0..EXTENDED / 4 {
+            match self.u8(at)? {
+                _ if at < PUBLIC => return None,
+                id if id == wanted => return Some(at),
+                _ => at = usize::from(self.u8(at + 1)? & 0xfc),
+            }
+        }
+        None
+    }
+
+    /// Where an extended capability begins: id in the lower 16 bits of its header, the next one's place in the upper 12.
+    fn extended(self, wanted: u16) -> Option<usize> {
+        let mut at = EXTENDED;
+        for _ in 0..4096 / 4 {
+            let (id, next) = (self.u16(at)?, usize::from(self.u16(at + 2)? >> 4));
+            match (id, next) {
+                (0 | u16::MAX, _) => return None,
+                (id, _) if id == wanted => return Some(at),
+                (_, next) if next < EXTENDED => return None,
+                (_, next) => at = next,
+            }
+        }
+        None
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DeviceControl(u16);
+
+impl DeviceControl {
+    /// Largest read request, in bytes.
+    pub(crate) const fn max_read_request(self) -> u32 {
+        128 << (self.0 >> 12 & 7)
+    }
+
+    /// Largest payload, in bytes.
+    pub(crate) const fn max_payload(self) -> u32 {
+        128 << (self.0 >> 5 & 7)
+    }
+
+    pub(crate) const fn relaxed_ordering(self) -> bool {
+        self.0 >> 4 & 1 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A function with power management at 0x40, PCI Express at 0x60, ACS at 0x100 and ATS at 0x150.
+    fn function() -> Vec<u8> {
+        let mut bytes = vec![0; 4096];
+        let mut put = |at: usize, words: &[u8]| bytes[at..at + words.len()].copy_from_slice(words);
+        put(STATUS, &[0x10, 0]);
+        put(CAPABILITIES, &[0x40]);
+        put(0x40, &[0x01, 0x60]);
+        put(0x60, &[PCI_EXPRESS, 0]);
+        // Read requests of 4096, payloads of 256, relaxed ordering.
+        put(0x68, &[0x30, 0x51]);
+        put(0x100, &[0x0d, 0, 0x01, 0x15]);
+        put(0x106, &[0x1d, 0]);
+        put(0x150, &[0x0f, 0, 0x01, 0]);
+        put(0x156, &[0, 0x80]);
+        bytes
+    }
+
+    #[test]
+    fn registers_are_read() {
+        let bytes = function();
+        let space = ConfigSpace::new(&bytes);
+        let control = space.device_control().unwrap();
+        assert_eq!((control.max_read_request(), control.max_payload(), control.relaxed_ordering()), (4096, 256, true));
+        let services = ["source validation", "request redirect", "completion redirect", "upstream forwarding"];
+        assert_eq!(space.access_control().unwrap(), services);
+        assert_eq!(space.address_translation(), Some(true));
+    }
+
+    #[test]
+    fn what_is_not_readable_is_not_known() {
+        let bytes = function();
+        let space = ConfigSpace::new(&bytes[..PUBLIC]);
+        assert!(space.device_control().is_none() && space.access_control().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic_or_turn_for_ever(bytes in prop::collection::vec(any::<u8>(), 0..4200)) {
+            let space = ConfigSpace::new(&bytes);
+            let _ = (space.device_control().map(DeviceControl::max_payload), space.access_control(), space.address_translation());
+        }
+    }
 }

@@ -6,29 +6,28 @@
 //! | `interface` | the network interface behind a port, and the members of a bond |
 //! | `rate` | the rate of a port, where the driver's is not true |
 //! | `health` | counters that say nothing any more |
+//!
+//! Counters of a port that say nothing any more.
+//!
+//! The network interface behind a port, and the physical ports below it.
+//!
+//! The rate of a port. Some drivers make theirs of the interface's speed, and lose it on the way.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
     path::{Path, PathBuf},
 };
 
 use railgauge_wire::{
-    drivers::{RateOrigin, known},
-    facts::{Gid, RdmaDevice, RdmaPort},
+    drivers::{RateOrigin, WIDTHS, byte_counters, known},
+    facts::{Gid, RateSource, RdmaDevice, RdmaPort},
     gather::Gather,
     unit::GigabitsPerSecond,
 };
 
-pub(crate) mod driver;
-mod health;
-mod interface;
-mod rate;
-
-pub(crate) use interface::Below;
-
-use super::pci;
+use super::{interfaces, pci};
 use crate::system::tree::Tree;
-use rate::Rate;
 
 pub(crate) const CLASS: &str = "sys/class/infiniband";
 
@@ -55,11 +54,11 @@ struct Hardware {
 }
 
 fn hardware(tree: &Tree, at: &str) -> Hardware {
-    let emulation = driver::emulation(tree, at);
+    let emulation = emulation(tree, at);
     // An emulation may show the device of the interface that it runs on (Soft-RoCE and siw on older kernels).
     let place = tree.target(format!("{at}/device")).filter(|_| emulation.is_none());
     let pci = place.as_deref().and_then(pci::directory);
-    let driver = emulation.map(str::to_owned).or_else(|| driver::of(tree, at, pci.as_deref()));
+    let driver = emulation.map(str::to_owned).or_else(|| driver_of(tree, at, pci.as_deref()));
     let software = emulation.is_some() || place.is_none();
     Hardware { place, pci, driver, software }
 }
@@ -111,8 +110,8 @@ fn port(tree: &Tree, about: &About<'_>, number: u8) -> RdmaPort {
     // "4: ACTIVE" and "5: LinkUp".
     let word = |file: &str| Some(after_colon(&tree.text(format!("{at}/{file}"))?));
     let gids = gids(tree, &at);
-    let below = interface::below(tree, name, number, &gids);
-    let rate = rate::of(tree, &at, about.driver.filter(|_| !about.software), &below);
+    let below = below_of(tree, name, number, &gids);
+    let rate = rate_of(tree, &at, about.driver.filter(|_| !about.software), &below);
     let rate = if about.software { Rate::default() } else { rate };
     let link_layer = tree.text(format!("{at}/link_layer"));
     let infiniband = link_layer.as_deref() == Some("InfiniBand");
@@ -130,8 +129,8 @@ fn port(tree: &Tree, about: &About<'_>, number: u8) -> RdmaPort {
         rate_source: rate.source,
         verbs_rate_gbps: rate.verbs_gbps,
         mtu: None,
-        saturated: health::saturated(tree, &at),
-        unreadable_counters: health::unreadable(tree, &device, &at, about.driver),
+        saturated: saturated(tree, &at),
+        unreadable_counters: unreadable(tree, &device, &at, about.driver),
         netdev: below.netdev,
         members: below.members,
         gids,
@@ -162,7 +161,7 @@ pub(crate) fn rate(tree: &Tree, device: &str, number: u8) -> Option<GigabitsPerS
     let at = format!("{CLASS}/{device}");
     let Hardware { driver, software, .. } = hardware(tree, &at);
     let driver = driver.as_deref().filter(|_| !software);
-    let rate = rate::of(tree, &format!("{at}/ports/{number}"), driver, &below(tree, device, number));
+    let rate = rate_of(tree, &format!("{at}/ports/{number}"), driver, &below(tree, device, number));
     rate.gbps.filter(|_| !software)
 }
 
@@ -174,7 +173,7 @@ pub(crate) fn rate_origin(tree: &Tree, device: &str) -> Option<RateOrigin> {
 
 /// The interfaces behind a port of a device.
 pub(crate) fn below(tree: &Tree, device: &str, number: u8) -> Below {
-    interface::below(tree, device, number, &gids(tree, &format!("{CLASS}/{device}/ports/{number}")))
+    below_of(tree, device, number, &gids(tree, &format!("{CLASS}/{device}/ports/{number}")))
 }
 
 fn gids(tree: &Tree, port: &str) -> Vec<Gid> {
@@ -192,4 +191,158 @@ fn gids(tree: &Tree, port: &str) -> Vec<Gid> {
         })
     });
     set.collect()
+}
+
+/// Drivers of PCI functions whose RDMA devices are iWARP, or may be: an iWARP device on another one is siw.
+const IWARP: [&str; 6] = ["cxgb4", "i40e", "ice", "idpf", "qede", "erdma"];
+
+/// The emulation that a device is. On older kernels both show the device of the interface below as their own, so that its
+/// absence is no sign: Soft-RoCE is the one with a `parent` attribute (drivers/infiniband/sw/rxe/rxe_verbs.c), and siw
+/// describes itself (drivers/infiniband/sw/siw/siw_main.c) unless somebody has renamed it.
+pub(crate) fn emulation(tree: &Tree, at: &str) -> Option<&'static str> {
+    if tree.has(format!("{at}/parent")) {
+        return Some("rdma_rxe");
+    }
+    if tree.text(format!("{at}/node_desc")).is_some_and(|text| text.starts_with("Software iWARP")) {
+        return Some("siw");
+    }
+    let iwarp = tree.text(format!("{at}/node_type")).is_some_and(|kind| kind.starts_with("4:"));
+    let of_iwarp = || file_name(tree.target(format!("{at}/device/driver"))?);
+    let other = || !of_iwarp().is_some_and(|driver| IWARP.contains(&driver.as_str()));
+    (iwarp && tree.has("sys/module/siw") && other()).then_some("siw")
+}
+
+/// The driver of the function below a device that is no emulation.
+pub(super) fn driver_of(tree: &Tree, at: &str, pci: Option<&Path>) -> Option<String> {
+    let linked = pci.and_then(|pci| tree.target(pci.join("driver")));
+    file_name(linked.or_else(|| tree.target(format!("{at}/device/driver")))?)
+}
+
+fn file_name(path: PathBuf) -> Option<String> {
+    path.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// Error counters that have reached their largest value.
+pub(super) fn saturated(tree: &Tree, port: &str) -> Vec<String> {
+    let full = |(name, bits): &&(&str, u32)| {
+        let value = tree.text(format!("{port}/counters/{name}")).and_then(|text| text.parse::<u64>().ok());
+        value.is_some_and(|value| value >= (1 << bits) - 1)
+    };
+    WIDTHS.iter().filter(full).map(|(name, _)| format!("counters/{name}")).collect()
+}
+
+/// Byte counters of the driver that are there and hold no number, and why: drivers without port counters have the files and
+/// answer with an error, or with words on older kernels (drivers/infiniband/core/sysfs.c, `show_pma_counter`).
+pub(super) fn unreadable(tree: &Tree, device: &str, port: &str, driver: Option<&str>) -> BTreeMap<String, String> {
+    let names = byte_counters(driver).iter().flat_map(|counter| counter.sent.iter().chain(counter.received));
+    let one = |name: &&'static str| {
+        let places = [format!("{port}/{name}"), format!("{device}/{name}")];
+        let place = places.into_iter().find(|place| tree.has(place))?;
+        let mut text = String::new();
+        let why = match tree.open(place).and_then(|file| file.take(64).read_to_string(&mut text)) {
+            Ok(_) if text.trim().parse::<u64>().is_ok() => return None,
+            Ok(_) => format!("holds {:?}", text.trim()),
+            Err(error) => error.to_string(),
+        };
+        Some(((*name).to_owned(), why))
+    };
+    names.filter_map(one).gathered()
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Below {
+    pub(crate) netdev: Option<String>,
+    /// Interfaces of the physical ports, where that is a bond.
+    pub(crate) members: Vec<String>,
+}
+
+impl Below {
+    /// The interface whose speed is that of the port: of one physical port.
+    pub(super) fn physical(&self) -> Option<&str> {
+        self.members.first().or(self.netdev.as_ref()).map(String::as_str)
+    }
+}
+
+/// The interfaces behind a port. A bond that the device drives by itself may be known to the port by one of its members only.
+pub(super) fn below_of(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> Below {
+    let Some(named) = named(tree, device, number, gids) else { return Below::default() };
+    let members = members(tree, device, &named);
+    match interfaces::master(tree, &named).map(|bond| (self::members(tree, device, &bond), bond)) {
+        Some((members, bond)) if members.len() > 1 => Below { netdev: Some(bond), members },
+        _ => Below { netdev: Some(named), members },
+    }
+}
+
+/// The members of a bond that are physical ports of this device: on its own function, or on one without an RDMA device of its
+/// own. mlx5 removes the device of the second function when it takes a bond over
+/// (drivers/net/ethernet/mellanox/mlx5/core/lag/lag.c); where it does not, each port has its own device and one member.
+fn members(tree: &Tree, device: &str, bond: &str) -> Vec<String> {
+    let own = function_of(tree, device);
+    let others: Vec<_> = tree.names(CLASS).into_iter().filter(|name| name != device).collect();
+    let others: Vec<_> = others.iter().filter_map(|name| function_of(tree, name)).collect();
+    let mine = |member: &String| {
+        let function = tree.target(format!("sys/class/net/{member}/device")).and_then(|place| pci::directory(&place));
+        function.is_some() && (function == own || !others.iter().any(|other| Some(other) == function.as_ref()))
+    };
+    interfaces::members(tree, bond).into_iter().filter(mine).collect()
+}
+
+/// What the GIDs say, a bond before its members; else what hangs on the same device with the port's number.
+fn named(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> Option<String> {
+    let device = format!("{CLASS}/{device}");
+    let of_gids = || gids.iter().filter_map(|gid| gid.netdev.clone());
+    if let Some(named) = of_gids().find(|name| interfaces::is_bond(tree, name)).or_else(|| of_gids().next()) {
+        return Some(named);
+    }
+    let names = tree.names(format!("{device}/device/net"));
+    let port_of = |name: &String| {
+        let file = |file: &str| tree.text(format!("sys/class/net/{name}/{file}"));
+        let number = file("dev_port").and_then(|text| text.parse::<u32>().ok()).filter(|port| *port > 0);
+        // Drivers older than `dev_port` put the number into `dev_id`, in hexadecimal.
+        let older = || u32::from_str_radix(file("dev_id")?.trim_start_matches("0x"), 16).ok();
+        number.or_else(older).unwrap_or(0) + 1
+    };
+    let parent = || tree.text(format!("{device}/parent")).filter(|text| !text.is_empty());
+    let beside = match names.as_slice() {
+        [only] => Some(only.clone()),
+        _ => names.iter().find(|name| port_of(name) == u32::from(number)).cloned(),
+    };
+    parent().or(beside)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Rate {
+    pub(super) gbps: Option<GigabitsPerSecond>,
+    /// Where it is from.
+    pub(super) source: Option<RateSource>,
+    pub(super) verbs_gbps: Option<GigabitsPerSecond>,
+}
+
+/// The rate of the port in a directory.
+pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Below) -> Rate {
+    // "100 Gb/sec (4X EDR)".
+    let verbs_gbps = tree
+        .text(format!("{port}/rate"))
+        .and_then(|text| text.split_whitespace().next()?.parse().ok())
+        .map(GigabitsPerSecond);
+    let verbs_gbps = verbs_gbps.filter(|rate| rate.is_rate());
+    let speed = |name: &str| interfaces::speed(tree, name).map(GigabitsPerSecond::from);
+    let rate = |gbps: Option<GigabitsPerSecond>, source| Rate { gbps, source: gbps.map(|_| source), verbs_gbps };
+    if let (Some(bond), true) = (&below.netdev, below.members.len() > 1) {
+        let all = interfaces::bond_members(tree, bond);
+        let carrying = all.iter().filter(|member| below.members.contains(&member.name) && member.carries());
+        let speeds: Option<Vec<GigabitsPerSecond>> = carrying.map(|member| speed(&member.name)).collect();
+        if let Some(speeds) = speeds.filter(|speeds| !speeds.is_empty()) {
+            let sum = GigabitsPerSecond(speeds.iter().map(|speed| speed.0).sum());
+            return rate(Some(sum), RateSource::Members);
+        }
+    }
+    let origin = driver.and_then(known).map_or(RateOrigin::Device, |driver| driver.rate);
+    let of_interface = || below.physical().and_then(speed);
+    match (origin, of_interface()) {
+        (RateOrigin::InterfaceInSteps | RateOrigin::Constant, Some(speed)) => rate(Some(speed), RateSource::Interface),
+        // What the driver reports then is made of nothing, or cut off at a step.
+        (RateOrigin::InterfaceInSteps | RateOrigin::Constant, None) => rate(None, RateSource::Driver),
+        (RateOrigin::Device, _) => rate(verbs_gbps, RateSource::Driver),
+    }
 }

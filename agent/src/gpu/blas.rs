@@ -1,10 +1,7 @@
 //! cuBLASLt or AMD's hipBLASLt, opened at run time from the host's own library. Signatures and numbers are those of `cublasLt.h` and
 //! `library_types.h` (cuBLAS 11.4 to 13), and of `hipblaslt.h`, `hipblas-common.h` and `library_types.h` (ROCm 6.3).
 
-use std::{
-    ffi::{c_char, c_int, c_void},
-    sync::OnceLock,
-};
+use std::ffi::{c_char, c_int, c_void};
 
 use libloading::os::unix::RTLD_LAZY;
 use railgauge_wire::{
@@ -12,8 +9,8 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{driver::Handle, maker::Maker};
-use crate::system::library::{Library, NoFunction, NotOpened, functions, said};
+use super::{cards::Maker, driver::Handle};
+use crate::system::library::{Library, functions, said};
 
 /// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
@@ -116,19 +113,26 @@ functions! {
 
 impl Blas {
     /// A library of this host and a handle of it for the current context of a GPU of this maker: of the newest library that gives one.
-    pub(super) fn open(maker: Maker) -> Result<(&'static Self, Handle), Failure> {
-        let (called, libraries, install) = match maker {
-            Maker::Nvidia => ("cuBLASLt", &CUDA_LIBRARIES[..], remedy::INSTALL_CUBLASLT),
-            Maker::Amd => ("hipBLASLt", &HIP_LIBRARIES[..], remedy::INSTALL_HIPBLASLT),
+    pub(super) fn open(maker: Maker) -> Result<(Self, Handle), Failure> {
+        let (called, names, install) = match maker {
+            Maker::Nvidia => ("cuBLASLt", &NAMES[..], remedy::INSTALL_CUBLASLT),
+            Maker::Amd => ("hipBLASLt", &HIP_NAMES[..], remedy::INSTALL_HIPBLASLT),
         };
         let mut why = Vec::new();
-        for library in libraries {
-            match library.get(maker) {
+        for name in names {
+            let library = match Library::open(name, RTLD_LAZY) {
+                Ok(library) => library,
+                Err(not_opened) => {
+                    why.push(not_opened.to_string());
+                    continue;
+                }
+            };
+            match Self::look_up(&library, maker as usize, maker, name) {
                 Ok(blas) => match blas.handle() {
                     Ok(handle) => return Ok((blas, handle)),
                     Err(failure) => why.push(failure.cause),
                 },
-                Err(none) => why.push(none.to_string()),
+                Err(missing) => why.push(format!("{name}: {missing}")),
             }
         }
         let cause = format!("{called} cannot be used: {}", why.join("; "));
@@ -209,41 +213,3 @@ impl Blas {
         Err(Failure::new(Stage::Open, Kind::Unsupported, format!("{what}: {said}")))
     }
 }
-
-/// Why a library is not used.
-#[derive(Debug, thiserror::Error)]
-enum NoLibrary {
-    #[error(transparent)]
-    NotOpened(NotOpened),
-    #[error("{name}: {missing}")]
-    Lacks {
-        name: &'static str,
-        /// What it has not got.
-        missing: NoFunction,
-    },
-}
-
-/// A library by its name, opened once per process.
-struct Named {
-    name: &'static str,
-    opened: OnceLock<Result<Blas, NoLibrary>>,
-}
-
-impl Named {
-    const fn new(name: &'static str) -> Self {
-        Self { name, opened: OnceLock::new() }
-    }
-
-    fn get(&'static self, maker: Maker) -> Result<&'static Blas, &'static NoLibrary> {
-        let open = || {
-            let name = self.name;
-            let library = Library::open(name, RTLD_LAZY).map_err(NoLibrary::NotOpened)?;
-            Blas::look_up(&library, maker as usize, maker, name).map_err(|missing| NoLibrary::Lacks { name, missing })
-        };
-        self.opened.get_or_init(open).as_ref()
-    }
-}
-
-static CUDA_LIBRARIES: [Named; NAMES.len()] = [Named::new(NAMES[0]), Named::new(NAMES[1]), Named::new(NAMES[2])];
-static HIP_LIBRARIES: [Named; HIP_NAMES.len()] =
-    [Named::new(HIP_NAMES[0]), Named::new(HIP_NAMES[1]), Named::new(HIP_NAMES[2]), Named::new(HIP_NAMES[3])];

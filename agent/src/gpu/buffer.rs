@@ -1,17 +1,23 @@
 //! Memory on a GPU.
+//!
+//! GPU memory as a NIC reaches it: by itself (GPUDirect RDMA), or through page-locked host memory in front of it.
 
 use std::{
     ffi::{c_int, c_void},
-    os::fd::{FromRawFd, OwnedFd},
+    fmt,
+    os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     sync::Arc,
 };
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
+    step::{Checked, Pattern},
 };
 
-use super::{device::Device, driver::DevicePtr, maker::Maker};
+use super::{Device, Pinned, Stream, cards::Maker, driver::DevicePtr, kernels};
+use crate::memory::{backing::Backing, host};
 
 /// Granule of dma-buf exports in bytes: the largest page size of a host CPU that CUDA supports.
 const GRANULE: u64 = 65_536;
@@ -28,24 +34,6 @@ const DMA_BUF_BY_PCIE: u64 = 1;
 const SYNC_MEMOPS: c_int = 6;
 /// `CU_POINTER_ATTRIBUTE_IS_MANAGED`.
 const IS_MANAGED: c_int = 8;
-
-/// How a dma-buf lets another device reach GPU memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mapping {
-    #[default]
-    Default,
-    /// By PCIe, also where the GPU has another way to the CPU.
-    Pcie,
-}
-
-impl Mapping {
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Pcie => "pcie",
-        }
-    }
-}
 
 /// Plain device memory, never managed: what a NIC reads must not move to the host meanwhile.
 pub struct Buffer {
@@ -129,7 +117,7 @@ impl Buffer {
     /// A dma-buf of the whole buffer, for `ibv_reg_dmabuf_mr`: the descriptor and the length it covers, which is the
     /// buffer's rounded up to 64 KiB. The offset in it is 0. If `pcie` is wanted it is mapped so where the driver offers
     /// that, else as the driver sees fit; which of them comes with it.
-    pub fn dma_buf(&self, pcie: bool) -> Result<(OwnedFd, u64, Mapping), Failure> {
+    pub fn dma_buf(&self, pcie: bool) -> Result<(OwnedFd, u64, &'static str), Failure> {
         let refused = |why: &str| {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
                 .remedy(remedy::DMA_BUF_OF_GPU)
@@ -150,8 +138,8 @@ impl Buffer {
             unsafe { export((&raw mut descriptor).cast::<c_void>(), self.address, bytes, DMA_BUF_FD, flags) }
         };
         // Drivers that do not know the flag refuse it.
-        let mapping = if pcie && by(DMA_BUF_BY_PCIE) == 0 { Mapping::Pcie } else { Mapping::Default };
-        if mapping == Mapping::Default {
+        let is_pcie = pcie && by(DMA_BUF_BY_PCIE) == 0;
+        if !is_pcie {
             let status = by(0);
             self.device.check(status, "exporting a dma-buf").map_err(|failure| refused(&failure.cause))?;
         }
@@ -159,7 +147,7 @@ impl Buffer {
             return Err(refused("the driver gave no descriptor"));
         }
         // SAFETY: the driver has just opened this descriptor for the caller, who owns it.
-        Ok((unsafe { OwnedFd::from_raw_fd(descriptor) }, covered, mapping))
+        Ok((unsafe { OwnedFd::from_raw_fd(descriptor) }, covered, if is_pcie { "pcie" } else { "default" }))
     }
 }
 
@@ -175,5 +163,121 @@ impl Drop for Buffer {
             // SAFETY: the allocation of `new`, freed once, with its context current.
             unsafe { (self.device.driver().memory_free)(self.address) };
         }
+    }
+}
+
+/// Whether NICs may reach the memory of a GPU at all.
+pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
+    if device.maker() == Maker::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
+}
+
+/// Device memory, the stream its work is queued on, and the way NICs take to it.
+pub(crate) struct Reached {
+    buffer: Buffer,
+    // One link, one thread: the lock is there because a backing may be shared, not because anybody waits for it.
+    stream: Mutex<Stream>,
+    way: Way,
+}
+
+enum Way {
+    /// NICs read and write it themselves.
+    Direct,
+    /// The same; it is registered by its dma-buf.
+    Exported(OwnedFd),
+    /// Host memory of the same layout is in front of it: what is sent is fetched before, what came is delivered after.
+    Staged(Pinned),
+}
+
+impl Reached {
+    /// Takes `length` bytes of a GPU for a NIC.
+    pub(crate) fn direct(device: &Arc<Device>, length: u64) -> Result<Self, Failure> {
+        by_nics(device)?;
+        let memory = Self::new(device, length, Way::Direct)?;
+        memory.buffer.synchronous()?;
+        Ok(memory)
+    }
+
+    /// The same, to be registered by its dma-buf; mapped by PCIe if that is wanted and offered.
+    pub(crate) fn exported(device: &Arc<Device>, length: u64, pcie: bool) -> Result<(Self, &'static str), Failure> {
+        let memory = Self::direct(device, length)?;
+        let (descriptor, _, mapping) = memory.buffer.dma_buf(pcie)?;
+        Ok((Self { way: Way::Exported(descriptor), ..memory }, mapping))
+    }
+
+    /// Takes `length` bytes on both sides.
+    pub(crate) fn staged(device: &Arc<Device>, length: u64, huge: bool) -> Result<Self, Failure> {
+        let front = Pinned::new(device, host::Buffer::new(length, huge)?)?;
+        Self::new(device, length, Way::Staged(front))
+    }
+
+    fn new(device: &Arc<Device>, length: u64, way: Way) -> Result<Self, Failure> {
+        Ok(Self { stream: Mutex::new(Stream::new(device)?), buffer: Buffer::new(device, length)?, way })
+    }
+
+    /// A completion on the CPU does not say that the GPU sees the bytes yet.
+    fn arrive(&self) -> Result<(), Failure> {
+        if let Way::Staged(_) = self.way { Ok(()) } else { self.buffer.device().flush_writes() }
+    }
+
+    /// Copies between the two sides, where there are two.
+    fn copy(&self, copy: impl FnOnce(&Stream, &Pinned) -> Result<(), Failure>) -> Result<(), Failure> {
+        let Way::Staged(front) = &self.way else { return Ok(()) };
+        let stream = self.stream.lock();
+        stream.device().enter()?;
+        copy(&stream, front)?;
+        stream.wait()
+    }
+}
+
+impl fmt::Debug for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reached").field("length", &self.buffer.len()).finish_non_exhaustive()
+    }
+}
+
+// SAFETY: the allocation is the buffer's own and stays until it is dropped, and so are the pages in front of it. The CPU touches neither:
+// devices and the driver's copies do.
+unsafe impl Backing for Reached {
+    fn address(&self) -> u64 {
+        match &self.way {
+            Way::Direct | Way::Exported(_) => self.buffer.address(),
+            Way::Staged(front) => front.address() as u64,
+        }
+    }
+
+    fn length(&self) -> usize {
+        self.buffer.len() as usize
+    }
+
+    fn fill(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+        kernels::fill(&self.stream.lock(), &self.buffer, at, pattern, qp)
+    }
+
+    fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
+        kernels::poison(&self.stream.lock(), &self.buffer, at, pattern, qp)
+    }
+
+    fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure> {
+        self.arrive()?;
+        kernels::check(&self.stream.lock(), &self.buffer, at, pattern, qp)
+    }
+
+    fn word(&self, at: u64) -> Result<u64, Failure> {
+        self.arrive()?;
+        let mut word = [0; 8];
+        self.stream.lock().to_host(&mut word, &self.buffer, at)?;
+        Ok(u64::from_ne_bytes(word))
+    }
+
+    fn dma_buf(&self) -> Option<RawFd> {
+        if let Way::Exported(descriptor) = &self.way { Some(descriptor.as_raw_fd()) } else { None }
+    }
+
+    fn fetch(&self, at: u64, length: u64) -> Result<(), Failure> {
+        self.copy(|stream, front| stream.fetch(front, &self.buffer, at, length))
+    }
+
+    fn deliver(&self, at: u64, length: u64) -> Result<(), Failure> {
+        self.copy(|stream, front| stream.deliver(&self.buffer, front, at, length))
     }
 }

@@ -1,51 +1,43 @@
 //! The state of GPUs, whoever tells it: NVML of NVIDIA's GPUs, AMD SMI of AMD's.
+//!
+//! Whose GPUs a library drives: what differs between CUDA's driver API and HIP beyond the names of functions.
+//!
+//! HIP's numbers are those of its `hip_runtime_api.h` and `driver_types.h` (ROCm 5.5, 5.7, 6.3 and 7.12): error codes, flags of streams, events
+//! and captures, and attributes of pointers are CUDA's; attributes of devices are not.
 
 use std::{
     collections::BTreeMap,
-    fmt,
+    ffi::c_int,
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use railgauge_wire::gpu_state::GpuReading;
+use railgauge_wire::{
+    gpu_state::GpuReading,
+    remedy::{self, Entry},
+    terms::Carrier,
+};
 use thiserror::Error;
 
-use super::{amd, driver, maker::Maker, state};
-use crate::system::family;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Informant {
-    Nvml,
-    AmdSmi,
-}
-
-impl fmt::Display for Informant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Nvml => "NVML",
-            Self::AmdSmi => "AMD SMI",
-        })
-    }
-}
+use super::{amd, driver, state};
+use crate::system::process;
 
 /// Whether AMD SMI is the one that was asked last, and may not have come back yet.
 static ASKED_AMD_SMI: AtomicBool = AtomicBool::new(false);
 
-impl Informant {
-    /// Who was asked last; NVML is asked first.
-    pub(crate) fn asked() -> Self {
-        if ASKED_AMD_SMI.load(Ordering::Relaxed) { Self::AmdSmi } else { Self::Nvml }
-    }
+/// Whose library was asked last; NVML is asked first.
+pub(crate) fn asked() -> Maker {
+    if ASKED_AMD_SMI.load(Ordering::Relaxed) { Maker::Amd } else { Maker::Nvidia }
 }
 
 /// Why a GPU could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum Unread {
-    #[error("{1}")]
-    NoLibrary(Informant, String),
-    #[error("{of} does not tell of the GPU at {pci}: {why}")]
+    #[error("{0}")]
+    NoLibrary(String),
+    #[error("{} does not tell of the GPU at {pci}: {why}", .of.informant())]
     Gpu {
         /// Who does not tell.
-        of: Informant,
+        of: Maker,
         pci: String,
         why: String,
     },
@@ -108,7 +100,7 @@ pub(super) fn others_at_rest(list: impl Fn() -> Option<Vec<u32>>) -> Option<u32>
 }
 
 fn whose(pids: Vec<u32>) -> Vec<(u32, Option<bool>)> {
-    pids.into_iter().map(|pid| (pid, family::is_ours(pid))).collect()
+    pids.into_iter().map(|pid| (pid, process::is_ours(pid))).collect()
 }
 
 fn beside(known: &[(u32, Option<bool>)], list: impl Fn() -> Option<Vec<u32>>) -> Option<u32> {
@@ -117,4 +109,74 @@ fn beside(known: &[(u32, Option<bool>)], list: impl Fn() -> Option<Vec<u32>>) ->
     let still = if unknown { list()? } else { Vec::new() };
     let is_other = |(pid, ours): &&(u32, Option<bool>)| !ours.unwrap_or_else(|| !still.contains(pid));
     u32::try_from(known.iter().filter(is_other).count()).ok()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Maker {
+    Nvidia,
+    Amd,
+}
+
+impl Maker {
+    pub(crate) const fn runtime(self) -> &'static str {
+        match self {
+            Self::Nvidia => "CUDA",
+            Self::Amd => "HIP",
+        }
+    }
+
+    /// The library that tells the state of its GPUs.
+    pub(crate) const fn informant(self) -> &'static str {
+        match self {
+            Self::Nvidia => "NVML",
+            Self::Amd => "AMD SMI",
+        }
+    }
+
+    pub(crate) const fn copies(self) -> Carrier {
+        match self {
+            Self::Nvidia => Carrier::CudaCopy,
+            Self::Amd => Carrier::HipCopy,
+        }
+    }
+
+    pub(crate) const fn kernels(self) -> Carrier {
+        match self {
+            Self::Nvidia => Carrier::CudaKernel,
+            Self::Amd => Carrier::HipKernel,
+        }
+    }
+
+    pub(crate) const fn products(self) -> Carrier {
+        match self {
+            Self::Nvidia => Carrier::Cublaslt,
+            Self::Amd => Carrier::Hipblaslt,
+        }
+    }
+
+    /// The attributes that tell the generation of a GPU, major and minor: the compute capability
+    /// (`CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`); of AMD's GPUs the first digits of their gfx number, such as 9 and 4
+    /// of gfx942 (`hipDeviceAttributeComputeCapabilityMajor` and `Minor`).
+    pub(super) const fn generation(self) -> [c_int; 2] {
+        match self {
+            Self::Nvidia => [75, 76],
+            Self::Amd => [23, 61],
+        }
+    }
+
+    /// What to do where memory of a GPU is short.
+    pub(crate) const fn free_memory(self) -> Entry {
+        match self {
+            Self::Nvidia => remedy::FREE_GPU_MEMORY,
+            Self::Amd => remedy::FREE_AMD_GPU_MEMORY,
+        }
+    }
+
+    /// Where to look when a GPU does not work.
+    pub(crate) const fn look(self) -> Entry {
+        match self {
+            Self::Nvidia => remedy::LOOK_AT_GPU,
+            Self::Amd => remedy::LOOK_AT_AMD_GPU,
+        }
+    }
 }

@@ -29,9 +29,9 @@ pub fn measure(gpu: u32, peers: &[u32]) -> Result<Copies, Failure> {
         let word = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);
     });
-    let to_gpu = median(|| stream.to_device(&here, 0, pinned.bytes()), &stream)?;
+    let to_gpu = median(|| stream.deliver(&here, &pinned, 0, LENGTH), &stream)?;
     let on_gpu = median(|| stream.on_device(&there, &here, LENGTH), &stream)?;
-    let from_gpu = median(|| stream.to_host(pinned.bytes_mut(), &there, 0), &stream)?;
+    let from_gpu = median(|| stream.fetch(&pinned, &there, 0, LENGTH), &stream)?;
     let to_peer = |peer: &u32| {
         let other: Arc<Device> = Device::open(*peer)?;
         let target = Buffer::new(&other, LENGTH)?;

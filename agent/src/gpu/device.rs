@@ -14,9 +14,9 @@ use railgauge_wire::{
 };
 
 use super::{
+    cards::Maker,
     driver::{Driver, Handle, SUCCESS, Status, driver},
     kernels::Kernels,
-    maker::Maker,
 };
 
 /// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
@@ -152,10 +152,7 @@ impl Device {
 
     /// As [`Driver::check`], naming the GPU.
     pub(crate) fn check(&self, status: Status, what: &str) -> Result<(), Failure> {
-        self.driver.check(status, what).map_err(|failure| {
-            let cause = format!("GPU {}: {}", self.ordinal, failure.cause);
-            Failure { cause, ..failure }
-        })
+        self.driver.check(status, what).map_err(|failure| failure.about(format_args!("GPU {}", self.ordinal)))
     }
 
     /// Lets this GPU write to another's memory by itself, where the two can; copies go through the host where not. Whether they can.

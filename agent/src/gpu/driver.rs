@@ -15,7 +15,7 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{maker::Maker, present};
+use super::{cards::Maker, present};
 use crate::system::{
     library::{Library, NoFunction, functions, said},
     tree::Tree,

@@ -8,10 +8,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, device::Device, driver::Handle, hiprtc, maker::Maker, stream::Stream, values::Values};
+use super::{buffer::Buffer, cards::Maker, device::Device, driver::Handle, hiprtc, stream::Stream, table::Values};
 use crate::{
     fault,
-    memory::{pattern, values::Part},
+    memory::pattern::{self, Part},
 };
 
 /// The source, with the end mark that the driver looks for.
@@ -82,10 +82,7 @@ fn from_text(device: &Device) -> Result<Handle, Failure> {
 
 /// A module of what HIP's compiler makes of the source for the current device.
 fn compiled(device: &Device) -> Result<Handle, Failure> {
-    let of_gpu = |failure: Failure| {
-        let cause = format!("GPU {}: {}", device.index(), failure.cause);
-        Failure { cause, ..failure }
-    };
+    let of_gpu = |failure: Failure| failure.about(format_args!("GPU {}", device.index()));
     let source = CStr::from_bytes_with_nul(HIP_SOURCE.as_bytes())
         .map_err(|_| Failure::new(Stage::Open, Kind::Internal, "the kernels' source has a NUL in it"))?;
     let code = hiprtc::compile(source).map_err(of_gpu)?;
@@ -98,23 +95,13 @@ fn compiled(device: &Device) -> Result<Handle, Failure> {
     Ok(module)
 }
 
-enum Argument {
-    Long(u64),
-    Word(u32),
-}
-
-fn launch(stream: &Stream, function: Handle, items: u64, arguments: &mut [Argument]) -> Result<(), Failure> {
-    let mut pointers: Vec<*mut c_void> = arguments
-        .iter_mut()
-        .map(|argument| match argument {
-            Argument::Long(value) => std::ptr::from_mut(value).cast(),
-            Argument::Word(value) => std::ptr::from_mut(value).cast(),
-        })
-        .collect();
+/// Launches a kernel. Where it declares an argument of 32 bits, the driver copies the lower half: hosts of GPUs are little-endian.
+fn launch(stream: &Stream, function: Handle, items: u64, arguments: &mut [u64]) -> Result<(), Failure> {
+    let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
     // At most BLOCKS, which fits.
     let blocks = items.div_ceil(u64::from(THREADS)).clamp(1, BLOCKS) as u32;
     let device = stream.device();
-    // SAFETY: every caller below gives as many arguments, of the same widths, as its kernel declares; the driver copies
+    // SAFETY: every caller below gives as many arguments as its kernel declares, none of which is wider; the driver copies
     // them before it returns.
     let status = unsafe {
         let none = std::ptr::null_mut();
@@ -135,13 +122,16 @@ fn inside(buffer: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
 /// that sends; a test's fault is put in here too (see [`fault`]).
 pub fn fill(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
     write(stream, buffer, at, pattern, qp, 0)?;
-    if fault::flips_bits() && !pattern.size.is_zero() {
-        let (mut byte, at) = ([0], at + pattern.size.0 / 2);
+    if pattern.size.is_zero() { Ok(()) } else { flip_bit(stream, buffer, at + pattern.size.0 / 2) }
+}
+
+/// Flips one bit of the byte at `at` if a test asks for it.
+pub(super) fn flip_bit(stream: &Stream, buffer: &Buffer, at: u64) -> Result<(), Failure> {
+    if fault::flips_bits() {
+        let mut byte = [0];
         stream.to_host(&mut byte, buffer, at)?;
-        stream.wait()?;
         fault::flip_bit(&mut byte);
         stream.to_device(buffer, at, &byte)?;
-        stream.wait()?;
     }
     Ok(())
 }
@@ -194,11 +184,10 @@ fn of_words(
     (at, length): (u64, u64),
     key: u64,
     words: Words,
-) -> Result<Vec<Argument>, Failure> {
+) -> Result<Vec<u64>, Failure> {
     inside(buffer, at, length)?;
     stream.device().enter()?;
-    let all = [buffer.address() + at, length, key, words.flip, words.mask()];
-    Ok(all.into_iter().map(Argument::Long).collect())
+    Ok(vec![buffer.address() + at, length, key, words.flip, words.mask()])
 }
 
 fn put(stream: &Stream, buffer: &Buffer, (at, length): (u64, u64), key: u64, words: Words) -> Result<(), Failure> {
@@ -215,7 +204,7 @@ fn compare(
     tally: &Tally,
 ) -> Result<(), Failure> {
     let mut arguments = of_words(stream, buffer, (at, length), key, words)?;
-    arguments.push(Argument::Long(tally.address()));
+    arguments.push(tally.address());
     launch(stream, stream.device().kernels()?.check_pattern, length.div_ceil(8), &mut arguments)
 }
 
@@ -241,7 +230,7 @@ pub fn check_values(stream: &Stream, buffer: &Buffer, values: &Values, part: &Pa
     inside(buffer, 0, end(part, values))?;
     let tally = Tally::new(stream)?;
     let mut arguments = arguments(buffer, values, part);
-    arguments.push(Argument::Long(tally.address()));
+    arguments.push(tally.address());
     launch(stream, stream.device().kernels()?.check_values, part.count, &mut arguments)?;
     let (wrong, first_wrong) = tally.read(stream)?;
     let width = 1 << values.shift();
@@ -257,20 +246,20 @@ fn end(part: &Part, values: &Values) -> u64 {
     part.at.saturating_add(part.count) << values.shift()
 }
 
-fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<Argument> {
+fn arguments(buffer: &Buffer, values: &Values, part: &Part) -> Vec<u64> {
     vec![
-        Argument::Long(buffer.address() + (part.at << values.shift())),
-        Argument::Long(part.count),
-        Argument::Long(values.table(part)),
-        Argument::Long(part.offset),
-        Argument::Long(values.key()),
-        Argument::Word(values.shift()),
-        Argument::Word(values.ranks()),
-        Argument::Word(values.cap()),
-        Argument::Word(values.most()),
-        Argument::Word(values.mode()),
-        Argument::Word(part.first),
-        Argument::Word(part.many),
+        buffer.address() + (part.at << values.shift()),
+        part.count,
+        values.table(part),
+        part.offset,
+        values.key(),
+        u64::from(values.shift()),
+        u64::from(values.ranks()),
+        u64::from(values.cap()),
+        u64::from(values.most()),
+        u64::from(values.mode()),
+        u64::from(part.first),
+        u64::from(part.many),
     ]
 }
 
@@ -292,19 +281,19 @@ impl Outer<'_> {
     }
 
     /// What the kernels take; the matrix and all that it is made of are as long as they read.
-    fn arguments(&self, matrix: &Buffer) -> Result<Vec<Argument>, Failure> {
+    fn arguments(&self, matrix: &Buffer) -> Result<Vec<u64>, Failure> {
         inside(matrix, 0, self.elements() << self.shift)?;
         inside(self.rows, 0, u64::from(self.length) * 8)?;
         inside(self.columns, 0, u64::from(self.length) * 8)?;
         inside(self.table, 0, 512 * 4)?;
         Ok(vec![
-            Argument::Long(matrix.address()),
-            Argument::Long(self.elements()),
-            Argument::Long(self.rows.address()),
-            Argument::Long(self.columns.address()),
-            Argument::Long(self.table.address()),
-            Argument::Word(self.length),
-            Argument::Word(self.shift),
+            matrix.address(),
+            self.elements(),
+            self.rows.address(),
+            self.columns.address(),
+            self.table.address(),
+            u64::from(self.length),
+            u64::from(self.shift),
         ])
     }
 }
@@ -321,7 +310,7 @@ pub(crate) fn write_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -
 pub(crate) fn check_outer(stream: &Stream, matrix: &Buffer, outer: &Outer<'_>) -> Result<(u64, Option<u64>), Failure> {
     let tally = Tally::new(stream)?;
     let mut arguments = outer.arguments(matrix)?;
-    arguments.push(Argument::Long(tally.address()));
+    arguments.push(tally.address());
     launch(stream, stream.device().kernels()?.check_outer, outer.elements(), &mut arguments)?;
     tally.read(stream)
 }
@@ -334,12 +323,10 @@ pub(crate) struct Tally {
 impl Tally {
     /// Nothing counted yet.
     pub(crate) fn new(stream: &Stream) -> Result<Self, Failure> {
-        stream.device().enter()?;
         let mut bytes = [0; 16];
         bytes[8..].fill(0xff);
         let tally = Self { buffer: Buffer::new(stream.device(), 16)? };
         stream.to_device(&tally.buffer, 0, &bytes)?;
-        stream.wait()?;
         Ok(tally)
     }
 
@@ -351,7 +338,6 @@ impl Tally {
     pub(crate) fn read(&self, stream: &Stream) -> Result<(u64, Option<u64>), Failure> {
         let mut bytes = [0; 16];
         stream.to_host(&mut bytes, &self.buffer, 0)?;
-        stream.wait()?;
         let (words, _) = bytes.as_chunks::<8>();
         let first = u64::from_le_bytes(words[1]);
         Ok((u64::from_le_bytes(words[0]), (first != u64::MAX).then_some(first)))

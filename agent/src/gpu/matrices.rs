@@ -16,8 +16,8 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, device::Device, kernels, maker::Maker, stream::Stream, table};
-use crate::{fault, memory::pattern};
+use super::{buffer::Buffer, cards::Maker, device::Device, kernels, stream::Stream, table};
+use crate::memory::pattern;
 
 /// Terms of the sums that no other cancels: half of them in each half of the sums.
 const LEFT: usize = 8;
@@ -73,7 +73,6 @@ impl Matrices {
                 (-NUMBERS / 2..NUMBERS / 2).flat_map(|number| bits(precision, eight, number).to_le_bytes()).collect();
             let buffer = taken(bytes.len() as u64)?;
             stream.to_device(&buffer, 0, &bytes)?;
-            stream.wait()?;
             Ok::<_, Failure>(buffer)
         };
         Ok(Self {
@@ -116,14 +115,7 @@ impl Matrices {
 
     /// Compares every element of the result with what it must be, on the GPU. A test's fault is put in here.
     pub(crate) fn check(&self, stream: &Stream) -> Result<Checked, Failure> {
-        if fault::flips_bits() {
-            let (mut byte, at) = ([0], self.z.len() / 2);
-            stream.to_host(&mut byte, &self.z, at)?;
-            stream.wait()?;
-            fault::flip_bit(&mut byte);
-            stream.to_device(&self.z, at, &byte)?;
-            stream.wait()?;
-        }
+        kernels::flip_bit(stream, &self.z, self.z.len() / 2)?;
         let (rows, columns) = &self.expected;
         self.tell(stream, rows, columns)?;
         let width = self.precision.result().0;
@@ -137,11 +129,9 @@ impl Matrices {
 
     /// Puts the numbers of rows and columns where the kernels read them. Kernels wait for it, and it for them.
     fn tell(&self, stream: &Stream, rows: &Pairs, columns: &Pairs) -> Result<(), Failure> {
-        stream.device().enter()?;
         for (to, numbers) in [(&self.of_rows, rows), (&self.of_columns, columns)] {
             let bytes: Vec<u8> = numbers.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect();
             stream.to_device(to, 0, &bytes)?;
-            stream.wait()?;
         }
         Ok(())
     }

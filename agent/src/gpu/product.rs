@@ -17,12 +17,11 @@ use railgauge_wire::{
 use super::{
     blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS, Status},
     buffer::Buffer,
+    cards::Maker,
     device::Device,
     driver::Handle,
-    event::Event,
-    maker::Maker,
     matrices::{Eight, Matrices},
-    stream::Stream,
+    stream::{Event, Stream},
 };
 
 /// Bytes of workspace that algorithms may use: what NVIDIA recommends for compute capability 9.0 is 32 MiB (cuBLAS documentation,
@@ -89,7 +88,7 @@ impl Drop for Owned {
 }
 
 pub(crate) struct Product {
-    blas: &'static Blas,
+    blas: Blas,
     device: Arc<Device>,
     description: Owned,
     operand: Owned,
@@ -115,12 +114,12 @@ impl Product {
         let (operand, result, arithmetic) = types(precision, Eight::of(device), numbers);
         let rows = u64::from(rows);
         let layout = |of: c_int| {
-            Owned::new(blas, blas.layout_destroy, |to| {
+            Owned::new(&blas, blas.layout_destroy, |to| {
                 // SAFETY: `to` is valid for writes. Square, and without gaps between its columns.
                 unsafe { (blas.layout_create)(to, of, rows, rows, rows.cast_signed()) }
             })
         };
-        let description = Owned::new(blas, blas.product_destroy, |to| {
+        let description = Owned::new(&blas, blas.product_destroy, |to| {
             // SAFETY: `to` is valid for writes.
             unsafe { (blas.product_create)(to, arithmetic, R_32F) }
         })?;
@@ -131,16 +130,9 @@ impl Product {
             (blas.product_set)(description.handle, numbers.transpose_a, value, size_of::<c_int>())
         };
         blas.check(status, "describing a matrix product")?;
-        Ok(Self {
-            blas,
-            device: Arc::clone(device),
-            description,
-            operand: layout(operand)?,
-            result: layout(result)?,
-            workspace: Buffer::new(device, WORKSPACE)?,
-            algorithm: Algorithm::default(),
-            library,
-        })
+        let (operand, result) = (layout(operand)?, layout(result)?);
+        let (workspace, algorithm) = (Buffer::new(device, WORKSPACE)?, Algorithm::default());
+        Ok(Self { blas, device: Arc::clone(device), description, operand, result, workspace, algorithm, library })
     }
 
     /// Takes the fastest of the algorithms that the library proposes, by a few products of each; what it is, in words.
@@ -163,7 +155,7 @@ impl Product {
 
     /// The algorithms that the library proposes, the best by its own estimate first.
     fn proposals(&self) -> Result<Vec<Proposal>, Failure> {
-        let blas = self.blas;
+        let blas = &self.blas;
         let preference = Owned::new(blas, blas.preference_destroy, |to| {
             // SAFETY: `to` is valid for writes.
             unsafe { (blas.preference_create)(to) }
@@ -177,8 +169,7 @@ impl Product {
         blas.check(status, "limiting the workspace")?;
         let refused = |failure: Failure| {
             let gpu = self.device.index();
-            let cause = format!("GPU {gpu}: {}: {}", self.library(), failure.cause);
-            Failure { cause, ..failure }.remedy(remedy::OTHER_PRECISION)
+            failure.about(format_args!("GPU {gpu}: {}", self.library())).remedy(remedy::OTHER_PRECISION)
         };
         let (operand, result) = (self.operand.handle, self.result.handle);
         let handles =

@@ -16,7 +16,7 @@ use railgauge_wire::{
 };
 
 use super::{
-    cards::{Cards, Informant, Lasting, Unread, others},
+    cards::{Cards, Lasting, Maker, Unread, others},
     facts::NVLINKS,
     nvml::{CHIP, CLOCK_MEMORY, CLOCK_SM, CRC_FLIT, Device, Events, LOST, NOT_FOUND, Nvml, RECOVERY, REPLAY, id},
 };
@@ -142,8 +142,7 @@ const LINK_ERRORS: [(&str, u32); 3] =
 /// NVML, opened once for the life of the process: opening it takes as long as all readings of a run.
 fn nvml() -> Result<&'static Arc<Nvml>, Unread> {
     static NVML: OnceLock<Result<Arc<Nvml>, Unread>> = OnceLock::new();
-    let start =
-        || Nvml::start().map_err(|error| Unread::NoLibrary(Informant::Nvml, format!("NVML is not there: {error}")));
+    let start = || Nvml::start().map_err(|error| Unread::NoLibrary(format!("NVML is not there: {error}")));
     NVML.get_or_init(start).as_ref().map_err(Clone::clone)
 }
 
@@ -152,7 +151,7 @@ pub(super) fn starts() -> bool {
 }
 
 fn unknown(pci: &str, why: String) -> Unread {
-    Unread::Gpu { of: Informant::Nvml, pci: pci.to_owned(), why }
+    Unread::Gpu { of: Maker::Nvidia, pci: pci.to_owned(), why }
 }
 
 fn open(pci: &str) -> Result<Card, Unread> {

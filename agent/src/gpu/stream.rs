@@ -1,16 +1,17 @@
 //! Order on a GPU: streams, graphs of what was captured on them, and copies.
 
-use std::{ffi::c_void, sync::Arc};
+use std::sync::Arc;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
+    unit::Nanoseconds,
 };
 
 use super::{
     buffer::Buffer,
     device::Device,
-    driver::{Handle, NOT_READY, SUCCESS},
+    driver::{Handle, NOT_READY, SUCCESS, Status},
 };
 use crate::memory::host;
 
@@ -19,13 +20,26 @@ const NON_BLOCKING: u32 = 1;
 /// `CU_STREAM_CAPTURE_MODE_THREAD_LOCAL`, `hipStreamCaptureModeThreadLocal`.
 const CAPTURE_THREAD_LOCAL: i32 = 1;
 
-pub struct Stream {
+/// A stream, an event or a graph: destroyed once, with its context current.
+struct Owned {
     device: Arc<Device>,
     handle: Handle,
+    destroy: unsafe extern "C" fn(Handle) -> Status,
 }
 
-// SAFETY: streams may be used from any thread; the handle is only a number to this process.
-unsafe impl Send for Stream {}
+// SAFETY: these may be used from any thread; the handle is only a number to this process.
+unsafe impl Send for Owned {}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: the driver made the handle for the owner, who has given it this function.
+            unsafe { (self.destroy)(self.handle) };
+        }
+    }
+}
+
+pub struct Stream(Owned);
 
 impl Stream {
     pub fn new(device: &Arc<Device>) -> Result<Self, Failure> {
@@ -34,75 +48,84 @@ impl Stream {
         // SAFETY: `handle` is valid for writes.
         let status = unsafe { (device.driver().stream_create)(&raw mut handle, NON_BLOCKING) };
         device.check(status, "making a stream")?;
-        Ok(Self { device: Arc::clone(device), handle })
+        Ok(Self(Owned { device: Arc::clone(device), handle, destroy: device.driver().stream_destroy }))
     }
 
     /// `CUstream`, which is `cudaStream_t`; or `hipStream_t`.
     pub fn handle(&self) -> Handle {
-        self.handle
+        self.0.handle
     }
 
     pub fn device(&self) -> &Arc<Device> {
-        &self.device
+        &self.0.device
     }
 
     pub fn is_done(&self) -> Result<bool, Failure> {
         // SAFETY: the stream lives.
-        match unsafe { (self.device.driver().stream_query)(self.handle) } {
+        match unsafe { (self.0.device.driver().stream_query)(self.0.handle) } {
             SUCCESS => Ok(true),
             NOT_READY => Ok(false),
-            status => self.device.check(status, "waiting for the GPU").map(|()| true),
+            status => self.0.device.check(status, "waiting for the GPU").map(|()| true),
         }
     }
 
     pub fn wait(&self) -> Result<(), Failure> {
         // SAFETY: the stream lives.
-        self.device.check(unsafe { (self.device.driver().stream_synchronize)(self.handle) }, "waiting for the GPU")
+        self.0
+            .device
+            .check(unsafe { (self.0.device.driver().stream_synchronize)(self.0.handle) }, "waiting for the GPU")
     }
 
-    /// Queues a copy of host bytes to the device. The caller waits before it touches them again.
+    /// Copies host bytes to the device, and waits until that is done.
     pub fn to_device(&self, to: &Buffer, at: u64, from: &[u8]) -> Result<(), Failure> {
-        fits(to, at, from.len() as u64)?;
-        // SAFETY: both ranges are valid for this length, checked above; the caller keeps `from` until it has waited.
-        let status = unsafe {
-            let (from, length) = (from.as_ptr().cast::<c_void>(), from.len());
-            (self.device.driver().copy_to_device)(to.address() + at, from, length, self.handle)
-        };
-        self.device.check(status, "copying to the GPU")
+        self.0.device.enter()?;
+        // SAFETY: `from` is borrowed until the copy is done.
+        unsafe { self.copy_in(to, at, from.as_ptr(), from.len() as u64) }?;
+        self.wait()
     }
 
-    /// Queues a copy of device bytes to the host. The caller waits before it reads them.
+    /// Copies device bytes to the host, and waits until that is done.
     pub fn to_host(&self, to: &mut [u8], from: &Buffer, at: u64) -> Result<(), Failure> {
-        fits(from, at, to.len() as u64)?;
-        // SAFETY: as in `to_device`.
-        let status = unsafe {
-            (self.device.driver().copy_to_host)(to.as_mut_ptr().cast(), from.address() + at, to.len(), self.handle)
-        };
-        self.device.check(status, "copying from the GPU")
+        self.0.device.enter()?;
+        // SAFETY: `to` is borrowed until the copy is done.
+        unsafe { self.copy_out(to.as_mut_ptr(), from, at, to.len() as u64) }?;
+        self.wait()
     }
 
     /// Queues a copy of device bytes to the same offset in page-locked host memory, which devices may read meanwhile.
     pub fn fetch(&self, to: &Pinned, from: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
-        fits(from, at, length)?;
-        within(to.buffer.len() as u64, at, length)?;
-        // SAFETY: both ranges are valid for this length, checked above; no reference is made to the host's bytes.
-        let status = unsafe {
-            let to = to.address().add(at as usize).cast::<c_void>();
-            (self.device.driver().copy_to_host)(to, from.address() + at, length as usize, self.handle)
-        };
-        self.device.check(status, "copying from the GPU")
+        within(to.len(), at, length)?;
+        // SAFETY: the range is inside of the pages, checked above; no reference is made to the host's bytes.
+        unsafe { self.copy_out(to.address().add(at as usize), from, at, length) }
     }
 
     /// Queues a copy of page-locked host memory, which devices may write meanwhile, to the same offset on the device.
     pub fn deliver(&self, to: &Buffer, from: &Pinned, at: u64, length: u64) -> Result<(), Failure> {
-        fits(to, at, length)?;
-        within(from.buffer.len() as u64, at, length)?;
+        within(from.len(), at, length)?;
         // SAFETY: as in `fetch`.
+        unsafe { self.copy_in(to, at, from.address().add(at as usize), length) }
+    }
+
+    /// # Safety
+    /// `from` is valid for reads of `length` bytes until the copy is done.
+    unsafe fn copy_in(&self, to: &Buffer, at: u64, from: *const u8, length: u64) -> Result<(), Failure> {
+        fits(to, at, length)?;
+        // SAFETY: the caller's promise, and the range on the device is valid, checked above.
         let status = unsafe {
-            let from = from.address().add(at as usize).cast::<c_void>();
-            (self.device.driver().copy_to_device)(to.address() + at, from, length as usize, self.handle)
+            (self.0.device.driver().copy_to_device)(to.address() + at, from.cast(), length as usize, self.0.handle)
         };
-        self.device.check(status, "copying to the GPU")
+        self.0.device.check(status, "copying to the GPU")
+    }
+
+    /// # Safety
+    /// `to` is valid for writes of `length` bytes until the copy is done.
+    unsafe fn copy_out(&self, to: *mut u8, from: &Buffer, at: u64, length: u64) -> Result<(), Failure> {
+        fits(from, at, length)?;
+        // SAFETY: as in `copy_in`.
+        let status = unsafe {
+            (self.0.device.driver().copy_to_host)(to.cast(), from.address() + at, length as usize, self.0.handle)
+        };
+        self.0.device.check(status, "copying from the GPU")
     }
 
     /// Queues a copy between two buffers on this device.
@@ -111,44 +134,46 @@ impl Stream {
         fits(from, 0, length)?;
         // SAFETY: both ranges are valid for this length, checked above.
         let status = unsafe {
-            (self.device.driver().copy_on_device)(to.address(), from.address(), length as usize, self.handle)
+            (self.0.device.driver().copy_on_device)(to.address(), from.address(), length as usize, self.0.handle)
         };
-        self.device.check(status, "copying on the GPU")
+        self.0.device.check(status, "copying on the GPU")
     }
 
     /// Queues setting every byte of a part of a buffer.
     pub fn set(&self, buffer: &Buffer, byte: u8, length: u64) -> Result<(), Failure> {
         fits(buffer, 0, length)?;
         // SAFETY: the range is valid, checked above.
-        let status = unsafe { (self.device.driver().set_bytes)(buffer.address(), byte, length as usize, self.handle) };
-        self.device.check(status, "setting bytes on the GPU")
+        let status =
+            unsafe { (self.0.device.driver().set_bytes)(buffer.address(), byte, length as usize, self.0.handle) };
+        self.0.device.check(status, "setting bytes on the GPU")
     }
 
     /// Captures what `work` queues on this stream into a graph.
     pub fn capture(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<Graph, Failure> {
-        let driver = self.device.driver();
-        let functions = (driver.capture_begin, driver.capture_end, driver.graph_instantiate, driver.graph_destroy);
-        let (Some(begin), Some(end), Some(instantiate), Some(destroy)) = functions else {
-            let cause = format!("GPU {}: this driver has no graphs", self.device.index());
+        let driver = self.0.device.driver();
+        let capture = (driver.capture_begin, driver.capture_end);
+        let graph = (driver.graph_instantiate, driver.graph_destroy, driver.graph_exec_destroy);
+        let ((Some(begin), Some(end)), (Some(instantiate), Some(destroy), Some(exec_destroy))) = (capture, graph)
+        else {
+            let cause = format!("GPU {}: this driver has no graphs", self.0.device.index());
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::LEAVE_GRAPH_OUT));
         };
         // SAFETY: the stream lives and is not being captured: only this function does so, and ends it below.
-        self.device.check(unsafe { begin(self.handle, CAPTURE_THREAD_LOCAL) }, "beginning to capture a graph")?;
+        self.0.device.check(unsafe { begin(self.0.handle, CAPTURE_THREAD_LOCAL) }, "beginning to capture a graph")?;
         let worked = work();
         let mut graph = std::ptr::null_mut();
         // SAFETY: `graph` is valid for writes; the capture was begun above.
-        let status = unsafe { end(self.handle, &raw mut graph) };
-        worked?;
-        self.device.check(status, "capturing a graph")?;
+        self.0.device.check(unsafe { end(self.0.handle, &raw mut graph) }, "capturing a graph")?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: `handle` is valid for writes; `graph` was made above and is not used after its destruction.
         let status = unsafe {
-            let status = instantiate(&raw mut handle, graph, 0);
+            let status = if worked.is_ok() { instantiate(&raw mut handle, graph, 0) } else { SUCCESS };
             destroy(graph);
             status
         };
-        self.device.check(status, "making a graph executable")?;
-        Ok(Graph { device: Arc::clone(&self.device), handle })
+        worked?;
+        self.0.device.check(status, "making a graph executable")?;
+        Ok(Graph(Owned { device: Arc::clone(&self.0.device), handle, destroy: exec_destroy }))
     }
 }
 
@@ -164,39 +189,15 @@ fn within(room: u64, at: u64, length: u64) -> Result<(), Failure> {
     Err(Failure::new(Stage::Measure, Kind::Internal, cause))
 }
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if self.device.enter().is_ok() {
-            // SAFETY: the stream of `new`, destroyed once.
-            unsafe { (self.device.driver().stream_destroy)(self.handle) };
-        }
-    }
-}
-
-pub struct Graph {
-    device: Arc<Device>,
-    handle: Handle,
-}
-
-// SAFETY: as for streams.
-unsafe impl Send for Graph {}
+pub struct Graph(Owned);
 
 impl Graph {
     pub fn launch(&self, stream: &Stream) -> Result<(), Failure> {
-        let Some(launch) = self.device.driver().graph_launch else {
+        let Some(launch) = self.0.device.driver().graph_launch else {
             return Err(Failure::new(Stage::Measure, Kind::Unsupported, "this driver has no graphs"));
         };
         // SAFETY: graph and stream live.
-        self.device.check(unsafe { launch(self.handle, stream.handle) }, "launching a graph")
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        if let (Some(destroy), Ok(())) = (self.device.driver().graph_exec_destroy, self.device.enter()) {
-            // SAFETY: the graph of `capture`, destroyed once.
-            unsafe { destroy(self.handle) };
-        }
+        self.0.device.check(unsafe { launch(self.0.handle, stream.handle()) }, "launching a graph")
     }
 }
 
@@ -223,7 +224,10 @@ impl Pinned {
         self.buffer.address()
     }
 
-    /// The bytes.
+    pub(crate) fn len(&self) -> u64 {
+        self.buffer.len() as u64
+    }
+
     pub fn bytes(&self) -> &[u8] {
         self.buffer.bytes()
     }
@@ -240,5 +244,43 @@ impl Drop for Pinned {
             // SAFETY: registered in `new`, still mapped: the buffer is dropped after this.
             unsafe { (self.device.driver().host_unregister)(self.buffer.bytes_mut().as_mut_ptr().cast()) };
         }
+    }
+}
+
+/// A moment in a stream's order: when everything queued before it is done.
+pub(crate) struct Event(Owned);
+
+impl Event {
+    /// A new event on a device. It tells the time; nobody sleeps for it.
+    pub(crate) fn new(device: &Arc<Device>) -> Result<Self, Failure> {
+        device.enter()?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: `handle` is valid for writes; no flag is set.
+        let status = unsafe { (device.driver().event_create)(&raw mut handle, 0) };
+        device.check(status, "making an event")?;
+        Ok(Self(Owned { device: Arc::clone(device), handle, destroy: device.driver().event_destroy }))
+    }
+
+    pub(crate) fn record(&self, stream: &Stream) -> Result<(), Failure> {
+        // SAFETY: event and stream live, and are of one context.
+        self.0.device.check(
+            unsafe { (self.0.device.driver().event_record)(self.0.handle, stream.handle()) },
+            "recording an event",
+        )
+    }
+
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        // SAFETY: the event lives.
+        self.0.device.check(unsafe { (self.0.device.driver().event_synchronize)(self.0.handle) }, "waiting for the GPU")
+    }
+
+    /// The time from an earlier event to this one. Both have come.
+    pub(crate) fn since(&self, earlier: &Self) -> Result<Nanoseconds, Failure> {
+        let mut milliseconds = 0.0_f32;
+        // SAFETY: `milliseconds` is valid for writes, and both events live.
+        let status =
+            unsafe { (self.0.device.driver().event_elapsed)(&raw mut milliseconds, earlier.0.handle, self.0.handle) };
+        self.0.device.check(status, "reading the time between two events")?;
+        Ok(Nanoseconds((f64::from(milliseconds) * 1e6).round() as u64))
     }
 }

@@ -1,13 +1,13 @@
 //! Host memory: page-aligned, present before it is used, on huge pages if asked for.
 
-use std::{io, ptr::NonNull};
+use std::{io, mem::ManuallyDrop, ptr::NonNull};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
 
-use super::available;
+use super::place;
 use crate::system::tree::Tree;
 
 /// Size of a huge page in bytes: the default one of x86-64 and of arm64 with 4 KiB pages.
@@ -32,53 +32,16 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Maps `length` bytes of zeros and touches every page from the calling thread, so that they lie on its NUMA node.
     pub fn new(length: u64, huge: bool) -> Result<Self, Failure> {
-        let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
-        if let Some(available) = available::bytes(&Tree::host()).filter(|available| length > *available) {
-            let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
-            return Err(refused(cause).remedy(remedy::SMALLER_BUFFERS));
-        }
         let page = if huge { HUGE_PAGE } else { SMALL_PAGE };
-        // A length that does not fit an address cannot be available either; mmap then says so.
-        let length = usize::try_from(length).unwrap_or(usize::MAX / 2);
-        let mapped = length.max(1).next_multiple_of(page);
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-        let flags = if huge { flags | libc::MAP_HUGETLB } else { flags };
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), mapped, access, flags, -1, 0) };
-        let start = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten();
-        let Some(start) = start else {
-            let error = io::Error::last_os_error();
-            let pages = mapped / page;
-            let remedy = match huge {
-                true => remedy::RESERVE_HUGE_PAGES.with([("pages", pages.to_string())]),
-                false => remedy::SMALLER_BUFFERS.into(),
-            };
-            return Err(refused(format!("a buffer of {length} bytes could not be mapped: {error}")).remedy(remedy));
-        };
-        Ok(Self { start, length, mapped })
+        let flags = libc::MAP_POPULATE | if huge { libc::MAP_HUGETLB } else { 0 };
+        Self::map(length, page, 0, flags)
     }
 
     /// Maps `length` bytes and touches every page from the calling thread, on transparent huge pages as far as the kernel gives them.
     pub fn on_large_pages(length: u64) -> Result<Self, Failure> {
-        let refused =
-            |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS);
-        if let Some(available) = available::bytes(&Tree::host()).filter(|available| length > *available) {
-            let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
-            return Err(refused(cause));
-        }
-        let length = usize::try_from(length).unwrap_or(usize::MAX / 2);
-        let mapped = length.max(1).next_multiple_of(HUGE_PAGE);
-        // One more than wanted, so that a huge page can begin in it.
-        let all = mapped + HUGE_PAGE;
-        let (flags, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, libc::PROT_READ | libc::PROT_WRITE);
-        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe { libc::mmap(std::ptr::null_mut(), all, access, flags, -1, 0) };
-        let base = (base != libc::MAP_FAILED).then(|| NonNull::new(base.cast::<u8>())).flatten();
-        let Some(base) = base else {
-            let error = io::Error::last_os_error();
-            return Err(refused(format!("a buffer of {length} bytes could not be mapped: {error}")));
-        };
+        // One page more than wanted, so that a huge one can begin in it. Its parts are given back below, and with the buffer.
+        let whole = ManuallyDrop::new(Self::map(length, HUGE_PAGE, HUGE_PAGE, 0)?);
+        let (base, length, mapped) = (whole.start, whole.length, whole.mapped);
         let ahead = base.as_ptr().align_offset(HUGE_PAGE);
         // SAFETY: `ahead` is less than a huge page, of which there is one more than `mapped`, so both pointers stay in the mapping.
         let (start, end) = unsafe { (base.add(ahead), base.add(ahead + mapped)) };
@@ -95,6 +58,31 @@ impl Buffer {
             unsafe { std::ptr::write_volatile(byte, 0) };
         });
         Ok(buffer)
+    }
+
+    /// Maps `length` bytes in whole pages, and `more` bytes behind them that do not count.
+    fn map(length: u64, page: usize, more: usize, flags: i32) -> Result<Self, Failure> {
+        let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
+        if let Some(available) = place::bytes(&Tree::host()).filter(|available| length > *available) {
+            let cause = format!("a buffer of {length} bytes was asked for, {available} bytes of memory are available");
+            return Err(refused(cause).remedy(remedy::SMALLER_BUFFERS));
+        }
+        // A length that does not fit an address cannot be available either; mmap then says so.
+        let length = usize::try_from(length).unwrap_or(usize::MAX / 2);
+        let mapped = length.max(1).next_multiple_of(page);
+        let (all, access) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | flags, libc::PROT_READ | libc::PROT_WRITE);
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice touches nothing that exists.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), mapped + more, access, all, -1, 0) };
+        let start = (start != libc::MAP_FAILED).then(|| NonNull::new(start.cast::<u8>())).flatten();
+        let Some(start) = start else {
+            let cause = format!("a buffer of {length} bytes could not be mapped: {}", io::Error::last_os_error());
+            let remedy = match flags & libc::MAP_HUGETLB {
+                0 => remedy::SMALLER_BUFFERS.into(),
+                _ => remedy::RESERVE_HUGE_PAGES.with([("pages", (mapped / page).to_string())]),
+            };
+            return Err(refused(cause).remedy(remedy));
+        };
+        Ok(Self { start, length, mapped })
     }
 
     /// Bytes of it that lie on transparent huge pages; `None` where the kernel does not tell.

@@ -2,8 +2,10 @@
 //!
 //! To be called on the link's thread before it takes memory: pages are touched from it, so they come from its node,
 //! and the threads it starts inherit its processors.
+//!
+//! On which NUMA nodes memory lies: the kernel takes pages from another node where the wanted one is full or closed.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ptr};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -55,10 +57,65 @@ fn ranges(rising: &[u32]) -> String {
     runs.collect::<Vec<_>>().join(",")
 }
 
+/// Pages of a buffer that are asked for; spread evenly.
+const SAMPLES: usize = 64;
+
+/// Nodes of pages spread over a buffer that has been touched; pages of which the kernel tells nothing are left out. Empty where it tells
+/// nothing at all: it has no NUMA, or forbids the question (`move_pages`).
+pub(crate) fn nodes(bytes: &[u8]) -> Vec<u32> {
+    let step = (bytes.len() / SAMPLES).max(1);
+    let pages: Vec<*const u8> = bytes.chunks(step).map(<[u8]>::as_ptr).collect();
+    let mut status = vec![-libc::ENOENT; pages.len()];
+    // SAFETY: both arrays have `pages.len()` entries and outlive the call; without target nodes nothing is moved and the kernel only writes
+    // to `status`. The addresses are those of a live buffer.
+    let rc = unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            pages.len() as libc::c_ulong,
+            pages.as_ptr(),
+            ptr::null::<libc::c_int>(),
+            status.as_mut_ptr(),
+            0,
+        )
+    };
+    if rc < 0 {
+        return Vec::new();
+    }
+    status.into_iter().filter_map(|node| u32::try_from(node).ok()).collect()
+}
+
+/// Bytes that can be taken without swapping: what the kernel calls available, and what is left of every control group
+/// the process is in. `None` if the kernel does not say.
+pub(crate) fn bytes(tree: &Tree) -> Option<u64> {
+    let meminfo = tree.text("proc/meminfo")?;
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let host = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)?;
+    Some(groups(tree).into_iter().fold(host, u64::min))
+}
+
+/// What is left of each limit from the process's own control group (version 2) up to the root.
+fn groups(tree: &Tree) -> Vec<u64> {
+    let membership = tree.text("proc/self/cgroup").unwrap_or_default();
+    let Some(path) = membership.lines().find_map(|line| line.strip_prefix("0::/")) else { return Vec::new() };
+    let mut left = Vec::new();
+    let mut path = Some(std::path::Path::new(path));
+    while let Some(group) = path {
+        let number = |file: &str| tree.text(std::path::Path::new("sys/fs/cgroup").join(group).join(file))?.parse().ok();
+        // "max" is no number, and no limit.
+        if let (Some(limit), Some(used)) = (number("memory.max"), number("memory.current")) {
+            left.push(u64::saturating_sub(limit, used));
+        }
+        path = group.parent();
+    }
+    left
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+
+    use super::*;
 
     fn two_nodes(own: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -94,5 +151,41 @@ mod tests {
         let failure = settle(&Tree::new("/"), Some(8191), "").unwrap_err();
         assert!(failure.cause.contains("core 8191") && failure.cause.contains("cores open"), "{failure}");
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
+    }
+
+    #[test]
+    fn touched_memory_lies_on_a_node() {
+        let bytes = vec![7_u8; 1 << 20];
+        let nodes = nodes(&bytes);
+        // Where the kernel answers it answers for every page, and this machine has all nodes that it names.
+        assert!(nodes.is_empty() || nodes.len() >= SAMPLES, "{nodes:?}");
+        for node in nodes {
+            assert!(std::path::Path::new(&format!("/sys/devices/system/node/node{node}")).exists(), "{node}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_without_bytes_has_no_pages() {
+        assert!(nodes(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_tightest_limit_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   1000 kB\n");
+        let tree = Tree::new(root.path());
+        assert_eq!(bytes(&tree), Some(1_024_000));
+        write("proc/self/cgroup", "0::/pods/one\n");
+        write("sys/fs/cgroup/pods/one/memory.max", "max\n");
+        write("sys/fs/cgroup/pods/one/memory.current", "5\n");
+        assert_eq!(bytes(&tree), Some(1_024_000));
+        write("sys/fs/cgroup/pods/memory.max", "9000\n");
+        write("sys/fs/cgroup/pods/memory.current", "2000\n");
+        assert_eq!(bytes(&tree), Some(7_000));
     }
 }

@@ -1,11 +1,20 @@
 //! One rank's part of a measurement: verify, warm up, time, verify what the last timed operation left behind.
 //!
 //! Method of nccl-tests: batches of operations are queued back to back and a host clock runs from the first call to
-//! the moment the stream is empty. Latency is the same with batches of one, each behind a barrier that is not timed. Warm-up, batches and
-//! windows are agreed among the ranks over the group itself, so that all do the same number of operations. A training step
-//! ([`step`]) is behind a barrier too.
+//! the moment the stream is empty. Latency is the same with batches of one, each behind a barrier that is not timed, and so is a
+//! training step.
+//!
+//! Training steps: gradients come in buckets while the backward pass goes on, and each bucket is reduced on the stream as
+//! soon as it is full and the one before it is done.
+//!
+//! The backward pass is a timer of the host. It takes nothing from the GPU, so what a real one loses to the channels of NCCL
+//! that run beside it is not in these numbers.
 
-use std::{ffi::c_int, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    ffi::c_int,
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use railgauge_wire::{
@@ -17,19 +26,15 @@ use railgauge_wire::{
     unit::Nanoseconds,
 };
 
-mod step;
-
-use super::{
-    communicator::{Call, Communicator},
-    library,
-};
+use super::library::{self, Call, Communicator};
 use crate::{
-    bench::{clock, cpu},
+    bench::clock,
     collective::{
-        cut::{self, Cut},
-        layout::Layout,
+        bench::{self, Group},
+        layout::{Layout, buckets},
     },
-    gpu::{Buffer, Stream, kernels, values::Values},
+    gpu::{Buffer, Graph, Pinned, Stream, kernels, table::Values},
+    memory::{host, pattern::Part},
 };
 
 /// How long after the last rank came to a barrier all begin: longer than the barrier takes on one host. A
@@ -41,33 +46,31 @@ const POLLS: u32 = 4_096;
 /// What a rank is doing, for the words of a deadline.
 pub(crate) type Phase = Arc<Mutex<String>>;
 
-struct Timed {
-    times: Vec<Nanoseconds>,
-    /// Of the buckets of training steps by themselves.
-    alone: Vec<Nanoseconds>,
-    cpu: Nanoseconds,
-    /// From the first to the end of the last.
-    pass: (Nanoseconds, Nanoseconds),
-}
-
 pub(crate) struct Bench {
     /// Must go before stream and buffers.
     communicator: Communicator,
     stream: Stream,
     send: Buffer,
     receive: Buffer,
-    /// 8 bytes for barriers and agreements.
+    /// 8 bytes for barriers and agreements, and where they come from and go to.
     small: Buffer,
-    filled: Option<(Datatype, Option<Reduction>, u64)>,
+    word: RefCell<Pinned>,
+    filled: Cell<Option<(Datatype, Option<Reduction>, u64)>>,
     /// The library's number of the reduction at hand.
     reduction: c_int,
     phase: Phase,
 }
 
 impl Bench {
-    pub(crate) fn new(communicator: Communicator, stream: Stream, buffers: [Buffer; 3], phase: Phase) -> Self {
+    pub(crate) fn new(
+        communicator: Communicator,
+        stream: Stream,
+        buffers: [Buffer; 3],
+        phase: Phase,
+    ) -> Result<Self, Failure> {
         let [send, receive, small] = buffers;
-        Self { communicator, stream, send, receive, small, filled: None, reduction: 0, phase }
+        let word = RefCell::new(Pinned::new(stream.device(), host::Buffer::new(8, false)?)?);
+        Ok(Self { communicator, stream, send, receive, small, word, filled: Cell::default(), reduction: 0, phase })
     }
 
     pub(crate) fn run(&mut self, collective: &CollectiveSpec) -> Result<CollectiveMeasurement, Failure> {
@@ -88,101 +91,12 @@ impl Bench {
             return Err(Failure::new(Stage::Measure, Kind::Configuration, cause).remedy(remedy::EXACT_REDUCTION));
         }
         self.reduction = self.communicator.reduction(reduction, options.datatype)?;
-        self.say("preparing data");
         let values = Values::new(&self.stream, options.datatype, reduction, ranks, collective.seed)?;
-        self.fill(&layout, &values, collective)?;
-        let mut checked = Checked::default();
-        if collective.verify {
-            self.say("the verifying operation before");
-            self.once(&layout, collective)?;
-            checked += self.compare(&layout, &values, 0)?;
-        }
-        self.say("warming up");
-        let cut = self.agree(&layout, collective)?;
-        if options.in_place {
-            self.fill(&layout, &values, collective)?;
-        }
-        let verify_timed = collective.verify && layout.repeats(reduction);
-        let last = (cut.batch - 1) % layout.slots;
-        let verified = verify_timed.then_some(last);
-        let Timed { times, alone, cpu, pass } = match self.step_of(&layout, collective) {
-            Some(step) => self.time_steps(&layout, collective, &cut, &step, verified)?,
-            None => self.time(&layout, collective, &cut, verified)?,
-        };
-        if verify_timed {
-            self.say("verifying what the last timed operation left behind");
-            checked += self.compare(&layout, &values, last)?;
-        } else if collective.verify {
-            self.say("the verifying operation after");
-            self.fill(&layout, &values, collective)?;
-            self.once(&layout, collective)?;
-            checked += self.compare(&layout, &values, 0)?;
-        }
-        self.say("idle");
-        Ok(CollectiveMeasurement {
-            times,
-            batch: cut.batch,
-            alone,
-            checked,
-            cpu,
-            pass: Some(pass),
-            ..CollectiveMeasurement::default()
-        })
-    }
-
-    fn say(&self, words: &str) {
-        words.clone_into(&mut self.phase.lock());
-    }
-
-    /// Input data, where it is not there already. Results in place have overwritten it.
-    fn fill(&mut self, layout: &Layout, values: &Values, collective: &CollectiveSpec) -> Result<(), Failure> {
-        let options = &collective.options;
-        if options.in_place {
-            kernels::write_values(&self.stream, &self.receive, values, &layout.input())?;
-            return self.stream.wait();
-        }
-        let key = (options.datatype, options.reduction, collective.seed);
-        if self.filled == Some(key) {
-            return Ok(());
-        }
-        self.filled = None;
-        // All of the buffer, whatever this size needs of it: the next sizes find it filled.
-        let whole = crate::memory::values::Part { count: self.send.len() / layout.width, ..layout.input() };
-        kernels::write_values(&self.stream, &self.send, values, &whole)?;
-        self.stream.wait()?;
-        self.filled = Some(key);
-        Ok(())
-    }
-
-    fn call(&self, layout: &Layout, collective: &CollectiveSpec, slot: u64) -> Call<'_> {
-        let options = &collective.options;
-        Call {
-            op: collective.op,
-            count: layout.count,
-            datatype: (library::datatype(options.datatype), layout.width),
-            reduction: self.reduction,
-            send: if options.in_place { &self.receive } else { &self.send },
-            send_at: layout.send_at(slot) * layout.width,
-            receive: &self.receive,
-            receive_at: layout.receive_at(slot) * layout.width,
-        }
-    }
-
-    /// One operation in slot 0, on a result that was overwritten before.
-    fn once(&self, layout: &Layout, collective: &CollectiveSpec) -> Result<(), Failure> {
-        if !collective.options.in_place {
-            self.stream.set(&self.receive, 0xff, collective.size.0)?;
-        }
-        self.communicator.queue(&self.call(layout, collective, 0), &self.stream)?;
-        self.settle()
-    }
-
-    fn compare(&self, layout: &Layout, values: &Values, slot: u64) -> Result<Checked, Failure> {
-        let mut sum = Checked::default();
-        for part in layout.output(slot) {
-            sum += kernels::check_values(&self.stream, &self.receive, values, &part)?;
-        }
-        Ok(sum)
+        let bench = &*self;
+        let mut operation =
+            Operation { bench, collective, layout, values, steps: None, calls: Vec::new(), graph: None, untimed: None };
+        operation.steps = operation.steps();
+        bench::measure(&mut operation, collective, &layout, reduction)
     }
 
     /// Waits for the stream, looking at the group's health now and then.
@@ -201,8 +115,8 @@ impl Bench {
 
     /// The largest of what the ranks say; also a barrier.
     fn largest(&self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
-        let mut bytes = mine.0.to_le_bytes();
-        self.stream.to_device(&self.small, 0, &bytes)?;
+        self.word.borrow_mut().bytes_mut().copy_from_slice(&mine.0.to_le_bytes());
+        self.stream.deliver(&self.small, &self.word.borrow(), 0, 8)?;
         let call = Call {
             op: Op::AllReduce,
             count: 1,
@@ -214,107 +128,11 @@ impl Bench {
             receive_at: 0,
         };
         self.communicator.queue(&call, &self.stream)?;
-        self.stream.to_host(&mut bytes, &self.small, 0)?;
+        self.stream.fetch(&self.word.borrow(), &self.small, 0, 8)?;
         self.settle()?;
-        Ok(Nanoseconds(u64::from_le_bytes(bytes)))
-    }
-
-    /// Brings the ranks together: by a barrier, and where all are on one host also by its clock, because they leave a
-    /// barrier some microseconds apart. In between one operation is not timed, as in nccl-tests: the first one after
-    /// another kernel waits for its code.
-    fn line_up(&self, collective: &CollectiveSpec, untimed: Option<&Call<'_>>) -> Result<(), Failure> {
-        let latest = self.largest(clock::now())?;
-        if let Some(call) = untimed {
-            self.communicator.queue(call, &self.stream)?;
-            self.settle()?;
-        }
-        if collective.options.ranks_per_host == self.communicator.ranks() {
-            spin_until(latest + AHEAD);
-        }
-        Ok(())
-    }
-
-    fn agree(&self, layout: &Layout, collective: &CollectiveSpec) -> Result<Cut, Failure> {
-        let step = self.step_of(layout, collective);
-        let repeat = |operations: u64| {
-            if let Some(step) = &step {
-                return (0..operations).try_for_each(|_| self.step(step).map(drop));
-            }
-            for k in 0..operations {
-                self.communicator.queue(&self.call(layout, collective, k % layout.slots), &self.stream)?;
-            }
-            self.settle()
-        };
-        let one = cut::warm_up(collective, |operations| {
-            self.largest(Nanoseconds::ZERO)?;
-            let begin = clock::now();
-            repeat(operations)?;
-            self.largest(clock::now() - begin)
-        })?;
-        Ok(Cut::new(collective, one))
-    }
-
-    /// The timed batches. The slot of the last operation of the last batch is overwritten before that batch if it is
-    /// going to be verified.
-    fn time(
-        &self,
-        layout: &Layout,
-        collective: &CollectiveSpec,
-        cut: &Cut,
-        verified: Option<u64>,
-    ) -> Result<Timed, Failure> {
-        let calls: Vec<Call<'_>> = (0..cut.batch).map(|k| self.call(layout, collective, k % layout.slots)).collect();
-        let queue = || calls.iter().try_for_each(|call| self.communicator.queue(call, &self.stream));
-        let graph = match collective.options.graph {
-            true => Some(self.stream.capture(queue)?),
-            false => None,
-        };
-        if let Some(graph) = &graph {
-            // The first launch uploads the graph.
-            graph.launch(&self.stream)?;
-            self.settle()?;
-        }
-        // Not where the last timed operation stands, which may be overwritten already and must do its work itself.
-        let elsewhere = layout.slots > 1 || verified.is_none();
-        let untimed = (collective.metric == TestMetric::Bandwidth && elsewhere)
-            .then(|| self.call(layout, collective, cut.batch % layout.slots));
-        self.say("timed operations");
-        let batch = || {
-            let begin = clock::now();
-            match &graph {
-                Some(graph) => graph.launch(&self.stream)?,
-                None => queue()?,
-            }
-            self.settle()?;
-            Ok::<_, Failure>((clock::now() - begin).max(Nanoseconds(1)))
-        };
-        let mut times = Vec::new();
-        let before = cpu::thread();
-        let begin = clock::now();
-        let mut elapsed = Nanoseconds::ZERO;
-        while let further @ 1.. = cut.further(times.len() as u64, elapsed) {
-            for number in 0..further {
-                // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
-                if number == 0 || collective.metric == TestMetric::Latency {
-                    self.line_up(collective, untimed.as_ref())?;
-                }
-                times.push(batch()?);
-            }
-            elapsed = self.largest(clock::now() - begin)?;
-        }
-        if let Some(slot) = verified.filter(|_| !collective.options.in_place) {
-            self.poison(layout, collective, slot)?;
-        }
-        self.line_up(collective, untimed.as_ref())?;
-        times.push(batch()?);
-        Ok(Timed { times, alone: Vec::new(), cpu: cpu::thread() - before, pass: (begin, clock::now()) })
-    }
-
-    fn poison(&self, layout: &Layout, collective: &CollectiveSpec, slot: u64) -> Result<(), Failure> {
-        // From the start of the buffer to the end of the slot: simple, and every slot is written again.
-        let end = (slot + 1) * collective.size.0;
-        self.stream.set(&self.receive, 0xff, end.min(layout.extent()))?;
-        self.stream.wait()
+        let mut word = [0; 8];
+        word.copy_from_slice(self.word.borrow().bytes());
+        Ok(Nanoseconds(u64::from_le_bytes(word)))
     }
 }
 
@@ -322,5 +140,180 @@ impl Bench {
 fn spin_until(moment: Nanoseconds) {
     while clock::now() < moment {
         std::hint::spin_loop();
+    }
+}
+
+/// One collective, as this rank does it.
+struct Operation<'b> {
+    bench: &'b Bench,
+    collective: &'b CollectiveSpec,
+    layout: Layout,
+    values: Values,
+    /// The buckets of a training step, each with the time from the step's beginning after which the backward pass has filled it.
+    steps: Option<Vec<(Call<'b>, Nanoseconds)>>,
+    /// Of a timed batch.
+    calls: Vec<Call<'b>>,
+    graph: Option<Graph>,
+    /// What is done and not timed before a batch, as in nccl-tests: the first operation after another kernel waits for its code.
+    untimed: Option<Call<'b>>,
+}
+
+impl<'b> Operation<'b> {
+    fn call(&self, slot: u64) -> Call<'b> {
+        let (bench, layout, options) = (self.bench, &self.layout, &self.collective.options);
+        Call {
+            op: self.collective.op,
+            count: layout.count,
+            datatype: (library::datatype(options.datatype), layout.width),
+            reduction: bench.reduction,
+            send: if options.in_place { &bench.receive } else { &bench.send },
+            send_at: layout.send_at(slot) * layout.width,
+            receive: &bench.receive,
+            receive_at: layout.receive_at(slot) * layout.width,
+        }
+    }
+
+    fn steps(&self) -> Option<Vec<(Call<'b>, Nanoseconds)>> {
+        let training = self.collective.options.training.as_ref()?;
+        let (width, whole) = (self.layout.width, self.call(0));
+        let calls = buckets(self.layout.count, width, training).into_iter().map(|bucket| {
+            let at = bucket.at.start * width;
+            let (send_at, receive_at) = (whole.send_at + at, whole.receive_at + at);
+            (Call { count: bucket.at.end - bucket.at.start, send_at, receive_at, ..whole }, bucket.ready)
+        });
+        Some(calls.collect())
+    }
+
+    #[inline]
+    fn queue(&self, call: &Call<'_>) -> Result<(), Failure> {
+        self.bench.communicator.queue(call, &self.bench.stream)
+    }
+
+    /// A training step, until all buckets are reduced and the backward pass is over.
+    fn step(&self, steps: &[(Call<'_>, Nanoseconds)]) -> Result<(), Failure> {
+        let begin = clock::now();
+        for (call, ready) in steps {
+            spin_until(begin + *ready);
+            self.queue(call)?;
+        }
+        self.bench.settle()?;
+        let compute = self.collective.options.training.as_ref().map_or(Nanoseconds::ZERO, |training| training.compute);
+        spin_until(begin + compute);
+        Ok(())
+    }
+
+    /// Brings the ranks together: by a barrier, and where all are on one host also by its clock, because they leave a
+    /// barrier some microseconds apart.
+    fn meet(&self) -> Result<(), Failure> {
+        let latest = self.bench.largest(clock::now())?;
+        if let Some(call) = &self.untimed {
+            self.queue(call)?;
+            self.bench.settle()?;
+        }
+        if self.collective.options.ranks_per_host == self.bench.communicator.ranks() {
+            spin_until(latest + AHEAD);
+        }
+        Ok(())
+    }
+}
+
+impl Group for Operation<'_> {
+    fn say(&self, words: &str) {
+        words.clone_into(&mut self.bench.phase.lock());
+    }
+
+    /// Input data, where it is not there already. Results in place have overwritten it.
+    fn fill(&mut self) -> Result<(), Failure> {
+        let (bench, options) = (self.bench, &self.collective.options);
+        if options.in_place {
+            kernels::write_values(&bench.stream, &bench.receive, &self.values, &self.layout.input())?;
+            return bench.stream.wait();
+        }
+        let key = (options.datatype, options.reduction, self.collective.seed);
+        if bench.filled.take() != Some(key) {
+            // All of the buffer, whatever this size needs of it: the next sizes find it filled.
+            let whole = Part { count: bench.send.len() / self.layout.width, ..self.layout.input() };
+            kernels::write_values(&bench.stream, &bench.send, &self.values, &whole)?;
+            bench.stream.wait()?;
+        }
+        bench.filled.set(Some(key));
+        Ok(())
+    }
+
+    fn poison(&mut self, slot: u64) -> Result<(), Failure> {
+        // From the start of the buffer to the end of the slot: simple, and every slot is written again.
+        let end = (slot + 1) * self.collective.size.0;
+        self.bench.stream.set(&self.bench.receive, 0xff, end.min(self.layout.extent()))?;
+        self.bench.stream.wait()
+    }
+
+    fn once(&mut self) -> Result<(), Failure> {
+        self.queue(&self.call(0))?;
+        self.bench.settle()
+    }
+
+    fn compare(&mut self, slot: u64) -> Result<Checked, Failure> {
+        let mut sum = Checked::default();
+        for part in self.layout.output(slot) {
+            sum += kernels::check_values(&self.bench.stream, &self.bench.receive, &self.values, &part)?;
+        }
+        Ok(sum)
+    }
+
+    fn largest(&mut self, mine: Nanoseconds) -> Result<Nanoseconds, Failure> {
+        self.bench.largest(mine)
+    }
+
+    fn repeat(&mut self, operations: u64) -> Result<(), Failure> {
+        if let Some(steps) = &self.steps {
+            return (0..operations).try_for_each(|_| self.step(steps));
+        }
+        (0..operations).try_for_each(|k| self.queue(&self.call(k % self.layout.slots)))?;
+        self.bench.settle()
+    }
+
+    fn begin(&mut self, batch: u64, verified: Option<u64>) -> Result<(), Failure> {
+        if self.steps.is_some() {
+            return Ok(());
+        }
+        self.calls = (0..batch).map(|k| self.call(k % self.layout.slots)).collect();
+        if self.collective.options.graph {
+            let graph = self.bench.stream.capture(|| self.calls.iter().try_for_each(|call| self.queue(call)))?;
+            // The first launch uploads the graph.
+            graph.launch(&self.bench.stream)?;
+            self.bench.settle()?;
+            self.graph = Some(graph);
+        }
+        // Not where the last timed operation stands, which may be overwritten already and must do its work itself.
+        let elsewhere = self.layout.slots > 1 || verified.is_none();
+        let untimed = self.collective.metric == TestMetric::Bandwidth && elsewhere;
+        self.untimed = untimed.then(|| self.call(batch % self.layout.slots));
+        Ok(())
+    }
+
+    fn line_up(&mut self, number: u64) -> Result<(), Failure> {
+        // Between batches the last operation itself has brought the ranks together, closer than a barrier does.
+        let apart = number == 0 || self.steps.is_some() || self.collective.metric == TestMetric::Latency;
+        if apart { self.meet() } else { Ok(()) }
+    }
+
+    fn alone(&mut self) -> Result<Option<Nanoseconds>, Failure> {
+        let Some(steps) = &self.steps else { return Ok(None) };
+        let begin = clock::now();
+        steps.iter().try_for_each(|(call, _)| self.queue(call))?;
+        self.bench.settle()?;
+        let took = (clock::now() - begin).max(Nanoseconds(1));
+        self.meet()?;
+        Ok(Some(took))
+    }
+
+    #[inline]
+    fn batch(&mut self, operations: u64) -> Result<(), Failure> {
+        match &self.graph {
+            Some(graph) => graph.launch(&self.bench.stream)?,
+            None if self.steps.is_some() => return self.repeat(operations),
+            None => self.calls.iter().try_for_each(|call| self.queue(call))?,
+        }
+        self.bench.settle()
     }
 }

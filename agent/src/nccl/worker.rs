@@ -2,18 +2,21 @@
 //!
 //! One thread does the work; the main thread watches over it, so that a deadline or a lost agent ends a rank that hangs
 //! inside the library or the driver.
+//!
+//! A rank's process, as its agent sees it: started with its own environment, asked one thing at a time, ended for good.
 
 use std::{
     collections::BTreeMap,
     ffi::c_void,
     fs::File,
     io::{self, BufReader},
-    os::fd::AsFd,
-    process::ExitCode,
+    os::fd::{AsFd, OwnedFd},
+    path::PathBuf,
+    process::{Child, Command, ExitCode, Stdio},
     sync::{
         Arc, OnceLock,
-        atomic::AtomicPtr,
-        mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+        atomic::{AtomicPtr, AtomicU64, Ordering},
+        mpsc::{RecvTimeoutError, channel},
     },
     time::{Duration, Instant},
 };
@@ -22,20 +25,22 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     frame,
     group::{MemberOpened, MemberSpec, Ticket},
+    message::Answer,
     remedy,
     unit::Bytes,
 };
 
 use super::{
     bench::{Bench, Phase},
-    communicator::{self, Communicator},
-    library::{Nccl, UniqueId},
+    library::{self, Communicator, Nccl, UniqueId},
     log,
 };
-use crate::collective::message::{RankAnswer, RankAsk, RankRequest, Reply};
 use crate::{
+    bench::control::Control,
+    collective::rank::{RankAnswer, RankAsk, RankRequest, Reply},
     gpu::{Buffer, Device, Stream},
-    system::{process, wait, workers},
+    system::{process, wait},
+    worker::{self, Worker},
 };
 
 /// The variable that names the file NCCL writes its log to; set by the agent.
@@ -65,30 +70,24 @@ pub fn run() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
-    let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    let mut outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
-    let nothing = File::open("/dev/null")?;
-    process::replace_standard_streams(nothing.as_fd(), io::stderr().as_fd())?;
+    let (inlet, mut outlet) = process::claim_standard_streams()?;
     let mut from = BufReader::new(inlet.try_clone()?);
     let watched = Watched::default();
-    let (orders, inbox) = channel();
-    let (replies, outbox) = channel();
-    let theirs = watched.clone();
-    workers::start("rank", move || work(&theirs, &inbox, &replies))?;
+    let (worker, _) = Worker::start("rank", || Ok(State::Nothing))?;
     while let Some(RankRequest { ask, limit_ms }) = frame::read::<RankRequest>(&mut from)? {
-        let stage = match &ask {
-            RankAsk::Open(_) => Stage::Open,
-            RankAsk::Join(_) => Stage::Join,
-            RankAsk::Measure(_) => Stage::Measure,
-        };
+        let stage = ask.stage();
         let limit = Duration::from_millis(limit_ms);
         let begin = Instant::now();
-        let gone = || io::Error::other("the working thread is gone");
-        orders.send(ask).map_err(|_| gone())?;
+        let (answer, answered) = channel();
+        let theirs = watched.clone();
+        worker.pass(move |state| {
+            let (reply, _broken) = worker::with(state, stage, |state| state.grant(&theirs, ask));
+            let _ = answer.send(reply);
+        });
         let reply = loop {
-            match outbox.recv_timeout(TICK) {
+            match answered.recv_timeout(TICK) {
                 Ok(reply) => break reply,
-                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
+                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::other("the working thread is gone")),
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if begin.elapsed() > limit {
@@ -108,9 +107,9 @@ fn serve() -> io::Result<()> {
 /// Aborts the communicator, if that works in time, and ends the process.
 fn give_up(watched: &Watched) -> ! {
     let watched = watched.clone();
-    let abort = workers::start("abort", move || {
+    let abort = worker::start("abort", move || {
         if let Some(nccl) = watched.nccl.get() {
-            communicator::abort(nccl, &watched.communicator);
+            library::abort(nccl, &watched.communicator);
         }
     });
     let until = Instant::now() + ABORT;
@@ -145,16 +144,6 @@ fn read_log() -> String {
         .map_or_else(String::new, |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn work(watched: &Watched, inbox: &Receiver<RankAsk>, replies: &Sender<Reply>) {
-    let mut state = State::Nothing;
-    while let Ok(ask) = inbox.recv() {
-        let reply = state.grant(watched, ask);
-        if replies.send(reply).is_err() {
-            break;
-        }
-    }
-}
-
 enum State {
     Nothing,
     Open { spec: Box<MemberSpec>, stream: Stream, buffers: [Buffer; 3], id: Option<Box<UniqueId>> },
@@ -179,7 +168,7 @@ impl State {
                 stream.device().enter()?;
                 say(watched, "joining the group");
                 let communicator = Communicator::join(nccl, *id, spec.rank, spec.ranks, watched.communicator.clone())?;
-                *self = Self::Joined(Box::new(Bench::new(communicator, stream, buffers, watched.phase.clone())));
+                *self = Self::Joined(Box::new(Bench::new(communicator, stream, buffers, watched.phase.clone())?));
                 say(watched, "idle");
                 Ok(RankAnswer::Joined)
             }
@@ -220,7 +209,7 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
     let nccl = Nccl::open(device.maker(), spec.library.as_deref())?;
     let buffers =
         [Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, 8)?];
-    let id = if spec.rank == 0 { Some(Box::new(communicator::fresh_id(&nccl)?)) } else { None };
+    let id = if spec.rank == 0 { Some(Box::new(library::fresh_id(&nccl)?)) } else { None };
     let mut settings = BTreeMap::from([
         ("nccl_library".to_owned(), nccl.path().to_owned()),
         ("nccl_version".to_owned(), nccl.version()),
@@ -242,15 +231,115 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
 }
 
 fn read_id(text: &str) -> Result<UniqueId, Failure> {
-    let wrong = || Failure::new(Stage::Join, Kind::Internal, "the group's id is not one of NCCL");
     let mut id = UniqueId([0; 128]);
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != id.0.len() || !rest.is_empty() {
-        return Err(wrong());
-    }
-    for (byte, pair) in id.0.iter_mut().zip(pairs) {
-        let text = std::str::from_utf8(pair).map_err(|_| wrong())?;
-        *byte = u8::from_str_radix(text, 16).map_err(|_| wrong())?;
-    }
+    hex::decode_to_slice(text, &mut id.0)
+        .map_err(|_| Failure::new(Stage::Join, Kind::Internal, "the group's id is not one of NCCL"))?;
     Ok(id)
+}
+
+/// How much longer than its own limit a rank may be silent. One that lives answers within a moment, before it aborts;
+/// so the controller hears of the one that does not while it still gathers what the others say.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A running rank. Dropping it ends the process.
+pub(crate) struct Rank {
+    child: Child,
+    to: File,
+    from: File,
+    log: PathBuf,
+    name: String,
+}
+
+impl Rank {
+    pub(crate) fn start(spec: &MemberSpec) -> Result<Self, Failure> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let log = std::env::temp_dir().join(format!("railgauge-nccl-{}-{number}.log", std::process::id()));
+        let started = |error: io::Error| {
+            Failure::new(
+                Stage::Open,
+                Kind::Internal,
+                format!("the process of rank {} cannot start: {error}", spec.rank),
+            )
+        };
+        // Nobody else may have put a file or a link there: its words become evidence.
+        File::create_new(&log).map_err(started)?;
+        // The file may be gone from its place; the running image is not.
+        let mut child = Command::new("/proc/self/exe")
+            .arg("--rank")
+            .envs(&spec.env)
+            .env("NCCL_DEBUG", "INFO")
+            .env("NCCL_DEBUG_SUBSYS", "INIT,ENV,NET")
+            .env(LOG_FILE, &log)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(started)?;
+        let to = child.stdin.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        let from = child.stdout.take().map(|pipe| File::from(OwnedFd::from(pipe)));
+        let name = format!("rank {}", spec.rank);
+        match (to, from) {
+            (Some(to), Some(from)) => Ok(Self { child, to, from, log, name }),
+            _ => Err(started(io::Error::other("no pipes"))),
+        }
+    }
+
+    /// Asks for one thing and waits for the answer, at most until the deadline and a little more.
+    pub(crate) fn ask(&mut self, ask: RankAsk, control: &Control) -> Result<Answer, Failure> {
+        let stage = ask.stage();
+        let limit = control.deadline().saturating_duration_since(Instant::now());
+        let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+        if frame::write(&mut self.to, &RankRequest { ask, limit_ms }).is_err() {
+            return Err(self.died(stage));
+        }
+        let until = control.deadline() + GRACE;
+        loop {
+            let bell = control.bell().inspect(|bell| bell.quiet()).map_or(self.from.as_fd(), AsFd::as_fd);
+            if control.aborted() {
+                self.end();
+                return Err(Failure::new(stage, Kind::Aborted, format!("{}: ended by the controller", self.name)));
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            let events = wait::wait([(self.from.as_fd(), wait::READABLE), (bell, wait::READABLE)], Some(left));
+            match events {
+                Ok([0, _]) if left.is_zero() => {
+                    self.end();
+                    let cause = format!(
+                        "{}: its process did not answer within {:.1} s and was killed: it was stopped, or its GPU \
+                         hangs",
+                        self.name,
+                        (limit + GRACE).as_secs_f64()
+                    );
+                    return Err(Failure::new(stage, Kind::Lost, cause).remedy(remedy::LOOK_AT_GPU));
+                }
+                Ok([0, _]) => {}
+                Ok(_) => break,
+                Err(error) => {
+                    return Err(Failure::new(stage, Kind::Internal, format!("cannot wait for {}: {error}", self.name)));
+                }
+            }
+        }
+        match frame::read::<Reply>(&mut self.from) {
+            Ok(Some(reply)) => reply.map(Answer::from),
+            _ => Err(self.died(stage)),
+        }
+    }
+
+    fn died(&mut self, stage: Stage) -> Failure {
+        self.end();
+        let how = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
+        Failure::new(stage, Kind::Lost, format!("{}: its process ended: {how}", self.name)).remedy(remedy::READ_LOG)
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        self.end();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.log);
+    }
 }

@@ -6,20 +6,20 @@ use std::hint::black_box;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::{Measurement, SLICE},
-    node::{LINE, NodeSpec},
+    node::{LINE, NodeAccount, NodeSpec},
     step::{Checked, Pattern, Window},
-    terms::{Carrier, LinkLayer},
     unit::{Bytes, Nanoseconds},
 };
 
 use super::{
-    Mover, Opened,
-    processors::{LEAD, Room, at_home, on, settings},
+    Mover,
+    processors::{LEAD, Room, account, at_home, on, settings},
 };
 use crate::{
-    bench::{clock, control::Control, cpu},
-    memory::{host::Buffer, nodes, pattern},
+    bench::{clock, control::Control},
+    memory::{host::Buffer, pattern, place},
     system::tree::Tree,
+    worker::on_each,
 };
 
 /// Reads between two looks at the clock: 0.4 ms of memory at 100 ns, thousands of times what the look takes.
@@ -31,7 +31,6 @@ pub(super) struct Chase {
     processor: u32,
     buffer: Buffer,
     has_order: bool,
-    opened: Opened,
 }
 
 fn lines_of(buffer: &mut Buffer) -> &mut [[u8; LINE.0 as usize]] {
@@ -40,7 +39,7 @@ fn lines_of(buffer: &mut Buffer) -> &mut [[u8; LINE.0 as usize]] {
 
 impl Chase {
     /// Takes the memory, on huge pages as far as the kernel gives them: with small ones most reads wait for the page table, too.
-    pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
+    pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let Room { processors, caches } = Room::of(tree, node, spec)?;
         // Processor 0 has more of the kernel's work than others.
         let processor = processors.last().copied().unwrap_or_default();
@@ -50,15 +49,12 @@ impl Chase {
             let huge = buffer.on_huge(&Tree::host());
             Ok((buffer, huge))
         })?;
-        let pages = at_home(node, &nodes::nodes(buffer.bytes()))?;
+        let pages = at_home(node, &place::nodes(buffer.bytes()))?;
         let mut settings = settings(node, 1, caches, pages);
         settings.insert("processor".to_owned(), processor.to_string());
         let huge = huge.map_or_else(|| "unknown".to_owned(), |huge| format!("{} of {size} bytes", huge.min(size)));
         settings.insert("on_huge_pages".to_owned(), huge);
-        let name = format!("node{node}");
-        let opened =
-            Opened { link_layer: LinkLayer::Memory, carrier: Carrier::Cpu, devices: (name.clone(), name), settings };
-        Ok(Self { node, processor, buffer, has_order: false, opened })
+        Ok((Self { node, processor, buffer, has_order: false }, account(settings, node)))
     }
 }
 
@@ -93,10 +89,6 @@ impl Mover for Chase {
             })
         })
     }
-
-    fn opened(&self) -> Opened {
-        self.opened.clone()
-    }
 }
 
 /// The timed pass; what is read before `start` does not count. `None` where the reads did not come to the line that they had to.
@@ -124,7 +116,7 @@ fn timed(
         window => (Some(start.saturating_add(window.at_most().into())), u64::MAX),
     };
     // The first look may be late; what is read until then is of the warm-up.
-    let (cpu, started, first) = (cpu::thread(), clock::now(), at);
+    let (cpu, started, first) = (clock::cpu(), clock::now(), at);
     let (mut reads, mut last, mut slices, mut times) = (0, started, Vec::new(), Vec::new());
     while reads < most && stop.is_none_or(|stop| last < stop) {
         let steps = STEPS.min(most - reads);
@@ -142,7 +134,7 @@ fn timed(
         elapsed: last.saturating_sub(started),
         operations: reads,
         bytes: LINE * reads,
-        cpu: cpu::thread().saturating_sub(cpu),
+        cpu: clock::cpu().saturating_sub(cpu),
         slices: slices.into(),
         each: median(times).map(Box::new),
         ..Measurement::default()
@@ -216,16 +208,11 @@ impl Order {
 
 /// Does something on a processor, on a thread of its own.
 fn seated<T: Send>(processor: u32, work: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
-    let internal = |cause: String| Failure::new(Stage::Open, Kind::Internal, cause);
-    std::thread::scope(|scope| {
-        let seated = move || {
-            on(processor)?;
-            work()
-        };
-        let thread = std::thread::Builder::new().name("memory".into()).spawn_scoped(scope, seated);
-        let thread = thread.map_err(|error| internal(format!("no thread could be started: {error}")))?;
-        thread.join().unwrap_or_else(|_| Err(internal("a thread of the agent panicked".to_owned())))
-    })
+    let mut done = on_each("memory", [work], |work| {
+        on(processor)?;
+        work()
+    });
+    done.swap_remove(0)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 //!
 //! Method of nvbandwidth's copy-engine tests: large copies queued one behind the other on one stream, timed by events on the GPU's own
 //! clock. The value is the mean over the whole window. Host memory lies on the GPU's NUMA node.
+//!
+//! Work of a GPU, such as copies and matrix products, that is queued on a stream and timed by events on the GPU's own clock.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -9,15 +11,16 @@ use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     gather::Gather,
     measure::Measurement,
-    node::NodeSpec,
-    step::{Checked, Pattern},
+    node::{NodeAccount, NodeSpec},
+    step::{Checked, Pattern, Window},
     terms::{LinkLayer, Op},
+    unit::{Bytes, Nanoseconds},
 };
 
-use super::{Mover, Opened, queued::Queued};
+use super::{Mover, opened};
 use crate::{
-    bench::control::Control,
-    gpu::{Buffer, Device, Pinned, Stream, device, kernels},
+    bench::{clock, control::Control},
+    gpu::{Buffer, Device, Event, Pinned, Stream, device, kernels},
     memory::{host, pattern, place},
     system::tree::Tree,
 };
@@ -30,9 +33,6 @@ pub(super) struct Copier {
     remote: Option<Stream>,
     from: End,
     to: End,
-    link_layer: LinkLayer,
-    devices: (String, String),
-    settings: BTreeMap<String, String>,
 }
 
 enum End {
@@ -42,7 +42,7 @@ enum End {
 
 impl Copier {
     /// Opens the GPUs at these PCI addresses and takes the memory.
-    pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<Self, Failure> {
+    pub(super) fn open(tree: &Tree, from: &str, to: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let mut settings = place::settle(tree, None, &format!("sys/bus/pci/devices/{from}/numa_node"))?;
         let own = device::at(from)?;
         let remote_record = |device: &Device| -> BTreeMap<String, String> {
@@ -74,7 +74,8 @@ impl Copier {
                 ((on(&own)?, on(&other)?), layer, (gpu, other.pci().to_owned()))
             }
         };
-        Ok(Self { op: spec.op, stream, remote, from: ends.0, to: ends.1, link_layer, devices, settings })
+        let account = opened(link_layer, own.maker().copies(), devices, settings);
+        Ok((Self { op: spec.op, stream, remote, from: ends.0, to: ends.1 }, account))
     }
 
     fn copy(&self, length: u64) -> Result<(), Failure> {
@@ -129,15 +130,6 @@ impl Mover for Copier {
         let one = copies.warm_up(spec, control)?;
         copies.time(spec, control, one)
     }
-
-    fn opened(&self) -> Opened {
-        Opened {
-            link_layer: self.link_layer,
-            carrier: self.stream.device().maker().copies(),
-            devices: self.devices.clone(),
-            settings: self.settings.clone(),
-        }
-    }
 }
 
 /// What lies between two GPUs that reach each other or do not. CUDA does not tell; the facts of both do, which the controller has.
@@ -152,4 +144,85 @@ fn between(one: &Device, other: &Device, reach: bool) -> LinkLayer {
 /// What lies between a GPU and the host's memory. On x86-64 it is PCIe; elsewhere it may be another link.
 fn below(_: &Device) -> LinkLayer {
     if cfg!(target_arch = "x86_64") { LinkLayer::Pcie } else { LinkLayer::Unknown }
+}
+
+/// Time that a batch takes at least: so long that the queue never runs empty between two looks at it.
+const BATCH: Nanoseconds = Nanoseconds::from_millis(10);
+/// Most operations of a batch: drivers queue about a thousand commands before a call waits.
+const MOST: u64 = 256;
+
+/// An operation on a stream, which `queue` queues once.
+pub(super) struct Queued<'s, Q> {
+    /// Where it is queued.
+    pub(super) stream: &'s Stream,
+    pub(super) queue: Q,
+}
+
+impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
+    /// Time of one operation, with everything around it.
+    pub(super) fn once(&self) -> Result<Nanoseconds, Failure> {
+        let begun = clock::now();
+        (self.queue)()?;
+        self.stream.wait()?;
+        Ok((clock::now() - begun).max(Nanoseconds(1)))
+    }
+
+    /// Warms up; the shortest time of one operation.
+    pub(super) fn warm_up(&self, spec: &NodeSpec, control: &Control) -> Result<Nanoseconds, Failure> {
+        let warm = clock::now().saturating_add(spec.warm_up);
+        let mut one = self.once()?;
+        while clock::now() < warm {
+            one = one.min(self.once()?);
+            control.check(Stage::Measure)?;
+        }
+        Ok(one)
+    }
+
+    /// The timed pass, of operations that take about `one` each: how many were done in which time.
+    pub(super) fn time(&self, spec: &NodeSpec, control: &Control, one: Nanoseconds) -> Result<Measurement, Failure> {
+        self.time_at_least(spec, control, one, 1)
+    }
+
+    /// The same, of so many operations at least, however short the window is.
+    pub(super) fn time_at_least(
+        &self,
+        spec: &NodeSpec,
+        control: &Control,
+        one: Nanoseconds,
+        fewest: u64,
+    ) -> Result<Measurement, Failure> {
+        let batch = (BATCH / one).clamp(1, MOST);
+        let first = self.batch(0)?;
+        first.wait()?;
+        let started = clock::now();
+        let (stop, most) = match spec.window {
+            Window::Iterations(operations) => (Nanoseconds::MAX, operations),
+            window => (started.saturating_add(window.at_most().into()), u64::MAX),
+        };
+        let mut done = 0;
+        let mut last = None;
+        while done < most && (done < fewest || clock::now() < stop) {
+            let now = batch.min(most - done);
+            let next = self.batch(now)?;
+            done += now;
+            // One batch is always queued behind the one that is waited for.
+            if let Some(earlier) = last.replace(next) {
+                Event::wait(&earlier)?;
+            }
+            control.check(Stage::Measure)?;
+        }
+        let nothing = || Failure::new(Stage::Measure, Kind::Internal, "a window of no operations");
+        let last = last.ok_or_else(nothing)?;
+        last.wait()?;
+        let bytes = Bytes(spec.size.0.saturating_mul(done));
+        Ok(Measurement { started, elapsed: last.since(&first)?, operations: done, bytes, ..Measurement::default() })
+    }
+
+    /// Queues a batch, and the event behind it.
+    fn batch(&self, operations: u64) -> Result<Event, Failure> {
+        (0..operations).try_for_each(|_| (self.queue)())?;
+        let event = Event::new(self.stream.device())?;
+        event.record(self.stream)?;
+        Ok(event)
+    }
 }

@@ -4,19 +4,17 @@
 //! reads every byte from the memory beside it and writes it there again. Whether the bytes turn round inside the NIC or at the other end
 //! of its cable the NIC decides, and does not tell.
 
-use std::collections::BTreeMap;
-
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     link::{Joining, Knobs, LinkSpec, Role},
     measure::Measurement,
-    node::{NicPort, NodeSpec},
+    node::{NicPort, NodeAccount, NodeSpec},
     remedy,
     step::{Checked, Pattern, Step, Stepped, Timing},
-    terms::{Carrier, GpuPath, LinkLayer, Memory, Op, Service, TestMetric, Transport},
+    terms::{Carrier, LinkLayer, Memory, Op, Service, TestMetric, Transport},
 };
 
-use super::{Mover, Opened};
+use super::{Mover, twice};
 use crate::{
     bench::control::Control,
     endpoint::verbs::choice::Choice,
@@ -35,16 +33,16 @@ const OF_GPU: [&str; 3] = ["gpu", "gpu_name", "gpu_pci"];
 pub(super) struct Loopback {
     from: Box<dyn Link>,
     to: Box<dyn Link>,
-    device: String,
-    link_layer: LinkLayer,
-    gpu_path: GpuPath,
-    software: bool,
-    settings: BTreeMap<String, String>,
 }
 
 impl Loopback {
     /// Opens the port twice and joins both ends.
-    pub(super) fn open(tree: &Tree, nic: &NicPort, spec: &NodeSpec, control: &Control) -> Result<Self, Failure> {
+    pub(super) fn open(
+        tree: &Tree,
+        nic: &NicPort,
+        spec: &NodeSpec,
+        control: &Control,
+    ) -> Result<(Self, NodeAccount), Failure> {
         let end = |role| of_end(nic, spec, role);
         let port = Choice::new(&end(Role::Initiator))?;
         if port.link_layer == LinkLayer::Iwarp {
@@ -77,8 +75,9 @@ impl Loopback {
             (false, Some(_)) => LinkLayer::Pcie,
             (false, None) => LinkLayer::Unknown,
         };
-        let (device, gpu_path, software) = (opened.device, opened.gpu_path, opened.software);
-        Ok(Self { from, to, device, link_layer, gpu_path, software, settings })
+        let account = super::opened(link_layer, Carrier::VerbsLoopback, twice(&opened.device), settings);
+        let account = NodeAccount { gpu_path: Some(opened.gpu_path), software: opened.software, ..account };
+        Ok((Self { from, to }, account))
     }
 }
 
@@ -140,20 +139,6 @@ impl Mover for Loopback {
             Stepped::Measured(measured) => Ok(Measurement { lanes: Vec::new().into(), moved: None, ..*measured }),
             other => Err(unexpected(Stage::Measure, &other)),
         }
-    }
-
-    fn opened(&self) -> Opened {
-        let devices = (self.device.clone(), self.device.clone());
-        Opened {
-            link_layer: self.link_layer,
-            carrier: Carrier::VerbsLoopback,
-            devices,
-            settings: self.settings.clone(),
-        }
-    }
-
-    fn port(&self) -> Option<(GpuPath, bool)> {
-        Some((self.gpu_path, self.software))
     }
 }
 

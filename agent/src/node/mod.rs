@@ -2,34 +2,24 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `gate` | where flows wait for each other |
 //! | `processors` | host memory of a NUMA node, moved by its processors |
-//! | `stretch` | one processor's part of it |
 //! | `chase` | its latency: one read after the other |
 //! | `copier` | copies of a GPU |
 //! | `loopback` | writes through an RDMA port and back |
 //! | `multiplier` | matrix products of a GPU |
-//! | `patterns` | a test of its memory |
-//! | `queued` | how work of a GPU is queued and timed |
-
-mod chase;
-mod copier;
-mod gate;
-mod loopback;
-mod multiplier;
-mod patterns;
-mod processors;
-mod queued;
-mod stretch;
 
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    thread,
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
+use chase::Chase;
+use copier::Copier;
+use loopback::Loopback;
+use multiplier::{Multiplier, Patterns};
+use parking_lot::{Condvar, Mutex};
+use processors::Processors;
 use railgauge_wire::{
     case::{CaseAccount, Spent},
     failure::{Failure, Kind, Stage},
@@ -37,23 +27,23 @@ use railgauge_wire::{
     node::{NodeAccount, NodeFlow, NodeSpec, Part},
     remedy,
     step::{Checked, Pattern},
-    terms::{Carrier, GpuPath, LinkLayer, Op, TestMetric},
+    terms::{Carrier, LinkLayer, Op, TestMetric},
     unit::Nanoseconds,
 };
 
 use crate::{
     bench::control::Control,
-    memory::available,
+    memory::place,
     system::tree::Tree,
     watch::{self, gpus::Span},
+    worker::on_each,
 };
-use chase::Chase;
-use copier::Copier;
-use gate::{Gate, Pass};
-use loopback::Loopback;
-use multiplier::Multiplier;
-use patterns::Patterns;
-use processors::Processors;
+
+mod chase;
+mod copier;
+mod loopback;
+mod multiplier;
+mod processors;
 
 /// What moves the bytes of a flow.
 trait Mover {
@@ -65,21 +55,21 @@ trait Mover {
     fn checked(&self) -> Checked {
         Checked::default()
     }
-
-    fn opened(&self) -> Opened;
-
-    /// How an RDMA port that takes part reaches GPU memory, and whether it is an emulation in software; `None` without one.
-    fn port(&self) -> Option<(GpuPath, bool)> {
-        None
-    }
 }
 
-#[derive(Clone)]
-struct Opened {
+/// The account of a flow whose mover has just been opened.
+fn opened(
     link_layer: LinkLayer,
     carrier: Carrier,
     devices: (String, String),
     settings: BTreeMap<String, String>,
+) -> NodeAccount {
+    NodeAccount { link_layer: Some(link_layer), carrier: Some(carrier), devices, settings, ..NodeAccount::default() }
+}
+
+/// The device at both ends of a flow.
+fn twice(device: &str) -> (String, String) {
+    (device.to_owned(), device.to_owned())
 }
 
 /// One request at a time: one that its controller no longer waits for still takes memory and bandwidth.
@@ -88,7 +78,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// Runs one cell on all its flows; the accounts are in their order.
 pub(crate) fn run(spec: &NodeSpec) -> Vec<NodeAccount> {
     let _turn = TURN.lock();
-    if let Some(failure) = too_much(spec, available::bytes(&Tree::host())) {
+    if let Some(failure) = too_much(spec, place::bytes(&Tree::host())) {
         return spec.flows.iter().map(|_| failed(failure.clone())).collect();
     }
     let span = Span::begin(spec.flows.iter().flat_map(gpus).map(str::to_owned), spec.window);
@@ -115,25 +105,9 @@ fn gpus(flow: &NodeFlow) -> impl Iterator<Item = &str> {
 /// All flows at the same time; the accounts are in their order.
 fn all(spec: &NodeSpec) -> Vec<NodeAccount> {
     let gate = Gate::new(spec.flows.len());
-    thread::scope(|scope| {
-        let start = |flow| {
-            let pass = gate.pass();
-            thread::Builder::new().name("node".into()).spawn_scoped(scope, move || one(spec, flow, &pass))
-        };
-        // All are started before the first is waited for.
-        let running: Vec<_> = spec.flows.iter().map(start).collect();
-        running
-            .into_iter()
-            .map(|thread| match thread.map(|thread| thread.join()) {
-                Ok(Ok(account)) => account,
-                Ok(Err(_)) => failed(Failure::new(Stage::Measure, Kind::Internal, "the agent panicked")),
-                Err(error) => {
-                    let cause = format!("no thread could be started: {error}");
-                    failed(Failure::new(Stage::Open, Kind::Internal, cause))
-                }
-            })
-            .collect()
-    })
+    let flows = spec.flows.iter().map(|flow| (flow, gate.pass()));
+    let accounts = on_each("node", flows, |(flow, pass)| Ok(one(spec, flow, &pass)));
+    accounts.into_iter().map(|account| account.unwrap_or_else(failed)).collect()
 }
 
 /// Host memory of all flows together, where there is less: they take it at the same time, so none of them sees what the others take.
@@ -171,13 +145,8 @@ fn steps(spec: &NodeSpec, flow: &NodeFlow, pass: &Pass<'_>, account: &mut NodeAc
     let begun = Instant::now();
     let limit = Duration::from_millis(spec.deadline_ms) + spec.window.at_most() + Duration::from(spec.warm_up);
     let control = &Control::new(Arc::default(), Arc::default(), begun + limit);
-    let mut mover = open(spec, flow, control)?;
-    let Opened { link_layer, carrier, devices, settings } = mover.opened();
-    (account.link_layer, account.carrier) = (Some(link_layer), Some(carrier));
-    (account.devices, account.settings) = (devices, settings);
-    if let Some((gpu_path, software)) = mover.port() {
-        (account.gpu_path, account.software) = (Some(gpu_path), software);
-    }
+    let mut mover;
+    (mover, *account) = open(spec, flow, control)?;
     verify(spec, mover.as_mut(), 1, control, &mut account.account)?;
     account.account.spent.verify = begun.elapsed().into();
     let waits = Instant::now();
@@ -221,19 +190,22 @@ fn verify(
     Ok(())
 }
 
-fn open(spec: &NodeSpec, flow: &NodeFlow, control: &Control) -> Result<Box<dyn Mover>, Failure> {
+fn open(spec: &NodeSpec, flow: &NodeFlow, control: &Control) -> Result<(Box<dyn Mover>, NodeAccount), Failure> {
+    fn boxed<M: Mover + 'static>((mover, account): (M, NodeAccount)) -> (Box<dyn Mover>, NodeAccount) {
+        (Box::new(mover), account)
+    }
     let tree = Tree::host();
     Ok(match (&flow.from, &flow.to) {
         (Part::Processors(node), Part::Processors(other)) if node == other && spec.metric == TestMetric::Latency => {
-            Box::new(Chase::open(&tree, *node, spec)?)
+            boxed(Chase::open(&tree, *node, spec)?)
         }
         (Part::Processors(node), Part::Processors(other)) if node == other => {
-            Box::new(Processors::open(&tree, *node, spec)?)
+            boxed(Processors::open(&tree, *node, spec)?)
         }
-        (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::Matmul => Box::new(Multiplier::open(gpu, spec)?),
-        (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::GpuMemoryTest => Box::new(Patterns::open(gpu, spec)?),
-        (Part::Gpu(from), Part::Gpu(to)) => Box::new(Copier::open(&tree, from, to, spec)?),
-        (Part::Nic(nic), Part::Nic(other)) if nic == other => Box::new(Loopback::open(&tree, nic, spec, control)?),
+        (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::Matmul => boxed(Multiplier::open(gpu, spec)?),
+        (Part::Gpu(gpu), Part::Gpu(_)) if spec.op == Op::GpuMemoryTest => boxed(Patterns::open(gpu, spec)?),
+        (Part::Gpu(from), Part::Gpu(to)) => boxed(Copier::open(&tree, from, to, spec)?),
+        (Part::Nic(nic), Part::Nic(other)) if nic == other => boxed(Loopback::open(&tree, nic, spec, control)?),
         _ => {
             let cause = format!("{} has no such ends: {flow:?}", spec.op);
             return Err(Failure::new(Stage::Open, Kind::Internal, cause));
@@ -241,8 +213,76 @@ fn open(spec: &NodeSpec, flow: &NodeFlow, control: &Control) -> Result<Box<dyn M
     })
 }
 
+/// A gate that opens whenever all flows that are not out stand before it.
+struct Gate {
+    state: Mutex<State>,
+    opened: Condvar,
+}
+
+struct State {
+    /// Flows that are not out.
+    flows: usize,
+    waiting: usize,
+    times: u64,
+}
+
+impl Gate {
+    pub(super) fn new(flows: usize) -> Self {
+        Self { state: Mutex::new(State { flows, waiting: 0, times: 0 }), opened: Condvar::new() }
+    }
+
+    /// The pass of one flow. Dropped, the flow is out.
+    fn pass(&self) -> Pass<'_> {
+        Pass { gate: self }
+    }
+
+    fn open_if_complete(&self, state: &mut State) {
+        if state.waiting == state.flows {
+            (state.waiting, state.times) = (0, state.times + 1);
+            self.opened.notify_all();
+        }
+    }
+}
+
+struct Pass<'g> {
+    gate: &'g Gate,
+}
+
+impl Pass<'_> {
+    /// Waits for all flows that are not out.
+    pub(super) fn meet(&self, control: &Control) -> Result<(), Failure> {
+        let mut state = self.gate.state.lock();
+        let before = state.times;
+        state.waiting += 1;
+        self.gate.open_if_complete(&mut state);
+        while state.times == before {
+            let late = self.gate.opened.wait_until(&mut state, deadline(control)).timed_out();
+            if late && state.times == before {
+                state.waiting -= 1;
+                return control.check(Stage::Measure);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A moment past the deadline, so that [`Control::check`] finds it passed.
+fn deadline(control: &Control) -> Instant {
+    control.deadline() + std::time::Duration::from_millis(1)
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        let mut state = self.gate.state.lock();
+        state.flows -= 1;
+        self.gate.open_if_complete(&mut state);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::{sync::Arc, thread, time::Duration};
+
     use railgauge_wire::{
         link::Knobs,
         node::{GpuOfNic, NicPort},
@@ -296,5 +336,34 @@ mod tests {
         let beside = |pci: Option<&str>| nic(Some(GpuOfNic { number: 3, pci: pci.map(str::to_owned) }));
         assert_eq!(of(beside(Some("a")), beside(Some("a"))), ["a"]);
         assert!(of(beside(None), beside(None)).is_empty() && of(nic(None), nic(None)).is_empty());
+    }
+
+    fn control(limit: u64) -> Control {
+        Control::new(Arc::default(), Arc::default(), Instant::now() + Duration::from_millis(limit))
+    }
+
+    #[test]
+    fn all_wait_for_all_but_for_none_that_is_out() {
+        let gate = Gate::new(3);
+        thread::scope(|scope| {
+            let pass = gate.pass();
+            let early = scope.spawn(move || (pass.meet(&control(60_000)), pass.meet(&control(60_000))));
+            let pass = gate.pass();
+            let late = scope.spawn(move || {
+                thread::sleep(Duration::from_millis(30));
+                (pass.meet(&control(60_000)), pass.meet(&control(60_000)))
+            });
+            drop(gate.pass());
+            assert_eq!(early.join().unwrap(), (Ok(()), Ok(())));
+            assert_eq!(late.join().unwrap(), (Ok(()), Ok(())));
+        });
+    }
+
+    #[test]
+    fn who_waits_in_vain_is_told_so() {
+        let gate = Gate::new(2);
+        let pass = gate.pass();
+        let failure = pass.meet(&control(20)).unwrap_err();
+        assert_eq!(failure.kind, railgauge_wire::failure::Kind::Deadline);
     }
 }

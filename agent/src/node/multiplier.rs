@@ -3,21 +3,33 @@
 //! Products are queued one behind the other on one stream and timed by events on the GPU's own clock, as copies are. What is timed is
 //! what is verified: the same matrices, of whole numbers (see `gpu::matrices`), the same algorithm, and the result of the last timed product
 //! is compared too.
+//!
+//! A test of a GPU's memory: pattern after pattern is written to all of it and compared, by the GPU itself.
+//!
+//! The patterns are those of memory testers such as memtest86 and cuda_memtest: all bits clear and set, neighbouring bits that differ in steps of
+//! one, two and four, and words of which no two are alike, which shows an address that leads elsewhere.
 
-use std::collections::BTreeMap;
+use std::cell::Cell;
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
-    node::NodeSpec,
-    step::{Checked, Pattern},
+    node::{NodeAccount, NodeSpec, PATTERNS},
+    step::{Checked, Pattern, Window},
     terms::{LinkLayer, flops},
+    unit::Bytes,
 };
 
-use super::{Mover, Opened, queued::Queued};
+use super::{Mover, copier::Queued, opened, twice};
 use crate::{
     bench::control::Control,
-    gpu::{Stream, device, matrices::Matrices, product::Product},
+    gpu::{
+        Buffer, Stream, device,
+        kernels::{self, Tally, Words},
+        matrices::Matrices,
+        product::Product,
+    },
+    memory::pattern,
 };
 
 /// What multiplies, and what is multiplied. What is dropped first is declared first: nothing is under way then.
@@ -26,14 +38,13 @@ pub(super) struct Multiplier {
     matrices: Matrices,
     stream: Stream,
     rows: u32,
-    settings: BTreeMap<String, String>,
     /// Whether the result is that of a timed product which has not been compared yet.
     timed: bool,
 }
 
 impl Multiplier {
     /// Opens the GPU at this PCI address, takes the memory, and chooses the algorithm.
-    pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<Self, Failure> {
+    pub(super) fn open(pci: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let wrong = |what: &str| Failure::new(Stage::Open, Kind::Internal, format!("{}: {what}", spec.op));
         let precision = spec.precision.ok_or_else(|| wrong("no precision was told"))?;
         let rows = precision.rows(spec.size).ok_or_else(|| wrong("its size is not that of a square result"))?;
@@ -52,7 +63,8 @@ impl Multiplier {
             ("algorithm", algorithm),
         ];
         settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        Ok(Self { product, matrices, stream, rows, settings, timed: false })
+        let account = opened(LinkLayer::Memory, device.maker().products(), twice(device.pci()), settings);
+        Ok((Self { product, matrices, stream, rows, timed: false }, account))
     }
 
     fn queued(&self) -> Queued<'_, impl Fn() -> Result<(), Failure>> {
@@ -94,14 +106,121 @@ impl Mover for Multiplier {
         self.timed = true;
         Ok(Measurement { flops: flops(self.rows).saturating_mul(measured.operations), ..measured })
     }
+}
 
-    fn opened(&self) -> Opened {
-        let gpu = self.stream.device().pci().to_owned();
-        Opened {
-            link_layer: LinkLayer::Memory,
-            carrier: self.stream.device().maker().products(),
-            devices: (gpu.clone(), gpu),
-            settings: self.settings.clone(),
+const fn all(flip: u64) -> Words {
+    Words { are_random: false, flip }
+}
+
+const ALTERNATING: [u64; 3] = [0x5555_5555_5555_5555, 0x3333_3333_3333_3333, 0x0f0f_0f0f_0f0f_0f0f];
+
+/// The patterns in their order, each followed by its complement.
+const WORDS: [Words; PATTERNS as usize] = [
+    all(0),
+    all(u64::MAX),
+    all(ALTERNATING[0]),
+    all(!ALTERNATING[0]),
+    all(ALTERNATING[1]),
+    all(!ALTERNATING[1]),
+    all(ALTERNATING[2]),
+    all(!ALTERNATING[2]),
+    Words { are_random: true, flip: 0 },
+    Words { are_random: true, flip: u64::MAX },
+];
+
+/// A GPU, and the part of its memory that is tested.
+pub(super) struct Patterns {
+    stream: Stream,
+    buffer: Buffer,
+    /// Of the timed pass. Kernels may still count when a pass is given up, so it goes with the memory.
+    tally: Option<Tally>,
+    checked: Checked,
+}
+
+impl Patterns {
+    /// Opens the GPU at this PCI address and takes the memory.
+    pub(super) fn open(gpu: &str, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
+        let device = device::at(gpu)?;
+        let mut settings = device.record();
+        settings.insert("patterns".to_owned(), PATTERNS.to_string());
+        // Before any of it is taken.
+        if let Ok((free, total)) = device.memory() {
+            settings.insert("gpu_memory_free".to_owned(), free.to_string());
+            settings.insert("gpu_memory".to_owned(), total.to_string());
         }
+        let (stream, buffer) = (Stream::new(&device)?, Buffer::new(&device, spec.size.0)?);
+        let account = opened(LinkLayer::Memory, device.maker().kernels(), twice(device.pci()), settings);
+        Ok((Self { stream, buffer, tally: None, checked: Checked::default() }, account))
+    }
+}
+
+/// Kernels may still be under way when a pass is given up: the memory goes only when they are over.
+impl Drop for Patterns {
+    fn drop(&mut self) {
+        // A stream that failed has nothing under way.
+        let _ = self.stream.wait();
+    }
+}
+
+impl Mover for Patterns {
+    fn verify(&mut self, pattern: &Pattern, control: &Control) -> Result<Checked, Failure> {
+        kernels::poison(&self.stream, &self.buffer, 0, pattern, 0)?;
+        kernels::fill(&self.stream, &self.buffer, 0, pattern, 0)?;
+        control.check(Stage::Verify)?;
+        kernels::check(&self.stream, &self.buffer, 0, pattern, 0)
+    }
+
+    fn time(&mut self, spec: &NodeSpec, control: &Control) -> Result<Measurement, Failure> {
+        self.stream.device().enter()?;
+        let tally = &*self.tally.insert(Tally::new(&self.stream)?);
+        let number = Cell::new(0_usize);
+        let queue = || {
+            let at = number.replace(number.get() + 1);
+            let words = WORDS[at % WORDS.len()];
+            // The same for a pattern and its complement.
+            let seen = Pattern { size: spec.size, seed: spec.verify.unwrap_or_default(), iteration: at as u64 / 2 };
+            let key = pattern::key(&seen, 0);
+            kernels::write_words(&self.stream, &self.buffer, key, words)?;
+            kernels::check_words(&self.stream, &self.buffer, key, words, tally)
+        };
+        let queued = Queued { stream: &self.stream, queue };
+        let one = queued.warm_up(spec, control)?;
+        // From the first pattern on, and each of them once at least.
+        number.set(0);
+        let fewest = if matches!(spec.window, Window::Iterations(_)) { 1 } else { PATTERNS };
+        let measured = queued.time_at_least(spec, control, one, fewest);
+        // What was found is told of a pass that was given up, too.
+        let found = tally.read(&self.stream);
+        if let Ok((wrong, first_wrong)) = found {
+            let verified = Bytes(spec.size.0.saturating_mul(number.get() as u64));
+            self.checked = Checked { verified, wrong: Bytes(wrong), first_wrong };
+        }
+        let measured = measured?;
+        found.map(|_| measured)
+    }
+
+    fn checked(&self) -> Checked {
+        self.checked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_is_once_set_and_once_clear_beside_one_that_is_not() {
+        let plain = || WORDS.iter().filter(|words| !words.are_random).map(|words| words.flip);
+        for bit in 0..64 {
+            let values: Vec<bool> = plain().map(|word| (word >> bit) & 1 == 1).collect();
+            assert!(values.contains(&true) && values.contains(&false), "{bit}");
+        }
+        // Any two neighbours, in both ways.
+        for bit in 0..63 {
+            for wanted in [1, 2] {
+                assert!(plain().any(|word| (word >> bit) & 3 == wanted), "{bit}");
+            }
+        }
+        assert_eq!(WORDS.iter().filter(|words| words.are_random).count(), 2);
     }
 }

@@ -1,27 +1,29 @@
 //! Host memory of a NUMA node, read, written or copied by all of its processors that this process may use, a thread on each.
 
-use std::{collections::BTreeMap, ops::ControlFlow, thread};
+use std::{collections::BTreeMap, hint::black_box, ops::ControlFlow};
 
+use railgauge_bulk::sum::sum;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     gather::Gather,
     measure::{Measurement, SLICE},
-    node::NodeSpec,
+    node::{NodeAccount, NodeSpec},
     remedy,
     step::{Checked, Pattern, Window},
     terms::{Carrier, LinkLayer, Op, TestMetric},
     unit::{Bytes, Nanoseconds},
 };
 
-use super::{Mover, Opened, stretch::Stretch};
+use super::{Mover, opened, twice};
 use crate::{
-    bench::{clock, control::Control, cpu},
+    bench::{clock, control::Control},
     facts::machine,
-    memory::available,
+    memory::{host::Buffer, pattern, place},
     system::{
         affinity,
         tree::{Tree, list},
     },
+    worker::on_each,
 };
 
 /// Memory that is moved, over the caches of its processors (STREAM's rule for each of its arrays).
@@ -31,25 +33,19 @@ const LEAST: u64 = 4096;
 /// Time in which the threads of a pass are started.
 pub(super) const LEAD: Nanoseconds = Nanoseconds::from_millis(20);
 
-/// The memory of a node and what moves it.
-pub(super) struct Processors {
-    node: u32,
-    stretches: Vec<(u32, Stretch)>,
-    caches: Option<Bytes>,
-    /// As [`at_home`] tells.
-    pages: Option<(usize, usize)>,
-}
+/// What moves the memory of a node, each on its processor.
+pub(super) struct Processors(Vec<(u32, Stretch)>);
 
 /// At most one page in so many may lie on another node.
 const MOST_AWAY: usize = 20;
 
 impl Processors {
-    pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<Self, Failure> {
+    pub(super) fn open(tree: &Tree, node: u32, spec: &NodeSpec) -> Result<(Self, NodeAccount), Failure> {
         let Room { processors, caches } = Room::of(tree, node, spec)?;
         let buffers = if spec.op == Op::MemoryCopy { 2 } else { 1 };
         let wanted = spec.size.saturating_mul(buffers);
         // All together, before the first of them is taken.
-        if let Some(available) = available::bytes(tree).filter(|available| wanted.0 > *available) {
+        if let Some(available) = place::bytes(tree).filter(|available| wanted.0 > *available) {
             let cause =
                 format!("{wanted} bytes are wanted on NUMA node {node}, {available} bytes of memory are available");
             return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::SMALLER_BUFFERS));
@@ -58,39 +54,23 @@ impl Processors {
         let share = spec.size.0 / threads;
         let length = |number: u64| if number + 1 == threads { spec.size.0 - share * (threads - 1) } else { share };
         let seats = processors.into_iter().zip(0..threads);
-        let stretches = thread::scope(|scope| {
-            let opening: Vec<_> = seats
-                .map(|(processor, number)| {
-                    let work = move || {
-                        on(processor)?;
-                        Ok((processor, Stretch::new(spec.op, number as u32, length(number))?))
-                    };
-                    thread::Builder::new().name("memory".into()).spawn_scoped(scope, work)
-                })
-                .collect();
-            opening.into_iter().map(|thread| joined(thread.map_err(no_thread)?.join())).collect::<Result<Vec<_>, _>>()
-        })?;
+        let stretches = on_each("memory", seats, |(processor, number)| {
+            on(processor)?;
+            Ok((processor, Stretch::new(spec.op, number as u32, length(number))?))
+        });
+        let stretches = stretches.into_iter().collect::<Result<Vec<_>, _>>()?;
         let nodes: Vec<u32> = stretches.iter().flat_map(|(_, stretch)| stretch.nodes()).collect();
-        Ok(Self { node, stretches, caches, pages: at_home(node, &nodes)? })
+        let account = account(settings(node, stretches.len(), caches, at_home(node, &nodes)?), node);
+        Ok((Self(stretches), account))
     }
 
     /// Does the same for every stretch, each on its processor, at the same time.
     fn on_all<T: Send>(&mut self, work: impl Fn(&mut Stretch) -> Result<T, Failure> + Sync) -> Result<Vec<T>, Failure> {
-        let work = &work;
-        thread::scope(|scope| {
-            let running: Vec<_> = self
-                .stretches
-                .iter_mut()
-                .map(|(processor, stretch)| {
-                    let moving = move || {
-                        on(*processor)?;
-                        work(stretch)
-                    };
-                    thread::Builder::new().name("memory".into()).spawn_scoped(scope, moving)
-                })
-                .collect();
-            running.into_iter().map(|thread| joined(thread.map_err(no_thread)?.join())).collect()
-        })
+        let all = on_each("memory", &mut self.0, |(processor, stretch)| {
+            on(*processor)?;
+            work(stretch)
+        });
+        all.into_iter().collect()
     }
 }
 
@@ -121,12 +101,6 @@ impl Mover for Processors {
             slices: (0..slices).map(of_slice).collect(),
             ..Measurement::default()
         })
-    }
-
-    fn opened(&self) -> Opened {
-        let name = format!("node{}", self.node);
-        let settings = settings(self.node, self.stretches.len(), self.caches, self.pages);
-        Opened { link_layer: LinkLayer::Memory, carrier: Carrier::Cpu, devices: (name.clone(), name), settings }
     }
 }
 
@@ -171,6 +145,11 @@ pub(super) fn at_home(node: u32, nodes: &[u32]) -> Result<Option<(usize, usize)>
     Ok((!nodes.is_empty()).then(|| (nodes.len() - away, nodes.len())))
 }
 
+/// The account of a test of a node's memory.
+pub(super) fn account(settings: BTreeMap<String, String>, node: u32) -> NodeAccount {
+    opened(LinkLayer::Memory, Carrier::Cpu, twice(&format!("node{node}")), settings)
+}
+
 /// The settings that both kinds of tests of a node's memory tell.
 pub(super) fn settings(
     node: u32,
@@ -199,7 +178,7 @@ struct Share {
 /// The timed pass of one processor: what it moves until `start` does not count.
 fn one(stretch: &mut Stretch, start: Nanoseconds, window: Window, control: &Control) -> Result<Share, Failure> {
     moved(stretch, control, |now, _| if now >= start { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })?;
-    let cpu = cpu::thread();
+    let cpu = clock::cpu();
     let (stop, most) = match window {
         Window::Iterations(passes) => (None, passes.saturating_mul(stretch.length())),
         window => (Some(start.saturating_add(window.at_most().into())), u64::MAX),
@@ -218,7 +197,7 @@ fn one(stretch: &mut Stretch, start: Nanoseconds, window: Window, control: &Cont
     })?;
     let stopped = stop.unwrap_or(last);
     slices.resize((stopped.saturating_sub(start) / SLICE) as usize, Bytes::ZERO);
-    Ok(Share { stopped, bytes: Bytes(bytes), slices, cpu: cpu::thread().saturating_sub(cpu) })
+    Ok(Share { stopped, bytes: Bytes(bytes), slices, cpu: clock::cpu().saturating_sub(cpu) })
 }
 
 /// Moves chunk after chunk until `next`, which is told when each was done and how large it was, says that it is enough.
@@ -266,10 +245,89 @@ pub(super) fn on(processor: u32) -> Result<(), Failure> {
     })
 }
 
-fn joined<T>(outcome: thread::Result<Result<T, Failure>>) -> Result<T, Failure> {
-    outcome.unwrap_or_else(|_| Err(Failure::new(Stage::Measure, Kind::Internal, "a thread of the agent panicked")))
+/// Bytes that are moved between two looks at the clock. A chunk under way when the window ends does not count, so it takes little time: 0.2 ms
+/// where 128 threads share 200 GB/s, and thousands of times what the look takes.
+const CHUNK: usize = 1 << 18;
+
+pub(super) struct Stretch {
+    op: Op,
+    /// Number of it among those of the flow.
+    number: u32,
+    here: Buffer,
+    there: Option<Buffer>,
+    /// Where the next chunk begins.
+    at: usize,
 }
 
-fn no_thread(error: std::io::Error) -> Failure {
-    Failure::new(Stage::Open, Kind::Internal, format!("no thread could be started: {error}"))
+impl Stretch {
+    /// Takes `length` bytes, twice of them for a copy, from the node of the processor that the calling thread runs on.
+    pub(super) fn new(op: Op, number: u32, length: u64) -> Result<Self, Failure> {
+        let there = if op == Op::MemoryCopy { Some(Buffer::new(length, false)?) } else { None };
+        Ok(Self { op, number, here: Buffer::new(length, false)?, there, at: 0 })
+    }
+
+    /// Bytes that a whole pass moves.
+    pub(super) fn length(&self) -> u64 {
+        self.here.len() as u64
+    }
+
+    /// NUMA nodes of pages spread over it; empty where the kernel does not tell.
+    pub(super) fn nodes(&self) -> Vec<u32> {
+        let all = [Some(&self.here), self.there.as_ref()].into_iter().flatten();
+        all.flat_map(|buffer| place::nodes(buffer.bytes())).collect()
+    }
+
+    /// Moves a pattern once and compares it.
+    pub(super) fn verify(&mut self, pattern: &Pattern) -> Checked {
+        let pattern = &Pattern { size: Bytes(self.length()), ..*pattern };
+        let sink = match &mut self.there {
+            Some(there) => {
+                pattern::fill(self.here.bytes_mut(), pattern, self.number);
+                pattern::poison(there.bytes_mut(), pattern, self.number);
+                there.bytes_mut().copy_from_slice(self.here.bytes());
+                there
+            }
+            None => {
+                pattern::poison(self.here.bytes_mut(), pattern, self.number);
+                pattern::fill(self.here.bytes_mut(), pattern, self.number);
+                &self.here
+            }
+        };
+        pattern::check(sink.bytes(), pattern, self.number)
+    }
+
+    /// Moves the next chunk; how many bytes that were.
+    pub(super) fn step(&mut self) -> u64 {
+        let end = self.here.len().min(self.at + CHUNK);
+        let range = self.at..end;
+        self.at = if end == self.here.len() { 0 } else { end };
+        let moved = range.len() as u64;
+        match (self.op, &mut self.there) {
+            (Op::MemoryCopy, Some(there)) => {
+                there.bytes_mut()[range.clone()].copy_from_slice(&self.here.bytes()[range])
+            }
+            (Op::MemoryWrite, _) => black_box(&mut self.here.bytes_mut()[range]).fill(black_box(0xa5)),
+            _ => {
+                black_box(sum(&self.here.bytes()[range]));
+            }
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_moved_and_compared() {
+        let pattern = Pattern { size: Bytes(9), seed: 7, iteration: 1 };
+        for op in [Op::MemoryRead, Op::MemoryWrite, Op::MemoryCopy] {
+            let length = CHUNK as u64 + 5;
+            let mut stretch = Stretch::new(op, 3, length).unwrap();
+            let right = Checked { verified: Bytes(length), wrong: Bytes::ZERO, first_wrong: None };
+            assert_eq!(stretch.verify(&pattern), right, "{op}");
+            assert_eq!([stretch.step(), stretch.step(), stretch.step()], [CHUNK as u64, 5, CHUNK as u64], "{op}");
+        }
+    }
 }

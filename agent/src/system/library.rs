@@ -4,7 +4,6 @@
 //! nothing is linked: [`functions`] declares a table of functions, which are looked up when the library is first needed.
 
 use std::{
-    error::Error,
     ffi::{CStr, CString, c_char, c_int, c_void},
     fs, io,
     path::{Path, PathBuf},
@@ -12,20 +11,19 @@ use std::{
 };
 
 use libloading::os::unix::{RTLD_LAZY, RTLD_LOCAL};
-use thiserror::Error;
 
 /// What the loader says of a library that it does not open, or of several names that it does not.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct NotOpened(String);
 
 /// A function that an open library has not got, by the name of its symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no function {0}")]
 pub(crate) struct NoFunction(pub &'static str);
 
 /// Why the file of a library is not known.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NotFound {
     #[error(transparent)]
     NotOpened(NotOpened),
@@ -59,7 +57,9 @@ impl Library {
         // process.
         let library = unsafe { libloading::os::unix::Library::open(Some(name), binding | RTLD_LOCAL) };
         // The outer error only says that dlopen failed.
-        let words = |error: libloading::Error| error.source().map_or_else(|| error.to_string(), ToString::to_string);
+        let words = |error: libloading::Error| {
+            std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
+        };
         let library = library.map_err(|error| NotOpened(words(error)))?;
         Ok(Self { handle: library.into_raw(), name: name.to_owned() })
     }

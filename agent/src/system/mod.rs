@@ -3,40 +3,29 @@
 //! | file | calls |
 //! | --- | --- |
 //! | [`affinity`] | sched_getaffinity, sched_setaffinity |
-//! | [`limits`] | getrlimit, setrlimit |
 //! | [`log`] | none: lines on stderr |
-//! | [`panics`] | none: panics as values |
-//! | [`process`] | process groups, ending, standard streams |
+//! | [`process`] | process groups, ending, standard streams, limits |
 //! | [`program`] | none: programs of the host, within bounds |
 //! | [`time`] | clock_gettime |
-//! | [`wait`] | poll, eventfd |
-//! | [`workers`] | none: threads with names |
-//! | [`alarm`] | timer_create, sigaction |
+//! | [`wait`] | poll, eventfd, timer_create, sigaction |
 //! | [`interfaces`] | getifaddrs |
 //! | [`ethtool`] | SIOCETHTOOL |
-//! | [`netlink`], [`dcb`], [`module_eeprom`] | netlink: data centre bridging, memory of modules |
+//! | [`netlink`] | netlink: data centre bridging, memory of modules |
 //! | [`library`] | dlopen |
 //! | [`tree`] | sysfs and procfs, below a root that tests choose |
 //! | [`socket`] | send, recv |
 
 pub(crate) mod affinity;
-pub(crate) mod alarm;
-pub(crate) mod dcb;
 pub(crate) mod ethtool;
-pub(crate) mod family;
 pub(crate) mod interfaces;
 pub(crate) mod library;
-pub(crate) mod limits;
 pub(crate) mod log;
-pub(crate) mod module_eeprom;
 pub(crate) mod netlink;
-pub(crate) mod panics;
 pub(crate) mod process;
 pub(crate) mod program;
 pub(crate) mod socket;
 pub(crate) mod time;
 pub(crate) mod tree;
 pub(crate) mod wait;
-pub(crate) mod workers;
 
 pub(crate) use log::log;

@@ -1,10 +1,24 @@
 //! Questions to the kernel over a netlink socket (netlink(7)): one request, one answer, and the attributes in both.
+//!
+//! Data centre bridging over netlink (the kernel's uapi/linux/dcbnl.h, IEEE 802.1Qaz): flow control per priority, and
+//! which packets have which priority. `dcb pfc show` and `dcb app show` print the same.
+//!
+//! Memory of the module in a network port (its optics or cable): what `ethtool -m` prints.
+//!
+//! Linux 5.13 and later are asked over netlink (`ETHTOOL_MSG_MODULE_EEPROM_GET`, Documentation/networking/ethtool-netlink.rst), page by
+//! page. This also reaches modules with CMIS, for which drivers such as mlx5 offer nothing else. Older kernels are asked over
+//! `SIOCETHTOOL`, where a module's pages lie one behind the other. Both take CAP_NET_ADMIN.
 
 use std::{
-    io,
-    mem::size_of,
-    os::fd::{AsRawFd, FromRawFd, OwnedFd},
+    collections::BTreeMap,
+    io::{self, Read},
+    time::Duration,
 };
+
+use railgauge_wire::facts::Dcb;
+use socket2::{Socket, Type};
+
+use super::ethtool;
 
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
@@ -17,29 +31,19 @@ const FLAGS: u16 = 0xc000;
 /// Room for an answer: the largest this program asks for is some kilobytes.
 const ROOM: usize = 64 << 10;
 
-/// Asks the routing family a question and returns what stands behind the answer's header.
-pub(crate) fn ask(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    ask_of(libc::NETLINK_ROUTE, kind, body)
-}
+/// How long the kernel may take to answer.
+const PATIENCE: Duration = Duration::from_secs(1);
 
-/// As [`ask`], of the generic family: `kind` is the number that the kernel gave to one of its families.
-pub(crate) fn ask_generic(kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    ask_of(libc::NETLINK_GENERIC, kind, body)
-}
-
-fn ask_of(protocol: libc::c_int, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
-    let request = message(kind, body);
-    let socket = socket(protocol)?;
-    // SAFETY: `request` is valid for reads of its length. Without an address the kernel is meant.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let mut answer = vec![0u8; ROOM];
-    // SAFETY: `answer` is valid for writes of its length.
-    let length = unsafe { libc::recv(socket.as_raw_fd(), answer.as_mut_ptr().cast(), answer.len(), 0) };
-    answer.truncate(usize::try_from(length).map_err(|_| io::Error::last_os_error())?);
-    body_of(&answer)
+/// Asks a question of a protocol (`NETLINK_ROUTE`, `NETLINK_GENERIC`) and returns what stands behind the answer's header. `kind` is the
+/// type of the message, or the number that the kernel gave to a generic family.
+pub(crate) fn ask(protocol: i32, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let socket = Socket::new(libc::AF_NETLINK.into(), Type::RAW, Some(protocol.into()))?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    // Without an address the kernel is meant.
+    socket.send(&message(kind, body))?;
+    let mut answer = vec![0; ROOM];
+    let length = (&socket).read(&mut answer)?;
+    body_of(&answer[..length])
 }
 
 /// An attribute: length, type, bytes, and zeros up to the next multiple of four.
@@ -94,27 +98,137 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A socket of a protocol that gives up after a second.
-fn socket(protocol: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers.
-    let number = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, protocol) };
-    if number < 0 {
-        return Err(io::Error::last_os_error());
+const RTM_GETDCB: u16 = 78;
+/// `DCB_CMD_IEEE_GET`.
+const IEEE_GET: u8 = 21;
+const ATTR_IFNAME: u16 = 1;
+const ATTR_IEEE: u16 = 13;
+const IEEE_ETS: u16 = 1;
+const IEEE_PFC: u16 = 2;
+const IEEE_APP_TABLE: u16 = 3;
+/// An entry of the application table that is about DSCP.
+const SELECTOR_DSCP: u8 = 5;
+/// Bytes of `struct dcbmsg`.
+const DCB_MESSAGE: usize = 4;
+/// Where `prio_tc` stands in `struct ieee_ets`: behind three flags, twice eight bandwidths and eight algorithms.
+const PRIORITY_CLASSES: std::ops::Range<usize> = 27..35;
+
+/// Priorities of an interface; `None` if its driver has no data centre bridging.
+pub(crate) fn ieee(interface: &str) -> io::Result<Option<Dcb>> {
+    // struct dcbmsg: u8 family, u8 command, u16 padding.
+    let mut body = vec![0, IEEE_GET, 0, 0];
+    body.extend(attribute(ATTR_IFNAME, &[interface.as_bytes(), &[0]].concat()));
+    match ask(libc::NETLINK_ROUTE, RTM_GETDCB, &body) {
+        Ok(answer) => Ok(read_dcb(answer.get(DCB_MESSAGE..).unwrap_or_default())),
+        // No such operations in the driver, or no such family in the kernel.
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(None),
+        Err(error) => Err(error),
     }
-    // SAFETY: the descriptor was just made and belongs to nobody else.
-    let socket = unsafe { OwnedFd::from_raw_fd(number) };
-    let patience = libc::timeval { tv_sec: 1, tv_usec: 0 };
-    // SAFETY: the pointer and the size describe `patience`, which outlives the call.
-    let rc = unsafe {
-        libc::setsockopt(
-            number,
-            libc::SOL_SOCKET,
-            libc::SO_RCVTIMEO,
-            (&raw const patience).cast(),
-            libc::socklen_t::try_from(size_of::<libc::timeval>()).unwrap_or_default(),
-        )
-    };
-    if rc < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}
+
+/// The answer's attributes. `None` if the driver has neither flow control nor an application table.
+fn read_dcb(answer: &[u8]) -> Option<Dcb> {
+    let ieee = find(answer, ATTR_IEEE)?;
+    // struct ieee_pfc: u8 pfc_cap, u8 pfc_en, …: one bit of the second for each priority.
+    let pfc = find(ieee, IEEE_PFC).and_then(|pfc| pfc.get(1).copied());
+    let classes = find(ieee, IEEE_ETS).and_then(|ets| ets.get(PRIORITY_CLASSES)).unwrap_or_default();
+    let table = find(ieee, IEEE_APP_TABLE);
+    if pfc.is_none() && table.is_none() {
+        return None;
+    }
+    // struct dcb_app: u8 selector, u8 priority, u16 protocol.
+    let mut dscp = BTreeMap::new();
+    for (_, entry) in attributes(table.unwrap_or_default()) {
+        if let [SELECTOR_DSCP, priority, low, high] = *entry
+            && let Ok(code) = u8::try_from(u16::from_ne_bytes([low, high]))
+        {
+            dscp.insert(code, priority);
+        }
+    }
+    let on = |bits: u8| (0..8).filter(|priority| bits >> priority & 1 == 1).collect();
+    Some(Dcb { pfc: pfc.map(on).unwrap_or_default(), classes: classes.to_vec(), dscp })
+}
+
+/// `GENL_ID_CTRL`: the family that knows the numbers of the others.
+const CONTROL: u16 = 16;
+/// `CTRL_CMD_GETFAMILY`, version 2.
+const GET_FAMILY: [u8; 4] = [3, 2, 0, 0];
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+/// `ETHTOOL_MSG_MODULE_EEPROM_GET`, version 1 (uapi/linux/ethtool_netlink.h).
+const GET: [u8; 4] = [31, 1, 0, 0];
+/// A row of attributes, which the kernel wants to be told (`NLA_F_NESTED`).
+const MODULE_HEADER: u16 = 1 | 1 << 15;
+const OFFSET: u16 = 2;
+const LENGTH: u16 = 3;
+const PAGE: u16 = 4;
+const BANK: u16 = 5;
+const ADDRESS: u16 = 6;
+const DATA: u16 = 7;
+/// `ETHTOOL_A_HEADER_DEV_NAME`.
+const MODULE_NAME: u16 = 2;
+
+/// Bytes of half a page, which is what the upper pages have.
+const HALF: u32 = 128;
+/// Address of a module's memory on its bus.
+pub(crate) const MODULE: u8 = 0x50;
+/// Address of the diagnostics of a module with SFF-8472.
+pub(crate) const DIAGNOSTICS: u8 = 0x51;
+
+/// A part of a module's memory. It lies in one half of a page; only page 0 has a lower half.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// [`MODULE`] or [`DIAGNOSTICS`].
+    pub address: u8,
+    pub page: u8,
+    /// First byte, from the begin of the page.
+    pub offset: u8,
+    /// Number of bytes.
+    pub length: u8,
+}
+
+/// Reads a part of the memory of the module in an interface's port.
+pub(crate) fn read_module(interface: &str, part: Part) -> io::Result<Vec<u8>> {
+    let bytes = match by_page(interface, part) {
+        // Kernels before 5.6 have no such family, those before 5.13 no such question.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOENT)) => {
+            in_a_row(interface, part)
+        }
+        answer => answer,
+    }?;
+    match bytes.len() >= usize::from(part.length) {
+        true => Ok(bytes),
+        false => Err(io::Error::other("the module's answer is too short")),
+    }
+}
+
+fn by_page(interface: &str, part: Part) -> io::Result<Vec<u8>> {
+    let name = |name: &str| [name.as_bytes(), &[0]].concat();
+    let asked =
+        ask(libc::NETLINK_GENERIC, CONTROL, &[GET_FAMILY.to_vec(), attribute(FAMILY_NAME, &name("ethtool"))].concat())?;
+    let torn = || io::Error::other("the kernel's answer is torn");
+    // Behind the header of the generic family.
+    let family = asked.get(GET_FAMILY.len()..).and_then(|row| find(row, FAMILY_ID)?.first_chunk().copied());
+    let family = u16::from_ne_bytes(family.ok_or_else(torn)?);
+    let body = [
+        GET.to_vec(),
+        attribute(MODULE_HEADER, &attribute(MODULE_NAME, &name(interface))),
+        attribute(OFFSET, &u32::from(part.offset).to_ne_bytes()),
+        attribute(LENGTH, &u32::from(part.length).to_ne_bytes()),
+        attribute(PAGE, &[part.page]),
+        attribute(BANK, &[0]),
+        attribute(ADDRESS, &[part.address]),
+    ];
+    let answer = ask(libc::NETLINK_GENERIC, family, &body.concat())?;
+    answer.get(GET.len()..).and_then(|row| find(row, DATA)).map(<[u8]>::to_vec).ok_or_else(torn)
+}
+
+/// Where the kernel puts a page in the row of all of them (net/ethtool/eeprom.c, `fallback_set_params`).
+fn in_a_row(interface: &str, part: Part) -> io::Result<Vec<u8>> {
+    let behind = if part.address == DIAGNOSTICS { 2 * HALF } else { 0 };
+    let offset = behind + u32::from(part.page) * HALF + u32::from(part.offset);
+    ethtool::module_memory(interface, offset, u32::from(part.length))
 }
 
 #[cfg(test)]
@@ -144,5 +258,36 @@ mod tests {
         fn no_answer_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = (attributes(&bytes).count(), body_of(&bytes));
         }
+    }
+
+    #[test]
+    fn priorities_are_read() {
+        let mut ets = vec![0; 51];
+        ets[PRIORITY_CLASSES].copy_from_slice(&[0, 0, 0, 3, 0, 0, 6, 0]);
+        let app = |selector, priority, code: u16| {
+            attribute(1, &[vec![selector, priority], code.to_ne_bytes().to_vec()].concat())
+        };
+        let table = [app(SELECTOR_DSCP, 3, 26), app(1, 6, 0x8906), app(SELECTOR_DSCP, 6, 48)].concat();
+        let mut pfc = vec![0; 136];
+        pfc[..2].copy_from_slice(&[8, 0b0100_1000]);
+        let ieee = [attribute(IEEE_ETS, &ets), attribute(IEEE_PFC, &pfc), attribute(IEEE_APP_TABLE, &table)].concat();
+        let answer = [attribute(ATTR_IFNAME, b"eth0\0"), attribute(ATTR_IEEE, &ieee)].concat();
+        let dcb = read_dcb(&answer).unwrap();
+        assert_eq!((dcb.pfc, dcb.classes), (vec![3, 6], vec![0, 0, 0, 3, 0, 0, 6, 0]));
+        assert_eq!(dcb.dscp, [(26, 3), (48, 6)].into());
+    }
+
+    #[test]
+    fn the_loopback_interface_has_none_and_a_missing_one_is_an_error() {
+        assert_eq!(ieee("lo").unwrap(), None);
+        assert!(ieee("nowhere0").is_err());
+    }
+
+    #[test]
+    fn interfaces_without_modules_say_so_and_missing_ones_are_errors() {
+        let part = Part { address: MODULE, page: 0, offset: 0, length: 1 };
+        let code = |interface: &str| read_module(interface, part).unwrap_err().raw_os_error();
+        assert!(matches!(code("lo"), Some(libc::EOPNOTSUPP | libc::EPERM)), "{:?}", code("lo"));
+        assert!(matches!(code("nowhere0"), Some(libc::ENODEV | libc::EPERM)), "{:?}", code("nowhere0"));
     }
 }

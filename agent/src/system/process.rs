@@ -2,14 +2,18 @@
 
 use std::{
     collections::BTreeSet,
+    fs::File,
     io,
     os::{
-        fd::{AsRawFd, BorrowedFd},
+        fd::{AsFd, AsRawFd},
         unix::process::CommandExt,
     },
     process,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
+
+use parking_lot::Mutex;
+
+use super::tree::Tree;
 
 /// Makes this process the leader of its own group, and the parent of whatever its children leave behind.
 pub(crate) fn own_group() {
@@ -31,7 +35,7 @@ impl Group {
     /// The group of a child. It must have been started with a group of its own.
     pub(crate) fn of(child: &process::Child) -> Self {
         let leader = child.id().cast_signed();
-        groups().insert(leader);
+        GROUPS.lock().insert(leader);
         Self(leader)
     }
 
@@ -50,13 +54,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        groups().remove(&self.0);
+        GROUPS.lock().remove(&self.0);
     }
-}
-
-fn groups() -> MutexGuard<'static, BTreeSet<i32>> {
-    // Nothing that holds it can leave the set half changed.
-    GROUPS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn kill_group(leader: i32) {
@@ -68,7 +67,7 @@ fn kill_group(leader: i32) {
 
 /// Kills the programs that run, and the own process group, this process with it, if there is any child left to kill and the group is our own.
 pub(crate) fn kill_children() {
-    groups().iter().copied().for_each(kill_group);
+    GROUPS.lock().iter().copied().for_each(kill_group);
     // SAFETY: `info` is valid for writes and outlives the call; a zeroed siginfo_t is a valid one.
     let any = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
@@ -135,13 +134,89 @@ pub(crate) fn exit_now(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// Puts `input` at descriptor 0 and `output` at 1.
-pub(crate) fn replace_standard_streams(input: BorrowedFd<'_>, output: BorrowedFd<'_>) -> io::Result<()> {
-    for (from, to) in [(input, 0), (output, 1)] {
+/// Moves stdin and stdout to private descriptors; then puts `/dev/null` at 0 and stderr at 1.
+pub(crate) fn claim_standard_streams() -> io::Result<(File, File)> {
+    let inlet = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let outlet = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    let nothing = File::open("/dev/null")?;
+    for (from, to) in [(nothing.as_fd(), 0), (io::stderr().as_fd(), 1)] {
         // SAFETY: dup2 takes no pointers; std only writes to 1 through the number and owns neither.
         if unsafe { libc::dup2(from.as_raw_fd(), to) } < 0 {
             return Err(io::Error::last_os_error());
         }
     }
-    Ok(())
+    Ok((inlet, outlet))
+}
+
+/// Raises the soft limits on open files and locked memory to the hard ones: a host may hold hundreds of links, and
+/// registered memory is locked. Whatever cannot be raised stays, and shows where it is too little.
+pub(crate) fn raise() {
+    for resource in [libc::RLIMIT_NOFILE, libc::RLIMIT_MEMLOCK] {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `limit` is valid for writing and reading and outlives both calls.
+        unsafe {
+            if libc::getrlimit(resource, &raw mut limit) == 0 && limit.rlim_cur != limit.rlim_max {
+                limit.rlim_cur = limit.rlim_max;
+                libc::setrlimit(resource, &raw const limit);
+            }
+        }
+    }
+}
+
+/// Most generations that are looked through: ranks are children, and what they start is not far.
+const GENERATIONS: usize = 8;
+
+/// Whether a process is this agent, or was started by it or by what it started. `None` where nothing can be read of it: it has ended, or is
+/// hidden.
+pub(crate) fn is_ours(pid: u32) -> Option<bool> {
+    is_of(&Tree::host(), std::process::id(), pid)
+}
+
+fn is_of(tree: &Tree, own: u32, pid: u32) -> Option<bool> {
+    if pid == own {
+        return Some(true);
+    }
+    let first = parent(tree, pid)?;
+    let line = std::iter::successors(Some(first), |pid| parent(tree, *pid));
+    Some(line.take(GENERATIONS).any(|pid| pid == own))
+}
+
+/// The parent of a process: the second field behind its name, which stands in parentheses and may hold any character (proc(5)).
+fn parent(tree: &Tree, pid: u32) -> Option<u32> {
+    let stat = tree.text(format!("proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_becomes_the_hard_one() {
+        super::raise();
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+        let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        let words: Vec<_> = line.split_whitespace().collect();
+        assert_eq!(words[3], words[4], "{line}");
+    }
+
+    #[test]
+    fn children_and_theirs_are_ours_and_nobody_else_is() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, stat) in [
+            (7, "7 (init) S 1 7 7 0"),
+            (40, "40 (railgauge-agent) S 7 40"),
+            (41, "41 (a) name) of (it) S 40 41"),
+            (42, "42 (rank) R 41 42"),
+            (43, "43 (railgauge-agent) R 7 43"),
+        ] {
+            let folder = root.path().join(format!("proc/{pid}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("stat"), stat).unwrap();
+        }
+        let tree = Tree::new(root.path());
+        let ours = [7, 40, 41, 42, 43, 99].map(|pid| is_of(&tree, 40, pid));
+        assert_eq!(ours, [Some(false), Some(true), Some(true), Some(true), Some(false), None]);
+    }
 }

@@ -1,16 +1,23 @@
 //! Sleeping on descriptors: poll(2) and a doorbell (eventfd) that other threads ring.
+//!
+//! Interrupting one thread's system calls: by a timer (timer_create, timer_settime), or from another thread (tgkill).
+//!
+//! A thread that blocks in a call which takes no limit of time, such as reading the next event of a completion channel,
+//! comes back from it with `EINTR` now and then and can look at its flags. If the signal comes a moment before the
+//! call, the next one ends it: nothing has to be free of races.
 
 use std::{
     fs::File,
     io::{self, Read, Write},
+    marker::PhantomData,
+    mem,
     os::fd::{AsRawFd, BorrowedFd, FromRawFd},
-    sync::Arc,
+    ptr,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use parking_lot::Mutex;
-
-use super::alarm::Thread;
 
 pub(crate) const READABLE: i16 = libc::POLLIN;
 pub(crate) const WRITABLE: i16 = libc::POLLOUT;
@@ -81,7 +88,7 @@ impl Doorbell {
     }
 
     /// Makes it interrupt the calling thread's system calls too. A ring that comes right before such a call does not end
-    /// it: have an [alarm](super::alarm::Alarm) beside this.
+    /// it: have an [alarm](Alarm) beside this.
     pub fn interrupting(self: &Arc<Self>) -> io::Result<Interrupted> {
         let thread = Thread::this()?;
         self.sleepers.lock().push(thread);
@@ -106,10 +113,98 @@ impl Drop for Interrupted {
     }
 }
 
+/// Does nothing to a process that has no handler for it, so that a late one is harmless.
+const SIGNAL: i32 = libc::SIGURG;
+
+/// Interrupts the thread that made it, for as long as it lives. Stays on that thread.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    timer: libc::timer_t,
+    _of_one_thread: PhantomData<*const ()>,
+}
+
+extern "C" fn interrupted(_signal: i32) {}
+
+/// Puts the handler in place, once per process; returns the errno of a refusal.
+fn handled() -> Result<(), i32> {
+    static HANDLED: OnceLock<Result<(), i32>> = OnceLock::new();
+    *HANDLED.get_or_init(|| {
+        // SAFETY: all zero is a valid value of this structure: no flags, so that calls are not begun again, and an empty
+        // mask.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = interrupted as extern "C" fn(i32) as libc::sighandler_t;
+        // SAFETY: the handler does nothing, which is safe at any moment.
+        match unsafe { libc::sigaction(SIGNAL, &raw const action, ptr::null_mut()) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error().raw_os_error().unwrap_or(0)),
+        }
+    })
+}
+
+/// The calling thread's number. glibc has a function for it only since 2.30, and the agent starts with 2.17.
+fn number() -> libc::pid_t {
+    // SAFETY: takes nothing and cannot fail (gettid(2)).
+    let number = unsafe { libc::syscall(libc::SYS_gettid) };
+    libc::pid_t::try_from(number).unwrap_or_default()
+}
+
+/// A thread whose system calls others can interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Thread(libc::pid_t);
+
+impl Thread {
+    pub(crate) fn this() -> io::Result<Self> {
+        handled().map_err(io::Error::from_raw_os_error)?;
+        Ok(Self(number()))
+    }
+
+    /// Interrupts the call it sleeps in. A thread about to begin one is not kept from it.
+    pub(crate) fn interrupt(self) {
+        // SAFETY: no pointers; a thread that has ended is an error that changes nothing.
+        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), self.0, SIGNAL) };
+    }
+}
+
+impl Alarm {
+    /// Interrupts the calling thread every `interval`.
+    pub(crate) fn every(interval: Duration) -> io::Result<Self> {
+        handled().map_err(io::Error::from_raw_os_error)?;
+        // SAFETY: all zero is a valid value of this structure.
+        let mut event: libc::sigevent = unsafe { mem::zeroed() };
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = SIGNAL;
+        event.sigev_notify_thread_id = number();
+        let mut timer: libc::timer_t = ptr::null_mut();
+        // SAFETY: both pointers are valid for the call.
+        if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let alarm = Self { timer, _of_one_thread: PhantomData };
+        let time = libc::timespec {
+            tv_sec: libc::time_t::try_from(interval.as_secs()).unwrap_or(libc::time_t::MAX),
+            tv_nsec: libc::c_long::from(interval.subsec_nanos()),
+        };
+        let times = libc::itimerspec { it_interval: time, it_value: time };
+        // SAFETY: the timer was just made, and the times outlive the call.
+        match unsafe { libc::timer_settime(timer, 0, &raw const times, ptr::null_mut()) } {
+            0 => Ok(alarm),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // SAFETY: the timer came from timer_create and is deleted once.
+        unsafe { libc::timer_delete(self.timer) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::{io::Read, os::fd::AsFd, thread, time::Instant};
+
     use super::*;
-    use std::os::fd::AsFd;
 
     #[test]
     fn a_doorbell_wakes_until_it_is_quieted() {
@@ -143,5 +238,36 @@ mod tests {
         ringer.join().unwrap();
         drop(sleeper);
         assert!(bell.sleepers.lock().is_empty());
+    }
+
+    #[test]
+    fn another_thread_ends_a_call_that_would_block() {
+        let (mut reading, _writing) = io::pipe().unwrap();
+        // Ends the call where the interrupts do not, so that the test fails and does not hang.
+        let _alarm = Alarm::every(Duration::from_secs(120)).unwrap();
+        let (sleeper, begun) = (Thread::this().unwrap(), Instant::now());
+        let (done, over) = std::sync::mpsc::channel::<()>();
+        let waker = thread::spawn(move || {
+            // Again and again: one that comes before the call does not end it.
+            while over.recv_timeout(Duration::from_millis(5)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                sleeper.interrupt();
+            }
+        });
+        assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        drop(done);
+        waker.join().unwrap();
+    }
+
+    #[test]
+    fn a_call_that_would_block_for_ever_is_interrupted_again_and_again() {
+        let (mut reading, _writing) = io::pipe().unwrap();
+        let _alarm = Alarm::every(Duration::from_millis(5)).unwrap();
+        let begun = Instant::now();
+        for _ in 0..3 {
+            assert_eq!(reading.read(&mut [0]).unwrap_err().kind(), io::ErrorKind::Interrupted);
+        }
+        // Two intervals, of which a busy machine may hide the first.
+        assert!(begun.elapsed() >= Duration::from_millis(5));
     }
 }

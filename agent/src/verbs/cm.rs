@@ -20,9 +20,8 @@ use rdma_sys::*;
 use socket2::SockAddr;
 
 use super::{
-    cm_library::CmLibrary,
-    device::Device,
-    domain::Domain,
+    device::{Device, Domain},
+    library::CmLibrary,
     words::{self, Doing},
 };
 use crate::system::wait::{READABLE, wait};
@@ -280,7 +279,7 @@ impl Identifier {
         self.events.expect(self, rdma_cm_event_type::RDMA_CM_EVENT_ROUTE_RESOLVED, limit).map(|_| ())
     }
 
-    /// Makes its queue pair. Used by `QueuePair::connected` only.
+    /// Makes its queue pair. Used by `QueuePair::new` only.
     pub(super) fn create(&self, domain: &Domain, attributes: &mut ibv_qp_init_attr) -> Result<NonNull<ibv_qp>, i32> {
         let create = self.events.library.rdma_create_qp;
         // SAFETY: identifier and domain are alive, and the attributes valid for the call.

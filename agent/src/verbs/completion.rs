@@ -1,9 +1,11 @@
 //! A completion queue, and the channel that announces its entries where a loop sleeps instead of polling.
 
 use std::{
+    any::Any,
     io,
+    mem::MaybeUninit,
     os::fd::{AsFd, BorrowedFd},
-    ptr::{self, NonNull},
+    ptr,
     sync::Arc,
 };
 
@@ -11,24 +13,27 @@ use railgauge_wire::failure::{Failure, Stage};
 use rdma_sys::*;
 
 use super::{
-    device::Device,
+    device::{Device, Owned},
+    send,
     words::{self, Doing},
 };
 
 /// A completion channel: a descriptor that becomes readable when an armed queue has an entry.
 #[derive(Debug)]
 pub struct Channel {
-    handle: NonNull<ibv_comp_channel>,
-    device: Arc<Device>,
+    handle: Owned<ibv_comp_channel>,
+    _device: Arc<Device>,
 }
 
 impl Channel {
     fn new(device: &Arc<Device>) -> Result<Self, Failure> {
+        let (library, failed) = (device.library, || words::last(Stage::Open, Doing::Completions, device.name()));
         // SAFETY: the context is open.
-        let handle = unsafe { (device.library.ibv_create_comp_channel)(device.context.as_ptr()) };
-        let handle = NonNull::new(handle).ok_or_else(|| words::last(Stage::Open, Doing::Completions, device.name()))?;
-        let channel = Self { handle, device: Arc::clone(device) };
-        channel.set_blocking(false).map_err(|_| words::last(Stage::Open, Doing::Completions, device.name()))?;
+        let handle = unsafe {
+            Owned::new((library.ibv_create_comp_channel)(device.context.as_ptr()), library.ibv_destroy_comp_channel)
+        };
+        let channel = Self { handle: handle.ok_or_else(failed)?, _device: Arc::clone(device) };
+        channel.set_blocking(false).map_err(|_| failed())?;
         Ok(channel)
     }
 
@@ -50,17 +55,11 @@ impl AsFd for Channel {
     }
 }
 
-impl Drop for Channel {
-    fn drop(&mut self) {
-        // SAFETY: came from ibv_create_comp_channel; its queue is destroyed before (see `CompletionQueue::drop`).
-        unsafe { (self.device.library.ibv_destroy_comp_channel)(self.handle.as_ptr()) };
-    }
-}
-
 #[derive(Debug)]
 pub struct CompletionQueue {
-    handle: NonNull<ibv_cq>,
+    handle: Owned<ibv_cq>,
     device: Arc<Device>,
+    /// Destroyed after the queue.
     channel: Option<Channel>,
 }
 
@@ -71,8 +70,11 @@ impl CompletionQueue {
         let on = channel.as_ref().map_or(ptr::null_mut(), |channel| channel.handle.as_ptr());
         let (context, entries) = (device.context.as_ptr(), i32::try_from(entries).unwrap_or(i32::MAX));
         // SAFETY: context and channel are alive; vector 0 exists on every device.
-        let handle = unsafe { (device.library.ibv_create_cq)(context, entries, ptr::null_mut(), on, 0) };
-        let handle = NonNull::new(handle).ok_or_else(|| {
+        let handle = unsafe {
+            let queue = (device.library.ibv_create_cq)(context, entries, ptr::null_mut(), on, 0);
+            Owned::new(queue, device.library.ibv_destroy_cq)
+        };
+        let handle = handle.ok_or_else(|| {
             let failure = words::last(Stage::Open, Doing::Completions, device.name());
             Failure { cause: format!("{} (a queue of {entries} entries)", failure.cause), ..failure }
         })?;
@@ -120,14 +122,98 @@ impl CompletionQueue {
     }
 }
 
-impl Drop for CompletionQueue {
-    fn drop(&mut self) {
-        // SAFETY: came from ibv_create_cq; queue pairs using it hold an Arc of this; all events are acknowledged.
-        unsafe { (self.device.library.ibv_destroy_cq)(self.handle.as_ptr()) };
+#[derive(Clone, Copy)]
+pub struct Completion<'a>(&'a ibv_wc);
+
+impl Completion<'_> {
+    /// Whether a receive was consumed; else a send completed.
+    #[inline]
+    pub fn is_receive(&self) -> bool {
+        self.0.opcode & ibv_wc_opcode::IBV_WC_RECV != 0
+    }
+
+    /// The tag of the ring that posted the work.
+    #[inline]
+    pub fn tag(&self) -> usize {
+        send::tag(self.0.wr_id) as usize
+    }
+
+    #[inline]
+    pub fn covered(&self) -> u32 {
+        send::covered(self.0.wr_id)
+    }
+
+    /// The word that came beside a message (receives of [`super::receive::Messages`] only).
+    #[inline]
+    pub fn word(&self) -> u32 {
+        // SAFETY: both members of the union are 32 bits, and any bits are a number.
+        u32::from_be(unsafe { self.0.imm_data_invalidated_rkey_union.imm_data })
+    }
+
+    /// Bytes that arrived (receives only).
+    #[inline]
+    pub fn bytes(&self) -> u64 {
+        u64::from(self.0.byte_len)
     }
 }
 
-// SAFETY: libibverbs allows every call on a queue from any thread.
-unsafe impl Send for CompletionQueue {}
-// SAFETY: as above.
-unsafe impl Sync for CompletionQueue {}
+/// Completions taken at once.
+pub(crate) const BATCH: usize = 32;
+
+/// Takes completions. Nothing here allocates after `new`, unless something went wrong.
+pub struct Poller {
+    queue: *mut ibv_cq,
+    entries: Box<[MaybeUninit<ibv_wc>; BATCH]>,
+    device: String,
+    failed: Option<usize>,
+    _alive: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: a queue may be polled from any thread, and the entries are this value's own.
+unsafe impl Send for Poller {}
+
+impl Poller {
+    /// A poller of `queue`.
+    pub fn new(queue: &Arc<CompletionQueue>) -> Self {
+        // SAFETY: the queue is kept alive.
+        unsafe { Self::from_raw(queue.raw(), queue.device().name(), queue.clone()) }
+    }
+
+    /// A poller of any queue: what [`Poller::new`] uses, and the stub that measures our own cost per message.
+    ///
+    /// # Safety
+    /// `queue` must be one whose context can poll, for as long as `alive` lives.
+    pub unsafe fn from_raw(queue: *mut ibv_cq, device: &str, alive: Arc<dyn Any + Send + Sync>) -> Self {
+        let entries = Box::new([const { MaybeUninit::uninit() }; BATCH]);
+        Self { queue, entries, device: device.to_owned(), failed: None, _alive: alive }
+    }
+
+    /// Takes what is there, at most [`BATCH`], and passes each completion on. Returns how many there were.
+    #[inline]
+    pub fn poll(&mut self, mut each: impl FnMut(Completion<'_>)) -> Result<usize, Failure> {
+        let into = self.entries.as_mut_ptr().cast::<ibv_wc>();
+        // SAFETY: the queue is alive and there is room for as many entries as are asked for.
+        let taken = unsafe { ibv_poll_cq(self.queue, BATCH as i32, into) };
+        let Ok(taken) = usize::try_from(taken) else { return Err(self.broken(taken)) };
+        for entry in &self.entries[..taken.min(BATCH)] {
+            // SAFETY: the queue has written the first `taken` entries.
+            let completion = unsafe { entry.assume_init_ref() };
+            if completion.status != ibv_wc_status::IBV_WC_SUCCESS {
+                self.failed = Some(send::tag(completion.wr_id) as usize);
+                return Err(words::completion(Stage::Measure, &self.device, completion));
+            }
+            each(Completion(completion));
+        }
+        Ok(taken)
+    }
+
+    /// The tag of the ring whose work failed.
+    pub fn failed(&self) -> Option<usize> {
+        self.failed
+    }
+
+    #[cold]
+    fn broken(&self, rc: i32) -> Failure {
+        words::verb(Stage::Measure, Doing::Poll, &self.device, if rc == -1 { libc::EIO } else { rc })
+    }
+}

@@ -1,12 +1,27 @@
 //! A device: found by name, opened once, closed when the last object made of it is gone.
+//!
+//! Open devices, one context and one protection domain for each thread of a link, shared by all links of this process and
+//! kept warm: opening a device takes milliseconds to seconds, a plan opens thousands of links.
+//!
+//! Threads share no context: mlx5 has 16 doorbell registers in each, and queue pairs beyond the first few take a lock to ring
+//! theirs (rdma-core providers/mlx5/mlx5.c).
 
-use std::{any::Any, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
+use std::{
+    any::{Any, type_name},
+    collections::HashMap,
+    ffi::{CStr, c_int},
+    fmt, io, mem,
+    ops::Deref,
+    ptr::NonNull,
+    sync::Arc,
+};
 
+use parking_lot::Mutex;
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
-use rdma_sys::*;
+use rdma_sys::{ibv_pd, *};
 
 use super::{
     events::Happened,
@@ -195,3 +210,89 @@ impl Drop for Device {
 unsafe impl Send for Device {}
 // SAFETY: as above.
 unsafe impl Sync for Device {}
+
+#[derive(Debug)]
+pub struct Domain {
+    pub(super) handle: Owned<ibv_pd>,
+    device: Arc<Device>,
+}
+
+impl Domain {
+    /// A new domain of `device`.
+    pub fn new(device: &Arc<Device>) -> Result<Arc<Self>, Failure> {
+        let library = device.library;
+        // SAFETY: the context is open.
+        let handle = unsafe { Owned::new((library.ibv_alloc_pd)(device.context.as_ptr()), library.ibv_dealloc_pd) };
+        let handle = handle.ok_or_else(|| words::last(Stage::Open, Doing::AllocateDomain, device.name()))?;
+        Ok(Arc::new(Self { handle, device: Arc::clone(device) }))
+    }
+
+    pub fn device(&self) -> &Arc<Device> {
+        &self.device
+    }
+}
+
+/// An object of libibverbs, destroyed once. Whoever has one declares it before what it was made of.
+pub(super) struct Owned<T>(NonNull<T>, unsafe extern "C" fn(*mut T) -> c_int);
+
+impl<T> Owned<T> {
+    /// `None` if the library has made none.
+    ///
+    /// # Safety
+    /// The library has just made `object` for the caller, who destroys it by this function and only by dropping this.
+    pub(super) unsafe fn new(object: *mut T, destroy: unsafe extern "C" fn(*mut T) -> c_int) -> Option<Self> {
+        NonNull::new(object).map(|object| Self(object, destroy))
+    }
+}
+
+// SAFETY: libibverbs allows every call on its objects from any thread.
+unsafe impl<T> Send for Owned<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Owned<T> {}
+
+impl<T> fmt::Debug for Owned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T> Deref for Owned<T> {
+    type Target = NonNull<T>;
+
+    fn deref(&self) -> &NonNull<T> {
+        &self.0
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: as `new` requires; everything made of it holds an Arc of its owner, and so is gone.
+        let errno = unsafe { (self.1)(self.0.as_ptr()) };
+        if errno != 0 {
+            let error = io::Error::from_raw_os_error(errno.abs());
+            crate::system::log!("libibverbs does not destroy {}: {error}", type_name::<T>());
+        }
+    }
+}
+
+/// By name of the device and number of the thread.
+type Open = HashMap<(String, u32), Arc<Domain>>;
+
+static OPEN: Mutex<Option<Open>> = Mutex::new(None);
+
+/// The domain of device `name` for thread number `thread` of a link, opened at the first call.
+pub(crate) fn domain(name: &str, thread: u32) -> Result<Arc<Domain>, Failure> {
+    let key = (name.to_owned(), thread);
+    let mut open = OPEN.lock();
+    let open = open.get_or_insert_default();
+    if let Some(domain) = open.get(&key) {
+        // A device that was reset or unplugged answers nothing any more: forget it and open it again.
+        if domain.device().limits().is_ok() {
+            return Ok(domain.clone());
+        }
+        open.remove(&key);
+    }
+    let domain = Domain::new(&Device::open(name)?)?;
+    open.insert(key, domain.clone());
+    Ok(domain)
+}

@@ -1,16 +1,21 @@
 //! The exported functions of libibverbs. Posting and polling are not here: they go through the device context's own
 //! table, as the inline functions of `<infiniband/verbs.h>` do.
+//!
+//! libibverbs and librdmacm of this host, or those that environment variables name.
 
 use std::{
     ffi::{c_int, c_uint, c_void},
     sync::OnceLock,
 };
 
-use railgauge_wire::failure::Failure;
+use libloading::os::unix::RTLD_NOW;
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use rdma_sys::*;
 
-use super::loader;
-use crate::system::library::functions;
+use crate::system::library::{self, NoFunction, functions};
 
 functions! {
     /// libibverbs, with the symbol versions of rdma-core's `debian/libibverbs1.symbols`.
@@ -78,12 +83,111 @@ impl Library {
     pub(crate) fn get() -> Result<&'static Self, Failure> {
         static LIBRARY: OnceLock<Result<Library, Failure>> = OnceLock::new();
         let packages = "libibverbs1 and ibverbs-providers (Debian, Ubuntu) or libibverbs (RHEL, SUSE)";
-        let open = || loader::load("libibverbs.so.1", "RAILGAUGE_IBVERBS", packages, Self::look_up);
+        let open = || load("libibverbs.so.1", "RAILGAUGE_IBVERBS", packages, Self::look_up);
         LIBRARY.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 
     /// The name the library was opened by.
     pub(crate) fn file(&self) -> &str {
         &self.file
+    }
+}
+
+/// Opens `file`, or what the environment variable `variable` names instead, and fills the table of its functions.
+pub(super) fn load<T>(
+    file: &str,
+    variable: &str,
+    packages: &str,
+    look_up: fn(&library::Library, usize, String) -> Result<T, NoFunction>,
+) -> Result<T, Failure> {
+    let wanted = std::env::var(variable).ok().filter(|path| !path.is_empty());
+    let name = wanted.as_deref().unwrap_or(file);
+    let unusable = |cause| Failure::new(Stage::Open, Kind::Unsupported, cause);
+    let library = library::Library::open(name, RTLD_NOW).map_err(|error| {
+        unusable(format!("cannot load {name}: {error}")).remedy(match wanted {
+            Some(_) => remedy::CORRECT_LIBRARY_VARIABLE.with([("variable", variable)]),
+            None => remedy::INSTALL_LIBRARY.with([("packages", packages)]),
+        })
+    })?;
+    let missing =
+        |NoFunction(symbol)| unusable(format!("{name} has no function {symbol}")).remedy(remedy::USE_RDMA_CORE);
+    look_up(&library, 0, name.to_owned()).map_err(missing)
+}
+
+functions! {
+    #[derive(Debug)]
+    pub(crate) struct CmLibrary {
+        file: String,
+    }
+    required {
+        rdma_create_event_channel = "rdma_create_event_channel@RDMACM_1.0": fn() -> *mut rdma_event_channel,
+        rdma_destroy_event_channel = "rdma_destroy_event_channel@RDMACM_1.0": fn(*mut rdma_event_channel),
+        /// A communication identifier: what a socket is to TCP.
+        rdma_create_id = "rdma_create_id@RDMACM_1.0": fn(
+            *mut rdma_event_channel, *mut *mut rdma_cm_id, *mut std::ffi::c_void, rdma_port_space::Type,
+        ) -> c_int,
+        /// Its end; waits for its events to be acknowledged.
+        rdma_destroy_id = "rdma_destroy_id@RDMACM_1.0": fn(*mut rdma_cm_id) -> c_int,
+        /// Binds to an address, and so to a device.
+        rdma_bind_addr = "rdma_bind_addr@RDMACM_1.0": fn(*mut rdma_cm_id, *const libc::sockaddr) -> c_int,
+        /// Finds the device and the peer's hardware address.
+        rdma_resolve_addr = "rdma_resolve_addr@RDMACM_1.0":
+            fn(*mut rdma_cm_id, *const libc::sockaddr, *const libc::sockaddr, c_int) -> c_int,
+        rdma_resolve_route = "rdma_resolve_route@RDMACM_1.0": fn(*mut rdma_cm_id, c_int) -> c_int,
+        /// A queue pair that the library moves through its states.
+        rdma_create_qp = "rdma_create_qp@RDMACM_1.0":
+            fn(*mut rdma_cm_id, *mut ibv_pd, *mut ibv_qp_init_attr) -> c_int,
+        rdma_destroy_qp = "rdma_destroy_qp@RDMACM_1.0": fn(*mut rdma_cm_id),
+        rdma_connect = "rdma_connect@RDMACM_1.0": fn(*mut rdma_cm_id, *mut rdma_conn_param) -> c_int,
+        rdma_listen = "rdma_listen@RDMACM_1.0": fn(*mut rdma_cm_id, c_int) -> c_int,
+        rdma_accept = "rdma_accept@RDMACM_1.0": fn(*mut rdma_cm_id, *mut rdma_conn_param) -> c_int,
+        rdma_reject = "rdma_reject@RDMACM_1.0": fn(*mut rdma_cm_id, *const std::ffi::c_void, u8) -> c_int,
+        rdma_disconnect = "rdma_disconnect@RDMACM_1.0": fn(*mut rdma_cm_id) -> c_int,
+        /// The next event; blocks unless the channel's descriptor does not.
+        rdma_get_cm_event = "rdma_get_cm_event@RDMACM_1.0":
+            fn(*mut rdma_event_channel, *mut *mut rdma_cm_event) -> c_int,
+        rdma_ack_cm_event = "rdma_ack_cm_event@RDMACM_1.0": fn(*mut rdma_cm_event) -> c_int,
+        /// The port an identifier is bound to, in network byte order.
+        rdma_get_src_port = "rdma_get_src_port@RDMACM_1.0": fn(*mut rdma_cm_id) -> u16,
+        rdma_set_option = "rdma_set_option@RDMACM_1.0":
+            fn(*mut rdma_cm_id, c_int, c_int, *mut std::ffi::c_void, usize) -> c_int,
+    }
+    optional {}
+}
+
+impl CmLibrary {
+    /// The library of this process, opened at the first call.
+    pub(crate) fn get() -> Result<&'static Self, Failure> {
+        static LIBRARY: OnceLock<Result<CmLibrary, Failure>> = OnceLock::new();
+        let packages = "librdmacm1 (Debian, Ubuntu) or librdmacm (RHEL, SUSE)";
+        let open = || load("librdmacm.so.1", "RAILGAUGE_RDMACM", packages, Self::look_up);
+        LIBRARY.get_or_init(open).as_ref().map_err(Clone::clone)
+    }
+
+    /// The name the library was opened by.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_library_is_named_with_what_to_install() {
+        let found = |_: &library::Library, _, _| -> Result<(), NoFunction> { unreachable!() };
+        let failure = load("libnosuchthing.so.1", "RAILGAUGE_TEST_UNSET", "package-x", found).unwrap_err();
+        assert_eq!(failure.kind, Kind::Unsupported);
+        assert!(failure.cause.contains("libnosuchthing.so.1") && failure.cause.contains("cannot open"), "{failure}");
+        assert_eq!(failure.remedy.as_deref(), Some(&remedy::INSTALL_LIBRARY.with([("packages", "package-x")])));
+    }
+
+    #[test]
+    fn a_library_without_the_functions_is_refused() {
+        let lacks = |_: &library::Library, _, _| -> Result<(), NoFunction> { Err(NoFunction("ibv_x@V_1")) };
+        let failure = load("libc.so.6", "RAILGAUGE_TEST_UNSET", "libc6", lacks).unwrap_err();
+        assert_eq!(failure.remedy.as_deref(), Some(&remedy::USE_RDMA_CORE.into()));
+        assert!(failure.cause.contains("ibv_x@V_1"), "{failure}");
     }
 }

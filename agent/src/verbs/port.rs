@@ -10,8 +10,7 @@ use rdma_sys::*;
 
 use super::{
     device::Device,
-    gid::{Gid, GidKind},
-    pkey::Pkey,
+    gid::{Gid, GidKind, Pkey},
     words::{self, Doing},
 };
 use crate::fault;

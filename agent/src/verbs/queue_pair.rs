@@ -1,6 +1,15 @@
 //! A queue pair: created, moved through its states, destroyed. Posting is in `send` and `receive`.
+//!
+//! The states a queue pair goes through, and the attributes each step needs for each service (InfiniBand
+//! Architecture Specification 1.4, tables 91 to 93; `ibv_modify_qp(3)`). Pure: what is sent to the device is data.
+//!
+//! Where a packet goes: the address vector of a connected queue pair, and the handle a datagram carries.
 
-use std::{mem, ptr, ptr::NonNull, sync::Arc};
+use std::{
+    mem,
+    ptr::{self, NonNull},
+    sync::Arc,
+};
 
 use railgauge_wire::{
     failure::{Failure, Stage},
@@ -12,8 +21,7 @@ use rdma_sys::*;
 use super::{
     cm::Identifier,
     completion::CompletionQueue,
-    domain::Domain,
-    transition::Change,
+    device::{Domain, Owned},
     words::{self, Doing},
 };
 
@@ -29,8 +37,7 @@ pub struct Capacity {
 pub struct QueuePair {
     handle: NonNull<ibv_qp>,
     domain: Arc<Domain>,
-    send_queue: Arc<CompletionQueue>,
-    receive_queue: Arc<CompletionQueue>,
+    queue: Arc<CompletionQueue>,
     service: Service,
     inline: u32,
     /// The connection it belongs to, if rdma_cm made it.
@@ -49,70 +56,44 @@ pub(crate) const fn service_code(service: Service) -> ibv_qp_type::Type {
 }
 
 impl QueuePair {
+    /// `connection`: one that is about to be made, which moves the queue pair through its states.
     pub fn new(
         domain: &Arc<Domain>,
-        send_queue: &Arc<CompletionQueue>,
-        receive_queue: &Arc<CompletionQueue>,
+        queue: &Arc<CompletionQueue>,
         service: Service,
         capacity: Capacity,
+        connection: Option<Identifier>,
     ) -> Result<Self, Failure> {
         let device = domain.device();
         let smaller = INLINE_STEPS.into_iter().filter(|inline| *inline < capacity.inline);
         let mut refused = 0;
         for inline in std::iter::once(capacity.inline).chain(smaller) {
-            let mut attributes = attributes(send_queue, receive_queue, service, Capacity { inline, ..capacity });
-            // SAFETY: domain and queues are alive, and the attributes valid for the call.
-            let handle = unsafe { (device.library().ibv_create_qp)(domain.handle.as_ptr(), &raw mut attributes) };
-            if let Some(handle) = NonNull::new(handle) {
-                return Ok(Self {
-                    handle,
-                    domain: Arc::clone(domain),
-                    send_queue: Arc::clone(send_queue),
-                    receive_queue: Arc::clone(receive_queue),
-                    service,
-                    inline: attributes.cap.max_inline_data.min(capacity.inline),
-                    connection: None,
-                });
+            let mut attributes = attributes(queue, service, Capacity { inline, ..capacity });
+            let made = match &connection {
+                Some(connection) => connection.create(domain, &mut attributes),
+                None => {
+                    // SAFETY: domain and queue are alive, and the attributes valid for the call.
+                    let made = unsafe { (device.library().ibv_create_qp)(domain.handle.as_ptr(), &raw mut attributes) };
+                    NonNull::new(made).ok_or_else(|| std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+                }
+            };
+            match made {
+                Ok(handle) => {
+                    let (domain, queue) = (Arc::clone(domain), Arc::clone(queue));
+                    let inline = attributes.cap.max_inline_data.min(capacity.inline);
+                    return Ok(Self { handle, domain, queue, service, inline, connection });
+                }
+                Err(errno) => refused = errno,
             }
-            refused = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
             // Too much inline data is EINVAL or ENOMEM, by driver; everything else is not cured by asking for less.
             if refused != libc::EINVAL && refused != libc::ENOMEM {
                 break;
             }
         }
-        let failure = words::verb(Stage::Open, Doing::CreateQueuePair, device.name(), refused);
+        let stage = if connection.is_some() { Stage::Join } else { Stage::Open };
+        let failure = words::verb(stage, Doing::CreateQueuePair, device.name(), refused);
         let Capacity { sends, receives, .. } = capacity;
         Err(Failure { cause: format!("{} ({service}, {sends} sends, {receives} receives)", failure.cause), ..failure })
-    }
-
-    /// The queue pair of a connection that is about to be made, which moves it through its states.
-    pub fn connected(
-        domain: &Arc<Domain>,
-        queue: &Arc<CompletionQueue>,
-        capacity: Capacity,
-        connection: Identifier,
-    ) -> Result<Self, Failure> {
-        let service = Service::Rc;
-        let smaller = INLINE_STEPS.into_iter().filter(|inline| *inline < capacity.inline);
-        let mut refused = 0;
-        for inline in std::iter::once(capacity.inline).chain(smaller) {
-            let mut attributes = attributes(queue, queue, service, Capacity { inline, ..capacity });
-            match connection.create(domain, &mut attributes) {
-                Ok(handle) => {
-                    return Ok(Self {
-                        handle,
-                        domain: Arc::clone(domain),
-                        send_queue: Arc::clone(queue),
-                        receive_queue: Arc::clone(queue),
-                        service,
-                        inline: attributes.cap.max_inline_data.min(capacity.inline),
-                        connection: Some(connection),
-                    });
-                }
-                Err(errno) => refused = errno,
-            }
-        }
-        Err(words::verb(Stage::Join, Doing::CreateQueuePair, domain.device().name(), refused))
     }
 
     /// The connection it belongs to, if rdma_cm made it.
@@ -142,14 +123,8 @@ impl QueuePair {
         &self.domain
     }
 
-    /// Where its sends complete.
-    pub fn send_queue(&self) -> &Arc<CompletionQueue> {
-        &self.send_queue
-    }
-
-    /// Where its receives complete.
-    pub fn receive_queue(&self) -> &Arc<CompletionQueue> {
-        &self.receive_queue
+    pub fn queue(&self) -> &Arc<CompletionQueue> {
+        &self.queue
     }
 
     pub fn change(&self, change: &Change) -> Result<(), Failure> {
@@ -178,17 +153,12 @@ impl QueuePair {
     }
 }
 
-fn attributes(
-    send_queue: &CompletionQueue,
-    receive_queue: &CompletionQueue,
-    service: Service,
-    capacity: Capacity,
-) -> ibv_qp_init_attr {
+fn attributes(queue: &CompletionQueue, service: Service, capacity: Capacity) -> ibv_qp_init_attr {
     // SAFETY: all zero (null pointers, numbers) is a valid value of this structure.
     let mut attributes: ibv_qp_init_attr = unsafe { mem::zeroed() };
     attributes.qp_context = ptr::null_mut();
-    attributes.send_cq = send_queue.raw();
-    attributes.recv_cq = receive_queue.raw();
+    attributes.send_cq = queue.raw();
+    attributes.recv_cq = queue.raw();
     attributes.qp_type = service_code(service);
     attributes.sq_sig_all = 0;
     attributes.cap = ibv_qp_cap {
@@ -217,3 +187,225 @@ impl Drop for QueuePair {
 unsafe impl Send for QueuePair {}
 // SAFETY: as above.
 unsafe impl Sync for QueuePair {}
+
+/// Shortest wait that a receiver without a posted receive asks for, as a code of the specification's table 45:
+/// 12 is 0.64 ms, NCCL's and perftest's value.
+const RNR_TIMER: u8 = 12;
+
+/// Times a sender comes back to a receiver that was not ready. 7 would mean for ever.
+const RNR_RETRIES: u8 = 6;
+
+/// A step from one state to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Initialise {
+        port: u8,
+        /// Index of the partition key in the port's table.
+        pkey_index: u16,
+        atomics: bool,
+        qkey: u32,
+    },
+    Receive {
+        /// Where the peer is.
+        path: Path,
+        mtu: ibv_mtu::Type,
+        peer: u32,
+        /// First packet sequence number the peer sends.
+        psn: u32,
+        /// Reads and atomics the peer may have outstanding.
+        reads: u8,
+    },
+    Send {
+        /// First packet sequence number we send.
+        psn: u32,
+        reads: u8,
+        /// Retries before the connection is given up.
+        retries: u8,
+        timeout: u8,
+    },
+}
+
+impl Change {
+    pub(super) const fn doing(&self) -> Doing {
+        match self {
+            Self::Initialise { .. } => Doing::Initialise,
+            Self::Receive { .. } => Doing::Receive,
+            Self::Send { .. } => Doing::Send,
+        }
+    }
+
+    pub(super) const fn stage(&self) -> Stage {
+        match self {
+            Self::Initialise { .. } => Stage::Open,
+            Self::Receive { .. } | Self::Send { .. } => Stage::Join,
+        }
+    }
+
+    /// The attributes for a queue pair of `service`, and the mask that names them.
+    pub(super) fn attributes(&self, service: Service) -> (ibv_qp_attr, i32) {
+        use ibv_qp_attr_mask as mask;
+        // SAFETY: all zero is a valid value of this structure of numbers.
+        let mut a: ibv_qp_attr = unsafe { mem::zeroed() };
+        let mut set = mask::IBV_QP_STATE;
+        match *self {
+            Self::Initialise { port, pkey_index, atomics, qkey } => {
+                a.qp_state = ibv_qp_state::IBV_QPS_INIT;
+                a.port_num = port;
+                a.pkey_index = pkey_index;
+                set |= mask::IBV_QP_PKEY_INDEX | mask::IBV_QP_PORT;
+                if service == Service::Ud {
+                    a.qkey = qkey;
+                    set |= mask::IBV_QP_QKEY;
+                } else {
+                    let mut access = ibv_access_flags::IBV_ACCESS_REMOTE_WRITE;
+                    if service == Service::Rc {
+                        access |= ibv_access_flags::IBV_ACCESS_REMOTE_READ;
+                    }
+                    if service == Service::Rc && atomics {
+                        access |= ibv_access_flags::IBV_ACCESS_REMOTE_ATOMIC;
+                    }
+                    a.qp_access_flags = access.0;
+                    set |= mask::IBV_QP_ACCESS_FLAGS;
+                }
+            }
+            Self::Receive { path, mtu, peer, psn, reads } => {
+                a.qp_state = ibv_qp_state::IBV_QPS_RTR;
+                if service != Service::Ud {
+                    a.ah_attr = path.attributes();
+                    a.path_mtu = mtu;
+                    a.dest_qp_num = peer;
+                    a.rq_psn = psn;
+                    set |= mask::IBV_QP_AV | mask::IBV_QP_PATH_MTU | mask::IBV_QP_DEST_QPN | mask::IBV_QP_RQ_PSN;
+                }
+                if service == Service::Rc {
+                    a.max_dest_rd_atomic = reads;
+                    a.min_rnr_timer = RNR_TIMER;
+                    set |= mask::IBV_QP_MAX_DEST_RD_ATOMIC | mask::IBV_QP_MIN_RNR_TIMER;
+                }
+            }
+            Self::Send { psn, reads, retries, timeout } => {
+                a.qp_state = ibv_qp_state::IBV_QPS_RTS;
+                a.sq_psn = psn;
+                set |= mask::IBV_QP_SQ_PSN;
+                if service == Service::Rc {
+                    a.max_rd_atomic = reads;
+                    a.retry_cnt = retries;
+                    a.rnr_retry = RNR_RETRIES;
+                    a.timeout = timeout;
+                    set |= mask::IBV_QP_MAX_QP_RD_ATOMIC
+                        | mask::IBV_QP_RETRY_CNT
+                        | mask::IBV_QP_RNR_RETRY
+                        | mask::IBV_QP_TIMEOUT;
+                }
+            }
+        }
+        (a, set.0.cast_signed())
+    }
+}
+
+/// A path from a local port to a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Path {
+    pub port: u8,
+    pub gid_index: u8,
+    /// The peer's GID, where the packets carry a global route header: always on Ethernet, and between subnets.
+    pub peer_gid: Option<[u8; 16]>,
+    /// The peer's local identifier; 0 on Ethernet.
+    pub peer_lid: u16,
+    pub service_level: u8,
+    pub traffic_class: u8,
+    /// Flow label, 20 bits.
+    pub flow_label: u32,
+}
+
+impl Path {
+    pub(super) fn attributes(&self) -> ibv_ah_attr {
+        // SAFETY: all zero is a valid value of this structure of numbers.
+        let mut attributes: ibv_ah_attr = unsafe { mem::zeroed() };
+        attributes.port_num = self.port;
+        attributes.dlid = self.peer_lid;
+        attributes.sl = self.service_level;
+        if let Some(raw) = self.peer_gid {
+            attributes.is_global = 1;
+            attributes.grh = ibv_global_route {
+                dgid: ibv_gid { raw },
+                flow_label: self.flow_label,
+                sgid_index: self.gid_index,
+                // The most there is: a path through any number of routers (perftest and NCCL do the same).
+                hop_limit: 255,
+                traffic_class: self.traffic_class,
+            };
+        }
+        attributes
+    }
+}
+
+#[derive(Debug)]
+pub struct Address {
+    handle: Owned<ibv_ah>,
+    _domain: Arc<Domain>,
+}
+
+impl Address {
+    /// A handle for datagrams along `path`.
+    pub fn new(domain: &Arc<Domain>, path: &Path) -> Result<Self, Failure> {
+        let device = domain.device();
+        let mut attributes = path.attributes();
+        let library = device.library();
+        // SAFETY: the domain is alive and the attributes are valid for the call.
+        let handle = unsafe {
+            Owned::new((library.ibv_create_ah)(domain.handle.as_ptr(), &raw mut attributes), library.ibv_destroy_ah)
+        };
+        let handle = handle.ok_or_else(|| words::last(Stage::Join, Doing::Address, device.name()))?;
+        Ok(Self { handle, _domain: Arc::clone(domain) })
+    }
+
+    pub(super) fn raw(&self) -> *mut ibv_ah {
+        self.handle.as_ptr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(service: Service) -> [u32; 3] {
+        let path = Path {
+            port: 1,
+            gid_index: 3,
+            peer_gid: Some([1; 16]),
+            peer_lid: 0,
+            service_level: 0,
+            traffic_class: 0,
+            flow_label: 0,
+        };
+        let steps = [
+            Change::Initialise { port: 1, pkey_index: 0, atomics: true, qkey: 7 },
+            Change::Receive { path, mtu: ibv_mtu::IBV_MTU_1024, peer: 9, psn: 0, reads: 16 },
+            Change::Send { psn: 0, reads: 16, retries: 6, timeout: 14 },
+        ];
+        steps.map(|step| step.attributes(service).1.cast_unsigned())
+    }
+
+    #[test]
+    fn a_queue_pair_is_initialised_in_its_partition() {
+        for service in [Service::Rc, Service::Uc, Service::Ud] {
+            let step = Change::Initialise { port: 1, pkey_index: 1, atomics: false, qkey: 7 };
+            assert_eq!(step.attributes(service).0.pkey_index, 1);
+        }
+    }
+
+    /// The required attributes as `ibv_modify_qp(3)` lists them, by their values in <infiniband/verbs.h>.
+    #[test]
+    fn the_masks_are_those_of_the_manual() {
+        const STATE: u32 = 1;
+        let init = STATE | 1 << 3 | 1 << 4 | 1 << 5;
+        let connected = STATE | 1 << 7 | 1 << 8 | 1 << 20 | 1 << 12;
+        assert_eq!(
+            masks(Service::Rc),
+            [init, connected | 1 << 17 | 1 << 15, STATE | 1 << 16 | 1 << 13 | 1 << 10 | 1 << 11 | 1 << 9]
+        );
+        assert_eq!(masks(Service::Uc), [init, connected, STATE | 1 << 16]);
+        assert_eq!(masks(Service::Ud), [STATE | 1 << 4 | 1 << 5 | 1 << 6, STATE, STATE | 1 << 16]);
+    }
+}

@@ -1,19 +1,27 @@
 //! A memory region: bytes a device may read and write, with the keys that allow it.
+//!
+//! mlx5 puts small messages into the completion and copies them from there to their place with the CPU, which does not reach
+//! GPU memory. It asks the environment whether to, each time a queue pair or a completion queue is made (rdma-core
+//! providers/mlx5/verbs.c, `use_scatter_to_cqe`); perftest sets the variable for the whole process. Here it is off while the
+//! queues of GPU links are made, and as ever for those of host memory.
 
-use std::{ptr::NonNull, sync::Arc};
+use std::sync::{
+    Arc, Once,
+    atomic::{AtomicBool, AtomicU8, Ordering},
+};
 
+use parking_lot::{Mutex, MutexGuard};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
 };
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
-use crate::memory::backing::Backing;
-
 use super::{
-    domain::Domain,
+    device::{Domain, Owned},
     words::{self, Doing},
 };
+use crate::memory::backing::Backing;
 
 /// What a peer may do with a region beyond writing and reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,8 +33,8 @@ pub struct Access {
 
 #[derive(Debug)]
 pub struct Region {
-    handle: NonNull<ibv_mr>,
-    domain: Arc<Domain>,
+    handle: Owned<ibv_mr>,
+    _domain: Arc<Domain>,
     backing: Arc<dyn Backing>,
 }
 
@@ -60,11 +68,12 @@ impl Region {
             // SAFETY: as above.
             unsafe { (library.ibv_reg_mr)(pd, address as *mut _, length, flags.0.cast_signed()) }
         };
-        let handle = NonNull::new(handle).ok_or_else(|| {
+        // SAFETY: the registration is new; the backing lives as long as it.
+        let handle = unsafe { Owned::new(handle, library.ibv_dereg_mr) }.ok_or_else(|| {
             let failure = words::last(Stage::Open, Doing::Register, domain.device().name());
             Failure { cause: format!("{} ({length} bytes)", failure.cause), ..failure }
         })?;
-        Ok(Self { handle, domain: Arc::clone(domain), backing })
+        Ok(Self { handle, _domain: Arc::clone(domain), backing })
     }
 
     /// Whether the device takes dma-bufs, asked as NCCL asks: an invalid descriptor is refused as a descriptor
@@ -79,14 +88,9 @@ impl Region {
             .ibv_reg_dmabuf_mr
             .ok_or_else(|| refused(format!("{} has no ibv_reg_dmabuf_mr (rdma-core 34)", library.file())))?;
         // SAFETY: the domain is alive; no descriptor and no bytes are given.
-        let handle = unsafe { register(domain.handle.as_ptr(), 0, 0, 0, -1, 0) };
+        let made = unsafe { Owned::new(register(domain.handle.as_ptr(), 0, 0, 0, -1, 0), library.ibv_dereg_mr) };
         let error = std::io::Error::last_os_error();
-        if let Some(handle) = NonNull::new(handle) {
-            // SAFETY: came from the registration above.
-            unsafe { (library.ibv_dereg_mr)(handle.as_ptr()) };
-            return Ok(());
-        }
-        match error.raw_os_error() {
+        match error.raw_os_error().filter(|_| made.is_none()) {
             Some(libc::EOPNOTSUPP | libc::EPROTONOSUPPORT | libc::ENOSYS) => {
                 Err(refused(format!("its driver registers none ({error})")))
             }
@@ -120,14 +124,84 @@ impl Region {
     }
 }
 
-impl Drop for Region {
+/// What mlx5 asks for.
+const NAME: &str = "MLX5_SCATTER_TO_CQE";
+
+/// The environment's own entry, once it is put there: libc keeps the pointer (putenv(3)), so that the value can be changed
+/// without moving anything another thread may be reading.
+static ENTRY: [AtomicU8; 22] = entry();
+
+const VALUE: usize = NAME.len() + 1;
+
+static IS_OURS: AtomicBool = AtomicBool::new(false);
+
+/// Queues are made by one thread at a time: each with the value it wants.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// `MLX5_SCATTER_TO_CQE=1` and a final zero.
+const fn entry() -> [AtomicU8; 22] {
+    let mut entry = [const { AtomicU8::new(0) }; 22];
+    let name = NAME.as_bytes();
+    let mut at = 0;
+    while at < name.len() {
+        entry[at] = AtomicU8::new(name[at]);
+        at += 1;
+    }
+    entry[name.len()] = AtomicU8::new(b'=');
+    entry[name.len() + 1] = AtomicU8::new(b'1');
+    entry
+}
+
+/// Puts the variable into the environment, with the value that means what its absence means. To be called before there are
+/// threads. A value that somebody has set already is theirs.
+pub(crate) fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if std::env::var_os(NAME).is_none() {
+            // SAFETY: the entry is a string that ends in a zero and lives for ever, and is never anything else; no other
+            // thread reads the environment yet, as the caller vouches.
+            let refused = unsafe { libc::putenv(ENTRY.as_ptr().cast_mut().cast()) };
+            IS_OURS.store(refused == 0, Ordering::Release);
+        }
+    });
+}
+
+/// Whether queues can be made that leave messages to the device alone.
+pub(crate) fn can_be_off() -> bool {
+    IS_OURS.load(Ordering::Acquire) || std::env::var_os(NAME).is_some_and(|value| value == "0")
+}
+
+/// Held while queues are made.
+pub(crate) struct Making(#[expect(dead_code, reason = "held, never looked at")] MutexGuard<'static, ()>);
+
+/// Waits for other threads' queues to be made; from here on mlx5 scatters to completions unless `off`.
+pub(crate) fn making(off: bool) -> Making {
+    let held = Making(MAKING.lock());
+    ENTRY[VALUE].store(if off { b'0' } else { b'1' }, Ordering::Release);
+    held
+}
+
+impl Drop for Making {
     fn drop(&mut self) {
-        // SAFETY: came from a registration; the backing lives until this has returned.
-        unsafe { (self.domain.device().library().ibv_dereg_mr)(self.handle.as_ptr()) };
+        ENTRY[VALUE].store(b'1', Ordering::Release);
     }
 }
 
-// SAFETY: libibverbs allows every call on a region from any thread; the keys are read only.
-unsafe impl Send for Region {}
-// SAFETY: as above.
-unsafe impl Sync for Region {}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scattering_is_off_while_queues_for_gpu_memory_are_made_and_on_for_others() {
+        prepare();
+        assert!(can_be_off());
+        let value = || std::env::var(NAME).unwrap();
+        let off = making(true);
+        assert_eq!(value(), "0");
+        drop(off);
+        let on = making(false);
+        assert_eq!(value(), "1");
+        drop(on);
+        assert_eq!(value(), "1");
+    }
+}

@@ -8,7 +8,10 @@ use std::{any::Any, mem, ptr, sync::Arc};
 
 use rdma_sys::*;
 
-use super::{address::Address, queue_pair::QueuePair, region::Region};
+use super::{
+    queue_pair::{Address, QueuePair},
+    region::Region,
+};
 
 #[derive(Debug, Clone)]
 pub enum Verb {

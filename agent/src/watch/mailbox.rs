@@ -40,6 +40,7 @@ struct Kept {
     ended: Option<String>,
 }
 
+#[derive(Default)]
 struct Port {
     name: WatchedPort,
     looks: u64,
@@ -70,20 +71,7 @@ pub(super) struct Look {
 
 impl Mailbox {
     pub(super) fn new(ports: Vec<WatchedPort>, begin: Nanoseconds, joins_quiet: bool) -> Self {
-        let port = |name| Port {
-            name,
-            looks: 0,
-            longest_gap: Nanoseconds::ZERO,
-            last_look: begin,
-            gaps: Vec::new(),
-            lost_gaps: 0,
-            states: Vec::new(),
-            missing: 0,
-            rows: Vec::new(),
-            statistics: Vec::new(),
-            size: 0,
-            failure: None,
-        };
+        let port = |name| Port { name, last_look: begin, ..Port::default() };
         let ports = ports.into_iter().map(port).collect();
         let zero = Nanoseconds::ZERO;
         Self(Mutex::new(Kept { joins_quiet, from: begin, cpu: zero, told: zero, ports, reading: None, ended: None }))

@@ -12,7 +12,7 @@
 
 use std::{collections::BTreeMap, io};
 
-use crate::system::module_eeprom::{DIAGNOSTICS, MODULE, Part};
+use crate::system::netlink::{DIAGNOSTICS, MODULE, Part};
 
 /// Readings by name: `module/temperature_c`.
 pub(super) type Gauges = BTreeMap<String, f64>;
@@ -48,51 +48,34 @@ impl Memory {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    Sff8472,
-    Sff8636,
-    Cmis,
-}
-
-/// By the module's identifier (SFF-8024, table 4-1).
-fn layout(identifier: u8) -> Option<Layout> {
-    match identifier {
-        0x03 => Some(Layout::Sff8472),
-        0x0c | 0x0d | 0x11 => Some(Layout::Sff8636),
-        // QSFP-DD, OSFP, SFP-DD, DSFP, and with CMIS: QSFP, SFP-DD, SFP.
-        0x18 | 0x19 | 0x1a | 0x1b | 0x1e | 0x1f | 0x20 => Some(Layout::Cmis),
-        _ => None,
-    }
-}
-
 /// Reads what a module tells, by reading parts of its memory; empty where it tells nothing.
 pub(super) fn read(mut part: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Result<Gauges> {
     let mut memory = |address, page, offset, length| {
         Ok::<_, io::Error>(Memory::new(offset, part(Part { address, page, offset, length })?))
     };
-    let identity = memory(MODULE, 0, 0, 3)?;
-    match layout(identity.byte(0)) {
-        None => Ok(Gauges::new()),
-        Some(Layout::Sff8472) => {
-            let kind = memory(MODULE, 0, sff8472::KIND, 1)?;
-            if kind.byte(sff8472::KIND.into()) & sff8472::MONITORED == 0 {
+    // By the module's identifier (SFF-8024, table 4-1).
+    match memory(MODULE, 0, 0, 3)?.byte(0) {
+        0x03 => {
+            let kind = memory(MODULE, 0, KIND, 1)?;
+            if kind.byte(KIND.into()) & MONITORED == 0 {
                 return Ok(Gauges::new());
             }
-            Ok(sff8472::decode(&kind, &memory(DIAGNOSTICS, 0, 56, 50)?))
+            Ok(sff_8472(&kind, &memory(DIAGNOSTICS, 0, 56, 50)?))
         }
-        Some(Layout::Sff8636) => {
+        0x0c | 0x0d | 0x11 => {
             let lower = memory(MODULE, 0, 0, 58)?;
-            Ok(sff8636::decode(&lower, &memory(MODULE, 0, sff8636::OPTIONS, 1)?))
+            Ok(sff_8636(&lower, &memory(MODULE, 0, OPTIONS, 1)?))
         }
-        Some(Layout::Cmis) => {
+        // QSFP-DD, OSFP, SFP-DD, DSFP, and with CMIS: QSFP, SFP-DD, SFP.
+        0x18 | 0x19 | 0x1a | 0x1b | 0x1e | 0x1f | 0x20 => {
             let lower = memory(MODULE, 0, 0, 18)?;
-            if lower.byte(2) & cmis::FLAT != 0 {
+            if lower.byte(2) & FLAT != 0 {
                 return Ok(Gauges::new());
             }
-            let monitors = memory(MODULE, 0x01, cmis::MONITORS, 2)?;
-            Ok(cmis::decode(&lower, &monitors, &memory(MODULE, 0x11, 154, 48)?))
+            let monitors = memory(MODULE, 0x01, MONITORS, 2)?;
+            Ok(cmis(&lower, &monitors, &memory(MODULE, 0x11, 154, 48)?))
         }
+        _ => Ok(Gauges::new()),
     }
 }
 
@@ -145,96 +128,83 @@ fn floats(raw: &[u16]) -> Vec<f64> {
     raw.iter().copied().map(f64::from).collect()
 }
 
-mod sff8472 {
-    use super::{Gauges, Memory, Readings};
+/// SFF-8472: byte of A0h that says how diagnostics are made.
+const KIND: u8 = 92;
+const MONITORED: u8 = 1 << 6;
+/// They have to be calibrated with the module's constants.
+const EXTERNAL: u8 = 1 << 4;
 
-    /// Byte of A0h that says how diagnostics are made.
-    pub(super) const KIND: u8 = 92;
-    pub(super) const MONITORED: u8 = 1 << 6;
-    /// They have to be calibrated with the module's constants.
-    const EXTERNAL: u8 = 1 << 4;
-
-    /// From A0h byte 92, and A2h bytes 56 to 105.
-    pub(super) fn decode(kind: &Memory, diagnostics: &Memory) -> Gauges {
-        let d = diagnostics;
-        let external = kind.byte(KIND.into()) & EXTERNAL != 0;
-        // Slope: unsigned, in steps of 1/256; offset: signed, in steps of the reading.
-        let linear = |raw: f64, at: usize| match external {
-            true => raw * f64::from(d.word(at)) / 256.0 + f64::from(d.word(at + 2).cast_signed()),
-            false => raw,
-        };
-        let light = f64::from(d.word(104));
-        // Five constants, that of the fourth power first.
-        let received = match external {
-            true => [56, 60, 64, 68, 72].into_iter().fold(0.0, |sum, at| sum * light + d.float(at)),
-            false => light,
-        };
-        Readings {
-            temperature: Some(linear(f64::from(d.word(96).cast_signed()), 84) / 256.0),
-            voltage: Some(linear(f64::from(d.word(98)), 88) / 10_000.0),
-            sent: vec![linear(f64::from(d.word(102)), 80)],
-            received: vec![received],
-            bias: vec![linear(f64::from(d.word(100)), 76)],
-        }
-        .gauges()
+/// From A0h byte 92, and A2h bytes 56 to 105.
+fn sff_8472(kind: &Memory, diagnostics: &Memory) -> Gauges {
+    let d = diagnostics;
+    let external = kind.byte(KIND.into()) & EXTERNAL != 0;
+    // Slope: unsigned, in steps of 1/256; offset: signed, in steps of the reading.
+    let linear = |raw: f64, at: usize| match external {
+        true => raw * f64::from(d.word(at)) / 256.0 + f64::from(d.word(at + 2).cast_signed()),
+        false => raw,
+    };
+    let light = f64::from(d.word(104));
+    // Five constants, that of the fourth power first.
+    let received = match external {
+        true => [56, 60, 64, 68, 72].into_iter().fold(0.0, |sum, at| sum * light + d.float(at)),
+        false => light,
+    };
+    Readings {
+        temperature: Some(linear(f64::from(d.word(96).cast_signed()), 84) / 256.0),
+        voltage: Some(linear(f64::from(d.word(98)), 88) / 10_000.0),
+        sent: vec![linear(f64::from(d.word(102)), 80)],
+        received: vec![received],
+        bias: vec![linear(f64::from(d.word(100)), 76)],
     }
+    .gauges()
 }
 
-mod sff8636 {
-    use super::{Gauges, Memory, Readings, celsius, floats};
+/// SFF-8636: byte of the upper page 00h that says which monitors there are.
+const OPTIONS: u8 = 220;
+const SENT: u8 = 1 << 2;
 
-    /// Byte of the upper page 00h that says which monitors there are.
-    pub(super) const OPTIONS: u8 = 220;
-    const SENT: u8 = 1 << 2;
-
-    /// From bytes 0 to 57, and byte 220.
-    pub(super) fn decode(lower: &Memory, options: &Memory) -> Gauges {
-        let (temperature, voltage) = (lower.word(22), lower.word(26));
-        let [received, bias, sent] = [34, 42, 50].map(|at| lower.words(at, 4));
-        // Only later revisions say whether temperature and voltage are measured; where they are not, they read 0 or all ones.
-        let measured = |raw: u16| !matches!(raw, 0 | u16::MAX);
-        if !measured(temperature) && !measured(voltage) {
-            return Gauges::new();
-        }
-        let measures_sent = options.byte(OPTIONS.into()) & SENT != 0;
-        // An optical module has a laser, or gets light. An active cable of copper may measure its temperature alone.
-        let optical = measures_sent || bias.iter().chain(&received).any(|raw| *raw != 0);
-        let lanes = |raw: &[u16], there: bool| if there { floats(raw) } else { Vec::new() };
-        Readings {
-            temperature: measured(temperature).then(|| celsius(temperature)),
-            voltage: measured(voltage).then(|| f64::from(voltage) / 10_000.0),
-            sent: lanes(&sent, measures_sent),
-            received: lanes(&received, optical),
-            bias: lanes(&bias, optical),
-        }
-        .gauges()
+/// From bytes 0 to 57, and byte 220.
+fn sff_8636(lower: &Memory, options: &Memory) -> Gauges {
+    let (temperature, voltage) = (lower.word(22), lower.word(26));
+    let [received, bias, sent] = [34, 42, 50].map(|at| lower.words(at, 4));
+    // Only later revisions say whether temperature and voltage are measured; where they are not, they read 0 or all ones.
+    let measured = |raw: u16| !matches!(raw, 0 | u16::MAX);
+    if !measured(temperature) && !measured(voltage) {
+        return Gauges::new();
     }
+    let measures_sent = options.byte(OPTIONS.into()) & SENT != 0;
+    // An optical module has a laser, or gets light. An active cable of copper may measure its temperature alone.
+    let optical = measures_sent || bias.iter().chain(&received).any(|raw| *raw != 0);
+    let lanes = |raw: &[u16], there: bool| if there { floats(raw) } else { Vec::new() };
+    Readings {
+        temperature: measured(temperature).then(|| celsius(temperature)),
+        voltage: measured(voltage).then(|| f64::from(voltage) / 10_000.0),
+        sent: lanes(&sent, measures_sent),
+        received: lanes(&received, optical),
+        bias: lanes(&bias, optical),
+    }
+    .gauges()
 }
 
-/// Modules of up to eight lanes; of those with more, the first eight.
-mod cmis {
-    use super::{Gauges, Memory, Readings, celsius, floats};
+/// CMIS, bit of byte 2: the memory has no pages, as that of a passive cable.
+const FLAT: u8 = 1 << 7;
+/// First of the two bytes of page 01h that say which monitors there are.
+const MONITORS: u8 = 159;
 
-    /// Bit of byte 2: the memory has no pages, as that of a passive cable.
-    pub(super) const FLAT: u8 = 1 << 7;
-    /// First of the two bytes of page 01h that say which monitors there are.
-    pub(super) const MONITORS: u8 = 159;
-
-    /// From bytes 0 to 17, page 01h bytes 159 and 160, and page 11h bytes 154 to 201.
-    pub(super) fn decode(lower: &Memory, monitors: &Memory, lanes: &Memory) -> Gauges {
-        let [of_module, of_lanes] = [159, 160].map(|at| monitors.byte(at));
-        let of = |bit: u8, at: usize| if of_lanes >> bit & 1 == 1 { floats(&lanes.words(at, 8)) } else { Vec::new() };
-        // 0, 1 and 2 stand for steps of 2, 4 and 8 µA.
-        let multiplier = f64::from(1u8 << (of_lanes >> 3 & 3));
-        Readings {
-            temperature: (of_module & 1 != 0).then(|| celsius(lower.word(14))),
-            voltage: (of_module & 2 != 0).then(|| f64::from(lower.word(16)) / 10_000.0),
-            sent: of(1, 154),
-            received: of(2, 186),
-            bias: of(0, 170).into_iter().map(|steps| steps * multiplier).collect(),
-        }
-        .gauges()
+/// Of modules of up to eight lanes; of those with more, the first eight. From bytes 0 to 17, page 01h bytes 159 and 160, and page 11h bytes 154 to 201.
+fn cmis(lower: &Memory, monitors: &Memory, lanes: &Memory) -> Gauges {
+    let [of_module, of_lanes] = [159, 160].map(|at| monitors.byte(at));
+    let of = |bit: u8, at: usize| if of_lanes >> bit & 1 == 1 { floats(&lanes.words(at, 8)) } else { Vec::new() };
+    // 0, 1 and 2 stand for steps of 2, 4 and 8 µA.
+    let multiplier = f64::from(1u8 << (of_lanes >> 3 & 3));
+    Readings {
+        temperature: (of_module & 1 != 0).then(|| celsius(lower.word(14))),
+        voltage: (of_module & 2 != 0).then(|| f64::from(lower.word(16)) / 10_000.0),
+        sent: of(1, 154),
+        received: of(2, 186),
+        bias: of(0, 170).into_iter().map(|steps| steps * multiplier).collect(),
     }
+    .gauges()
 }
 
 #[cfg(test)]

@@ -29,11 +29,11 @@ use super::{
     state::{Files, State, Unreadable},
 };
 use crate::{
-    bench::{clock, cpu},
+    bench::clock,
     counters::{self, Places},
     system::{
         ethtool,
-        module_eeprom::{self, Part},
+        netlink::{self, Part},
         tree::Tree,
     },
 };
@@ -50,7 +50,7 @@ pub(super) trait Drivers {
         clock::now()
     }
     fn used(&self) -> Nanoseconds {
-        cpu::thread()
+        clock::cpu()
     }
     /// Name and value of every statistic of an interface.
     fn statistics(&self, interface: &str) -> io::Result<Vec<(String, u64)>>;
@@ -66,11 +66,12 @@ impl Drivers for Here {
     }
 
     fn module(&self, interface: &str, part: Part) -> io::Result<Vec<u8>> {
-        module_eeprom::read(interface, part)
+        netlink::read_module(interface, part)
     }
 }
 
 /// A port, and what is known of it.
+#[derive(Default)]
 struct Port {
     name: WatchedPort,
     found: Option<(Places, Files)>,
@@ -109,20 +110,7 @@ pub(super) struct Watcher<D> {
 impl<D: Drivers> Watcher<D> {
     /// To be made by the thread that runs it: its CPU time counts.
     pub(super) fn new(tree: Tree, drivers: D, ports: Vec<WatchedPort>, mailbox: Arc<Mailbox>) -> Self {
-        let port = |name| Port {
-            name,
-            found: None,
-            interfaces: None,
-            sought: Nanoseconds::ZERO,
-            moved: false,
-            lost: String::new(),
-            state: None,
-            looked: Nanoseconds::ZERO,
-            settles: Nanoseconds::ZERO,
-            counters: Series::default(),
-            statistics: Series::default(),
-            without: BTreeSet::new(),
-        };
+        let port = |name| Port { name, ..Port::default() };
         let began = drivers.used();
         let ports = ports.into_iter().map(port).collect();
         Self {

@@ -40,6 +40,7 @@ const FLOORS: &[(&str, &[&str])] = &[
         "agent/src",
         &[
             "system",
+            "worker",
             "fault",
             "tools",
             "bench",

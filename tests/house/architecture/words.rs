@@ -28,10 +28,9 @@ const WORDS: &[&str] = &["cause", "meaning", "remedy", "reason", "error", "deman
 const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/counters/mod.rs", "names of the kernel's counters"),
     ("agent/src/facts", "files of the kernel and the distribution"),
-    ("agent/src/gpu/distance.rs", "names in sysfs"),
-    ("agent/src/memory/available.rs", "/proc/meminfo"),
+    ("agent/src/gpu/present.rs", "names in sysfs"),
+    ("agent/src/memory/place.rs", "/proc/meminfo"),
     ("agent/src/nccl/log.rs", "NCCL's log"),
-    ("agent/src/nccl/network.rs", "NCCL's log"),
     ("agent/src/system/library.rs", "names of libraries"),
     ("src/analysis/ceiling/case.rs", "a GID"),
     ("model/src/topology/ibnetdiscover", "output of ibnetdiscover and dump_fts"),

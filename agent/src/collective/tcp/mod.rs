@@ -10,11 +10,7 @@ use railgauge_wire::{
     remedy,
 };
 
-mod port;
-
-pub(crate) use port::TcpRankPort;
-
-use super::wire::Wire;
+use super::engine::{Wire, unconnected};
 use crate::{
     bench::control::Control,
     system::{
@@ -22,6 +18,10 @@ use crate::{
         wait::{self, READABLE, WRITABLE},
     },
 };
+
+mod port;
+
+pub(crate) use port::TcpRankPort;
 
 /// Bytes received at once for a reduction: they are reduced while they are in a core's cache.
 const GULP: usize = 128 << 10;
@@ -63,9 +63,7 @@ impl Tcp {
     }
 
     fn stream(&self, rank: usize) -> Result<&TcpStream, Failure> {
-        self.streams.get(rank).and_then(Option::as_ref).ok_or_else(|| {
-            Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
-        })
+        self.streams.get(rank).and_then(Option::as_ref).ok_or_else(|| unconnected(rank))
     }
 
     /// What a call moved; nothing if it would have had to wait.
@@ -88,20 +86,17 @@ impl Tcp {
         }
     }
 
-    /// The failure, with whom this rank waits for.
-    fn waiting(&self, failure: Failure, from: Option<usize>, to: Option<usize>) -> Failure {
-        let name = |rank: usize| self.names.get(rank).map_or("another rank", String::as_str);
-        super::wire::waiting(failure, from.map(name), to.map(name))
-    }
-
     fn broke(&self, rank: usize, why: &str) -> Failure {
-        let name = self.names.get(rank).map_or("another rank", String::as_str);
-        Failure::new(Stage::Measure, Kind::Fabric, format!("the connection to {name} broke: {why}"))
+        Failure::new(Stage::Measure, Kind::Fabric, format!("the connection to {} broke: {why}", self.name(rank)))
             .remedy(remedy::CHECK_PEER_AND_LINK)
     }
 }
 
 impl Wire for Tcp {
+    fn name(&self, rank: usize) -> &str {
+        self.names.get(rank).map_or("another rank", String::as_str)
+    }
+
     #[inline]
     fn offer(&mut self, to: usize, bytes: &[u8]) -> Result<usize, Failure> {
         let outcome = send_now(self.stream(to)?.as_fd(), bytes);

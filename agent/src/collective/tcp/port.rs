@@ -9,12 +9,13 @@ use railgauge_wire::{
 };
 use socket2::SockRef;
 
-use super::{Patience, Tcp};
+use super::{
+    super::engine::{Neighbour, RankPort, Wire},
+    Patience, Tcp,
+};
 use crate::{
     bench::control::Control,
-    collective::wire::{Neighbour, RankPort, Wire},
     endpoint::tcp::{
-        congestion,
         handshake::{self, Origin},
         place::{self, Place},
         socket,
@@ -48,7 +49,7 @@ impl TcpRankPort {
         let unpaced = || (siblings >= ranks).then(|| UNPACED.to_owned());
         let congestion = spec.knobs.congestion_control.clone().or_else(unpaced);
         let listener = socket::listen(place.address, ranks, congestion.as_deref())?;
-        let name = congestion::of(SockRef::from(&listener)).map_err(|error| {
+        let name = socket::of(SockRef::from(&listener)).map_err(|error| {
             Failure::new(Stage::Open, Kind::Internal, format!("the congestion control of a socket: {error}"))
         })?;
         settings.insert("congestion_control".into(), name);
@@ -82,20 +83,16 @@ impl TcpRankPort {
     ) -> Result<Vec<Option<TcpStream>>, Failure> {
         let number = u32::try_from(rank).unwrap_or(u32::MAX);
         let above = || addresses.iter().zip(names).skip(rank + 1);
-        let about = |name: &str, failure: Failure| {
-            let cause = format!("{name}: {}", failure.cause);
-            Failure { cause, ..failure }
-        };
         let connect = |(address, name): (&SocketAddr, &String)| {
             let stream = handshake::request(&self.origin(address.ip()), *address, number, &self.spec.token, control);
-            stream.map_err(|failure| about(name, failure))
+            stream.map_err(|failure| failure.about(name))
         };
         // All say hello before any waits for its answer, which comes when those below have said it too.
         let mut connected = above().map(connect).collect::<Result<Vec<_>, _>>()?;
         // Those below connect as what they are: their numbers are 0 to rank - 1.
         let accepted = handshake::accept(&self.listener, rank, &self.spec.token, control)?;
         for (stream, (address, name)) in connected.iter_mut().zip(above()) {
-            handshake::accepted(stream, *address, control).map_err(|failure| about(name, failure))?;
+            handshake::accepted(stream, *address, control).map_err(|failure| failure.about(name))?;
         }
         for stream in accepted.iter().chain(&connected) {
             socket::prepare(stream, self.spec.knobs.traffic_class, false)?;

@@ -5,27 +5,26 @@
 //! sender has consumed so far: a rank never has more than [`WINDOW`] of them on the way, so every message finds a
 //! receive posted. A rank that has nothing to send says it with an empty message.
 
-mod port;
-
 use std::{collections::VecDeque, os::fd::AsFd, sync::Arc, time::Duration};
 
 use railgauge_wire::failure::{Failure, Kind, Stage};
 
-pub(crate) use port::VerbsRankPort;
-
-use super::wire::Wire;
+use super::engine::{Wire, unconnected};
 use crate::{
     bench::control::Control,
     memory::host::Buffer,
     system::wait::{self, READABLE},
     verbs::{
-        completion::CompletionQueue,
+        completion::{CompletionQueue, Poller},
         events::Watch,
-        message::Messages,
-        poll::Poller,
+        receive::Messages,
         words::{self, Doing},
     },
 };
+
+mod port;
+
+pub(crate) use port::VerbsRankPort;
 
 /// Largest message in bytes.
 const SLOT: u32 = 64 << 10;
@@ -111,7 +110,7 @@ impl Lane {
 
     fn refused(&self, errno: i32) -> Failure {
         let failure = words::verb(Stage::Measure, Doing::Post, "the queue pair", errno);
-        Failure { cause: format!("to {}: {}", self.name, failure.cause), ..failure }
+        failure.about(format_args!("to {}", self.name))
     }
 }
 
@@ -149,15 +148,12 @@ impl Verbs {
         if let Err(event) = self.watch.check_behind(failure.stage) {
             return Failure { cause: format!("{}; then: {}", event.cause, failure.cause), ..event };
         }
-        let lane = self.poller.failed().and_then(|tag| self.lanes.get(tag)).and_then(Option::as_ref);
-        let name = lane.map_or("another rank", |lane| lane.name.as_str());
-        Failure { cause: format!("the connection to {name} broke: {}", failure.cause), ..failure }
+        let name = self.poller.failed().map_or("another rank", |tag| self.name(tag));
+        failure.about(format_args!("the connection to {name} broke"))
     }
 
     fn lane(&mut self, rank: usize) -> Result<&mut Lane, Failure> {
-        self.lanes.get_mut(rank).and_then(Option::as_mut).ok_or_else(|| {
-            Failure::new(Stage::Measure, Kind::Internal, format!("there is no connection to rank {rank}"))
-        })
+        self.lanes.get_mut(rank).and_then(Option::as_mut).ok_or_else(|| unconnected(rank))
     }
 
     /// What of the first message of rank `from` is to be taken: its place in the buffer, and at most `most` bytes.
@@ -182,6 +178,10 @@ impl Verbs {
 }
 
 impl Wire for Verbs {
+    fn name(&self, rank: usize) -> &str {
+        self.lanes.get(rank).and_then(Option::as_ref).map_or("another rank", |lane| lane.name.as_str())
+    }
+
     fn offer(&mut self, to: usize, bytes: &[u8]) -> Result<usize, Failure> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -242,16 +242,6 @@ impl Wire for Verbs {
         }
         while queue.take_event()? {}
         Ok(())
-    }
-}
-
-impl Verbs {
-    /// The failure, with whom this rank waits for.
-    fn waiting(&self, failure: Failure, from: Option<usize>, to: Option<usize>) -> Failure {
-        let name = |rank: usize| {
-            self.lanes.get(rank).and_then(Option::as_ref).map_or("another rank", |lane| lane.name.as_str())
-        };
-        super::wire::waiting(failure, from.map(name), to.map(name))
     }
 }
 

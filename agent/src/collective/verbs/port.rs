@@ -9,26 +9,24 @@ use railgauge_wire::{
     terms::{Carrier, GpuPath, LinkLayer, Service},
 };
 
-use super::{DEPTH, Lane, SLOT, SLOTS, Verbs};
+use super::{
+    super::engine::{Neighbour, RankPort, Wire},
+    DEPTH, Lane, SLOT, SLOTS, Verbs,
+};
 use crate::{
     bench::control::Control,
-    collective::wire::{Neighbour, RankPort, Wire},
     endpoint::verbs::{
-        choice::Choice,
+        choice::{Choice, choose, described, psns, settle},
         join::{self, Target},
-        open::{choose, described, psns, settle},
         settings::Settings,
     },
     memory::host::Buffer,
     verbs::{
-        completion::CompletionQueue,
+        completion::{CompletionQueue, Poller},
         events::Watch,
-        message::Messages,
-        poll::Poller,
-        queue_pair::{Capacity, QueuePair},
-        region::{Access, Region},
-        scatter,
-        transition::Change,
+        queue_pair::{Capacity, Change, QueuePair},
+        receive::Messages,
+        region::{self, Access, Region},
     },
 };
 
@@ -76,7 +74,7 @@ impl VerbsRankPort {
                 format!("{ranks} ranks need {entries} completions, {} has {}", device.name(), limits.completions);
             return Err(Failure::new(Stage::Open, Kind::Unsupported, cause).remedy(remedy::SMALLER_GROUPS));
         }
-        let making = scatter::making(false);
+        let making = region::making(false);
         let queue = CompletionQueue::new(&device, entries, settings.completion == Completion::Events)?;
         let capacity = Capacity { sends: DEPTH, receives: DEPTH, inline: 0 };
         let pkey_index = choice.pkey.map_or(0, |pkey| pkey.index);
@@ -84,7 +82,7 @@ impl VerbsRankPort {
             if other == rank {
                 return Ok(None);
             }
-            let pair = QueuePair::new(&choice.domain, &queue, &queue, Service::Rc, capacity)?;
+            let pair = QueuePair::new(&choice.domain, &queue, Service::Rc, capacity, None)?;
             pair.change(&Change::Initialise { port: choice.port.number, pkey_index, atomics: false, qkey: 0 })?;
             Ok(Some(Arc::new(pair)))
         };
@@ -160,10 +158,7 @@ impl RankPort for VerbsRankPort {
                 return Ok(None);
             }
             let lane = self.connect(&own, rank, other, neighbour);
-            lane.map(Some).map_err(|failure| {
-                let cause = format!("{}: {}", neighbour.name, failure.cause);
-                Failure { cause, ..failure }
-            })
+            lane.map(Some).map_err(|failure| failure.about(&neighbour.name))
         };
         let lanes = group.iter().enumerate().map(lane).collect::<Result<Vec<_>, Failure>>()?;
         // All on one port: the device's own loopback carries the bytes.

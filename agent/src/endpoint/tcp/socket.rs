@@ -1,4 +1,6 @@
 //! Listening, and the settings of connected sockets.
+//!
+//! Congestion control of connections: the system's, or the one that is asked for (iperf3 `-C`).
 
 use std::{
     io,
@@ -6,10 +8,11 @@ use std::{
     time::Duration,
 };
 
-use railgauge_wire::failure::{Failure, Kind, Stage};
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    remedy,
+};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
-
-use super::congestion;
 
 /// Time after which a silent peer is an error: unacknowledged bytes, or unanswered probes on an idle connection.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -32,7 +35,7 @@ pub(crate) fn listen(address: IpAddr, streams: u32, congestion: Option<&str>) ->
     let listener: TcpListener = listen().map_err(|error| {
         Failure::new(Stage::Open, Kind::Configuration, format!("cannot listen at {address}: {error}"))
     })?;
-    congestion::choose(SockRef::from(&listener), congestion)?;
+    choose(SockRef::from(&listener), congestion)?;
     Ok(listener)
 }
 
@@ -55,5 +58,75 @@ fn set(stream: &TcpStream, traffic_class: Option<u8>, silence: Duration) -> io::
         (None, _) => Ok(()),
         (Some(class), peer) if peer.is_ipv4() => socket.set_tos_v4(class.into()),
         (Some(class), _) => socket.set_tclass_v6(class.into()),
+    }
+}
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+
+/// Gives a socket the congestion control `wanted`, which what it accepts inherits; `None` leaves the system's.
+pub(crate) fn choose(socket: SockRef<'_>, wanted: Option<&str>) -> Result<(), Failure> {
+    let Some(wanted) = wanted else { return Ok(()) };
+    socket.set_tcp_congestion(wanted.as_bytes()).map_err(|error| {
+        let refused = |cause: String| Failure::new(Stage::Open, Kind::Configuration, cause);
+        match error.kind() {
+            io::ErrorKind::NotFound => {
+                let offered = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
+                let offered = offered.trim();
+                refused(format!("this host's kernel has no congestion control {wanted:?}; it offers: {offered}"))
+                    .remedy(remedy::LOAD_CONGESTION_CONTROL.with([("congestion", wanted)]))
+            }
+            io::ErrorKind::PermissionDenied => {
+                refused(format!("this user may not choose the congestion control {wanted:?}"))
+                    .remedy(remedy::ALLOW_CONGESTION_CONTROL.with([("congestion", wanted)]))
+            }
+            _ => refused(format!("the congestion control {wanted:?} cannot be set: {error}")),
+        }
+    })
+}
+
+/// Whether connections from `address` can have the congestion control `wanted`: found out before there are any, so
+/// that it is this host that gets the blame.
+pub(crate) fn probe(address: IpAddr, wanted: Option<&str>) -> Result<(), Failure> {
+    if wanted.is_none() {
+        return Ok(());
+    }
+    let domain = if address.is_ipv4() { Domain::IPV4 } else { Domain::IPV6 };
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP)).map_err(|error| {
+        Failure::new(Stage::Open, Kind::Configuration, format!("no socket to be had: {error}"))
+            .remedy(remedy::RAISE_OPEN_FILES)
+    })?;
+    choose(SockRef::from(&socket), wanted)
+}
+
+pub(crate) fn of(socket: SockRef<'_>) -> io::Result<String> {
+    // The kernel answers with a fixed length, filled up with zeros.
+    let name = socket.tcp_congestion()?;
+    Ok(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_a_listener_has_its_connections_inherit() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Every kernel has it, and every user may choose it.
+        choose(SockRef::from(&listener), Some("reno")).unwrap();
+        let near = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (far, _) = listener.accept().unwrap();
+        assert_eq!(of(SockRef::from(&far)).unwrap(), "reno");
+        assert_ne!(of(SockRef::from(&near)).unwrap(), "");
+    }
+
+    #[test]
+    fn a_name_the_kernel_does_not_know_is_refused_with_those_it_knows() {
+        let failure = probe("::1".parse().unwrap(), Some("nonesuch")).unwrap_err();
+        assert!(failure.cause.contains("no congestion control \"nonesuch\""), "{failure}");
+        assert!(failure.cause.contains("reno"), "{failure}");
+        assert_eq!(failure.remedy.unwrap().commands()[0].command, "modprobe tcp_nonesuch");
+        probe("127.0.0.1".parse().unwrap(), None).unwrap();
     }
 }

@@ -8,7 +8,11 @@ use railgauge_wire::{
 };
 
 use super::{choice::Choice, settings::Settings};
-use crate::verbs::{address::Path, gid, pkey, port::mtu_code, queue_pair::QueuePair, transition::Change};
+use crate::verbs::{
+    gid,
+    port::mtu_code,
+    queue_pair::{Change, Path, QueuePair},
+};
 
 /// A peer that does not fit this end, and what to set.
 pub(crate) fn unfit(cause: String, remedy: impl Into<Remedy>) -> Failure {
@@ -41,7 +45,7 @@ pub(crate) fn connect(pair: &QueuePair, settings: &Settings, to: &Target) -> Res
 
 /// `Err` unless the peer's GID is of a kind that this side's can reach.
 pub(crate) fn same_network(choice: &Choice, peer: &VerbsEndpoint) -> Result<(), Failure> {
-    pkey::must_talk(choice.pkey.map(|pkey| pkey.value), peer.pkey)?;
+    gid::must_talk(choice.pkey.map(|pkey| pkey.value), peer.pkey)?;
     let own = choice.gid.map_or("", |gid| gid.kind.word());
     if matches!(choice.link_layer, LinkLayer::RoceV1 | LinkLayer::RoceV2) && own != peer.gid_type {
         let cause = format!("GID types differ: {own} here, {} at the peer", peer.gid_type);

@@ -28,15 +28,12 @@ use railgauge_wire::{
 };
 
 use super::{
-    account,
     memory::Bytes,
-    ping,
-    shared::{Flow, Shared, Team},
-    signal::{Channel, Purpose, Signal},
-    sink, source, stream,
+    shared::{self, Channel, Flow, Purpose, Shared, Signal, Team},
+    stream,
 };
 use crate::{
-    bench::{Window, clock, cpu},
+    bench::{Window, clock},
     system::wait::{self, READABLE},
 };
 
@@ -73,7 +70,7 @@ pub(super) enum Part {
 /// Runs one pass. After a failure the streams are cut: what is on them can no longer be told apart.
 pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Result<Measurement, Failure> {
     let Lines { channel, sockets, front, back, dram } = lines;
-    let before = cpu::thread();
+    let before = clock::cpu();
     let leads = matches!(part, Part::Lead(..));
     let forward = shared.pass.metric == TestMetric::Latency || !shared.pass.op.pulls();
     let directions = (forward == leads || shared.pass.bidirectional, forward != leads || shared.pass.bidirectional);
@@ -107,7 +104,7 @@ pub(super) fn conduct(lines: Lines<'_>, shared: &Shared<'_>, part: Part) -> Resu
             first.unwrap_or(failure)
         })
     })?;
-    account::measurement(shared, record, cpu::thread() - before)
+    shared::measurement(shared, record, clock::cpu() - before)
 }
 
 fn start_threads<'scope, 'env: 'scope>(
@@ -121,8 +118,8 @@ fn start_threads<'scope, 'env: 'scope>(
     if shared.pass.metric == TestMetric::Latency {
         let (socket, (bytes, stage)) = (&sockets[0], front[0].split());
         return match sends {
-            true => begin(scope, shared, &shared.sources, 0, move || ping::ping(shared, socket, bytes, stage)),
-            false => begin(scope, shared, &shared.sinks, 0, move || ping::echo(shared, socket, bytes, stage)),
+            true => begin(scope, shared, &shared.sources, 0, move || stream::ping(shared, socket, bytes, stage)),
+            false => begin(scope, shared, &shared.sinks, 0, move || stream::echo(shared, socket, bytes, stage)),
         };
     }
     let size = shared.pass.size.as_usize();
@@ -136,14 +133,14 @@ fn start_threads<'scope, 'env: 'scope>(
         begin(scope, shared, &shared.sinks, number, move || {
             let (bytes, stage) = buffer.split();
             let region = if dram { bytes.len() } else { size.max(RECEIVE).min(bytes.len()) };
-            sink::run(shared, number, socket, &mut bytes[..region], stage)
+            stream::sink(shared, number, socket, &mut bytes[..region], stage)
         })?;
     }
     for (number, (socket, buffer)) in sockets.iter().zip(out).enumerate() {
         begin(scope, shared, &shared.sources, number, move || {
             let (bytes, stage) = buffer.split();
             let region = if dram { bytes.len() } else { size };
-            source::run(shared, number, socket, &mut bytes[..region], stage)
+            stream::source(shared, number, socket, &mut bytes[..region], stage)
         })?;
     }
     Ok(())
@@ -156,10 +153,8 @@ fn begin<'scope, 'env: 'scope>(
     number: usize,
     work: impl FnOnce() -> Result<Flow, Failure> + Send + 'scope,
 ) -> Result<(), Failure> {
-    team.expect_one();
-    let thread = Builder::new().name(format!("stream-{number}"));
-    thread.spawn_scoped(scope, move || shared.take_part(team, number, work)).map(drop).map_err(|error| {
-        team.expect_one_less();
+    let (member, thread) = (shared.member(team), Builder::new().name(format!("stream-{number}")));
+    thread.spawn_scoped(scope, move || member.work(number, work)).map(drop).map_err(|error| {
         Failure::new(Stage::Measure, Kind::Configuration, format!("no thread for stream {number}: {error}"))
             .remedy(remedy::RAISE_PROCESSES)
     })
@@ -173,7 +168,7 @@ pub(super) struct PassRecord {
     pub ended: Option<Nanoseconds>,
     pub theirs: Option<Measurement>,
     pub ours: Option<Measurement>,
-    pub interval: Option<f64>,
+    pub interval: Option<Box<f64>>,
 }
 
 struct Conductor<'a, 'b> {
@@ -269,7 +264,7 @@ impl Conductor<'_, '_> {
             self.channel.say(&Signal::Sent(shared.sources.bytes()))?;
         }
         if self.receives && self.record.ours.is_none() && shared.sinks.is_done() {
-            let ours = account::sinks(shared)?;
+            let ours = shared::sinks(shared)?;
             self.channel.say(&Signal::Got(ours.clone()))?;
             self.record.ours = Some(ours);
         }

@@ -21,13 +21,11 @@ use socket2::SockRef;
 use super::{
     conduct::{self, Lines, Part, RECEIVE},
     memory::{self, Bytes},
-    shared::Shared,
-    signal::{Channel, Pass, Purpose, Signal},
+    shared::{Channel, Pass, Purpose, Shared, Signal},
 };
 use crate::{
     bench::control::Control,
     endpoint::tcp::{
-        congestion,
         handshake::{self, Origin},
         place::{self, Place},
         socket,
@@ -77,7 +75,7 @@ pub(crate) fn open(spec: &LinkSpec) -> Result<Box<dyn Link>, Failure> {
     let listener = match spec.role {
         Role::Responder => Some(socket::listen(place.address, spec.qps, congestion)?),
         Role::Initiator => {
-            congestion::probe(place.address, congestion)?;
+            socket::probe(place.address, congestion)?;
             None
         }
     };
@@ -253,7 +251,7 @@ impl Tcp {
         }
         (self.opened.mtu, self.opened.rate_gbps) = (place::mtu(&self.opened.device), place::rate(&self.opened.device));
         self.opened.link_layer = if own { LinkLayer::Loopback } else { LinkLayer::Ethernet };
-        if let Ok(name) = congestion::of(SockRef::from(stream)) {
+        if let Ok(name) = socket::of(SockRef::from(stream)) {
             self.opened.settings.insert("congestion_control".into(), name);
         }
         Ok(())

@@ -87,15 +87,11 @@ impl Bytes {
 impl Bounce {
     /// Brings bytes from the GPU before they are sent.
     pub(super) fn fetch(&mut self, here: &mut [u8], at: usize) -> Result<(), Failure> {
-        self.stream.device().enter()?;
-        self.stream.to_host(here, &self.there, at as u64)?;
-        self.stream.wait()
+        self.stream.to_host(here, &self.there, at as u64)
     }
 
     /// Takes bytes to the GPU after they came.
     pub(super) fn deliver(&mut self, here: &[u8], at: usize) -> Result<(), Failure> {
-        self.stream.device().enter()?;
-        self.stream.to_device(&self.there, at as u64, here)?;
-        self.stream.wait()
+        self.stream.to_device(&self.there, at as u64, here)
     }
 }

@@ -1,18 +1,35 @@
 //! What the threads of one pass share.
+//!
+//! What a pass came to, from the accounts of its threads.
+//!
+//! A byte counts when the receiver has it: the initiator's window ends when the peer has said that every byte arrived
+//! (or, where the initiator receives, with its own last byte), and both ends must have counted the same bytes. With both directions
+//! at once each end's account is of what it sent, and has what it received alongside.
+//!
+//! What the two ends of a link tell one another beside the payload: JSON frames on a connection of their own, so that
+//! payload streams carry payload only.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::{
+    io,
+    net::TcpStream,
+    os::fd::{AsFd, BorrowedFd},
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+};
 
 use parking_lot::{Condvar, Mutex};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    measure::Latency,
+    frame,
+    measure::{self, Measurement},
     remedy, step,
-    unit::{Bytes, Nanoseconds},
+    terms::{Op, TestMetric},
+    unit::{BitsPerSecond, Bytes, Nanoseconds},
 };
+use serde::{Deserialize, Serialize};
 
-use super::signal::Pass;
+use super::{conduct::PassRecord, stream};
 use crate::{
-    bench::{Slices, Tally, control::Control},
+    bench::{Slices, control::Control},
     system::wait::Doorbell,
 };
 
@@ -66,7 +83,7 @@ pub(super) struct Flow {
     /// Bytes over time; sinks only.
     pub slices: Option<Slices>,
     /// Its own window and times; latency loops only.
-    pub latency: Option<(Tally, Latency)>,
+    pub latency: Option<Measurement>,
 }
 
 impl<'a> Shared<'a> {
@@ -98,22 +115,10 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// Runs `work` as a thread of `team`: notes its account or its failure, whatever happens.
-    pub(super) fn take_part(&self, team: &Team, number: usize, work: impl FnOnce() -> Result<Flow, Failure>) {
-        struct Leave<'a>(&'a Team, &'a Doorbell);
-        impl Drop for Leave<'_> {
-            fn drop(&mut self) {
-                self.0.running.fetch_sub(1, Ordering::AcqRel);
-                self.1.ring();
-            }
-        }
-        let leave = Leave(team, &self.bell);
-        match work() {
-            Ok(flow) => team.flows.lock().push((number, flow)),
-            // The first failure is the cause; those of the other streams follow from it.
-            Err(failure) => drop(self.failure.lock().get_or_insert(failure)),
-        }
-        drop(leave);
+    /// Announces a thread of `team` that is about to start.
+    pub(super) fn member<'s>(&'s self, team: &'s Team) -> Member<'s> {
+        team.running.fetch_add(1, Ordering::AcqRel);
+        Member(team, self)
     }
 
     /// The first failure of any thread.
@@ -131,16 +136,28 @@ impl<'a> Shared<'a> {
     }
 }
 
+/// A thread of a team, which leaves it when this is dropped.
+pub(super) struct Member<'s>(&'s Team, &'s Shared<'s>);
+
+impl Member<'_> {
+    /// Works, and notes the account or the failure.
+    pub(super) fn work(self, number: usize, work: impl FnOnce() -> Result<Flow, Failure>) {
+        match work() {
+            Ok(flow) => self.0.flows.lock().push((number, flow)),
+            // The first failure is the cause; those of the other streams follow from it.
+            Err(failure) => drop(self.1.failure.lock().get_or_insert(failure)),
+        }
+    }
+}
+
+impl Drop for Member<'_> {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::AcqRel);
+        self.1.bell.ring();
+    }
+}
+
 impl Team {
-    /// Announces a thread that is about to start.
-    pub(super) fn expect_one(&self) {
-        self.running.fetch_add(1, Ordering::AcqRel);
-    }
-
-    pub(super) fn expect_one_less(&self) {
-        self.running.fetch_sub(1, Ordering::AcqRel);
-    }
-
     /// Whether no thread runs any more.
     pub(super) fn is_done(&self) -> bool {
         self.running.load(Ordering::Acquire) == 0
@@ -157,5 +174,203 @@ impl Team {
         let mut bytes: Vec<_> = self.flows.lock().iter().map(|(number, flow)| (*number, flow.bytes)).collect();
         bytes.sort_unstable();
         bytes.into_iter().map(|(_, bytes)| bytes).collect()
+    }
+}
+
+fn internal(cause: String) -> Failure {
+    Failure::new(Stage::Measure, Kind::Internal, cause)
+}
+
+pub(super) fn sinks(shared: &Shared<'_>) -> Result<Measurement, Failure> {
+    let flows = shared.sinks.flows();
+    complete(shared, &flows)?;
+    let started =
+        flows.iter().map(|flow| flow.first).filter(|first| *first > Nanoseconds::ZERO).min().unwrap_or_default();
+    let last = flows.iter().map(|flow| flow.last).max().unwrap_or(started).max(started);
+    let bytes = flows.iter().map(|flow| flow.bytes).sum();
+    let cpu = flows.iter().map(|flow| flow.cpu).sum();
+    let lanes = flows.iter().map(|flow| measure::Lane { bytes: flow.bytes, source_port: None }).collect();
+    let slices = flows
+        .into_iter()
+        .filter_map(|flow| flow.slices)
+        .map(|slices| slices.finish(last).into_iter().map(Bytes).collect());
+    let slices = slices.reduce(|sum: Vec<Bytes>, more| added(&sum, &more)).unwrap_or_default();
+    let operations = operations(shared, bytes);
+    Ok(Measurement {
+        started,
+        elapsed: last - started,
+        operations,
+        bytes,
+        cpu,
+        slices: slices.into(),
+        lanes,
+        ..Measurement::default()
+    })
+}
+
+/// The account of a pass at this end. `conducting` is the CPU time of the link's own thread.
+pub(super) fn measurement(
+    shared: &Shared<'_>,
+    record: PassRecord,
+    conducting: Nanoseconds,
+) -> Result<Measurement, Failure> {
+    let mut sources = shared.sources.flows();
+    if record.theirs.is_some() {
+        complete(shared, &sources)?;
+    }
+    let sent: Bytes = sources.iter().map(|flow| flow.bytes).sum();
+    let cpu = conducting + sources.iter().map(|flow| flow.cpu).sum();
+    if let Some(theirs) = record.theirs.as_ref().filter(|theirs| theirs.bytes != sent) {
+        return Err(internal(format!("{sent} bytes were sent, the peer counted {}", theirs.bytes)));
+    }
+    if let Some(measured) = sources.first_mut().and_then(|flow| flow.latency.take()) {
+        return Ok(Measurement { cpu, ..measured });
+    }
+    let received = record.theirs.as_ref().and(record.ours.as_ref()).map(|ours| ours.bytes);
+    let ours = record.ours.unwrap_or_default();
+    // The initiator's clock runs from the gate to the peer's last word, the responder's over what its threads saw.
+    let begun =
+        [record.started.unwrap_or_default(), ours.started].into_iter().filter(|time| *time > Nanoseconds::ZERO).min();
+    let begun = begun.unwrap_or_default();
+    let ended = record.ended.unwrap_or_default().max(ours.started + ours.elapsed).max(begun);
+    let (cpu, Measurement { bytes, slices, lanes, .. }) = (cpu + ours.cpu, record.theirs.unwrap_or(ours));
+    Ok(Measurement {
+        started: begun,
+        elapsed: ended - begun,
+        operations: operations(shared, bytes),
+        bytes,
+        received,
+        cpu,
+        slices,
+        interval: record.interval,
+        lanes,
+        ..Measurement::default()
+    })
+}
+
+fn complete(shared: &Shared<'_>, flows: &[Flow]) -> Result<(), Failure> {
+    let streams = if shared.pass.metric == TestMetric::Latency { 1 } else { shared.lanes.len() };
+    match flows.len() == streams {
+        true => Ok(()),
+        false => Err(internal(format!("{} of {streams} streams have an account", flows.len()))),
+    }
+}
+
+/// Of a latency the messages that came, which of reads are requests.
+fn operations(shared: &Shared<'_>, bytes: Bytes) -> u64 {
+    let each = if shared.pass.metric == TestMetric::Latency {
+        stream::there_and_back(&shared.pass).0 as u64
+    } else {
+        shared.pass.size.0
+    };
+    bytes.0.checked_div(each).unwrap_or(0)
+}
+
+/// Sum of two series that begin together; where only one goes on, its values stand.
+fn added(one: &[Bytes], other: &[Bytes]) -> Vec<Bytes> {
+    let at = |series: &[Bytes], i: usize| series.get(i).copied().unwrap_or_default();
+    (0..one.len().max(other.len())).map(|i| at(one, i) + at(other, i)).collect()
+}
+
+/// One pass: what the streams are used for until both ends have counted every byte.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pass {
+    pub op: Op,
+    pub metric: TestMetric,
+    pub size: Bytes,
+    /// Both directions at once.
+    pub bidirectional: bool,
+    /// The only stream that carries payload; all of them if `None`.
+    pub only: Option<u32>,
+    /// Most that each source sends on a stream; as fast as it goes if `None`.
+    pub pace: Option<BitsPerSecond>,
+    /// Messages per stream; until `Halt` if `None`.
+    pub quota: Option<u64>,
+    pub purpose: Purpose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Purpose {
+    /// One message per stream, kept where the check looks for it.
+    Verify,
+    /// Not counted.
+    WarmUp,
+    /// Counted.
+    Measure,
+}
+
+/// What is said. I is the initiator, R the responder, a source sends payload, a sink receives it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Signal {
+    /// I → R: a pass begins.
+    Go(Pass),
+    /// R → I: its threads stand.
+    Ready,
+    /// R → I: it cannot, and why.
+    Refused(String),
+    /// I → R: its sources may begin.
+    Start,
+    /// I → R: its sources shall end.
+    Halt,
+    /// Source → sink: payload sent, by stream. Nothing more but one final byte will come.
+    Sent(Vec<Bytes>),
+    /// Sink → source: the totals are known; a final byte on every stream wakes the sink's threads.
+    Counted,
+    /// Sink → source: every byte has arrived; the sink's account.
+    Got(Measurement),
+    /// Between passes: who says it has done its part of a case.
+    Turn,
+    /// Who says it has failed: nothing more will come from it, and its own failure says why.
+    GivenUp,
+}
+
+#[derive(Debug)]
+pub(super) struct Channel {
+    stream: TcpStream,
+    peer: String,
+}
+
+impl Channel {
+    /// Over a connection that nothing else uses.
+    pub(super) fn new(stream: TcpStream, peer: String) -> Self {
+        Self { stream, peer }
+    }
+
+    pub(super) fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    pub(super) fn say(&mut self, signal: &Signal) -> Result<(), Failure> {
+        frame::write(&mut self.stream, signal).map_err(|error| self.broke(&error))
+    }
+
+    /// Hears one signal. To be called when the connection is readable: signals are short and come in one piece, so
+    /// one that does not follow its first byte within the socket's time limit means a broken peer.
+    pub(super) fn hear(&mut self) -> Result<Signal, Failure> {
+        match frame::read(&mut self.stream) {
+            Ok(Some(Signal::GivenUp)) => {
+                Err(Failure::new(Stage::Measure, Kind::Aborted, "the other end of the link failed"))
+            }
+            Ok(Some(signal)) => Ok(signal),
+            Ok(None) => Err(self.broke(&io::Error::other("the peer closed it"))),
+            Err(error) => Err(self.broke(&error)),
+        }
+    }
+
+    /// Makes both directions of the connection end at once.
+    pub(super) fn cut(&self) {
+        // Fails only if it is cut already.
+        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+    }
+
+    fn broke(&self, error: &io::Error) -> Failure {
+        let cause = format!("the connection to {} broke: {error}", self.peer);
+        Failure::new(Stage::Measure, Kind::Fabric, cause).remedy(remedy::CHECK_PEER_AND_LINK)
+    }
+}
+
+impl AsFd for Channel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
 }

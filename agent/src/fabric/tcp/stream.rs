@@ -1,16 +1,33 @@
 //! Byte-wise sending and receiving that ends when the controller says so.
+//!
+//! The sending end of one stream in a bandwidth or verifying pass: one `send` per message, as fast as the socket takes
+//! them.
+//!
+//! One message at a time, there and back, on the first stream.
+//!
+//! Write and send: the message goes there and the same number of bytes comes back; a sample is half a round trip.
+//! Read: a request of [`REQUEST`] bytes goes there and the message comes back; a sample is the whole round trip.
 
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, TcpStream},
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
+    measure::Measurement,
     remedy,
+    terms::Op,
+    unit::{Bytes, Nanoseconds},
 };
 
-use super::shared::Shared;
+use super::{
+    memory::Bounce,
+    shared::{Flow, Pass, Purpose, Shared},
+};
+use crate::bench::{Pacer, Recorder, Slices, Window, clock};
 
 /// One payload stream as a thread sees it.
 pub(super) struct Stream<'a> {
@@ -78,5 +95,211 @@ pub(super) fn cut(streams: &[TcpStream]) {
     for stream in streams {
         // Fails only if it is cut already.
         let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// Longest sleep of a source that is held back: after it, it looks whether it shall end.
+const NAP: Duration = Duration::from_millis(20);
+
+/// Sends messages out of `buffer`, walking through the whole of it, until halted or the quota is sent.
+pub(super) fn source(
+    shared: &Shared<'_>,
+    number: usize,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
+    let mut stream = Stream::new(socket, number, shared);
+    let size = shared.pass.size.as_usize();
+    let stride = size.next_multiple_of(64);
+    let idle = shared.pass.only.is_some_and(|only| only as usize != number);
+    let quota = if idle { 0 } else { shared.pass.quota.unwrap_or(u64::MAX) };
+    // While bytes stream, the kernel may join small messages into full segments; see `endpoint::tcp::socket` for the rest.
+    let joining = shared.pass.purpose != Purpose::Verify;
+    shared.wait_at_gate();
+    set_nodelay(socket, !joining);
+    let (first, before) = (clock::now(), clock::cpu());
+    let (mut at, mut messages) = (0, 0);
+    let mut pacer = Pacer::new(shared.pass.pace, shared.pass.size, first);
+    while messages < quota && !shared.halt.load(Ordering::Relaxed) {
+        if let Some(wait) = pacer
+            .as_mut()
+            .map(|pacer| Duration::from(pacer.wait(clock::now(), messages)))
+            .filter(|wait| !wait.is_zero())
+        {
+            shared.control.check(Stage::Measure)?;
+            std::thread::sleep(wait.min(NAP));
+            continue;
+        }
+        let message = &mut buffer[at..at + size];
+        if let Some(stage) = &mut stage {
+            stage.fetch(message, at)?;
+        }
+        stream.send(message)?;
+        messages += 1;
+        shared.lanes[number].sent.store(messages * size as u64, Ordering::Relaxed);
+        at = if at + stride + size <= buffer.len() { at + stride } else { 0 };
+    }
+    // Also pushes out what was held back to fill a segment.
+    set_nodelay(socket, true);
+    let cpu = clock::cpu() - before;
+    Ok(Flow { bytes: shared.pass.size * messages, first, last: clock::now(), cpu, ..Flow::default() })
+}
+
+fn set_nodelay(socket: &TcpStream, on: bool) {
+    // Was accepted when the socket was prepared; without it only small segments come later.
+    let _ = socket.set_nodelay(on);
+}
+
+/// Receives into `buffer` until every announced byte and the final one have come. In a verifying pass byte `i` of the
+/// message lands at `i` and nothing else is touched; in a timed pass the buffer is walked through in a ring.
+pub(super) fn sink(
+    shared: &Shared<'_>,
+    number: usize,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
+    let mut stream = Stream::new(socket, number, shared);
+    let lane = &shared.lanes[number];
+    let keep = (shared.pass.purpose == Purpose::Verify).then_some(shared.pass.size.0);
+    let region = keep.map_or(buffer.len(), |size| size as usize);
+    let before = clock::cpu();
+    let (mut received, mut at, mut last) = (0u64, 0, Nanoseconds::ZERO);
+    let mut slices: Option<Slices> = None;
+    let mut beyond = [0];
+    loop {
+        let rest = if keep == Some(received) { &mut beyond[..] } else { &mut buffer[at..region] };
+        let n = stream.receive(rest)?;
+        if let Some(stage) = stage.as_mut().filter(|_| keep != Some(received)) {
+            stage.deliver(&buffer[at..at + n], at)?;
+        }
+        let now = clock::now();
+        received += n as u64;
+        at += n;
+        if at >= region {
+            at = 0;
+        }
+        let total = lane.total.load(Ordering::Acquire);
+        let done = total == received;
+        // The final byte is no payload: it neither counts nor ends the measured time.
+        let payload = n as u64 - u64::from(done);
+        if payload > 0 {
+            last = now;
+            slices.get_or_insert_with(|| Slices::new(origin(&shared.origin, now))).add(now, payload);
+            lane.received.store(received - u64::from(done), Ordering::Relaxed);
+        }
+        if done {
+            let first = Nanoseconds(shared.origin.load(Ordering::Relaxed));
+            let cpu = clock::cpu() - before;
+            return Ok(Flow { bytes: Bytes(received - 1), first, last: last.max(first), cpu, slices, latency: None });
+        }
+    }
+}
+
+/// The moment the first byte of any stream arrived.
+fn origin(origin: &AtomicU64, now: Nanoseconds) -> Nanoseconds {
+    match origin.compare_exchange(0, now.0, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => now,
+        // Two threads may see their first bytes at almost the same time; time never runs backwards for either.
+        Err(earlier) => Nanoseconds(earlier).min(now),
+    }
+}
+
+/// Bytes of a request for a message.
+const REQUEST: usize = 8;
+
+/// Bytes that go there, and bytes that come back.
+pub(super) fn there_and_back(pass: &Pass) -> (usize, usize) {
+    let size = pass.size.as_usize();
+    if pass.op == Op::Read { (REQUEST, size) } else { (size, size) }
+}
+
+/// The initiator: sends, waits for the answer, keeps the time.
+pub(super) fn ping(
+    shared: &Shared<'_>,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
+    let mut stream = Stream::new(socket, 0, shared);
+    let (there, back) = there_and_back(&shared.pass);
+    let rule = shared.rule.ok_or_else(|| Failure::new(Stage::Measure, Kind::Internal, "a latency pass without end"))?;
+    let mut recorder = Recorder::new();
+    let mut window = Window::ready(rule, shared.pass.size);
+    shared.wait_at_gate();
+    let deadline = clock::at(shared.control.deadline());
+    let before = clock::cpu();
+    let first = clock::now();
+    window.start(first);
+    let mut last = first;
+    while window.running() && recorder.samples() < window.quota() {
+        if let Some(stage) = stage.as_mut().filter(|_| shared.pass.op != Op::Read) {
+            stage.fetch(&mut buffer[..there], 0)?;
+        }
+        stream.send(&buffer[..there])?;
+        let mut got = 0;
+        while got < back {
+            got += stream.receive(&mut buffer[got..back])?;
+        }
+        if let Some(stage) = &mut stage {
+            stage.deliver(&buffer[..back], 0)?;
+        }
+        let now = clock::now();
+        recorder.record(now - last);
+        window.completed(now, 1);
+        last = now;
+        if now > deadline || shared.control.aborted() {
+            shared.control.check(Stage::Measure)?;
+        }
+    }
+    let cpu = clock::cpu() - before;
+    let bytes = Bytes::of(there) * recorder.samples();
+    let trips = if shared.pass.op == Op::Read { 1 } else { 2 };
+    let latency = Some(Box::new(recorder.finish(trips)));
+    let measured = Measurement { latency, ..window.finish(last) };
+    Ok(Flow { bytes, first, last, cpu, slices: None, latency: Some(measured) })
+}
+
+/// The responder: answers until everything announced has come.
+pub(super) fn echo(
+    shared: &Shared<'_>,
+    socket: &TcpStream,
+    buffer: &mut [u8],
+    mut stage: Option<&mut Bounce>,
+) -> Result<Flow, Failure> {
+    let mut stream = Stream::new(socket, 0, shared);
+    let (there, back) = there_and_back(&shared.pass);
+    let before = clock::cpu();
+    let (mut received, mut first) = (0u64, None::<Nanoseconds>);
+    loop {
+        let mut got = 0;
+        while got < there {
+            let n = stream.receive(&mut buffer[got..there])?;
+            got += n;
+            received += n as u64;
+            if received == shared.lanes[0].total.load(Ordering::Acquire) {
+                let cpu = clock::cpu() - before;
+                let last = clock::now();
+                return Ok(Flow {
+                    bytes: Bytes(received - 1),
+                    first: first.unwrap_or_default().min(last),
+                    last,
+                    cpu,
+                    ..Flow::default()
+                });
+            }
+        }
+        // Not in every round: whatever the responder does between two messages costs the initiator time.
+        if first.is_none() {
+            first = Some(clock::now());
+        }
+        if let Some(stage) = &mut stage {
+            if shared.pass.op != Op::Read {
+                stage.deliver(&buffer[..there], 0)?;
+            }
+            stage.fetch(&mut buffer[..back], 0)?;
+        }
+        stream.send(&buffer[..back])?;
     }
 }

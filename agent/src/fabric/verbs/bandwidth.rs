@@ -1,27 +1,37 @@
 //! The initiator's bandwidth pass.
+//!
+//! Atomics: moved once for a verify pass, and added up after a timed one.
+//!
+//! A verify pass works on the first word of each queue pair's receiving half at the responder. A timed one walks through the
+//! words at the beginnings of the cache lines of a page there, as perftest does: a device that does atomics on one address one
+//! after the other does those on several at once.
+//!
+//! What each queue pair has moved, and the UDP source port by which switches choose its path.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    measure::Measurement,
+    link::Joining,
+    measure::{Lane, Measurement, SourcePort},
     remedy,
-    step::{Timing, Window},
+    step::{Pattern, Timing, Window},
     terms::{LinkLayer, Op, Service},
     unit::{Bytes, Nanoseconds},
 };
 
 use super::{
-    atomic,
-    credit::{Granted, Sink},
-    end::VerbsEnd,
-    mailbox::Slot,
-    phase::Phase,
+    end::{Batches, VerbsEnd},
+    mailbox::{Phase, Slot},
+    memory::Layout,
     stream::{How, Nothing, Unlimited, stream},
     waiter::Waiter,
 };
 use crate::{
-    bench::control::Control,
-    bench::{Tally, clock, cpu},
-    verbs::{receive::Receives, send::Sends},
+    bench::{clock, control::Control},
+    memory::pattern,
+    verbs::{
+        receive::Receives,
+        send::{Sends, Template, Verb, Walk},
+    },
 };
 
 /// How long nothing may arrive before what is still missing is taken for lost.
@@ -80,15 +90,15 @@ impl VerbsEnd {
         if heard {
             self.progress.announcer.announce(Phase::Counted, &mut self.connection.mailbox, control)?;
         }
-        let (arrived, used) = (self.arrived(), cpu::thread());
-        let (mut tally, mut messages) = self.pass(timing, timing.window, &mut waiter)?;
+        let (arrived, used) = (self.arrived(), clock::cpu());
+        let (mut measurement, mut messages) = self.pass(timing, timing.window, &mut waiter)?;
         if let Some(reads) = &mut behind {
             // Until the last byte has arrived, as a completion of InfiniBand says by itself.
             self.move_once(reads, &mut waiter)?;
-            tally.elapsed = clock::now() - tally.started;
+            measurement.elapsed = clock::now() - measurement.started;
         }
         drop(waiter);
-        let mut measurement = tally.measurement(cpu::thread() - used);
+        measurement.cpu = clock::cpu() - used;
         measurement.moved = Some(moved + Bytes(measurement.operations * size));
         if heard {
             if lossy {
@@ -105,7 +115,7 @@ impl VerbsEnd {
         }
         measurement.lanes = self.lanes(&messages, size).into();
         if op.is_atomic() {
-            atomic::must_add_up(op, &words, &self.words(control)?, measurement.operations)?;
+            must_add_up(op, &words, &self.words(control)?, measurement.operations)?;
         }
         Ok(measurement)
     }
@@ -141,33 +151,25 @@ impl VerbsEnd {
     }
 
     /// Streams once, over all queue pairs or the only one that is wanted; also returns the messages of each.
-    fn pass(&mut self, timing: &Timing, rule: Window, waiter: &mut Waiter) -> Result<(Tally, Vec<u64>), Failure> {
+    fn pass(&mut self, timing: &Timing, rule: Window, waiter: &mut Waiter) -> Result<(Measurement, Vec<u64>), Failure> {
         let Timing { op, size: Bytes(size), bidirectional, only, pace, .. } = *timing;
         let mut flows = self.flows(op, size)?;
         let depth = self.resources.settings.pace(size).depth;
         let how = How { rule, size, depth, only: only.map(|i| i as usize), pace };
         let messages = |flows: &[Sends]| flows.iter().map(Sends::posted).collect();
         if !op.takes_receives() {
-            let tally = stream(&mut flows, &mut self.resources.poller, waiter, how, &mut Unlimited, &mut Nothing)?;
-            return Ok((tally, messages(&flows)));
+            let measured = stream(&mut flows, &mut self.resources.poller, waiter, how, &mut Unlimited, &mut Nothing)?;
+            return Ok((measured, messages(&flows)));
         }
-        let mut granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service)
-            .staged(self.stage(op, size));
-        let stage = self.stage(op, size);
-        let tally = if bidirectional {
-            let sink = Sink::new(
-                &mut self.progress.receives,
-                &mut self.connection.mailbox,
-                self.resources.settings.receives,
-                self.resources.service,
-            );
-            let mut sink = sink.staged(stage);
+        let (mut granted, stage) = (self.granted(self.stage(op, size)), self.stage(op, size));
+        let measured = if bidirectional {
+            let mut sink = self.resources.sink(&mut self.progress.receives, &mut self.connection.mailbox, stage);
             stream(&mut flows, &mut self.resources.poller, waiter, how, &mut granted, &mut sink)
         } else {
             stream(&mut flows, &mut self.resources.poller, waiter, how, &mut granted, &mut Nothing)
         };
         self.account(&flows);
-        Ok((tally?, messages(&flows)))
+        Ok((measured?, messages(&flows)))
     }
 
     /// A ring of requests per queue pair.
@@ -188,12 +190,7 @@ impl VerbsEnd {
         if self.progress.receives.is_empty() {
             return Ok(());
         }
-        let mut sink = Sink::new(
-            &mut self.progress.receives,
-            &mut self.connection.mailbox,
-            self.resources.settings.receives,
-            self.resources.service,
-        );
+        let mut sink = self.resources.sink(&mut self.progress.receives, &mut self.connection.mailbox, None);
         sink.take_all(&mut self.resources.poller)
     }
 }
@@ -206,6 +203,122 @@ fn delivered(measurement: &mut Measurement, arrived: u64) {
     measurement.bytes = part(measurement.bytes);
     measurement.slices.iter_mut().for_each(|bytes| *bytes = part(*bytes));
     measurement.operations = arrived;
+}
+
+impl VerbsEnd {
+    /// Puts the pattern's word in place of the poison by atomics alone, and checks what they bring back on the way.
+    pub(crate) fn transfer_atomic(&mut self, op: Op, pattern: &Pattern, control: &Control) -> Result<(), Failure> {
+        for i in 0..self.connection.pairs.len() {
+            let (mut wanted, mut poison) = ([0; 8], [0; 8]);
+            pattern::fill(&mut wanted, pattern, i as u32);
+            pattern::poison(&mut poison, pattern, i as u32);
+            let (wanted, poison) = (u64::from_ne_bytes(wanted), u64::from_ne_bytes(poison));
+            let brought = if op == Op::AtomicFadd {
+                let add = wanted.wrapping_sub(poison);
+                [self.once(i, Verb::FetchAdd { add: 0 }, control)?, self.once(i, Verb::FetchAdd { add }, control)?]
+            } else {
+                // The first one compares with another word and must change nothing.
+                let wrong = Verb::CompareSwap { compare: !poison, swap: 0 };
+                let right = Verb::CompareSwap { compare: poison, swap: wanted };
+                [self.once(i, wrong, control)?, self.once(i, right, control)?]
+            };
+            if let Some(other) = brought.iter().find(|word| **word != poison) {
+                let cause = format!("{op} brought back {other:#018x} where {poison:#018x} had been put");
+                return Err(Failure::new(Stage::Verify, Kind::Corruption, cause));
+            }
+        }
+        Ok(())
+    }
+
+    /// The words all queue pairs work on: their page is read whole, once per queue pair and all at once, so that few round
+    /// trips go by before a start that several flows have in common. A read comes after the atomics before it on its queue pair
+    /// (InfiniBand Architecture Specification, volume 1, 9.5 Transaction Ordering).
+    pub(crate) fn words(&mut self, control: &Control) -> Result<Vec<u64>, Failure> {
+        let walk = Layout::words();
+        let pages = (0..self.connection.pairs.len()).map(|i| self.atomic(i)).collect::<Result<Vec<_>, _>>()?;
+        let page = |like: &Template| Template {
+            verb: Verb::Read,
+            size: u32::try_from(walk.span).unwrap_or(u32::MAX),
+            ..like.clone()
+        };
+        let reads = pages.iter().enumerate().map(|(i, like)| self.ring(i, page(like)));
+        let mut reads = reads.collect::<Result<Vec<_>, _>>()?;
+        self.move_once(&mut reads, &mut self.waiter(control, Stage::Measure))?;
+        let places = pages.iter().flat_map(|like| (0..walk.places()).map(|n| like.local + walk.place(n)));
+        places.map(|place| self.resources.region.backing().word(place)).collect()
+    }
+
+    /// One atomic on the first word of queue pair `i`; answers what it brought back.
+    fn once(&mut self, i: usize, verb: Verb, control: &Control) -> Result<u64, Failure> {
+        let like = self.atomic(i)?;
+        let local = like.local;
+        let mut sends = self.ring(i, Template { verb, ..like })?;
+        self.move_once(std::slice::from_mut(&mut sends), &mut self.waiter(control, Stage::Verify))?;
+        self.resources.region.backing().word(local)
+    }
+
+    /// An atomic of queue pair `i` that completes by itself.
+    fn atomic(&self, i: usize) -> Result<Template, Failure> {
+        let batches = Batches { list: 1, signal_every: 1, inline: 0 };
+        self.template(i, Op::AtomicFadd, 8, Walk::default(), batches)
+    }
+}
+
+/// `Err` unless the words changed by exactly what was done to them.
+pub(crate) fn must_add_up(op: Op, before: &[u64], after: &[u64], operations: u64) -> Result<(), Failure> {
+    let changes = || before.iter().zip(after).map(|(before, after)| after.wrapping_sub(*before));
+    let change = changes().fold(0, u64::wrapping_add);
+    let expected = if op == Op::AtomicFadd { operations } else { 0 };
+    // A swap of nothing leaves every word as it was, not only their sum.
+    if change == expected && (op == Op::AtomicFadd || changes().all(|change| change == 0)) {
+        return Ok(());
+    }
+    let cause = format!(
+        "{operations} operations {op} changed their words by {change}, not by {expected}: operations were lost or \
+         carried out twice"
+    );
+    Err(Failure::new(Stage::Measure, Kind::Corruption, cause))
+}
+
+/// Lowest UDP source port of RoCE v2; the ports are those of 14 bits above it.
+const FIRST: u16 = 0xc000;
+/// Bits of a flow label.
+const LABEL: u64 = 0xf_ffff;
+
+impl VerbsEnd {
+    /// Messages by queue pair as lanes, each message of `size` bytes.
+    pub(crate) fn lanes(&self, messages: &[u64], size: u64) -> Vec<Lane> {
+        let lane =
+            |(i, messages): (usize, &u64)| Lane { bytes: Bytes(messages * size), source_port: self.source_port(i) };
+        messages.iter().enumerate().map(lane).collect()
+    }
+
+    /// The port of queue pair `i`, where the kernel's rule tells it: connected queue pairs of RoCE v2, of a driver that
+    /// follows it, and joined without rdma_cm, which has a rule of its own.
+    fn source_port(&self, i: usize) -> Option<SourcePort> {
+        let ruled = self.resources.choice.link_layer == LinkLayer::RoceV2
+            && self.resources.choice.driver.follows_kernel_port_rule()
+            && self.resources.service != Service::Ud
+            && self.resources.settings.joining != Joining::RdmaCm;
+        let (own, peer) =
+            (self.connection.pairs.get(i)?.number(), *self.connection.peer.as_ref()?.endpoint.qp_numbers.get(i)?);
+        ruled.then(|| SourcePort::PredictedUdp(predicted(self.resources.settings.label(i), own, peer)))
+    }
+}
+
+/// `rdma_get_udp_sport` of the Linux kernel (`include/rdma/ib_verbs.h`), where the driver follows it
+/// ([`Driver::follows_kernel_port_rule`](crate::endpoint::verbs::choice::Driver::follows_kernel_port_rule)): from the flow label, or without one from both queue pair numbers. Both ends come to the same, so it
+/// holds whichever of them sends.
+fn predicted(label: u32, own: u32, peer: u32) -> u16 {
+    let label = if label == 0 {
+        let product = u64::from(own) * u64::from(peer);
+        let folded = product ^ (product >> 20);
+        (folded ^ (folded >> 40)) & LABEL
+    } else {
+        u64::from(label) & LABEL
+    };
+    // The upper six bits of a label are folded onto the lower fourteen.
+    FIRST | ((label ^ (label >> 14)) & 0x3fff) as u16
 }
 
 #[cfg(test)]
@@ -223,5 +336,26 @@ mod tests {
         delivered(&mut measurement, 75);
         assert_eq!((measurement.operations, measurement.bytes), (75, Bytes(4800)));
         assert_eq!(measurement.slices, [Bytes(2400); 2]);
+    }
+
+    #[test]
+    fn sums_are_checked_across_the_wrap() {
+        assert!(must_add_up(Op::AtomicFadd, &[u64::MAX, 5], &[1, 8], 5).is_ok());
+        assert_eq!(must_add_up(Op::AtomicFadd, &[0], &[4], 5).unwrap_err().kind, Kind::Corruption);
+        assert!(must_add_up(Op::AtomicCas, &[7], &[7], 100).is_ok());
+        assert!(must_add_up(Op::AtomicCas, &[7], &[8], 100).is_err());
+        assert!(must_add_up(Op::AtomicCas, &[7, 7], &[8, 6], 100).is_err());
+    }
+
+    #[test]
+    fn labels_become_ports_as_the_kernel_makes_them() {
+        assert_eq!(predicted(1, 17, 18), 49153);
+        // 0xfc000 >> 14 is 0x3f.
+        assert_eq!(predicted(0xf_c000, 17, 18), 0xc03f);
+        assert_eq!(predicted(0xf_ffff, 17, 18), 0xc000 | (0x3fff ^ 0x3f));
+        // 17 × 18 = 306; and what is over 20 bits is folded in: 2^21 → 2^21 ^ 2.
+        assert_eq!(predicted(0, 17, 18), 49152 + 306);
+        assert_eq!(predicted(0, 1 << 20, 2), 49154);
+        assert_eq!(predicted(0, 0x1234, 0xabcd), predicted(0, 0xabcd, 0x1234));
     }
 }

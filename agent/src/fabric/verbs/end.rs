@@ -4,31 +4,30 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
-    link::{Role, VerbsEndpoint, WriteOrder},
+    link::{ControlEndpoint, Endpoint, Joining, Role, VerbsEndpoint, WriteLatency, WriteOrder},
     remedy::{self, Entry},
     terms::{GpuPath, Op, Service, TestMetric},
 };
 
 use super::{
-    cm::Manager,
-    layout::{HEADER, Layout},
-    mailbox::Mailbox,
-    phase::{Announcer, Listener},
-    turn::Turns,
+    mailbox::{Announcer, Listener, Mailbox, Turns},
+    memory::{HEADER, Layout},
+    open::Manager,
+    stream::{Granted, Sink},
+    verify::Copies,
     waiter::Waiter,
 };
 use crate::{
     bench::control::Control,
     endpoint::verbs::{
         choice::Choice,
+        join::{self, Target, unfit},
         settings::{Pace, Settings},
     },
     verbs::{
-        address::Address,
-        completion::CompletionQueue,
+        completion::{CompletionQueue, Poller},
         events::Watch,
-        poll::Poller,
-        queue_pair::{Capacity, QueuePair},
+        queue_pair::{Address, Capacity, QueuePair},
         receive::{Landing, Receives},
         region::Region,
         send::{Sends, Template, Verb, Walk},
@@ -41,10 +40,11 @@ const SCATTERED: u64 = 64;
 
 /// One end: what was opened, how it is joined, and how far its steps have come.
 pub(crate) struct VerbsEnd {
-    pub resources: Resources,
+    /// Queue pairs are destroyed before the memory that they use is given back: fields are dropped in their order.
     pub connection: Connection,
     /// What steps leave for those after them.
     pub progress: Progress,
+    pub resources: Resources,
     /// What else the record should say.
     pub notes: BTreeMap<String, String>,
 }
@@ -91,6 +91,16 @@ pub(crate) struct Connection {
 }
 
 impl Resources {
+    /// What takes in what arrives. Borrows nothing of this.
+    pub(crate) fn sink<'a>(
+        &self,
+        receives: &'a mut [Receives],
+        mailbox: &'a mut Mailbox,
+        stage: Option<Copies>,
+    ) -> Sink<'a> {
+        Sink::new(receives, mailbox, self.settings.receives, self.service, stage)
+    }
+
     /// What to look for on the port that is used.
     pub(crate) fn watch(&self) -> Watch {
         let Choice { domain, port, gid, pkey, .. } = &self.choice;
@@ -99,6 +109,7 @@ impl Resources {
 }
 
 /// What steps leave for those after them.
+#[derive(Default)]
 pub(crate) struct Progress {
     pub announcer: Announcer,
     pub listener: Listener,
@@ -110,20 +121,6 @@ pub(crate) struct Progress {
     pub sent: Vec<u64>,
     /// The receive that holds what is to be checked, per queue pair, if it came in one.
     pub received: Vec<Option<u64>>,
-}
-
-impl Progress {
-    /// Of an end of so many queue pairs that has done nothing yet.
-    pub(crate) fn new(qps: usize) -> Self {
-        Self {
-            announcer: Announcer::default(),
-            listener: Listener::default(),
-            turns: Turns::default(),
-            receives: Vec::new(),
-            sent: vec![0; qps],
-            received: vec![None; qps],
-        }
-    }
 }
 
 pub(crate) struct Peer {
@@ -293,6 +290,12 @@ impl VerbsEnd {
             .watching(&self.connection.watch, self.connection.mailbox.reader())
     }
 
+    /// Credits for a pass that begins now.
+    pub(crate) fn granted(&self, stage: Option<Copies>) -> Granted {
+        let reader = self.connection.mailbox.reader();
+        Granted::new(reader, &self.progress.sent, self.resources.service, stage)
+    }
+
     /// Sees to it that receives are posted on every queue pair, and tells the peer how many.
     pub(crate) fn post_receives(&mut self) -> Result<(), Failure> {
         if self.progress.receives.is_empty() {
@@ -327,5 +330,77 @@ impl VerbsEnd {
         self.progress.receives[i]
             .consume(consumed, ahead)
             .map_err(|errno| words::verb(Stage::Measure, Doing::Post, device.name(), errno))
+    }
+}
+
+impl VerbsEnd {
+    pub(crate) fn join(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+        self.connect(peer, control)?;
+        let pairs = self.connection.pairs.iter();
+        if self.resources.settings.write_latency == Some(WriteLatency::Poll) {
+            // In RTS, the only state in which mlx5 answers.
+            self.connection.write_order =
+                pairs.clone().map(|pair| pair.writes_land_in_order()).reduce(WriteOrder::both);
+        }
+        if self.connection.manager.is_some() {
+            let all = pairs.chain(self.connection.mailbox.queue_pair()).map(|pair| &**pair);
+            self.connection.watch = Arc::new(self.resources.watch().of(all));
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self, peer: &Endpoint, control: &Control) -> Result<(), Failure> {
+        let Endpoint::Verbs(peer) = peer else {
+            return Err(unfit(
+                "this end is verbs on one thread, the other is not".to_owned(),
+                remedy::SAME_AT_BOTH_ENDS.with([("setting", "fabric and number of threads")]),
+            ));
+        };
+        let mailbox = self.fit(peer)?;
+        if self.resources.settings.joining == Joining::RdmaCm {
+            self.connect_all(peer, control)?;
+            self.connection.mailbox.address_to(&mailbox);
+            let area = Layout::area_of(peer.length.0, self.connection.pairs.len());
+            let mtu = self.resources.settings.mtu.min(peer.mtu);
+            self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses: Vec::new(), mtu });
+            return Ok(());
+        }
+        let mtu = self.resources.settings.mtu.min(peer.mtu);
+        let settings = &self.resources.settings;
+        let (service, accepted, reads) = (self.resources.service, settings.reads, settings.reads.min(peer.max_reads));
+        let paths = (0..self.connection.pairs.len())
+            .map(|i| join::path(&self.resources.choice, settings, peer, i))
+            .collect::<Result<Vec<_>, _>>()?;
+        for (i, (pair, path)) in self.connection.pairs.iter().zip(&paths).enumerate() {
+            let (number, psn, own_psn) = (peer.qp_numbers[i], peer.psns[i], self.connection.psns[i]);
+            let to = Target { path: *path, mtu, number, psn, own_psn, accepted, reads };
+            join::connect(pair, settings, &to)?;
+        }
+        let own_psn = self.connection.psns.last().copied().unwrap_or(0);
+        if let (Some(pair), Some(path)) = (self.connection.mailbox.queue_pair(), paths.first()) {
+            let (number, psn) = (mailbox.qp_number, mailbox.psn);
+            join::connect(pair, settings, &Target { path: *path, mtu, number, psn, own_psn, accepted, reads: 1 })?;
+        }
+        self.connection.mailbox.address_to(&mailbox);
+        let addresses = if service == Service::Ud {
+            let domain = &self.resources.choice.domain;
+            paths.iter().map(|path| Address::new(domain, path).map(Arc::new)).collect::<Result<_, _>>()?
+        } else {
+            Vec::new()
+        };
+        let area = Layout::area_of(peer.length.0, self.connection.pairs.len());
+        self.connection.peer = Some(Peer { endpoint: peer.clone(), area, addresses, mtu });
+        Ok(())
+    }
+
+    /// `Err` unless the peer can be this end's.
+    fn fit(&self, peer: &VerbsEndpoint) -> Result<ControlEndpoint, Failure> {
+        let own = self.resources.layout.qps as usize;
+        if peer.qp_numbers.len() != own || peer.psns.len() != own {
+            let cause = format!("{own} queue pairs here, {} at the peer", peer.qp_numbers.len());
+            return Err(unfit(cause, remedy::SAME_AT_BOTH_ENDS.with([("setting", "number of queue pairs")])));
+        }
+        join::same_network(&self.resources.choice, peer)?;
+        peer.control.ok_or_else(|| unfit("the peer has no control queue pair".to_owned(), remedy::REMOVE_OLD_AGENT))
     }
 }

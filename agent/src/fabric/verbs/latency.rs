@@ -1,4 +1,10 @@
 //! The initiator's latency pass, and what both ends of a ping-pong share.
+//!
+//! Whether the last byte of a written message lands last, found out by looking: the first messages of a polled latency pass
+//! are of one value throughout, another for each, and everything must be there once the last byte is.
+//!
+//! perftest trusts that it is so. Devices promise it for few queue pairs, and where it is not so the time taken is too short:
+//! the message had not arrived.
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
@@ -13,14 +19,13 @@ use railgauge_wire::{
 use super::{
     bandwidth::QUIET,
     end::{Batches, Resources, VerbsEnd},
-    order::OrderCheck,
-    phase::Phase,
+    mailbox::Phase,
     pingpong::{ByCompletion, ByMemory, ByReceive, PingPongSide, serve_first},
-    stage::Stage as Copies,
+    verify::Copies,
     waiter::Waiter,
 };
 use crate::{
-    bench::{Recorder, clock, control::Control, cpu},
+    bench::{Recorder, clock, control::Control},
     endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
         flag::{Beat, Span},
@@ -166,9 +171,102 @@ fn play(
         clock::wait_until(start, control)?;
     }
     let mut recorder = Recorder::new();
-    let used = cpu::thread();
-    let tally = serve_first(side, waiter, (timing.window, timing.size), &mut recorder)?;
-    let mut measurement = tally.measurement(cpu::thread() - used);
+    let used = clock::cpu();
+    let mut measurement = serve_first(side, waiter, (timing.window, timing.size), &mut recorder)?;
+    measurement.cpu = clock::cpu() - used;
     measurement.latency = Some(Box::new(recorder.finish(trips)));
     Ok(measurement)
+}
+
+/// Bytes that are checked at most, unless the fewest messages are more.
+const BYTES: u64 = 16 << 20;
+
+/// Messages that are checked at least and at most.
+const MESSAGES: (u64, u64) = (2, 256);
+
+/// The check of one end's first messages; both ends check as many.
+pub(crate) struct OrderCheck {
+    outgoing: Span,
+    incoming: Span,
+    messages: u64,
+}
+
+impl OrderCheck {
+    pub(crate) fn new(outgoing: Span, incoming: Span) -> Self {
+        let messages = (BYTES / incoming.len().max(1)).clamp(MESSAGES.0, MESSAGES.1);
+        Self { outgoing, incoming, messages }
+    }
+
+    /// How many messages are checked in each direction.
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// Writes message number `number`, counted from 0, if it is one of those: all bytes are `value`.
+    pub(super) fn write(&self, number: u64, value: u8) {
+        if number < self.messages {
+            self.outgoing.fill(value);
+        }
+    }
+
+    /// Looks at message number `number`, whose last byte is here.
+    pub(super) fn look(&self, number: u64, value: u8) -> Result<(), Failure> {
+        if number >= self.messages {
+            return Ok(());
+        }
+        self.incoming.other_than(value).map_or(Ok(()), |at| Err(late(at, self.incoming.len())))
+    }
+}
+
+/// The failure of a message whose last byte was here before byte `at`.
+#[cold]
+pub(super) fn late(at: u64, size: u64) -> Failure {
+    let cause = format!(
+        "the last byte of a message of {size} bytes was here before byte {at}: the device or the fabric does not keep the \
+         order, and a latency taken by polling the last byte would be too short"
+    );
+    Failure::new(Stage::Measure, Kind::Fabric, cause).remedy(remedy::WRITE_IMMEDIATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::flag::tests_memory as memory;
+
+    #[test]
+    fn a_message_whose_last_byte_came_first_is_no_sample() {
+        for (size, late) in [(2, 0), (64, 62), (4096, 0), (4099, 2000), (4099, 4097)] {
+            let (bytes, incoming) = memory(size);
+            let check = OrderCheck::new(memory(size).1, incoming);
+            bytes.fill(7);
+            assert!(check.look(0, 7).is_ok());
+            bytes.store(late, 6);
+            let failure = check.look(0, 7).unwrap_err();
+            assert_eq!(failure.kind, Kind::Fabric);
+            assert!(failure.cause.contains(&format!("byte {late}:")), "{failure}");
+            assert!(
+                check.look(check.messages(), 7).is_ok(),
+                "later messages carry their number in the first and the last byte only"
+            );
+        }
+    }
+
+    #[test]
+    fn all_bytes_of_the_first_messages_are_new() {
+        let ((bytes, outgoing), size) = (memory(100), 100);
+        let check = OrderCheck::new(outgoing, memory(size).1);
+        check.write(0, 1);
+        check.write(1, 2);
+        assert!((0..size).all(|at| bytes.load(at) == 2));
+        check.write(check.messages(), 3);
+        assert!((0..size).all(|at| bytes.load(at) == 2));
+    }
+
+    #[test]
+    fn long_messages_are_checked_too_and_short_ones_not_for_ever() {
+        let messages = |size| OrderCheck::new(memory(size).1, memory(size).1).messages();
+        assert_eq!(messages(1), 256);
+        assert_eq!(messages(1 << 20), 16);
+        assert_eq!(messages(32 << 20), 2);
+    }
 }

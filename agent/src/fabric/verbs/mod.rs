@@ -2,34 +2,20 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | [`layout`], [`memory`] | where the bytes lie, how the device reaches them |
-//! | [`end`], [`open`], [`join`], [`cm`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
-//! | [`mailbox`], [`phase`], [`turn`], [`credit`] | what the two ends tell one another without the controller |
+//! | [`end`], [`open`] | one end of a link, how it comes to be; joined by exchange or by rdma_cm |
+//! | [`mailbox`] | what the two ends tell one another without the controller |
 //! | [`stream`], [`pingpong`], [`waiter`] | the loops: one for bandwidth, one for latency; what they do while they wait |
-//! | [`order`] | whether the last byte of what is polled lands last |
-//! | [`stage`] | copies around messages that go through host memory |
-//! | [`lanes`] | each queue pair's part, and its place among equal paths |
-//! | [`bandwidth`], [`latency`], [`atomic`], [`serve`], [`verify`] | the steps of a case, made of those |
+//! | [`bandwidth`], [`latency`], [`serve`], [`verify`] | the steps of a case, made of those |
 
-pub(crate) mod atomic;
 pub(crate) mod bandwidth;
-pub(crate) mod cm;
-pub(crate) mod credit;
 pub(crate) mod end;
-pub(crate) mod join;
-pub(crate) mod lanes;
 pub(crate) mod latency;
-pub(crate) mod layout;
 pub(crate) mod mailbox;
 pub(crate) mod memory;
 pub(crate) mod open;
-pub(crate) mod order;
-pub(crate) mod phase;
 pub(crate) mod pingpong;
 pub(crate) mod serve;
-pub(crate) mod stage;
 pub(crate) mod stream;
-pub(crate) mod turn;
 pub(crate) mod verify;
 pub(crate) mod waiter;
 

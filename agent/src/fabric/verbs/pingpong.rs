@@ -5,21 +5,22 @@
 
 use railgauge_wire::{
     failure::{Failure, Stage},
+    measure::Measurement,
     step::Window as Rule,
     unit::{Bytes, Nanoseconds},
 };
 
 use super::{
-    order::{self, OrderCheck},
-    stage::Stage as Copies,
+    latency::{self, OrderCheck},
+    verify::Copies,
     waiter::Waiter,
 };
 use crate::{
-    bench::{Recorder, Tally, Window, clock},
+    bench::{Recorder, Window, clock},
     endpoint::verbs::settings::SIGNAL_EVERY,
     verbs::{
+        completion::Poller,
         flag::Beat,
-        poll::Poller,
         receive::Receives,
         send::Sends,
         words::{self, Doing},
@@ -127,7 +128,7 @@ impl<'a> ByMemory<'a> {
         // The peer may have answered already, where this thread did not run for a moment.
         let (first, next) = (self.incoming.first(), self.seen.wrapping_add(1));
         if first != self.seen && first != next {
-            return Err(order::late(0, self.incoming.length()));
+            return Err(latency::late(0, self.incoming.length()));
         }
         // One of the requests before has told of its completion by now: the queue has room before it is needed.
         if self.sends.in_flight() > u64::from(SIGNAL_EVERY) {
@@ -278,7 +279,7 @@ pub fn serve_first(
     waiter: &mut Waiter,
     (rule, size): (Rule, Bytes),
     recorder: &mut Recorder,
-) -> Result<Tally, Failure> {
+) -> Result<Measurement, Failure> {
     let mut window = Window::ready(rule, size);
     let (quota, mut done) = (window.quota(), 0);
     let (mut before, mut sample) = (clock::now(), None);
@@ -315,10 +316,10 @@ pub fn serve_first(
     while !side.drain()? {
         waiter.pause()?;
     }
-    let mut tally = window.finish(before);
+    let mut measurement = window.finish(before);
     // What no operation had is not of the window.
-    tally.elapsed = tally.elapsed.saturating_sub(aside);
-    Ok(tally)
+    measurement.elapsed = measurement.elapsed.saturating_sub(aside);
+    Ok(measurement)
 }
 
 /// The responder's side: answers every message until `over` says so. Returns how many there were.
@@ -348,19 +349,21 @@ pub(crate) fn return_all(
 }
 
 #[cfg(test)]
+#[path = "../../../examples/doubles/stub.rs"]
+#[allow(unreachable_pub, reason = "an example has it too")]
+mod stub;
+
+#[cfg(test)]
 mod tests {
     use std::{
         sync::Arc,
         time::{Duration, Instant},
     };
 
-    use super::*;
+    use super::{stub::Stub, *};
     use crate::{
         bench::control::Control,
-        verbs::{
-            send::{Template, Verb, Walk},
-            stub::Stub,
-        },
+        verbs::send::{Template, Verb, Walk},
     };
     use railgauge_wire::unit::Nanoseconds;
 
@@ -439,10 +442,11 @@ mod tests {
         let times = [2, 250].map(|time| Rule::Duration(Nanoseconds::from_millis(time)));
         for rule in [Rule::Iterations(1), Rule::Iterations(7)].into_iter().chain(times) {
             let (mut waiter, mut recorder) = (Waiter::polling(&control, Stage::Measure), Recorder::new());
-            let tally = serve_first(&mut ThirdLook::default(), &mut waiter, (rule, Bytes(8)), &mut recorder).unwrap();
+            let measured =
+                serve_first(&mut ThirdLook::default(), &mut waiter, (rule, Bytes(8)), &mut recorder).unwrap();
             let latency = recorder.finish(1);
             let sum = Nanoseconds((latency.mean.0 * latency.samples as f64).round() as u64);
-            assert_eq!((latency.samples, sum), (tally.operations, tally.elapsed), "{rule:?}");
+            assert_eq!((latency.samples, sum), (measured.operations, measured.elapsed), "{rule:?}");
         }
     }
 }

@@ -14,17 +14,16 @@ use railgauge_wire::{
 };
 
 use super::{
-    credit::{Granted, Sink},
     end::VerbsEnd,
-    phase::{Listener, Phase},
+    mailbox::{Listener, Phase},
     pingpong::{ByMemory, return_all},
-    stream::{How, Incoming, Unlimited, stream},
+    stream::{How, Incoming, Sink, Unlimited, stream},
     waiter::Waiter,
 };
 use crate::{
-    bench::{Window, clock, control::Control, cpu},
+    bench::{Window, clock, control::Control},
     system::wait::{self, READABLE},
-    verbs::{poll::Completion, send::Sends},
+    verbs::{completion::Completion, send::Sends},
 };
 
 /// First sleep between two looks at the mailbox while there is nothing else to do.
@@ -48,7 +47,7 @@ impl VerbsEnd {
         if op.takes_receives() {
             self.post_receives()?;
         }
-        let (started, used) = (clock::now(), cpu::thread());
+        let (started, used) = (clock::now(), clock::cpu());
         // Latency of reads and atomics is between the initiator and our device: nothing is announced.
         let alone = metric == TestMetric::Latency && (op.pulls() || op.is_atomic());
         let naps = if alone { DEADLINE_NAP..=DEADLINE_NAP } else { SHORT_NAP..=LONG_NAP };
@@ -85,7 +84,7 @@ impl VerbsEnd {
         Ok(account.unwrap_or_else(|| Measurement {
             started,
             elapsed: clock::now() - started,
-            cpu: cpu::thread() - used,
+            cpu: clock::cpu() - used,
             ..Measurement::default()
         }))
     }
@@ -100,13 +99,7 @@ impl VerbsEnd {
         }
         let (wanted, stage) = (self.connection.pairs.len() as u64, self.stage(op, size));
         let mut waiter = self.waiter(control, Stage::Verify);
-        let sink = Sink::new(
-            &mut self.progress.receives,
-            &mut self.connection.mailbox,
-            self.resources.settings.receives,
-            self.resources.service,
-        );
-        let mut sink = sink.staged(stage);
+        let mut sink = self.resources.sink(&mut self.progress.receives, &mut self.connection.mailbox, stage);
         // The initiator of an unreliable service counts from here on what has arrived.
         sink.publish()?;
         self.progress.listener.acknowledge(sink.mailbox())?;
@@ -129,13 +122,7 @@ impl VerbsEnd {
     fn sink(&mut self, op: Op, size: u64, control: &Control) -> Result<Measurement, Failure> {
         let mut waiter = self.waiter(control, Stage::Measure);
         let stage = self.stage(op, size);
-        let sink = Sink::new(
-            &mut self.progress.receives,
-            &mut self.connection.mailbox,
-            self.resources.settings.receives,
-            self.resources.service,
-        );
-        let mut sink = sink.staged(stage);
+        let mut sink = self.resources.sink(&mut self.progress.receives, &mut self.connection.mailbox, stage);
         let mut count = Count::default();
         self.progress.listener.acknowledge(sink.mailbox())?;
         loop {
@@ -177,16 +164,8 @@ impl VerbsEnd {
         let mut waiter = self.waiter(control, Stage::Measure);
         let depth = self.resources.settings.pace(size).depth;
         let how = How { rule: Rule::Iterations(u64::MAX), size, depth, only: None, pace: None };
-        let (fetching, delivering) = (self.stage(op, size), self.stage(op, size));
-        let mut granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service)
-            .staged(fetching);
-        let sink = Sink::new(
-            &mut self.progress.receives,
-            &mut self.connection.mailbox,
-            self.resources.settings.receives,
-            self.resources.service,
-        );
-        let sink = sink.staged(delivering);
+        let (mut granted, delivering) = (self.granted(self.stage(op, size)), self.stage(op, size));
+        let sink = self.resources.sink(&mut self.progress.receives, &mut self.connection.mailbox, delivering);
         let count = Count::default();
         let mut sink_of_peer =
             PeerLedStream { listener: &mut self.progress.listener, sink, count, size, over: false, control };
@@ -271,7 +250,7 @@ impl Count {
     fn begin(&mut self, size: u64) {
         let now = clock::now();
         self.window = Some(Window::begin(Rule::Iterations(u64::MAX), Bytes(size), now));
-        (self.cpu, self.last) = (cpu::thread(), now);
+        (self.cpu, self.last) = (clock::cpu(), now);
     }
 
     #[inline]
@@ -286,7 +265,8 @@ impl Count {
 
     fn finish(self) -> Measurement {
         let Self { window, cpu, last } = self;
-        window.map_or_else(Measurement::default, |window| window.finish(last).measurement(cpu::thread() - cpu))
+        window
+            .map_or_else(Measurement::default, |window| Measurement { cpu: clock::cpu() - cpu, ..window.finish(last) })
     }
 }
 

@@ -1,6 +1,9 @@
 //! Verify passes: the pattern is put in place, moved once, and compared where it arrived.
+//!
+//! Messages of GPU memory that go through host memory: brought there before each is posted, taken back after each came.
 
 use std::{
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -8,20 +11,20 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     step::{Checked, Pattern},
-    terms::{LinkLayer, Op, Service},
+    terms::{GpuPath, LinkLayer, Op, Service},
 };
 
 use super::{
-    credit::Granted,
     end::{Batches, VerbsEnd},
-    layout::HEADER,
-    phase::Phase,
+    mailbox::Phase,
+    memory::HEADER,
     stream::Credits,
     waiter::Waiter,
 };
 use crate::{
     bench::control::Control,
     verbs::{
+        region::Region,
         send::{Sends, Walk},
         words::{self, Doing},
     },
@@ -104,16 +107,13 @@ impl VerbsEnd {
         if op.is_atomic() {
             return self.transfer_atomic(op, pattern, control);
         }
-        let batches = Batches { list: 1, signal_every: 1, inline: 0 };
-        let mut flows = (0..self.connection.pairs.len())
-            .map(|i| self.sends(i, op, pattern.size.0, Walk::default(), batches))
-            .collect::<Result<Vec<_>, _>>()?;
+        let mut flows = self.one_each(op, pattern.size.0)?;
         if !op.takes_receives() {
             self.move_once(&mut flows, &mut self.waiter(control, Stage::Verify))?;
             return self.flush(op, Stage::Verify, control);
         }
         self.progress.announcer.announce(Phase::Transfer, &mut self.connection.mailbox, control)?;
-        let granted = Granted::new(self.connection.mailbox.reader(), &self.progress.sent, self.resources.service);
+        let granted = self.granted(None);
         while (0..flows.len()).any(|i| granted.allowed(i) == 0) {
             control.check(Stage::Verify)?;
             std::thread::yield_now();
@@ -141,9 +141,13 @@ impl VerbsEnd {
         if self.resources.choice.link_layer != LinkLayer::Iwarp || op.pulls() {
             return Ok(None);
         }
+        self.one_each(Op::Read, 1).map(Some)
+    }
+
+    /// Requests to be posted one at a time on every queue pair.
+    fn one_each(&self, op: Op, size: u64) -> Result<Vec<Sends>, Failure> {
         let batches = Batches { list: 1, signal_every: 1, inline: 0 };
-        let reads = (0..self.connection.pairs.len()).map(|i| self.sends(i, Op::Read, 1, Walk::default(), batches));
-        reads.collect::<Result<_, _>>().map(Some)
+        (0..self.connection.pairs.len()).map(|i| self.sends(i, op, size, Walk::default(), batches)).collect()
     }
 
     /// Waits until everything that was sent has arrived, where its completion does not say so. No message may arrive here
@@ -175,5 +179,43 @@ impl VerbsEnd {
             }
         }
         Ok(())
+    }
+}
+
+/// The copies around the messages of one pass.
+pub(crate) struct Copies {
+    region: Arc<Region>,
+    outgoing: Vec<u64>,
+    /// Where messages land that do not land in the receives they take.
+    incoming: Option<Vec<u64>>,
+    /// Bytes in front of the payload of a receive.
+    header: u64,
+    size: u64,
+}
+
+impl VerbsEnd {
+    /// The copies that a pass of `op` with messages of `size` bytes needs; none where the device reaches the memory.
+    pub(crate) fn stage(&self, op: Op, size: u64) -> Option<Copies> {
+        (self.resources.gpu_path == GpuPath::Staged).then(|| Copies {
+            region: self.resources.region.clone(),
+            outgoing: (0..self.connection.pairs.len()).map(|i| self.resources.layout.outgoing(i)).collect(),
+            incoming: (op != Op::Send)
+                .then(|| (0..self.connection.pairs.len()).map(|i| self.resources.layout.incoming(i)).collect()),
+            header: if self.resources.layout.datagrams { HEADER } else { 0 },
+            size,
+        })
+    }
+}
+
+impl Copies {
+    /// Before so many messages are posted on queue pair `i`: every one of them is copied.
+    pub(crate) fn fetch(&self, i: usize, messages: u64) -> Result<(), Failure> {
+        (0..messages).try_for_each(|_| self.region.backing().fetch(self.outgoing[i], self.size))
+    }
+
+    /// After a message has come on queue pair `i` and taken the receive at `place`.
+    pub(crate) fn deliver(&self, i: usize, place: u64) -> Result<(), Failure> {
+        let place = self.incoming.as_ref().map_or(place + self.header, |places| places[i]);
+        self.region.backing().deliver(place, self.size)
     }
 }

@@ -11,7 +11,7 @@ use railgauge_wire::{
 use super::mailbox::Reader;
 use crate::{
     bench::control::Control,
-    system::{alarm::Alarm, wait::Interrupted},
+    system::wait::{Alarm, Interrupted},
     verbs::{completion::CompletionQueue, events::Watch},
 };
 

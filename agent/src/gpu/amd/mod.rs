@@ -12,10 +12,8 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`layout`] | where values are in the structures |
-//! | [`facts`] | the facts of GPUs |
 //! | [`state`] | what they do while tests run |
 
-pub(super) mod facts;
 mod layout;
 pub(super) mod state;
 

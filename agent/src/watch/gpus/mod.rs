@@ -11,15 +11,11 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `sampler` | the thread: what is read when |
-//! | `fault` | what befell a GPU, in the words of a failure |
 //! | `history` | what was read, and what of it a case is told |
-
-mod fault;
-mod history;
-mod sampler;
 
 use std::{
     collections::BTreeMap,
+    fmt,
     sync::{
         OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -29,22 +25,23 @@ use std::{
 };
 
 use railgauge_wire::{
-    failure::Failure,
-    gpu_state::{ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, MOST},
+    failure::{Failure, Stage},
+    gpu_state::{ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, MOST, counter, is_of_program},
     measure::Measurement,
+    remedy::{self, Entry},
     step::Window,
     unit::Nanoseconds,
 };
+use sampler::{Order, Sampler};
 
 use crate::{
     bench::clock,
-    gpu::cards::{self, Informant, Lasting, Unread},
-    system::{
-        panics::{self, Panicked},
-        workers,
-    },
+    gpu::cards::{self, Lasting, Maker, Unread},
+    worker::{self, caught},
 };
-use sampler::{Order, Sampler};
+
+mod history;
+mod sampler;
 
 /// How long a case waits for the last reading of its GPUs.
 const PATIENCE: Duration = ANSWER_WITHIN;
@@ -55,14 +52,13 @@ enum Silent {
     NoThread(String),
     #[error("the thread that reads the state of GPUs has ended")]
     Ended,
-    #[error("{0} has not answered within {seconds} s", seconds = PATIENCE.as_secs())]
-    Late(Informant),
+    #[error("{} has not answered within {} s", .0.informant(), PATIENCE.as_secs())]
+    Late(Maker),
 }
 
 /// A case that uses GPUs, from its begin on.
 pub(crate) struct Span {
     number: u64,
-    gpus: Vec<String>,
     begun: Nanoseconds,
     /// Where the thread takes orders; why there is none.
     to: Result<Sender<Order>, Silent>,
@@ -105,10 +101,9 @@ impl Span {
         let (number, begun, to) = (NUMBER.fetch_add(1, Ordering::Relaxed), clock::now(), thread());
         if let Ok(to) = &to {
             // A thread that has ended is told at the end.
-            let _ =
-                to.send(Order::Begin { span: number, gpus: gpus.clone(), every: every(window).into(), asked: begun });
+            let _ = to.send(Order::Begin { span: number, gpus, every: every(window).into(), asked: begun });
         }
-        Some(Self { number, gpus, begun, to, ended: false })
+        Some(Self { number, begun, to, ended: false })
     }
 
     pub(crate) fn end(mut self) -> Read {
@@ -117,7 +112,7 @@ impl Span {
         let asked = self.to.as_ref().map_err(Clone::clone).and_then(|to| {
             to.send(Order::End { span: self.number, answer, asked: clock::now() }).map_err(|_| Silent::Ended)
         });
-        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late(Informant::asked())));
+        let read = asked.and_then(|()| read.recv_timeout(PATIENCE).map_err(|_| Silent::Late(cards::asked())));
         let whole = (self.begun, clock::now());
         match read {
             Ok(of_gpu) => Read { of_gpu, whole, failure: None },
@@ -132,13 +127,6 @@ impl Drop for Span {
         if let Some(to) = self.to.as_ref().ok().filter(|_| !self.ended) {
             let _ = to.send(Order::Forget { span: self.number });
         }
-    }
-}
-
-impl Span {
-    /// The GPUs, each once.
-    pub(crate) fn gpus(&self) -> &[String] {
-        &self.gpus
     }
 }
 
@@ -160,7 +148,7 @@ impl Read {
     /// The failure of a case with what befell its GPUs meanwhile, and what to do about that; as it is where nothing did.
     pub(crate) fn explained<'g>(&self, failure: Failure, gpus: impl IntoIterator<Item = &'g str>) -> Failure {
         let known = gpus.into_iter().filter_map(|pci| Some((pci, self.of_gpu.get(pci)?)));
-        fault::explained(failure, known.flat_map(|(pci, of_gpu)| fault::faults(pci, of_gpu)))
+        explained(failure, known.flat_map(|(pci, of_gpu)| faults(pci, of_gpu)))
     }
 }
 
@@ -174,23 +162,121 @@ fn thread() -> Result<Sender<Order>, Silent> {
     let start = || {
         let (to, orders) = channel();
         let work = move || {
-            if let Err(Panicked(words)) = panics::caught(|| Sampler::new(cards::of_host()).run(&orders)) {
-                crate::system::log!("the state of GPUs is not read any more, as the agent panicked: {words}");
+            if let Err(failure) = caught(Stage::Measure, || Sampler::new(cards::of_host()).run(&orders)) {
+                crate::system::log!("the state of GPUs is not read any more: {failure}");
             }
         };
-        let started = workers::start("gpus", work);
+        let started = worker::start("gpus", work);
         started.map(|_| to).map_err(|error| Silent::NoThread(error.to_string()))
     };
     THREAD.get_or_init(start).clone()
 }
 
+/// Something that ends the work on a GPU.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fault {
+    /// `GPU 3 (0000:1b:00.0)`.
+    gpu: String,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// The driver told an Xid that no program's own mistake brings about.
+    Xid(u32),
+    /// So many errors of its memory could not be corrected.
+    Memory(u64),
+    /// It does not answer any more.
+    Lost,
+}
+
+impl Fault {
+    const fn remedy(&self) -> Entry {
+        match self.what {
+            What::Xid(_) => remedy::XID,
+            What::Memory(_) => remedy::GPU_MEMORY_ERRORS,
+            What::Lost => remedy::LOOK_AT_GPU,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { gpu, what } = self;
+        match what {
+            What::Xid(xid) => write!(f, "the driver told Xid {xid} of {gpu}"),
+            What::Memory(1) => write!(f, "an error of the memory of {gpu} could not be corrected"),
+            What::Memory(errors) => write!(f, "{errors} errors of the memory of {gpu} could not be corrected"),
+            What::Lost => write!(f, "NVML lost {gpu}"),
+        }
+    }
+}
+
+/// What befell a GPU, what tells most first.
+fn faults(pci: &str, seen: &OfGpu) -> Vec<Fault> {
+    let gpu = match seen.lasting.index {
+        Some(index) => format!("GPU {index} ({pci})"),
+        None => format!("the GPU at {pci}"),
+    };
+    let mut xids: Vec<u32> = seen.xids.iter().flatten().copied().filter(|xid| !is_of_program(*xid)).collect();
+    xids.dedup();
+    let errors = seen.counted.get(counter::ECC_UNCORRECTED).copied().filter(|errors| *errors > 0);
+    let lost = matches!(seen.failure, Some(Unread::Lost(_))).then_some(What::Lost);
+    let all = xids.into_iter().map(What::Xid).chain(errors.map(What::Memory)).chain(lost);
+    all.map(|what| Fault { gpu: gpu.clone(), what }).collect()
+}
+
+/// A failure with what befell the GPUs of its case, and the remedy for the first of it.
+fn explained(mut failure: Failure, faults: impl Iterator<Item = Fault>) -> Failure {
+    let faults: Vec<Fault> = faults.collect();
+    let Some(first) = faults.first() else { return failure };
+    let words: Vec<String> = faults.iter().map(Fault::to_string).collect();
+    failure.cause = format!("{}; meanwhile {}", failure.cause, words.join(", "));
+    failure.remedy(first.remedy())
+}
+
 #[cfg(test)]
 mod tests {
+    use railgauge_wire::failure::{Kind, Stage};
+
     use super::*;
 
     #[test]
     fn a_short_window_has_two_readings_and_a_long_one_has_one_a_second() {
         let of = |milliseconds| every(Window::Duration(Nanoseconds::from_millis(milliseconds)));
         assert_eq!([20, 600, 60_000].map(of), [100, 300, 1_000].map(Duration::from_millis));
+    }
+
+    const PCI: &str = "0000:1b:00.0";
+
+    fn told(seen: &OfGpu) -> Failure {
+        explained(Failure::new(Stage::Measure, Kind::Internal, "the copy failed"), faults(PCI, seen).into_iter())
+    }
+
+    #[test]
+    fn what_ends_the_work_on_a_gpu_is_in_the_words_of_the_failure() {
+        let lasting = Lasting { index: Some(3), ..Lasting::default() };
+        let counted = [(counter::ECC_UNCORRECTED.to_owned(), 2), (counter::PCIE_REPLAYS.to_owned(), 9)].into();
+        let lost = Some(Unread::Lost(PCI.to_owned()));
+        let seen = OfGpu { lasting, xids: Some(vec![45, 79, 79]), counted, failure: lost, ..OfGpu::default() };
+        let failure = told(&seen);
+        assert_eq!(
+            failure.cause,
+            "the copy failed; meanwhile the driver told Xid 79 of GPU 3 (0000:1b:00.0), 2 errors of the memory of GPU 3 \
+             (0000:1b:00.0) could not be corrected, NVML lost GPU 3 (0000:1b:00.0)"
+        );
+        assert_eq!(failure.remedy.unwrap().id, remedy::XID.id);
+        let failure = told(&OfGpu { xids: None, ..seen });
+        assert_eq!(failure.remedy.unwrap().id, remedy::GPU_MEMORY_ERRORS.id);
+    }
+
+    #[test]
+    fn a_failure_of_a_healthy_gpu_stays_as_it_is() {
+        let own = OfGpu { xids: Some(vec![13, 31, 43, 45]), ..OfGpu::default() };
+        let unread = OfGpu { failure: Some(Unread::NoLibrary("none".to_owned())), ..OfGpu::default() };
+        for seen in [OfGpu::default(), own, unread] {
+            let failure = told(&seen);
+            assert_eq!((failure.cause.as_str(), failure.remedy), ("the copy failed", None), "{seen:?}");
+        }
     }
 }

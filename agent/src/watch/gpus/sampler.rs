@@ -13,7 +13,7 @@ use railgauge_wire::{gather::Gather, gpu_state::MOST_XIDS, unit::Nanoseconds};
 
 use super::{OfGpu, history::History};
 use crate::{
-    bench::{clock, cpu},
+    bench::clock,
     gpu::cards::{Cards, Lasting, Unread},
     watch::counters::{Series, Values},
 };
@@ -201,12 +201,12 @@ impl<S: Cards + ?Sized> Sampler<S> {
     }
 
     fn round(&mut self) {
-        let (begun, before) = (clock::now(), cpu::thread());
+        let (begun, before) = (clock::now(), clock::cpu());
         let mut gpus: Vec<String> = self.open.values().flat_map(|open| open.gpus.keys().cloned()).collect();
         gpus.sort_unstable();
         gpus.dedup();
         gpus.iter().for_each(|pci| self.look(pci));
-        self.last = (begun, cpu::thread().saturating_sub(before));
+        self.last = (begun, clock::cpu().saturating_sub(before));
     }
 
     /// One reading of a GPU, or why there is none, for every case that uses it.

@@ -13,11 +13,7 @@ use std::{
 
 use rdma_sys::*;
 
-use super::{
-    flag::{Beat, Flag},
-    poll::Poller,
-    send::{Alive, Sends, Template},
-};
+use crate::parts::{Beat, Flag, Poller, Sends, Template};
 
 const ROOM: usize = 1024;
 
@@ -70,7 +66,7 @@ impl Stub {
 
     /// A ring of requests on its queue pair.
     pub fn sends(&mut self, template: Template) -> Sends {
-        let nothing: Alive = Arc::new(()) as Arc<dyn Any + Send + Sync>;
+        let nothing: Arc<dyn Any + Send + Sync> = Arc::new(());
         let base = self.0.buffer.as_ptr() as u64;
         // SAFETY: the stub never looks at the payload, and whoever drives the ring keeps the stub until it is done.
         unsafe { Sends::from_raw(&raw mut self.0.queue_pair, base, 0, [nothing.clone(), nothing], template) }

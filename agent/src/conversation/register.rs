@@ -1,0 +1,236 @@
+//! The threads that own links and ranks, by number, and the requests to them.
+//!
+//! The reader only sets flags and passes requests on; the threads work on them in order and write the replies themselves.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use railgauge_wire::{
+    failure::{Failure, Kind, Stage},
+    link::LinkId,
+    message::Answer,
+};
+
+use super::pipes::Outlet;
+use crate::{
+    bench::control::Control,
+    system::wait::Doorbell,
+    worker::{self, Worker, caught},
+};
+
+/// How long links may take to close when the controller says goodbye.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// Links, or ranks.
+pub(super) struct Register<T> {
+    /// What one is called in failures.
+    what: &'static str,
+    entries: Entries<T>,
+    outlet: Outlet,
+}
+
+type Entries<T> = Arc<Mutex<HashMap<LinkId, Entry<T>>>>;
+
+/// The reader's side of a thread.
+struct Entry<T> {
+    worker: Worker<T>,
+    /// Stop flag of the request passed on last: each has its own, so that a `Stop` is never lost to a step that has not begun yet, nor
+    /// found by the next one.
+    stop: Arc<AtomicBool>,
+    abort: Arc<AtomicBool>,
+    bell: Arc<Doorbell>,
+}
+
+impl<T> Entry<T> {
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.bell.ring();
+    }
+}
+
+/// A request as a thread works on it. Answered once.
+pub(super) struct Request {
+    id: u64,
+    outlet: Outlet,
+    answered: AtomicBool,
+    stop: Arc<AtomicBool>,
+    abort: Arc<AtomicBool>,
+    bell: Arc<Doorbell>,
+}
+
+impl Request {
+    pub(super) fn reply(&self, outcome: Result<Answer, Failure>) {
+        if !self.answered.swap(true, Ordering::Relaxed) {
+            self.outlet.reply(self.id, outcome);
+        }
+    }
+
+    pub(super) fn is_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Ends what it controls after `limit`, when the controller stops the request, and when it closes what the request is about.
+    pub(super) fn control(&self, limit: Duration) -> Control {
+        self.control_by(self.stop.clone(), limit)
+    }
+
+    /// The same with a stop flag of its own, which nobody but the peer sets.
+    pub(super) fn control_apart(&self, limit: Duration) -> Control {
+        self.control_by(Arc::default(), limit)
+    }
+
+    fn control_by(&self, stop: Arc<AtomicBool>, limit: Duration) -> Control {
+        // A limit too far away to be added is no limit; a century is near enough to that.
+        let century = Duration::from_secs(100 * 365 * 86_400);
+        Control::new(stop, self.abort.clone(), Instant::now() + limit.min(century)).ringing(self.bell.clone())
+    }
+}
+
+impl<T: 'static> Register<T> {
+    pub(super) fn new(what: &'static str, outlet: Outlet) -> Self {
+        Self { what, entries: Arc::default(), outlet }
+    }
+
+    /// Opens something on a new thread.
+    pub(super) fn open(
+        &self,
+        id: u64,
+        number: LinkId,
+        open: impl FnOnce(&Request) -> Result<(T, Answer), Failure> + Send + 'static,
+    ) {
+        if let Err(failure) = self.start(id, number, open) {
+            self.outlet.reply(id, Err(failure));
+        }
+    }
+
+    fn start(
+        &self,
+        id: u64,
+        number: LinkId,
+        open: impl FnOnce(&Request) -> Result<(T, Answer), Failure> + Send + 'static,
+    ) -> Result<(), Failure> {
+        let name = format!("{} {number}", self.what);
+        let refused = |cause: String| Failure::new(Stage::Open, Kind::Internal, cause);
+        let mut entries = self.entries.lock();
+        if entries.contains_key(&number) {
+            return Err(refused(format!("{name} is open already")));
+        }
+        let bell = Doorbell::new().map_err(|error| refused(format!("no descriptor for {name}: {error}")))?;
+        let bell = Arc::new(bell);
+        let (stop, abort) = (Arc::<AtomicBool>::default(), Arc::<AtomicBool>::default());
+        let request = self.request(id, &stop, &abort, &bell);
+        let register = self.entries.clone();
+        let opening = move || match caught(Stage::Open, || open(&request)).flatten() {
+            Ok((owned, answer)) => {
+                request.reply(Ok(answer));
+                Ok(owned)
+            }
+            Err(failure) => {
+                register.lock().remove(&number);
+                request.reply(Err(failure.clone()));
+                Err(failure)
+            }
+        };
+        let (worker, _) = Worker::start(&name.replace(' ', "-"), opening)
+            .map_err(|error| refused(format!("no thread for {name}: {error}")))?;
+        // The thread cannot look for its entry before the lock is free.
+        entries.insert(number, Entry { worker, stop, abort, bell });
+        Ok(())
+    }
+
+    fn request(&self, id: u64, stop: &Arc<AtomicBool>, abort: &Arc<AtomicBool>, bell: &Arc<Doorbell>) -> Request {
+        let (outlet, answered) = (self.outlet.clone(), AtomicBool::new(false));
+        Request { id, outlet, answered, stop: stop.clone(), abort: abort.clone(), bell: bell.clone() }
+    }
+
+    /// Passes work on, whose outcome is the answer.
+    pub(super) fn ask(
+        &self,
+        id: u64,
+        number: LinkId,
+        stage: Stage,
+        work: impl FnOnce(&mut T, &Arc<Request>) -> Result<Answer, Failure> + Send + 'static,
+    ) {
+        self.pass(id, number, |entry| {
+            entry.stop = Arc::default();
+            let request = Arc::new(self.request(id, &entry.stop, &entry.abort, &entry.bell));
+            entry.worker.pass(move |owned| {
+                let (outcome, _broken) = worker::with(owned, stage, |owned| work(owned, &request));
+                request.reply(outcome);
+            })
+        });
+    }
+
+    /// Stops the request passed on last, and answers with what came of it.
+    pub(super) fn stop(
+        &self,
+        id: u64,
+        number: LinkId,
+        outcome: impl FnOnce(&mut T) -> Result<Answer, Failure> + Send + 'static,
+    ) {
+        let outlet = self.outlet.clone();
+        self.pass(id, number, |entry| {
+            entry.stop();
+            entry.worker.pass(move |owned| outlet.reply(id, worker::with(owned, Stage::Converse, outcome).0))
+        });
+    }
+
+    /// Passes something on. An entry in the register means that the thread will do it: it takes its entry away, under this lock, before
+    /// it looks for the last time.
+    fn pass(&self, id: u64, number: LinkId, pass: impl FnOnce(&mut Entry<T>) -> bool) {
+        let passed = self.entries.lock().get_mut(&number).is_some_and(pass);
+        if !passed {
+            self.unknown(id, number);
+        }
+    }
+
+    /// Answers that there is none of this number.
+    pub(super) fn unknown(&self, id: u64, number: LinkId) {
+        let cause = format!("{} {number} is not open", self.what);
+        self.outlet.reply(id, Err(Failure::new(Stage::Converse, Kind::Internal, cause)));
+    }
+
+    /// Ends whatever it does and closes it; `false` if there is none of this number.
+    pub(super) fn close(&self, id: u64, number: LinkId) -> bool {
+        let outlet = self.outlet.clone();
+        self.closing(number, move || outlet.reply(id, Ok(Answer::Done)))
+    }
+
+    fn closing(&self, number: LinkId, closed: impl FnOnce() + Send + 'static) -> bool {
+        let (what, register) = (self.what, self.entries.clone());
+        self.entries.lock().get(&number).is_some_and(|entry| {
+            entry.abort.store(true, Ordering::Relaxed);
+            entry.stop();
+            entry.worker.pass(move |owned| {
+                let gone = Failure::new(Stage::Converse, Kind::Aborted, format!("the {what} was closed"));
+                let open = std::mem::replace(owned, Err(gone));
+                if let Err(failure) = caught(Stage::Converse, || drop(open)) {
+                    crate::system::log!("closing {what} {number}: {failure}");
+                }
+                // From here on nothing more is sent to this thread.
+                register.lock().remove(&number);
+                closed();
+            })
+        })
+    }
+
+    /// Closes all, and waits for them for a while.
+    pub(super) fn close_all(&self) {
+        let numbers: Vec<LinkId> = self.entries.lock().keys().copied().collect();
+        for number in numbers {
+            self.closing(number, || ());
+        }
+        let give_up = Instant::now() + FAREWELL;
+        while !self.entries.lock().is_empty() && Instant::now() < give_up {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
