@@ -54,7 +54,7 @@ mod watch;
 mod worker;
 
 pub use conversation::run;
-pub use errand::tender::{ARGUMENT as TEND, run as tend};
+pub use errand::{ARGUMENT as TEND, run as tend};
 pub use nccl::worker::run as run_rank;
 
 /// What the tests, examples and fuzz targets of this repository drive directly. Not an interface for anyone else.
@@ -68,7 +68,7 @@ pub mod parts {
             stream::{How, Nothing, Unlimited, stream},
             waiter::Waiter,
         },
-        facts::{Live, collect, interfaces, path_mtu},
+        facts::{Live, collect, interfaces, rdma::PortAnswer},
         gpu::{Buffer, Device, Stream, copies, kernels, table::Values},
         memory::pattern::{self, Part},
         nccl::log,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf, sync::LazyLock};
 
-use railgauge_agent::parts::{Address, Live, Tree, collect, interfaces, path_mtu};
+use railgauge_agent::parts::{Address, Live, PortAnswer, Tree, collect, interfaces};
 use railgauge_wire::facts::HostFacts;
 
 // The hosts of the agent's own tests.

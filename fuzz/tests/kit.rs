@@ -9,7 +9,7 @@ use railgauge::kit::{
     fixture::{fixtures, repeatable},
     tree,
 };
-use railgauge_agent::parts::{Address, Live, Tree, collect, entries_below, interfaces, path_mtu};
+use railgauge_agent::parts::{Address, Live, PortAnswer, Tree, collect, entries_below, interfaces};
 use railgauge_wire::facts::HostFacts;
 
 #[path = "../../agent/src/facts/tests/fixture.rs"]

@@ -53,9 +53,7 @@
 pub mod clock;
 pub(crate) mod control;
 mod latency;
-mod pacer;
 mod window;
 
 pub use latency::Recorder;
-pub(crate) use pacer::Pacer;
-pub(crate) use window::{Slices, Window};
+pub(crate) use window::{Pacer, Slices, Window};

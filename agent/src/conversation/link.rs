@@ -1,29 +1,34 @@
 //! What is asked of one end of a link. `Serve` is answered as soon as it is armed, and what came of it is kept for the `Stop` that
-//! follows.
+//! follows. And a whole case (see [`railgauge_wire::case`]): the steps, and the turns between them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use railgauge_wire::{
-    case::CaseSpec,
+    case::{COUNTERS_LIMIT, CaseAccount, CaseSpec},
+    facts::port_name,
     failure::{Failure, Kind, Stage},
     group::MemberSpec,
-    link::{Endpoint, LinkSpec},
+    link::{Endpoint, LinkSpec, Role},
     message::Answer,
-    step::{Step, Stepped, Window},
-    terms::Transport,
+    step::{Pattern, Step, Stepped, Timing, Window, responder_takes_part},
+    terms::{LinkLayer, Transport},
     unit::Nanoseconds,
 };
 
-use super::{
-    case::{self, Here},
-    register::Request,
-};
+use super::register::Request;
 use crate::{
-    bench::control::Control,
+    bench::{clock, control::Control},
     collective::rank::{self, RankAsk},
+    counters,
     fabric::{self, Link},
-    nccl::worker,
+    nccl,
+    system::tree::Tree,
     watch::gpus::{self, Span},
+    worker,
 };
 
 /// How long joining may take: a peer that does not come is named, not waited for.
@@ -44,7 +49,8 @@ impl End {
     pub(super) fn open(spec: &LinkSpec) -> Result<(Self, Answer), Failure> {
         let link = fabric::open(spec)?;
         let opened = Answer::Opened(Box::new(link.opened()));
-        Ok((Self { link, here: Here::new(spec), served: None, failed: false, has_begun: false }, opened))
+        let here = Here { role: spec.role, transport: spec.transport, port: spec.port };
+        Ok((Self { link, here, served: None, failed: false, has_begun: false }, opened))
     }
 
     pub(super) fn join(&mut self, peer: &Endpoint, request: &Request) -> Result<Answer, Failure> {
@@ -85,7 +91,7 @@ impl End {
         }
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         let control = |limit| request.control_apart(limit);
-        let account = case::run(self.link.as_mut(), &self.here, case, is_first, &control);
+        let account = run(self.link.as_mut(), &self.here, case, is_first, &control);
         self.failed = account.failure.is_some();
         Ok(Answer::Case(Box::new(account)))
     }
@@ -157,7 +163,7 @@ fn start(spec: &MemberSpec) -> Result<AskRank, Failure> {
     Ok(match spec.transport {
         // A process, since NCCL reads its environment once.
         Transport::Nccl => {
-            let mut rank = worker::Rank::start(spec)?;
+            let mut rank = nccl::worker::Rank::start(spec)?;
             Box::new(move |ask, control| rank.ask(ask, control))
         }
         Transport::Tcp | Transport::Verbs | Transport::Cpu | Transport::Gpu | Transport::Nic => {
@@ -165,4 +171,206 @@ fn start(spec: &MemberSpec) -> Result<AskRank, Failure> {
             Box::new(move |ask, control| rank.ask(ask, control))
         }
     })
+}
+
+/// What an end knows of itself, whatever it is asked.
+#[derive(Debug, Clone)]
+struct Here {
+    role: Role,
+    transport: Transport,
+    port: u8,
+}
+
+/// Runs a case. `is_first`: no case was run on this link before. `control` makes the control of a step that gives up after so long.
+fn run(
+    end: &mut dyn Link,
+    here: &Here,
+    case: &CaseSpec,
+    is_first: bool,
+    control: &dyn Fn(Duration) -> Control,
+) -> CaseAccount {
+    let (begun, deadline) = (Instant::now(), Duration::from_millis(case.deadline_ms));
+    let mut part = Part { end, here, case, control, deadline, account: CaseAccount::default(), pass: None };
+    // Where the bytes lie on a GPU.
+    let gpu = part.end.opened().settings.get("gpu_pci").cloned();
+    let span = Span::begin(gpu.clone(), case.timing.window);
+    let mut ran = part.all(is_first);
+    if let Some((span, pci)) = span.zip(gpu) {
+        let read = span.end();
+        part.account.gpus = vec![read.seen(&pci, part.pass)];
+        ran = ran.map_err(|failure| read.explained(failure, [&*pci]));
+    }
+    if let Err(failure) = ran {
+        part.account.failure = Some(failure);
+        part.end.give_up();
+    }
+    part.account.took = begun.elapsed().into();
+    part.account
+}
+
+struct Part<'a> {
+    end: &'a mut dyn Link,
+    here: &'a Here,
+    case: &'a CaseSpec,
+    control: &'a dyn Fn(Duration) -> Control,
+    deadline: Duration,
+    account: CaseAccount,
+    /// When this end was busy with the timed pass.
+    pass: Option<(Nanoseconds, Nanoseconds)>,
+}
+
+impl Part<'_> {
+    fn all(&mut self, is_first: bool) -> Result<(), Failure> {
+        if is_first {
+            self.begin()?;
+        }
+        self.verify(1)?;
+        self.time()?;
+        self.verify(2)
+    }
+
+    /// The initiator speaks first on a link. Over iWARP it has to: a responder may send nothing before it has received something
+    /// (RFC 5044, section 7.1.2), and siw's initiator refuses what comes together with the reply to its request.
+    fn begin(&mut self) -> Result<(), Failure> {
+        match self.here.role {
+            Role::Initiator => self.end.give_turn(),
+            Role::Responder => self.await_turn(self.patience()),
+        }
+    }
+
+    /// One verify pass, if the case wants any; `iteration` makes its bytes differ from those of other passes.
+    fn verify(&mut self, iteration: u64) -> Result<(), Failure> {
+        let Some(seed) = self.case.verify else { return Ok(()) };
+        let (begun, waited) = (Instant::now(), self.account.spent.waiting);
+        let op = self.case.timing.op;
+        let pattern = Pattern { size: self.case.timing.size, seed, iteration };
+        // A read brings the responder's bytes to the initiator, everything else the other way.
+        let is_sink = op.pulls() == (self.here.role == Role::Initiator);
+        self.step(if is_sink { Step::Poison(pattern) } else { Step::Fill(pattern) }, self.deadline)?;
+        match self.here.role {
+            Role::Initiator => {
+                self.await_turn(self.patience())?;
+                self.step(Step::Transfer { op, pattern }, self.deadline)?;
+            }
+            Role::Responder if responder_takes_part(self.here.transport, op) => {
+                self.serve(Duration::ZERO, self.deadline + self.patience())?;
+                self.await_turn(self.deadline)?;
+            }
+            Role::Responder => {
+                self.end.give_turn()?;
+                self.await_turn(self.deadline + self.patience())?;
+            }
+        }
+        // What a read brought is compared before the responder may overwrite anything.
+        if is_sink && let Stepped::Checked(checked) = self.step(Step::Check(pattern), self.deadline)? {
+            self.account.checked += checked;
+        }
+        if self.here.role == Role::Initiator {
+            self.end.give_turn()?;
+        }
+        let waited = self.account.spent.waiting.saturating_sub(waited);
+        let spent = Nanoseconds::from(begun.elapsed()).saturating_sub(waited);
+        self.account.spent.verify = self.account.spent.verify.saturating_add(spent);
+        Ok(())
+    }
+
+    /// The timed pass between two readings of the counters.
+    fn time(&mut self) -> Result<(), Failure> {
+        let timing = self.case.timing;
+        self.account.counters.0 = self.counters();
+        let pass = self.deadline + Duration::from(timing.warm_up) + timing.window.at_most();
+        let begin = clock::now();
+        let took = match self.here.role {
+            Role::Initiator => {
+                self.await_turn(self.patience())?;
+                let begun = Instant::now();
+                let control = (self.control)(pass);
+                let timed = self.end.step(&Step::Time(timing), &control);
+                if timed.is_err() {
+                    self.account.progress = control.progress();
+                }
+                let timed = timed?;
+                self.measured(timed);
+                let took = begun.elapsed();
+                self.end.give_turn()?;
+                took
+            }
+            Role::Responder => {
+                let begun = Instant::now();
+                let served =
+                    self.serve(Duration::from(timing.warm_up) + timing.window.at_least(), pass + self.deadline)?;
+                self.measured(served);
+                let took = begun.elapsed();
+                self.await_turn(self.deadline)?;
+                took
+            }
+        };
+        self.pass = self.account.measured.as_deref().map(gpus::pass).or(Some((begin, clock::now())));
+        let window = self.account.measured.as_ref().map_or(Nanoseconds::ZERO, |measured| measured.elapsed);
+        let spent = &mut self.account.spent;
+        (spent.window, spent.warm_up) = (window, Nanoseconds::from(took).saturating_sub(window));
+        self.account.counters.1 = self.counters();
+        Ok(())
+    }
+
+    /// How long the peer may take for its part before a pass: it reads its counters and prepares its memory.
+    fn patience(&self) -> Duration {
+        self.deadline + COUNTERS_LIMIT
+    }
+
+    fn serve(&mut self, not_before: Duration, limit: Duration) -> Result<Stepped, Failure> {
+        let Timing { op, metric, size, .. } = self.case.timing;
+        let control = (self.control)(limit).led_by_peer(not_before);
+        self.end.step(&Step::Serve { op, metric, size, window: None }, &control)
+    }
+
+    fn step(&mut self, step: Step, limit: Duration) -> Result<Stepped, Failure> {
+        self.end.step(&step, &(self.control)(limit))
+    }
+
+    fn measured(&mut self, stepped: Stepped) {
+        if let Stepped::Measured(measured) = stepped {
+            self.account.measured = Some(measured);
+        }
+    }
+
+    fn await_turn(&mut self, limit: Duration) -> Result<(), Failure> {
+        let begun = Instant::now();
+        let taken = self.end.await_turn(&(self.control)(limit));
+        self.waited(begun);
+        taken
+    }
+
+    fn waited(&mut self, since: Instant) {
+        let waiting = &mut self.account.spent.waiting;
+        *waiting = waiting.saturating_add(since.elapsed().into());
+    }
+
+    /// What this end's NIC has counted; empty where it cannot tell, and on loopback, which everything on a host shares.
+    fn counters(&mut self) -> BTreeMap<String, u64> {
+        let begun = Instant::now();
+        let opened = self.end.opened();
+        let read = match opened.link_layer {
+            LinkLayer::Loopback => BTreeMap::new(),
+            _ => read(&opened.device, self.here.port),
+        };
+        self.waited(begun);
+        read
+    }
+}
+
+/// The counters of a NIC, read on a thread of their own: a driver that hangs must not hold the link.
+fn read(device: &str, port: u8) -> BTreeMap<String, u64> {
+    // `mlx5_0:2` is how a port other than the first is named; they are read by device and port.
+    let (device, _) = port_name(device);
+    let device = device.to_owned();
+    let read = worker::ask("counters", move || counters::read(&Tree::host(), &device, port));
+    let why = match read.recv_timeout(COUNTERS_LIMIT) {
+        Ok(Ok(counters)) => return counters,
+        Ok(Err(failure)) => failure.to_string(),
+        Err(_) => format!("not read within {} s", COUNTERS_LIMIT.as_secs()),
+    };
+    // What cannot be checked is left unchecked, and the report says so.
+    crate::system::log!("counters: {why}");
+    BTreeMap::new()
 }

@@ -14,13 +14,11 @@
 //! | `requests` | the hello, and where each request goes |
 //! | `register` | the threads of links and ranks, and requests to them |
 //! | `link` | what is asked of one end of a link |
-//! | `case` | a whole case at it |
 
 use std::process::ExitCode;
 
 use crate::{facts::idle, system::process, verbs::region};
 
-mod case;
 mod link;
 mod pipes;
 mod register;

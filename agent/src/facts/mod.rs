@@ -6,9 +6,7 @@
 //! | [`machine`] | operating system, processor, memory, limits |
 //! | [`pci`] | PCIe functions and the bridges above them |
 //! | [`rdma`] | RDMA devices, ports, GIDs |
-//! | [`device_files`] | whether the devices can be opened |
 //! | [`interfaces`] | network interfaces, and what their drivers answer |
-//! | [`path_mtu`] | what RDMA ports say through libibverbs |
 //! | [`libraries`] | what the loader finds |
 //! | [`kernel_log`] | errors of GPUs |
 //! | [`parts`], [`vpd`] | what is written on cards, boards, cables: serial numbers |
@@ -22,6 +20,7 @@ use railgauge_wire::{
     gather::Gather,
     tool::Tool,
 };
+use rdma::PortAnswer;
 
 use crate::{
     gpu::{cards::Maker, device, facts as nvml, present},
@@ -33,14 +32,12 @@ use crate::{
     worker,
 };
 
-pub(crate) mod device_files;
 pub(crate) mod idle;
 pub mod interfaces;
 pub(crate) mod kernel_log;
 pub(crate) mod libraries;
 pub(crate) mod machine;
 mod parts;
-pub mod path_mtu;
 pub(crate) mod pci;
 pub(crate) mod rdma;
 mod vpd;
@@ -55,7 +52,7 @@ pub struct Live {
     pub libraries: BTreeMap<String, String>,
     /// Files of RDMA devices, by the devices' names.
     pub device_files: BTreeMap<String, DeviceFile>,
-    pub path_mtus: Vec<path_mtu::PortAnswer>,
+    pub path_mtus: Vec<PortAnswer>,
     /// GPUs, or why they are not known.
     pub gpus: Result<Vec<Gpu>, nvml::NvmlFailed>,
     /// PCI addresses of the GPUs that CUDA or HIP sees, in the order of its numbers, or why they are not known.
@@ -65,14 +62,14 @@ pub struct Live {
 impl Live {
     /// This process's own view. What could not be asked is noted in the tree.
     pub fn here(tree: &Tree) -> Self {
-        let path_mtus = path_mtu::ask();
+        let path_mtus = rdma::path_mtus();
         let gpus = nvml::all(tree);
         // Starting CUDA or HIP takes a moment, and a host without GPUs need not wait for it.
         let cuda = if gpus.as_ref().is_ok_and(|gpus| !gpus.is_empty()) { device::visible() } else { Ok(Vec::new()) };
         Self {
             addresses: addresses(),
             interfaces: interfaces::ask(tree),
-            device_files: device_files::ask(tree),
+            device_files: rdma::device_files(tree),
             // Behind the question to the devices, which loads the providers' libraries.
             libraries: libraries::probe(),
             path_mtus,

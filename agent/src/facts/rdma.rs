@@ -1,33 +1,29 @@
-//! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband).
+//! RDMA devices, from `/sys/class/infiniband` (kernel documentation: ABI/stable/sysfs-class-infiniband), and what no file there says: which
+//! device files may be opened, and the active path MTU of every port.
 //!
-//! | file | finds |
-//! | --- | --- |
-//! | `driver` | the kernel driver, and whether it is an emulation |
-//! | `interface` | the network interface behind a port, and the members of a bond |
-//! | `rate` | the rate of a port, where the driver's is not true |
-//! | `health` | counters that say nothing any more |
-//!
-//! Counters of a port that say nothing any more.
-//!
-//! The network interface behind a port, and the physical ports below it.
-//!
-//! The rate of a port. Some drivers make theirs of the interface's speed, and lose it on the way.
+//! In a container sysfs may show devices whose files were not passed on, or that its devices cgroup forbids: only opening one tells
+//! (open(2): EPERM). The devices are asked for the path MTU through libibverbs.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    io::Read,
+    fs::File,
+    io::{self, ErrorKind, Read},
     path::{Path, PathBuf},
 };
 
 use railgauge_wire::{
     drivers::{RateOrigin, WIDTHS, byte_counters, known},
-    facts::{Gid, RateSource, RdmaDevice, RdmaPort},
+    facts::{DeviceFile, Gid, RateSource, RdmaDevice, RdmaPort},
+    failure::Failure,
     gather::Gather,
     unit::GigabitsPerSecond,
 };
 
 use super::{interfaces, pci};
-use crate::system::tree::Tree;
+use crate::{
+    system::tree::Tree,
+    verbs::{device::Device, port::Port},
+};
 
 pub(crate) const CLASS: &str = "sys/class/infiniband";
 
@@ -344,5 +340,83 @@ pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Bel
         // What the driver reports then is made of nothing, or cut off at a step.
         (RateOrigin::InterfaceInSteps | RateOrigin::Constant, None) => rate(None, RateSource::Driver),
         (RateOrigin::Device, _) => rate(verbs_gbps, RateSource::Driver),
+    }
+}
+
+/// Which file belongs to which device (kernel Documentation/infiniband/user_verbs.rst).
+const VERBS_CLASS: &str = "sys/class/infiniband_verbs";
+
+/// The file of every RDMA device, by the device's name. Opening one changes nothing. Nothing is known of a tree that is not
+/// this host's.
+pub(crate) fn device_files(tree: &Tree) -> BTreeMap<String, DeviceFile> {
+    if !tree.is_here() {
+        return BTreeMap::new();
+    }
+    let named = tree.names(VERBS_CLASS).into_iter().filter_map(|name| {
+        let device = tree.text(format!("{VERBS_CLASS}/{name}/ibdev"))?;
+        Some((device, looked_at(Path::new("/dev/infiniband"), &name)))
+    });
+    named.gathered()
+}
+
+/// One file of a folder of device files.
+fn looked_at(folder: &Path, name: &str) -> DeviceFile {
+    let path = folder.join(name);
+    match File::options().read(true).write(true).open(&path) {
+        Ok(_) => DeviceFile::Open,
+        Err(error) => judged(path.to_string_lossy().into_owned(), &error),
+    }
+}
+
+fn judged(path: String, error: &io::Error) -> DeviceFile {
+    match error.kind() {
+        ErrorKind::NotFound => DeviceFile::Missing(path),
+        ErrorKind::PermissionDenied => DeviceFile::Refused(path),
+        // It is there and may be opened; the device has troubles of its own.
+        _ => DeviceFile::Open,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortAnswer {
+    pub device: String,
+    /// Port, counted from 1.
+    pub port: u8,
+    /// Bytes, or why they are not known.
+    pub mtu: Result<u32, Failure>,
+}
+
+/// Asks every port of every device. Empty where libibverbs or the kernel's part of it is missing: that is said among
+/// the libraries.
+pub(crate) fn path_mtus() -> Vec<PortAnswer> {
+    Device::names().unwrap_or_default().iter().flat_map(|name| of_device(name)).collect()
+}
+
+fn of_device(name: &str) -> Vec<PortAnswer> {
+    let said = |port, mtu| PortAnswer { device: name.to_owned(), port, mtu };
+    let opened = Device::open(name).and_then(|device| device.limits().map(|limits| (device, limits)));
+    match opened {
+        Err(failure) => vec![said(1, Err(failure))],
+        Ok((device, limits)) => {
+            (1..=limits.ports).map(|port| said(port, Port::query(&device, port).map(|port| port.mtu))).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_opened_to_see_whether_that_is_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("uverbs0"), "").unwrap();
+        let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        assert_eq!(looked_at(folder.path(), "uverbs0"), DeviceFile::Open);
+        assert_eq!(looked_at(folder.path(), "uverbs1"), DeviceFile::Missing(path("uverbs1")));
+        // What a devices cgroup answers.
+        let refused = judged(path("uverbs2"), &io::Error::from_raw_os_error(libc::EPERM));
+        assert_eq!(refused, DeviceFile::Refused(path("uverbs2")));
+        assert_eq!(judged(path("uverbs2"), &io::Error::from_raw_os_error(libc::EBUSY)), DeviceFile::Open);
     }
 }

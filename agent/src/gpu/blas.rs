@@ -10,7 +10,7 @@ use railgauge_wire::{
 };
 
 use super::{cards::Maker, driver::Handle};
-use crate::system::library::{Library, functions, said};
+use crate::system::library::{Library, Owned, functions, said};
 
 /// `cublasStatus_t`, `hipblasStatus_t`.
 pub(super) type Status = c_int;
@@ -113,7 +113,7 @@ functions! {
 
 impl Blas {
     /// A library of this host and a handle of it for the current context of a GPU of this maker: of the newest library that gives one.
-    pub(super) fn open(maker: Maker) -> Result<(Self, Handle), Failure> {
+    pub(super) fn open(maker: Maker) -> Result<(Self, Owned<c_void>), Failure> {
         let (called, names, install) = match maker {
             Maker::Nvidia => ("cuBLASLt", &NAMES[..], remedy::INSTALL_CUBLASLT),
             Maker::Amd => ("hipBLASLt", &HIP_NAMES[..], remedy::INSTALL_HIPBLASLT),
@@ -179,11 +179,23 @@ impl Blas {
         (status == SUCCESS).then_some(value)
     }
 
-    fn handle(&self) -> Result<Handle, Failure> {
+    fn handle(&self) -> Result<Owned<c_void>, Failure> {
+        // SAFETY: `to` is valid for writes.
+        self.made(&format!("starting {}", self.name), self.destroy, |to| unsafe { (self.create)(to) })
+    }
+
+    /// What `make` makes.
+    pub(super) fn made(
+        &self,
+        what: &str,
+        destroy: unsafe extern "C" fn(Handle) -> Status,
+        make: impl FnOnce(*mut Handle) -> Status,
+    ) -> Result<Owned<c_void>, Failure> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: `handle` is valid for writes.
-        self.check(unsafe { (self.create)(&raw mut handle) }, &format!("starting {}", self.name))?;
-        Ok(handle)
+        self.check(make(&raw mut handle), what)?;
+        // SAFETY: the library has just made it. It may be used from any thread: once it is described it is only read.
+        unsafe { Owned::new(handle, destroy) }
+            .ok_or_else(|| Failure::new(Stage::Open, Kind::Internal, format!("{what}: there is nothing")))
     }
 
     /// Its name and version, for the record; `handle` is one of it.

@@ -8,7 +8,6 @@
 //! | [`buffer`] | memory on it, and its dma-buf |
 //! | [`stream`] | streams, graphs, copies, page-locked host memory |
 //! | [`kernels`] | fill, poison and check where the data lives (`kernels.ptx`, `kernels.hip`) |
-//! | [`hiprtc`] | the compiler of HIP's kernels |
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`blas`], [`product`] | functions of cuBLASLt or hipBLASLt, and one matrix product by them |
 //! | [`matrices`] | matrices whose product is known, to verify every element |
@@ -24,7 +23,6 @@ pub mod copies;
 pub(crate) mod device;
 pub(crate) mod driver;
 pub(crate) mod facts;
-mod hiprtc;
 pub mod kernels;
 pub(crate) mod matrices;
 mod nvml;

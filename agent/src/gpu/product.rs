@@ -15,19 +15,20 @@ use railgauge_wire::{
 };
 
 use super::{
-    blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS, Status},
+    blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS},
     buffer::Buffer,
     cards::Maker,
     device::Device,
-    driver::Handle,
     matrices::{Eight, Matrices},
     stream::{Event, Stream},
 };
+use crate::system::library::Owned;
 
 /// Bytes of workspace that algorithms may use: what NVIDIA recommends for compute capability 9.0 is 32 MiB (cuBLAS documentation,
 /// `cublasSetWorkspace`); PyTorch takes no more.
 const WORKSPACE: u64 = 32 << 20;
 const ASKED: usize = 8;
+const DESCRIBING: &str = "describing a matrix product";
 /// Products of each that are timed, behind one that is not.
 const TRIALS: u32 = 3;
 
@@ -61,47 +62,17 @@ const fn types(precision: Precision, eight: Eight, numbers: Numbers) -> (c_int, 
     }
 }
 
-/// Something of the library that is destroyed once.
-struct Owned {
-    handle: Handle,
-    destroy: unsafe extern "C" fn(Handle) -> Status,
-}
-
-impl Owned {
-    /// What `make` makes.
-    fn new(
-        blas: &Blas,
-        destroy: unsafe extern "C" fn(Handle) -> Status,
-        make: impl FnOnce(*mut Handle) -> Status,
-    ) -> Result<Self, Failure> {
-        let mut handle = std::ptr::null_mut();
-        blas.check(make(&raw mut handle), "describing a matrix product")?;
-        Ok(Self { handle, destroy })
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: made in `new` or by `Blas::open` and destroyed once, by the function that belongs to it.
-        unsafe { (self.destroy)(self.handle) };
-    }
-}
-
 pub(crate) struct Product {
     blas: Blas,
     device: Arc<Device>,
-    description: Owned,
-    operand: Owned,
-    result: Owned,
+    description: Owned<c_void>,
+    operand: Owned<c_void>,
+    result: Owned<c_void>,
     workspace: Buffer,
     algorithm: Algorithm,
     /// Dropped last: the others belong to it.
-    library: Owned,
+    library: Owned<c_void>,
 }
-
-// SAFETY: the handles may be used from any thread, one at a time, which `&mut` and the owner's thread see to; they are only numbers to
-// this process.
-unsafe impl Send for Product {}
 
 impl Product {
     /// Describes a product of matrices of so many rows and columns.
@@ -109,17 +80,16 @@ impl Product {
         able(device, precision)?;
         device.enter()?;
         let (blas, library) = Blas::open(device.maker())?;
-        let library = Owned { handle: library, destroy: blas.destroy };
         let numbers = blas.numbers();
         let (operand, result, arithmetic) = types(precision, Eight::of(device), numbers);
         let rows = u64::from(rows);
         let layout = |of: c_int| {
-            Owned::new(&blas, blas.layout_destroy, |to| {
+            blas.made(DESCRIBING, blas.layout_destroy, |to| {
                 // SAFETY: `to` is valid for writes. Square, and without gaps between its columns.
                 unsafe { (blas.layout_create)(to, of, rows, rows, rows.cast_signed()) }
             })
         };
-        let description = Owned::new(&blas, blas.product_destroy, |to| {
+        let description = blas.made(DESCRIBING, blas.product_destroy, |to| {
             // SAFETY: `to` is valid for writes.
             unsafe { (blas.product_create)(to, arithmetic, R_32F) }
         })?;
@@ -127,9 +97,9 @@ impl Product {
         // SAFETY: the attribute is an int that outlives the call.
         let status = unsafe {
             let value = (&raw const transposed).cast::<c_void>();
-            (blas.product_set)(description.handle, numbers.transpose_a, value, size_of::<c_int>())
+            (blas.product_set)(description.as_ptr(), numbers.transpose_a, value, size_of::<c_int>())
         };
-        blas.check(status, "describing a matrix product")?;
+        blas.check(status, DESCRIBING)?;
         let (operand, result) = (layout(operand)?, layout(result)?);
         let (workspace, algorithm) = (Buffer::new(device, WORKSPACE)?, Algorithm::default());
         Ok(Self { blas, device: Arc::clone(device), description, operand, result, workspace, algorithm, library })
@@ -156,7 +126,7 @@ impl Product {
     /// The algorithms that the library proposes, the best by its own estimate first.
     fn proposals(&self) -> Result<Vec<Proposal>, Failure> {
         let blas = &self.blas;
-        let preference = Owned::new(blas, blas.preference_destroy, |to| {
+        let preference = blas.made(DESCRIBING, blas.preference_destroy, |to| {
             // SAFETY: `to` is valid for writes.
             unsafe { (blas.preference_create)(to) }
         })?;
@@ -164,16 +134,16 @@ impl Product {
         // SAFETY: the attribute is a u64 that outlives the call.
         let status = unsafe {
             let value = (&raw const most).cast::<c_void>();
-            (blas.preference_set)(preference.handle, MOST_WORKSPACE, value, size_of::<u64>())
+            (blas.preference_set)(preference.as_ptr(), MOST_WORKSPACE, value, size_of::<u64>())
         };
         blas.check(status, "limiting the workspace")?;
         let refused = |failure: Failure| {
             let gpu = self.device.index();
             failure.about(format_args!("GPU {gpu}: {}", self.library())).remedy(remedy::OTHER_PRECISION)
         };
-        let (operand, result) = (self.operand.handle, self.result.handle);
+        let (operand, result) = (self.operand.as_ptr(), self.result.as_ptr());
         let handles =
-            [self.library.handle, self.description.handle, operand, operand, result, result, preference.handle];
+            [self.library.as_ptr(), self.description.as_ptr(), operand, operand, result, result, preference.as_ptr()];
         let proposals = blas.proposals::<ASKED>(handles).map_err(refused)?;
         let usable = |one: &Proposal| one.state == SUCCESS && one.workspace as u64 <= WORKSPACE;
         let proposals: Vec<Proposal> = proposals.into_iter().filter(usable).collect();
@@ -209,19 +179,19 @@ impl Product {
     }
 
     pub(crate) fn library(&self) -> String {
-        self.blas.record(self.library.handle)
+        self.blas.record(self.library.as_ptr())
     }
 
     pub(crate) fn multiply(&self, stream: &Stream, matrices: &Matrices) -> Result<(), Failure> {
         let (alpha, beta) = (1.0_f32, 0.0_f32);
         let (x, y, z) = matrices.addresses();
-        let (operand, result) = (self.operand.handle, self.result.handle);
+        let (operand, result) = (self.operand.as_ptr(), self.result.as_ptr());
         // SAFETY: all handles live, the buffers are as large as the layouts say and live as long as the stream works on them, and both
         // factors are read during the call.
         let status = unsafe {
             (self.blas.multiply)(
-                self.library.handle,
-                self.description.handle,
+                self.library.as_ptr(),
+                self.description.as_ptr(),
                 (&raw const alpha).cast(),
                 x,
                 operand,

@@ -4,8 +4,10 @@
 //! nothing is linked: [`functions`] declares a table of functions, which are looked up when the library is first needed.
 
 use std::{
+    any::type_name,
     ffi::{CStr, CString, c_char, c_int, c_void},
-    fs, io,
+    fmt, fs, io,
+    ops::Deref,
     path::{Path, PathBuf},
     ptr::NonNull,
 };
@@ -31,6 +33,49 @@ pub(crate) enum NotFound {
     Maps(io::Error),
     #[error("found, but not in /proc/self/maps")]
     NotMapped,
+}
+
+/// An object of a library, destroyed once. Whoever has one declares it before what it was made of.
+pub(crate) struct Owned<T>(NonNull<T>, unsafe extern "C" fn(*mut T) -> c_int);
+
+impl<T> Owned<T> {
+    /// `None` if the library has made none.
+    ///
+    /// # Safety
+    /// The library has just made `object` for the caller, who destroys it by this function and only by dropping this, and allows its calls on
+    /// it from any thread.
+    pub(crate) unsafe fn new(object: *mut T, destroy: unsafe extern "C" fn(*mut T) -> c_int) -> Option<Self> {
+        NonNull::new(object).map(|object| Self(object, destroy))
+    }
+}
+
+// SAFETY: as `new` requires.
+unsafe impl<T> Send for Owned<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Owned<T> {}
+
+impl<T> fmt::Debug for Owned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<T> Deref for Owned<T> {
+    type Target = NonNull<T>;
+
+    fn deref(&self) -> &NonNull<T> {
+        &self.0
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: as `new` requires; everything made of it holds an Arc of its owner, and so is gone.
+        let status = unsafe { (self.1)(self.0.as_ptr()) };
+        if status != 0 {
+            crate::system::log!("an object ({}) is not destroyed: status {status}", type_name::<T>());
+        }
+    }
 }
 
 unsafe extern "C" {

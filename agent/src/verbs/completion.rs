@@ -13,10 +13,11 @@ use railgauge_wire::failure::{Failure, Stage};
 use rdma_sys::*;
 
 use super::{
-    device::{Device, Owned},
+    device::Device,
     send,
     words::{self, Doing},
 };
+use crate::system::library::Owned;
 
 /// A completion channel: a descriptor that becomes readable when an armed queue has an entry.
 #[derive(Debug)]

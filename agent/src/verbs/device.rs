@@ -6,15 +6,7 @@
 //! Threads share no context: mlx5 has 16 doorbell registers in each, and queue pairs beyond the first few take a lock to ring
 //! theirs (rdma-core providers/mlx5/mlx5.c).
 
-use std::{
-    any::{Any, type_name},
-    collections::HashMap,
-    ffi::{CStr, c_int},
-    fmt, io, mem,
-    ops::Deref,
-    ptr::NonNull,
-    sync::Arc,
-};
+use std::{any::Any, collections::HashMap, ffi::CStr, fmt, mem, ptr::NonNull, sync::Arc};
 
 use parking_lot::Mutex;
 use railgauge_wire::{
@@ -28,6 +20,7 @@ use super::{
     library::Library,
     words::{self, Doing},
 };
+use crate::system::library::Owned;
 
 /// What a device speaks (`ibv_device::transport_type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,49 +222,6 @@ impl Domain {
 
     pub fn device(&self) -> &Arc<Device> {
         &self.device
-    }
-}
-
-/// An object of libibverbs, destroyed once. Whoever has one declares it before what it was made of.
-pub(super) struct Owned<T>(NonNull<T>, unsafe extern "C" fn(*mut T) -> c_int);
-
-impl<T> Owned<T> {
-    /// `None` if the library has made none.
-    ///
-    /// # Safety
-    /// The library has just made `object` for the caller, who destroys it by this function and only by dropping this.
-    pub(super) unsafe fn new(object: *mut T, destroy: unsafe extern "C" fn(*mut T) -> c_int) -> Option<Self> {
-        NonNull::new(object).map(|object| Self(object, destroy))
-    }
-}
-
-// SAFETY: libibverbs allows every call on its objects from any thread.
-unsafe impl<T> Send for Owned<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Owned<T> {}
-
-impl<T> fmt::Debug for Owned<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl<T> Deref for Owned<T> {
-    type Target = NonNull<T>;
-
-    fn deref(&self) -> &NonNull<T> {
-        &self.0
-    }
-}
-
-impl<T> Drop for Owned<T> {
-    fn drop(&mut self) {
-        // SAFETY: as `new` requires; everything made of it holds an Arc of its owner, and so is gone.
-        let errno = unsafe { (self.1)(self.0.as_ptr()) };
-        if errno != 0 {
-            let error = io::Error::from_raw_os_error(errno.abs());
-            crate::system::log!("libibverbs does not destroy {}: {error}", type_name::<T>());
-        }
     }
 }
 

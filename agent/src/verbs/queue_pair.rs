@@ -21,9 +21,10 @@ use rdma_sys::*;
 use super::{
     cm::Identifier,
     completion::CompletionQueue,
-    device::{Domain, Owned},
+    device::Domain,
     words::{self, Doing},
 };
+use crate::system::library::Owned;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capacity {

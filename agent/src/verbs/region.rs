@@ -18,10 +18,10 @@ use railgauge_wire::{
 use rdma_sys::{ibv_access_flags, ibv_mr};
 
 use super::{
-    device::{Domain, Owned},
+    device::Domain,
     words::{self, Doing},
 };
-use crate::memory::backing::Backing;
+use crate::{memory::backing::Backing, system::library::Owned};
 
 /// What a peer may do with a region beyond writing and reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

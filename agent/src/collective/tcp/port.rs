@@ -9,10 +9,8 @@ use railgauge_wire::{
 };
 use socket2::SockRef;
 
-use super::{
-    super::engine::{Neighbour, RankPort, Wire},
-    Patience, Tcp,
-};
+use super::super::engine::{Neighbour, RankPort, Wire};
+use super::{Patience, Tcp};
 use crate::{
     bench::control::Control,
     endpoint::tcp::{

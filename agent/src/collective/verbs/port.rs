@@ -9,10 +9,8 @@ use railgauge_wire::{
     terms::{Carrier, GpuPath, LinkLayer, Service},
 };
 
-use super::{
-    super::engine::{Neighbour, RankPort, Wire},
-    DEPTH, Lane, SLOT, SLOTS, Verbs,
-};
+use super::super::engine::{Neighbour, RankPort, Wire};
+use super::{DEPTH, Lane, SLOT, SLOTS, Verbs};
 use crate::{
     bench::control::Control,
     endpoint::verbs::{

@@ -58,7 +58,7 @@ fn answer(line: &str, live: &mut Live) {
             live.addresses.as_mut().unwrap().push(Address { interface: words[0].into(), ip, prefix, up: true });
         }
         "@mtu" => {
-            let said = path_mtu::PortAnswer {
+            let said = PortAnswer {
                 device: words[0].into(),
                 port: words[1].parse().unwrap(),
                 mtu: Ok(words[2].parse().unwrap()),

@@ -63,8 +63,8 @@ fn live() -> Live {
         gpus: Ok(Vec::new()),
         cuda: Ok(Vec::new()),
         path_mtus: vec![
-            path_mtu::PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
-            path_mtu::PortAnswer { device: "rxe0".into(), port: 1, mtu: Err(denied) },
+            PortAnswer { device: "mlx5_0".into(), port: 1, mtu: Ok(4096) },
+            PortAnswer { device: "rxe0".into(), port: 1, mtu: Err(denied) },
         ],
     }
 }

@@ -9,13 +9,11 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{
-    super::{
-        cards::{Cards, Lasting, Maker, Unread, others, others_at_rest},
-        present,
-    },
-    CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, layout, smi,
+use super::super::{
+    cards::{Cards, Lasting, Maker, Unread, others, others_at_rest},
+    present,
 };
+use super::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, layout, smi};
 use crate::{bench::clock, system::tree::Tree};
 
 /// The GPUs of this host that were asked for, by PCI address.

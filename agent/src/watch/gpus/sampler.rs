@@ -11,7 +11,7 @@ use std::{
 
 use railgauge_wire::{gather::Gather, gpu_state::MOST_XIDS, unit::Nanoseconds};
 
-use super::{OfGpu, history::History};
+use super::{History, OfGpu};
 use crate::{
     bench::clock,
     gpu::cards::{Cards, Lasting, Unread},
