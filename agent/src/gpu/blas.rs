@@ -140,10 +140,7 @@ impl Blas {
     }
 
     pub(super) fn numbers(&self) -> Numbers {
-        match self.maker {
-            Maker::Nvidia => CUDA_NUMBERS,
-            Maker::Amd => HIP_NUMBERS,
-        }
+        self.maker.either(CUDA_NUMBERS, HIP_NUMBERS)
     }
 
     /// Algorithms that the library proposes for a product of these handles (library, product, A, B, C, D, preference), `N` at most.

@@ -118,65 +118,49 @@ pub(crate) enum Maker {
 }
 
 impl Maker {
-    pub(crate) const fn runtime(self) -> &'static str {
+    /// What of the two is his.
+    pub(crate) const fn either<T: Copy>(self, nvidia: T, amd: T) -> T {
         match self {
-            Self::Nvidia => "CUDA",
-            Self::Amd => "HIP",
+            Self::Nvidia => nvidia,
+            Self::Amd => amd,
         }
+    }
+
+    pub(crate) const fn runtime(self) -> &'static str {
+        self.either("CUDA", "HIP")
     }
 
     /// The library that tells the state of its GPUs.
     pub(crate) const fn informant(self) -> &'static str {
-        match self {
-            Self::Nvidia => "NVML",
-            Self::Amd => "AMD SMI",
-        }
+        self.either("NVML", "AMD SMI")
     }
 
     pub(crate) const fn copies(self) -> Carrier {
-        match self {
-            Self::Nvidia => Carrier::CudaCopy,
-            Self::Amd => Carrier::HipCopy,
-        }
+        self.either(Carrier::CudaCopy, Carrier::HipCopy)
     }
 
     pub(crate) const fn kernels(self) -> Carrier {
-        match self {
-            Self::Nvidia => Carrier::CudaKernel,
-            Self::Amd => Carrier::HipKernel,
-        }
+        self.either(Carrier::CudaKernel, Carrier::HipKernel)
     }
 
     pub(crate) const fn products(self) -> Carrier {
-        match self {
-            Self::Nvidia => Carrier::Cublaslt,
-            Self::Amd => Carrier::Hipblaslt,
-        }
+        self.either(Carrier::Cublaslt, Carrier::Hipblaslt)
     }
 
     /// The attributes that tell the generation of a GPU, major and minor: the compute capability
     /// (`CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`); of AMD's GPUs the first digits of their gfx number, such as 9 and 4
     /// of gfx942 (`hipDeviceAttributeComputeCapabilityMajor` and `Minor`).
     pub(super) const fn generation(self) -> [c_int; 2] {
-        match self {
-            Self::Nvidia => [75, 76],
-            Self::Amd => [23, 61],
-        }
+        self.either([75, 76], [23, 61])
     }
 
     /// What to do where memory of a GPU is short.
     pub(crate) const fn free_memory(self) -> Entry {
-        match self {
-            Self::Nvidia => remedy::FREE_GPU_MEMORY,
-            Self::Amd => remedy::FREE_AMD_GPU_MEMORY,
-        }
+        self.either(remedy::FREE_GPU_MEMORY, remedy::FREE_AMD_GPU_MEMORY)
     }
 
     /// Where to look when a GPU does not work.
     pub(crate) const fn look(self) -> Entry {
-        match self {
-            Self::Nvidia => remedy::LOOK_AT_GPU,
-            Self::Amd => remedy::LOOK_AT_AMD_GPU,
-        }
+        self.either(remedy::LOOK_AT_GPU, remedy::LOOK_AT_AMD_GPU)
     }
 }

@@ -75,20 +75,15 @@ const SCALAR_OF_HOST: c_int = 1;
 
 /// What the library for GPUs of a maker is called, and its files as the run-time packages install them.
 const fn name(maker: Maker) -> (&'static str, &'static [&'static str]) {
-    match maker {
-        Maker::Nvidia => ("NCCL", &["libnccl.so.2"]),
-        Maker::Amd => ("RCCL", &gpu::RCCL),
-    }
+    maker.either(("NCCL", &["libnccl.so.2"]), ("RCCL", &gpu::RCCL))
 }
 
 impl Nccl {
     /// Opens a library for GPUs of a maker: the named one, else the one that the loader finds.
     pub(crate) fn open(maker: Maker, named: Option<&str>) -> Result<Self, Failure> {
         let (called, usual) = name(maker);
-        let (install, newer) = match maker {
-            Maker::Nvidia => (remedy::INSTALL_NCCL, remedy::NEWER_NCCL),
-            Maker::Amd => (remedy::INSTALL_RCCL, remedy::NEWER_RCCL),
-        };
+        let (install, newer) =
+            maker.either((remedy::INSTALL_NCCL, remedy::NEWER_NCCL), (remedy::INSTALL_RCCL, remedy::NEWER_RCCL));
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
         let names = named.as_ref().map_or(usual, std::slice::from_ref);
         let library = Library::first(names)
