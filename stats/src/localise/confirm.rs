@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Part, Probe, Role, Setting, Suspect, TESTS, Way,
-    shaky::{agree_by_chance, at_least},
+    shaky::{GLITCHES, NEARLY_ALL, ONE_OF_SEVERAL, at_least, by_way},
     states::states_apart,
 };
 use crate::{
@@ -26,11 +26,6 @@ const FALSE_ALARM_OF_ALL: f64 = 0.002;
 /// Probability that chance makes a good part one that is bad at times. It has to be below [`FALSE_ALARM`], since how often
 /// good pairs are low is itself known from a few controls only.
 const FALSE_SHAKY: f64 = 1e-4;
-/// Most often that a good part's results are low, as long as the controls do not show more.
-const GLITCHES: f64 = 0.05;
-/// Probability of as many low results at a host's other NICs from which on it is one NIC alone; and that the results of an end that is
-/// bad at times depend on the partner as much, below which its ways are bad.
-const ONE_OF_SEVERAL: f64 = 0.01;
 /// Probability of as many low results as there are, from which on they are what controls show too, and most of their share.
 const AS_CONTROLS: (f64, f64) = (0.05, 0.2);
 /// Share of the suspect's effect that the probes must show.
@@ -38,8 +33,6 @@ pub(super) const LIKE: f64 = 1.0 / 3.0;
 /// Standard deviations that an effect must have for single results to be told apart: half of it is then 2, which one good
 /// result in 44 exceeds.
 const TELLS: f64 = 4.0;
-/// Share of results that must be bad for the part to be bad throughout.
-const NEARLY_ALL: f64 = 0.8;
 /// Share of controls that may be as low as the suspect, or in a lower state, before the controls are worth nothing.
 pub(super) const UNSTEADY: f64 = 0.2;
 /// Results without a bad one that clear a part that is bad in some: with half of them bad, once in a thousand times.
@@ -225,8 +218,15 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
             settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
         }
     }
-    if let Judgement::Intermittent { effect, n, .. } = settled.judgement
-        && let Some(sure) = scene.by_partner(&settled.part, &own)
+    // Of an end that is bad in one direction, the other says nothing of its ways.
+    let counts = |probe: &Probe| match settled.judgement {
+        Judgement::Confirmed { way, .. } => way == Way::Both || probe.way == way,
+        _ => true,
+    };
+    let told = own.iter().filter(|(probe, _)| counts(probe)).map(|(probe, r)| (probe, scene.is_bad(*r)));
+    if let Judgement::Confirmed { effect, n, .. } | Judgement::Intermittent { effect, n, .. } = settled.judgement
+        && scene.tells()
+        && let Some(sure) = by_way(&settled.part, told)
     {
         settled.judgement = match sure {
             true => Judgement::Ways { effect, n },
@@ -336,31 +336,6 @@ impl<'a> Scene<'a> {
         settled.alternatives = fitting.into_iter().skip(1).collect();
         settled.part = first.clone();
         Some(first)
-    }
-
-    /// Whether an end's results depend on the partner, so that the ways are bad and not the end: with each partner all are bad or
-    /// none is, but for glitches. `Some(true)` where an end that is bad at times would hardly show that.
-    fn by_partner(&self, part: &Part, own: &[(Probe, f64)]) -> Option<bool> {
-        let mut partners: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-        for (probe, residual) in own {
-            let at_end = match *part {
-                Part::Host(host, _) => probe.from.host == host,
-                Part::Nic(port, _) => probe.from == port,
-                _ => return None,
-            };
-            let count = partners.entry(if at_end { probe.to.host } else { probe.from.host }).or_default();
-            *count = (count.0 + 1, count.1 + usize::from(self.is_bad(*residual)));
-        }
-        let odd = |&(n, bad): &(usize, usize)| bad.min(n - bad);
-        let disagree: usize = partners.values().map(odd).sum();
-        let is_bad = |(n, bad): &(usize, usize)| *bad >= 2 && *bad as f64 >= NEARLY_ALL * *n as f64;
-        let (bad, of) = (partners.values().map(|count| count.1).sum::<usize>(), own.len());
-        let are_ways = partners.values().any(is_bad) && at_least(disagree, of, GLITCHES) > ONE_OF_SEVERAL;
-        if !are_ways || partners.values().all(|(_, bad)| *bad > 0) {
-            return None;
-        }
-        let share = bad as f64 / of as f64;
-        Some(agree_by_chance(partners.values().map(|(n, _)| *n), share, disagree) < ONE_OF_SEVERAL)
     }
 
     /// The direction of bad results, where the other has five and none is bad.

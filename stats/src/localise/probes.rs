@@ -301,8 +301,9 @@ fn with_partners(
     for (&end, &like) in ends {
         let good = partners.of(end, kind, setting);
         for (test, &partner) in good.iter().cycle().take(if good.is_empty() { 0 } else { tests }).enumerate() {
-            // Both ways, whatever the suspicion: which direction is bad is for these tests to say.
-            let sends = test % 2 == usize::from(way == Way::Receive);
+            // Both ways, whatever the suspicion, and with each partner: which direction is bad is for these tests to say.
+            let turn = test % good.len() + test / good.len();
+            let sends = turn % 2 == usize::from(way == Way::Receive);
             let (from, to, way) = if sends { (end, partner, Way::Send) } else { (partner, end, Way::Receive) };
             wanted.push(Ends { from, to, path: pairs[like].path, way });
         }

@@ -10,13 +10,20 @@ use std::collections::BTreeMap;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use super::{
-    Part, Port, Way,
+    Part, Port, Probe, Way,
     cover::{Cover, Table},
     links::Link,
 };
 
 /// Probability that chance makes any end of a run a suspect.
 const FALSE_ALARM: f64 = 0.05;
+/// Most often that a good part's results are low, as long as the controls do not show more.
+pub(super) const GLITCHES: f64 = 0.05;
+/// Probability of as many low results at a host's other NICs from which on it is one NIC alone; and that the results of an end that is
+/// bad at times depend on the way as much, below which its ways are bad.
+pub(super) const ONE_OF_SEVERAL: f64 = 0.01;
+/// Share of results that must be bad for the part to be bad throughout.
+pub(super) const NEARLY_ALL: f64 = 0.8;
 /// Most low paths whose ends are all looked at again.
 const FEW: usize = 8;
 
@@ -126,8 +133,40 @@ pub(super) fn at_least(k: usize, n: usize, chance: f64) -> f64 {
     }
 }
 
+/// Whether an end's results, each with whether it is bad, depend on the way, so that the ways are bad and not the end: on each all are bad
+/// or none is, but for glitches, and those of one NIC differ. `Some(true)` where an end that is bad at times would hardly show that.
+pub(super) fn by_way<'a>(part: &Part, results: impl Iterator<Item = (&'a Probe, bool)>) -> Option<bool> {
+    let is_own = |port: Port| match *part {
+        Part::Host(host, _) => port.host == host,
+        Part::Nic(nic, _) => port == nic,
+        _ => false,
+    };
+    let mut ways: BTreeMap<[Port; 2], (usize, usize)> = BTreeMap::new();
+    for (probe, is_bad) in results {
+        let ends = if is_own(probe.from) { [probe.from, probe.to] } else { [probe.to, probe.from] };
+        let count = ways.entry(ends).or_default();
+        *count = (count.0 + 1, count.1 + usize::from(is_bad));
+    }
+    let are_bad = |from: Port| ways.iter().any(|(ends, (_, bad))| ends[0] == from && *bad > 0);
+    let differ = ways.iter().any(|(ends, (_, bad))| *bad == 0 && are_bad(ends[0]));
+    if !part.is_end() || !differ {
+        return None;
+    }
+    if ways.values().all(|(n, bad)| *n < 2 || *bad == 0) {
+        return Some(false);
+    }
+    let disagree: usize = ways.values().map(|&(n, bad)| bad.min(n - bad)).sum();
+    let is_bad = |(n, bad): &(usize, usize)| *bad >= 2 && *bad as f64 >= NEARLY_ALL * *n as f64;
+    let (of, bad) = ways.values().fold((0, 0), |(of, bad), way| (of + way.0, bad + way.1));
+    if !ways.values().any(is_bad) || at_least(disagree, of, GLITCHES) <= ONE_OF_SEVERAL {
+        return None;
+    }
+    let share = bad as f64 / of as f64;
+    Some(agree_by_chance(ways.values().map(|(n, _)| *n), share, disagree) < ONE_OF_SEVERAL)
+}
+
 /// Probability that at most so many results differ from the majority of their group, where each is a hit with this chance.
-pub(super) fn agree_by_chance(groups: impl Iterator<Item = usize>, chance: f64, differ: usize) -> f64 {
+fn agree_by_chance(groups: impl Iterator<Item = usize>, chance: f64, differ: usize) -> f64 {
     let mut so_far = vec![1.0];
     for n in groups {
         let exactly = |k: usize| at_least(k, n, chance) - if k < n { at_least(k + 1, n, chance) } else { 0.0 };

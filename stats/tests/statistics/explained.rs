@@ -4,7 +4,7 @@ use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
 };
-use railgauge_stats::localise::{Part, Setting, Way, localise};
+use railgauge_stats::localise::{Part, Port, Setting, Way, localise};
 
 /// A slow trunk between switches that the plan does not name makes half of the pairs low. Its sides are named, and no host.
 #[test]
@@ -38,6 +38,37 @@ fn ways_that_are_slow_at_random_name_no_host() {
             let ends: Vec<&Part> = found.suspects.iter().map(|suspect| &suspect.part).filter(|p| p.is_end()).collect();
             assert!(ends.is_empty(), "{hosts} {share} {ends:?}");
             assert!(found.two_clusters.is_some());
+        }
+    }
+}
+
+/// Of few hosts, slow ways meet at one of them: each way of it is measured again more than once, in both directions, and no end is named.
+#[test]
+fn slow_ways_of_few_hosts_name_no_end() {
+    for (hosts, rails, share) in [(4, 8, 0.1), (6, 8, 0.1), (7, 2, 0.2), (8, 4, 0.1)] {
+        let mut noise = Noise::new(19 + u64::from(hosts));
+        for _ in 0..30 {
+            let mut good = std::collections::BTreeSet::new();
+            let mut faults = Vec::new();
+            for (a, b, rail) in
+                (0..hosts * hosts * rails).map(|at| (at / rails / hosts, at / rails % hosts, at % rails))
+            {
+                let ends = [a, b].map(|host| Port { host, rail });
+                if a < b && noise.chance(share) {
+                    faults.push((Part::Link(ends[0], ends[1], Way::Both), 0.8));
+                } else if a < b {
+                    good.extend(ends);
+                }
+            }
+            // An end without a good way is as a bad one.
+            if good.len() < (hosts * rails) as usize {
+                continue;
+            }
+            let cluster = Cluster { rails, faults, glitches: 0.0, ..Cluster::healthy(hosts, 2, 0.005) };
+            let setting = Setting { directed: true, ..Setting::default() };
+            let pairs = cluster.run(&mut noise);
+            let (names, ..) = confirmed(&cluster, &setting, &pairs, &mut noise);
+            assert!(!names.iter().any(Part::is_end), "{hosts} hosts, {rails} rails: {names:?}");
         }
     }
 }
