@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Change, Series, State, Way, assemble::Everything, history::History};
+use super::{Change, Series, State, Way, assemble::Everything, history::History, parts::Part};
 use crate::analysis::verdict::Status;
 
 /// The state of a plan.
@@ -41,7 +41,7 @@ pub struct Component {
 }
 
 /// Ends changes for the worse of components that a run since measured as good, against their peers and limits: that takes one night, where
-/// to show that the old level is back takes several. And those of links at a host that became good, unless they
+/// to show that the old level is back takes several. And those of links and groups at a host that became good, unless they
 /// were measured since and are nearer to what they fell to.
 pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: &mut [Series]) {
     let good: HashMap<&str, &str> = everything
@@ -52,21 +52,27 @@ pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: 
         .map(|one| (one.name.as_str(), one.since.as_str()))
         .collect();
     let since = |name: &str, change: &Change| good.get(name).copied().filter(|since| *since > change.since.as_str());
-    let of_link = |at: usize, alert: usize, change: &Change| {
-        let hosts = everything.subjects[everything.series[at].subject].flow.hosts();
+    let of_series = |at: usize, alert: usize, change: &Change| {
+        let (about, one) = (&everything.series[at], &series[at]);
+        let hosts = match &about.part {
+            Some(part) => part.hosts(everything.groups_of.values()),
+            None => everything.subjects[about.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
+        };
         let since = hosts.into_iter().filter_map(|host| since(&format!("host {host}"), change)).max()?;
-        let one = &series[at];
-        let is_back = one.points.last().is_some_and(|(_, value)| {
-            (value / one.accepted).ln().abs() < 0.5 * (one.alerts[alert].percent / 100.0).ln_1p().abs()
-        });
-        (everything.series[at].part.is_none() && (one.span.1.as_str() < since || is_back)).then_some(since)
+        let is_back = || {
+            one.points.last().is_some_and(|(_, value)| {
+                (value / one.accepted).ln().abs() < 0.5 * (one.alerts[alert].percent / 100.0).ln_1p().abs()
+            })
+        };
+        let is_judged = matches!(about.part, Some(Part::Host(_) | Part::Nic(..)));
+        (is_judged || one.span.1.as_str() < since || is_back()).then_some(since)
     };
-    let of_links = |change: &Change| {
-        change.members.iter().map(|(at, alert)| of_link(*at, *alert, change)).collect::<Option<Vec<_>>>()
+    let of_all = |change: &Change| {
+        change.members.iter().map(|(at, alert)| of_series(*at, *alert, change)).collect::<Option<Vec<_>>>()
     };
     let ends: Vec<Option<String>> = changes
         .iter()
-        .map(|change| since(&change.name, change).or_else(|| of_links(change)?.into_iter().max()).map(str::to_owned))
+        .map(|change| since(&change.name, change).or_else(|| of_all(change)?.into_iter().max()).map(str::to_owned))
         .collect();
     for (change, since) in changes.iter_mut().zip(ends) {
         let Some(since) = since.filter(|_| (change.way, change.state) == (Way::Worse, State::Open)) else { continue };

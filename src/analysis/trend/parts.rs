@@ -71,6 +71,11 @@ impl Groups {
         self.of.get(host).into_iter().flatten().map(String::as_str)
     }
 
+    /// The hosts in any of these groups.
+    fn hosts(&self, groups: &[&String]) -> impl Iterator<Item = &str> {
+        self.of.iter().filter(|(_, of)| groups.iter().any(|name| of.contains(*name))).map(|(host, _)| host.as_str())
+    }
+
     /// Whether pairs may pass this part of the groups; of other parts it is not known here.
     pub(super) fn has(&self, part: &Part) -> bool {
         let known = |name: &String| self.of.values().any(|groups| groups.contains(name));
@@ -110,6 +115,17 @@ impl Part {
             [Self::Rail(ends_of, port.rail), Self::Host(host.clone()), Self::Nic(host, ends_of, port.rail)]
         });
         own.chain([Self::All]).chain(groups.passed(flow)).collect()
+    }
+
+    /// The hosts that it is a part of, or that its links are at; none where these are all.
+    pub(super) fn hosts<'a>(&'a self, groups: impl Iterator<Item = &'a Groups>) -> Vec<&'a str> {
+        let of = |names: &[&String]| groups.flat_map(|groups| groups.hosts(names).collect::<Vec<_>>()).collect();
+        match self {
+            Self::All | Self::Rail(..) => Vec::new(),
+            Self::Host(host) | Self::Nic(host, ..) => vec![host],
+            Self::Within(group) | Self::Out(group) => of(&[group]),
+            Self::Between(a, b) => of(&[a, b]),
+        }
     }
 
     /// The part in words, as [`Labels`](crate::analysis::history::Labels) names it.
