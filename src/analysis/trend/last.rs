@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::{Change, Series, State, Way, assemble::Everything, history::History, parts::Part};
+use super::{Change, Series, State, Way, assemble::Everything, history::History, parts::Part, reason};
 use crate::analysis::verdict::Status;
 
 /// The state of a plan.
@@ -76,14 +76,15 @@ pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: 
         .collect();
     for (change, since) in changes.iter_mut().zip(ends) {
         let Some(since) = since.filter(|_| (change.way, change.state) == (Way::Worse, State::Open)) else { continue };
+        let before = reason::change(change, series);
         change.state = State::WentAway;
-        change.sentence += &format!("; measured as good since {since}");
         for (at, alert) in &change.members {
             let alert = &mut series[*at].alerts[*alert];
             if alert.state == State::Open {
                 (alert.state, alert.end) = (State::WentAway, Some(since.clone()));
             }
         }
+        change.sentence = change.sentence.replacen(&before, &reason::change(change, series), 1);
     }
 }
 
