@@ -12,7 +12,7 @@
 //! | [`collide`] | do low flows collide on a path, or is something damaged | see there |
 //! | [`bisect`] | which host makes a collective slow | Hwang 1972 |
 //! | [`compare`] | did it change between two sets of runs, or is it shown that it did not | Schuirmann 1987; Kalibera & Jones 2013 |
-//! | [`changepoint`] | when did a series of nights change, and which changed together | Pettitt 1979; Matteson & James 2014 |
+//! | [`changepoint`] | when did a series of nights change, and which changed together | Jackson et al. 2005; Fearnhead & Rigaill 2019 |
 //!
 //! [`lists`] keeps millions of short lists for them.
 //!

@@ -62,7 +62,7 @@ fn a_host_that_became_slow_is_one_line_with_its_night() {
     for (at, alert) in &change.members {
         let (series, alert) = (&found.series[*at], &found.series[*at].alerts[*alert]);
         assert!(series.link.contains("gpu002") && series.kind.starts_with("write-"), "{} {}", series.kind, series.link);
-        assert_eq!(alert.rule, Rule::Slow);
+        assert_eq!(alert.rule, Rule::Step);
         assert!(day(&alert.raised).unwrap() - alert.day < 8, "{}", alert.reason);
         let expected = if series.kind.contains("bandwidth") { -39.5 } else { 33.5 };
         assert!((alert.percent - expected).abs() < 2.5, "{}", alert.reason);

@@ -175,7 +175,7 @@ impl Kind<'_> {
         }
         for &at in self.members.iter().filter(|&&at| self.of(at).part.is_none()) {
             let one = &series[at];
-            if one.alerts.is_empty() && one.suspicion.is_none() && !one.far_off {
+            if one.alerts.is_empty() && one.suspicion.is_none() && one.repeat.is_none() {
                 continue;
             }
             let passed = Part::of(&self.everything.subjects[self.of(at).subject], self.groups);
@@ -226,7 +226,7 @@ impl Kind<'_> {
             now.find(|cause| since >= cause.from - NEAR && cause.covers(size, i64::MAX, least)).map(|cause| cause.at)
         };
         let suspected = one.suspected.and_then(|(day, percent)| lasting(effect(percent), day));
-        let far_off = one.points.last().filter(|_| one.far_off);
+        let far_off = one.points.last().filter(|_| one.repeat.is_some());
         let far_off = far_off.and_then(|(day, value)| lasting((value / one.centre).ln().abs(), *day));
         let behind = made.iter().flatten().next().copied().or(suspected).or(far_off);
         let name = behind.map(|part| series[part].link.clone());
@@ -236,7 +236,7 @@ impl Kind<'_> {
         if suspected.is_some() {
             (one.suspicion, one.suspected) = (None, None);
         }
-        one.far_off &= far_off.is_none();
+        one.repeat = one.repeat.filter(|_| far_off.is_none());
         one.behind = name.or_else(|| one.behind.take());
     }
 }

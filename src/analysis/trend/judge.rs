@@ -32,7 +32,7 @@ pub(super) const FARTHEST: f64 = 7.0;
 
 /// Every series with its alerts, in the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
-    let rules = Rules { least: (options.least_percent / 100.0).ln_1p(), within_share: None };
+    let rules = Rules { least: (options.least_percent / 100.0).ln_1p() };
     let all = &everything.series;
     let nights: Vec<&[Night]> = all.iter().map(|one| one.nights.as_slice()).collect();
     let watched = watch_each(&nights, &rules)?;
@@ -106,7 +106,6 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
         watched: watch.grade == Grade::Full,
         alerts: alerts.collect(),
         repeat: watch.repeat.filter(|_| alive && missing == 0).map(|repeat| sign * repeat.z),
-        far_off: alive && missing == 0 && watch.repeat.is_some_and(|repeat| repeat.urgent),
         suspicion: suspicion
             .map(|found| reason::suspicion(found.nights, found.lost, percent(sign * found.effect), &date(found.since))),
         suspected: suspicion.map(|found| (found.since, percent(sign * found.effect))),
@@ -135,9 +134,8 @@ pub(super) fn of_alert(alert: &changepoint::Alert, metric: Metric, alive: bool, 
         day: alert.since,
         raised: date(alert.raised),
         rule: match alert.kind {
-            Kind::Fast => Rule::Fast,
-            Kind::Slow => Rule::Slow,
-            Kind::Young => Rule::Young,
+            Kind::Step => Rule::Step,
+            Kind::Drift => Rule::Drift,
             Kind::Intermittent => Rule::Intermittent,
         },
         way: if alert.effect > 0.0 { Way::Better } else { Way::Worse },

@@ -123,12 +123,10 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// One night, confirmed by its repeats.
-    Fast,
-    /// About a week of a level of 28 nights or more.
-    Slow,
-    /// Three nights or more of a younger level.
-    Young,
+    /// A level ended, three nights ago or earlier.
+    Step,
+    /// A level moves a little every night.
+    Drift,
     /// The series was far worse than its like from its first night on.
     Fellows,
     /// Nights far below the level, or far below its like, come and go.
@@ -252,10 +250,8 @@ pub struct Series {
     pub watched: bool,
     /// All alerts, in order.
     pub alerts: Vec<Alert>,
-    /// How many standard deviations the last night is off, where repeats the same night would tell noise from change.
+    /// How many standard deviations the last night is off, where it is too far off to pass and must be repeated.
     pub repeat: Option<f64>,
-    /// Whether it must be repeated: it is too far off for the night to pass.
-    pub far_off: bool,
     /// The part of a plan that rotates that explains what it has for the worse, and is told in its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<String>,

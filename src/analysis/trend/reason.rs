@@ -29,10 +29,9 @@ pub(super) fn alert(alert: &Alert) -> String {
         alert.interval.map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", signed(low), signed(high)));
     let strength = number(*strength);
     match alert.rule {
-        Rule::Fast => format!(
-            "{moved}{interval} against the {before} nights before; the night of {raised} and its repeats are {strength} \
-             standard deviations off"
-        ),
+        Rule::Drift => {
+            format!("{moved} over {}, {strength} times what alerts, seen on {raised}", count(*since, "night"))
+        }
         Rule::Fellows => format!(
             "{} than the median of its like, {strength} times what stands out, since its first night; {before} of its like, \
              {}",
@@ -43,7 +42,7 @@ pub(super) fn alert(alert: &Alert) -> String {
             "{} of {since} nights, with good nights between them; {strength} times what alerts, seen on {raised}",
             some_nights(*before, alert.lost, alert.percent)
         ),
-        Rule::Slow | Rule::Young => format!(
+        Rule::Step => format!(
             "{moved}{interval}: {} against the {before} before, {strength} times what alerts, seen on {raised}",
             count(*since, "night")
         ),

@@ -82,7 +82,7 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], options: &O
     let least = (options.least_percent / 100.0).ln_1p();
     let several: Vec<&Place> = everything.places.iter().filter(|place| place.members.len() > 1).collect();
     let nights: Vec<_> = several.iter().map(|place| place.nights.as_slice()).collect();
-    let watched = watch_each(&nights, &Rules { least, within_share: None })?;
+    let watched = watch_each(&nights, &Rules { least })?;
     let look = Look { everything, least };
     for (place, watch) in several.into_iter().zip(&watched) {
         for settled in look.replaced(series, place, watch) {

@@ -47,7 +47,7 @@ pub(super) fn sum(
     let found = Found {
         missing: missing.len(),
         left: changes.iter().filter(|change| change.state == State::Left).count(),
-        repeats: number_of(&|series| series.far_off),
+        repeats: number_of(&|series| series.repeat.is_some()),
         unanswered: number_of(&|series| series.unanswered.is_some()),
         stopped: number_of(&|series| series.state == Watched::Stopped),
         suspicious: number_of(&|series| series.suspicion.is_some()),

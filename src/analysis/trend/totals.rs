@@ -41,7 +41,7 @@ pub(super) fn totals(series: &[Series]) -> Vec<Total> {
 
 /// Changes of the level for the worse that are still so.
 pub(super) fn standing(one: &Series) -> impl Iterator<Item = &Alert> {
-    let of_level = |rule| matches!(rule, Rule::Fast | Rule::Slow | Rule::Young);
+    let of_level = |rule| matches!(rule, Rule::Step | Rule::Drift);
     one.alerts.iter().filter(move |a| a.way == Way::Worse && a.state == State::Open && of_level(a.rule))
 }
 

@@ -249,14 +249,6 @@ fn remarks(trend: &Trend) -> Vec<String> {
             are(trend.too_young, "series")
         ));
     }
-    let odd = trend.series.iter().filter(|series| series.repeat.is_some() && !series.far_off).count();
-    if odd > 0 {
-        remarks.push(format!(
-            "{} more than 3 standard deviations below the level in the last night, which is not a finding yet: three more runs this \
-             night would tell noise from change.",
-            are(odd, "series")
-        ));
-    }
     if !trend.unreadable.is_empty() {
         remarks.push(format!("{} left out: {}", were(trend.unreadable.len(), "run"), named(&trend.unreadable)));
     }
@@ -408,7 +400,7 @@ fn repeats(trend: &Trend) -> Table {
     let columns =
         vec![text_column("test, metric, size"), text_column("link"), number_column("off", "standard deviations")];
     let row = |series: &Series| Some(vec![series.kind.clone(), series.link.clone(), number(series.repeat?)]);
-    let rows = trend.series.iter().filter(|series| series.far_off).filter_map(row);
+    let rows = trend.series.iter().filter_map(row);
     Table { columns, rows: rows.take(ROWS).collect() }
 }
 

@@ -19,11 +19,12 @@ use row::{Options, Row, summary, table};
 /// A section of the benchmark: its name, and what measures it.
 type Section = (&'static str, fn(&Options) -> Vec<Row>);
 
-const SECTIONS: [Section; 4] = [
+const SECTIONS: [Section; 5] = [
     ("trend", trend::rows),
     ("compare", compare::rows),
     ("localise", localise::rows),
     ("wider", localise::wider::rows),
+    ("nights", trend::nights),
 ];
 
 fn main() -> ExitCode {
@@ -34,7 +35,8 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let chosen = SECTIONS.iter().filter(|(name, _)| only.as_deref().is_none_or(|wanted| wanted == *name));
+    let chosen =
+        SECTIONS.iter().filter(|(name, _)| only.as_deref().map_or(*name != "nights", |wanted| wanted == *name));
     let rows: Vec<Row> = chosen.flat_map(|(_, measure)| measure(&options)).collect();
     print!("{}", table(&rows));
     if let Some(file) = file
@@ -43,7 +45,8 @@ fn main() -> ExitCode {
         eprintln!("judgement: {file} cannot be written: {error}");
         return ExitCode::from(2);
     }
-    let (line, met) = summary(&rows);
+    let name = only.filter(|name| name == "nights").unwrap_or_else(|| "judgement".to_owned());
+    let (line, met) = summary(&name, &rows);
     println!("{line}");
     ExitCode::from(u8::from(!met))
 }

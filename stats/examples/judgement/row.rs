@@ -90,11 +90,11 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// The last line, and whether every row is met.
-pub fn summary(rows: &[Row]) -> (String, bool) {
+pub fn summary(name: &str, rows: &[Row]) -> (String, bool) {
     let met = rows.iter().filter(|row| row.met()).count();
     let all = met == rows.len() && !rows.is_empty();
     let word = if all { "met" } else { "not met" };
-    (format!("judgement: rows={} met={met} bar={} {word}", rows.len(), rows.len()), all)
+    (format!("{name}: rows={} met={met} bar={} {word}", rows.len(), rows.len()), all)
 }
 
 /// The rows as JSON.

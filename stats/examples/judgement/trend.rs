@@ -2,6 +2,8 @@
 
 mod intermittent;
 
+use std::{thread, time::Instant};
+
 use railgauge_stats::changepoint::{Alert, AlertEnd, Night, Rules, Watch, watch};
 
 use crate::{
@@ -11,8 +13,6 @@ use crate::{
 
 /// Noise of a night's value: 1 %, mostly.
 const SIGMA: f64 = 0.01;
-/// Runs a night.
-const RUNS: [usize; 4] = [1, 2, 4, 6];
 /// Kinds of noise, and false alerts a series-year that are allowed with it.
 const KINDS: [(&str, Kind, f64); 6] = [
     ("normal", Kind::Normal, 0.1),
@@ -76,25 +76,85 @@ fn runs_word(runs: usize) -> String {
 /// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
-    rows.extend(steps(options));
+    rows.extend(steps(options, &[1, 4, 0]));
     rows.extend(epochs(options));
     rows.extend(mature(options));
     rows.push(standing(options));
     rows.push(returns(options));
+    rows.extend(false_alerts(options, &KINDS, &[1, 2, 4, 6, 0]));
     rows.extend(drifts(options));
-    rows.extend(false_alerts(options));
+    rows.push(single_nights(options));
     rows.extend(last_night(options));
     rows.extend(intermittent::rows(options));
     rows
 }
 
+/// What `bench/nights` prints: the rates that nightly runs rely on, with one run a night, and what a year costs.
+pub fn nights(options: &Options) -> Vec<Row> {
+    let mut rows = steps(options, &[1]);
+    rows.extend(false_alerts(options, &KINDS[..3], &[1]));
+    rows.extend(drifts(options));
+    rows.push(single_nights(options));
+    rows.push(standing(options));
+    rows.push(year(options));
+    rows
+}
+
+/// S7: a level that sinks by 0.1 % a night from its first night on is reported before it has lost 8 %.
+fn drifts(options: &Options) -> Vec<Row> {
+    let trials = options.runs(400);
+    let row = |(name, kind, _): &(&str, Kind, f64)| {
+        let hit = |trial: usize| {
+            let level = |at: usize| -0.001 * at as f64;
+            let script = Script { nights: 80, runs: 1, sigma: SIGMA, within: 0.0, level: &level, epoch: SAME };
+            script.watch(*kind, options.seed * 37 + trial as u64).alerts.iter().any(|alert| alert.effect < 0.0)
+        };
+        let what = format!("trend: -0.1 % a night from night 1 on, reported before -8 %, {name}");
+        Row::share(what, (0..trials).filter(|&trial| hit(trial)).count(), trials, Bar::AtLeast(0.99))
+    };
+    KINDS.iter().map(row).collect()
+}
+
+/// One night at half the rate, whenever it comes, is no change.
+fn single_nights(options: &Options) -> Row {
+    let trials = options.runs(1000);
+    let changed = |trial: usize| {
+        let mut dice = Noise::new(Kind::Normal, options.seed * 41 + trial as u64);
+        let bad = dice.below(60);
+        let level = |at: usize| if at == bad { 0.5f64.ln() } else { 0.0 };
+        let script = Script { nights: bad + 12, runs: 1, sigma: SIGMA, within: 0.0, level: &level, epoch: SAME };
+        let found = script.watch(KINDS[trial % 3].1, options.seed * 43 + trial as u64).alerts;
+        found.iter().any(|alert| (alert.since - bad as i64).abs() <= 1)
+    };
+    let hits = (0..trials).filter(|&trial| changed(trial)).count();
+    Row::share("trend: one night at half the rate is called a change", hits, trials, Bar::AtMost(0.01))
+}
+
+/// Seconds for 365 nights of 2,160 series, a tenth of which change.
+fn year(options: &Options) -> Row {
+    let series = |at: usize| {
+        let level = |night: usize| if at % 10 == 0 && night >= 200 { -0.05 } else { 0.0 };
+        let script = Script { nights: 365, runs: 1, sigma: SIGMA, within: 0.0, level: &level, epoch: SAME };
+        script.draw(KINDS[at % KINDS.len()].1, options.seed * 47 + at as u64)
+    };
+    let all: Vec<Vec<Night>> = (0..2160).map(series).collect();
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let start = Instant::now();
+    thread::scope(|scope| {
+        for part in all.chunks(all.len().div_ceil(threads)) {
+            scope.spawn(|| part.iter().for_each(|nights| _ = watched(nights)));
+        }
+    });
+    Row::rate("trend: seconds for 365 nights of 2,160 series", start.elapsed().as_secs_f64(), 1.0, Bar::AtMost(5.0))
+}
+
 /// Steps at any night from the third on.
-fn steps(options: &Options) -> Vec<Row> {
+fn steps(options: &Options, numbers: &[usize]) -> Vec<Row> {
     let trials = options.runs(400);
     let mut rows = Vec::new();
     for (half, within, bar) in [(true, 7, 0.95), (false, 10, 0.90)] {
         for (name, kind, _) in KINDS {
-            for runs in [1, 4, 0] {
+            for &runs in numbers {
                 for early in [true, false] {
                     let hit = |trial: usize| {
                         let mut dice = Noise::new(Kind::Normal, options.seed * 7919 + trial as u64);
@@ -228,33 +288,16 @@ fn returns(options: &Options) -> Row {
     Row::share("trend: a regression that was undone is over after 15 nights", hits, trials, Bar::AtLeast(0.9))
 }
 
-/// S7: values that sink by 0.1 % a night from the first night on, 18 % in the end.
-fn drifts(options: &Options) -> Vec<Row> {
-    let trials = 200;
-    let row = |(name, kind, _): (&str, Kind, f64)| {
-        let level = |at: usize| -0.001 * at as f64;
-        let alerted = |trial: &usize| {
-            let (runs, within) = (RUNS[trial % 4], [0.0, 0.5, 1.0][trial % 3]);
-            let script = Script { nights: 200, runs, sigma: SIGMA, within, level: &level, epoch: SAME };
-            let found = script.watch(kind, options.seed * 32_452_867 + *trial as u64);
-            found.alerts.iter().any(|alert| alert.effect < 0.0)
-        };
-        let hits = (0..trials).filter(alerted).count();
-        Row::share(format!("trend: S7 -0.1 % a night for 200 nights alerted, {name}"), hits, trials, Bar::AtLeast(0.95))
-    };
-    KINDS.into_iter().map(row).collect()
-}
-
 /// Alerts of series in which nothing changes, from their first night on.
-fn false_alerts(options: &Options) -> Vec<Row> {
+fn false_alerts(options: &Options, kinds: &[(&str, Kind, f64)], numbers: &[usize]) -> Vec<Row> {
     // Rare events need many series, also for a quick look.
     let series = options.runs(400).max(150);
     let mut rows = Vec::new();
-    for (name, kind, bar) in KINDS {
+    for &(name, kind, bar) in kinds {
         // The rate of dips is closest to its bar: a thousand series-years tell 0.076 from 0.1 by three standard errors, a
         // hundred do not.
         for (nights, factor) in if name == "dips" { [(240, 4), (40, 27)] } else { [(240, 1), (40, 3)] } {
-            for runs in RUNS.into_iter().chain([0]) {
+            for &runs in numbers {
                 let raised = |trial: usize| {
                     let share = [0.0, 0.5, 1.0][trial % 3];
                     let script = Script { nights, runs, sigma: SIGMA, within: share, level: &|_| 0.0, epoch: SAME };
@@ -283,7 +326,7 @@ fn last_night(options: &Options) -> Vec<Row> {
             let nights = 4 + dice.below(60);
             let level = |at: usize| if at + 1 == nights { drop } else { 0.0 };
             let script = Script { nights, runs: 1 + trial % 6, sigma: SIGMA, within: 0.5, level: &level, epoch: SAME };
-            script.watch(*kind, options.seed * 67 + trial as u64).repeat.is_some_and(|repeat| repeat.urgent)
+            script.watch(*kind, options.seed * 67 + trial as u64).repeat.is_some()
         };
         let hits = (0..trials).filter(|&t| asked(t, 0.5f64.ln())).count();
         let what = format!("trend: half the rate in the last night alone asks for a repeat, {name}");
@@ -295,7 +338,7 @@ fn last_night(options: &Options) -> Vec<Row> {
             let script = Script { nights, runs: 2 + trial % 5, sigma: SIGMA, within: 0.5, level, epoch: SAME };
             let mut nights = script.draw(*kind, options.seed * 73 + trial as u64);
             nights.iter_mut().rev().take(1).flat_map(|night| night.runs.last_mut()).for_each(|run| *run += 0.5f64.ln());
-            watched(&nights).repeat.is_some_and(|repeat| repeat.urgent)
+            watched(&nights).repeat.is_some()
         };
         let hits = (0..trials).filter(|&t| newest(t)).count();
         let what =

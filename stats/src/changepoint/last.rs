@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::{Repeat, slow::FEWEST};
+use super::Repeat;
 use crate::{
     robust::{MAD_TO_SIGMA, median_in_place},
     student::t_quantile,
@@ -10,6 +10,8 @@ use crate::{
 
 /// Nights before that it is compared with.
 const HISTORY: usize = 40;
+/// Nights before from which on their median deviation says how far off a night is.
+const FEWEST: usize = 20;
 /// Standard deviations below their median.
 const CUT: f64 = 6.0;
 /// The same in least effects.
@@ -67,5 +69,5 @@ fn few(nights: usize) -> f64 {
 pub fn last_night(before: &[f64], value: f64, least: f64) -> Option<Repeat> {
     let Depth { centre, scale, most } = depth(before, least)?;
     let drop = value - centre;
-    (drop < -most).then_some(Repeat { z: drop / scale, drop, urgent: true })
+    (drop < -most).then_some(Repeat { z: drop / scale, drop })
 }

@@ -23,26 +23,21 @@ pub struct Night {
 pub struct Rules {
     /// Smallest effect worth an alert, as a difference of logarithms.
     pub least: f64,
-    /// Share of a run's variance that arises within the night, if known from elsewhere; estimated from nights with several
-    /// runs otherwise. The fast alert needs 0.9.
-    pub within_share: Option<f64>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { least: 0.01, within_share: None }
+        Self { least: 0.01 }
     }
 }
 
 /// Which rule raised an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// One night and its repeats.
-    Fast,
-    /// About a week of a level of 28 nights or more.
-    Slow,
-    /// Three nights or more of a level that is younger, or was when the change came.
-    Young,
+    /// A level ended, three nights ago or earlier.
+    Step,
+    /// A level moves a little every night.
+    Drift,
     /// Low nights that come and go ([`intermittent`](super::intermittent)).
     Intermittent,
 }
@@ -70,13 +65,13 @@ pub struct Alert {
     /// Rule.
     pub kind: Kind,
     /// Shift from up to 40 nights before to the nights since (Hodges–Lehmann), as a difference of logarithms. Of
-    /// [`Kind::Intermittent`] the median of the low nights less that of the good ones, −∞ where none of them gave a value.
+    /// [`Kind::Drift`] by how much it moved since its first night, and of [`Kind::Intermittent`] the median of the low nights less that of the good ones, −∞ where none of them gave a value.
     pub effect: f64,
     /// 95 % interval; `None` where the nights since are too few.
     pub interval: Option<Interval>,
-    /// By how many standard deviations (fast), or how many times what alerts (all others).
+    /// How many times what alerts.
     pub strength: f64,
-    /// Nights before and since that the effect rests on; of [`Kind::Intermittent`] the low nights, and all nights from the
+    /// Nights before and since that the effect rests on (a [`Kind::Drift`] has none before); of [`Kind::Intermittent`] the low nights, and all nights from the
     /// first of them to the last one.
     pub nights: (usize, usize),
     /// Low nights of [`Kind::Intermittent`] that gave no value; 0 of all other kinds.
@@ -103,8 +98,6 @@ pub struct Repeat {
     pub z: f64,
     /// Difference of logarithms from that median, negative.
     pub drop: f64,
-    /// Whether it is too far off to pass. Otherwise repeats would only tell noise from change a few nights earlier.
-    pub urgent: bool,
 }
 
 /// Low nights that come and go, on too little evidence for an alert.
@@ -147,13 +140,11 @@ pub struct Watch {
     pub marks: Vec<(i64, Mark)>,
     /// Low nights that come and go, where the evidence is too weak for an alert.
     pub suspicious: Option<Suspicion>,
-    /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 95 of
-    /// 100 cases.
+    /// Whether the level, of 7 nights or more, is so noisy that even half the rate would not be found within a week in 999
+    /// of 1,000 cases.
     pub blind: bool,
     /// Standard deviation that this and `sees` rest on: of the last nights of the level, few very low ones among them too.
     pub noise: Option<f64>,
-    /// Share of variance within nights that was used, if known.
-    pub within_share: Option<f64>,
 }
 
 /// Walks the nights in the order given and raises alerts with what was known each night.

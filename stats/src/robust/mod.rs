@@ -5,7 +5,6 @@ pub(crate) mod outlier;
 mod polish;
 mod quantile;
 mod shorth;
-mod winsor;
 
 pub use level::Level;
 pub(crate) use level::SMALLEST;
@@ -13,4 +12,3 @@ pub use outlier::outlier_cut;
 pub use polish::{Polish, median_polish};
 pub use quantile::{MAD_TO_SIGMA, mad, median, median_in_place, quantile, quantile_sorted};
 pub use shorth::{Shorth, shorth, shorth_sorted};
-pub use winsor::winsorise;

@@ -109,15 +109,6 @@ fn demand_levels(levels: &[f64]) -> Result<(), Refusal> {
     levels.iter().try_for_each(|&level| demand_probability(level, "a confidence level lies between 0 and 1"))
 }
 
-/// Only the estimate of [`paired_shift`].
-///
-/// # Errors
-/// No difference, or one that is not finite.
-pub fn pseudomedian(differences: &[f64]) -> Result<f64, Refusal> {
-    demand(differences, 1)?;
-    Ok(estimate(&Sums::pairs(differences), 0.5, []).0)
-}
-
 /// Which order statistics bound the interval, counted from 1 at both ends, and the level they achieve.
 struct Cut {
     from_end: usize,

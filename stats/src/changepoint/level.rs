@@ -1,0 +1,223 @@
+//! Whether a level ended, and where: optimal partitioning with a bounded cost.
+
+use super::noise::{noise, scatter};
+use crate::robust::{SMALLEST, median_in_place};
+
+/// Nights of a level that are looked at.
+const WINDOW: usize = 120;
+/// Most that one night costs, in variances: one that is farther off its level is off, however far.
+const MOST: f64 = 16.0;
+/// Price of a change, and what it is with two nights before it and for each night more: few nights before stay few.
+const PRICE: (f64, f64, f64) = (23.0, 12.0, 4.0);
+/// Fewest nights before a change, and since it.
+pub(super) const FEWEST: (usize, usize) = (2, 3);
+/// Further price, over the nights since: more of them will come.
+const HASTE: f64 = 8.0;
+/// Further price with so few nights before and so many since: each night tests the same few once more.
+const STALE: (usize, usize, f64) = (7, 10, 10.0);
+/// Fewest nights of a slope that is found, and of one that is measured anew.
+const SLOPE: (usize, usize) = (5, 20);
+/// Nights of the level before, and of the next one, that half the rate is looked for among.
+const WEEK: (usize, usize) = (35, 7);
+
+/// What explains a level better than that nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Found {
+    /// It ended before the night at this position.
+    Step { at: usize, excess: f64 },
+    /// It moves by so much a night.
+    Drift { slope: f64, excess: f64 },
+}
+
+/// The nights of the present level, and what each explanation of them costs.
+///
+/// A night costs the square of its distance from its level in standard deviations, [`MOST`] at most (the biweight loss of
+/// Fearnhead & Rigaill 2019), and a change its price. `begins[t]` is the least cost of the first t nights and of a change:
+/// for each level θ, `moves[θ] = min(moves[θ], begins[t]) + cost(night, θ)`, so each night is added in linear time (optimal partitioning,
+/// Jackson et al. 2005). The levels that are tried are the values themselves.
+#[derive(Debug, Default)]
+pub(super) struct Level {
+    /// The nights without their slope.
+    values: Vec<f64>,
+    slope: f64,
+    /// One over the standard deviation of a night.
+    weight: f64,
+    /// Nights when the scale was last taken; 0 to begin anew.
+    built: usize,
+    /// Whether the first of the values is the first of the level.
+    whole: bool,
+    /// Least cost of a new level after so many nights.
+    begins: Vec<f64>,
+    /// Least cost with the last nights at the value of each night, and where they begin.
+    moves: Vec<(f64, usize)>,
+    /// Cost of all nights at the value of each night.
+    stays: Vec<f64>,
+}
+
+impl Level {
+    /// Begins anew with other nights, which move by so much a night.
+    pub(super) fn restart(&mut self, slope: f64) {
+        (self.built, self.slope) = (0, slope);
+    }
+
+    /// Whether the nights are judged from a slope.
+    pub(super) fn is_sloped(&self) -> bool {
+        self.slope != 0.0
+    }
+
+    /// Adds the last night of a level; `seen` are all nights of the series up to it.
+    pub(super) fn night(&mut self, level: &[f64], seen: &[f64], least: f64) -> Option<Found> {
+        if 8 * (self.values.len() + 1) >= 9 * self.built {
+            self.build(level, seen, least);
+        } else {
+            self.values.push(level[level.len() - 1] - self.slope * self.values.len() as f64);
+            self.add();
+        }
+        let found = self.found(&level[level.len() - self.values.len()..], least);
+        if let (Some(Found::Drift { slope, .. }), true) = (found, self.is_sloped()) {
+            // Known to move, and by how much was not.
+            self.slope = slope;
+            self.build(level, seen, least);
+            return None;
+        }
+        found.map(|found| match found {
+            Found::Step { at, excess } => Found::Step { at: at + level.len() - self.values.len(), excess },
+            drift @ Found::Drift { .. } => drift,
+        })
+    }
+
+    fn build(&mut self, level: &[f64], seen: &[f64], least: f64) {
+        let last = &level[level.len().saturating_sub(WINDOW)..];
+        if self.is_sloped() && self.built > 0 && last.len() >= SLOPE.1 {
+            self.slope = slope(last);
+        }
+        self.whole = last.len() == level.len();
+        self.weight = 1.0 / noise(&seen[seen.len().saturating_sub(WINDOW)..], least).max(SMALLEST);
+        self.built = last.len();
+        (self.values, self.moves, self.stays, self.begins) = (Vec::new(), Vec::new(), Vec::new(), vec![0.0]);
+        for (t, value) in last.iter().enumerate() {
+            self.values.push(value - self.slope * t as f64);
+            self.add();
+        }
+    }
+
+    /// Price of a change after so many nights.
+    fn price(&self, before: usize) -> f64 {
+        let (most, first, more) = PRICE;
+        match before {
+            _ if before < FEWEST.0 => f64::INFINITY,
+            _ if self.whole => most.min(first + more * (before - FEWEST.0) as f64),
+            _ => most,
+        }
+    }
+
+    fn cost(&self, difference: f64) -> f64 {
+        let distance = difference * self.weight;
+        (distance * distance).min(MOST)
+    }
+
+    /// Takes the last value into account.
+    fn add(&mut self) {
+        let t = self.values.len() - 1;
+        let (last, weight) = (self.values[t], self.weight);
+        let begin = (self.begins[t], t);
+        for (value, (way, stay)) in self.values.iter().zip(self.moves.iter_mut().zip(&mut self.stays)) {
+            let distance = (last - value) * weight;
+            let cost = (distance * distance).min(MOST);
+            let from = if begin.0 < way.0 { begin } else { *way };
+            *way = (from.0 + cost, from.1);
+            *stay += cost;
+        }
+        let (mut own, mut stay) = ((0.0, 0), 0.0);
+        for (at, (&value, &begin)) in self.values.iter().zip(&self.begins).enumerate() {
+            if begin < own.0 {
+                own = (begin, at);
+            }
+            let cost = self.cost(last - value);
+            own.0 += cost;
+            stay += cost;
+        }
+        self.moves.push(own);
+        self.stays.push(stay);
+        let least = self.moves.iter().map(|way| way.0).fold(f64::INFINITY, f64::min);
+        self.begins.push(least + self.price(t + 1));
+    }
+
+    /// The cheapest explanation, if nothing changed is not it; `level` holds the same nights with their slope.
+    fn found(&self, level: &[f64], smallest: f64) -> Option<Found> {
+        let n = self.values.len();
+        let &(least, at) = self.moves.iter().min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let since = n - at;
+        if at == 0 || since < FEWEST.1 {
+            return None;
+        }
+        let (before, after) = self.values.split_at(at);
+        let stays = self.stays.iter().copied().fold(f64::INFINITY, f64::min);
+        let price = self.price(at);
+        let late = if self.whole && at <= STALE.0 && since > STALE.1 { STALE.2 } else { 0.0 };
+        let [before_at, after_at] = [before, after].map(|side| median_in_place(&mut side.to_vec()));
+        let left = self.left([(before, before_at), (after, after_at)]);
+        let needed = price * left.powi(2).max(1.0) + HASTE / since as f64 + late;
+        let gain = stays - least + price;
+        if gain <= needed || (after_at - before_at).abs() < smallest {
+            return None;
+        }
+        if n >= SLOPE.0 {
+            let slope = slope(level);
+            let line = stays - self.line(level, slope);
+            if line > gain {
+                return Some(Found::Drift { slope, excess: line / needed });
+            }
+        }
+        Some(Found::Step { at, excess: gain / needed })
+    }
+
+    /// Variance that two levels leave, over that of the noise: what does not fit two levels is more noise.
+    fn left(&self, sides: [(&[f64], f64); 2]) -> f64 {
+        let costs = sides.iter().flat_map(|(side, centre)| side.iter().map(move |value| self.cost(value - centre)));
+        let (squares, nights) =
+            costs.filter(|cost| *cost < MOST).fold((0.0, 0.0), |(sum, n), cost| (sum + cost, n + 1.0));
+        squares / (nights - 2.0_f64).max(1.0)
+    }
+
+    /// Cost of all nights on a line.
+    fn line(&self, level: &[f64], slope: f64) -> f64 {
+        let flat: Vec<f64> = level.iter().enumerate().map(|(t, value)| value - slope * t as f64).collect();
+        let middle = median_in_place(&mut flat.clone());
+        let near: Vec<f64> = flat.iter().copied().filter(|value| self.cost(value - middle) < MOST).collect();
+        let centre = near.iter().sum::<f64>() / near.len() as f64;
+        flat.iter().map(|value| self.cost(value - centre)).sum()
+    }
+}
+
+/// Median slope of the nights that lie a third of all or more apart (Theil 1950; Sen 1968).
+fn slope(level: &[f64]) -> f64 {
+    let n = level.len();
+    let apart = (n / 3).max(1);
+    let of = |from: usize| (from + apart..n).map(move |to| (level[to] - level[from]) / (to - from) as f64);
+    median_in_place(&mut (0..n - apart).flat_map(of).collect::<Vec<f64>>())
+}
+
+/// About the smallest step that is found after ten nights in most cases if it comes now: what alerts and a standard error.
+pub(super) fn sees(level: &[f64], least: f64) -> Option<f64> {
+    step(level, least, 10, 1.0)
+}
+
+/// Whether half the rate is so little compared with the noise that it would not be found within a week in 999 of 1,000
+/// cases: what alerts and three standard errors exceed it.
+pub(super) fn is_blind(level: &[f64], least: f64) -> bool {
+    step(level, least, WEEK.1, 3.0).is_some_and(|step| step > std::f64::consts::LN_2)
+}
+
+/// Standard deviation of the nights that half the rate is looked for among.
+pub(super) fn deviation(level: &[f64], least: f64) -> Option<f64> {
+    scatter(level, WEEK.0, least).map(|(_, deviation)| deviation)
+}
+
+/// What alerts after so many nights of a new level, and so many standard errors.
+fn step(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
+    let (n, deviation) = scatter(level, WEEK.0, least)?;
+    let price = PRICE.0.min(PRICE.1 + PRICE.2 * (n - FEWEST.0) as f64) + HASTE / nights as f64;
+    let error = deviation * (1.0 / n as f64 + 1.0 / nights as f64).sqrt();
+    Some((error * (price.sqrt() + errors)).max(least))
+}

@@ -1,0 +1,82 @@
+//! How much the nights of a series vary by themselves.
+
+use crate::{
+    rank::{normal_cdf, normal_quantile},
+    robust::median_in_place,
+};
+
+/// Lags at which nights are compared, each where the series is so many times as long.
+const LAGS: [usize; 4] = [1, 2, 3, 6];
+const LENGTH: usize = 6;
+/// A difference counts as at most so many standard deviations, and not at all beyond the second: it is a dip.
+const REACH: (f64, f64) = (2.5, 4.0);
+/// The largest variance of several lags is larger than each by about so much where nothing wanders.
+const CHANCE: f64 = 1.1;
+/// Differences that grow with the lag by more than this are those of a series that wanders: they count twice.
+const WANDERS: f64 = 1.6;
+/// Differences that a single dip spoils.
+const DIP: usize = 2;
+/// Weight, in nights, of the expectation that the deviation is that of the least effect.
+const PRIOR: f64 = 2.0;
+/// By how many nights' worth the deviation of few differences is taken to be larger.
+const FEW: f64 = 1.5;
+
+/// Standard deviation of a night, whatever steps there are: that of the differences of neighbours over √2 (von Neumann 1941).
+/// Where nights farther apart differ by more, neighbours resemble each other, and the mean of several nights varies by more
+/// than one night tells: the largest variance over lags of 1 to 6 nights counts, and the more the more it exceeds that of
+/// neighbours.
+pub(super) fn noise(series: &[f64], least: f64) -> f64 {
+    let n = series.len();
+    if n < 2 {
+        return least;
+    }
+    let at = |lag: usize| spread((lag..n).map(|t| (series[t] - series[t - lag]).abs()).collect(), lag, least);
+    let neighbours = at(1);
+    let lags = LAGS.into_iter().skip(1).take_while(|lag| n >= LENGTH * lag + 2);
+    let most = lags.map(|lag| at(lag) / CHANCE).fold(neighbours, f64::max);
+    let wanders = (most / neighbours / WANDERS).max(1.0);
+    let differences = (n - 1) as f64;
+    let variance = most * wanders * (1.0 + FEW / differences).powi(2);
+    ((variance * differences + PRIOR * least * least) / (differences + PRIOR)).sqrt()
+}
+
+/// Variance of a night from differences without their sign. A step spoils as many as the lag, and a dip two: the largest are
+/// left out, a third at most where they are few.
+fn spread(mut sizes: Vec<f64>, lag: usize, least: f64) -> f64 {
+    let all = sizes.len();
+    // Where values are rounded, equal ones tell nothing of the noise while they are most of all.
+    let unlike = sizes.iter().filter(|size| **size > 0.0).count();
+    if unlike > 0 && 2 * unlike <= all {
+        sizes.retain(|size| *size > 0.0);
+    }
+    sizes.sort_unstable_by(f64::total_cmp);
+    let out = (lag + DIP).min((sizes.len() / 3).max(lag)).min(sizes.len() / 2);
+    let share = 1.0 - out as f64 / sizes.len() as f64;
+    let kept = &sizes[..sizes.len() - out];
+    let middle = (kept[(kept.len() - 1) / 2] + kept[kept.len() / 2]) / 2.0;
+    let rough = (middle / normal_quantile((1.0 + share / 2.0) / 2.0)).max(least / 4.0);
+    let near = &kept[..kept.partition_point(|size| *size <= REACH.1 * rough).max(1)];
+    let squares: f64 = near.iter().map(|size| size.min(REACH.0 * rough).powi(2)).sum();
+    // Of normal differences beyond the bound none is left, or they count as much as the bound.
+    let bound = if out == 0 { REACH.0 } else { normal_quantile((1.0 + share) / 2.0).min(REACH.0) };
+    let tail = if bound < REACH.0 { 0.0 } else { 2.0 * normal_cdf(-bound) * bound * bound };
+    let inner =
+        1.0 - 2.0 * normal_cdf(-bound) - 2.0 * bound * (-bound * bound / 2.0).exp() / std::f64::consts::TAU.sqrt();
+    let normal = if bound < REACH.0 { inner / share } else { inner + tail };
+    squares / near.len() as f64 / normal / 2.0
+}
+
+/// How many of the last nights of a level there are, and their standard deviation about the median; the farthest counts as the
+/// second farthest, so that one night is no noise.
+pub(super) fn scatter(level: &[f64], nights: usize, least: f64) -> Option<(usize, f64)> {
+    let mut last = level[level.len().saturating_sub(nights)..].to_vec();
+    let n = last.len();
+    if n < 2 {
+        return None;
+    }
+    let centre = median_in_place(&mut last);
+    last.iter_mut().for_each(|value| *value = (*value - centre).powi(2));
+    last.sort_unstable_by(f64::total_cmp);
+    last[n - 1] = last[n - 2];
+    Some((n, ((last.iter().sum::<f64>() + PRIOR * least * least) / (n as f64 - 1.0 + PRIOR)).sqrt()))
+}
