@@ -133,7 +133,7 @@ fn single_nights(options: &Options) -> Row {
 /// Seconds for 365 nights of 2,160 series, a tenth of which change.
 fn year(options: &Options) -> Row {
     let series = |at: usize| {
-        let level = |night: usize| if at % 10 == 0 && night >= 200 { -0.05 } else { 0.0 };
+        let level = |night: usize| if at.is_multiple_of(10) && night >= 200 { -0.05 } else { 0.0 };
         let script = Script { nights: 365, runs: 1, sigma: SIGMA, within: 0.0, level: &level, epoch: SAME };
         script.draw(KINDS[at % KINDS.len()].1, options.seed * 47 + at as u64)
     };
