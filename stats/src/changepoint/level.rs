@@ -7,26 +7,40 @@ use crate::robust::{SMALLEST, median_in_place};
 const WINDOW: usize = 120;
 /// Most that one night costs, in variances: one that is farther off its level is off, however far.
 const MOST: f64 = 16.0;
-/// Price of a change, and what it is with two nights before it and for each night more: few nights before stay few.
-const PRICE: (f64, f64, f64) = (23.0, 12.0, 4.0);
+/// Price of a change, and what it is with two nights before it and more for each further one: few nights before stay few.
+const PRICE: (f64, f64, f64) = (30.0, 9.0, 2.5);
+/// Price of a drop after the first night of a level that was declared.
+const DECLARED: f64 = 8.0;
 /// Fewest nights before a change, and since it.
 pub(super) const FEWEST: (usize, usize) = (2, 3);
 /// Further price, over the nights since: more of them will come.
 const HASTE: f64 = 8.0;
 /// Further price with so few nights before and so many since: each night tests the same few once more.
 const STALE: (usize, usize, f64) = (7, 10, 10.0);
+/// Weight, in nights, of the expectation that two levels leave the noise, and of each night before the level.
+const PRIOR: f64 = 2.0;
+const EARLIER: f64 = 0.3;
 /// Fewest nights of a slope that is found, and of one that is measured anew.
-const SLOPE: (usize, usize) = (5, 20);
+const SLOPE: (usize, usize) = (14, 20);
+/// A level of n nights is added up anew after n² over so many further ones, so that this costs as much as they do.
+const ANEW: usize = 360;
 /// Nights of the level before, and of the next one, that half the rate is looked for among.
 const WEEK: (usize, usize) = (35, 7);
 
 /// What explains a level better than that nothing changed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Found {
-    /// It ended before the night at this position.
-    Step { at: usize, excess: f64 },
+    /// It ended before the night at this position; the next one is so much higher, apart from a slope of both.
+    Step { at: usize, moved: f64, excess: f64 },
     /// It moves by so much a night.
     Drift { slope: f64, excess: f64 },
+}
+
+/// One of two levels: how many nights, their mean, and their squared distances from it in variances of the noise.
+struct Side {
+    nights: f64,
+    mean: f64,
+    squares: f64,
 }
 
 /// The nights of the present level, and what each explanation of them costs.
@@ -40,10 +54,14 @@ pub(super) struct Level {
     /// The nights without their slope.
     values: Vec<f64>,
     slope: f64,
+    /// Nights before them that the deviation rests on too.
+    earlier: usize,
     /// One over the standard deviation of a night.
     weight: f64,
     /// Nights when the scale was last taken; 0 to begin anew.
     built: usize,
+    /// Whether the level was declared, after nights that show the deviation.
+    declared: bool,
     /// Whether the first of the values is the first of the level.
     whole: bool,
     /// Least cost of a new level after so many nights.
@@ -57,7 +75,7 @@ pub(super) struct Level {
 impl Level {
     /// Begins anew with other nights, which move by so much a night.
     pub(super) fn restart(&mut self, slope: f64) {
-        (self.built, self.slope) = (0, slope);
+        (self.built, self.slope, self.declared) = (0, slope, false);
     }
 
     /// Whether the nights are judged from a slope.
@@ -67,7 +85,10 @@ impl Level {
 
     /// Adds the last night of a level; `seen` are all nights of the series up to it.
     pub(super) fn night(&mut self, level: &[f64], seen: &[f64], least: f64) -> Option<Found> {
-        if 8 * (self.values.len() + 1) >= 9 * self.built {
+        if level.len() == 1 {
+            self.declared = seen.len() > WEEK.1;
+        }
+        if ANEW * (self.values.len() + 1).saturating_sub(self.built) >= self.built * self.built {
             self.build(level, seen, least);
         } else {
             self.values.push(level[level.len() - 1] - self.slope * self.values.len() as f64);
@@ -81,7 +102,9 @@ impl Level {
             return None;
         }
         found.map(|found| match found {
-            Found::Step { at, excess } => Found::Step { at: at + level.len() - self.values.len(), excess },
+            Found::Step { at, moved, excess } => {
+                Found::Step { at: at + level.len() - self.values.len(), moved, excess }
+            }
             drift @ Found::Drift { .. } => drift,
         })
     }
@@ -94,6 +117,7 @@ impl Level {
         self.whole = last.len() == level.len();
         self.weight = 1.0 / noise(&seen[seen.len().saturating_sub(WINDOW)..], least).max(SMALLEST);
         self.built = last.len();
+        self.earlier = seen.len().min(WINDOW) - last.len();
         (self.values, self.moves, self.stays, self.begins) = (Vec::new(), Vec::new(), Vec::new(), vec![0.0]);
         for (t, value) in last.iter().enumerate() {
             self.values.push(value - self.slope * t as f64);
@@ -105,6 +129,7 @@ impl Level {
     fn price(&self, before: usize) -> f64 {
         let (most, first, more) = PRICE;
         match before {
+            1 if self.declared => DECLARED,
             _ if before < FEWEST.0 => f64::INFINITY,
             _ if self.whole => most.min(first + more * (before - FEWEST.0) as f64),
             _ => most,
@@ -121,21 +146,21 @@ impl Level {
         let t = self.values.len() - 1;
         let (last, weight) = (self.values[t], self.weight);
         let begin = (self.begins[t], t);
-        for (value, (way, stay)) in self.values.iter().zip(self.moves.iter_mut().zip(&mut self.stays)) {
+        let (mut own, mut stay) = ((f64::INFINITY, 0), 0.0);
+        let levels = self.values.iter().zip(&self.begins).zip(self.moves.iter_mut().zip(&mut self.stays));
+        for (at, ((value, &first), (way, all))) in levels.enumerate() {
             let distance = (last - value) * weight;
             let cost = (distance * distance).min(MOST);
             let from = if begin.0 < way.0 { begin } else { *way };
             *way = (from.0 + cost, from.1);
-            *stay += cost;
-        }
-        let (mut own, mut stay) = ((0.0, 0), 0.0);
-        for (at, (&value, &begin)) in self.values.iter().zip(&self.begins).enumerate() {
-            if begin < own.0 {
-                own = (begin, at);
-            }
-            let cost = self.cost(last - value);
-            own.0 += cost;
+            *all += cost;
+            // The same distances are those of the nights before from a level at the last value.
+            let from = if first < own.0 { (first, at) } else { own };
+            own = (from.0 + cost, from.1);
             stay += cost;
+        }
+        if begin.0 < own.0 {
+            own = begin;
         }
         self.moves.push(own);
         self.stays.push(stay);
@@ -155,38 +180,61 @@ impl Level {
         let stays = self.stays.iter().copied().fold(f64::INFINITY, f64::min);
         let price = self.price(at);
         let late = if self.whole && at <= STALE.0 && since > STALE.1 { STALE.2 } else { 0.0 };
-        let [before_at, after_at] = [before, after].map(|side| median_in_place(&mut side.to_vec()));
-        let left = self.left([(before, before_at), (after, after_at)]);
-        let needed = price * left.powi(2).max(1.0) + HASTE / since as f64 + late;
-        let gain = stays - least + price;
-        if gain <= needed || (after_at - before_at).abs() < smallest {
+        let [a, b] = [before, after].map(|side| self.side(side));
+        let known = PRIOR + EARLIER * self.earlier as f64;
+        let free = a.nights + b.nights - 2.0 + known;
+        let left = (a.squares + b.squares + known) / free;
+        let moved = b.mean - a.mean;
+        let apart = (moved * self.weight).powi(2) * a.nights * b.nights / (a.nights + b.nights);
+        let gain = free * (apart / (left * free)).ln_1p();
+        let needed = price + HASTE / since as f64 + late;
+        if gain <= needed || moved.abs() < smallest {
+            return None;
+        }
+        // One night that is high may be one of a level that has low ones.
+        if at < FEWEST.0 && moved > 0.0 {
             return None;
         }
         if n >= SLOPE.0 {
             let slope = slope(level);
-            let line = stays - self.line(level, slope);
-            if line > gain {
+            let line = stays - self.on(level, slope).1;
+            if line > stays - least + price {
                 return Some(Found::Drift { slope, excess: line / needed });
             }
         }
-        Some(Found::Step { at, excess: gain / needed })
+        Some(Found::Step { at, moved, excess: gain / needed })
     }
 
-    /// Variance that two levels leave, over that of the noise: what does not fit two levels is more noise.
-    fn left(&self, sides: [(&[f64], f64); 2]) -> f64 {
-        let costs = sides.iter().flat_map(|(side, centre)| side.iter().map(move |value| self.cost(value - centre)));
-        let (squares, nights) =
-            costs.filter(|cost| *cost < MOST).fold((0.0, 0.0), |(sum, n), cost| (sum + cost, n + 1.0));
-        squares / (nights - 2.0_f64).max(1.0)
+    /// The slope of nights that began to move away from a level before them, with a further step at a position, if they cost
+    /// less on a line that begins nearer to that level than it ends.
+    pub(super) fn on_a_line(&self, nights: &[f64], step: Option<usize>, before: f64) -> Option<f64> {
+        let slope = slope(nights);
+        let last = slope * (nights.len() - 1) as f64;
+        let begin = self.on(nights, slope).0;
+        let parts = step.map(|at| nights.split_at(at));
+        let steps = parts.is_none_or(|(a, b)| {
+            let [a, b] = [a, b].map(|side| self.on(side, self.slope).1);
+            self.on(nights, slope).1 < a + b + PRICE.0
+        });
+        (steps && (begin - before).abs() < last.abs() && (begin + last - before) * last > 0.0).then_some(slope)
     }
 
-    /// Cost of all nights on a line.
-    fn line(&self, level: &[f64], slope: f64) -> f64 {
-        let flat: Vec<f64> = level.iter().enumerate().map(|(t, value)| value - slope * t as f64).collect();
-        let middle = median_in_place(&mut flat.clone());
-        let near: Vec<f64> = flat.iter().copied().filter(|value| self.cost(value - middle) < MOST).collect();
-        let centre = near.iter().sum::<f64>() / near.len() as f64;
-        flat.iter().map(|value| self.cost(value - centre)).sum()
+    /// Where nights are on a line at the first of them, and what they cost.
+    fn on(&self, nights: &[f64], slope: f64) -> (f64, f64) {
+        let flat: Vec<f64> = nights.iter().enumerate().map(|(t, value)| value - slope * t as f64).collect();
+        let centre = self.side(&flat).mean;
+        (centre, flat.iter().map(|value| self.cost(value - centre)).sum())
+    }
+
+    /// The nights of a level that are not far off the middle one.
+    fn side(&self, nights: &[f64]) -> Side {
+        let mut all = nights.to_vec();
+        let half = all.len() / 2;
+        let middle = *all.select_nth_unstable_by(half, f64::total_cmp).1;
+        all.retain(|value| self.cost(value - middle) < MOST);
+        let mean = all.iter().sum::<f64>() / all.len() as f64;
+        let squares = all.iter().map(|value| ((value - mean) * self.weight).powi(2)).sum();
+        Side { nights: all.len() as f64, mean, squares }
     }
 }
 
@@ -219,5 +267,7 @@ fn step(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
     let (n, deviation) = scatter(level, WEEK.0, least)?;
     let price = PRICE.0.min(PRICE.1 + PRICE.2 * (n - FEWEST.0) as f64) + HASTE / nights as f64;
     let error = deviation * (1.0 / n as f64 + 1.0 / nights as f64).sqrt();
-    Some((error * (price.sqrt() + errors)).max(least))
+    let free = (n + nights) as f64 - 2.0 + PRIOR;
+    let alerts = (free * (price / free).exp_m1()).sqrt();
+    Some((error * (alerts + errors)).max(least))
 }

@@ -7,7 +7,7 @@ use crate::{
 
 /// Lags at which nights are compared, each where the series is so many times as long.
 const LAGS: [usize; 4] = [1, 2, 3, 6];
-const LENGTH: usize = 6;
+const LENGTH: usize = 5;
 /// A difference counts as at most so many standard deviations, and not at all beyond the second: it is a dip.
 const REACH: (f64, f64) = (2.5, 4.0);
 /// The largest variance of several lags is larger than each by about so much where nothing wanders.

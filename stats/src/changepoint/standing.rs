@@ -65,6 +65,18 @@ impl Standing {
         Some((oldest.centre, oldest.history.len()))
     }
 
+    /// The last open change, and the centre of the level before it.
+    pub(super) fn last(&self) -> Option<(usize, f64)> {
+        self.0.last().map(|open| (open.alert, open.centre))
+    }
+
+    /// The last open change went on, and is so large now.
+    pub(super) fn moved_on(&mut self, effect: f64) {
+        if let Some(open) = self.0.last_mut() {
+            open.effect = effect;
+        }
+    }
+
     /// Everything open was declared to be good.
     pub(super) fn accept(&mut self, alerts: &mut [Alert], day: i64) {
         self.0.drain(..).for_each(|before| alerts[before.alert].end = AlertEnd::Accepted(day));

@@ -102,6 +102,36 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Whether what was found is more of the last change, which a line explains better: one that goes on is one alert.
+    fn goes_on(&mut self, at: usize, found: Found) -> bool {
+        let (Some((alert, centre)), step) = (
+            self.standing.last(),
+            match found {
+                Found::Step { at, .. } => Some(self.history[at]),
+                Found::Drift { .. } => None,
+            },
+        ) else {
+            return false;
+        };
+        let alert = &mut self.alerts[alert];
+        let first = self.nights.partition_point(|night| night.day < alert.since);
+        let history: Vec<usize> = (first..=at).filter(|&night| self.values[night].is_finite()).collect();
+        let values: Vec<f64> = history.iter().map(|&night| self.values[night]).collect();
+        let step = step.map(|step| history.partition_point(|&night| night < step));
+        let Some(slope) = self.level.on_a_line(&values, step, centre).filter(|slope| slope * alert.effect > 0.0) else {
+            return false;
+        };
+        let n = history.len();
+        let since = &values[n - n / 3..];
+        alert.kind = Kind::Drift;
+        alert.effect = median_in_place(&mut since.to_vec()) - centre;
+        (alert.interval, alert.nights) = (None, (0, n));
+        self.standing.moved_on(alert.effect);
+        self.set_history(history[n - n / 3..].to_vec());
+        self.level.restart(slope);
+        true
+    }
+
     /// Reports a change, if it is large enough and no return to a level before.
     fn change(&mut self, at: usize, found: Found) -> Result<(), Refusal> {
         let n = self.recent.len();
@@ -120,11 +150,15 @@ impl<'a> Walk<'a> {
                 (Kind::Drift, excess, 0, (0, n), moved)
             }
         };
-        if moved.estimate.abs() < self.rules.least {
+        let ended = matches!(found, Found::Step { moved: from_line, .. } if from_line * moved.estimate < 0.0);
+        if moved.estimate.abs() < self.rules.least || ended {
             // What moved no longer does.
             if self.level.is_sloped() {
-                self.level.restart(0.0);
+                self.set_history(self.history[place..].to_vec());
             }
+            return Ok(());
+        }
+        if self.goes_on(at, found) {
             return Ok(());
         }
         let alert = Alert {

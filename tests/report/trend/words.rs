@@ -73,7 +73,7 @@ fn a_partial_recovery_is_told_with_the_level_it_leaves() {
 
 #[test]
 fn many_small_changes_are_summed_in_one_line() {
-    let found = watch(alone(6, 120, |night| 390.0 * (1.0 - 0.002 * f64::from(night))), &Options::default());
+    let found = watch(alone(6, 120, |night| 390.0 * (1.0 - 0.05 * f64::from(night / 24))), &Options::default());
     assert!(found.changes.iter().filter(|change| change.state == State::Open).count() > 2, "{}", found.sentence);
     let [total] = found.totals.as_slice() else { panic!("{:?}", found.totals) };
     assert!((-24.0..-17.0).contains(&total.percent), "{total:?}");
