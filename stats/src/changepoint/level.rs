@@ -231,7 +231,12 @@ impl Level {
         let mut all = nights.to_vec();
         let half = all.len() / 2;
         let middle = *all.select_nth_unstable_by(half, f64::total_cmp).1;
-        all.retain(|value| self.cost(value - middle) < MOST);
+        let is_near = |value: &f64| self.cost(value - middle) < MOST;
+        // More far nights than that are no dips of a level.
+        let far = all.iter().filter(|value| !is_near(value)).count();
+        if far <= (all.len() / 4).max(usize::from(all.len() > 2)) {
+            all.retain(is_near);
+        }
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         let squares = all.iter().map(|value| ((value - mean) * self.weight).powi(2)).sum();
         Side { nights: all.len() as f64, mean, squares }

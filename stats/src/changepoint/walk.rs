@@ -104,15 +104,8 @@ impl<'a> Walk<'a> {
 
     /// Whether what was found is more of the last change, which a line explains better: one that goes on is one alert.
     fn goes_on(&mut self, at: usize, found: Found) -> bool {
-        let (Some((alert, centre)), step) = (
-            self.standing.last(),
-            match found {
-                Found::Step { at, .. } => Some(self.history[at]),
-                Found::Drift { .. } => None,
-            },
-        ) else {
-            return false;
-        };
+        let Some((alert, centre)) = self.standing.last() else { return false };
+        let step = if let Found::Step { at, .. } = found { Some(self.history[at]) } else { None };
         let alert = &mut self.alerts[alert];
         let first = self.nights.partition_point(|night| night.day < alert.since);
         let history: Vec<usize> = (first..=at).filter(|&night| self.values[night].is_finite()).collect();
