@@ -8,7 +8,7 @@ const WINDOW: usize = 120;
 /// Most that one night costs, in variances: one that is farther off its level is off, however far.
 const MOST: f64 = 16.0;
 /// Price of a change, and what it is with two nights before it and more for each further one: few nights before stay few.
-const PRICE: (f64, f64, f64) = (30.0, 9.0, 2.5);
+const PRICE: (f64, f64, f64) = (30.0, 9.5, 2.5);
 /// Price of a drop after the first night of a level that was declared.
 const DECLARED: f64 = 8.0;
 /// Fewest nights before a change, and since it.
@@ -17,6 +17,9 @@ pub(super) const FEWEST: (usize, usize) = (2, 3);
 const HASTE: f64 = 8.0;
 /// Further price with so few nights before and so many since: each night tests the same few once more.
 const STALE: (usize, usize, f64) = (7, 10, 10.0);
+/// Each night since a change that is back at the level before takes so many, and as many once more: nights of two levels come
+/// and go, and a change has few of them.
+const BACK: usize = 4;
 /// Weight, in nights, of the expectation that two levels leave the noise, and of each night before the level.
 const PRIOR: f64 = 2.0;
 const EARLIER: f64 = 0.3;
@@ -185,6 +188,11 @@ impl Level {
         let free = a.nights + b.nights - 2.0 + known;
         let left = (a.squares + b.squares + known) / free;
         let moved = b.mean - a.mean;
+        let is_back = |v: &&f64| self.cost(**v - b.mean) >= MOST && (**v - a.mean).abs() < (**v - b.mean).abs();
+        let back = after.iter().filter(is_back).count();
+        if back > 0 && BACK * (back + 1) > since {
+            return None;
+        }
         let apart = (moved * self.weight).powi(2) * a.nights * b.nights / (a.nights + b.nights);
         let gain = free * (apart / (left * free)).ln_1p();
         let needed = price + HASTE / since as f64 + late;
@@ -256,10 +264,10 @@ pub(super) fn sees(level: &[f64], least: f64) -> Option<f64> {
     step(level, least, 10, 1.0)
 }
 
-/// Whether half the rate is so little compared with the noise that it would not be found within a week in 999 of 1,000
-/// cases: what alerts and three standard errors exceed it.
+/// Whether half the rate is so little compared with the noise that it would not be found within a week in 95 of 100 cases:
+/// what alerts and 1.645 standard errors exceed it.
 pub(super) fn is_blind(level: &[f64], least: f64) -> bool {
-    step(level, least, WEEK.1, 3.0).is_some_and(|step| step > std::f64::consts::LN_2)
+    step(level, least, WEEK.1, 1.645).is_some_and(|step| step > std::f64::consts::LN_2)
 }
 
 /// Standard deviation of the nights that half the rate is looked for among.
@@ -274,5 +282,7 @@ fn step(level: &[f64], least: f64, nights: usize, errors: f64) -> Option<f64> {
     let error = deviation * (1.0 / n as f64 + 1.0 / nights as f64).sqrt();
     let free = (n + nights) as f64 - 2.0 + PRIOR;
     let alerts = (free * (price / free).exp_m1()).sqrt();
-    Some((error * (alerts + errors)).max(least))
+    // The deviation that it is measured by is not known better than so many nights tell (noncentral t).
+    let doubt = (1.0 + alerts * alerts / (2.0 * free)).sqrt();
+    Some((error * (alerts + errors * doubt)).max(least))
 }

@@ -7,15 +7,15 @@ use crate::{
 
 /// Lags at which nights are compared, each where the series is so many times as long.
 const LAGS: [usize; 4] = [1, 2, 3, 6];
-const LENGTH: usize = 5;
+const LENGTH: usize = 10;
 /// A difference counts as at most so many standard deviations, and not at all beyond the second: it is a dip.
 const REACH: (f64, f64) = (2.5, 4.0);
 /// The largest variance of several lags is larger than each by about so much where nothing wanders.
 const CHANCE: f64 = 1.1;
 /// Differences that grow with the lag by more than this are those of a series that wanders: they count twice.
 const WANDERS: f64 = 1.6;
-/// Differences that a single dip spoils.
-const DIP: usize = 2;
+/// Differences that two dips spoil.
+const DIPS: usize = 4;
 /// Weight, in nights, of the expectation that the deviation is that of the least effect.
 const PRIOR: f64 = 2.0;
 /// By how many nights' worth the deviation of few differences is taken to be larger.
@@ -40,7 +40,7 @@ pub(super) fn noise(series: &[f64], least: f64) -> f64 {
     ((variance * differences + PRIOR * least * least) / (differences + PRIOR)).sqrt()
 }
 
-/// Variance of a night from differences without their sign. A step spoils as many as the lag, and a dip two: the largest are
+/// Variance of a night from differences without their sign. A step spoils as many as the lag, and each dip two: the largest are
 /// left out, a third at most where they are few.
 fn spread(mut sizes: Vec<f64>, lag: usize, least: f64) -> f64 {
     let all = sizes.len();
@@ -50,7 +50,7 @@ fn spread(mut sizes: Vec<f64>, lag: usize, least: f64) -> f64 {
         sizes.retain(|size| *size > 0.0);
     }
     sizes.sort_unstable_by(f64::total_cmp);
-    let out = (lag + DIP).min((sizes.len() / 3).max(lag)).min(sizes.len() / 2);
+    let out = (lag + DIPS).min((sizes.len() / 3).max(lag)).min(sizes.len() / 2);
     let share = 1.0 - out as f64 / sizes.len() as f64;
     let kept = &sizes[..sizes.len() - out];
     let middle = (kept[(kept.len() - 1) / 2] + kept[kept.len() / 2]) / 2.0;

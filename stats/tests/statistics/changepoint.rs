@@ -270,16 +270,24 @@ fn only_the_level_before_ends_a_change_for_the_worse() {
         (&[(8, 0.0), (6, -69.0), (6, -95.0), (20, 0.0)], false),
     ];
     let mut noise = Noise::new(FRESH + 8);
+    // Noise raises up to 0.1 alerts a series-year before anything changed, and one moves the level that counts as good: these are
+    // 15 series-years before the first bound.
+    let mut by_chance = 0;
     for (story, open) in stories {
         for _ in 0..20 {
             let levels = story.iter().flat_map(|&(nights, level)| std::iter::repeat_n(level, nights));
             let values: Vec<f64> = levels.map(|level| level + noise.normal()).collect();
             let found = watch(&nights(&values), &Rules::default()).unwrap();
+            if found.alerts.iter().any(|a| a.raised < story[0].0 as i64) {
+                by_chance += 1;
+                continue;
+            }
             let first = found.alerts.iter().find(|a| a.effect < 0.0).unwrap();
             assert_eq!(first.end == AlertEnd::Open, open, "{story:?}: {:?}", found.alerts);
             assert!((found.accepted - 6.0).abs() < 0.02, "{story:?}: accepted {}", found.accepted);
         }
     }
+    assert!(by_chance <= 2, "{by_chance}");
 }
 
 #[test]

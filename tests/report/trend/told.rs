@@ -171,9 +171,12 @@ fn a_card_that_is_exchanged_for_a_week_takes_the_slow_values_there_and_back() {
     }
     let series = back.from.as_ref().unwrap().slow.as_ref().unwrap().series;
     assert!(series.1 <= 5 * 2 && series.0 <= series.1, "{series:?}");
-    // The week is told, and is over.
+    // The week is reported, and is over. In one series of a few hundred nights noise alone raises an alert in its first week
+    // (0.1 a series-year at most), so that four of five are asked for.
     let week = worse(&found).into_iter().find(|change| change.name == "host gpu002").expect("it was slow for a week");
-    assert_eq!((week.since.clone(), week.state), (night(i64::from(MOVED)), State::WentAway), "{}", week.sentence);
+    let is_over = |&&(at, alert): &&(usize, usize)| found.series[at].alerts[alert].state == State::WentAway;
+    let over = week.members.iter().filter(is_over).count();
+    assert!(week.since == night(i64::from(MOVED)) && over >= 4, "{}", week.sentence);
 }
 
 #[test]
