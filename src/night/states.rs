@@ -251,7 +251,7 @@ impl States {
         tests.map(|of| &of.test).collect::<BTreeSet<_>>().len()
     }
 
-    /// Hosts by nights: what each run measured, and the state now.
+    /// Hosts by nights, the newest first: what each run measured, and the state now.
     pub(super) fn grid(&self, plan: &str, runs: &[&Summary]) -> Grid {
         let mut days: BTreeSet<i64> = self.hosts.iter().flat_map(|host| host.nights.keys().copied()).collect();
         while days.len() > NIGHTS {
@@ -277,11 +277,11 @@ impl States {
             since: host.since.as_ref().map(Said::date).unwrap_or_default(),
             measured: host.measured.date(),
             why: host.why.join("; "),
-            cells: days.iter().map(|day| cell(host, *day)).collect(),
+            cells: days.iter().rev().map(|day| cell(host, *day)).collect(),
         };
         Grid {
             plan: plan.to_owned(),
-            nights: days.iter().map(|day| trend::date(*day)).collect(),
+            nights: days.iter().rev().map(|day| trend::date(*day)).collect(),
             hosts: hosts.into_iter().map(row).collect(),
         }
     }

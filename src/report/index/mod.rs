@@ -101,7 +101,7 @@ pub struct Row {
 pub struct Grid {
     /// Name of the plan.
     pub plan: String,
-    /// The last nights that measured anything, as dates.
+    /// The last nights that measured anything, as dates, the newest first.
     pub nights: Vec<String>,
     /// The hosts, those that are faulty first.
     pub hosts: Vec<GridRow>,
