@@ -19,13 +19,10 @@ use super::summary::{Summary, plan_of};
 use crate::{
     analysis::{
         trend,
-        verdict::{ANSWERS, Component, Judged, Measured},
+        verdict::{ANSWERS, Component, Judged, LISTED, Measured},
     },
     report::index::{Cell, Grid, GridRow},
 };
-
-/// Kinds of components that a run lists wherever it measured them: only such a line says that one of them is good again.
-const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 
 /// Most nights of a grid, the newest: as many as `trend` watches.
 const NIGHTS: usize = 60;
@@ -351,16 +348,22 @@ impl<'r> Fold<'r> {
     }
 }
 
-/// Whether a run that does not name a component measured it as good.
+/// Whether a run that does not name a component measured it as good. One link that passes it has to be good, or without links all of
+/// its hosts; and of what many links share the whole test, because a single good pair may not load it.
 fn is_good_in(one: &Component, of: &Measured) -> bool {
-    match &*one.kind {
-        kind if LISTED.contains(&kind) => false,
-        "path" => one.links.iter().any(|(from, to)| {
-            let to_hosts = of.links.get(from).and_then(|hosts| hostlist::expand(hosts).ok());
-            to_hosts.is_some_and(|hosts| hosts.contains(to))
-        }),
-        _ => of.passed,
-    }
+    let is_good = |(from, to): &(String, String)| {
+        let hosts = of.links.get(from).and_then(|hosts| hostlist::expand(hosts).ok());
+        hosts.is_some_and(|hosts| hosts.contains(to))
+    };
+    let is_good_host = |host: &String| {
+        let good = |other: &Component| other.kind == "host" && other.state == Some(Judged::Good);
+        of.components.iter().any(|other| good(other) && other.hosts == [host.as_str()])
+    };
+    let is_measured = match one.links.is_empty() {
+        true => one.hosts.iter().all(is_good_host),
+        false => one.links.iter().any(is_good),
+    };
+    !LISTED.contains(&&*one.kind) && is_measured && (one.kind == "path" || of.passed)
 }
 
 /// A component after all runs.

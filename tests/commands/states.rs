@@ -288,6 +288,37 @@ fn a_good_state_becomes_unknown_and_a_fault_does_not() {
     );
 }
 
+/// What lies between groups is good again once a link that passes it is, and not because a part of the plan passed beside it.
+#[test]
+fn what_many_links_share_is_good_only_if_one_of_them_was_measured() {
+    let place = tempfile::tempdir().unwrap();
+    let runs = place.path().join("runs");
+    let both = |day| Scenario { drawn: (0..4).chain(6..10).collect(), ..base(day) };
+    write(&runs.join("night-00"), &both(0));
+    let path = runs.join("night-00/verdicts.json");
+    let mut verdicts: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    let of_test =
+        verdicts["components"].as_array_mut().unwrap().iter_mut().find(|of| of["test"] == "write-bw").unwrap();
+    let from = format!("{} rail 0", name(0));
+    let to = railgauge_model::plan::hostlist::expand(of_test["links"][&from].as_str().unwrap()).unwrap();
+    let across = to.iter().find(|host| **host >= name(6)).unwrap();
+    let boundary = serde_json::json!({
+        "kind": "boundary", "name": "boundary between leaf1 and leaf2", "state": "faulty", "why": ["slow"], "links": [[from, across]],
+    });
+    of_test["components"].as_array_mut().unwrap().push(boundary);
+    fs::write(&path, verdicts.to_string()).unwrap();
+    let state = |of: &Scenario| {
+        let nights = Nights::of(runs.to_str().unwrap(), None, after(of)).unwrap();
+        nights.states.all.iter().find(|one| one.kind == "boundary").unwrap().state
+    };
+    assert_eq!(state(&both(0)), Condition::Faulty);
+    let within = Scenario { hosts: 6, drawn: (0..6).collect(), part: true, ..base(1) };
+    write(&runs.join("night-01"), &within);
+    assert_eq!(state(&within), Condition::Faulty);
+    write(&runs.join("night-02"), &both(2));
+    assert_eq!(state(&both(2)), Condition::Good);
+}
+
 /// The commands say the same: with the clock of this machine, at which these runs are old.
 #[test]
 fn the_commands_name_a_host_that_the_newest_run_did_not_measure() {

@@ -32,6 +32,9 @@ use crate::{
 /// The test that every host of a run answers.
 pub const ANSWERS: &str = "answer";
 
+/// Kinds that a run lists wherever it measured them: their own line says whether they are good.
+pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
+
 /// What a run says of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -66,7 +69,7 @@ pub struct Component {
     /// Why it is not good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
-    /// The links that a path is, as keys of [`Measured::links`] and hosts there.
+    /// Of a kind that is not [`LISTED`]: the links that pass it, as keys of [`Measured::links`] and hosts there.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub links: BTreeSet<(String, String)>,
 }
@@ -327,9 +330,11 @@ impl<'s, 'a> Search<'s, 'a> {
         let change = format!("{:+.1} % against good {}s in {}", named.change_percent, found.counted, found.test);
         let why =
             if shown { format!("{}: {change}", named.name) } else { format!("{}: {change}, not settled", named.name) };
-        let of = |case: &u64| self.test.links.iter().find(|link| link.result.case.id == *case);
-        let flows = named.cases.iter().filter_map(of).map(|link| &link.result.case.flow);
-        let links = if named.kind == "path" { flows.map(link_of).collect() } else { BTreeSet::new() };
+        let cases: BTreeSet<u64> = named.cases.iter().copied().collect();
+        let passes =
+            |link: &&Link<'_>| cases.contains(&link.result.case.id) && link.result.case.flow.members.is_empty();
+        let links: BTreeSet<(String, String)> =
+            self.test.links.iter().filter(passes).map(|link| link_of(&link.result.case.flow)).collect();
         let own = PartName { kind: named.kind, name: named.name.clone(), hosts: named.hosts.clone(), rail: named.rail };
         for part in std::iter::once(&own).chain(&named.alternatives) {
             let name = match (part.kind, part.hosts.as_slice(), part.rail) {
@@ -337,8 +342,9 @@ impl<'s, 'a> Search<'s, 'a> {
                 ("nic", [host], Some(rail)) => format!("rail {rail} of {host}"),
                 _ => part.name.clone(),
             };
+            let links = if LISTED.contains(&part.kind) { BTreeSet::new() } else { links.clone() };
             let one = Component::new(part.kind, name, part.hosts.clone(), state).because(why.clone());
-            all.add(Component { links: links.clone(), ..one });
+            all.add(Component { links, ..one });
         }
     }
 

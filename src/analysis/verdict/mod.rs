@@ -36,7 +36,7 @@ mod untested;
 mod whole;
 
 pub use broken::{Broken, BrokenBy, MeasuredOn};
-pub use components::{ANSWERS, Component, Judged, Measured};
+pub use components::{ANSWERS, Component, Judged, LISTED, Measured};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
