@@ -29,7 +29,7 @@ pub struct Nights {
 }
 
 impl Nights {
-    /// The runs that `word` stands for: a run directory, a directory of run directories, or a pattern. Of several plans the one that
+    /// The runs of `word`: a run directory, a directory of run directories, or a pattern. Of several plans the one that
     /// is named.
     ///
     /// # Errors
@@ -68,7 +68,7 @@ impl Nights {
         (now.duration_since(whole.ended) <= max_age).then_some(whole)
     }
 
-    /// The last runs of the whole plan that came to a verdict on so many nights; where there is none, of a part.
+    /// The runs of the whole plan that have a verdict, the newest first; if the newest run is of a part, of parts, too.
     pub(super) fn judged(&self) -> impl Iterator<Item = &Summary> {
         let is_part = self.newest().row.is_part;
         let over = [Outcome::Pass, Outcome::Fail, Outcome::Inconclusive];
@@ -84,7 +84,7 @@ impl Nights {
     }
 }
 
-/// The runs that `word` stands for, the newest first, of one plan where it is named; and the names of all plans there.
+/// The runs of `word`, the newest first, of one plan where it is named; and the names of all plans there.
 ///
 /// # Errors
 /// There is no run, or none of that plan.
@@ -110,7 +110,7 @@ fn may_be_of(run: &Summary, plan: &str) -> bool {
     run.row.plan.is_empty() || run.row.plan == plan
 }
 
-/// The states after the runs that `word` stands for, of each of their plans, at any age.
+/// The states after the runs of `word`, of each of their plans, at any age.
 pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
     let Ok((runs, mut plans)) = read(word, None) else { return Vec::new() };
     if plans.is_empty() {

@@ -1,4 +1,4 @@
-//! What a monitoring system is told of a cluster or a host: one state and one line.
+//! What a monitoring system gets of a cluster or a host: one state and one line.
 //!
 //! States and codes are those of the Monitoring Plugins guidelines (Nagios, Icinga, Sensu): 0 OK, 1 warning, 2 critical, 3 unknown;
 //! performance data follows a `|` as `label=value[unit];warning;critical`.
@@ -157,7 +157,7 @@ impl Standing {
                 let untested =
                     said.and_then(|said| not_tested(said.untested.iter().filter(|one| one.may_hide_a_fault())));
                 let untested = untested.map_or_else(String::new, |what| format!("; {what}"));
-                (State::Ok, format!("{last}, and nothing speaks against it{untested}"))
+                (State::Ok, format!("good: {last}{untested}"))
             }
         };
         let components = vec![known.clone()];
@@ -169,7 +169,7 @@ impl Standing {
         self.components.iter().filter(|one| one.kind == "host" && one.state == Condition::Faulty)
     }
 
-    /// What is reported where there is no run.
+    /// What is reported without a run.
     pub fn of_nothing(error: &NightError, host: Option<&str>, max_age: SignedDuration) -> Self {
         Self {
             version: 2,

@@ -53,6 +53,16 @@ impl Condition {
     }
 }
 
+impl From<Judged> for Condition {
+    fn from(judged: Judged) -> Self {
+        match judged {
+            Judged::Good => Self::Good,
+            Judged::Undecided => Self::Undecided,
+            Judged::Faulty => Self::Faulty,
+        }
+    }
+}
+
 /// The run that says something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Said {
@@ -257,14 +267,8 @@ impl States {
         let runs: Vec<&Summary> = in_order(runs);
         let cell = |host: &Known, day: i64| {
             let (run, judged) = host.nights.get(&day)?;
-            let word = match judged {
-                Some(Judged::Good) => "good",
-                Some(Judged::Faulty) => "faulty",
-                Some(Judged::Undecided) => "undecided",
-                None => "unknown",
-            };
             let page = runs.get(*run).map(|run| run.row.page.clone()).unwrap_or_default();
-            Some(Cell { state: word, page })
+            Some(Cell { state: judged.map_or(Condition::Unknown, Condition::from).word(), page })
         };
         let mut hosts: Vec<&Known> = self.hosts.iter().collect();
         hosts.sort_by_key(|host| std::cmp::Reverse(host.state));
@@ -384,17 +388,19 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
         Condition::Good => these().map(|track| track.since).max().map(said),
         _ => these().map(|track| track.since).min().map(said),
     };
-    let mut why: Vec<String> = Vec::new();
-    if condition > Condition::Unknown {
-        let new = these().flat_map(|track| &track.why);
-        new.for_each(|text| {
-            if !why.contains(text) {
-                why.push(text.clone())
-            }
-        });
-    }
+    let mut seen = BTreeSet::new();
+    let all = these().filter(|_| condition > Condition::Unknown).flat_map(|track| &track.why);
+    let why: Vec<String> = all.filter(|why| seen.insert(why.as_str())).cloned().collect();
     let measured = tests.values().filter(counts).map(|track| track.measured).max();
     let measured = measured.or_else(|| tests.values().map(|track| track.measured).max()).unwrap_or_default();
+    let of_test = |(test, track): (&&str, &Track)| OfTest {
+        test: (*test).to_owned(),
+        device: track.device.clone(),
+        metric: track.metric,
+        value: track.value,
+        state: state(track),
+        measured: said(track.measured),
+    };
     let hosts = of.hosts.clone();
     let places = || runs.iter().rev().filter_map(|run| run.said.as_ref());
     let place = match hosts.as_slice() {
@@ -417,17 +423,7 @@ fn known(folded: Folded<'_>, runs: &[&Summary], alert: Alert, now: Timestamp) ->
             .collect(),
         repaired: tests.values().any(|track| track.was_faulty)
             && tests.values().filter(counts).all(|track| matches!(track.last, Some((_, Judged::Good)) | None)),
-        tests: tests
-            .iter()
-            .map(|(test, track)| OfTest {
-                test: (*test).to_owned(),
-                device: track.device.clone(),
-                metric: track.metric,
-                value: track.value,
-                state: state(track),
-                measured: said(track.measured),
-            })
-            .collect(),
+        tests: tests.iter().map(of_test).collect(),
         nights,
     }
 }

@@ -284,7 +284,7 @@ impl Skim {
     fn of(path: &Path) -> io::Result<Self> {
         let about = fs::symlink_metadata(path)?;
         if !about.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         let mut file = files::open(path)?;
         let mut sum = crc32fast::Hasher::new();

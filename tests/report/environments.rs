@@ -224,15 +224,7 @@ fn the_table_of_a_matrix() {
 #[test]
 fn the_page_shows_the_matrix() {
     let journal = run(2);
-    let mut lines = vec![Event::Started {
-        run_id: journal.run_id.clone(),
-        plan: journal.plan.name.clone(),
-        plan_hash: journal.plan_hash.clone(),
-        resolved: Box::new(journal.plan.clone()),
-        version: journal.version.clone(),
-        controller: journal.controller.clone(),
-        launcher: journal.launcher.clone(),
-    }];
+    let mut lines = vec![crate::journals::started(&journal)];
     lines.push(Event::HostUp { host: "h1".into(), facts: Box::new(facts()), clock: None, wall: None });
     lines.push(Event::Planned { cases: journal.cases.clone() });
     lines.extend(journal.tries.iter().map(|tried| {

@@ -354,3 +354,16 @@ fn a_plan_or_a_host_that_cannot_be_is_refused_before_anything_is_made_of_it() {
     });
     assert!(error.contains("RDMA ports") && error.starts_with("records.jsonl:2:"), "{error}");
 }
+
+/// The first event of a run as its journal has it.
+pub fn started(journal: &Journal) -> Event {
+    Event::Started {
+        run_id: journal.run_id.clone(),
+        plan: journal.plan.name.clone(),
+        plan_hash: journal.plan_hash.clone(),
+        resolved: Box::new(journal.plan.clone()),
+        version: journal.version.clone(),
+        controller: journal.controller.clone(),
+        launcher: journal.launcher.clone(),
+    }
+}

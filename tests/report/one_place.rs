@@ -18,7 +18,7 @@ use railgauge::{
 };
 use railgauge_model::{
     directory::{JOURNAL, VERDICTS},
-    journal::{event::Event, line},
+    journal::line,
 };
 
 use crate::{
@@ -58,15 +58,7 @@ fn is_sure(part: &Part<'_>) -> bool {
 
 /// The directory of a run with these verdicts, and a time soon after it. Nothing but its first record and the verdicts are read.
 fn kept(journal: &Journal, verdicts: &Verdicts, run: &Path) -> (Nights, Timestamp) {
-    let started = Event::Started {
-        run_id: journal.run_id.clone(),
-        plan: journal.plan.name.clone(),
-        plan_hash: journal.plan_hash.clone(),
-        resolved: Box::new(journal.plan.clone()),
-        version: journal.version.clone(),
-        controller: journal.controller.clone(),
-        launcher: journal.launcher.clone(),
-    };
+    let started = crate::journals::started(journal);
     let (began, path) = (&journal.time.0, run.join(JOURNAL));
     fs::write(&path, line::encode(&journal.run_id, 1, began, &started).unwrap()).unwrap();
     let sums = Sums { journal: Sums::of_file(&path).unwrap(), frame: String::new(), whole: true };

@@ -177,15 +177,7 @@ fn junit_of_a_troubled_run() {
 /// Names of all test cases of a run's JUnit.
 fn names(journal: &Journal) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
-    let started = Event::Started {
-        run_id: journal.run_id.clone(),
-        plan: journal.plan.name.clone(),
-        plan_hash: journal.plan_hash.clone(),
-        resolved: Box::new(journal.plan.clone()),
-        version: journal.version.clone(),
-        controller: journal.controller.clone(),
-        launcher: journal.launcher.clone(),
-    };
+    let started = crate::journals::started(journal);
     let mut lines = small(Scenario::healthy(4, 1)).lines();
     lines[0].event = started;
     fs::write(dir.path().join("records.jsonl"), crate::support::text(&lines)).unwrap();

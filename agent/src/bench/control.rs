@@ -36,15 +36,6 @@ impl Control {
         Self { stop, abort, deadline, ready: None, led: None, bell: None, progress: Arc::default() }
     }
 
-    /// The same, with somebody waiting for [`Control::ready`].
-    #[must_use]
-    pub fn announcing(self, ready: std::sync::mpsc::Sender<()>) -> Self {
-        self.on_ready(move || {
-            // Nobody waits any more once the conversation is over.
-            let _ = ready.send(());
-        })
-    }
-
     /// The same, with something to do at [`Control::ready`].
     #[must_use]
     pub fn on_ready(mut self, ready: impl Fn() + Send + Sync + 'static) -> Self {

@@ -23,7 +23,7 @@ use railgauge_wire::{
 use rdma::PortAnswer;
 
 use crate::{
-    gpu::{cards::Maker, device, facts as nvml, present},
+    gpu::{device, facts as nvml, present, vendor::Vendor},
     system::{
         interfaces::{Address, addresses},
         tree::{self, Tree},
@@ -152,7 +152,7 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
             facts.gpu_distances = present::all(&tree, &gpus, &facts.rdma);
             facts.gpus = gpus;
             let visible = live.cuda.unwrap_or_else(|failure| {
-                let of = if facts.has_amd_gpus() { Maker::Amd } else { Maker::Nvidia };
+                let of = if facts.has_amd_gpus() { Vendor::Amd } else { Vendor::Nvidia };
                 facts.unreadable.insert(format!("{}'s numbers of the GPUs", of.runtime()), failure.cause);
                 Vec::new()
             });

@@ -9,7 +9,7 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{cards::Maker, driver::Handle};
+use super::{driver::Handle, vendor::Vendor};
 use crate::system::library::{Library, Owned, functions, said};
 
 /// `cublasStatus_t`, `hipblasStatus_t`.
@@ -81,7 +81,7 @@ type Made = *mut Handle;
 
 functions! {
     pub(super) struct Blas {
-        maker: Maker,
+        vendor: Vendor,
         name: &'static str,
     }
     required {
@@ -112,11 +112,11 @@ functions! {
 }
 
 impl Blas {
-    /// A library of this host and a handle of it for the current context of a GPU of this maker: of the newest library that gives one.
-    pub(super) fn open(maker: Maker) -> Result<(Self, Owned<c_void>), Failure> {
-        let (called, names, install) = match maker {
-            Maker::Nvidia => ("cuBLASLt", &NAMES[..], remedy::INSTALL_CUBLASLT),
-            Maker::Amd => ("hipBLASLt", &HIP_NAMES[..], remedy::INSTALL_HIPBLASLT),
+    /// A library of this host and a handle of it for the current context of a GPU of this vendor: of the newest library that gives one.
+    pub(super) fn open(vendor: Vendor) -> Result<(Self, Owned<c_void>), Failure> {
+        let (called, names, install) = match vendor {
+            Vendor::Nvidia => ("cuBLASLt", &NAMES[..], remedy::INSTALL_CUBLASLT),
+            Vendor::Amd => ("hipBLASLt", &HIP_NAMES[..], remedy::INSTALL_HIPBLASLT),
         };
         let mut why = Vec::new();
         for name in names {
@@ -127,7 +127,7 @@ impl Blas {
                     continue;
                 }
             };
-            match Self::look_up(&library, maker as usize, maker, name) {
+            match Self::look_up(&library, vendor as usize, vendor, name) {
                 Ok(blas) => match blas.handle() {
                     Ok(handle) => return Ok((blas, handle)),
                     Err(failure) => why.push(failure.cause),
@@ -140,16 +140,16 @@ impl Blas {
     }
 
     pub(super) fn numbers(&self) -> Numbers {
-        self.maker.either(CUDA_NUMBERS, HIP_NUMBERS)
+        self.vendor.either(CUDA_NUMBERS, HIP_NUMBERS)
     }
 
     /// Algorithms that the library proposes for a product of these handles (library, product, A, B, C, D, preference), `N` at most.
     pub(super) fn proposals<const N: usize>(&self, handles: [Handle; 7]) -> Result<Vec<Proposal>, Failure> {
         let mut told: [Proposal; N] = [Proposal::default(); N];
         let mut told_by_hip: [HipProposal; N] = [HipProposal::default(); N];
-        let to: *mut c_void = match self.maker {
-            Maker::Nvidia => told.as_mut_ptr().cast(),
-            Maker::Amd => told_by_hip.as_mut_ptr().cast(),
+        let to: *mut c_void = match self.vendor {
+            Vendor::Nvidia => told.as_mut_ptr().cast(),
+            Vendor::Amd => told_by_hip.as_mut_ptr().cast(),
         };
         let mut found: c_int = 0;
         let [library, product, a, b, c, d, preference] = handles;
@@ -158,9 +158,9 @@ impl Blas {
             unsafe { (self.propose)(library, product, a, b, c, d, preference, N as c_int, to, &raw mut found) };
         self.check(status, "looking for an algorithm")?;
         let found = usize::try_from(found).unwrap_or(0).min(N);
-        Ok(match self.maker {
-            Maker::Nvidia => told[..found].to_vec(),
-            Maker::Amd => told_by_hip[..found].iter().map(|told| Proposal::from(*told)).collect(),
+        Ok(match self.vendor {
+            Vendor::Nvidia => told[..found].to_vec(),
+            Vendor::Amd => told_by_hip[..found].iter().map(|told| Proposal::from(*told)).collect(),
         })
     }
 

@@ -16,7 +16,7 @@ use railgauge_wire::{
     step::{Checked, Pattern},
 };
 
-use super::{Device, Pinned, Stream, cards::Maker, driver::DevicePtr, kernels};
+use super::{Device, Pinned, Stream, driver::DevicePtr, kernels, vendor::Vendor};
 use crate::memory::{backing::Backing, host};
 
 /// Granule of dma-buf exports in bytes: the largest page size of a host CPU that CUDA supports.
@@ -57,7 +57,7 @@ impl Buffer {
                 device.index(),
                 free.saturating_sub(reserve) / GRANULE * GRANULE
             );
-            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.maker().free_memory()));
+            return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.vendor().free_memory()));
         }
         let mut address = 0;
         let bytes = usize::try_from(taken).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl Buffer {
             Failure::new(Stage::Open, Kind::Unsupported, format!("GPU {}: no dma-buf: {why}", self.device.index()))
                 .remedy(remedy::DMA_BUF_OF_GPU)
         };
-        if self.device.maker() == Maker::Amd {
+        if self.device.vendor() == Vendor::Amd {
             return Err(unreachable_by_nics(&self.device));
         }
         let export = self.device.driver().address_range_handle.ok_or_else(|| refused("the driver is too old"))?;
@@ -168,7 +168,7 @@ impl Drop for Buffer {
 
 /// Whether NICs may reach the memory of a GPU at all.
 pub(crate) fn by_nics(device: &Device) -> Result<(), Failure> {
-    if device.maker() == Maker::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
+    if device.vendor() == Vendor::Amd { Err(unreachable_by_nics(device)) } else { Ok(()) }
 }
 
 /// Device memory, the stream its work is queued on, and the way NICs take to it.

@@ -1,32 +1,22 @@
-//! The state of GPUs, whoever tells it: NVML of NVIDIA's GPUs, AMD SMI of AMD's.
-//!
-//! Whose GPUs a library drives: what differs between CUDA's driver API and HIP beyond the names of functions.
-//!
-//! HIP's numbers are those of its `hip_runtime_api.h` and `driver_types.h` (ROCm 5.5, 5.7, 6.3 and 7.12): error codes, flags of streams, events
-//! and captures, and attributes of pointers are CUDA's; attributes of devices are not.
+//! The state of GPUs: NVML for NVIDIA GPUs, AMD SMI for AMD GPUs.
 
 use std::{
     collections::BTreeMap,
-    ffi::c_int,
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use railgauge_wire::{
-    gpu_state::GpuReading,
-    remedy::{self, Entry},
-    terms::Carrier,
-};
+use railgauge_wire::gpu_state::GpuReading;
 use thiserror::Error;
 
-use super::{amd, driver, state};
+use super::{amd, driver, state, vendor::Vendor};
 use crate::system::process;
 
 /// Whether AMD SMI is the one that was asked last, and may not have come back yet.
 static ASKED_AMD_SMI: AtomicBool = AtomicBool::new(false);
 
 /// Whose library was asked last; NVML is asked first.
-pub(crate) fn asked() -> Maker {
-    if ASKED_AMD_SMI.load(Ordering::Relaxed) { Maker::Amd } else { Maker::Nvidia }
+pub(crate) fn asked() -> Vendor {
+    if ASKED_AMD_SMI.load(Ordering::Relaxed) { Vendor::Amd } else { Vendor::Nvidia }
 }
 
 /// Why a GPU could not be read.
@@ -34,10 +24,10 @@ pub(crate) fn asked() -> Maker {
 pub(crate) enum Unread {
     #[error("{0}")]
     NoLibrary(String),
-    #[error("{} does not tell of the GPU at {pci}: {why}", .of.informant())]
+    #[error("{} does not tell of the GPU at {pci}: {why}", .of.monitor())]
     Gpu {
         /// Who does not tell.
-        of: Maker,
+        of: Vendor,
         pci: String,
         why: String,
     },
@@ -77,7 +67,7 @@ pub(crate) trait Cards {
 
 /// Those whose library starts; where none does, those whose driver is there.
 pub(crate) fn of_host() -> Box<dyn Cards> {
-    let is_amd = || driver::driver().is_ok_and(|driver| driver.maker() == Maker::Amd);
+    let is_amd = || driver::driver().is_ok_and(|driver| driver.vendor() == Vendor::Amd);
     if !state::starts() {
         ASKED_AMD_SMI.store(true, Ordering::Relaxed);
         if amd::smi().is_ok() || is_amd() {
@@ -109,58 +99,4 @@ fn beside(known: &[(u32, Option<bool>)], list: impl Fn() -> Option<Vec<u32>>) ->
     let still = if unknown { list()? } else { Vec::new() };
     let is_other = |(pid, ours): &&(u32, Option<bool>)| !ours.unwrap_or_else(|| !still.contains(pid));
     u32::try_from(known.iter().filter(is_other).count()).ok()
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Maker {
-    Nvidia,
-    Amd,
-}
-
-impl Maker {
-    /// What of the two is his.
-    pub(crate) const fn either<T: Copy>(self, nvidia: T, amd: T) -> T {
-        match self {
-            Self::Nvidia => nvidia,
-            Self::Amd => amd,
-        }
-    }
-
-    pub(crate) const fn runtime(self) -> &'static str {
-        self.either("CUDA", "HIP")
-    }
-
-    /// The library that tells the state of its GPUs.
-    pub(crate) const fn informant(self) -> &'static str {
-        self.either("NVML", "AMD SMI")
-    }
-
-    pub(crate) const fn copies(self) -> Carrier {
-        self.either(Carrier::CudaCopy, Carrier::HipCopy)
-    }
-
-    pub(crate) const fn kernels(self) -> Carrier {
-        self.either(Carrier::CudaKernel, Carrier::HipKernel)
-    }
-
-    pub(crate) const fn products(self) -> Carrier {
-        self.either(Carrier::Cublaslt, Carrier::Hipblaslt)
-    }
-
-    /// The attributes that tell the generation of a GPU, major and minor: the compute capability
-    /// (`CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`); of AMD's GPUs the first digits of their gfx number, such as 9 and 4
-    /// of gfx942 (`hipDeviceAttributeComputeCapabilityMajor` and `Minor`).
-    pub(super) const fn generation(self) -> [c_int; 2] {
-        self.either([75, 76], [23, 61])
-    }
-
-    /// What to do where memory of a GPU is short.
-    pub(crate) const fn free_memory(self) -> Entry {
-        self.either(remedy::FREE_GPU_MEMORY, remedy::FREE_AMD_GPU_MEMORY)
-    }
-
-    /// Where to look when a GPU does not work.
-    pub(crate) const fn look(self) -> Entry {
-        self.either(remedy::LOOK_AT_GPU, remedy::LOOK_AT_AMD_GPU)
-    }
 }

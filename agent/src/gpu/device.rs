@@ -14,9 +14,9 @@ use railgauge_wire::{
 };
 
 use super::{
-    cards::Maker,
     driver::{Driver, Handle, SUCCESS, Status, driver},
     kernels::Kernels,
+    vendor::Vendor,
 };
 
 /// `CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS`.
@@ -76,7 +76,7 @@ pub(crate) fn at(pci: &str) -> Result<Arc<Device>, Failure> {
         if visible.is_empty() {
             return Device::open(0);
         }
-        let runtime = driver()?.maker().runtime();
+        let runtime = driver()?.vendor().runtime();
         let cause = format!("the GPU at {pci} is not one of those that {runtime} sees: {}", visible.join(", "));
         return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(remedy::NAME_OTHER_GPUS));
     };
@@ -91,7 +91,7 @@ impl Device {
         let ordinal = c_int::try_from(index).unwrap_or(c_int::MAX);
         if ordinal >= count {
             let cause = match count {
-                0 => format!("this host has no GPU that {} sees", driver.maker().runtime()),
+                0 => format!("this host has no GPU that {} sees", driver.vendor().runtime()),
                 1 => format!("GPU {index} does not exist: this host has one GPU, number 0"),
                 _ => format!("GPU {index} does not exist: this host has GPUs 0 to {}", count - 1),
             };
@@ -141,8 +141,8 @@ impl Device {
         self.driver
     }
 
-    pub(crate) fn maker(&self) -> Maker {
-        self.driver.maker()
+    pub(crate) fn vendor(&self) -> Vendor {
+        self.driver.vendor()
     }
 
     /// The kernels of this program on this GPU, compiled by the driver at first use.
@@ -223,9 +223,9 @@ impl Device {
         self.check(unsafe { flush(FLUSH_CURRENT_CONTEXT, FLUSH_TO_OWNER) }, "flushing a NIC's writes")
     }
 
-    /// Its compute capability, or the first digits of its gfx number ([`Maker::generation`]); `None` where the driver does not tell.
+    /// Its compute capability, or the first digits of its gfx number ([`Vendor::generation`]); `None` where the driver does not tell.
     pub(super) fn generation(&self) -> Option<(u32, u32)> {
-        let [major, minor] = self.maker().generation().map(|attribute| u32::try_from(self.attribute(attribute)?).ok());
+        let [major, minor] = self.vendor().generation().map(|attribute| u32::try_from(self.attribute(attribute)?).ok());
         major.zip(minor)
     }
 

@@ -15,7 +15,7 @@ use railgauge_wire::{
     remedy,
 };
 
-use super::{cards::Maker, present};
+use super::{present, vendor::Vendor};
 use crate::system::{
     library::{Library, NoFunction, functions, said},
     tree::Tree,
@@ -39,7 +39,7 @@ pub(crate) const NOT_READY: Status = 600;
 functions! {
     /// The driver's functions. What an old driver or one of the makers lacks is an `Option`.
     pub(crate) struct Driver {
-        maker: Maker,
+        vendor: Vendor,
     }
     required {
         init = "cuInit" | "hipInit": fn(c_uint) -> Status,
@@ -146,7 +146,7 @@ fn open_cuda() -> Result<Driver, Unused> {
         let cause = format!("there is no CUDA driver on this host: {error}");
         Unused::NotThere(refused(cause).remedy(remedy::INSTALL_CUDA_DRIVER))
     })?;
-    let driver = Driver::look_up(&library, Maker::Nvidia as usize, Maker::Nvidia).map_err(|NoFunction(symbol)| {
+    let driver = Driver::look_up(&library, Vendor::Nvidia as usize, Vendor::Nvidia).map_err(|NoFunction(symbol)| {
         let cause = format!("the CUDA driver of this host is too old: it has no {symbol}");
         Unused::Broken(refused(cause).remedy(remedy::NEWER_CUDA))
     })?;
@@ -169,7 +169,7 @@ fn open_hip() -> Result<Driver, Unused> {
         let cause = format!("there is no HIP runtime for the AMD GPUs of this host: {why}");
         Unused::NotThere(refused(cause).remedy(remedy::INSTALL_HIP))
     })?;
-    let driver = Driver::look_up(&library, Maker::Amd as usize, Maker::Amd).map_err(|NoFunction(symbol)| {
+    let driver = Driver::look_up(&library, Vendor::Amd as usize, Vendor::Amd).map_err(|NoFunction(symbol)| {
         let cause = format!("the HIP runtime of this host ({}) is too old: it has no {symbol}", library.name());
         Unused::Broken(refused(cause).remedy(remedy::NEWER_HIP))
     })?;
@@ -182,12 +182,12 @@ impl Driver {
         // SAFETY: flags must be 0.
         self.check(unsafe { (self.init)(0) }, what).map_err(|failure| {
             let cause = format!("{}: {why}", failure.cause);
-            Unused::Broken(Failure { cause, ..failure }.remedy(self.maker.look()))
+            Unused::Broken(Failure { cause, ..failure }.remedy(self.vendor.look()))
         })
     }
 
-    pub(crate) fn maker(&self) -> Maker {
-        self.maker
+    pub(crate) fn vendor(&self) -> Vendor {
+        self.vendor
     }
 
     pub(super) fn count(&self) -> Result<c_int, Failure> {
@@ -207,7 +207,7 @@ impl Driver {
         }
         let cause = format!("{what}: {}", self.words(status));
         Err(match status {
-            OUT_OF_MEMORY => Failure::new(Stage::Open, Kind::Configuration, cause).remedy(self.maker.free_memory()),
+            OUT_OF_MEMORY => Failure::new(Stage::Open, Kind::Configuration, cause).remedy(self.vendor.free_memory()),
             _ => Failure::new(Stage::Open, Kind::Unsupported, cause),
         })
     }
@@ -220,7 +220,7 @@ impl Driver {
         };
         match (word(self.error_name), word(self.error_words)) {
             (Some(name), Some(words)) => format!("{name} ({words})"),
-            _ => format!("{} error {status}", self.maker.runtime()),
+            _ => format!("{} error {status}", self.vendor.runtime()),
         }
     }
 }

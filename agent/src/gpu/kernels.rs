@@ -15,7 +15,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, cards::Maker, device::Device, driver::Handle, stream::Stream, table::Values};
+use super::{buffer::Buffer, device::Device, driver::Handle, stream::Stream, table::Values, vendor::Vendor};
 use crate::{
     fault,
     memory::pattern::{self, Part},
@@ -47,9 +47,9 @@ impl Kernels {
     pub(super) fn load(device: &Device) -> Result<Self, Failure> {
         device.enter()?;
         let driver = device.driver();
-        let module = match device.maker() {
-            Maker::Nvidia => from_text(device)?,
-            Maker::Amd => compiled(device)?,
+        let module = match device.vendor() {
+            Vendor::Nvidia => from_text(device)?,
+            Vendor::Amd => compiled(device)?,
         };
         let function = |name: &str| {
             let text = CString::new(name).unwrap_or_default();

@@ -16,7 +16,7 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{buffer::Buffer, cards::Maker, device::Device, kernels, stream::Stream, table};
+use super::{buffer::Buffer, device::Device, kernels, stream::Stream, table, vendor::Vendor};
 use crate::memory::pattern;
 
 /// Terms of the sums that no other cancels: half of them in each half of the sums.
@@ -35,8 +35,8 @@ pub(super) enum Eight {
 
 impl Eight {
     pub(super) fn of(device: &Device) -> Self {
-        match (device.maker(), device.generation()) {
-            (Maker::Amd, Some((9, 4))) => Self::Fnuz,
+        match (device.vendor(), device.generation()) {
+            (Vendor::Amd, Some((9, 4))) => Self::Fnuz,
             _ => Self::Ocp,
         }
     }

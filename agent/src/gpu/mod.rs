@@ -3,6 +3,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | [`driver`] | the table of the driver's functions |
+//! | [`vendor`] | what differs between NVIDIA and AMD |
 //! | [`present`] | GPUs on the PCI bus |
 //! | [`device`] | one GPU and its context |
 //! | [`buffer`] | memory on it, and its dma-buf |
@@ -11,7 +12,7 @@
 //! | [`copies`] | how fast bytes move between host and GPU |
 //! | [`blas`], [`product`] | functions of cuBLASLt or hipBLASLt, and one matrix product by them |
 //! | [`matrices`] | matrices whose product is known, to verify every element |
-//! | [`cards`] | the state of GPUs while tests run, whoever tells it |
+//! | [`cards`] | the state of GPUs while tests run |
 //! | [`nvml`], [`facts`], [`state`] | NVML's functions, and what it says |
 //! | [`amd`] | what AMD SMI says |
 
@@ -31,6 +32,7 @@ pub(crate) mod product;
 pub(crate) mod state;
 pub(crate) mod stream;
 pub(crate) mod table;
+pub(crate) mod vendor;
 
 pub(crate) use amd::NAMES as AMD_SMI;
 pub(crate) use blas::{HIP_NAMES as HIPBLASLT, NAMES as CUBLASLT};

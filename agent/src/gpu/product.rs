@@ -17,10 +17,10 @@ use railgauge_wire::{
 use super::{
     blas::{Algorithm, Blas, Numbers, Proposal, SUCCESS},
     buffer::Buffer,
-    cards::Maker,
     device::Device,
     matrices::{Eight, Matrices},
     stream::{Event, Stream},
+    vendor::Vendor,
 };
 use crate::system::library::Owned;
 
@@ -79,7 +79,7 @@ impl Product {
     pub(crate) fn new(device: &Arc<Device>, precision: Precision, rows: u32) -> Result<Self, Failure> {
         able(device, precision)?;
         device.enter()?;
-        let (blas, library) = Blas::open(device.maker())?;
+        let (blas, library) = Blas::open(device.vendor())?;
         let numbers = blas.numbers();
         let (operand, result, arithmetic) = types(precision, Eight::of(device), numbers);
         let rows = u64::from(rows);
@@ -167,7 +167,7 @@ impl Product {
 
     /// The algorithm by its numbers in the library.
     fn words(&self) -> String {
-        if self.device.maker() == Maker::Amd {
+        if self.device.vendor() == Vendor::Amd {
             // What is in its algorithms hipBLASLt keeps to itself.
             return "not told by hipBLASLt".to_owned();
         }
@@ -218,22 +218,22 @@ fn able(device: &Device, precision: Precision) -> Result<(), Failure> {
     let gpu = device.index();
     let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
     let Some(has) = device.generation() else {
-        return Err(refused(match device.maker() {
-            Maker::Nvidia => format!("GPU {gpu}: its compute capability is not known"),
-            Maker::Amd => format!("GPU {gpu}: its gfx number is not known"),
+        return Err(refused(match device.vendor() {
+            Vendor::Nvidia => format!("GPU {gpu}: its compute capability is not known"),
+            Vendor::Amd => format!("GPU {gpu}: its gfx number is not known"),
         }));
     };
     let name = precision.word().to_uppercase();
-    let cause = match device.maker() {
-        Maker::Nvidia if has >= precision.capability() => return Ok(()),
-        Maker::Nvidia => {
+    let cause = match device.vendor() {
+        Vendor::Nvidia if has >= precision.capability() => return Ok(()),
+        Vendor::Nvidia => {
             let (needed, own) = (precision.capability(), device.name());
             format!(
                 "{name} needs compute capability {}.{}; GPU {gpu} ({own}) has {}.{}",
                 needed.0, needed.1, has.0, has.1
             )
         }
-        Maker::Amd => match multiplied_elsewhere(precision, has) {
+        Vendor::Amd => match multiplied_elsewhere(precision, has) {
             None => return Ok(()),
             Some(on) => {
                 format!("{name} is multiplied on {on}; GPU {gpu} ({}) is gfx{}{}x", device.name(), has.0, has.1)

@@ -16,9 +16,10 @@ use railgauge_wire::{
 };
 
 use super::{
-    cards::{Cards, Lasting, Maker, Unread, others},
+    cards::{Cards, Lasting, Unread, others},
     facts::NVLINKS,
     nvml::{CHIP, CLOCK_MEMORY, CLOCK_SM, CRC_FLIT, Device, Events, LOST, NOT_FOUND, Nvml, RECOVERY, REPLAY, id},
+    vendor::Vendor,
 };
 use crate::bench::clock;
 
@@ -151,7 +152,7 @@ pub(super) fn starts() -> bool {
 }
 
 fn unknown(pci: &str, why: String) -> Unread {
-    Unread::Gpu { of: Maker::Nvidia, pci: pci.to_owned(), why }
+    Unread::Gpu { of: Vendor::Nvidia, pci: pci.to_owned(), why }
 }
 
 fn open(pci: &str) -> Result<Card, Unread> {

@@ -18,7 +18,7 @@ use railgauge_wire::{
 
 use crate::{
     collective::ROOT,
-    gpu::{self, Buffer, Stream, cards::Maker, driver::Handle, table},
+    gpu::{self, Buffer, Stream, driver::Handle, table, vendor::Vendor},
     system::library::{self, Library, NoFunction, functions, said},
 };
 
@@ -40,7 +40,7 @@ type Target = *mut c_void;
 functions! {
     #[derive(Clone)]
     pub(crate) struct Nccl {
-        maker: Maker,
+        vendor: Vendor,
         path: String,
         version: c_int,
     }
@@ -73,17 +73,17 @@ const EIGHT_BITS: c_int = 22_400;
 /// `ncclScalarHostImmediate`: the scalar is read during the call.
 const SCALAR_OF_HOST: c_int = 1;
 
-/// What the library for GPUs of a maker is called, and its files as the run-time packages install them.
-const fn name(maker: Maker) -> (&'static str, &'static [&'static str]) {
-    maker.either(("NCCL", &["libnccl.so.2"]), ("RCCL", &gpu::RCCL))
+/// What the library for GPUs of a vendor is called, and its files as the run-time packages install them.
+const fn name(vendor: Vendor) -> (&'static str, &'static [&'static str]) {
+    vendor.either(("NCCL", &["libnccl.so.2"]), ("RCCL", &gpu::RCCL))
 }
 
 impl Nccl {
-    /// Opens a library for GPUs of a maker: the named one, else the one that the loader finds.
-    pub(crate) fn open(maker: Maker, named: Option<&str>) -> Result<Self, Failure> {
-        let (called, usual) = name(maker);
+    /// Opens a library for GPUs of a vendor: the named one, else the one that the loader finds.
+    pub(crate) fn open(vendor: Vendor, named: Option<&str>) -> Result<Self, Failure> {
+        let (called, usual) = name(vendor);
         let (install, newer) =
-            maker.either((remedy::INSTALL_NCCL, remedy::NEWER_NCCL), (remedy::INSTALL_RCCL, remedy::NEWER_RCCL));
+            vendor.either((remedy::INSTALL_NCCL, remedy::NEWER_NCCL), (remedy::INSTALL_RCCL, remedy::NEWER_RCCL));
         let refused = |cause: String| Failure::new(Stage::Open, Kind::Unsupported, cause);
         let names = named.as_ref().map_or(usual, std::slice::from_ref);
         let library = Library::first(names)
@@ -91,7 +91,7 @@ impl Nccl {
         let name = library.name();
         let file = Path::new(name).file_name().map_or(name.to_owned(), |file| file.to_string_lossy().into_owned());
         let path = library::find(&file).map_or_else(|_| name.to_owned(), |path| path.display().to_string());
-        let mut nccl = Self::look_up(&library, 0, maker, path.clone(), 0).map_err(|NoFunction(symbol)| {
+        let mut nccl = Self::look_up(&library, 0, vendor, path.clone(), 0).map_err(|NoFunction(symbol)| {
             refused(format!("{path} has no {symbol}: it is no {called}, or too old")).remedy(newer)
         })?;
         let mut version = 0;
@@ -107,7 +107,7 @@ impl Nccl {
 
     /// What it is called: `NCCL` or `RCCL`.
     pub(crate) fn name(&self) -> &'static str {
-        name(self.maker).0
+        name(self.vendor).0
     }
 
     pub(crate) fn path(&self) -> &str {
@@ -121,14 +121,14 @@ impl Nccl {
     }
 
     pub(crate) fn knows(&self, datatype: Datatype) -> Result<(), Failure> {
-        let is_known = self.version >= EIGHT_BITS && self.maker == Maker::Nvidia;
+        let is_known = self.version >= EIGHT_BITS && self.vendor == Vendor::Nvidia;
         if is_known || !matches!(datatype, Datatype::F8e4m3 | Datatype::F8e5m2) {
             return Ok(());
         }
-        let (cause, remedy) = match self.maker {
-            Maker::Nvidia => (format!("NCCL {} has no {datatype}", self.version()), remedy::NCCL_OF_8_BITS),
+        let (cause, remedy) = match self.vendor {
+            Vendor::Nvidia => (format!("NCCL {} has no {datatype}", self.version()), remedy::NCCL_OF_8_BITS),
             // OCP's or FNUZ, by the GPU and the version.
-            Maker::Amd => (
+            Vendor::Amd => (
                 format!("{datatype} is not used with RCCL, whose numbers of 8 bits may be others"),
                 remedy::RCCL_OF_8_BITS,
             ),

@@ -204,9 +204,9 @@ fn open(watched: &Watched, spec: Box<MemberSpec>) -> Result<(State, MemberOpened
             "two buffers of {} bytes are wanted, and {free} of the GPU's {total} bytes are free",
             spec.max_size
         );
-        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.maker().free_memory()));
+        return Err(Failure::new(Stage::Open, Kind::Configuration, cause).remedy(device.vendor().free_memory()));
     }
-    let nccl = Nccl::open(device.maker(), spec.library.as_deref())?;
+    let nccl = Nccl::open(device.vendor(), spec.library.as_deref())?;
     let buffers =
         [Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, spec.max_size.0)?, Buffer::new(&device, 8)?];
     let id = if spec.rank == 0 { Some(Box::new(library::fresh_id(&nccl)?)) } else { None };

@@ -74,7 +74,7 @@ impl Copier {
                 ((on(&own)?, on(&other)?), layer, (gpu, other.pci().to_owned()))
             }
         };
-        let account = opened(link_layer, own.maker().copies(), devices, settings);
+        let account = opened(link_layer, own.vendor().copies(), devices, settings);
         Ok((Self { op: spec.op, stream, remote, from: ends.0, to: ends.1 }, account))
     }
 

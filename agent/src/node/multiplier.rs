@@ -63,7 +63,7 @@ impl Multiplier {
             ("algorithm", algorithm),
         ];
         settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        let account = opened(LinkLayer::Memory, device.maker().products(), twice(device.pci()), settings);
+        let account = opened(LinkLayer::Memory, device.vendor().products(), twice(device.pci()), settings);
         Ok((Self { product, matrices, stream, rows, timed: false }, account))
     }
 
@@ -149,7 +149,7 @@ impl Patterns {
             settings.insert("gpu_memory".to_owned(), total.to_string());
         }
         let (stream, buffer) = (Stream::new(&device)?, Buffer::new(&device, spec.size.0)?);
-        let account = opened(LinkLayer::Memory, device.maker().kernels(), twice(device.pci()), settings);
+        let account = opened(LinkLayer::Memory, device.vendor().kernels(), twice(device.pci()), settings);
         Ok((Self { stream, buffer, tally: None, checked: Checked::default() }, account))
     }
 }

@@ -109,7 +109,7 @@ impl Component {
     }
 }
 
-/// What a run says of components: nothing where it did not come to its end, or its records are damaged or contradict themselves.
+/// What a run says of components: nothing where it did not finish, or its records are damaged or contradict themselves.
 pub(super) fn components(
     journal: &Journal,
     model: &Outliers<'_>,
@@ -243,7 +243,7 @@ impl Parts {
 struct Evidence {
     /// Values that it should have, and no other bad component accounts for.
     planned: usize,
-    /// Those that may be trusted, and those of them that speak against it.
+    /// Those that may be trusted, and those of them that are bad.
     valued: usize,
     bad: usize,
     /// Values of the cell that is shown.
@@ -377,7 +377,7 @@ impl<'s, 'a> Search<'s, 'a> {
             }
             let is_apart = link.stands_out && part.is_none() && !self.in_doubt;
             if is_apart && flow.members.is_empty() && flow.from.host != flow.to.host {
-                let why = format!("{} stands out in {}: {}", link.result.link_name(), self.test.test, link.words());
+                let why = format!("{} is an outlier in {}: {}", link.result.link_name(), self.test.test, link.words());
                 let hosts = vec![flow.from.host.to_string(), flow.to.host.to_string()];
                 let name = format!("path from {} to {}", end(&flow.from), end(&flow.to));
                 let one = Component::new("path", name, hosts, Some(Judged::Undecided)).because(why);
@@ -434,7 +434,7 @@ impl<'s, 'a> Search<'s, 'a> {
         (Some(Judged::Undecided), vec![why])
     }
 
-    /// Whether the value of a link speaks against its ends.
+    /// Whether the value of a link is evidence of a fault of its ends.
     fn is_bad(&self, link: &Link<'_>, part: Option<&Part<'_>>) -> bool {
         let is_cleared = part.is_some_and(|part| part.standing == Standing::Cleared);
         link.result.state == State::Wrong

@@ -205,18 +205,10 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     settled.bad = own.iter().filter(|(_, r)| scene.is_bad(*r)).count();
     settled.judgement = scene.judge(suspect, &own, setting);
     // A host is bad at times only where more than one of its NICs is.
-    if let (Judgement::Intermittent { n, .. }, Part::Host(host, _)) = (settled.judgement, &settled.part) {
-        let mut rails: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
-        for (probe, r) in &own {
-            let port = if probe.from.host == *host { probe.from } else { probe.to };
-            let count = rails.entry(port.rail).or_default();
-            *count = (count.0 + 1, count.1 + usize::from(scene.is_bad(*r)));
-        }
-        let worst = rails.values().max_by_key(|(_, bad)| *bad).copied().unwrap_or_default();
-        let (others, bad) = (n - worst.0, settled.bad - worst.1);
-        if rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_OF_SEVERAL {
-            settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
-        }
+    if let (Judgement::Intermittent { n, .. }, Part::Host(host, _)) = (settled.judgement, &settled.part)
+        && scene.is_one_nic(*host, &own)
+    {
+        settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
     }
     // Of an end that is bad in one direction, the other says nothing of its ways.
     let counts = |probe: &Probe| match settled.judgement {
@@ -336,6 +328,20 @@ impl<'a> Scene<'a> {
         settled.alternatives = fitting.into_iter().skip(1).collect();
         settled.part = first.clone();
         Some(first)
+    }
+
+    /// Whether bad results at a host are those of one of its NICs, and the others have no more than chance gives.
+    fn is_one_nic(&self, host: u32, own: &[(Probe, f64)]) -> bool {
+        let mut rails: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+        for (probe, r) in own {
+            let port = if probe.from.host == host { probe.from } else { probe.to };
+            let count = rails.entry(port.rail).or_default();
+            *count = (count.0 + 1, count.1 + usize::from(self.is_bad(*r)));
+        }
+        let sum = |of: fn(&(usize, usize)) -> usize| rails.values().map(of).sum::<usize>();
+        let worst = rails.values().max_by_key(|(_, bad)| *bad).copied().unwrap_or_default();
+        let (others, bad) = (sum(|of| of.0) - worst.0, sum(|of| of.1) - worst.1);
+        rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_OF_SEVERAL
     }
 
     /// The direction of bad results, where the other has five and none is bad.

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use super::{
     Findings, HALF, Part, Port, Way,
-    clusters::two_clusters,
+    clusters::{TwoClusters, two_clusters},
     confirm::LIKE,
     cover::{Cover, Table},
     links::{Link, Links, ways},
@@ -179,19 +179,11 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         (0..2 - usize::from(table.pooled)).map(|kind| link_cut[kind] * table.levels[kind].scale).collect();
     let level_of: Vec<usize> =
         table.cell_of.iter().map(|&at| if table.pooled { 0 } else { table.cells[at as usize].stratum }).collect();
-    // By how much pairs of each kind differ that nothing separates; any difference may be noise where good ones scatter much.
-    let kind = |pair: usize| table.cells[table.cell_of[pair] as usize].stratum;
-    let mut apart = [0.0_f64; 2];
-    for (pair, &level) in level_of.iter().enumerate() {
-        let in_clusters = clusters.as_ref().filter(|clusters| clusters.is_good[pair].is_some());
-        let by = in_clusters.map_or(0.0, |clusters| clusters.good - clusters.bad);
-        // That a few show their spread badly is no noise.
-        let is_noisy = outlier::LEAST * table.levels[level].scale > HALF;
-        apart[kind(pair)] = apart[kind(pair)].max(if is_noisy { f64::INFINITY } else { by });
-    }
+    let kind = |pair: &usize| table.cells[table.cell_of[*pair] as usize].stratum;
+    let apart = apart(table, &level_of, clusters.as_ref());
     let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| {
         let pairs = &suspect.evidence.pairs;
-        let open = pairs.iter().filter(|pair| apart[kind(**pair)] > LIKE * -suspect.effect).count();
+        let open = pairs.iter().filter(|pair| apart[kind(pair)] > LIKE * -suspect.effect).count();
         let contested = 2 * open > pairs.len() || contested.iter().any(|part| cover.parts[*part] == suspect.part);
         Suspect { under, looks, contested, ..suspect }
     });
@@ -207,6 +199,20 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         premise: table.premise,
         two_clusters: clusters,
     }
+}
+
+/// By how much pairs of each kind differ that nothing separates; without a limit where good ones scatter so much that any difference
+/// may be noise.
+fn apart(table: &Table, level_of: &[usize], clusters: Option<&TwoClusters>) -> [f64; 2] {
+    let mut apart = [0.0_f64; 2];
+    for (pair, &level) in level_of.iter().enumerate() {
+        let in_clusters = clusters.filter(|clusters| clusters.is_good[pair].is_some());
+        let by = in_clusters.map_or(0.0, |clusters| clusters.good - clusters.bad);
+        let is_noisy = outlier::LEAST * table.levels[level].scale > HALF;
+        let kind = table.cells[table.cell_of[pair] as usize].stratum;
+        apart[kind] = apart[kind].max(if is_noisy { f64::INFINITY } else { by });
+    }
+    apart
 }
 
 /// Whether a cell is at an end, whatever the direction.
@@ -385,6 +391,17 @@ fn is_latent(draft: &Draft) -> bool {
     draft.latent || draft.shaky.is_some_and(|(_, latent)| latent)
 }
 
+/// How many hosts are at the other ends of these cells.
+fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
+    let own = |port: &Port| match part {
+        Part::Host(host, _) => port.host == *host,
+        Part::Nic(nic, _) => port == nic,
+        _ => false,
+    };
+    let ends = cells.iter().flat_map(|&at| [table.cells[at as usize].from, table.cells[at as usize].to]);
+    ends.filter(|port| !own(port)).map(|port| port.host).collect::<BTreeSet<u32>>().len()
+}
+
 fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<usize>, explained: &[f64]) -> Suspect {
     let clean: Vec<u32> = draft.cells.iter().copied().filter(|&at| touching[at as usize] <= 1).collect();
     let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
@@ -400,20 +417,6 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
     let mut scores: Vec<f64> = cells.iter().map(|&at| table.score(at as usize)).collect();
     let effect = median_in_place(&mut residuals.clone());
     let error = if scores.len() == 1 { 1.0 } else { MEDIAN_ERROR / (scores.len() as f64).sqrt() };
-    let mut partners: Vec<u32> = cells
-        .iter()
-        .flat_map(|&at| {
-            let cell = &table.cells[at as usize];
-            let own = |port: Port| match draft.part {
-                Part::Host(host, _) => port.host == host,
-                Part::Nic(nic, _) => port == nic,
-                _ => false,
-            };
-            [cell.from, cell.to].into_iter().filter(move |&port| !own(port)).map(|port| port.host)
-        })
-        .collect();
-    partners.sort_unstable();
-    partners.dedup();
     Suspect {
         part: draft.part.clone(),
         effect,
@@ -433,7 +436,7 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
         evidence: Evidence {
             n: n.max(cells.len()),
             low: residuals.iter().filter(|&&r| r < effect / 2.0).count(),
-            partners: partners.len(),
+            partners: partners(table, &cells, &draft.part),
             pairs: cells.iter().flat_map(|&at| pairs_of.of(at as usize).iter().copied()).collect(),
         },
         alternatives: draft.alternatives.clone(),

@@ -37,11 +37,6 @@ impl Interval {
     pub fn holds(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
-
-    /// Half of the interval's width.
-    pub fn half_width(&self) -> f64 {
-        (self.high - self.low) / 2.0
-    }
 }
 
 /// Shift from `before` to `after`: the median of all differences after − before (Hodges & Lehmann 1963), with the

@@ -10,8 +10,9 @@ use railgauge_wire::{
 };
 
 use super::super::{
-    cards::{Cards, Lasting, Maker, Unread, others, others_at_rest},
+    cards::{Cards, Lasting, Unread, others, others_at_rest},
     present,
+    vendor::Vendor,
 };
 use super::{CLOCK_GFX, CLOCK_MEMORY, HOTSPOT, Known, MEMORY, NoSmi, SUCCESS, Smi, VRAM, layout, smi};
 use crate::{bench::clock, system::tree::Tree};
@@ -80,7 +81,7 @@ impl AmdCards {
 }
 
 fn unknown(pci: &str, why: String) -> Unread {
-    Unread::Gpu { of: Maker::Amd, pci: pci.to_owned(), why }
+    Unread::Gpu { of: Vendor::Amd, pci: pci.to_owned(), why }
 }
 
 fn open(smi: &Smi, pci: &str) -> Result<Card, Unread> {

@@ -38,7 +38,10 @@ use sampler::{Order, Sampler};
 
 use crate::{
     bench::clock,
-    gpu::cards::{self, Lasting, Maker, Unread},
+    gpu::{
+        cards::{self, Lasting, Unread},
+        vendor::Vendor,
+    },
     worker::{self, caught},
 };
 
@@ -53,8 +56,8 @@ enum Silent {
     NoThread(String),
     #[error("the thread that reads the state of GPUs has ended")]
     Ended,
-    #[error("{} has not answered within {} s", .0.informant(), PATIENCE.as_secs())]
-    Late(Maker),
+    #[error("{} has not answered within {} s", .0.monitor(), PATIENCE.as_secs())]
+    Late(Vendor),
 }
 
 /// A case that uses GPUs, from its begin on.

@@ -5,7 +5,7 @@ use std::{sync::mpsc::channel, time::Duration};
 use railgauge_wire::gpu_state::{GpuReading, Hold, counter};
 
 use super::*;
-use crate::gpu::cards::Maker;
+use crate::gpu::vendor::Vendor;
 
 const A: &str = "0000:1b:00.0";
 const B: &str = "0000:43:00.0";
@@ -27,7 +27,7 @@ impl Double {
     fn known(&self, pci: &str) -> Result<(), Unread> {
         let is_gone = self.gone == Some(pci);
         if is_gone {
-            Err(Unread::Gpu { of: Maker::Nvidia, pci: pci.to_owned(), why: "not found".into() })
+            Err(Unread::Gpu { of: Vendor::Nvidia, pci: pci.to_owned(), why: "not found".into() })
         } else {
             Ok(())
         }

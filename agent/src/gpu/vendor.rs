@@ -1,0 +1,65 @@
+//! Whose GPUs a library drives: what differs between CUDA's driver API and HIP beyond the names of functions.
+//!
+//! HIP's numbers are those of its `hip_runtime_api.h` and `driver_types.h` (ROCm 5.5, 5.7, 6.3 and 7.12): error codes, flags of streams, events
+//! and captures, and attributes of pointers are CUDA's; attributes of devices are not.
+
+use std::ffi::c_int;
+
+use railgauge_wire::{
+    remedy::{self, Entry},
+    terms::Carrier,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Vendor {
+    Nvidia,
+    Amd,
+}
+
+impl Vendor {
+    /// That of the two which is this vendor's.
+    pub(crate) const fn either<T: Copy>(self, nvidia: T, amd: T) -> T {
+        match self {
+            Self::Nvidia => nvidia,
+            Self::Amd => amd,
+        }
+    }
+
+    pub(crate) const fn runtime(self) -> &'static str {
+        self.either("CUDA", "HIP")
+    }
+
+    /// The library that reports the state of its GPUs.
+    pub(crate) const fn monitor(self) -> &'static str {
+        self.either("NVML", "AMD SMI")
+    }
+
+    pub(crate) const fn copies(self) -> Carrier {
+        self.either(Carrier::CudaCopy, Carrier::HipCopy)
+    }
+
+    pub(crate) const fn kernels(self) -> Carrier {
+        self.either(Carrier::CudaKernel, Carrier::HipKernel)
+    }
+
+    pub(crate) const fn products(self) -> Carrier {
+        self.either(Carrier::Cublaslt, Carrier::Hipblaslt)
+    }
+
+    /// The attributes of the generation of a GPU, major and minor: the compute capability
+    /// (`CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`); of AMD's GPUs the first digits of their gfx number, such as 9 and 4
+    /// of gfx942 (`hipDeviceAttributeComputeCapabilityMajor` and `Minor`).
+    pub(super) const fn generation(self) -> [c_int; 2] {
+        self.either([75, 76], [23, 61])
+    }
+
+    /// What to do where memory of a GPU is short.
+    pub(crate) const fn free_memory(self) -> Entry {
+        self.either(remedy::FREE_GPU_MEMORY, remedy::FREE_AMD_GPU_MEMORY)
+    }
+
+    /// Where to look when a GPU does not work.
+    pub(crate) const fn look(self) -> Entry {
+        self.either(remedy::LOOK_AT_GPU, remedy::LOOK_AT_AMD_GPU)
+    }
+}
