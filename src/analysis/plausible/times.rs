@@ -4,9 +4,9 @@ use railgauge_wire::{measure::Latency, unit::Nanoseconds};
 
 use super::{Contradiction, outside};
 
-/// Longest time that is surely told apart from longer ones in percentiles and histogram: agents put all
+/// Longest time that is surely distinguished from longer ones in percentiles and histogram: agents put all
 /// operations of more than a minute together, and halve round trips.
-const TOLD_APART: Nanoseconds = Nanoseconds::from_secs(25);
+const DISTINGUISHED: Nanoseconds = Nanoseconds::from_secs(25);
 /// Nanoseconds by which a time may be off: halves of round trips are rounded down.
 const ROUNDING: f64 = 1.0;
 
@@ -19,16 +19,16 @@ pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
     for pair in steps.windows(2) {
         found.extend(outside(pair[1].0, ns(pair[1].1), "what is below it has", (pair[0].1.as_f64(), f64::INFINITY)));
     }
-    found.extend(outside("mean", (mean.0, "ns"), "the extremes are", (min.as_f64(), max.as_f64())));
+    found.extend(outside("mean", (mean.0, "ns"), "the extremes are", (min.as_f64(), max.as_f64() + ROUNDING)));
     // No sample lies farther from the mean than the range is wide, and values that differ deviate.
     let least = if min < max { f64::MIN_POSITIVE } else { 0.0 };
-    let range = (least, max.saturating_sub(*min).as_f64());
+    let range = (least, max.saturating_sub(*min).as_f64() + ROUNDING);
     found.extend(outside("standard deviation", (stdev.0, "ns"), "values of this range have", range));
     let counted = histogram.iter().map(|(_, count)| u128::from(*count)).sum::<u128>() as f64;
     found.extend(outside("samples", (*samples as f64, ""), "the histogram has", (counted, counted)));
     let falls = histogram.windows(2).filter(|pair| pair[0].0 >= pair[1].0).count() as f64;
     found.extend(outside("edges that do not rise", (falls, ""), "a histogram has", (0.0, 0.0)));
-    // The histogram is held against numbers that fit each other.
+    // The histogram is compared with numbers that agree with each other.
     if found.is_empty() {
         found.extend(against_histogram(latency));
     }
@@ -53,7 +53,7 @@ fn buckets(latency: &Latency) -> Vec<Bucket> {
         found.push(Bucket { low, high: *edge, count: *count, reached });
         low = *edge;
     }
-    if let Some(last) = found.last_mut().filter(|last| last.high >= TOLD_APART) {
+    if let Some(last) = found.last_mut().filter(|last| last.high >= DISTINGUISHED) {
         last.high = last.high.max(latency.max);
     }
     found
@@ -105,26 +105,27 @@ mod tests {
     use proptest::prelude::*;
     use railgauge_wire::unit::NanosecondsF64;
 
-    /// As an agent tells it: exact extremes and moments, and buckets of at most a thousandth.
-    fn told(mut times: Vec<u64>) -> Latency {
+    /// As an agent reports it: moments exact, the other times divided by `trips` and rounded down, buckets of at most a thousandth.
+    fn reported(mut times: Vec<u64>, trips: u64) -> Latency {
         times.sort_unstable();
         let count = times.len() as f64;
         let mean = times.iter().sum::<u64>() as f64 / count;
+        let stdev = (times.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / count).sqrt();
         let rank = |part: f64| times[((part * count).ceil() as usize).max(1) - 1];
         let (min, max) = (times[0], times[times.len() - 1]);
-        let edge = |time: u64| Nanoseconds((time + (time >> 11)).clamp(min, max));
+        let edge = |time: u64| Nanoseconds((time + (time >> 11)).clamp(min, max) / trips);
         let mut histogram = std::collections::BTreeMap::new();
         times.iter().for_each(|time| *histogram.entry(edge(*time)).or_default() += 1);
         Latency {
             samples: times.len() as u64,
-            min: Nanoseconds(min),
+            min: Nanoseconds(min / trips),
             p50: edge(rank(0.5)),
             p90: edge(rank(0.9)),
             p99: edge(rank(0.99)),
             p999: edge(rank(0.999)),
-            max: Nanoseconds(max),
-            mean: NanosecondsF64(mean),
-            stdev: NanosecondsF64((times.iter().map(|time| (*time as f64 - mean).powi(2)).sum::<f64>() / count).sqrt()),
+            max: Nanoseconds(max / trips),
+            mean: NanosecondsF64(mean / trips as f64),
+            stdev: NanosecondsF64(stdev / trips as f64),
             timer: Nanoseconds(22),
             histogram: histogram.into_iter().collect(),
         }
@@ -132,13 +133,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_measured_is_never_refused(times in prop::collection::vec(1..20_000_000_000u64, 1..300)) {
-            prop_assert_eq!(distribution(&told(times)), Vec::new());
+        fn what_was_measured_is_never_refused(times in prop::collection::vec(2..20_000_000_000u64, 1..300), trips in 1..=2u64) {
+            prop_assert_eq!(distribution(&reported(times, trips)), Vec::new());
         }
 
         #[test]
-        fn nor_is_what_hardly_varies(times in prop::collection::vec(1_000..1_010u64, 1..300)) {
-            prop_assert_eq!(distribution(&told(times)), Vec::new());
+        fn nor_is_what_hardly_varies(times in prop::collection::vec(1_000..1_010u64, 1..300), trips in 1..=2u64) {
+            prop_assert_eq!(distribution(&reported(times, trips)), Vec::new());
+        }
+
+        #[test]
+        fn nor_are_one_or_two_round_trips(times in prop::collection::vec(1_000..1_003u64, 1..3)) {
+            prop_assert_eq!(distribution(&reported(times, 2)), Vec::new());
         }
     }
 }
