@@ -123,7 +123,7 @@ fn a_host_whose_port_has_a_quarter_of_the_rate_is_named_as_that_host() {
 }
 
 #[test]
-#[ignore = "slow: 29 further cases, as is a path by its port"]
+#[ignore = "slow: 29 further cases"]
 fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };
@@ -138,6 +138,7 @@ fn two_hosts_of_which_only_the_path_between_them_is_slow_are_named_as_that_pair(
 }
 
 #[test]
+#[ignore = "slow: 29 further cases"]
 fn a_path_that_is_slow_for_one_source_port_is_named_with_that_port() {
     lab::sound(|| {
         let Some(lab) = four_hosts() else { return };

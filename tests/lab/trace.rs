@@ -26,6 +26,7 @@ fn agent() -> PathBuf {
 }
 
 #[test]
+#[ignore = "slow: perftest and the agent in turn"]
 fn the_agent_asks_for_what_perftest_asks_for() {
     lab::sound(|| {
         let Some(lab) = borrow() else { return };
