@@ -147,10 +147,10 @@ pub fn parse_in(
         let plan = plan_table::read(&book, &document, None);
         return book.close().map(|notes| (plan, notes));
     }
-    // What was skipped would be reported as missing: only the syntax is judged.
-    for fault in faults {
+    // What was skipped would be reported as missing, and what follows the first fault is read as part of another value.
+    if let Some(fault) = faults.first() {
         let span = fault.span().unwrap_or(text.len()..text.len());
-        book.add(Mistake::at(span, fault.message()).help("this is not valid TOML; see https://toml.io"));
+        book.add(Mistake::at(span, fault.message()).help("this is not valid TOML, and nothing after it was read"));
     }
     Err(book.into_mistakes())
 }

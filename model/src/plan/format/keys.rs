@@ -44,6 +44,11 @@ impl Key {
         self.peers = peers;
         self
     }
+
+    /// Its long options in other tools, without the dashes before them: `tx-depth`.
+    pub fn peer_names(&self) -> impl Iterator<Item = String> {
+        self.peers.split('`').filter_map(|word| word.strip_prefix("--")).map(|option| option.replace('_', "-"))
+    }
 }
 
 /// What holds if a key is left out.

@@ -121,7 +121,13 @@ impl<'a> Table<'a> {
             }
             Preset::Words(_) => None,
             Preset::Required => {
-                self.book.add(missing(self.section, key, self.span.clone()));
+                // A key that is written in another way is one mistake, not two.
+                let mut written = self.entries.into_iter().flatten().map(|(name, _)| name.get_ref());
+                if !written
+                    .any(|other| self.section.key(other).is_none() && meant(self.section, other) == Some((None, name)))
+                {
+                    self.book.add(missing(self.section, key, self.span.clone()));
+                }
                 None
             }
         }
@@ -165,13 +171,31 @@ fn missing(section: &Section, key: &Key, span: Range<usize>) -> Mistake {
     }
 }
 
+/// The key that an unknown one probably is, with the table inside this one that has it: by its name in other tools, by a table
+/// that it belongs to, or by its spelling.
+fn meant(section: &Section, given: &str) -> Option<(Option<&'static str>, &'static str)> {
+    let is_it = |key: &Key| key.name == given || key.peer_names().any(|peer| peer == given.replace('_', "-"));
+    let here = section.keys.iter().find(|key| is_it(key)).map(|key| (None, key.name));
+    let inside = || {
+        section.keys.iter().find_map(|table| match table.shape {
+            Shape::Table(inner) => inner.keys.iter().find(|key| is_it(key)).map(|key| (Some(table.name), key.name)),
+            _ => None,
+        })
+    };
+    let spelled = || nearest(given, section.keys.iter().map(|key| key.name)).map(|name| (None, name));
+    here.or_else(inside).or_else(spelled)
+}
+
 fn unknown(section: &Section, name: &Spanned<Cow<'_, str>>) -> Mistake {
-    let known = section.keys.iter().map(|key| key.name);
     let place = if section.header.is_empty() { "the plan" } else { section.header };
-    let mistake = Mistake::at(name.span(), format!("unknown key `{}` in {place}", name.get_ref()));
-    match nearest(name.get_ref(), known.clone()) {
-        Some(near) => mistake.label("unknown key").help(format!("did you mean `{near}`?")),
-        None => mistake.label("unknown key").help(format!("valid keys are {}", known.collect::<Vec<_>>().join(", "))),
+    let mistake = Mistake::at(name.span(), format!("unknown key `{}` in {place}", name.get_ref())).label("unknown key");
+    match meant(section, name.get_ref()) {
+        Some((None, key)) => mistake.help(format!("did you mean `{key}`?")),
+        Some((Some(table), key)) => mistake.help(format!("did you mean `{table} = {{ {key} = ... }}`?")),
+        None => {
+            let known: Vec<&str> = section.keys.iter().map(|key| key.name).collect();
+            mistake.help(format!("valid keys are {}", known.join(", ")))
+        }
     }
 }
 
@@ -220,6 +244,32 @@ mod tests {
 
     const HEAD: &str = "name = \"p\"\nlaunch = { via = \"local\" }\nhosts = { names = \"a[1-2]\" }\n";
     const TEST: &str = "op = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\nsizes = \"64KiB\"\n";
+
+    #[test]
+    fn a_key_by_another_name_is_one_mistake_that_says_ours() {
+        for (written, ours) in [
+            ("metrc = \"latency\"", "`metric`"),
+            ("duration = \"1s\"", "`measure`"),
+            ("iters = 5", "`measure`"),
+            ("size = 8", "`sizes`"),
+            ("tx_depth = 4", "`knobs = { depth = ... }`"),
+            ("tclass = 96", "`knobs = { traffic_class = ... }`"),
+            ("depth = 4", "`knobs = { depth = ... }`"),
+        ] {
+            let test = if written.starts_with("metrc") { "op = \"write\"\ntransport = \"tcp\"\n" } else { TEST };
+            let wrong = parse("p.toml", &format!("{HEAD}[[test]]\n{test}{written}\n"), Path::new(".")).unwrap_err();
+            assert_eq!(wrong.list.len(), 1, "{wrong}");
+            assert!(wrong.to_string().contains(&format!("did you mean {ours}?")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn one_missing_bracket_is_one_mistake() {
+        let plan = format!("{HEAD}[[test]]\n{TEST}").replace("\"a[1-2]\"", "[\"a\", \"b\"");
+        let wrong = parse("p.toml", &plan, Path::new(".")).unwrap_err();
+        assert_eq!(wrong.list.len(), 1, "{wrong}");
+        assert!(wrong.to_string().contains("p.toml:3:"), "{wrong}");
+    }
 
     #[test]
     fn one_table_where_several_may_stand_is_told_by_its_header() {
