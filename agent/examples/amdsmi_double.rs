@@ -6,7 +6,7 @@
 //! those of 26. `AMDSMI_DOUBLE` makes the GPUs others or bad ones, in the words of `doubles/values.rs`; `programs=NUMBER` others use one
 //! beside the agent itself, whatever that does; `AMDSMI_DOUBLE_DEAD` is a library that does not start, `AMDSMI_DOUBLE_HANGS` one that
 //! does not come back from starting.
-#![allow(non_snake_case, non_camel_case_types, missing_docs, reason = "the names are AMD's, and so is their meaning")]
+#![allow(non_snake_case, non_camel_case_types, reason = "the names are AMD's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are AMD's")]
 
 use std::ffi::{c_char, c_int, c_void};

@@ -4,7 +4,7 @@
 //! Put beside an agent as `libcublasLt.so.12` and named by `LD_LIBRARY_PATH`. The environment makes it a bad one, `CUBLASLT_DOUBLE`:
 //! `wrong` (one element of every product is wrong), `late` (of every product from the hundredth on), `part` (the last terms of the sums
 //! are left out), `lazy` (nothing is written), `fails` (every product), `none` (it proposes no algorithm), `dead` (it gives no handle).
-#![allow(non_snake_case, missing_docs, reason = "the names are cuBLASLt's, and so is their meaning")]
+#![allow(non_snake_case, reason = "the names are cuBLASLt's, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are cuBLASLt's")]
 #![allow(clippy::too_many_arguments, reason = "they are cuBLASLt's")]

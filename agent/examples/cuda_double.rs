@@ -5,7 +5,7 @@
 //! its address, as GPU memory can with nvidia-peermem. The environment makes it another GPU or a bad one:
 //! `CUDA_DOUBLE_GPUS` (2), `CUDA_DOUBLE_VERSION` (13000), `CUDA_DOUBLE_FREE` (free bytes, 1 GiB), `CUDA_DOUBLE_MANAGED`
 //! (1: memory says that it is managed), `CUDA_DOUBLE_CAPABILITY` (90: compute capability 9.0).
-#![allow(non_snake_case, missing_docs, reason = "the names are CUDA's, and so is their meaning")]
+#![allow(non_snake_case, reason = "the names are CUDA's, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are CUDA's")]
 

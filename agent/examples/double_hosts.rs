@@ -1,7 +1,6 @@
 //! The hosts around the verbs double, for programs: `double_hosts` lists its devices as JSON, `double_hosts PROFILE HOST
 //! ROOT` makes the tree of the host with that number below a directory, and `double_hosts PROFILE:TREE HOST ROOT` that of
 //! another text in `agent/tests/hosts/double`.
-#![allow(missing_docs, reason = "a program")]
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,7 +11,7 @@
 #[path = "../../tests/support/devices.rs"]
 mod devices;
 #[path = "../src/facts/tests/tree.rs"]
-#[allow(dead_code, missing_docs, reason = "only unpacks here")]
+#[allow(dead_code, reason = "only unpacks here")]
 mod tree;
 
 use std::{path::Path, process::ExitCode};

@@ -6,7 +6,7 @@
 //! bad one: `HIP_DOUBLE_GPUS` (2), `HIP_DOUBLE_FREE` (free bytes, 1 GiB), `HIP_DOUBLE_MANAGED` (1: memory says that it is managed),
 //! `HIP_DOUBLE_GENERATION` (94: gfx94x), `HIP_DOUBLE_LINK` (4: xGMI; 2: PCIe), `HIP_DOUBLE_STUCK` (a byte whose lowest bit is always set),
 //! `HIPRTC_DOUBLE` (`refuses`: it compiles nothing).
-#![allow(non_snake_case, missing_docs, reason = "the names are HIP's, and so is their meaning")]
+#![allow(non_snake_case, reason = "the names are HIP's, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are HIP's")]
 

@@ -3,7 +3,7 @@
 //!
 //! Put beside an agent as `libhipblaslt.so.0` and named by `LD_LIBRARY_PATH`. The environment makes it a bad one as that of cuBLASLt,
 //! `HIPBLASLT_DOUBLE`.
-#![allow(non_snake_case, missing_docs, reason = "the names are hipBLASLt's, and so is their meaning")]
+#![allow(non_snake_case, reason = "the names are hipBLASLt's, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are hipBLASLt's")]
 #![allow(clippy::too_many_arguments, reason = "they are hipBLASLt's")]

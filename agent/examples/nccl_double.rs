@@ -11,7 +11,7 @@
 //! process of a rank in its all-reduce of this number. `NCCL_DOUBLE_WRONG` changes the first byte of every sum.
 //!
 //! Put beside an agent as `librccl.so.1` it is one of RCCL, whose interface is the same.
-#![allow(non_snake_case, missing_docs, reason = "the names are NCCL's, and so is their meaning")]
+#![allow(non_snake_case, reason = "the names are NCCL's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NCCL's")]
 
 use std::{

@@ -6,7 +6,7 @@
 //! them. `NAME=+NUMBER` grows by so much at each question, `NAME=none` is not told. `xid=NUMBER` is told at the third question for
 //! events; `programs=NUMBER` others have a context on it beside the agent itself, whatever that does; `lost=NUMBER`: from its so manieth reading on the GPU is lost, and NVML does not know it any more.
 //! With `NVML_DOUBLE_HANGS` it does not come back from starting.
-#![allow(non_snake_case, missing_docs, reason = "the names are NVML's, and so is their meaning")]
+#![allow(non_snake_case, reason = "the names are NVML's, and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are NVML's")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};

@@ -31,7 +31,6 @@
 
 // What no other crate needs is not `pub`, so that the compiler sees what nobody uses.
 #![warn(unreachable_pub)]
-#![allow(missing_docs, reason = "this crate is a program: its names are no interface")]
 
 mod bench;
 mod collective;

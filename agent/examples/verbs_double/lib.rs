@@ -17,7 +17,6 @@
 //! | `address` | address handles |
 //! | `counters` | what a port counts, in the tree around the process |
 //! | `connection` | librdmacm |
-#![allow(missing_docs, reason = "the names are those of rdma-core, and so is their meaning")]
 #![allow(unused_unsafe, reason = "some of these functions do nothing unsafe")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are those of rdma-core")]
 

@@ -14,7 +14,6 @@
 //! | [`posts`] | what was posted and completed, in numbers |
 //! | [`verbs`], [`cm`] | the exported functions |
 //! | [`ops`], [`builder`] | what goes through a context's table, and through a queue pair's own (`ibv_wr_*`) |
-#![allow(missing_docs, reason = "the names are libibverbs', and so is their meaning")]
 #![allow(clippy::missing_safety_doc, reason = "the contracts are libibverbs'")]
 
 pub mod builder;
