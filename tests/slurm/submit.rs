@@ -26,7 +26,7 @@ fn submit(scene: &Scene, programs: &[(&str, &str)]) -> Running {
     }
     let plan = scene.write("plan.toml", PLAN);
     let mut command = program();
-    command.args(["submit", "--quiet"]).arg(plan).arg("-o").arg(scene.run_directory());
+    command.args(["submit", "--quiet", "--json"]).arg(plan).arg("-o").arg(scene.run_directory());
     command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
     scene.spawn(command, "submit")
 }
@@ -90,7 +90,9 @@ fn a_forgotten_job_ends_as_its_run_did() {
             run = run.display()
         )
     };
-    submit(&scene, &[("sbatch", &leaves(1)), FORGOTTEN, NO_ACCOUNTING]).end().expect(1);
+    let ended = submit(&scene, &[("sbatch", &leaves(1)), FORGOTTEN, NO_ACCOUNTING]).end();
+    ended.expect(1);
+    ended.says("{\"run_exit_code\": 1}");
     // What Slurm's accounting knows goes first.
     let scene = Scene::new();
     let accounting = ("sacct", "echo 'CANCELLED by 0|0:15'");
@@ -118,5 +120,6 @@ fn a_forgotten_job_whose_run_left_nothing_is_no_success() {
         let ended = submit(&scene, &[("sbatch", &sbatch), FORGOTTEN, NO_ACCOUNTING]).end();
         ended.expect(4);
         ended.says("Slurm has forgotten job 7");
+        assert_eq!(ended.said.contains("run_exit_code"), left.is_some() && !is_old, "{}", ended.said);
     }
 }

@@ -15,6 +15,7 @@ use railgauge_model::{
     directory::{Directory, JOURNAL, VERDICTS},
     plan::{Plan, allocation::PLACEHOLDER, model::Launcher},
 };
+use serde_json::json;
 
 use self::{
     interrupts::Interrupts,
@@ -25,6 +26,9 @@ use super::{
     common::{print, run_directory, tell},
 };
 use crate::analysis::journal;
+
+/// Version of the JSON document.
+const VERSION: u32 = 1;
 
 /// Arguments of `submit`.
 #[derive(Debug, clap::Args)]
@@ -44,6 +48,9 @@ pub(super) struct Args {
     /// Print the batch script, and submit nothing
     #[arg(long)]
     print: bool,
+    /// Print the verdicts of the run, or with --no-wait the job, as JSON on stdout
+    #[arg(long, conflicts_with = "print")]
+    json: bool,
 }
 
 /// Submits a plan, and waits for the run's end.
@@ -72,11 +79,20 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     common.say(format_args!("job {}: run directory {}", job.number(), path_text(&work.directory)));
     common.say(format_args!("job {}: output in {}", job.number(), path_text(&work.log)));
     if args.no_wait {
-        print(&format!("{}\n", job.number()))?;
+        let document = json!({
+            "version": VERSION, "job": job.number(), "run": path_text(&work.directory), "log": path_text(&work.log),
+        });
+        common.answer(args.json, &document, false, |_| format!("{}\n", job.number()))?;
         return Ok(Exit::Passed);
     }
     let watched = job.watch(&interrupts, |line| common.say(line))?;
-    output(&work)?;
+    match args.json {
+        // What an earlier job left there is not of this one.
+        true => verdicts(&work.directory)
+            .filter(|after| before.as_ref() != Some(after))
+            .map_or(Ok(()), |text| print(&text))?,
+        false => output(&work)?,
+    }
     match watched {
         Some(watched) => Ok(told(&job, &watched, &work)),
         None => Ok(forgotten(&job, &work, before.as_deref())),
