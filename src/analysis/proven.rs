@@ -24,7 +24,7 @@ pub const PROVEN: &[(&str, &str)] = &[
 
 /// What a report says of a driver that is not among them.
 pub const NOT_TESTED: &str =
-    "railgauge has not been tested with this driver; `railgauge kit PLAN` collects what is needed to add it";
+    "railgauge has not been tested with this driver; `railgauge bundle PLAN` collects what is needed to add it";
 
 /// Name of a driver that the host does not tell.
 const UNKNOWN: &str = "unknown";

@@ -65,10 +65,10 @@ const HEAD: u64 = 4096;
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Common {
     /// Print problems only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", display_order = 100)]
     pub quiet: bool,
     /// Also print output of agents and launchers as it arrives; log.txt of a run has all of it
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, display_order = 100)]
     pub verbose: bool,
 }
 
@@ -226,15 +226,12 @@ pub(super) fn only_signoffs(path: &Path) -> anyhow::Result<()> {
     only_ours(path, "sign-off", |head| is_page(head) && has_title(head, "sign-off: "))
 }
 
-/// What `railgauge index` writes into a directory of runs.
-pub(super) const INDEX: &str = "index.html";
-
-/// Refuses to replace a file that is no index.
+/// Refuses to replace a file that is not a page of runs.
 ///
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
 pub(super) fn only_indexes(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "page of `railgauge index`", |head| is_page(head) && has_title(head, "runs of "))
+    only_ours(path, "page of `railgauge runs list`", |head| is_page(head) && has_title(head, "runs of "))
 }
 
 /// Refuses to replace a file that has no metrics of ours.
@@ -242,7 +239,7 @@ pub(super) fn only_indexes(path: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// There is something else in this place, or it cannot be looked at.
 pub(super) fn only_metrics(path: &Path) -> anyhow::Result<()> {
-    only_ours(path, "file of `railgauge metrics`", |head| head.starts_with(b"# HELP railgauge_"))
+    only_ours(path, "file of `railgauge status --format prometheus`", |head| head.starts_with(b"# HELP railgauge_"))
 }
 
 /// Refuses to replace a file that is not a baseline.

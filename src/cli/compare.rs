@@ -18,20 +18,8 @@ use crate::{
     report::compare as page,
 };
 
-/// The exit codes in words, for `compare --help`.
-const HELP: &str = "\
-Exit codes:
-    0  every cell improved or is equivalent; both sides have every cell, and no run after lacks a value
-    1  a cell regressed
-    2  a side names no run, or the command line is wrong
-    3  inconclusive: no cell regressed, but for some cell the runs do not show whether it changed (too few runs, too
-       much noise, single runs far off, or an order of the runs that cannot exclude drift), or values are missing:
-       in a run after, or on one whole side
-    4  a run cannot be read, or the page cannot be written";
-
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
 pub(super) struct Args {
     /// Runs before: a run directory, a directory of them, or a quoted pattern
     before: String,

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use clap::{CommandFactory, error::ErrorKind};
 use railgauge_model::border::text::path_text;
 
-use super::CommandLine;
+use super::{CommandLine, ended};
 
 /// Words of a shell's line as far as documents use them: quotes, comments, and what goes elsewhere.
 fn words(line: &str) -> Vec<String> {
@@ -88,6 +88,34 @@ fn every_command_of_the_documents_is_understood() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The examples of a command and of those below it, each with the name of its command.
+fn examples(command: &clap::Command) -> Vec<(String, Vec<String>)> {
+    let below = command.get_subcommands().flat_map(examples);
+    let end = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let own = end
+        .lines()
+        .map(|line| words(line.trim()))
+        .filter(|words| words.first().is_some_and(|word| word == "railgauge"));
+    let own = own.map(|words| (command.get_name().to_owned(), words));
+    below.chain(own).collect()
+}
+
+#[test]
+fn every_command_has_two_examples_that_are_understood() {
+    let line = ended(CommandLine::command());
+    let all = examples(&line);
+    for (name, words) in &all {
+        let parsed = line.clone().try_get_matches_from(words);
+        assert!(parsed.is_ok(), "{name}: {words:?}: {parsed:?}");
+        assert!(words.contains(name), "{words:?} is no example of {name}");
+        assert_eq!(all.iter().filter(|(other, _)| other == name).count(), 2, "{name}");
+    }
+    fn count(command: &clap::Command) -> usize {
+        command.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| 1 + count(command)).sum()
+    }
+    assert_eq!(all.len(), 2 * (1 + count(&line)));
 }
 
 #[test]

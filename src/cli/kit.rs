@@ -1,4 +1,4 @@
-//! `railgauge kit PLAN`: the configuration of hosts and a short run, in one archive.
+//! `railgauge bundle PLAN`: the configuration of hosts and a short run, in one archive.
 
 use std::{
     fmt::Write,
@@ -44,12 +44,12 @@ use crate::{
 /// Version of the JSON document.
 const VERSION: u32 = 1;
 
-/// Arguments of `kit`.
+/// Arguments of `bundle`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The plan
     plan: PathBuf,
-    /// The file to write [default: kit-<plan name>-<UTC time>.tar.gz]
+    /// The file to write [default: bundle-<plan name>-<UTC time>.tar.gz]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace host names, addresses, GUIDs, UUIDs and serial numbers; the mapping is saved beside the file
@@ -62,12 +62,12 @@ pub(super) struct Args {
 
 /// What is said before anything is done.
 const BEFORE: &str = "\
-kit reads from each host: files of /sys about RDMA devices, network interfaces and the PCI functions above them, the files of
+bundle reads from each host: files of /sys about RDMA devices, network interfaces and the PCI functions above them, the files of
   /proc and /sys that facts are made of, versions of installed packages, and the switches that lldpd hears. It does not read SSH keys, environment variables or
   home directories.
   Then it measures: a known number of bytes between the first two hosts, perftest beside it where it is installed, and the
   tests of the plan, each briefly.
-Nothing is uploaded: kit writes one file here. Look into it before you send it (docs/kit.md).";
+Nothing is uploaded: bundle writes one file here. Look into it before you send it (docs/kit.md).";
 
 /// Packs a kit.
 ///
@@ -77,7 +77,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let Some(loaded) = common.plan_of_hosts(&args.plan)? else { return Ok(Exit::Wrong) };
     let now = jiff::Timestamp::now();
     let default =
-        || PathBuf::from(format!("kit-{}-{}.tar.gz", file_name(&loaded.plan.name), now.strftime("%Y%m%dT%H%M%SZ")));
+        || PathBuf::from(format!("bundle-{}-{}.tar.gz", file_name(&loaded.plan.name), now.strftime("%Y%m%dT%H%M%SZ")));
     let output = args.output.clone().unwrap_or_else(default);
     let table = table_path(&output);
     for path in [&output, &table] {
@@ -143,7 +143,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let (table, output) = (table_path(&kept), kept);
     let document = json!({
         "version": VERSION,
-        "kit": path_text(&output), "bytes": bytes.len(), "files": packed.items.len(), "anonymized": packed.table.is_some(),
+        "bundle": path_text(&output), "bytes": bytes.len(), "files": packed.items.len(), "anonymized": packed.table.is_some(),
         "table": packed.table.as_ref().map(|_| path_text(&table)), "hosts": packed.manifest.hosts.len(), "run": end_words,
         "left_out": packed.manifest.left_out, "lost": met.lost,
     });
@@ -163,7 +163,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
 fn summary(packed: &content::Packed, met: &Contact, end: &str, (path, bytes): (&str, usize), table: &str) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = writeln!(out, "kit: {path}: {}, {} KiB", count(packed.items.len(), "file"), bytes.div_ceil(1024));
+    let _ = writeln!(out, "bundle: {path}: {}, {} KiB", count(packed.items.len(), "file"), bytes.div_ceil(1024));
     let _ = writeln!(out, "  hosts: {} answered, {} did not; the run {end}", met.facts.len(), met.lost.len());
     match &met.known {
         Some(Ok(known)) => {

@@ -25,12 +25,14 @@ use railgauge_model::{
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     remedy,
+    unit::GigabitsPerSecond,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     Common, Exit, Misuse,
     common::{found_again, tell},
+    dry_run,
     report::{exit_of, written_out},
     selection::Selection,
 };
@@ -69,9 +71,15 @@ pub(super) struct Args {
     /// Serve a page of the run while it runs, on this address [default: 127.0.0.1 and a free port]; its URL is printed
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1", value_parser = live::address)]
     live: Option<SocketAddr>,
+    /// Show hosts, rounds, cases, time and bytes of the run; contacts no host
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
+    /// With --dry-run: rate of every link in Gb/s, for upper bounds of the bytes
+    #[arg(long, value_name = "GBPS", value_parser = dry_run::rate, requires = "dry_run")]
+    link_rate: Option<GigabitsPerSecond>,
     #[command(flatten)]
     selection: Selection,
-    /// Print the verdicts as JSON on stdout
+    /// Print the verdicts, or what --dry-run shows, as JSON on stdout
     #[arg(long)]
     json: bool,
 }
@@ -81,6 +89,9 @@ pub(super) struct Args {
 /// # Errors
 /// What keeps a run from starting at all: the run directory, the agent binary, the journal.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    if let (true, Some(plan)) = (args.dry_run, &args.plan) {
+        return dry_run::run(plan, &args.selection, args.link_rate, args.json, common);
+    }
     // Before anything is made or touched.
     let listening = args.live.map(Listening::at).transpose()?;
     let start = match &args.resume {

@@ -1,15 +1,18 @@
-//! `railgauge signoff RUN`: one page to hand over, drawn from the records of a run.
+//! `railgauge signoff RUN`: one page to hand over, rendered from the records of a run, and the proof that it and the run's files match them.
 
 use std::path::PathBuf;
 
-use railgauge_model::border::text::path_text;
+use railgauge_model::{border::text::path_text, directory::JOURNAL};
 
 use super::{
-    Common, Exit,
+    Common, Exit, Misuse,
     common::{only_signoffs, page_path, run_directory},
     report::exit_of,
 };
-use crate::report::signoff;
+use crate::{
+    analysis::{imported, journal::JournalError},
+    report::signoff::{self, Proof, Sameness, proof},
+};
 
 /// Arguments of `signoff`.
 #[derive(Debug, clap::Args)]
@@ -19,17 +22,26 @@ pub(super) struct Args {
     /// The page to write [default: reports/signoff-<UTC time>.html]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print what is on the page as JSON on stdout
+    /// Write no page: verify that the files of the run are those that its records make
+    #[arg(long, conflicts_with = "output")]
+    verify: bool,
+    /// With --verify: SHA-256 that records.jsonl must have, as the sign-off shows it
+    #[arg(long, value_name = "HASH", requires = "verify")]
+    records: Option<String>,
+    /// Print what is on the page, or was verified, as JSON on stdout
     #[arg(long)]
     json: bool,
 }
 
-/// Writes the page. Ends as the run's verdicts do.
+/// Writes the page and ends as the run's verdicts do, or verifies the run.
 ///
 /// # Errors
 /// The directory is not a run directory, its records cannot be read, or the page cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     run_directory(&args.run)?;
+    if args.verify {
+        return verify(&args, common);
+    }
     let page = page_path(args.output, "signoff", only_signoffs)?;
     let view = signoff::write(&args.run, &page)?;
     let exit = exit_of(view.status);
@@ -38,4 +50,51 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         format!("{word:<12} {}\nsign-off: {}\n", view.sentence, path_text(&page))
     })?;
     Ok(exit)
+}
+
+/// Renders everything again, elsewhere, and compares.
+fn verify(args: &Args, common: &Common) -> anyhow::Result<Exit> {
+    if let Some(noted) = &args.records
+        && (noted.len() != 64 || !noted.chars().all(|c| c.is_ascii_hexdigit()))
+    {
+        return Err(Misuse("--records takes the SHA-256 of records.jsonl: 64 hexadecimal digits".to_owned()).into());
+    }
+    let journal = args.run.join(JOURNAL);
+    if let Ok(Some(imported)) = imported::read(&journal) {
+        return Err(JournalError::Imported { path: journal, tools: imported.tools() }.into());
+    }
+    let proof = proof(&args.run, args.records.as_deref())?;
+    common.answer(args.json, &proof, proof.holds(), |_| text(&proof))?;
+    Ok(match (proof.holds(), proof.is_refuted()) {
+        (true, _) => Exit::Passed,
+        (_, true) => Exit::Failed,
+        _ => Exit::Inconclusive,
+    })
+}
+
+fn text(proof: &Proof) -> String {
+    let mut text = String::new();
+    for checked in &proof.files {
+        let state = match checked.state {
+            Sameness::Same => "same",
+            Sameness::Differs => "DIFFERS",
+            Sameness::OtherVersion => "UNKNOWN",
+            Sameness::Missing => "MISSING",
+        };
+        text += &format!("{state:<8} {}, compared with {}\n", checked.file, checked.with);
+    }
+    text += &match proof.as_noted {
+        Some(true) => "same     records.jsonl, compared with the hash that was given\n".to_owned(),
+        Some(false) => format!("DIFFERS  records.jsonl: its SHA-256 is {}\n", proof.records_sha256),
+        None => format!("SHA-256 of records.jsonl: {} (compare it with --records)\n", proof.records_sha256),
+    };
+    for trouble in &proof.troubles {
+        text += &format!("DAMAGED  records.jsonl, {trouble}\n");
+    }
+    let [measured, own] = &proof.versions;
+    if proof.files.iter().any(|checked| checked.state == Sameness::OtherVersion) {
+        text +=
+            &format!("The run was measured by railgauge {measured}, and this is {own}, which writes other files.\n");
+    }
+    text
 }

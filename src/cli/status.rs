@@ -1,30 +1,50 @@
 //! `railgauge status RUNS`: the state of a cluster or a host after all runs, for a monitoring system, a health check or a message.
 
-use std::{ffi::OsString, fs};
+use std::{ffi::OsString, fs, path::PathBuf};
 
+use anyhow::Context;
+use clap::ValueEnum;
 use jiff::{SignedDuration, Timestamp};
+use railgauge_model::{border::text::path_text, files};
 
-use super::{Common, Exit, common::print};
-use crate::night::{Message, Nights, Standing, State};
+use super::{
+    Common, Exit, Misuse,
+    common::{no_run, only_metrics, print},
+};
+use crate::night::{Judged, Message, Nights, Standing, State, metrics};
+
+/// How the state is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Lines for people
+    Text,
+    /// One JSON document; its `text` serves as a message
+    Json,
+    /// One line and the exit codes of a monitoring plugin
+    Nagios,
+    /// One line and the exit codes of Slurm's node health check, for --host or this machine
+    Nhc,
+    /// One line for a chat or mail, or with --json an object for a web service: state, faulty components, first step, report
+    Message,
+    /// Metrics of the newest run and of the state, in Prometheus' text format
+    Prometheus,
+}
 
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// A directory of run directories, a quoted pattern, or a run directory
     runs: String,
-    /// One line and the exit codes of a monitoring plugin: 0 OK, 1 warning, 2 critical, 3 unknown
-    #[arg(long, conflicts_with_all = ["nhc", "json"])]
-    nagios: bool,
-    /// For Slurm's node health check: exit code 1 only if this host is faulty, else 0
-    #[arg(long, conflicts_with = "json")]
-    nhc: bool,
-    /// One line for a chat or mail, or with --json an object for a web service: state, bad part, first step, and the report
-    #[arg(long, conflicts_with_all = ["nagios", "nhc", "host"])]
-    message: bool,
-    /// URL under which the directory with the runs can be read: the message's link begins with it
-    #[arg(long, value_name = "URL", requires = "message", value_parser = url)]
+    /// How the state is written
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+    /// With --format message: URL of the directory with the runs, the beginning of the link to the report
+    #[arg(long, value_name = "URL", value_parser = url)]
     link: Option<String>,
-    /// This host only, whether the newest run measured it or not [default with --nhc: the name of this machine]
+    /// With --format prometheus: the file to replace, whole or not at all; its name must end in .prom for the textfile collector
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// This host only, whether the newest run measured it or not [default with --format nhc: the name of this machine]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
     /// Oldest age of the newest run: with an older one the cluster's state is unknown unless a component is faulty
@@ -33,9 +53,26 @@ pub(super) struct Args {
     /// The plan, where the directory holds runs of several
     #[arg(long, value_name = "NAME")]
     plan: Option<String>,
-    /// Print the state as JSON on stdout; its `text` serves as a message
+    /// The same as --format json
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    /// Refuses options that have no effect with this format.
+    fn check(&self) -> Result<(), Misuse> {
+        use Format::{Json, Message, Nagios, Nhc, Prometheus, Text};
+        let wrong = [
+            ("--json", self.json, &[Text, Json, Message][..]),
+            ("--link", self.link.is_some(), &[Message]),
+            ("--output", self.output.is_some(), &[Prometheus]),
+            ("--host", self.host.is_some(), &[Text, Json, Nagios, Nhc]),
+        ];
+        match wrong.iter().find(|(_, is_given, formats)| *is_given && !formats.contains(&self.format)) {
+            Some((option, ..)) => Err(Misuse(format!("{option} has no effect with this --format; see --help"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The beginning of a link: what a chat or a mail shows as one.
@@ -60,30 +97,54 @@ pub(super) fn length(text: &str) -> Result<SignedDuration, String> {
     if length.is_positive() { Ok(length) } else { Err(format!("`{text}` has to be more than 0")) }
 }
 
-/// Reports the state. That nothing can be read is an answer too: unknown.
+/// Reports the state. That nothing can be read is an answer too: unknown; but there are no metrics then.
 ///
 /// # Errors
-/// stdout cannot be written.
+/// An option does not fit the format, or stdout or the file of metrics cannot be written.
 pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let host = args.host.or_else(|| args.nhc.then(this_machine).flatten());
-    let (host, now) = (host.as_deref(), Timestamp::now());
+    args.check()?;
+    args.output.as_deref().map_or(Ok(()), only_metrics)?;
+    let now = Timestamp::now();
     let nights = Nights::of(&args.runs, args.plan.as_deref(), now);
+    if args.format == Format::Prometheus {
+        return write_metrics(&nights.map_err(no_run)?, args.output, common);
+    }
+    let host = args.host.or_else(|| (args.format == Format::Nhc).then(this_machine).flatten());
+    let host = host.as_deref();
     let standing = match (&nights, host) {
         (Ok(nights), Some(host)) => Standing::of_host(nights, host, args.max_age, now),
         (Ok(nights), None) => Standing::of(nights, args.max_age, now),
         (Err(error), _) => Standing::of_nothing(error, host, args.max_age),
     };
-    if args.nagios || args.nhc {
+    let plugin = |code| {
         // A plugin whose line nobody can read still has its code.
         let _ = print(&(standing.plugin_line() + "\n"));
-        return Ok(Exit::Plugin(if args.nagios { standing.state.code() } else { health_code(&standing) }));
+        Ok(Exit::Plugin(code))
+    };
+    match args.format {
+        Format::Nagios => plugin(standing.state.code()),
+        Format::Nhc => plugin(health_code(&standing)),
+        Format::Message => {
+            let message = Message::of(nights.as_ref().ok(), &standing, args.link.as_deref());
+            common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
+            Ok(exit(message.state))
+        }
+        format => shown(&standing, args.json || format == Format::Json, common),
     }
-    if args.message {
-        let message = Message::of(nights.as_ref().ok(), &standing, args.link.as_deref());
-        common.answer(args.json, &message, message.state == State::Ok, |_| message.text.clone() + "\n")?;
-        return Ok(exit(message.state));
+}
+
+/// Writes the metrics. Whether the newest run passed is in them: the exit code says only whether they were written.
+fn write_metrics(nights: &Nights, output: Option<PathBuf>, common: &Common) -> anyhow::Result<Exit> {
+    let newest = Judged::read(&nights.newest().directory).map_err(no_run)?;
+    let text = metrics(&newest, &nights.states).context("cannot write the metrics")?;
+    match output {
+        Some(path) => {
+            files::write(&path, &text).with_context(|| format!("cannot write {}", path_text(&path)))?;
+            common.say(format_args!("metrics: {}", path_text(&path)));
+        }
+        None => print(&text)?,
     }
-    shown(&standing, args.json, common)
+    Ok(Exit::Passed)
 }
 
 const fn exit(state: State) -> Exit {
@@ -101,11 +162,17 @@ fn health_code(standing: &Standing) -> u8 {
 
 /// How a command line ends that could not be understood, where its codes are those of a plugin: in a way that is no alarm and drains no
 /// node.
-pub(super) fn misunderstood(mut words: impl Iterator<Item = OsString>) -> Option<Exit> {
-    words.find_map(|word| match word.to_str() {
-        Some("--nagios") => Some(Exit::Plugin(State::Unknown.code())),
-        Some("--nhc") => Some(Exit::Plugin(0)),
-        _ => None,
+pub(super) fn misunderstood(words: impl Iterator<Item = OsString>) -> Option<Exit> {
+    let (mut words, mut is_format) = (words.skip_while(|word| word != "status"), false);
+    words.find_map(|word| {
+        let word = word.to_str().unwrap_or_default();
+        let format = word.strip_prefix("--format=").or(is_format.then_some(word));
+        is_format = word == "--format";
+        match format? {
+            "nagios" => Some(Exit::Plugin(State::Unknown.code())),
+            "nhc" => Some(Exit::Plugin(0)),
+            _ => None,
+        }
     })
 }
 

@@ -81,7 +81,7 @@ pub(super) fn nightly(page: &mut Page, seen: &Seen) {
     collectives(page, seen, "500ms");
     page.gap();
     page.say(
-        "After some weeks compare with your own past: `railgauge baseline 'reports/nightly-*' -o baseline.json`, and uncomment \
+        "After some weeks compare with your own past: `railgauge runs baseline 'reports/nightly-*' -o baseline.json`, and uncomment \
          this. `railgauge trend 'reports/nightly-*'` needs no baseline.",
     );
     for line in ["[baseline]", "file = \"baseline.json\"", ""] {

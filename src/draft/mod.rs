@@ -40,13 +40,13 @@ pub use self::{
 };
 
 /// What a plan is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
-    /// The day on which a cluster is handed over: every pair, what was promised, what the hosts must be.
+    /// The day on which a cluster is handed over: every pair, NCCL, what the hosts must be
     Acceptance,
-    /// Every night between jobs: short, other pairs each night.
+    /// Every night between jobs: short, other pairs each night
     Nightly,
-    /// Two variants of a setting, measured in turn.
+    /// Two variants of a setting, measured in turn
     Tuning,
 }
 
@@ -212,7 +212,7 @@ fn introduction(request: &Request<'_>, seen: &Seen, found: &str, system: Option<
         ),
         false => page.say(format!("Found: {found}.")),
     }
-    page.say(format!("Takes {time}; `railgauge plan` shows every round."));
+    page.say(format!("Takes {time}; `railgauge run --dry-run` shows every round."));
     if let Some(system) = system {
         page.say(format!(
             "This may be {}. plans/systems/{}.toml has limits that others use for such hosts (`railgauge init --system {}`).",

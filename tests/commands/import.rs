@@ -37,7 +37,7 @@ fn code(words: &[&str]) -> i32 {
 /// Imports a file into a folder and reads what came of it.
 fn imported(place: &Path, file: &str, options: &[&str]) -> ImportedRun {
     let run = place.join(file);
-    let made = program(&[&["import", file, "-o", run.to_str().unwrap()][..], options].concat());
+    let made = program(&[&["runs", "import", file, "-o", run.to_str().unwrap()][..], options].concat());
     assert!(made.status.success(), "{file}: {}", String::from_utf8_lossy(&made.stderr));
     railgauge::analysis::imported::read(&run.join("records.jsonl")).unwrap().unwrap()
 }
@@ -187,7 +187,8 @@ fn several_files_are_repeats_and_the_same_files_the_same_bytes() {
     let place = tempfile::tempdir().unwrap();
     let [one, two] = ["one", "two"].map(|name| place.path().join(name).join("run"));
     for run in [&one, &two] {
-        let words = ["import", "iperf3.txt", "iperf3.json", "--size", "131072", "--at", "2026-11-26T03:00:00Z", "-o"];
+        let words =
+            ["runs", "import", "iperf3.txt", "iperf3.json", "--size", "131072", "--at", "2026-11-26T03:00:00Z", "-o"];
         let words = [&words[..], &[run.to_str().unwrap(), "--from", "a", "--to", "b"]].concat();
         assert_eq!(code(&words), 0);
     }
@@ -195,7 +196,11 @@ fn several_files_are_repeats_and_the_same_files_the_same_bytes() {
     for name in ["records.jsonl", "report.html"] {
         assert!(bytes(&one, name) == bytes(&two, name), "{name}");
     }
-    assert_eq!(code(&["import", "iperf3.txt", "--size", "1", "-o", one.to_str().unwrap()]), 2, "it is not empty");
+    assert_eq!(
+        code(&["runs", "import", "iperf3.txt", "--size", "1", "-o", one.to_str().unwrap()]),
+        2,
+        "it is not empty"
+    );
 }
 
 #[test]
@@ -212,14 +217,21 @@ fn an_imported_run_is_never_taken_for_one_of_ours() {
     };
     let code = |words: &[&str]| program(words).status.code().unwrap();
     let before: Vec<_> = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    for words in [&["verify"][..], &["signoff"], &["baseline"], &["metrics"], &["drain"], &["run", "--resume"]] {
+    for words in [
+        &["signoff"][..],
+        &["signoff", "--verify"],
+        &["runs", "baseline"],
+        &["status", "--format", "prometheus"],
+        &["drain"],
+        &["run", "--resume"],
+    ] {
         let ended = program(&[words, &[run]].concat());
         assert_eq!(ended.status.code(), Some(4), "{words:?}: {ended:?}");
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains("imported from the output of iperf3"), "{words:?}: {said}");
     }
     assert_eq!(program(&["trend", run]).status.code(), Some(3));
-    assert_eq!(code(&["status", run, "--nagios"]), 3);
+    assert_eq!(code(&["status", run, "--format", "nagios"]), 3);
     assert_eq!(code(&["report", run]), 3, "never a pass");
     let after: Vec<_> = fs::read_dir(run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(before.len(), after.len(), "nothing was added: {after:?}");
@@ -274,7 +286,7 @@ fn runs_of_ours_are_compared_with_imported_ones_and_the_page_says_that_methods_d
     let [from, to] = [&case.flow.from, &case.flow.to].map(|port| format!("{}:{}", port.host, port.rail));
     let theirs = place.path().join("theirs");
     let [file, theirs, ours] = [&file, &theirs, &ours].map(|path| path.to_str().unwrap());
-    let made = program(&["import", file, "-o", theirs, "--from", &from, "--to", &to, "--test", &case.test]);
+    let made = program(&["runs", "import", file, "-o", theirs, "--from", &from, "--to", &to, "--test", &case.test]);
     assert!(made.status.success(), "{made:?}");
     let page = place.path().join("page.html");
     let compared = program(&["compare", ours, theirs, "--json", "-o", page.to_str().unwrap()]);
@@ -292,7 +304,7 @@ fn runs_of_ours_are_compared_with_imported_ones_and_the_page_says_that_methods_d
     let (file, theirs) = (place.path().join("sent.txt"), place.path().join("sent"));
     fs::write(&file, sent).unwrap();
     let [file, theirs] = [&file, &theirs].map(|path| path.to_str().unwrap());
-    let made = program(&["import", file, "-o", theirs, "--from", &from, "--to", &to, "--test", &case.test]);
+    let made = program(&["runs", "import", file, "-o", theirs, "--from", &from, "--to", &to, "--test", &case.test]);
     assert!(made.status.success(), "{made:?}");
     let compared = program(&["compare", ours, theirs, "--json", "-o", page.to_str().unwrap()]);
     let told: Value = serde_json::from_slice(&compared.stdout).unwrap_or_else(|_| panic!("{compared:?}"));

@@ -35,7 +35,7 @@ fn railgauge(args: &[&str], place: &Path) -> Output {
 }
 
 fn index(place: &Path) -> Value {
-    let output = railgauge(&["index", "runs", "--json"], place);
+    let output = railgauge(&["runs", "list", "runs", "--html", "runs/index.html", "--json"], place);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }
@@ -113,10 +113,10 @@ fn every_run_has_a_row_the_newest_first_whatever_became_of_it() {
     let hosts = index["grids"][0]["hosts"].as_array().unwrap();
     assert_eq!((&hosts[0]["host"], &hosts[0]["state"], hosts.len()), (&"gpu005".into(), &"faulty".into(), 8));
     // The text has the same.
-    let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
+    let said = String::from_utf8(railgauge(&["runs", "list", "runs"], place.path()).stdout).unwrap();
     assert!(said.contains("gpu005") && said.contains("unfinished") && said.contains("damaged"), "{said}");
     // A plan that is named leaves out others, and what may be of any plan stays.
-    let other = railgauge(&["index", "runs", "--plan", "nobody's", "--json"], place.path());
+    let other = railgauge(&["runs", "list", "runs", "--plan", "nobody's", "--json"], place.path());
     let other: Value = serde_json::from_slice(&other.stdout).unwrap();
     assert!(other["runs"].as_array().unwrap().iter().all(|row| row["plan"] == ""), "{other:#}");
 }
@@ -140,7 +140,7 @@ fn a_run_of_a_part_of_its_plan_is_told_as_one_beside_its_verdict() {
     assert!(rows["runs"][0]["sentence"].as_str().unwrap().contains("1 of 3 tests (bw)"), "{rows:#}");
     let page = fs::read_to_string(runs.join("index.html")).unwrap();
     assert_eq!(page.matches("pass</span> of a part of the plan</td>").count(), 1, "{page}");
-    let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
+    let said = String::from_utf8(railgauge(&["runs", "list", "runs"], place.path()).stdout).unwrap();
     assert_eq!(said.matches("pass (part of the plan)").count(), 1, "{said}");
 }
 
@@ -149,18 +149,19 @@ fn what_is_not_ours_is_not_replaced_and_no_runs_are_a_mistake() {
     let place = tempfile::tempdir().unwrap();
     let runs = place.path().join("runs");
     fs::create_dir(&runs).unwrap();
-    assert_eq!(railgauge(&["index", "runs"], place.path()).status.code(), Some(2));
-    assert_eq!(railgauge(&["index", "nothing"], place.path()).status.code(), Some(2));
+    assert_eq!(railgauge(&["runs", "list", "runs"], place.path()).status.code(), Some(2));
+    assert_eq!(railgauge(&["runs", "list", "nothing"], place.path()).status.code(), Some(2));
     drawn(&runs, "a", &healthy(0).jsonl());
     fs::write(runs.join("index.html"), "<!doctype html>\nmine").unwrap();
-    assert_eq!(railgauge(&["index", "runs"], place.path()).status.code(), Some(2));
+    let here = ["runs", "list", "runs", "--html", "runs/index.html"];
+    assert_eq!(railgauge(&here, place.path()).status.code(), Some(2));
     assert_eq!(fs::read_to_string(runs.join("index.html")).unwrap(), "<!doctype html>\nmine");
-    let output = railgauge(&["index", "runs", "-o", "pages/all.html"], place.path());
+    let output = railgauge(&["runs", "list", "runs", "--html", "pages/all.html"], place.path());
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let page = fs::read_to_string(place.path().join("pages/all.html")).unwrap().replace("&#x2f;", "/");
     assert!(page.contains("href=\"../runs/a/report.html\""));
     // A page of ours is replaced.
-    assert_eq!(railgauge(&["index", "runs", "-o", "pages/all.html"], place.path()).status.code(), Some(0));
+    assert_eq!(railgauge(&["runs", "list", "runs", "--html", "pages/all.html"], place.path()).status.code(), Some(0));
 }
 
 /// A thousand runs below `runs` of a place.
@@ -186,7 +187,7 @@ fn a_thousand_runs_are_listed_in_a_short_text() {
     let page = fs::metadata(runs.join("index.html")).unwrap().len();
     assert!(page < 2 << 20, "{page} bytes");
     // The text stays short.
-    let said = String::from_utf8(railgauge(&["index", "runs"], place.path()).stdout).unwrap();
+    let said = String::from_utf8(railgauge(&["runs", "list", "runs"], place.path()).stdout).unwrap();
     assert!(said.lines().count() < 50, "{} lines", said.lines().count());
 }
 

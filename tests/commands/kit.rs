@@ -1,4 +1,4 @@
-//! `railgauge kit` with local agents: what is in the file, and what is not.
+//! `railgauge bundle` with local agents: what is in the file, and what is not.
 
 use std::{fs, path::Path, process::Output};
 
@@ -27,7 +27,7 @@ fn plan(scene: &Scene) -> std::path::PathBuf {
 
 fn kit(scene: &Scene, more: &[&str]) -> Output {
     let mut command = program();
-    command.arg("kit").arg(plan(scene)).arg("-o").arg(scene.path("x.tar.gz")).args(more);
+    command.arg("bundle").arg(plan(scene)).arg("-o").arg(scene.path("x.tar.gz")).args(more);
     command.output().unwrap()
 }
 
@@ -156,7 +156,7 @@ fn an_anonymized_kit_names_no_host_and_no_address() {
 fn a_folder_that_is_not_there_is_said_before_any_host_is_contacted() {
     let scene = Scene::new();
     let mut command = program();
-    command.arg("kit").arg(plan(&scene)).arg("-o").arg(scene.path("gone/x.tar.gz"));
+    command.arg("bundle").arg(plan(&scene)).arg("-o").arg(scene.path("gone/x.tar.gz"));
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
@@ -170,7 +170,7 @@ fn hosts_may_be_called_like_words_of_the_records() {
     let text = format!("name = \"words\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"down\", \"host\"]\n{TEST}");
     let path = scene.write("words.toml", &text);
     let mut command = program();
-    command.arg("kit").arg(path).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
+    command.arg("bundle").arg(path).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let (manifest, items) = unpacked(&scene.path("x.tar.gz"));

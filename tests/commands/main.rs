@@ -23,6 +23,7 @@ mod support;
 mod tree;
 
 mod guides;
+mod help;
 mod import;
 mod index;
 mod init;

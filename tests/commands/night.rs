@@ -361,33 +361,45 @@ fn the_newest_run_of_a_directory_counts() {
     let code = |words: &[&str], runs: &Path| program(words, runs).status.code().unwrap();
     // The newest does not measure the host that the one before found to be faulty.
     assert_eq!(code(&["status", "--max-age", age], runs.path()), 1);
-    assert_eq!(code(&["status", "--nagios", "--max-age", age], runs.path()), 2);
+    assert_eq!(code(&["status", "--format", "nagios", "--max-age", age], runs.path()), 2);
     Scenario { sizes: vec![1 << 20], day: 2, ..Scenario::healthy(8, 2) }.write(&runs.path().join("b"));
     assert_eq!(code(&["status", "--max-age", age], runs.path()), 0);
     // The default: 26 hours. A fault has no age.
-    assert_eq!(code(&["status", "--nagios"], runs.path()), 3);
-    assert_eq!(code(&["status", "--nagios"], &bad), 2);
+    assert_eq!(code(&["status", "--format", "nagios"], runs.path()), 3);
+    assert_eq!(code(&["status", "--format", "nagios"], &bad), 2);
 }
 
 #[test]
 fn plugins_answer_in_their_own_way_whatever_happens() {
     let empty = tempfile::tempdir().unwrap();
-    let nagios = program(&["status", "--nagios"], empty.path());
+    let nagios = program(&["status", "--format", "nagios"], empty.path());
     assert_eq!(nagios.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&nagios.stdout).starts_with("RAILGAUGE UNKNOWN - "));
     // A wrong word of the command line must not look critical, and nothing that is unknown may drain a node.
-    assert_eq!(program(&["status", "--nagios", "--no-such-word"], empty.path()).status.code(), Some(3));
-    let nhc = program(&["status", "--nhc", "--host", "gpu001"], empty.path());
+    assert_eq!(program(&["status", "--format", "nagios", "--no-such-word"], empty.path()).status.code(), Some(3));
+    let nhc = program(&["status", "--format", "nhc", "--host", "gpu001"], empty.path());
     assert_eq!(nhc.status.code(), Some(0));
     // No plan is known, so none is named.
     assert!(String::from_utf8_lossy(&nhc.stdout).starts_with("RAILGAUGE UNKNOWN - gpu001: "), "{nhc:?}");
-    assert_eq!(program(&["status", "--nhc", "--no-such-word"], empty.path()).status.code(), Some(0));
+    assert_eq!(program(&["status", "--format", "nhc", "--no-such-word"], empty.path()).status.code(), Some(0));
+    // An option that has no effect is refused, and so is a word of another command.
+    let code = |words: &[&str]| program(words, empty.path()).status.code();
+    for (words, expected) in [
+        (&["status", "--format", "nhc", "--link", "https://a"][..], 0),
+        (&["status", "--format=nagios", "-o", "a"], 3),
+        (&["status", "--link", "https://a"], 2),
+        (&["status", "--format", "message", "--host", "gpu001"], 2),
+        (&["status", "--format", "prometheus", "--json"], 2),
+        (&["report", "--format", "nhc"], 2),
+    ] {
+        assert_eq!(code(words), Some(expected), "{words:?}");
+    }
     // That there is no run is an answer: unknown.
     let shown = program(&["status", "--json"], empty.path());
     let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["state"], "unknown");
     assert_eq!(program(&["status"], empty.path()).status.code(), Some(3));
-    assert_eq!(program(&["metrics"], empty.path()).status.code(), Some(2));
+    assert_eq!(program(&["status", "--format", "prometheus"], empty.path()).status.code(), Some(2));
     assert_eq!(program(&["status", "--max-age", "-2h"], empty.path()).status.code(), Some(2));
 }
 
@@ -400,7 +412,7 @@ fn a_health_check_fails_for_the_blamed_host_only() {
     let runs = tempfile::tempdir().unwrap();
     std::fs::write(runs.path().join("records.jsonl"), confirmed()).unwrap();
     let code = |host: &str, age: &str| {
-        program(&["status", "--nhc", "--max-age", age, "--host", host], runs.path()).status.code().unwrap()
+        program(&["status", "--format", "nhc", "--max-age", age, "--host", host], runs.path()).status.code().unwrap()
     };
     assert_eq!((code("gpu005", "1000000h"), code("gpu004", "1000000h"), code("other", "1000000h")), (1, 0, 0));
     assert_eq!(code("gpu005", "1h"), 1, "a fault has no age");
@@ -411,11 +423,12 @@ fn a_metrics_file_is_replaced_as_a_whole() {
     let runs = tempfile::tempdir().unwrap();
     healthy().write(&runs.path().join("a"));
     let file = runs.path().join("railgauge.prom");
-    let output = program(&["metrics", "-o", file.to_str().unwrap()], &runs.path().join("a"));
+    let output = program(&["status", "--format", "prometheus", "-o", file.to_str().unwrap()], &runs.path().join("a"));
     assert!(output.status.success(), "{output:?}");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.ends_with("# EOF\n") && text.contains("railgauge_run_info{"));
     let records = runs.path().join("a/records.jsonl");
-    let refused = program(&["metrics", "-o", records.to_str().unwrap()], &runs.path().join("a"));
+    let refused =
+        program(&["status", "--format", "prometheus", "-o", records.to_str().unwrap()], &runs.path().join("a"));
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }

@@ -28,7 +28,7 @@ fn run(runs: &Path, name: &str, text: &str) -> PathBuf {
 }
 
 fn prune(runs: &Path, words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_railgauge")).arg("prune").arg(runs).args(words).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_railgauge")).args(["runs", "prune"]).arg(runs).args(words).output().unwrap()
 }
 
 fn names(runs: &Path) -> BTreeSet<String> {
@@ -119,7 +119,7 @@ fn failed_runs_and_those_that_something_rests_on_stay() {
         assert!(output.status.code() != Some(2), "{}", String::from_utf8_lossy(&output.stderr));
     };
     // A baseline that lies beside the runs names those it was learned from; a sign-off names its run.
-    railgauge(&["baseline", "n1", "-o", "known.json"]);
+    railgauge(&["runs", "baseline", "n1", "-o", "known.json"]);
     railgauge(&["signoff", "n2", "-o", "handed-over.html"]);
     assert!(runs.join("known.json").exists() && runs.join("handed-over.html").exists());
     assert_eq!(goes(runs, &keep), set(&["bad", "n3"]));
@@ -138,13 +138,18 @@ fn failed_runs_and_those_that_something_rests_on_stay() {
     assert_eq!(goes(runs, &["--keep-last", "1"]), set(&["bad", "n3"]));
     fs::remove_dir_all(runs.join("n4-again")).unwrap();
     // An index and a comparison name runs and rest on none.
-    railgauge(&["index", "."]);
+    railgauge(&["runs", "list", ".", "--html", "index.html"]);
     // Neither a sign-off nor a run is a place for an index.
     let index = |words: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_railgauge")).arg("index").args(words).current_dir(runs).output().unwrap()
+        Command::new(env!("CARGO_BIN_EXE_railgauge"))
+            .args(["runs", "list"])
+            .args(words)
+            .current_dir(runs)
+            .output()
+            .unwrap()
     };
     let signed = fs::read(runs.join("handed-over.htm")).unwrap();
-    assert_eq!(index(&[".", "-o", "handed-over.htm"]).status.code(), Some(2));
+    assert_eq!(index(&[".", "--html", "handed-over.htm"]).status.code(), Some(2));
     assert_eq!(fs::read(runs.join("handed-over.htm")).unwrap(), signed);
     let alone = index(&["n4"]);
     assert!(alone.status.success() && !runs.join("n4/index.html").exists(), "{alone:?}");
@@ -244,7 +249,13 @@ fn an_index_that_lists_what_was_deleted_is_told_with_the_command_that_writes_it(
         String::from_utf8(output.stderr).unwrap()
     };
     let index = || {
-        let index = Command::new(env!("CARGO_BIN_EXE_railgauge")).arg("index").arg(runs).output().unwrap();
+        let index = Command::new(env!("CARGO_BIN_EXE_railgauge"))
+            .args(["runs", "list"])
+            .arg(runs)
+            .arg("--html")
+            .arg(runs.join("index.html"))
+            .output()
+            .unwrap();
         assert_eq!(index.status.code(), Some(0), "{}", String::from_utf8_lossy(&index.stderr));
         fs::read_to_string(runs.join("index.html")).unwrap()
     };
@@ -252,7 +263,10 @@ fn an_index_that_lists_what_was_deleted_is_told_with_the_command_that_writes_it(
     // Nothing was deleted yet.
     assert_eq!(said(&["--keep-last", "2"]), "");
     let note = said(&["--keep-last", "2", "--yes"]);
-    assert!(note.contains("index.html") && note.contains(&format!("`railgauge index {}`", runs.display())), "{note}");
+    assert!(
+        note.contains("index.html") && note.contains(&format!("`railgauge runs list {} --html ", runs.display())),
+        "{note}"
+    );
     assert!(!index().contains("run-0"));
     // What somebody else wrote is none of ours.
     fs::write(runs.join("index.html"), "<!doctype html>\nmine").unwrap();

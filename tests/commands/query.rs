@@ -1,4 +1,4 @@
-//! `railgauge query`: rows of many runs, as the binary writes them.
+//! `railgauge runs query`: rows of many runs, as the binary writes them.
 
 use std::{
     fs,
@@ -27,7 +27,7 @@ impl Runs {
         let made = Self { place };
         made.ok(&["report", "a"]);
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/perftest-6.29-write-bw-cuda.txt");
-        made.ok(&["import", file.to_str().unwrap(), "-o", "imported", "--from", "gpu001", "--to", "gpu002"]);
+        made.ok(&["runs", "import", file.to_str().unwrap(), "-o", "imported", "--from", "gpu001", "--to", "gpu002"]);
         made
     }
 
@@ -47,7 +47,7 @@ impl Runs {
     }
 
     fn document(&self, words: &[&str]) -> Value {
-        serde_json::from_str(&self.ok(&[&["query"], words, &["--json"]].concat())).unwrap()
+        serde_json::from_str(&self.ok(&[&["runs", "query"], words, &["--json"]].concat())).unwrap()
     }
 }
 
@@ -125,11 +125,11 @@ fn every_format_has_the_same_rows() {
     let runs = Runs::made();
     let document = runs.document(&["a"]);
     let rows = document["rows"].as_array().unwrap();
-    let csv = runs.ok(&["query", "a", "--format", "csv"]);
+    let csv = runs.ok(&["runs", "query", "a", "--format", "csv"]);
     let names: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     assert_eq!(names, frame::COLUMNS.map(|(name, _)| name));
     assert_eq!(csv.lines().count(), rows.len() + 1);
-    let table = runs.ok(&["query", "a"]);
+    let table = runs.ok(&["runs", "query", "a"]);
     assert_eq!(table.lines().count(), rows.len() + 1);
 }
 
@@ -138,16 +138,25 @@ fn spreadsheets_and_scripts_read_the_csv_alike() {
     let runs = Runs::made();
     // A host of another tool's output may have any name.
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/perftest-6.23-write-lat.txt");
-    let words =
-        ["import", file.to_str().unwrap(), "-o", "odd", "--from", "=cmd|' /C calc'!A0", "--to", "say \"hi\", b"];
+    let words = [
+        "runs",
+        "import",
+        file.to_str().unwrap(),
+        "-o",
+        "odd",
+        "--from",
+        "=cmd|' /C calc'!A0",
+        "--to",
+        "say \"hi\", b",
+    ];
     runs.ok(&words);
-    let csv = runs.ok(&["query", "odd", "--format", "csv"]);
+    let csv = runs.ok(&["runs", "query", "odd", "--format", "csv"]);
     assert!(csv.contains(",'=cmd|' /C calc'!A0,"), "{csv}");
     assert!(csv.contains(",\"say \"\"hi\"\", b\","), "{csv}");
     // The recipe of docs/query.md, as it stands there.
     let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/query.md")).unwrap();
     let script = docs.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
-    fs::write(runs.path("rows.csv"), runs.ok(&["query", "a", "b", "--format", "csv"])).unwrap();
+    fs::write(runs.path("rows.csv"), runs.ok(&["runs", "query", "a", "b", "--format", "csv"])).unwrap();
     let ran = Command::new("python3").args(["-c", script]).current_dir(runs.place.path()).output();
     let Ok(ran) = ran else {
         skip::left_out("python3 is not installed: the recipe of docs/query.md was not run");
@@ -171,26 +180,26 @@ fn what_is_wrong_is_said_and_what_is_missing_too() {
         &["a", "--json", "--format", "csv"],
         &["nowhere"],
     ] {
-        let ended = runs.program(&[&["query"], words].concat());
+        let ended = runs.program(&[&["runs", "query"], words].concat());
         assert_eq!(ended.status.code(), Some(2), "{words:?}: {ended:?}");
         assert!(ended.stdout.is_empty() && !ended.stderr.is_empty(), "{words:?}: {ended:?}");
     }
     // A copy is named: its rows would count twice.
     fs::create_dir(runs.path("copy")).unwrap();
     fs::copy(runs.path("a/records.jsonl"), runs.path("copy/records.jsonl")).unwrap();
-    let ended = runs.program(&["query", "a", "copy", "--format", "csv"]);
+    let ended = runs.program(&["runs", "query", "a", "copy", "--format", "csv"]);
     assert!(String::from_utf8_lossy(&ended.stderr).contains("copy and a are both run "), "{ended:?}");
     // No row is an answer.
-    let none = runs.program(&["query", "a", "--failed"]);
+    let none = runs.program(&["runs", "query", "a", "--failed"]);
     assert_eq!((none.status.code(), none.stdout.iter().filter(|byte| **byte == b'\n').count()), (Some(0), 1));
     // A run that cannot be read is named, and the others are there.
     fs::create_dir(runs.path("broken")).unwrap();
     fs::write(runs.path("broken/records.jsonl"), "nothing\n").unwrap();
-    let ended = runs.program(&["query", "a", "broken", "--format", "csv"]);
+    let ended = runs.program(&["runs", "query", "a", "broken", "--format", "csv"]);
     assert_eq!(ended.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&ended.stderr).contains("broken/records.jsonl"), "{ended:?}");
     assert!(ended.stdout.iter().filter(|byte| **byte == b'\n').count() > 1);
-    assert_eq!(runs.program(&["query", "broken"]).status.code(), Some(4));
+    assert_eq!(runs.program(&["runs", "query", "broken"]).status.code(), Some(4));
 }
 
 /// Documents of commands that need no host but this one, each with its own version.
@@ -204,18 +213,18 @@ fn every_document_of_a_command_has_a_version() {
     for (words, version) in [
         (&["check", plan, "--json"][..], 1),
         (&["check", "a/report.html", "--json"], 1),
-        (&["plan", plan, "--json"], 2),
+        (&["run", plan, "--dry-run", "--json"], 2),
         (&["init", "--list", "--json"], 1),
-        (&["import", file, "-o", "iperf3", "--json"], 1),
+        (&["runs", "import", file, "-o", "iperf3", "--json"], 1),
         (&["report", "imported", "--json"], 1),
         (&["report", "a", "--json"], 2),
-        (&["query", "a", "--json"], 2),
+        (&["runs", "query", "a", "--json"], 2),
         (&["compare", "a", "b", "--json", "-o", "c.html"], 2),
         (&["trend", ".", "--json", "-o", "t.html"], 4),
-        (&["baseline", "a", "b"], 1),
+        (&["runs", "baseline", "a", "b"], 1),
         (&["status", "a", "--json"], 2),
         (&["drain", "a", "--json"], 2),
-        (&["verify", "a", "--json"], 1),
+        (&["signoff", "a", "--verify", "--json"], 1),
         (&["signoff", "a", "--json", "-o", "s.html"], 1),
     ] {
         let ended = runs.program(words);
@@ -244,6 +253,6 @@ fn a_run_that_did_not_come_to_its_end_is_marked() {
     runs.program(&["report", "cut"]);
     assert!(cut.join("records.parquet").exists());
     assert_eq!(whole(&runs.document(&["cut", "a"])), [("cut".into(), false), ("a".into(), true)]);
-    let said = runs.program(&["query", "cut"]).stderr;
+    let said = runs.program(&["runs", "query", "cut"]).stderr;
     assert!(String::from_utf8_lossy(&said).contains("not at its end"));
 }

@@ -128,7 +128,7 @@ fn the_line_for_cron_measures_and_writes_metrics_and_others_read_them() {
     machine.has_a_night(&output);
     machine.has_metrics();
     // What Nagios runs, and what it reads.
-    let plugin = machine.sh(&machine.here(block("railgauge status --nagios /").trim()));
+    let plugin = machine.sh(&machine.here(block("railgauge status --format nagios /").trim()));
     let said = String::from_utf8_lossy(&plugin.stdout).into_owned();
     assert!(matches!(plugin.status.code(), Some(0 | 1)), "{said}");
     assert!(said.starts_with("RAILGAUGE ") && said.lines().count() == 1 && said.contains("| age="), "{said}");
@@ -183,7 +183,7 @@ fn the_message_says_what_is_bad_and_what_to_do() {
     fs::create_dir(runs.join("a night")).unwrap();
     fs::write(runs.join("a night/records.jsonl"), followed_up(&slow, &slow).0).unwrap();
     let message = |words: &str| {
-        let output = machine.sh(&format!("railgauge status --message {words} {}", runs.display()));
+        let output = machine.sh(&format!("railgauge status --format message {words} {}", runs.display()));
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     let (code, nothing_drawn) = message("--max-age 1000000h --json");

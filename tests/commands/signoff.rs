@@ -120,20 +120,20 @@ fn hosts_that_were_lost_are_told() {
 fn what_was_changed_after_the_run_is_found() {
     let run = drawn(&healthy());
     let at = |name: &str| run.path().join(name);
-    assert_eq!(code(&["verify"], run.path()), 0);
+    assert_eq!(code(&["signoff", "--verify"], run.path()), 0);
     let records = fs::read(at("records.jsonl")).unwrap();
     let noted = hex::encode(Sha256::digest(&records));
-    assert_eq!(code(&["verify", "--records", &noted], run.path()), 0);
-    assert_eq!(code(&["verify", "--records", &noted.replace(&noted[..1], "g")], run.path()), 2);
+    assert_eq!(code(&["signoff", "--verify", "--records", &noted], run.path()), 0);
+    assert_eq!(code(&["signoff", "--verify", "--records", &noted.replace(&noted[..1], "g")], run.path()), 2);
     let other = format!("{:064x}", 7);
-    assert_eq!(code(&["verify", "--records", &other], run.path()), 1);
+    assert_eq!(code(&["signoff", "--verify", "--records", &other], run.path()), 1);
     for name in ["verdicts.json", "report.html", "junit.xml", "records.parquet", "plan.toml", "facts.json"] {
         let whole = fs::read(at(name)).unwrap();
         let mut changed = whole.clone();
         let middle = changed.len() / 2;
         changed[middle] ^= 1;
         fs::write(at(name), &changed).unwrap();
-        let output = program(&["verify", "--json"], run.path());
+        let output = program(&["signoff", "--verify", "--json"], run.path());
         assert_eq!(output.status.code(), Some(1), "{name}");
         let differs = json!({"file": name, "state": "differs"});
         let found = json_of(&output)["files"]
@@ -144,7 +144,7 @@ fn what_was_changed_after_the_run_is_found() {
         assert!(found, "{name}");
         // What is missing is neither proven nor refuted.
         fs::remove_file(at(name)).unwrap();
-        assert_eq!(code(&["verify"], run.path()), 3, "{name}");
+        assert_eq!(code(&["signoff", "--verify"], run.path()), 3, "{name}");
         fs::write(at(name), &whole).unwrap();
     }
     // A value that was changed together with the sum of its line, as a forger would: only the noted hash tells.
@@ -156,14 +156,14 @@ fn what_was_changed_after_the_run_is_found() {
     assert_ne!(forged.trim_end(), line);
     fs::write(at("records.jsonl"), text.replacen(&format!("{line}\n"), &forged, 1)).unwrap();
     program(&["report", "-q"], run.path());
-    assert_eq!(code(&["verify", "--records", &noted], run.path()), 1);
+    assert_eq!(code(&["signoff", "--verify", "--records", &noted], run.path()), 1);
     // And one that was changed without.
     fs::write(at("records.jsonl"), text.replacen(line, &line.replacen("\"operations\":", "\"operations\":1", 1), 1))
         .unwrap();
-    assert_eq!(code(&["verify"], run.path()), 1);
+    assert_eq!(code(&["signoff", "--verify"], run.path()), 1);
     // Nothing can be drawn from what is no journal: the hash is an answer all the same.
     fs::write(at("records.jsonl"), "no journal\n").unwrap();
-    let output = program(&["verify", "--json", "--records", &noted], run.path());
+    let output = program(&["signoff", "--verify", "--json", "--records", &noted], run.path());
     assert_eq!((output.status.code(), &json_of(&output)["as_noted"]), (Some(1), &json!(false)));
-    assert_eq!(code(&["verify"], &run.path().join("nothing")), 2);
+    assert_eq!(code(&["signoff", "--verify"], &run.path().join("nothing")), 2);
 }

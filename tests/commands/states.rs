@@ -338,12 +338,15 @@ fn the_commands_name_a_host_that_the_newest_run_did_not_measure() {
     };
     let bad = name(BAD);
     assert_eq!(told(&["status"]).0, 1);
-    assert_eq!(told(&["status", "--nagios"]).0, 2);
+    assert_eq!(told(&["status", "--format", "nagios"]).0, 2);
     assert_eq!(
-        [told(&["status", "--nhc", "--host", &bad]).0, told(&["status", "--nhc", "--host", "gpu001"]).0],
+        [
+            told(&["status", "--format", "nhc", "--host", &bad]).0,
+            told(&["status", "--format", "nhc", "--host", "gpu001"]).0
+        ],
         [1, 0]
     );
-    let (code, text) = told(&["status", "--message", "--json"]);
+    let (code, text) = told(&["status", "--format", "message", "--json"]);
     let message: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!(code == 1 && message["bad_part"].as_str().unwrap().contains(&bad), "{message:#}");
     let (_, drain) = told(&["drain"]);
@@ -352,5 +355,5 @@ fn the_commands_name_a_host_that_the_newest_run_did_not_measure() {
     write(&runs.join("night-15"), &base(15));
     assert_eq!(told(&["drain"]).1, "");
     assert!(told(&["drain", "--undo"]).1.contains(&format!("nodename={bad} state=resume")));
-    assert_eq!(told(&["status", "--nhc", "--host", &bad]).0, 0);
+    assert_eq!(told(&["status", "--format", "nhc", "--host", &bad]).0, 0);
 }

@@ -28,7 +28,7 @@ fn a_kit_over_soft_roce_has_counters_of_verbs_and_perftest() {
         );
         let plan = scene.write("plan.toml", &text);
         let mut command = program::program();
-        command.arg("kit").arg(plan).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
+        command.arg("bundle").arg(plan).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{said}\n{}", String::from_utf8_lossy(&output.stdout));

@@ -377,7 +377,7 @@ fn a_copy_of_a_run_does_not_count_twice() {
     let mut read = Vec::new();
     history::read_all(&[run.clone(), copy.clone()], &METRICS, |_, run| read.push(run));
     assert!(read[0].is_ok() && matches!(read[1], Err(RunError::Copy { .. })), "{:?}", read[1]);
-    for words in [vec!["compare", "day-01", "copy"], vec!["baseline", "day-01", "copy"]] {
+    for words in [vec!["compare", "day-01", "copy"], vec!["runs", "baseline", "day-01", "copy"]] {
         let mut railgauge = std::process::Command::new(env!("CARGO_BIN_EXE_railgauge"));
         let output = railgauge.args(words).current_dir(place.path()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();

@@ -446,7 +446,7 @@ fn a_link_or_pipe_in_the_place_of_a_file_of_a_run_is_replaced_or_refused() {
         &["report", "run"],
         &["compare", "good", "run"],
         &["trend", "run"],
-        &["baseline", "run"],
+        &["runs", "baseline", "run"],
     ];
     for lay in [|path: &Path, _: &Path| pipe(path), |path: &Path, real: &Path| symlink(real, path).unwrap()] {
         let _ = fs::remove_file(place("records.jsonl"));

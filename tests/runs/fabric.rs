@@ -83,16 +83,16 @@ fn links_that_flows_pass_are_loaded_or_told_by_name() {
 fn leaves_are_groups() {
     let scene = Scene::new();
     let path = scene.write("plan.toml", &plan("1 Gb/s", "hosts = \"leaf2\""));
-    let shown = program().args(["plan", "--json"]).arg(path).output().unwrap();
+    let shown = program().args(["run", "--dry-run", "--json"]).arg(path).output().unwrap();
     let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["tests"][0]["hosts"], json!(["c", "d"]));
 }
 
-/// The pairs of each round, as `railgauge plan` shows them.
+/// The pairs of each round, as `railgauge run --dry-run` shows them.
 fn rounds(test: &str) -> Vec<Vec<(String, String)>> {
     let scene = Scene::new();
     let path = scene.write("plan.toml", &plan("1 Gb/s", test));
-    let output = program().args(["plan", "--json"]).arg(path).output().unwrap();
+    let output = program().args(["run", "--dry-run", "--json"]).arg(path).output().unwrap();
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     let end = |end: &Value| end["host"].as_str().unwrap().to_owned();
     let pairs = |round: &Value| {
@@ -230,13 +230,13 @@ fn a_test_without_pairs_leaves_the_others() {
     assert_ne!(ended.status.code(), Some(0));
 }
 
-/// What `links_covered` cannot count is known from the topology, and is said by `plan`.
+/// What `links_covered` cannot count is known from the topology, and is said by `run --dry-run`.
 #[test]
 fn links_that_count_as_not_loaded_are_told_before_a_run() {
     let scene = Scene::new();
     let said = |name: &str, text: &str| {
         let path = scene.write(name, text);
-        let output = program().arg("plan").arg(path).output().unwrap();
+        let output = program().args(["run", "--dry-run"]).arg(path).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let both = [output.stdout, output.stderr].concat();
         String::from_utf8(both).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")

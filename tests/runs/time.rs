@@ -1,4 +1,4 @@
-//! The time of a run: what `plan` counts is what a run does, and what does not fit `at_most` is not run.
+//! The time of a run: what `run --dry-run` counts is what a run does, and what does not fit `at_most` is not run.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::railgauge::{Scene, program};
 
-/// What `railgauge plan` says of a plan.
+/// What `railgauge run --dry-run` says of a plan.
 fn preview(scene: &Scene, plan: &std::path::Path) -> Value {
-    let output = program().args(["plan", "--json"]).arg(plan).current_dir(scene.path("")).output().unwrap();
+    let output = program().args(["run", "--dry-run", "--json"]).arg(plan).current_dir(scene.path("")).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
 }
 

@@ -1,4 +1,4 @@
-//! `railgauge topology`: programs of the hosts, here scripts in PATH, become files that the plan can name.
+//! `railgauge discover`: programs of the hosts, here scripts in PATH, become files that the plan can name.
 
 use std::{
     fs,
@@ -46,7 +46,7 @@ fn with_infiniband(scene: &Scene) -> PathBuf {
 
 fn topology(scene: &Scene, path: &str, root: Option<&Path>) -> Output {
     let mut command = program();
-    command.args(["topology", "--json"]).arg(scene.write("plan.toml", PLAN)).env("PATH", path);
+    command.args(["discover", "--json"]).arg(scene.write("plan.toml", PLAN)).env("PATH", path);
     if let Some(root) = root {
         command.env("RAILGAUGE_ROOT", root);
     }
@@ -168,7 +168,7 @@ fn a_subnet_is_read_by_the_programs_of_a_host() {
     command.arg(format!("RAILGAUGE_ROOT={}", with_infiniband(&scene).display()));
     let chosen = program();
     command.envs(chosen.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.arg(chosen.get_program()).args(["topology", "--json"]).arg(scene.write("plan.toml", PLAN));
+    command.arg(chosen.get_program()).args(["discover", "--json"]).arg(scene.write("plan.toml", PLAN));
     let output = match command.output() {
         Err(error) => return skipped(&format!("python3 does not start: {error}")),
         // The subnet's program says that it lacks what it needs.

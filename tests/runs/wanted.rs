@@ -117,7 +117,7 @@ fn a_part_of_a_plan_is_no_run_of_the_whole() {
         assert!(text.contains("2 of 3 hosts (a,b)"), "{file} does not say that only a part was run");
     }
     // Its files belong together. Who signs is told that it is a part, and that is no pass of the whole.
-    let verify = program().arg("verify").arg(&directory).output().unwrap();
+    let verify = program().args(["signoff", "--verify"]).arg(&directory).output().unwrap();
     assert_eq!(verify.status.code(), Some(0), "{}", String::from_utf8_lossy(&verify.stdout));
     let signed = scene.path("signed.html");
     let signoff = program().args(["signoff", "--json", "-o"]).arg(&signed).arg(&directory).output().unwrap();
@@ -131,7 +131,7 @@ fn a_part_of_a_plan_is_no_run_of_the_whole() {
     // Another plan is none of theirs.
     let own = fs::read(directory.join("plan.toml")).unwrap();
     fs::write(directory.join("plan.toml"), [&own[..], b"# more\n"].concat()).unwrap();
-    assert_eq!(program().arg("verify").arg(&directory).output().unwrap().status.code(), Some(1));
+    assert_eq!(program().args(["signoff", "--verify"]).arg(&directory).output().unwrap().status.code(), Some(1));
     fs::write(directory.join("plan.toml"), own).unwrap();
     // Taken up again with the plan's file, it stays the part that it was.
     let again = program().args(["run", "-q", "--resume"]).arg(&directory).arg(&written).output().unwrap();
@@ -144,7 +144,7 @@ fn a_part_of_a_plan_is_no_run_of_the_whole() {
     let told: Value = serde_json::from_slice(&trend.stdout).unwrap();
     assert_eq!((&told["runs"], &told["unreadable"]), (&serde_json::json!([1, 1]), &serde_json::json!([])), "{told}");
     assert!(told["reported"][0]["sentence"].as_str().unwrap().contains("2 of 3 hosts (a,b)"), "{told}");
-    let baseline = program().arg("baseline").arg(&directory).output().unwrap();
+    let baseline = program().args(["runs", "baseline"]).arg(&directory).output().unwrap();
     assert_eq!(baseline.status.code(), Some(2), "{}", String::from_utf8_lossy(&baseline.stderr));
     // A name that is not in the plan is a mistake of the command line, and nothing is made.
     let wrong = run(&["--hosts", "d"]);

@@ -37,7 +37,7 @@ impl Alert {
 /// Keys of `[alert]`.
 pub static ALERT: Section = Section {
     header: "[alert]",
-    about: "When `status`, `drain`, `metrics`, `index` and `trend` report a fault, over many runs of the plan. The newest run's values count.",
+    about: "When `status`, `drain`, `trend` and `runs list` report a fault, over many runs of the plan. The newest run's values count.",
     keys: &[
         key(
             "nights",

@@ -23,12 +23,12 @@ const LARGEST: Bytes = Bytes::from_mib(64);
 /// Keys of `[baseline]`.
 pub static BASELINE: Section = Section {
     header: "[baseline]",
-    about: "Results of earlier runs, written by `railgauge baseline`.",
+    about: "Results of earlier runs, written by `railgauge runs baseline`.",
     keys: &[key(
         "file",
         Shape::Path,
         Preset::Required,
-        "The file that `railgauge baseline` wrote. A relative path is relative to the plan's directory.",
+        "The file that `railgauge runs baseline` wrote. A relative path is relative to the plan's directory.",
     )],
 };
 
@@ -244,7 +244,7 @@ pub fn read(top: &Table<'_>) -> Option<Baseline> {
         Ok(baseline) => Some(baseline),
         Err(why) => {
             let mistake = Mistake::at(path.span, format!("the baseline's file {why}"));
-            top.book.add(mistake.help("`railgauge baseline RUNS -o FILE` makes one from earlier runs"));
+            top.book.add(mistake.help("`railgauge runs baseline RUNS -o FILE` makes one from earlier runs"));
             None
         }
     }

@@ -67,7 +67,7 @@ pub static TOPOLOGY: Section = Section {
             Shape::Path,
             Preset::Words("none"),
             "Directory with a file HOST.json for each host, the output of `lldpcli -f json show neighbors` there: \
-             at which port of which leaf switch each NIC is. `railgauge topology` writes it.",
+             at which port of which leaf switch each NIC is. `railgauge discover` writes it.",
         ),
         key(
             "topograph",
@@ -79,7 +79,7 @@ pub static TOPOLOGY: Section = Section {
             "nvlink",
             Shape::Path,
             Preset::Words("none"),
-            "File that `railgauge topology` wrote, as JSON: which hosts have GPUs in which NVLink domain (`clusterUuid`, `cliqueId`).",
+            "File that `railgauge discover` wrote, as JSON: which hosts have GPUs in which NVLink domain (`clusterUuid`, `cliqueId`).",
         ),
         key(
             "cables",
@@ -177,7 +177,7 @@ fn from_file(table: &Table<'_>, name: &str, path: &At<PathBuf>, reader: Reader) 
 fn written_by(source: &str) -> &'static str {
     match source {
         "slurm" => "name Slurm's topology.conf or topology.yaml",
-        "nvlink" => "write it again with `railgauge topology PLAN`",
+        "nvlink" => "write it again with `railgauge discover PLAN`",
         _ => "give the whole output of the tool, unchanged",
     }
 }
@@ -214,7 +214,7 @@ fn from_directory(table: &Table<'_>, directory: &At<PathBuf>, hosts: &[String]) 
         let is = if directory.value.exists() { "is no directory" } else { "is not there" };
         let mistake = Mistake::at(directory.span.clone(), format!("{} {is}", path_text(&directory.value)));
         let help =
-            "`railgauge topology PLAN` writes this directory; a relative path is relative to the plan's directory";
+            "`railgauge discover PLAN` writes this directory; a relative path is relative to the plan's directory";
         table.book.add(mistake.help(help));
         return Some(all);
     }

@@ -1,4 +1,4 @@
-//! NVLink domains as `railgauge topology` writes them: which hosts have GPUs that reach each other by NVLink, by what NVML says on them.
+//! NVLink domains as `railgauge discover` writes them: which hosts have GPUs that reach each other by NVLink, by what NVML says on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

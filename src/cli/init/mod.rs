@@ -1,4 +1,4 @@
-//! `railgauge init [NAMES...]`: connects to hosts, reads what they are, and writes a plan that runs.
+//! `railgauge init [HOSTS]...`: connects to hosts, reads what they are, and writes a plan that runs.
 
 mod sources;
 
@@ -10,7 +10,6 @@ use std::{
 };
 
 use anyhow::Context;
-use clap::ValueEnum;
 use railgauge_model::{
     border::text::{path_quoted, path_text},
     plan::{self, Plan, count::count, hostlist::fold, model::Launcher},
@@ -39,9 +38,9 @@ const VERSION: u32 = 1;
 
 /// Arguments of `init`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
 pub(super) struct Args {
-    /// Hosts, such as gpu[001-016]; asked for on a terminal if they are given in no way
+    /// Hosts, such as gpu[001-016]; without any the terminal asks for them
+    #[arg(value_name = "HOSTS")]
     names: Vec<String>,
     /// Hosts from a file, one hostlist on each line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "slurm"])]
@@ -56,8 +55,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "HOSTS")]
     exclude: Option<String>,
     /// What the plan is for
-    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value_t = For::Acceptance)]
-    purpose: For,
+    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value_t = Purpose::Acceptance)]
+    purpose: Purpose,
     /// How agents get onto the hosts: `via` of the plan [default: ssh; slurm with --slurm, command with --command]
     #[arg(long, value_name = "LAUNCHER")]
     via: Option<String>,
@@ -79,35 +78,6 @@ pub(super) struct Args {
     /// Print what was written as JSON on stdout
     #[arg(long)]
     json: bool,
-}
-
-const HELP: &str = "\
-Exit codes:
-    0  the plan was written, and all hosts are in it
-    2  the command line is wrong, or a file is in the way; no host was contacted
-    3  the plan was written without hosts that could not be reached; it names them
-    4  fewer than two hosts could be reached, or the plan cannot be written
-  130  interrupted; nothing was written";
-
-/// What a plan is for, as it is said on the command line.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum For {
-    /// The day a cluster is handed over: every pair, NCCL, what the hosts must be
-    Acceptance,
-    /// Every night: short, other pairs each night
-    Nightly,
-    /// Two variants of a setting, measured in turn
-    Tuning,
-}
-
-impl From<For> for Purpose {
-    fn from(purpose: For) -> Self {
-        match purpose {
-            For::Acceptance => Self::Acceptance,
-            For::Nightly => Self::Nightly,
-            For::Tuning => Self::Tuning,
-        }
-    }
 }
 
 /// Hosts that a file of the plan itself could name; beyond it the answer says only how many.
@@ -143,7 +113,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         },
     };
     let request = Request {
-        purpose: args.purpose.into(),
+        purpose: args.purpose,
         launch: &launch,
         is_local: matches!(head.launch.via, Launcher::Local),
         hosts: &names,

@@ -138,7 +138,7 @@ fn what_is_given_against_the_file_is_refused() {
         ("nccl-tests-2.19.6-all-reduce.txt", PAIR.to_vec(), 14),
         ("perftest-6.29-write-bw-cuda.txt", vec!["--from", "gpu01:1", "--to", "gpu01:1"], 25),
     ] {
-        let ended = program(&[&["import", file, "-o", run][..], &options].concat());
+        let ended = program(&[&["runs", "import", file, "-o", run][..], &options].concat());
         assert_eq!(ended.status.code(), Some(2), "{file} {options:?}");
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains(&format!("{file}:{line}:")), "{options:?}: {said}");
@@ -160,7 +160,7 @@ fn what_nobody_says_is_asked_for_by_its_option() {
         ("osu-7.1-allreduce-full.txt", &["--transport", "verbs"], "--hosts"),
         ("nccl-tests-2.19.6-all-reduce.txt", &["--hosts", "gpu[1-3]"], "--ranks-per-host"),
     ] {
-        let ended = program(&[&["import", file, "-o", run][..], options].concat());
+        let ended = program(&[&["runs", "import", file, "-o", run][..], options].concat());
         assert_eq!(ended.status.code(), Some(2), "{file}");
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
         assert!(said.contains(option) && said.contains(file), "{file}: {said}");
@@ -175,7 +175,7 @@ fn the_same_bytes_under_two_names_are_refused() {
     let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/imports/perftest-6.29-write-bw-cuda.txt");
     std::fs::copy(&file, &copy).unwrap();
     let [file, copy, run] = [&file, &copy, &run].map(|path| path.to_str().unwrap());
-    let ended = program(&[&["import", file, copy, "-o", run][..], &PAIR].concat());
+    let ended = program(&[&["runs", "import", file, copy, "-o", run][..], &PAIR].concat());
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(2), "{said}");
     assert!(said.contains(&format!("{copy}:1:")) && said.contains(file), "{said}");

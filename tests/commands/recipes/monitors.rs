@@ -86,7 +86,7 @@ fn by_hand_nagios_has_each_of_its_four_states_from_the_recipe() {
     let (command, service) = recipe.split_at(recipe.find("define service").unwrap());
     // Runs that are made up are days old.
     let service = format!("{service}\n");
-    let command = machine.here(command).replace("--nagios", "--nagios --max-age 1000000h");
+    let command = machine.here(command).replace("--format nagios", "--format nagios --max-age 1000000h");
     let days = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
     let days: String = days.iter().map(|day| format!("  {day} 00:00-24:00\n")).collect();
     let mut objects = format!(
@@ -153,7 +153,7 @@ fn by_hand_the_node_health_check_takes_the_blamed_node_out_and_puts_it_back() {
     let nhc = named("RAILGAUGE_NHC");
     let machine = Machine::new();
     let line = machine.here(block("check_cmd_status").trim());
-    let line = line.replace("--nhc", "--nhc --max-age 1000000h");
+    let line = line.replace("--format nhc", "--format nhc --max-age 1000000h");
     let scripts = nhc.with_file_name("scripts");
     let scripts = if scripts.exists() { scripts } else { "/etc/nhc/scripts".into() };
     fs::create_dir(machine.at("nhc")).unwrap();

@@ -12,7 +12,7 @@ remedies! {
         "{0} says why the processor's counter is not trusted; `tsc=reliable` on the kernel's command line overrides that",
         look "dmesg | grep -i clocksource";
     MORE_TOPOLOGY = "more-topology",
-        "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts; `railgauge topology` reads both from the hosts";
+        "add a source that knows more to [topology]: ibnetdiscover, or lldp of all hosts; `railgauge discover` reads both from the hosts";
     SAME_GPU_DRIVER = "gpu-driver", "install the same driver on all hosts";
     ECC_OF_AMD_GPU = "ecc-of-amd-gpu",
         "{0} shows which parts of the GPU have ECC; the memory of some GPUs has none", look "amd-smi static --ras";

@@ -1,11 +1,11 @@
-//! `railgauge plan PLAN`: what a run would do, without touching a host.
+//! `railgauge run PLAN --dry-run`: what a run would do, without touching a host.
 
 mod preview;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::{io::Write, path::PathBuf};
+use std::{io::Write, path::Path};
 
 use anyhow::Context;
 use railgauge_model::schedule::{self, Inventory};
@@ -14,31 +14,22 @@ use railgauge_wire::unit::GigabitsPerSecond;
 use self::preview::Preview;
 use crate::cli::{Common, Exit, Misuse, common::print, selection::Selection};
 
-/// Arguments of `plan`.
-#[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The plan, a TOML file
-    plan: PathBuf,
-    #[command(flatten)]
-    selection: Selection,
-    /// Rate of every link in Gb/s: gives upper bounds for the bytes
-    #[arg(long, value_name = "GBPS", value_parser = rate)]
-    link_rate: Option<GigabitsPerSecond>,
-    /// Print everything as JSON on stdout
-    #[arg(long)]
-    json: bool,
-}
-
 /// Shows the schedule of a plan.
 ///
 /// # Errors
 /// The plan cannot be scheduled, or stdout cannot be written.
-pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
-    let Some(loaded) = args.selection.load(&args.plan, common)? else { return Ok(Exit::Wrong) };
+pub(super) fn run(
+    plan: &Path,
+    selection: &Selection,
+    link_rate: Option<GigabitsPerSecond>,
+    json: bool,
+    common: &Common,
+) -> anyhow::Result<Exit> {
+    let Some(loaded) = selection.load(plan, common)? else { return Ok(Exit::Wrong) };
     let inventory = Inventory::of_plan(&loaded.plan);
     let schedule = schedule::schedule(&loaded.plan, &inventory).map_err(|error| Misuse(error.to_string()))?;
-    let preview = Preview::new(&loaded.plan, &inventory, &schedule, args.link_rate);
-    if args.json {
+    let preview = Preview::new(&loaded.plan, &inventory, &schedule, link_rate);
+    if json {
         write_json(&preview)?;
     } else {
         print(&text::text(&preview))?;
@@ -56,7 +47,7 @@ fn write_json(preview: &Preview<'_>) -> anyhow::Result<()> {
     }
 }
 
-fn rate(text: &str) -> Result<GigabitsPerSecond, String> {
+pub(super) fn rate(text: &str) -> Result<GigabitsPerSecond, String> {
     match text.parse().map(GigabitsPerSecond) {
         Ok(rate) if rate.is_rate() => Ok(rate),
         _ => Err("give a link rate in Gb/s above 0, such as 100".to_owned()),

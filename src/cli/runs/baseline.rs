@@ -1,4 +1,4 @@
-//! `railgauge baseline RUNS`: results of earlier runs, for plans to compare with.
+//! `railgauge runs baseline RUNS`: results of earlier runs, for plans to compare with.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,19 @@ use anyhow::Context;
 use railgauge_model::{border::text::path_text, files, plan::baseline::Baseline};
 use railgauge_wire::terms::Metric;
 
-use super::{
-    Common, Exit, Misuse,
-    common::{metric, only_baselines, print, unusable},
-};
-use crate::analysis::{
-    baseline::{LEAST_VALUES, SinceReplaced, learn, replaced_within},
-    history,
-    words::{count, were},
+use crate::{
+    analysis::{
+        baseline::{LEAST_VALUES, SinceReplaced, learn, replaced_within},
+        history,
+        words::{count, were},
+    },
+    cli::{
+        Common, Exit, Misuse,
+        common::{metric, only_baselines, print, unusable},
+    },
 };
 
-/// Arguments of `baseline`.
+/// Arguments of `runs baseline`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The runs to use: run directories, directories of runs, or quoted patterns

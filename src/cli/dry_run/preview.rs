@@ -1,4 +1,4 @@
-//! What a plan would do, as data: the JSON of `railgauge plan --json`, and what its text is written from.
+//! What a plan would do, as data: the JSON of `railgauge run --dry-run --json`, and what its text is written from.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,4 @@
-//! `railgauge prune DIR`: deletes old runs, if it is told so.
+//! `railgauge runs prune DIR`: deletes old runs, if it is told so.
 
 use std::path::{Path, PathBuf};
 
@@ -10,16 +10,16 @@ use railgauge_model::{
 use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
-use super::{
-    Common, Exit, Misuse,
-    common::{INDEX, no_run, only_indexes, tell},
-};
 use crate::{
     analysis::words::amount,
+    cli::{
+        Common, Exit, Misuse,
+        common::{no_run, only_indexes, tell},
+    },
     night::{Choice, Chosen, Keep, PruneError, choose, delete},
 };
 
-/// Arguments of `prune`.
+/// Arguments of `runs prune`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("kept").args(["keep_last", "keep_days"]).required(true).multiple(true))]
 pub(super) struct Args {
@@ -89,9 +89,10 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
         && let Some(page) = index_of(&args.runs)
     {
         common.say(format_args!(
-            "note: {} may still list what was deleted; `railgauge index {}` writes it again",
+            "note: {} may still list what was deleted; `railgauge runs list {} --html {}` writes it again",
             path_text(&page),
-            path_quoted(&args.runs)
+            path_quoted(&args.runs),
+            path_quoted(&page)
         ));
     }
     let document = Document { version: 1, runs: &choices, names_none: &idle };
@@ -100,9 +101,9 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     Ok(if whole { Exit::Passed } else { Exit::Unable })
 }
 
-/// The page that `railgauge index` writes into a directory of runs, where there is one.
+/// A page of `railgauge runs list` in the directory of runs, where there is one.
 fn index_of(runs: &Path) -> Option<PathBuf> {
-    let page = runs.join(INDEX);
+    let page = runs.join("index.html");
     (page.exists() && only_indexes(&page).is_ok()).then_some(page)
 }
 

@@ -1,4 +1,4 @@
-//! `railgauge import FILE…`: outputs of other tools as a run that is marked as not ours.
+//! `railgauge runs import FILE…`: outputs of other tools as a run that is marked as not ours.
 
 use std::{
     fs,
@@ -24,8 +24,8 @@ use railgauge_wire::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{Common, Exit, Misuse};
 use crate::{
+    cli::{Common, Exit, Misuse},
     import::{self, Given, Source},
     report::imported,
 };
@@ -33,17 +33,8 @@ use crate::{
 /// Largest file that is read, in bytes: a table of a million rows.
 const LARGEST: u64 = 256 << 20;
 
-/// The exit codes in words, for `import --help`.
-const HELP: &str = "\
-Exit codes:
-    0  every file was imported
-    2  a file is not the output of a known tool, is malformed or not whole, or does not say something that no option says
-       either; nothing was written
-    4  a file cannot be read, or the run directory cannot be written";
-
-/// Arguments of `import`.
+/// Arguments of `runs import`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
 pub(super) struct Args {
     /// Outputs of perftest, nccl-tests, OSU micro-benchmarks or iperf3, as text or JSON; several are repeats of one run
     #[arg(required = true, value_name = "FILE")]

@@ -1,4 +1,4 @@
-//! `railgauge topology PLAN`: asks the hosts which switches are next to them, and writes files that a plan can name.
+//! `railgauge discover PLAN`: asks the hosts which switches are next to them, and writes files that a plan can name.
 
 mod gather;
 mod text;
@@ -25,7 +25,7 @@ use crate::{
 /// Version of the JSON document.
 const VERSION: u32 = 1;
 
-/// Arguments of `topology`.
+/// Arguments of `discover`.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The plan
@@ -50,7 +50,7 @@ pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
     let binary = AgentBinary::find()?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
-    let run_id = format!("topology-{}-{}", std::process::id(), spine::now());
+    let run_id = format!("discover-{}-{}", std::process::id(), spine::now());
     let gathered = runtime.block_on(async {
         let spine = Spine::unrecorded(common.quiet, common.verbose);
         let mut met = hosts::bring_up(&loaded.plan, &run_id, binary, &spine).await;

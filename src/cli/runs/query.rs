@@ -1,4 +1,4 @@
-//! `railgauge query RUNS`: rows of the frames of many runs, for people and for other programs.
+//! `railgauge runs query RUNS`: rows of the frames of many runs, for people and for other programs.
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -6,25 +6,14 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use railgauge_model::border::{hostlist, text::for_terminal};
 use railgauge_wire::terms::Metric;
 
-use super::{
-    Common, Exit, Misuse,
-    common::{metric, print},
-};
 use crate::{
     analysis::{history, words::count},
+    cli::{
+        Common, Exit, Misuse,
+        common::{metric, print},
+    },
     query::{self, Filter, QueryError},
 };
-
-/// More than the options can do, and the exit codes in words, for `query --help`.
-const HELP: &str = "\
-For other questions read the Parquet file of the runs, such as with DuckDB:
-    select * from read_parquet('reports/*/records.parquet') where value < 0.9 * ceiling
-
-Exit codes:
-    0  the rows were written, also where no row is left
-    2  an argument is wrong, or no run has a test or host that was asked for
-    3  a run could not be read: its rows are missing
-    4  no run could be read";
 
 /// Columns of the table: the others would not fit a terminal.
 const TABLE: [&str; 11] =
@@ -41,9 +30,8 @@ enum Format {
     Json,
 }
 
-/// Arguments of `query`.
+/// Arguments of `runs query`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = HELP)]
 pub(super) struct Args {
     /// Run directories, directories of runs, or quoted patterns
     #[arg(required = true)]

@@ -1,0 +1,53 @@
+//! `railgauge runs list RUNS`: the result of each run of a directory.
+
+use std::path::{Path, PathBuf};
+
+use railgauge_model::border::text::path_text;
+
+use crate::{
+    cli::{
+        Common, Exit,
+        common::{no_run, only_indexes, page_path},
+    },
+    night,
+    report::index as page,
+};
+
+/// Runs that the terminal shows.
+const SHOWN: usize = 30;
+
+/// Arguments of `runs list`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A directory of run directories, or a quoted pattern
+    runs: String,
+    /// Runs of this plan only
+    #[arg(long, value_name = "NAME")]
+    plan: Option<String>,
+    /// Also write a page of the runs, such as RUNS/index.html
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print all runs as JSON on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows the newest runs, and writes the page. Whether they passed is in both: the exit code says only whether the runs were listed.
+///
+/// # Errors
+/// There is no run, or the page cannot be written.
+pub(super) fn run(args: Args, common: &Common) -> anyhow::Result<Exit> {
+    let html = args.html.map(|path| page_path(Some(path), "index", only_indexes)).transpose()?;
+    let folder = |path: &Path| path.parent().filter(|parent| !parent.as_os_str().is_empty()).map(Path::to_owned);
+    let above = html.as_deref().map(|path| folder(path).unwrap_or_else(|| ".".into()));
+    let plan = args.plan.as_deref();
+    let index = night::index(&args.runs, plan, above.as_deref(), jiff::Timestamp::now()).map_err(no_run)?;
+    if let Some(path) = &html {
+        page::write(&index, path)?;
+    }
+    common.answer(args.json, &index, true, |_| {
+        let page = html.map_or_else(String::new, |path| format!("page: {}\n", path_text(&path)));
+        page::summary(&index, SHOWN) + &page
+    })?;
+    Ok(Exit::Passed)
+}
