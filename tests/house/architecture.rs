@@ -125,7 +125,7 @@ fn unsafe_code_stays_at_the_edges() {
 }
 
 /// Pages that say by which test each of their promises is shown.
-const PROMISING: &[&str] = &["docs/faults.md", "docs/security.md"];
+const PROMISING: &[&str] = &["docs/dev/faults.md", "docs/security.md"];
 
 /// Tests in those pages are written as `FILE::FUNCTION`.
 #[test]
