@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Part of what a slot carries below which its copies are worth a remark: page-locked copies of a healthy GPU come to
-/// more than nine tenths of it (`docs/measured.md`), and a slot that runs at half its width or generation to half.
+/// more than nine tenths of it (`docs/dev/measured.md`), and a slot that runs at half its width or generation to half.
 const SLOW: f64 = 0.75;
 
 /// One GPU's copies in words, and what to think of them.

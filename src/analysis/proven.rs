@@ -1,6 +1,6 @@
 //! Which drivers of RDMA devices railgauge has been run on by its authors, and which of a run's are not among them.
 //!
-//! A driver is in the table once a kit of hosts with it (`docs/kit.md`) is a fixture of this repository, or tests run on it. Until
+//! A driver is in the table once a kit of hosts with it (`docs/dev/bundle.md`) is a fixture of this repository, or tests run on it. Until
 //! then, what was read in kernel and library sources may be wrong on the device, and the report says so in its first lines.
 
 use std::{borrow::Cow, collections::BTreeMap};

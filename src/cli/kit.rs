@@ -67,7 +67,7 @@ bundle reads from each host: files of /sys about RDMA devices, network interface
   home directories.
   Then it measures: a known number of bytes between the first two hosts, perftest beside it where it is installed, and the
   tests of the plan, each briefly.
-Nothing is uploaded: bundle writes one file here. Look into it before you send it (docs/kit.md).";
+Nothing is uploaded: bundle writes one file here. Look into it before you send it (docs/dev/bundle.md).";
 
 /// Packs a kit.
 ///

@@ -133,7 +133,7 @@ pub(super) fn tuning(page: &mut Page, seen: &Seen) {
 /// Writes `[defaults]` with so many rounds of random pairs, or all pairs. Returns the number of pairs.
 fn defaults(page: &mut Page, seen: &Seen, rounds: Option<usize>, (window, warm_up): (&str, &str)) -> usize {
     let hosts = seen.hosts.len();
-    // The circle method (docs/scheduling.md).
+    // The circle method (docs/patterns.md).
     let all = hosts.div_ceil(2) * 2 - 1;
     page.gap();
     page.line("[defaults]");

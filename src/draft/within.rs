@@ -1,4 +1,4 @@
-//! Tests within hosts, before those of the network: every GPU by itself, and the memory of the processors (docs/node.md).
+//! Tests within hosts, before those of the network: every GPU by itself, and the memory of the processors (docs/tests.md).
 
 use railgauge_wire::facts::{CUBLASLT, HIPBLASLT, HostFacts};
 
@@ -47,7 +47,7 @@ impl Within {
             true => Vec::new(),
             false => vec![format!(
                 "{} no cuBLASLt or hipBLASLt that the loader finds (libcublasLt.so, libhipblaslt.so): matrix products are left out. Install it, or name its folder in \
-                 LD_LIBRARY_PATH (docs/node.md).",
+                 LD_LIBRARY_PATH (docs/tests.md).",
                 has(&without)
             )],
         };

@@ -1,4 +1,4 @@
-//! Kits: what a user's hosts are and measured, in one file that becomes a test (`docs/kit.md`).
+//! Kits: what a user's hosts are and measured, in one file that becomes a test (`docs/dev/bundle.md`).
 //!
 //! ```text
 //! run::contact, a run directory ─ content ─▶ files ─ anonymise ─▶ files ─ archive ─▶ FILE.tar.gz

@@ -1,4 +1,4 @@
-//! What a kit (`docs/kit.md`) has of the hosts beside a run: the files that facts are made of, counters around a known number of
+//! What a kit (`docs/dev/bundle.md`) has of the hosts beside a run: the files that facts are made of, counters around a known number of
 //! bytes, versions, and perftest's figures where it is installed.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};

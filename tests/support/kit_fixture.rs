@@ -1,4 +1,4 @@
-//! Makes fixtures of a kit (`docs/kit.md`): `cargo run --example kit_fixture -- ARCHIVE NAME [FOLDER]`.
+//! Makes fixtures of a kit (`docs/dev/bundle.md`): `cargo run --example kit_fixture -- ARCHIVE NAME [FOLDER]`.
 //!
 //! For every host with files it writes `agent/tests/hosts/NAME-HOST.host` and `tests/hosts/NAME-HOST.json`, below this repository or
 //! FOLDER. A kit comes from somebody else: it is read with care, and a file that is there is not replaced.

@@ -291,7 +291,7 @@ impl Reduction {
 }
 
 words! {
-    /// How the ranks of a collective over host memory work together (see docs/collectives.md).
+    /// How the ranks of a collective over host memory work together (see docs/tests.md).
     Algorithm {
         /// Blocks travel round a ring of all ranks: fewest bytes, most steps.
         Ring = "ring",

@@ -1,4 +1,4 @@
-//! The files that facts and counters are made of, as they are read: for a kit (`docs/kit.md`), from which tests are made.
+//! The files that facts and counters are made of, as they are read: for a kit (`docs/dev/bundle.md`), from which tests are made.
 //!
 //! Facts are collected once more on a tree that notes every path that is looked at, so this list never falls behind the facts.
 //! Beside it stands what else the kernel says of RDMA devices, network interfaces and the PCI functions above them. Nothing

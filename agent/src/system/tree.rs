@@ -20,7 +20,7 @@ const LONGEST: u64 = 1 << 20;
 /// Paths that were looked at, as they were asked for.
 pub(crate) type Seen = Arc<Mutex<BTreeSet<PathBuf>>>;
 
-/// The environment variable that names another root than `/`, as tests of whole hosts do (docs/agent.md).
+/// The environment variable that names another root than `/`, as tests of whole hosts do (docs/dev/agent.md).
 pub(crate) const ROOT: &str = "RAILGAUGE_ROOT";
 
 /// The root of this host's tree: see [`Tree::host`].

@@ -25,7 +25,7 @@
 //! | `cases` | the numbering of cases |
 //! | `effort` | the time and the bytes a test costs |
 //!
-//! `docs/scheduling.md` describes all of it for users.
+//! `docs/patterns.md` describes all of it for users.
 
 mod at_once;
 mod cases;

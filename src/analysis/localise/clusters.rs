@@ -97,7 +97,7 @@ impl Localisation {
             open: Some(OpenReason::TooFewToTell),
             alternatives: parts.iter().skip(1).map(|part| names.named(part)).chain(links).collect(),
             reach: reach.into_iter().map(|host| names.host(host).to_owned()).collect(),
-            ..Named::new(kind, name, hosts, "what all low pairs of a few hosts have in common (docs/statistics.md)")
+            ..Named::new(kind, name, hosts, "what all low pairs of a few hosts have in common (docs/methods.md)")
         })
     }
 

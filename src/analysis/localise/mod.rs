@@ -461,7 +461,7 @@ impl Localisation {
         } else {
             reach.into_iter().map(|host| names.host(host).to_owned()).collect()
         };
-        let method = "median of its pairs against good pairs, worst part first (docs/statistics.md)";
+        let method = "median of its pairs against good pairs, worst part first (docs/methods.md)";
         Named {
             reach,
             groups,

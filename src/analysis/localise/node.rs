@@ -271,7 +271,7 @@ impl Measured {
             brief(z),
             brief(self.cut)
         );
-        let method = "value against the median of all parts of all hosts, less what its place takes on all of them (docs/node.md)";
+        let method = "value against the median of all parts of all hosts, less what its place takes on all of them (docs/tests.md)";
         Named {
             rail,
             change_percent: self.percent(effect),

@@ -13,7 +13,7 @@ use crate::analysis::results::CaseResult;
 /// Share by which both ends of a verbs stream may differ: they do not begin and end to count at the same moment.
 const COUNT_TOLERANCE: f64 = 0.01;
 /// Messages of a queue pair that an unreliable service may count at one end only: the receiver reports what it takes some receives at a
-/// time, of the 512 that it has posted (`docs/rdma.md`).
+/// time, of the 512 that it has posted (`docs/tests.md`).
 const RECEIVES: u64 = 512;
 
 /// A host and what it counted.

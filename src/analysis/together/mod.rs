@@ -2,7 +2,7 @@
 //!
 //! A pass is one measurement of all flows of a round in one cell. Every sample of it knows the planned start on its own
 //! clock, so every flow has a place on one axis: nanoseconds after the planned start. Only the time from the last start
-//! to the first end counts, cut by what the clocks may be off. See `docs/scheduling.md`.
+//! to the first end counts, cut by what the clocks may be off. See `docs/patterns.md`.
 
 mod account;
 mod beside;

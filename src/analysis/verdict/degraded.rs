@@ -15,7 +15,7 @@ use crate::analysis::{
     words::count,
 };
 
-/// How far off the length of such a time may be: rate and lanes are looked at once a second (docs/soak.md).
+/// How far off the length of such a time may be: rate and lanes are looked at once a second (docs/tests.md).
 const ERROR: Nanoseconds = Nanoseconds::from_secs(1);
 
 /// The verdict; `None` where nobody demands what nobody knows.

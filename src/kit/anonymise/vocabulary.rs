@@ -6,14 +6,13 @@ use std::{collections::HashSet, sync::LazyLock};
 const TEXTS: &[&str] = &[
     include_str!("../../../README.md"),
     include_str!("../../../docs/ceilings.md"),
-    include_str!("../../../docs/collectives.md"),
-    include_str!("../../../docs/kit.md"),
+    include_str!("../../../docs/dev/bundle.md"),
     include_str!("../../../docs/launchers.md"),
     include_str!("../../../docs/plan-format.md"),
     include_str!("../../../docs/preflight.md"),
-    include_str!("../../../docs/rdma.md"),
     include_str!("../../../docs/remedies.md"),
     include_str!("../../../docs/results.md"),
+    include_str!("../../../docs/tests.md"),
 ];
 
 static WORDS: LazyLock<HashSet<String>> = LazyLock::new(|| {

@@ -31,7 +31,7 @@ const NAMED: usize = 5;
 /// Rows of a table that may be long.
 const ROWS: usize = 200;
 /// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
-/// (docs/statistics.md).
+/// (docs/methods.md).
 const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
 
 /// A whole trend.

@@ -1,4 +1,4 @@
-//! The rates that `docs/statistics.md` promises, measured on noise that is drawn here: `bench/judgement` runs this.
+//! The rates that `docs/methods.md` promises, measured on noise that is drawn here: `bench/judgement` runs this.
 //!
 //! ```text
 //! judgement [--seed N] [--quick] [--only SECTION] [-o FILE]

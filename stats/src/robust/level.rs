@@ -83,7 +83,7 @@ fn shortest_half(sorted: &[f64]) -> (f64, f64) {
 }
 
 /// What the scale of the shortest half of `n` normal values is multiplied with to be right on average: fitted to our own
-/// simulation for n = 4 to 3,000 (docs/statistics.md), within 3 % from n = 6 on.
+/// simulation for n = 4 to 3,000, within 3 % from n = 6 on.
 fn small_sample(n: usize) -> f64 {
     let n = n as f64;
     1.0 + 2.5 * n.powf(-2.0 / 3.0) + 38.0 / (n * n)

@@ -1,6 +1,6 @@
 //! Bisection of collectives on clusters that we generate.
 //!
-//! The figures of docs/statistics.md are printed by
+//! The figures of docs/methods.md are printed by
 //! `cargo test -p railgauge-stats --test statistics bisect -- --nocapture`.
 
 use std::collections::BTreeSet;

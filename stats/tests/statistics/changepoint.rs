@@ -1,6 +1,6 @@
 //! Nightly series that we generate: false alerts a year, and the night a change is found.
 //!
-//! The figures of docs/statistics.md are printed by
+//! The figures of docs/methods.md are printed by
 //! `cargo test -p railgauge-stats --test statistics changepoint -- --nocapture`.
 
 use crate::generators::{Noise, on_cpu};

@@ -1,6 +1,6 @@
 //! Lanes of one pair that we generate: how often a bad path's lanes are named, and how often good ones.
 //!
-//! The figures of docs/statistics.md are printed by `cargo test -p railgauge-stats --test statistics lanes -- --nocapture`.
+//! The figures of docs/methods.md are printed by `cargo test -p railgauge-stats --test statistics lanes -- --nocapture`.
 
 use crate::generators::Noise;
 use proptest::prelude::*;

@@ -1,6 +1,6 @@
 //! Localisation on clusters that we generate: how often the right part is named, and how often a wrong one.
 //!
-//! The figures of docs/statistics.md are printed by
+//! The figures of docs/methods.md are printed by
 //! `cargo test -p railgauge-stats --test statistics localise -- --nocapture`.
 
 use std::collections::BTreeSet;

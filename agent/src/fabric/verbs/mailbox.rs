@@ -296,8 +296,7 @@ const QUIET: Duration = Duration::from_millis(1);
 /// Longest pause of an end that has nothing else to do.
 const IDLE: Duration = Duration::from_millis(1);
 /// Longest pause of an end that may be part of what is measured. The pauses grow with the time that has passed, so that the looks
-/// grow rare: being woken costs the processor of whoever answers pings, and ten times a second made reads 15 % slower
-/// (docs/measured.md).
+/// grow rare: being woken costs the processor of whoever answers pings, and ten times a second made reads 15 % slower.
 const MEASURED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]

@@ -26,7 +26,7 @@ const NAP: Duration = Duration::from_millis(2);
 
 /// The same where there is no mailbox to look at: the controller's word interrupts the sleep, and this is for the deadline
 /// and for a word that came a moment before it. Being woken for nothing is part of the samples: ten times a second made
-/// reads of 430 µs some 15 % slower, in the median too (docs/measured.md).
+/// reads of 430 µs some 15 % slower, in the median too.
 const LONG_NAP: Duration = Duration::from_secs(1);
 
 pub struct Waiter {

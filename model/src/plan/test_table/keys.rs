@@ -46,7 +46,7 @@ const KEYS: &[Key] = &[
              and `send`; from `all_reduce` on they are collectives: all of them by `nccl` between GPUs, and \
              `all_reduce`, `broadcast`, `all_gather`, `reduce_scatter` and `all_to_all` over `tcp` and `verbs` \
              between host memories. From `memory_read` on they stay within a host: memory of its processors and GPUs, \
-             matrix products, and writes through a NIC and back ([node.md](node.md)).",
+             matrix products, and writes through a NIC and back ([tests](tests.md#tests-within-hosts)).",
     )
     .known_as("perftest `ib_write_*`, `ib_read_*`, `ib_send_*`, `ib_atomic_*`; nccl-tests `*_perf`"),
     key(
@@ -57,7 +57,7 @@ const KEYS: &[Key] = &[
              has one operation in flight and yields the latency percentiles (of `memory_read` the median). A collective yields bus and \
              algorithm bandwidth of pipelined operations (as nccl-tests does), or the latency percentiles of \
              operations separated by a barrier; the slowest rank counts. `step` is a training step: gradients \
-             are reduced in buckets while a timer stands for the backward pass ([collectives.md](collectives.md)). \
+             are reduced in buckets while a timer stands for the backward pass ([tests](tests.md#training-steps)). \
              `compute` is for `matmul`: floating-point operations per second.",
     )
     .known_as("perftest `*_bw`, `*_lat`; nccl-tests `busbw`"),

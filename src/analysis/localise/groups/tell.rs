@@ -162,7 +162,7 @@ impl Localisation {
             format!("{what}: {difference} against good groups of that size, in {}{failing}", count(n, "group"))
         };
         let hosts = sides.iter().flat_map(|side| played.names(side)).collect();
-        let method = "bisection of a collective, two of three results each (docs/statistics.md)";
+        let method = "bisection of a collective, two of three results each (docs/methods.md)";
         Named {
             groups: sides.iter().filter(|_| kind != "host").flat_map(|side| played.side(side).1).collect(),
             change_percent: change,
