@@ -153,13 +153,13 @@ fn spreadsheets_and_scripts_read_the_csv_alike() {
     let csv = runs.ok(&["runs", "query", "odd", "--format", "csv"]);
     assert!(csv.contains(",'=cmd|' /C calc'!A0,"), "{csv}");
     assert!(csv.contains(",\"say \"\"hi\"\", b\","), "{csv}");
-    // The recipe of docs/query.md, as it stands there.
-    let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/query.md")).unwrap();
+    // The recipe of docs/formats.md, as it stands there.
+    let docs = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/formats.md")).unwrap();
     let script = docs.split("```python\n").nth(1).unwrap().split("```").next().unwrap();
     fs::write(runs.path("rows.csv"), runs.ok(&["runs", "query", "a", "b", "--format", "csv"])).unwrap();
     let ran = Command::new("python3").args(["-c", script]).current_dir(runs.place.path()).output();
     let Ok(ran) = ran else {
-        skip::left_out("python3 is not installed: the recipe of docs/query.md was not run");
+        skip::left_out("python3 is not installed: the recipe of docs/formats.md was not run");
         return;
     };
     let told = String::from_utf8_lossy(&ran.stdout).into_owned();

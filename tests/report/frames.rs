@@ -5,13 +5,13 @@ use std::path::Path;
 use polars::prelude::{DataFrame, DataType, ParquetReader, SerReader};
 use railgauge::analysis::{
     frame::{self, FrameError},
-    journal::{self, Journal},
+    journal::{self, Journal, JournalEnd},
     results::results,
     row::Row,
     rows::{judged_rows, rows},
-    verdict::verdicts,
+    verdict::{Status, verdicts},
 };
-use railgauge_model::journal::event::{Event, Line, Outcome};
+use railgauge_model::journal::event::{Event, Line, Outcome, VERSION};
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     measure::Measurement,
@@ -202,10 +202,10 @@ fn the_file_says_the_version_of_its_columns() {
     assert_eq!(version, Some(frame::VERSION.to_string()));
 }
 
-/// The table of columns in docs/results.md: name, type, and that unit and meaning are told.
+/// The table of columns in docs/formats.md: name, type, and that unit and meaning are told.
 #[test]
 fn the_docs_list_every_column_with_its_type() {
-    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/results.md")).unwrap();
+    let docs = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/formats.md")).unwrap();
     let begin = docs.find("### Columns").unwrap();
     let of_row = |line: &str| -> Option<(String, String)> {
         let mut cells = line.strip_prefix("| `")?.trim_end_matches(" |").split(" | ");
@@ -226,6 +226,22 @@ fn the_docs_list_every_column_with_its_type() {
     let is: Vec<(String, String)> =
         frame::COLUMNS.iter().map(|(name, kind)| ((*name).to_owned(), word(kind).to_owned())).collect();
     assert_eq!(told, is);
+}
+
+/// The journal that docs/formats.md gives to whoever writes one: whole, of this version, with a value and a limit that it keeps.
+#[test]
+fn the_sample_of_the_docs_is_a_journal_of_this_version() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/sample.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let version = format!("{{\"v\":{VERSION},");
+    assert!(text.lines().all(|line| line.starts_with(&version)));
+    let journal = journal::parse(text.as_bytes(), &path).unwrap();
+    assert_eq!((journal.end.clone(), journal.damage.len(), journal.contradictions.len()), (JournalEnd::Finished, 0, 0));
+    let results = results(&journal).unwrap();
+    let rows = rows(&journal, &results);
+    assert_eq!(rows.iter().find(|row| row.metric == Metric::Bandwidth).unwrap().value, Some(194.615_705_6));
+    let verdicts = verdicts(&journal, &results, &rows, Vec::new());
+    assert_eq!((verdicts.status, verdicts.verdicts.len()), (Status::Pass, 3));
 }
 
 #[test]
