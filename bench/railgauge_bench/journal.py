@@ -1,4 +1,4 @@
-"""The journal of a run as docs/results.md describes it: cases stand in tables, links in lines of their own."""
+"""The journal of a run as docs/formats.md describes it: cases stand in tables, links in lines of their own."""
 import json
 import re
 import zlib

@@ -1,6 +1,6 @@
 //! What the counters of both ends say about a sample: reasons not to trust it, and changes worth showing.
 //!
-//! Rules and thresholds are described in `docs/truth-checks.md`. All of it is a pure function of the journal, so a
+//! Rules and thresholds are described in `docs/reading-the-report.md`. All of it is a pure function of the journal, so a
 //! threshold that changes later changes old reports too.
 
 use std::collections::BTreeMap;

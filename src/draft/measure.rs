@@ -14,7 +14,7 @@ const FEW: usize = 8;
 const ROUNDS: usize = 32;
 /// Rounds of one night.
 const NIGHTLY_ROUNDS: usize = 4;
-/// Links that an expectation about peers needs: a link and three others (docs/results.md).
+/// Links that an expectation about peers needs: a link and three others (docs/reading-the-report.md).
 pub(super) const PEERS: usize = 4;
 /// GPU memory below which collectives stay small, in bytes.
 const SMALL_GPU: u64 = 8 << 30;

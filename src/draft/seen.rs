@@ -403,7 +403,7 @@ fn far_rails(facts: &HostFacts) -> Vec<String> {
 }
 
 /// Share of a slot's transfers that is payload, at most: 128 of 130 bits by line coding, 256 of 284 bytes of a packet by its headers
-/// (PCI Express Base Specification 5.0; docs/ceilings.md has the formula).
+/// (PCI Express Base Specification 5.0; docs/reading-the-report.md has the formula).
 const SLOT: f64 = 128.0 / 130.0 * 256.0 / 284.0;
 
 /// Rails of a host in one slot that cannot carry all of them at their rates, and what the slot carries in Gb/s.

@@ -13,7 +13,7 @@
 //! | `iperf3`, `iperf3_json` | iperf3's client |
 //! | `run` | what was found becomes the journal of an imported run |
 //!
-//! `docs/import.md` has the formats, the units and their sources.
+//! `docs/formats.md` has the formats and units for users.
 
 mod found;
 mod iperf3;

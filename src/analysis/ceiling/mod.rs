@@ -11,7 +11,7 @@
 //!
 //! A ceiling is an upper bound: what is not counted (acknowledgements, flow control, congestion notifications, memory)
 //! only makes the real limit lower. Where the rate of the link is not known there is no ceiling: none is guessed.
-//! Formulas, sources and worked numbers are in `docs/ceilings.md`.
+//! Formulas, sources and worked numbers are in `docs/reading-the-report.md`.
 
 mod case;
 #[cfg(test)]
@@ -83,7 +83,7 @@ pub(super) enum Limit {
     Pcie,
 }
 
-/// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/ceilings.md), and
+/// From which multiple of its ceiling on a value shows that the ceiling is wrong: 1.5 % above can be true (docs/reading-the-report.md), and
 /// clocks and windows add little.
 pub(super) const DISPROVED: f64 = 1.05;
 

@@ -1,4 +1,4 @@
-//! The numbers of docs/ceilings.md, worked by hand there.
+//! The numbers of docs/reading-the-report.md, worked by hand there.
 
 use std::collections::BTreeMap;
 

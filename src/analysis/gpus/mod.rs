@@ -2,7 +2,7 @@
 //!
 //! What slows a GPU down by itself (heat, the power supply, a narrow link) is told beside the value: the value is that of the GPU as it is,
 //! it counts, and a part that is slow says why. What disturbs a pass (errors, Xids) speaks against it as a lost packet does: such a
-//! sample is not trusted. A power cap is how a loaded GPU works and is told with its state alone. Rules: `docs/truth-checks.md`.
+//! sample is not trusted. A power cap is how a loaded GPU works and is told with its state alone. Rules: `docs/reading-the-report.md`.
 
 mod of_test;
 

@@ -5,13 +5,14 @@ use std::{collections::HashSet, sync::LazyLock};
 /// Texts with the words of messages, records and the files that are read: railgauge's own manual.
 const TEXTS: &[&str] = &[
     include_str!("../../../README.md"),
-    include_str!("../../../docs/ceilings.md"),
+    include_str!("../../../docs/concepts.md"),
     include_str!("../../../docs/dev/bundle.md"),
+    include_str!("../../../docs/formats.md"),
     include_str!("../../../docs/launchers.md"),
     include_str!("../../../docs/plan-format.md"),
     include_str!("../../../docs/preflight.md"),
+    include_str!("../../../docs/reading-the-report.md"),
     include_str!("../../../docs/remedies.md"),
-    include_str!("../../../docs/results.md"),
     include_str!("../../../docs/tests.md"),
 ];
 

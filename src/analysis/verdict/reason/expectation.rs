@@ -269,7 +269,7 @@ impl fmt::Display for Unlimited {
                 write!(
                     f,
                     "{src_host} → {dst_host} reached {value}, and its ceiling was reckoned to be {ceiling}: the rate of the \
-                     link or its slot was read wrong (docs/ceilings.md; what was read is in facts.json)"
+                     link or its slot was read wrong (docs/reading-the-report.md; what was read is in facts.json)"
                 )
             }
             Self::FewPeers { needed } => {
