@@ -7,3 +7,4 @@ mod skip;
 mod architecture;
 mod dependencies;
 mod dist;
+mod links;
