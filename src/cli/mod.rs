@@ -1,6 +1,6 @@
 //! The command line: one file per command, arguments to library calls to an exit code.
 //!
-//! A new command is one file with `Args` and `run`, one variant of [`Command`] and one arm of [`dispatch`].
+//! A new command is one file with `Args` and `run`, one variant of [`Command`], one arm of [`dispatch`] and its section in help.txt.
 
 mod check;
 mod common;
