@@ -123,7 +123,7 @@ mod tests {
     use proptest::prelude::*;
     use railgauge_wire::{
         facts::{HostFacts, RdmaDevice, RdmaPort},
-        gpu_state::{GpuReading, GpuSeen},
+        gpu_state::GpuSeen,
         group::CollectiveMeasurement,
         node::NodeAccount,
         step::Stepped,
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_case_of_a_node_or_rank_tells_no_more_of_gpus_than_ours_do() {
-        let seen = GpuSeen { series: vec![GpuReading::default(); 500], ..GpuSeen::default() };
+        let seen = GpuSeen { xids: Some(vec![79; 500]), ..GpuSeen::default() };
         let account = || CaseAccount { gpus: vec![seen.clone(); 200], ..CaseAccount::default() };
         let read = |answer| match admit(&reply(Ok(answer))).unwrap() {
             FromAgent::Reply { outcome: Ok(answer), .. } => answer,
@@ -279,7 +279,8 @@ mod tests {
             },
         ];
         for gpus in told {
-            assert!(gpus.len() <= gpu_state::MOST && gpus[0].series.len() == gpu_state::SERIES + 2);
+            let xids = gpus[0].xids.as_ref().map(Vec::len);
+            assert!(gpus.len() <= gpu_state::MOST && xids == Some(gpu_state::MOST_XIDS));
         }
     }
 

@@ -15,7 +15,7 @@ use railgauge::{
 };
 use railgauge_model::journal::event::{Case, GpuDuring};
 use railgauge_wire::{
-    gpu_state::{GpuReading, GpuSeen, Hold, PcieSeen, Range, counter},
+    gpu_state::{GpuSeen, Hold, PcieSeen, Range, counter},
     unit::Nanoseconds,
 };
 
@@ -28,15 +28,6 @@ const SECOND: Nanoseconds = Nanoseconds::from_secs(1);
 
 /// A GPU that is well, read three times in a pass of two seconds.
 fn well(case: &Case) -> GpuDuring {
-    let readings = |at: u64| GpuReading {
-        at: SECOND * at,
-        sm_mhz: Some(1980),
-        watts: Some(350.0),
-        celsius: Some(48),
-        held: Some([Hold::PowerCap].into()),
-        pcie: Some((5, 16)),
-        ..GpuReading::default()
-    };
     let all = |value: f64| Some(Range { min: value, median: value, max: value });
     let seen = GpuSeen {
         pci: format!("0000:1{}:00.0", case.flow.from.rail),
@@ -52,7 +43,6 @@ fn well(case: &Case) -> GpuDuring {
         pcie: Some(PcieSeen { generation: (5, 5), width: (16, 16), best: Some((5, 16)) }),
         counted: [(counter::PCIE_REPLAYS.to_owned(), 0), (counter::ECC_CORRECTED.to_owned(), 900)].into(),
         xids: Some(Vec::new()),
-        series: (9..14).map(readings).collect(),
         ..GpuSeen::default()
     };
     GpuDuring { host: case.flow.from.host.to_string(), seen }
@@ -141,7 +131,6 @@ fn a_slow_gpu_says_in_the_verdict_that_it_was_too_hot() {
         with(case, |seen| {
             seen.held = Some([(Hold::PowerCap, 3), (Hold::HotHardware, 2)].into());
             seen.sm_mhz = Some(Range { min: 1005.0, median: 1200.0, max: 1980.0 });
-            seen.series[2].held = Some([Hold::HotHardware].into());
         })
     };
     let journal = run(|case| if is_at(case, "a3", 1) { 0.5 } else { 1.0 }, hot);

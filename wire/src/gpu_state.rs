@@ -3,7 +3,7 @@
 //!
 //! The agent reads NVML, or AMD SMI where the GPUs are AMD's, on a thread of its own: when a case begins, when it ends, and in between once a second; where the timed pass is
 //! shorter than two seconds, twice in it, and at most ten times a second. What was read in the timed pass becomes one [`GpuSeen`] for each
-//! GPU: how often, the span of every value, and readings over time, of which there are never more than [`SERIES`]. Times are of the agent's CLOCK_MONOTONIC_RAW.
+//! GPU: how often, and the span of every value. Times are of the agent's CLOCK_MONOTONIC_RAW.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +21,6 @@ pub const EVERY_AT_LEAST: Duration = Duration::from_millis(100);
 /// How long an agent waits for the last reading of the GPUs of a case before it answers without: a driver that is dying may hold its
 /// caller for minutes, and AMD SMI takes a tenth of a second for each GPU.
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Most readings of a GPU that are told for a case, beside the one before its timed pass and the one after it.
-pub const SERIES: usize = 32;
 /// Most GPUs whose state is told for a case in one answer: more than any host has.
 pub const MOST: usize = 64;
 /// Most Xids that are told of a GPU for a case.
@@ -144,35 +142,26 @@ fn both((one, n): Over, (other, m): Over) -> Option<Range> {
 }
 
 /// What NVML said of a GPU at one moment. What it does not tell is `None`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuReading {
     /// When.
     pub at: Nanoseconds,
     /// Clock of the multiprocessors in MHz.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<u32>,
     /// Clock of the memory in MHz.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mhz: Option<u32>,
     /// Power drawn, in W.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
     /// Temperature of the GPU in °C.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub celsius: Option<u32>,
     /// Temperature of its memory in °C.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_celsius: Option<u32>,
     /// What held its clocks down; of readings that became one, in any of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeSet<Hold>>,
     /// Generation and width of its PCIe link.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<(u32, u32)>,
     /// Programs with a context on it, the agent and what it started left out; of readings that became one, the most. `None` where NVML
     /// does not list the agent itself, as between two PID namespaces and while the agent has no context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<u32>,
 }
 
@@ -241,9 +230,6 @@ pub struct GpuSeen {
     /// Xids that the driver told of it from the begin of the case to its end; `None` where it tells none to this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub xids: Option<Vec<u32>>,
-    /// Readings over time: the last before the pass, up to [`SERIES`] of it, the first after it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub series: Vec<GpuReading>,
     /// Whether NVML lost it meanwhile: it fell off the bus, or its driver gave it up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
@@ -265,7 +251,7 @@ impl GpuReading {
 }
 
 impl GpuSeen {
-    /// This window and one that follows as one, without readings over time. Medians are means of both, weighted by readings. What is counted
+    /// This window and one that follows as one. Medians are means of both, weighted by readings. What is counted
     /// is the largest rise in one window: what a healthy GPU does now and then must not add up over many.
     #[must_use]
     pub fn joined(self, next: Self) -> Self {
@@ -318,7 +304,6 @@ impl GpuSeen {
             others: self.others.max(next.others),
             counted,
             xids,
-            series: Vec::new(),
             is_amd: self.is_amd || next.is_amd,
             lost: self.lost || next.lost,
             failure: next.failure.or(self.failure),
@@ -364,7 +349,6 @@ pub fn beside(seen: impl IntoIterator<Item = GpuSeen>) -> GpuSeen {
 pub fn bounded(mut gpus: Vec<GpuSeen>) -> Vec<GpuSeen> {
     gpus.truncate(MOST);
     for seen in &mut gpus {
-        seen.series.truncate(SERIES + 2);
         seen.counted.retain(|name, _| counter::ALL.contains(&name.as_str()));
         seen.pass.1 = seen.pass.1.max(seen.pass.0);
         if let Some(xids) = &mut seen.xids {
@@ -417,13 +401,12 @@ mod tests {
             counted: [("made/up".to_owned(), 3), (counter::PCIE_REPLAYS.to_owned(), 5)].into(),
             watts: Some(Range { min: 5.0, median: 1.0, max: 9.0 }),
             xids: Some(vec![79; 400]),
-            series: vec![GpuReading::default(); 4000],
             ..GpuSeen::default()
         };
         let gpus = bounded(vec![seen; 1000]);
         assert_eq!(gpus.len(), MOST);
         let seen = &gpus[0];
-        assert_eq!((seen.series.len(), seen.xids.as_ref().unwrap().len()), (SERIES + 2, MOST_XIDS));
+        assert_eq!(seen.xids.as_ref().unwrap().len(), MOST_XIDS);
         assert_eq!(seen.held.as_ref().unwrap()[&Hold::PowerBrake], 3);
         assert!(seen.counted.len() == 1 && seen.watts.is_none() && seen.pass.0 == seen.pass.1);
     }
@@ -447,7 +430,6 @@ mod tests {
             held: Some([(Hold::PowerCap, 3)].into()),
             counted: [(counter::PCIE_REPLAYS.to_owned(), 2)].into(),
             xids: Some(vec![31]),
-            series: vec![GpuReading::default()],
             ..GpuSeen::default()
         };
         let next = GpuSeen {
@@ -465,7 +447,7 @@ mod tests {
         assert_eq!(both.held, Some([(Hold::PowerCap, 4), (Hold::HotDriver, 1)].into()));
         // Of counters the largest rise of one window; of Xids those of the GPU first.
         assert_eq!((both.counted[counter::PCIE_REPLAYS], both.xids), (2, Some(vec![79, 31])));
-        assert!(both.lost && both.series.is_empty());
+        assert!(both.lost);
         // What one window does not tell the other does.
         let silent = GpuSeen { failure: Some("NVML is not there".into()), ..GpuSeen::default() };
         let told = silent.joined(one);

@@ -17,7 +17,7 @@ use railgauge_wire::{
 };
 use serde::Serialize;
 
-pub use of_test::{BadPass, OfGpu, OfTest, of_test};
+pub use of_test::{OfGpu, OfTest, of_test};
 
 use super::{
     results::CaseResult,

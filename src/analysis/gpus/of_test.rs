@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use railgauge_model::journal::event::{GpuDuring, Sample};
+use railgauge_model::journal::event::GpuDuring;
 use railgauge_wire::{
     gpu_state::{GpuSeen, Hold, Range},
     natural,
@@ -48,51 +48,32 @@ pub struct OfGpu {
     pub failure: Option<String>,
 }
 
-/// A pass in which a GPU was in a bad state.
-#[derive(Debug, Clone, Copy)]
-pub struct BadPass<'r> {
-    /// Its case.
-    pub result: &'r CaseResult<'r>,
-    /// Repeat, counted from 0.
-    pub repeat: u32,
-    /// Its sample.
-    pub sample: &'r Sample,
-}
-
 /// The GPUs of a test.
 #[derive(Debug, Clone)]
-pub struct OfTest<'r> {
+pub struct OfTest {
     /// Those with something bad first, then by host and name.
     pub gpus: Vec<OfGpu>,
     /// Passes that used GPUs.
     pub passes: usize,
-    /// Passes to draw: those with something bad, those with the most bad GPUs first; the first pass where nothing was bad.
-    pub drawn: Vec<BadPass<'r>>,
 }
 
-/// Sums up the state of the GPUs of a test; `None` where no case told of any.
-pub fn of_test<'r>(results: &[&'r CaseResult<'r>]) -> Option<OfTest<'r>> {
-    let mut gpus: BTreeMap<(String, String), Vec<(&'r CaseResult<'r>, &'r GpuSeen)>> = BTreeMap::new();
-    let mut passes: Vec<(usize, BadPass<'r>)> = Vec::new();
-    for &result in results {
-        for (repeat, sample) in result.samples.iter().filter(|(_, sample)| !sample.gpus.is_empty()) {
+/// Sums up the state of the GPUs of a test; `None` where no case used any.
+pub fn of_test(results: &[&CaseResult<'_>]) -> Option<OfTest> {
+    let mut gpus: BTreeMap<(String, String), Vec<(&CaseResult<'_>, &GpuSeen)>> = BTreeMap::new();
+    let mut passes = 0;
+    for result in results {
+        for (_, sample) in result.samples.iter().filter(|(_, sample)| !sample.gpus.is_empty()) {
+            passes += 1;
             for GpuDuring { host, seen } in &sample.gpus {
                 gpus.entry((host.clone(), seen.pci.clone())).or_default().push((result, seen));
             }
-            let bad = sample.gpus.iter().filter(|gpu| !bad(result, &gpu.seen).is_empty()).count();
-            passes.push((bad, BadPass { result, repeat: *repeat, sample }));
         }
     }
-    let (all, worst) = (passes.len(), passes.iter().map(|(bad, _)| *bad).max()?);
-    passes.sort_by_key(|(bad, _)| std::cmp::Reverse(*bad));
-    let is_drawn = |(bad, _): &(usize, BadPass<'_>)| *bad > 0 || worst == 0;
-    let drawn = passes.into_iter().filter(is_drawn).map(|(_, pass)| pass);
-    let drawn = if worst == 0 { drawn.take(1).collect() } else { drawn.collect() };
     let mut gpus: Vec<OfGpu> = gpus.into_iter().map(|((host, pci), seen)| one(host, pci, &seen)).collect();
     gpus.sort_by_cached_key(|gpu| {
         (gpu.bad.is_empty(), gpu.failure.is_none(), natural::key(&gpu.host), natural::key(&gpu.name))
     });
-    Some(OfTest { gpus, passes: all, drawn })
+    (passes > 0).then_some(OfTest { gpus, passes })
 }
 
 fn one(host: String, pci: String, seen: &[(&CaseResult<'_>, &GpuSeen)]) -> OfGpu {

@@ -98,7 +98,7 @@ impl Gather {
                     gpu.unread += u64::from(seen.readings == 0);
                     gpu.without_xids += u64::from(!seen.is_amd && seen.xids.is_none());
                     let known = of_flows.entry(case.id).or_default();
-                    *known = std::mem::take(known).joined(GpuSeen { series: Vec::new(), ..seen.clone() });
+                    *known = std::mem::take(known).joined(seen.clone());
                 }
             }
             Err(failure) => {

@@ -26,8 +26,7 @@ use std::{
 use railgauge_wire::{
     failure::{Failure, Stage},
     gpu_state::{
-        ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, Hold, MOST, PcieSeen, Range, SERIES, counter,
-        is_of_program,
+        ANSWER_WITHIN, EVERY, EVERY_AT_LEAST, GpuReading, GpuSeen, Hold, MOST, PcieSeen, Range, counter, is_of_program,
     },
     measure::Measurement,
     remedy::{self, Entry},
@@ -250,7 +249,8 @@ impl History {
     fn push(&mut self, reading: GpuReading) {
         self.0.push(reading);
         if self.0.len() > KEPT {
-            self.0 = joined(std::mem::take(&mut self.0), 2);
+            let mut left = std::mem::take(&mut self.0).into_iter();
+            self.0 = std::iter::from_fn(|| left.by_ref().take(2).reduce(GpuReading::joined)).collect();
         }
     }
 
@@ -267,13 +267,7 @@ impl History {
     }
 }
 
-fn joined(readings: Vec<GpuReading>, each: usize) -> Vec<GpuReading> {
-    let mut left = readings.into_iter();
-    let mut next = || left.by_ref().take(each.max(1)).reduce(GpuReading::joined);
-    std::iter::from_fn(&mut next).collect()
-}
-
-/// What is told of these readings: of those in the pass, with the last one before it and the first one after it.
+/// What these readings come to within the pass.
 fn seen(
     pci: &str,
     readings: &[GpuReading],
@@ -284,8 +278,6 @@ fn seen(
     let until = readings.partition_point(|reading| reading.at <= pass.1).max(from);
     let during = &readings[from..until];
     let range = |value: fn(&GpuReading) -> Option<f64>| Range::of(during.iter().filter_map(value));
-    let series = joined(during.to_vec(), during.len().div_ceil(SERIES));
-    let (before, after) = (readings[..from].last(), readings.get(until));
     GpuSeen {
         pci: pci.to_owned(),
         pass,
@@ -298,7 +290,6 @@ fn seen(
         held: held(during),
         pcie: pcie(during, best_pcie),
         others: during.iter().filter_map(|reading| reading.others).max(),
-        series: before.cloned().into_iter().chain(series).chain(after.cloned()).collect(),
         ..GpuSeen::default()
     }
 }
@@ -377,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_of_the_pass_and_the_neighbours_are_in_the_series() {
+    fn values_are_of_the_pass() {
         let readings = [
             reading(1, 300, &[]),
             reading(2, 1980, &[Hold::PowerCap]),
@@ -390,14 +381,12 @@ mod tests {
         assert_eq!((seen.readings, seen.sm_mhz.unwrap()), (3, Range { min: 1500.0, median: 1700.0, max: 1980.0 }));
         assert_eq!(seen.held.unwrap(), [(Hold::PowerCap, 2), (Hold::HotHardware, 1)].into());
         assert_eq!(seen.pcie.unwrap(), PcieSeen { generation: (5, 5), width: (16, 16), best: Some((5, 16)) });
-        let moments: Vec<u64> = seen.series.iter().map(|reading| reading.at.0 / 1_000_000_000).collect();
-        assert_eq!(moments, [1, 2, 3, 4, 5]);
     }
 
     #[test]
     fn a_pass_without_a_reading_says_so() {
         let seen = seen("0000:1b:00.0", &[reading(1, 300, &[]), reading(9, 310, &[])], between(3, 4), None);
-        assert_eq!((seen.readings, seen.sm_mhz, seen.held, seen.pcie, seen.series.len()), (0, None, None, None, 2));
+        assert_eq!((seen.readings, seen.sm_mhz, seen.held, seen.pcie), (0, None, None, None));
     }
 
     #[test]
@@ -410,8 +399,6 @@ mod tests {
         assert!(kept.len() <= KEPT);
         let seen = seen("0000:1b:00.0", &kept, between(0, 1 << 20), None);
         assert_eq!(seen.held.unwrap(), [(Hold::PowerBrake, 1)].into());
-        assert!(seen.series.len() <= SERIES);
-        assert_eq!(seen.series.iter().filter(|one| one.held.as_ref().is_some_and(|held| !held.is_empty())).count(), 1);
     }
 
     #[test]

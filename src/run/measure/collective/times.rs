@@ -9,18 +9,10 @@ use railgauge_wire::{
     unit::{Nanoseconds, NanosecondsF64},
 };
 
-/// Most GPUs of a collective whose readings over time are kept; of larger ones the summaries are.
-const DRAWN: usize = 64;
-
 /// The state of the ranks' GPUs, each with its host.
 pub(super) fn gpus<'a>(ranks: impl Iterator<Item = (&'a str, &'a CollectiveMeasurement)>) -> Vec<GpuDuring> {
     let seen = ranks.filter_map(|(host, account)| Some((host, account.gpu.as_deref()?)));
-    let mut gpus: Vec<GpuDuring> =
-        seen.map(|(host, seen)| GpuDuring { host: host.to_owned(), seen: seen.clone() }).collect();
-    if gpus.len() > DRAWN {
-        gpus.iter_mut().for_each(|gpu| gpu.seen.series = Vec::new());
-    }
-    gpus
+    seen.map(|(host, seen)| GpuDuring { host: host.to_owned(), seen: seen.clone() }).collect()
 }
 
 /// For each batch the time of its slowest rank; `None` if there is no batch or the ranks do not have the same ones.
