@@ -116,7 +116,7 @@ pub(super) fn of_host(host: &str, slots: Vec<Fitted>) -> Vec<HostPart> {
 pub fn replaced_within(runs: &[Run]) -> Vec<SinceReplaced> {
     let one = |swap: Swap| SinceReplaced {
         host: swap.new.host.clone(),
-        part: swap.name(),
+        part: swap.new.first_name().to_owned(),
         by: swap.new.id.0,
         old: swap.old.id.1,
         new: swap.new.id.1,
@@ -225,7 +225,7 @@ impl<'a> Parts<'a> {
             };
             replaced.extend(swaps.iter().filter(passes).map(|swap| SinceReplaced {
                 host: host.clone(),
-                part: swap.name(),
+                part: swap.new.first_name().to_owned(),
                 by: swap.new.id.0,
                 old: swap.old.id.1.clone(),
                 new: swap.new.id.1.clone(),

@@ -109,7 +109,7 @@ fn changes(swaps: &[Swap], before: &BTreeMap<String, HostFacts>, after: &BTreeMa
             None => id.to_owned(),
         };
         Change {
-            fact: format!("{} {}", swap.name(), new.id.0.word()),
+            fact: format!("{} {}", swap.new.first_name().to_owned(), new.id.0.word()),
             before: Some(elsewhere(&old.id.1, to.as_ref(), "after")),
             after: Some(elsewhere(&new.id.1, from.as_ref(), "before")),
             hosts: vec![new.host.clone()],

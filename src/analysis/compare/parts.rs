@@ -168,7 +168,7 @@ fn other(swap: &Swap) -> OtherPart {
     let was = |stay: &Stay| (stay.host.clone(), stay.name().to_owned());
     OtherPart {
         host: swap.new.host.clone(),
-        part: swap.name(),
+        part: swap.new.first_name().to_owned(),
         by: swap.new.id.0,
         before: swap.old.id.1.clone(),
         after: swap.new.id.1.clone(),

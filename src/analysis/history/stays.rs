@@ -88,18 +88,6 @@ impl Stay {
     fn is_in(&self, host: &str, slot: &Slot) -> bool {
         self.host == host && self.slot == *slot
     }
-
-    /// It as it was before a run, or from that run on.
-    fn cut(&self, run: usize, last_before: usize, before: bool) -> Self {
-        let mut part = self.clone();
-        part.names.retain(|named| (named.since < run) == before);
-        // It had its last name before already.
-        if part.names.is_empty() {
-            part.names.extend(self.names.last().cloned());
-        }
-        part.runs = if before { (self.runs.0, last_before) } else { (run, self.runs.1.max(run)) };
-        part
-    }
 }
 
 /// Follows the parts of hosts from run to run.
@@ -113,9 +101,6 @@ pub struct Stays {
     pub(super) latest: Vec<Latest>,
     /// What is in the slots of a host.
     now: HashMap<String, Now>,
-    /// The card that a device or interface of a host stands for.
-    names: HashMap<(String, String, By), usize>,
-    renamed: BTreeMap<(usize, String, String), (By, Renamed)>,
 }
 
 /// Where an id was read last.
@@ -124,14 +109,6 @@ pub(super) struct Latest {
     pub stay: usize,
     /// Whether it was read in two slots in one run.
     pub doubtful: bool,
-}
-
-/// A name that stands for another card: numbers of the stays, and the last run of its host before.
-#[derive(Debug)]
-struct Renamed {
-    old: usize,
-    new: usize,
-    before: usize,
 }
 
 /// What is known of the slots of a host.
@@ -143,40 +120,20 @@ struct Now {
     told: Vec<usize>,
     /// The last known part of every slot.
     known: BTreeMap<(Slot, By), usize>,
-    /// Its last run.
-    last: usize,
 }
 
 impl Stays {
     /// A run, by its place in time, with the slots of a host. A host that is in no run has lost nothing; an id that is not there
     /// in a run of its host is not known then.
     pub fn run(&mut self, place: usize, host: &str, slots: &Arc<Vec<Fitted>>) {
-        let before = self.now.remove(host);
+        let mut before = self.now.remove(host);
         // Most nights are like the one before, and share what they tell.
-        if let Some(mut same) = before {
-            let is_latest = |at: &usize| {
-                let latest = &self.latest[self.id_of[*at]];
-                latest.doubtful || latest.stay == *at
-            };
-            if Arc::ptr_eq(&same.slots, slots) && same.told.iter().all(is_latest) {
-                same.told.iter().for_each(|at| self.all[*at].runs.1 = place);
-                same.last = place;
-                self.now.insert(host.to_owned(), same);
-                return;
-            }
-            self.look(place, host, slots, (same.known, Some(same.last)));
-        } else {
-            self.look(place, host, slots, (BTreeMap::new(), None));
+        if let Some(same) = before.take_if(|same| Arc::ptr_eq(&same.slots, slots) && self.are_latest(&same.told)) {
+            same.told.iter().for_each(|at| self.all[*at].runs.1 = place);
+            self.now.insert(host.to_owned(), same);
+            return;
         }
-    }
-
-    fn look(
-        &mut self,
-        place: usize,
-        host: &str,
-        slots: &Arc<Vec<Fitted>>,
-        (mut known, before): (BTreeMap<(Slot, By), usize>, Option<usize>),
-    ) {
+        let mut known = before.map(|before| before.known).unwrap_or_default();
         let mut told = Vec::new();
         for fitted in slots.iter() {
             for (by, id) in &fitted.ids {
@@ -185,12 +142,17 @@ impl Stays {
                 let at = self.read(place, host, fitted, (*by, id), here);
                 told.push(at);
                 known.insert(key, at);
-                if fitted.slot.kind == PartKind::Card {
-                    self.called(place, host, &fitted.carries, at, before);
-                }
             }
         }
-        self.now.insert(host.to_owned(), Now { slots: slots.clone(), told, known, last: place });
+        self.now.insert(host.to_owned(), Now { slots: slots.clone(), told, known });
+    }
+
+    /// Whether no id of these stays was read elsewhere since.
+    fn are_latest(&self, stays: &[usize]) -> bool {
+        stays.iter().all(|at| {
+            let latest = &self.latest[self.id_of[*at]];
+            latest.doubtful || latest.stay == *at
+        })
     }
 
     /// An id was read in a slot; `here` is the stay of the same id that the slot was known to have last. The number of its stay.
@@ -226,41 +188,6 @@ impl Stays {
             }
         }
         at
-    }
-
-    /// The names that a card has in a run.
-    fn called(&mut self, place: usize, host: &str, names: &[String], at: usize, before: Option<usize>) {
-        let by = self.all[at].id.0;
-        for name in names {
-            let old = self.names.insert((host.to_owned(), name.clone(), by), at);
-            let (Some(old), Some(before)) = (old, before) else { continue };
-            if self.id_of[old] == self.id_of[at] || self.all[old].slot == self.all[at].slot {
-                continue;
-            }
-            let key = (place, host.to_owned(), name.clone());
-            let known = self.renamed.get(&key).map(|(by, _)| *by);
-            if known.is_none_or(|known| by < known) {
-                self.renamed.insert(key, (by, Renamed { old, new: at, before }));
-            }
-        }
-    }
-
-    /// Names of devices and interfaces that stand for another card since a run although no card took the place of another: the names, the
-    /// card that they stood for, and the one that they stand for since.
-    pub(super) fn renamed(&self) -> Vec<(Vec<String>, Stay, Stay)> {
-        let mut found: BTreeMap<(usize, usize, usize, usize), Vec<String>> = BTreeMap::new();
-        for ((place, _, name), (_, Renamed { old, new, before })) in &self.renamed {
-            let doubtful = [old, new].into_iter().any(|at| self.latest[self.id_of[*at]].doubtful);
-            // One of the two cards is where it was, under another name.
-            let stayed = self.all[*old].runs.1 >= *place || self.all[*new].runs.0 < *place;
-            if stayed && !doubtful {
-                found.entry((*place, *before, *old, *new)).or_default().push(name.clone());
-            }
-        }
-        let told = |((place, before, old, new), names): ((usize, usize, usize, usize), Vec<String>)| {
-            (names, self.all[old].cut(place, before, true), self.all[new].cut(place, before, false))
-        };
-        found.into_iter().map(told).collect()
     }
 
     /// The slots of every host with what is known of their parts: what was read last of each, unless it was read elsewhere since.

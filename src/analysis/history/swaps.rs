@@ -12,7 +12,7 @@ use super::{
     stays::{Stay, Stays},
 };
 
-/// A slot that has another part, or names that stand for another one.
+/// A slot that has another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
     /// What was there before.
@@ -23,19 +23,6 @@ pub struct Swap {
     pub from: Option<Stay>,
     /// Where what was there before went to, if it came to another slot.
     pub to: Option<Stay>,
-    /// Names of devices and interfaces that stand for the new part although both cards are where they were; none where a part took the
-    /// place of another.
-    pub renamed: Vec<String>,
-}
-
-impl Swap {
-    /// What has another part, in words: the slot, or the names.
-    pub fn name(&self) -> String {
-        match self.renamed.as_slice() {
-            [] => self.new.first_name().to_owned(),
-            names => format!("{} {}", self.new.slot.kind.word(), names.join(", ")),
-        }
-    }
 }
 
 /// Places that are named of an id that is in several slots.
@@ -97,12 +84,10 @@ impl Stays {
                         continue;
                     }
                     let to = ways.after[two[0]].map(owned);
-                    swaps.push(Swap { old: old.clone(), new: new.clone(), from, to, renamed: Vec::new() });
+                    swaps.push(Swap { old: old.clone(), new: new.clone(), from, to });
                 }
             }
         }
-        let renamed = self.renamed().into_iter();
-        swaps.extend(renamed.map(|(renamed, old, new)| Swap { old, new, from: None, to: None, renamed }));
         swaps.sort_by(|a, b| (a.new.runs.0, &a.new.host, &a.new.slot).cmp(&(b.new.runs.0, &b.new.host, &b.new.slot)));
         swaps
     }
@@ -362,33 +347,6 @@ mod tests {
         let (read, unread): (&[Host<'_>], &[Host<'_>]) = (&[("a", &[(S, "1")])], &[("a", &[])]);
         let [one] = swaps(&[read, unread, read, unread, &[("a", &[(S, "2")])]]).try_into().unwrap();
         assert_eq!((one.old.runs, one.new.runs), ((0, 2), (4, 4)));
-    }
-
-    #[test]
-    fn a_name_that_stands_for_another_card_is_told() {
-        let at =
-            |place: &str, device: &str, id: &str| Fitted { carries: vec![device.into()], ..card(place, &[(S, id)]) };
-        let mut stays = Stays::default();
-        let slots =
-            |first: &str, second: &str| Arc::new(vec![at("0000:18:00", first, "1"), at("0000:19:00", second, "2")]);
-        stays.run(0, "a", &slots("mlx5_0", "mlx5_1"));
-        stays.run(1, "a", &slots("mlx5_0", "mlx5_1"));
-        stays.run(2, "a", &slots("mlx5_1", "mlx5_0"));
-        stays.run(3, "a", &slots("mlx5_1", "mlx5_0"));
-        let found = stays.swaps();
-        let told = |swap: &Swap| (swap.renamed.clone(), swap.old.id.1.clone(), swap.new.id.1.clone());
-        assert_eq!(
-            found.iter().map(told).collect::<BTreeSet<_>>(),
-            [(vec!["mlx5_0".into()], "1".into(), "2".into()), (vec!["mlx5_1".into()], "2".into(), "1".into())].into()
-        );
-        assert!(found.iter().all(|swap| (swap.old.runs, swap.new.runs) == ((0, 1), (2, 3))));
-        assert!(
-            found.iter().all(
-                |swap| swap.new.came().has_device(&swap.renamed[0]) && swap.old.left().has_device(&swap.renamed[0])
-            )
-        );
-        // The cards of a slot are known by the names that they had last.
-        assert_eq!(stays.all.iter().map(Stay::name).collect::<Vec<_>>(), ["NIC mlx5_1", "NIC mlx5_0"]);
     }
 
     #[test]

@@ -6,8 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use railgauge_wire::facts::port_name;
-
 use super::{assemble::Joined, history::Watch, through::Through};
 use crate::analysis::history::{By, PartKind, Subject, Swap};
 
@@ -44,11 +42,7 @@ pub(super) fn broken(
             let host = if end == 0 { &flow.from.host } else { &flow.to.host };
             let passes = |swap: &&Swap| {
                 let (part, devices) = (swap.new.came(), through.at(subject, swap.new.runs.0));
-                let named = |devices: &[Arc<str>; 2]| match swap.renamed.as_slice() {
-                    [] => part.has_device(&devices[end]),
-                    names => names.iter().any(|name| *name == port_name(&devices[end]).0),
-                };
-                part.kind == PartKind::Machine || devices.is_some_and(named)
+                part.kind == PartKind::Machine || devices.is_some_and(|devices| part.has_device(&devices[end]))
             };
             let known = of_host.get(&**host).filter(|_| flow.members.is_empty()).into_iter().flatten();
             known.copied().filter(passes).collect::<Vec<&Swap>>()

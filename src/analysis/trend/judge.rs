@@ -205,9 +205,6 @@ pub(super) fn changes(everything: &Everything, series: &[Series], replaced: &[Re
     for change in &mut changes {
         change.parts = moves::beside(everything, &passing, replaced, &change.members, series);
         change.parts.iter().for_each(|words| change.sentence += &format!("; {words}"));
-        if change.way == Way::Worse {
-            change.moved = moves::went_on(everything, replaced, &change.members, series);
-        }
     }
     changes.sort_by_key(|change| (change.state, change.way, change.series.0 == 1, std::cmp::Reverse(change.day)));
     changes
@@ -267,7 +264,6 @@ fn change(
     let near = |epoch: &&super::Epoch| (epoch.day - day).abs() <= NEARBY;
     let mut change = Change {
         name,
-        moved: None,
         since: date(day),
         day,
         way: members.first().map_or(Way::Worse, |member| alert(member).way),

@@ -23,7 +23,6 @@
 //! | `moves` | what was replaced, and what that means for changes |
 //! | `passing` | which series pass which part, and what stood against a part |
 //! | `through` | which devices each link went through |
-//! | `travelled` | whether slow values went with a part that moved, or stayed with its slot |
 //! | `totals` | what several changes of one series come to |
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
@@ -54,7 +53,6 @@ mod sum;
 mod swapped;
 mod through;
 mod totals;
-mod travelled;
 mod unread;
 
 use railgauge_stats::Refusal;
@@ -68,9 +66,8 @@ pub use epochs::Epoch;
 pub use history::History;
 pub use last::{Component, Reported};
 pub use replaced::{How, Taken};
-pub use swapped::{Before, Replaced, Since, Slow};
+pub use swapped::{Elsewhere, Replaced, Slow};
 pub use totals::Total;
-pub use travelled::Travelled;
 
 /// Version of the document.
 const VERSION: u32 = 4;
@@ -275,9 +272,6 @@ pub struct Series {
 pub struct Change {
     /// What its series have in common, or the one series.
     pub name: String,
-    /// Where it is now, if its part was taken to another host and took it along: `until 2026-11-16, host gpu007 since 2026-11-17`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved: Option<String>,
     /// First night of the new level: the median of its series.
     pub since: String,
     /// The same, counted in days from 1970.

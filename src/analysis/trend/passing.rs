@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use railgauge_stats::robust::median;
 use railgauge_wire::terms::Memory;
 
 use super::{
     Series, State, Way,
     assemble::Everything,
     calendar::day,
-    judge::{FARTHEST, NEARBY},
+    judge::NEARBY,
     parts::{Ends, Part},
 };
 use crate::analysis::history::{PartKind, Seated, Stay, Subject};
@@ -24,8 +23,6 @@ pub(super) struct Stood {
     pub since: i64,
     /// Series that were worse, and all that passed the part.
     pub series: (usize, usize),
-    /// By how much they were slow, as a difference of logarithms.
-    pub size: f64,
 }
 
 /// Which series pass which part.
@@ -99,12 +96,6 @@ impl<'a> Passing<'a> {
         }
     }
 
-    /// Places that pass a part.
-    pub(super) fn places(&self, part: &Seated<'_>) -> BTreeSet<usize> {
-        let passing = self.of_host(part.host).iter().filter(|at| self.passes(**at, part));
-        passing.map(|at| self.place_of[*at]).collect()
-    }
-
     /// What stood against a part on its last night in a slot, if it is more than chance.
     pub(super) fn stood(&self, series: &[Series], stay: &Stay, (first, last): (i64, i64)) -> Option<Stood> {
         let (of, part) = (&self.everything.series, stay.left());
@@ -127,13 +118,10 @@ impl<'a> Passing<'a> {
             };
             // What is still so is told of the series that took its place.
             let of_place = self.everything.places[self.place_of[*at]].members.iter();
-            let first = of_place.flat_map(|at| &series[*at].alerts).filter(standing).min_by_key(|alert| alert.day)?;
-            Some((first.day, (first.percent / 100.0).ln_1p().abs().min(FARTHEST)))
+            of_place.flat_map(|at| &series[*at].alerts).filter(standing).map(|alert| alert.day).min()
         };
-        let slow: Vec<(i64, f64)> = passing.iter().filter_map(since).collect();
-        let since = slow.iter().map(|(day, _)| *day).min()?;
-        let size = median(&slow.iter().map(|(_, size)| *size).collect::<Vec<f64>>()).ok()?;
-        let series = (slow.len(), passing.len());
-        (slow.len() * SHARE > passing.len()).then_some(Stood { since, series, size })
+        let slow: Vec<i64> = passing.iter().filter_map(since).collect();
+        let since = slow.iter().copied().min()?;
+        (slow.len() * SHARE > passing.len()).then_some(Stood { since, series: (slow.len(), passing.len()) })
     }
 }

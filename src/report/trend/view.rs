@@ -330,7 +330,7 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
             _ => "idle",
         },
         way: if change.way == Way::Worse { "worse" } else { "better" },
-        name: change.moved.as_ref().map_or_else(|| change.name.clone(), |moved| format!("{} {moved}", change.name)),
+        name: change.name.clone(),
         sentence: change.sentence.clone(),
         epochs: change.epochs.clone(),
         figure,
