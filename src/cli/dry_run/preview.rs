@@ -6,12 +6,9 @@ use std::{
 };
 
 use railgauge_model::{
-    border::text::command,
     plan::{
         Plan,
-        model::{
-            AtOnce, Collective, Configure, Cut, Grouping, OnFabric, Pattern, Rails, RateLimit, Soak, Test, Victim,
-        },
+        model::{Configure, Rails, RateLimit, Soak, Test},
     },
     schedule::{Cell, Flow, Inventory, OVERHEAD, Schedule, Time, Volume},
 };
@@ -23,7 +20,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use crate::{
-    analysis::words::{count, part_words},
+    report::view::{beside, rails, who},
     run::order,
 };
 
@@ -281,14 +278,8 @@ impl<'a> TestPreview<'a> {
             configure: test.configure.as_ref(),
             hosts: &test.hosts,
             repeats: test.repeats,
-            pattern: match collective {
-                Some(collective) => groups(collective, test.hosts.len()),
-                None => format!("{}{}", pattern(&test.pattern, test.hosts.len()), beside(test)),
-            },
-            rails: collective.is_none().then(|| match test.transport.is_within_host() {
-                true => parts(test),
-                false => rails(&test.rails),
-            }),
+            pattern: who(test) + &beside(test),
+            rails: collective.is_none().then(|| rails(test)),
             ranks_per_host: collective.map(|collective| collective.ranks_per_host),
             window: super::text::window(test),
             cells: cells.iter().map(cell).collect(),
@@ -392,104 +383,4 @@ fn notes(plan: &Plan, inventory: &Inventory, schedule: &Schedule) -> Vec<String>
         ));
     }
     notes
-}
-
-fn groups(Collective { grouping, .. }: &Collective, hosts: usize) -> String {
-    match grouping {
-        Grouping::All => format!("one group of {}", count(hosts, "host")),
-        Grouping::Each => "each named group of hosts".to_owned(),
-        Grouping::Pairs => format!("every pair of {hosts} hosts"),
-        Grouping::Halves => format!("two halves of {hosts} hosts"),
-        Grouping::Every(size) => format!("every {size} of {}", count(hosts, "host")),
-    }
-}
-
-/// What runs beside each flow; empty where nothing does.
-fn beside(test: &Test) -> String {
-    test.beside.as_ref().map_or_else(String::new, |beside| {
-        if let Some(one) = &beside.command {
-            return format!("; each flow alone, then beside `{}` {}", command(&one.words), one.on.words());
-        }
-        let numbers = beside.flows.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        let rate = beside.rate.map_or_else(String::new, |rate| format!(" at {} Gb/s", rate.0));
-        format!("; each flow alone, then beside {numbers} TCP connections, direction {}{rate}", beside.direction.word())
-    })
-}
-
-fn pattern(pattern: &Pattern, hosts: usize) -> String {
-    match pattern {
-        Pattern::Tournament => format!("every pair of {hosts} hosts once"),
-        Pattern::Random(rounds) => format!("{} of {hosts} hosts", count(*rounds as usize, "random round")),
-        Pattern::Ring => format!("a ring of {hosts} hosts"),
-        Pattern::Neighbours => format!("neighbours among {hosts} hosts"),
-        Pattern::OneToMany(host) => {
-            format!("{host} to each of {}, one at a time", count(hosts.saturating_sub(1), "host"))
-        }
-        Pattern::ManyToOne(host) => {
-            format!("each of {} to {host}, one at a time", count(hosts.saturating_sub(1), "host"))
-        }
-        Pattern::Between(left, right) => format!("every host of {left} with every host of {right}"),
-        Pattern::Pairs(pairs) => count(pairs.len(), "listed pair"),
-        Pattern::AtOnce(pattern) => at_once(pattern, hosts),
-        Pattern::Fabric(pattern) => on_fabric(pattern),
-        Pattern::Within => format!("each of {} by itself", count(hosts, "host")),
-    }
-}
-
-fn on_fabric(pattern: &OnFabric) -> String {
-    let rounds = |rounds: &Option<u32>| rounds.map(|rounds| format!(", {}", count(rounds as usize, "round")));
-    match pattern {
-        OnFabric::SameLeaf(wanted) => format!("NIC ports below one leaf{}", rounds(wanted).unwrap_or_default()),
-        OnFabric::CrossLeaf(wanted) => {
-            format!("NIC ports below different leaves{}", rounds(wanted).unwrap_or_default())
-        }
-        OnFabric::CoverLinks(percent) => format!("every switch link loaded to {percent} %"),
-    }
-}
-
-fn at_once(pattern: &AtOnce, hosts: usize) -> String {
-    let others = hosts.saturating_sub(1);
-    let draws = |rounds: &u32| if *rounds == 1 { String::new() } else { format!(", {rounds} draws") };
-    match pattern {
-        AtOnce::Incast(Some(host)) => format!("{} to {host} at once", count(others, "host")),
-        AtOnce::Incast(None) => format!("{} to one at once, to each of {hosts} in turn", count(others, "host")),
-        AtOnce::Outcast(Some(host)) => format!("{host} to {} at once", count(others, "host")),
-        AtOnce::Outcast(None) => format!("one host to {others} at once, each of {hosts} in turn"),
-        AtOnce::AllToAll => format!("each of {hosts} hosts to every other at once"),
-        AtOnce::Ring => format!("a ring of {hosts} hosts at once"),
-        AtOnce::Permutation(rounds) => format!("each of {hosts} hosts to another at once{}", draws(rounds)),
-        AtOnce::Victim(Victim { flow, to, draws: times }) => {
-            let flow = flow.as_ref().map_or_else(|| "a flow".to_owned(), |(from, to)| format!("{from} to {to}"));
-            let to = to.as_deref().unwrap_or("one");
-            format!("{flow} alone, then beside {} to {to}{}", count(hosts.saturating_sub(3), "host"), draws(times))
-        }
-        AtOnce::Bisection(Cut::Drawn(rounds)) => format!("two halves of {hosts} hosts at once{}", draws(rounds)),
-        AtOnce::Bisection(Cut::Groups(one, other)) => format!("hosts of {one} with hosts of {other} at once"),
-    }
-}
-
-fn rails(rails: &Rails) -> String {
-    match rails {
-        Rails::Aligned => "rail i with rail i".to_owned(),
-        Rails::Crossed => "every rail with every rail".to_owned(),
-        Rails::Each => "rail i with rail i, one rail after the other".to_owned(),
-        Rails::Only(only) => {
-            let only: Vec<String> = only.iter().map(u32::to_string).collect();
-            format!("rail {} only", only.join(", "))
-        }
-    }
-}
-
-/// Which parts of a host run at the same time.
-fn parts(test: &Test) -> String {
-    let part = part_words(test.transport).unwrap_or("part");
-    match (&test.rails, test.op) {
-        (Rails::Each, Op::GpuToGpu) => "one way between two GPUs after the other".to_owned(),
-        (_, Op::GpuToGpu) => "each GPU to another, all at once".to_owned(),
-        (Rails::Each, _) => format!("one {part} after the other"),
-        (Rails::Only(only), _) => {
-            format!("{part} {} only, at once", only.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
-        }
-        _ => format!("all {part}s at once"),
-    }
 }

@@ -42,6 +42,7 @@ use crate::{
 pub(in crate::report) use counters::telling;
 pub use map::{Map, MapCell};
 pub use table::{Column, Table};
+pub(crate) use words::{beside, rails, who};
 pub(in crate::report) use table::{number_column, text_column};
 
 /// Declares a file of this folder for every block of the page.

@@ -62,23 +62,18 @@ fn products(test: &Test) -> String {
     format!("Matrix products of GPUs{}", precision.unwrap_or_default())
 }
 
-/// How it was measured, in a sentence.
-pub(super) fn how(test: &Test) -> String {
+/// Who measures with whom: `Every pair once`.
+pub(crate) fn who(test: &Test) -> String {
     if let Some(collective) = &test.collective {
-        return how_together(test, collective);
-    }
-    if test.transport.is_within_host() {
-        let parts = part_words(test.transport).unwrap_or("part");
-        let which = match (&test.rails, test.op) {
-            (Rails::Each, Op::GpuToGpu) => "every two GPUs of a host by themselves, in both orders".to_owned(),
-            (_, Op::GpuToGpu) => "each GPU of a host to another, all of the host at once".to_owned(),
-            (Rails::Each, _) => format!("each {parts} of a host by itself"),
-            (_, _) => format!("all {parts}s of a host at once"),
+        return match collective.grouping {
+            Grouping::All => "All hosts in one group".to_owned(),
+            Grouping::Each => "Each group of the plan by itself".to_owned(),
+            Grouping::Pairs => "Every pair of hosts as a group".to_owned(),
+            Grouping::Halves => "Each half of the hosts as a group".to_owned(),
+            Grouping::Every(size) => format!("Every {size} hosts as a group"),
         };
-        let repeats = count(test.repeats as usize, "repeat");
-        return plan::count::capital(&format!("{which}, {}; {repeats}{}", sizes(&test.sizes), configured(test)));
     }
-    let pattern = match &test.pattern {
+    match &test.pattern {
         Pattern::Tournament => "Every pair once".to_owned(),
         Pattern::Random(rounds) => count(*rounds as usize, "random round") + " of pairs",
         Pattern::Ring => "Each host to the next, in a ring".to_owned(),
@@ -92,14 +87,36 @@ pub(super) fn how(test: &Test) -> String {
         Pattern::Fabric(OnFabric::SameLeaf(_)) => "NIC ports below one leaf switch".to_owned(),
         Pattern::Fabric(OnFabric::CrossLeaf(_)) => "NIC ports below different leaf switches".to_owned(),
         Pattern::Fabric(OnFabric::CoverLinks(percent)) => format!("Pairs that load every switch link to {percent} %"),
-    };
-    let rails = match &test.rails {
-        Rails::Aligned => "rail i with rail i".to_owned(),
-        Rails::Crossed => "every rail with every rail".to_owned(),
-        Rails::Each => "rail i with rail i, one rail after the other".to_owned(),
-        Rails::Only(rails) if rails.len() == 1 => format!("rail {}", rails[0]),
-        Rails::Only(rails) => format!("rails {}", rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")),
-    };
+    }
+}
+
+/// Which rails, or which parts of a host, run at the same time.
+pub(crate) fn rails(test: &Test) -> String {
+    let part = part_words(test.transport);
+    let list = |rails: &[u32]| rails.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+    match (&test.rails, part) {
+        (Rails::Each, _) if test.op == Op::GpuToGpu => "every two GPUs by themselves, in both orders".to_owned(),
+        (_, _) if test.op == Op::GpuToGpu => "each GPU to another, all at once".to_owned(),
+        (Rails::Each, Some(part)) => format!("each {part} by itself"),
+        (Rails::Only(rails), Some(part)) => format!("{part}s {} at once", list(rails)),
+        (_, Some(part)) => format!("all {part}s at once"),
+        (Rails::Aligned, None) => "rail i with rail i".to_owned(),
+        (Rails::Crossed, None) => "every rail with every rail".to_owned(),
+        (Rails::Each, None) => "rail i with rail i, one rail after the other".to_owned(),
+        (Rails::Only(rails), None) => format!("rails {}", list(rails)),
+    }
+}
+
+/// How it was measured, in a sentence.
+pub(super) fn how(test: &Test) -> String {
+    if let Some(collective) = &test.collective {
+        return how_together(test, collective);
+    }
+    let repeats = count(test.repeats as usize, "repeat");
+    if test.transport.is_within_host() {
+        let (who, rails) = (who(test), rails(test));
+        return format!("{who}, {rails}, {}; {repeats}{}", sizes(&test.sizes), configured(test));
+    }
     let what = lane(test.transport);
     let qps = match test.qps.as_slice() {
         [one] => count(*one as usize, what),
@@ -111,14 +128,13 @@ pub(super) fn how(test: &Test) -> String {
         (TestMetric::Latency, false) => "; half round trips",
         (TestMetric::Bandwidth | TestMetric::Step | TestMetric::Compute, _) => "",
     };
-    let repeats = count(test.repeats as usize, "repeat");
     let configured = format!("{}{}", beside(test), configured(test));
-    let memory = test.memory;
-    format!("{pattern}, {rails}, {qps}{threads}, {memory} memory, {}; {repeats}{half}{configured}", sizes(&test.sizes))
+    let (who, rails, memory) = (who(test), rails(test), test.memory);
+    format!("{who}, {rails}, {qps}{threads}, {memory} memory, {}; {repeats}{half}{configured}", sizes(&test.sizes))
 }
 
-/// What ran beside the flows of a test; empty if nothing did.
-fn beside(test: &Test) -> String {
+/// What runs alongside the flows of a test; empty if nothing does.
+pub(crate) fn beside(test: &Test) -> String {
     test.beside.as_ref().map_or_else(String::new, |beside| {
         if let Some(one) = &beside.command {
             return format!("; each flow alone, then beside `{}` {}", command(&one.words), one.on.words());
@@ -168,16 +184,9 @@ fn at_once(pattern: &AtOnce) -> String {
 
 /// The same of a collective.
 fn how_together(test: &Test, collective: &Collective) -> String {
-    let groups = match collective.grouping {
-        Grouping::All => "All hosts in one group".to_owned(),
-        Grouping::Each => "Each group of the plan by itself".to_owned(),
-        Grouping::Pairs => "Every pair of hosts as a group".to_owned(),
-        Grouping::Halves => "Each half of the hosts as a group".to_owned(),
-        Grouping::Every(size) => format!("Every {size} hosts as a group"),
-    };
     let list = |words: Vec<String>| words.join(", ");
     let mut words = vec![
-        groups,
+        who(test),
         count(collective.ranks_per_host as usize, "rank") + " per host",
         list(collective.datatypes.iter().map(ToString::to_string).collect()),
         list(collective.reductions.iter().map(ToString::to_string).collect()),
