@@ -15,7 +15,6 @@ pub mod compact;
 pub mod compare;
 pub mod copies;
 pub mod costs;
-pub mod environments;
 pub mod explain;
 pub mod frame;
 pub mod gpus;

@@ -162,6 +162,18 @@ impl CaseResult<'_> {
 
     /// The same without the value of the test.
     pub fn variant_at_any_value(&self) -> String {
+        let mut words = self.variant_in_any_environment();
+        let env = self.test.collective.as_ref().filter(|collective| collective.env.len() > 1);
+        if let Some(manner) = env.and(self.case.cell.manner.as_ref()) {
+            let env = manner.env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+            words += if words.is_empty() { "" } else { ", " };
+            words += if env.is_empty() { "environment as it is" } else { &env };
+        }
+        words
+    }
+
+    /// The same without the environment.
+    pub fn variant_in_any_environment(&self) -> String {
         let (test, cell) = (self.test, &self.case.cell);
         let mut words = Vec::new();
         if test.qps.len() > 1 {
@@ -182,11 +194,6 @@ impl CaseResult<'_> {
             }
             if collective.algorithms.len() > 1 {
                 words.push(manner.algorithm.map_or("automatic algorithm", Algorithm::word).to_owned());
-            }
-            if collective.env.len() > 1 {
-                let env =
-                    manner.env.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-                words.push(if env.is_empty() { "environment as it is".to_owned() } else { env });
             }
         }
         words.join(", ")

@@ -99,14 +99,7 @@ fn a_flow_and_its_neighbours_take_turns_and_what_they_cost_is_told() {
     assert_eq!(losses.len(), 2, "none for the flow alone: {losses:?}");
     let rates = values(&rows, "greedy", "beside_bandwidth");
     assert_eq!((rates.len(), values(&rows, "greedy", "bandwidth").len()), (2, 3), "{rates:?}");
-    let page = results.report();
-    for words in [
-        "A flow beside other traffic of its hosts",
-        "Loss by the number of connections beside",
-        "beside 8 TCP connections",
-    ] {
-        assert!(page.contains(words), "the page lacks: {words}");
-    }
+    assert!(results.report().contains("Flows alongside other traffic"));
     // Interleaved: the flow alone and beside each number, in every repeat.
     let order: Vec<(u64, u64)> = results
         .outcomes()

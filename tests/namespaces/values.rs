@@ -113,9 +113,7 @@ fn each_value_is_set_measured_and_taken_back() {
     assert_eq!(all.iter().map(|cost| cost["value"].as_str().unwrap()).collect::<Vec<_>>(), values, "{}", ended.said);
     assert_eq!(all[0]["answer"], "reference", "{}", ended.said);
     let page = results.report();
-    for words in ["What each value costs", "Bandwidth by value"] {
-        assert!(page.contains(words), "the page lacks: {words}");
-    }
+    assert!(page.contains("Settings compared"));
     if let Some(folder) = std::env::var_os("RAILGAUGE_SAMPLES") {
         std::fs::write(std::path::Path::new(&folder).join("values-loss.html"), &page).unwrap();
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use railgauge::{
     analysis::{
-        axis::{Kind, OfTest, Watch, of_test},
+        axis::{OfTest, Watch, of_test},
         journal,
         results::results,
         soak::families::Family,
@@ -16,6 +16,7 @@ use railgauge_model::{
     plan::model::{AtOnce, Pattern, Victim},
 };
 use railgauge_wire::{
+    drivers::Congestion,
     unit::{Bytes, Nanoseconds, NanosecondsI64},
     watch::{CounterRow, PortSeen, STATISTICS, Watched},
 };
@@ -189,7 +190,7 @@ fn made() -> Made {
 #[test]
 fn a_pause_stands_above_the_slice_in_which_the_flow_stood_still() {
     let found = made().found();
-    assert_eq!((found.placed, found.unplaced, found.unwatched, found.blind), (6, 0, 0, 0));
+    assert_eq!((found.placed, found.unplaced, found.unwatched, found.partly), (6, 0, 0, 0));
     assert_eq!(found.passes.len(), 2, "two of six counted something");
     let worst = &found.passes[0];
     assert_eq!((worst.round, worst.repeat, worst.quiet, worst.span.from), (1, 0, 4, at(EVERY)));
@@ -198,7 +199,7 @@ fn a_pause_stands_above_the_slice_in_which_the_flow_stood_still() {
     let still = victim.pieces.iter().find(|piece| piece.mean == 0.0).unwrap();
     let (port, lines) = worst.ports.iter().find(|(port, _)| port.host == "gpu001").unwrap();
     let [pauses] = &lines[..] else { panic!("{lines:?}") };
-    assert_eq!((port.device.as_str(), pauses.family, pauses.most), ("mlx5_0", Family::PausesReceived, 9_000.0));
+    assert_eq!((port.device.as_str(), pauses.family, pauses.most()), ("mlx5_0", Family::PausesReceived, 9_000.0));
     // Clocks of hosts differ by days; the times of both are the controller's.
     let rose: Vec<_> = pauses.pieces.iter().filter(|piece| piece.mean > 0.0).collect();
     assert!(rose.len() == 1 && rose[0].span == still.span, "{rose:?} {still:?}");
@@ -209,39 +210,30 @@ fn a_pause_stands_above_the_slice_in_which_the_flow_stood_still() {
 }
 
 #[test]
-fn silence_is_told_by_kind() {
-    let of =
-        |found: &OfTest, kind| found.kinds.iter().find(|of| of.kind == kind).map(|of| (of.counting, of.rose)).unwrap();
+fn silence_of_ports_without_a_counter_says_nothing() {
     let found = made().found();
-    assert_eq!([Kind::Pauses, Kind::Cnp, Kind::Ecn].map(|kind| of(&found, kind)), [(6, 2), (6, 1), (0, 0)]);
+    assert_eq!([Congestion::Pause, Congestion::Cnp, Congestion::Ecn].map(|kind| found.with[&kind]), [6, 6, 0]);
     let quiet = Made::new(&[]);
     let found = quiet.found();
-    assert!(found.passes.is_empty() && of(&found, Kind::Pauses) == (6, 0));
+    assert_eq!((found.counting, found.ports, found.with[&Congestion::Pause]), (0, 6, 6));
     let (block, _) = quiet.drawn();
     assert!(block.wide.is_empty() && block.table.is_none());
-    assert!(
-        block.sentence.contains("by the 6 of 6 ports") && block.sentence.contains("None of 6 ports"),
-        "{}",
-        block.sentence
-    );
 }
 
 #[test]
 fn what_was_not_watched_is_not_called_quiet() {
     let found = Made { unwatched: vec!["gpu002"], ..made() }.found();
-    assert_eq!((found.placed, found.blind), (6, 6));
+    assert_eq!((found.placed, found.partly), (6, 6));
     let all = (1..=6).map(|n| ["gpu001", "gpu002", "gpu003", "gpu004", "gpu005", "gpu006"][n - 1]).collect::<Vec<_>>();
     let most = Made { unwatched: all[..5].to_vec(), ..made() };
     // The flow alone has no watched host.
     assert_eq!((most.found().placed, most.found().unwatched), (3, 3));
-    assert!(most.drawn().0.sentence.contains("3 of 6 rounds were not watched"), "{}", most.drawn().0.sentence);
 }
 
 #[test]
-fn journals_that_tell_no_clock_are_placed_by_the_planned_start() {
+fn flows_without_a_clock_have_no_place() {
     let found = Made { tells_clock: false, ..made() }.found();
-    assert_eq!((found.placed, found.unplaced), (6, 0));
-    assert_eq!(found.passes[0].span.from, at(EVERY));
+    assert_eq!((found.placed, found.unplaced > 0), (0, true));
 }
 
 #[test]
@@ -250,7 +242,6 @@ fn readings_that_reach_beyond_the_window_are_told_as_their_part() {
     let pass = found.passes.iter().find(|pass| (pass.round, pass.repeat) == (1, 0)).unwrap();
     let line = pass.ports.iter().flat_map(|(_, lines)| lines).find(|line| line.family == Family::CnpSent).unwrap();
     assert!((line.sum() - 70.0 * 2.0 / 9.0).abs() < 1e-6, "{line:?}");
-    assert_eq!(found.paces[0], Some(Nanoseconds::from_secs(9)));
 }
 
 #[test]
@@ -258,19 +249,8 @@ fn the_page_draws_flows_above_and_ports_below() {
     let (block, page) = made().drawn();
     assert_eq!(block.wide.len(), 2);
     let svg = &block.wide[0].svg;
-    for words in [
-        "gpu001:0 → gpu002:0",
-        "gpu003 mlx5_0",
-        "pauses sent",
-        "CNPs sent",
-        "discards of arriving packets",
-        "tx_prio3_pause 5500",
-    ] {
+    for words in ["gpu001:0 → gpu002:0", "gpu003 mlx5_0", "tx_prio3_pause 5500"] {
         assert!(svg.contains(words), "{words}: {svg}");
     }
-    assert!(
-        page.contains("Flows and counters on one time axis")
-            && page.contains(&block.sentence.split('.').next().unwrap().to_owned())
-    );
-    assert!(block.method.contains("100 ms") && block.method.contains("60 µs"), "{}", block.method);
+    assert!(page.contains(block.heading));
 }

@@ -1,18 +1,18 @@
-//! A matrix of environments: each cell against the first, and against what its NVLinks carry.
+//! A matrix of environments: each compared with the first, and against what its NVLinks carry.
 
 use std::{path::Path, sync::Arc};
 
 use railgauge::{
     analysis::{
-        environments::{Shows, Standing, compare},
+        costs::{Answer, costs},
         journal::{HostUp, Journal, JournalEnd, Try},
         results::results,
         verdict::Status,
     },
-    report::{draw, write},
+    report::draw,
 };
 use railgauge_model::{
-    journal::event::{Case, Event, Line, LinkRecord, Outcome, RankAccount, Sample},
+    journal::event::{Case, LinkRecord, RankAccount, Sample},
     plan::parse,
     schedule::{Inventory, schedule},
 };
@@ -153,32 +153,24 @@ fn run(repeats: u32) -> Journal {
     }
 }
 
-/// Environment, what its difference shows, and how it stands, at one size.
-fn standings(journal: &Journal, size: u64) -> Vec<(usize, Option<Shows>, Standing)> {
-    let results = results(journal).unwrap();
-    let all: Vec<_> = results.iter().collect();
-    let rows = compare(&all, Metric::Busbw);
-    let row = |row: &railgauge::analysis::environments::Compared<'_>| {
-        (row.environment, row.against.map(|against| against.shows), row.standing)
-    };
-    rows.iter().filter(|compared| compared.cell.size == Bytes(size)).map(row).collect()
+/// Answers in the headline at one size: environment and how it compares with the first.
+fn answers(journal: &Journal, size: u64) -> Vec<(String, Answer)> {
+    let costs = costs(&journal.plan.tests, &results(journal).unwrap());
+    let here = costs.into_iter().filter(|one| one.metric == Metric::Busbw && one.size_bytes == Bytes(size));
+    here.map(|one| (one.value, one.compared.answer)).collect()
 }
 
 #[test]
-fn only_what_is_beyond_the_scatter_is_called_better() {
-    use Shows::{Better, Nothing, TooFew, Worse};
-    use Standing::{AmongBest, Behind, Best, Unknown};
+fn only_what_is_beyond_the_scatter_is_a_difference() {
+    use Answer::{Costs, Gains, NoDifference, Reference, Unknown};
     let journal = run(6);
-    let small = [(0, None, Behind), (1, Some(Better), Best), (2, Some(Nothing), Behind), (3, None, Unknown)];
-    assert_eq!(standings(&journal, 4 << 10), small);
-    // Two that are alike share the first place.
-    let large = [(0, None, AmongBest), (1, Some(Worse), Behind), (2, Some(Nothing), AmongBest), (3, None, Unknown)];
-    assert_eq!(standings(&journal, 256 << 20), large);
-    // Two repeats have a ratio and an interval, and no verdict.
-    for (environment, shows, standing) in standings(&run(2), 4 << 10) {
-        assert_eq!(standing, Unknown, "{environment}");
-        assert!(shows.is_none_or(|shows| shows == TooFew), "{environment}: {shows:?}");
-    }
+    let of = |answers: Vec<(String, Answer)>| answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>();
+    assert_eq!(of(answers(&journal, 4 << 10)), [Reference, Gains, NoDifference, Unknown]);
+    assert_eq!(of(answers(&journal, 256 << 20)), [Reference, Costs, NoDifference, Unknown]);
+    // Two repeats have no answer.
+    assert_eq!(of(answers(&run(2), 4 << 10)), [Reference, Unknown, Unknown, Unknown]);
+    // What all environments share distinguishes none.
+    assert_eq!(answers(&journal, 4 << 10)[1].0, "NCCL_ALGO=Tree");
 }
 
 #[test]
@@ -193,9 +185,8 @@ fn equal_environments_are_rarely_told_apart() {
                 sample.initiator.latency.as_mut().unwrap().p50 = Nanoseconds(p50);
             }
         }
-        let rows = [standings(&journal, 4 << 10), standings(&journal, 256 << 20)].concat();
-        let named = |shows: Option<Shows>| matches!(shows, Some(Shows::Better | Shows::Worse));
-        told += u32::from(rows.iter().any(|(_, shows, _)| named(*shows)));
+        let all = [answers(&journal, 4 << 10), answers(&journal, 256 << 20)].concat();
+        told += u32::from(all.iter().any(|(_, answer)| matches!(answer, Answer::Gains | Answer::Costs)));
     }
     // At most one run in twenty, and half as many again for the luck of 200.
     assert!(told <= 15, "{told} of 200 runs name a difference that is none");
@@ -216,37 +207,7 @@ fn rows_stand_beside_their_nvlinks() {
 fn the_table_of_a_matrix() {
     let journal = run(6);
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
-    let block = drawn.view.tests[0].block("environments").unwrap();
+    let block = drawn.view.tests[0].block("costs").unwrap();
     let shown = serde_json::json!({ "sentence": block.sentence, "table": block.table, "method": block.method });
     insta::assert_json_snapshot!(shown);
-}
-
-#[test]
-fn the_page_shows_the_matrix() {
-    let journal = run(2);
-    let mut lines = vec![crate::journals::started(&journal)];
-    lines.push(Event::HostUp { host: "h1".into(), facts: Box::new(facts()), clock: None, wall: None });
-    lines.push(Event::Planned { cases: journal.cases.clone() });
-    lines.extend(journal.tries.iter().map(|tried| {
-        Event::Outcome(Box::new(Outcome {
-            case: tried.case,
-            repeat: tried.repeat,
-            started_at: tried.started_at.clone(),
-            link: tried.link.as_deref().cloned(),
-            link_line: None,
-            result: tried.result.clone(),
-        }))
-    }));
-    lines.push(Event::Finished);
-    let at = journal.time.0.clone();
-    let lines: Vec<Line> = lines.into_iter().map(|event| Line { at: at.clone(), event }).collect();
-    let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("records.jsonl"), crate::support::text(&lines)).unwrap();
-    let page = std::fs::read_to_string(write(dir.path()).unwrap().page).unwrap();
-    let table = page.split("<h3>Environments</h3>").nth(1).expect("a section of environments");
-    let table = table.split("</table>").next().unwrap();
-    for words in ["NCCL_ALGO=Tree", "nccl-p2p (nvlink)", "not judged", "invalid usage"] {
-        assert!(table.contains(words), "{words}");
-    }
-    assert!(!table.contains("NCCL_DMABUF_ENABLE=1</td>"), "what all environments share distinguishes none");
 }

@@ -187,7 +187,7 @@ fn every_repeat_measures_all_values_in_turn() {
     let bandwidth = costs.iter().filter(|cost| cost["metric"] == "bandwidth");
     assert_eq!(bandwidth.clone().count(), 6);
     assert!(bandwidth.clone().all(|cost| cost["answer"] != "unknown"), "{costs:#?}");
-    assert!(results.report().contains("What each value costs"));
+    assert!(results.report().contains("Settings compared"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What is known of RDMA drivers from their sources: whether the rate of their ports is true, what counts bytes of RDMA, what
 //! counts losses. Nothing here was compared with a NIC by us; a driver that is not listed gets no assumption in its favour.
 
+use serde::Serialize;
+
 /// Where the rate of a port in sysfs comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateOrigin {
@@ -128,7 +130,8 @@ pub fn counts_bytes(name: &str) -> bool {
 }
 
 /// What a counter says of congestion on the way to or from its port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Congestion {
     /// Pause frames, of the link or of a priority (IEEE 802.3x, 802.1Qbb).
     Pause,
@@ -138,6 +141,21 @@ pub enum Congestion {
     Cnp,
     /// Packets that were thrown away for want of room.
     Discard,
+}
+
+impl Congestion {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Pause, Self::Ecn, Self::Cnp, Self::Discard];
+
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Pause => "pauses",
+            Self::Ecn => "ECN marks",
+            Self::Cnp => "CNPs",
+            Self::Discard => "discards",
+        }
+    }
 }
 
 /// What a counter says of congestion; `None` for others. By parts of names that drivers give: mlx5 (`rx_prio3_pause`,

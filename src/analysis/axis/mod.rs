@@ -1,18 +1,8 @@
 //! The flows of a pass and what the ports of their hosts counted meanwhile, on one axis of time.
 //!
-//! A pass is what ran at the same time: the flows of a round in one cell and repeat. Its time is that of the controller's clock, on
-//! which agents' times are placed as those of a soak are: by the clock of the record that tells what the ports of the same host did.
-//!
-//! | file | does |
-//! | --- | --- |
-//! | `watch` | what agents saw of their ports, by port and time |
-//! | `flows` | what flows carried, placed in time |
-//! | `counted` | what a port counted in a time, by family |
-//! | `kinds` | counters of congestion that nobody has, or that stood still |
+//! A pass is what ran at the same time: the flows of a round in one cell and repeat. Times of agents are placed on the controller's clock
+//! as those of a soak are: by the clock of the record that has what the ports of the same host did ([`watch`]).
 
-mod counted;
-mod flows;
-mod kinds;
 mod watch;
 
 use std::{
@@ -20,26 +10,28 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use railgauge_model::journal::event::Sample;
+use railgauge_model::{journal::event::Sample, schedule::Flow};
 use railgauge_wire::{
+    drivers::{Congestion, congestion},
+    measure::{Measurement, SLICE},
     terms::Metric,
-    unit::{Bytes, Nanoseconds},
+    unit::{Bytes, Nanoseconds, NanosecondsI64},
+    watch::CounterRow,
 };
-
-pub use counted::Counted;
-pub use flows::Carried;
-pub use kinds::{Kind, OfKind};
 pub use watch::Watch;
+use watch::{Placed, PortRows};
 
 use super::{
     results::CaseResult,
-    soak::{families::Family, ports::PortName, span::Span},
+    soak::{
+        families::{Family, family, last_part},
+        ports::PortName,
+        span::Span,
+    },
     together,
 };
 
-/// Passes that are drawn, the worst first.
-pub const DRAWN: usize = 3;
-/// Passes that are listed.
+/// Passes that are kept, the worst first.
 pub const LISTED: usize = 16;
 
 /// A value that holds for a time.
@@ -53,6 +45,44 @@ pub struct Piece {
     pub most: f64,
 }
 
+/// What a flow carried, and when.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carried {
+    /// Its name: `gpu01:0 → gpu02:0`.
+    pub name: String,
+    /// Whether it ran alongside an incast that shares no port with it.
+    pub victim: bool,
+    /// Its window.
+    pub span: Span,
+    /// Gb/s in each 100 ms of the window; empty where its agent reports no rates over time, as of latencies.
+    pub pieces: Vec<Piece>,
+    /// Gb/s over the window; `None` where nothing was carried.
+    pub mean: Option<f64>,
+}
+
+/// A family of counters of a port over a time in which it rose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counted {
+    /// What was counted.
+    pub family: Family,
+    /// How much each counter rose, by the last part of its name: of a reading that reaches beyond the time, as much as its part in it.
+    pub counters: BTreeMap<String, f64>,
+    /// Rises per second, reading by reading, of the counter that rose most in it: drivers count the same frames by port and by priority.
+    pub pieces: Vec<Piece>,
+}
+
+impl Counted {
+    /// What the counter that rose most rose by.
+    pub fn sum(&self) -> f64 {
+        self.counters.values().copied().fold(0.0, f64::max)
+    }
+
+    /// Most rises in a second of any reading.
+    pub fn most(&self) -> f64 {
+        self.pieces.iter().map(|piece| piece.most).fold(0.0, f64::max)
+    }
+}
+
 /// What ran at the same time, and what was counted meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
@@ -60,65 +90,55 @@ pub struct Pass {
     pub round: u32,
     /// Message size.
     pub size: Bytes,
-    /// What sets it apart from other passes of the same size, in words; empty for most.
+    /// What distinguishes it from other passes of the same size, in words; empty for most.
     pub variant: String,
     /// Repeat, counted from 0.
     pub repeat: u32,
-    /// From the first begin of a flow to the last end.
+    /// From the first start of a flow to the last end.
     pub span: Span,
     /// How far off times of one host may be against those of another.
     pub error: Nanoseconds,
-    /// Loss of a flow beside an incast in percent, the largest; `None` where there is none, or it is not known.
+    /// Loss of a flow alongside an incast in percent, the largest; `None` where there is none, or it is not known.
     pub loss: Option<f64>,
     /// Its flows: victims first, then the slowest.
     pub flows: Vec<Carried>,
-    /// Hosts of its flows.
-    pub hosts: BTreeSet<String>,
     /// What was counted, by port; ports that counted nothing are left out. The gravest first.
     pub ports: Vec<(PortName, Vec<Counted>)>,
     /// Watched ports of its hosts that counted nothing.
     pub quiet: usize,
-    /// Watched ports of its hosts of which no reading reaches into it.
-    pub unread: usize,
-    /// Hosts of which no reading of any port reaches into it.
-    pub blind: usize,
+    /// Hosts with a port of which no reading reaches into it, and hosts without any watched port.
+    pub unread: BTreeSet<String>,
+    hosts: BTreeSet<String>,
 }
 
 /// The passes of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfTest {
-    /// Passes in which something was counted, the worst first: first those whose victims lost most, then by the gravest counter. Those
-    /// behind the first [`DRAWN`] have no pieces.
+    /// The [`LISTED`] worst passes in which something was counted: first those whose victims lost most, then by the gravest counter.
     pub passes: Vec<Pass>,
+    /// Passes in which something was counted.
+    pub counting: usize,
     /// All passes that have a place in time and into which a reading reaches.
     pub placed: usize,
-    /// Those of them in which no port of some host was read.
-    pub blind: usize,
+    /// Those of them in which some host was not read.
+    pub partly: usize,
     /// Passes into which no reading of any port reaches.
     pub unwatched: usize,
     /// Flows of which it is not known when they ran.
     pub unplaced: usize,
     /// Watched ports of the hosts of these passes.
     pub ports: usize,
-    /// Those of them of whose drivers' statistics no reading reaches into any pass.
-    pub without_statistics: usize,
-    /// Ports of which something could not be read, and why for the first of them.
-    pub failures: (usize, Option<(PortName, String)>),
-    /// Counters of congestion, and who has them.
-    pub kinds: Vec<OfKind>,
-    /// Largest share of a processor that watching took, and the host.
-    pub cost: Option<(f64, String)>,
-    /// Mean times between readings in the drawn passes: of counters in files, and of drivers' statistics.
-    pub paces: [Option<Nanoseconds>; 2],
+    /// How many of the ports have a counter of each kind: silence of others says nothing.
+    pub with: BTreeMap<Congestion, usize>,
 }
 
-/// What tells passes of a test apart: round, size, variant, repeat, planned start.
+/// What distinguishes passes of a test: round, size, variant, repeat, planned start.
 type Key = (u32, Bytes, String, u32, Option<Nanoseconds>);
 
 /// Lays the flows of a test and what ports counted over each other; `None` where it measured no flow.
 pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest> {
     let mut groups: BTreeMap<Key, Vec<(&CaseResult<'_>, &Sample)>> = BTreeMap::new();
-    // Ranks of a collective are no flows between two ports.
+    // Ranks of a collective are not flows between two ports.
     for result in results.iter().filter(|result| result.case.flow.members.is_empty()) {
         for (repeat, sample) in &result.samples {
             let start = sample.together.as_ref().map(|together| together.start);
@@ -126,67 +146,40 @@ pub fn of_test(watch: &Watch<'_>, results: &[&CaseResult<'_>]) -> Option<OfTest>
             groups.entry(key).or_default().push((result, sample));
         }
     }
-    let (mut passes, mut unplaced, mut unwatched, mut blind) = (Vec::new(), 0, 0, 0);
-    let mut hosts: BTreeSet<String> = BTreeSet::new();
-    let mut times = Vec::new();
+    let (mut passes, mut unplaced) = (Vec::new(), 0);
     for (key, members) in groups {
         let placed: Vec<_> = members.iter().map(|(result, sample)| watch.place(&result.case.flow, sample)).collect();
         unplaced += placed.iter().filter(|place| place.is_none()).count();
-        let Some(pass) = pass(watch, key, &members, &placed) else { continue };
-        if pass.blind == pass.hosts.len() {
-            unwatched += 1;
-            continue;
-        }
-        blind += usize::from(pass.blind + pass.unread > 0);
-        hosts.extend(pass.hosts.iter().cloned());
-        times.push((pass.span, pass.hosts.clone()));
-        passes.push(pass);
+        passes.extend(pass(watch, key, &members, &placed));
     }
-    if passes.is_empty() && unplaced + unwatched == 0 {
+    if passes.is_empty() && unplaced == 0 {
         return None;
     }
-    let placed = passes.len();
+    let all = passes.len();
+    passes.retain(|pass| pass.unread.len() < pass.hosts.len());
+    let (placed, partly) = (passes.len(), passes.iter().filter(|pass| !pass.unread.is_empty()).count());
+    let hosts: BTreeSet<String> = passes.iter().flat_map(|pass| pass.hosts.iter().cloned()).collect();
+    let mut with: BTreeMap<Congestion, usize> = Congestion::ALL.map(|kind| (kind, 0)).into();
+    for port in watch.ports_of(&hosts) {
+        let kinds: BTreeSet<Congestion> = port.names().filter_map(congestion).collect();
+        kinds.into_iter().for_each(|kind| *with.entry(kind).or_default() += 1);
+    }
     passes.retain(|pass| !pass.ports.is_empty());
+    let counting = passes.len();
     passes.sort_by(|a, b| {
         let loss = |pass: &Pass| pass.loss.unwrap_or(f64::NEG_INFINITY);
-        loss(b).total_cmp(&loss(a)).then_with(|| worst(b).cmp_to(&worst(a))).then_with(|| a.span.cmp(&b.span))
+        let worst = |pass: &Pass| pass.ports.first().map(|(_, lines)| gravest(lines));
+        loss(b).total_cmp(&loss(a)).then(worst(a).cmp(&worst(b))).then(a.span.cmp(&b.span))
     });
-    let drawn: Vec<(Span, BTreeSet<String>)> =
-        passes.iter().take(DRAWN).map(|pass| (pass.span, pass.hosts.clone())).collect();
-    // What is not drawn needs no points: a test may have thousands of passes.
-    for pass in passes.iter_mut().skip(DRAWN) {
-        pass.flows.iter_mut().for_each(|flow| flow.pieces = Vec::new());
-        pass.ports.iter_mut().flat_map(|(_, lines)| lines).for_each(|line| line.pieces = Vec::new());
-    }
-    let failed = || watch.ports_of(&hosts).filter_map(|port| Some((&port.name, port.failure?)));
-    Some(OfTest {
-        failures: (failed().count(), failed().next().map(|(port, why)| (port.clone(), why.to_owned()))),
-        placed,
-        blind,
-        unwatched,
-        unplaced,
-        ports: watch.ports_of(&hosts).count(),
-        without_statistics: watch.without_statistics(&hosts, &times),
-        kinds: kinds::of(watch, &hosts, &times),
-        cost: watch.cost(&hosts),
-        paces: watch.paces(&drawn),
-        passes,
-    })
+    passes.truncate(LISTED);
+    let ports = watch.ports_of(&hosts).count();
+    Some(OfTest { passes, counting, placed, partly, unwatched: all - placed, unplaced, ports, with })
 }
 
-/// How bad the worst of a pass is: the gravest family, and its largest rise in a second.
-struct Worst(Reverse<Option<Family>>, f64);
-
-impl Worst {
-    fn cmp_to(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.cmp(&other.0).then(self.1.total_cmp(&other.1))
-    }
-}
-
-fn worst(pass: &Pass) -> Worst {
-    let lines = pass.ports.iter().flat_map(|(_, lines)| lines);
-    let gravest = lines.min_by(|a, b| a.family.cmp(&b.family).then(b.most.total_cmp(&a.most)));
-    gravest.map_or(Worst(Reverse(None), 0.0), |line| Worst(Reverse(Some(line.family)), line.most))
+/// The gravest family of a port, and its most rises in a second.
+fn gravest(lines: &[Counted]) -> (Option<Family>, Reverse<u64>) {
+    let first = lines.iter().min_by_key(|line| (line.family, Reverse(line.most() as u64)));
+    (first.map(|line| line.family), Reverse(first.map_or(0, |line| line.most() as u64)))
 }
 
 /// One pass; `None` if none of its flows has a place in time.
@@ -194,13 +187,13 @@ fn pass(
     watch: &Watch<'_>,
     (round, size, variant, repeat, _): Key,
     members: &[(&CaseResult<'_>, &Sample)],
-    placed: &[Option<watch::Placed>],
+    placed: &[Option<Placed>],
 ) -> Option<Pass> {
     let members = members.iter().zip(placed).filter_map(|(member, place)| Some((member, place.as_ref()?)));
     let mut flows: Vec<Carried> = Vec::new();
     let (mut hosts, mut error, mut loss) = (BTreeSet::new(), Nanoseconds::ZERO, None::<f64>);
     for ((result, sample), place) in members {
-        flows.extend(flows::carried(result, sample, place));
+        flows.extend(carried(result, sample, place));
         hosts.extend(result.case.flow.hosts().into_iter().map(|host| host.to_string()));
         error = error.max(place.error);
         let lost = together::sum(result, repeat, Metric::VictimLoss).filter(|lost| lost.is_finite());
@@ -209,21 +202,70 @@ fn pass(
     let mean = |flow: &Carried| flow.mean.unwrap_or(-1.0);
     flows.sort_by(|a, b| b.victim.cmp(&a.victim).then(mean(a).total_cmp(&mean(b))));
     let span = flows.iter().map(|flow| flow.span).reduce(|a, b| Span::new(a.from.min(b.from), a.until.max(b.until)))?;
-    let (mut ports, mut quiet, mut unread, mut read) = (Vec::new(), 0, 0, BTreeSet::new());
-    for port in watch.ports_of(&hosts) {
-        if port.within(&span).next().is_none() {
-            unread += 1;
-            continue;
-        }
-        read.insert(port.name.host.as_str());
+    let (mut ports, mut quiet) = (Vec::new(), 0);
+    let mut unread: BTreeSet<String> = hosts.clone();
+    for port in watch.ports_of(&hosts).filter(|port| port.within(&span).next().is_some()) {
+        unread.remove(&port.name.host);
         error = error.max(port.error);
-        match counted::counted(port, &span) {
+        match counted(port, &span) {
             lines if lines.is_empty() => quiet += 1,
             lines => ports.push((port.name.clone(), lines)),
         }
     }
-    let gravest = |lines: &[Counted]| lines.iter().map(|line| line.family).min();
     ports.sort_by(|(a, lines), (b, others)| gravest(lines).cmp(&gravest(others)).then_with(|| a.cmp(b)));
-    let blind = hosts.len() - read.len();
-    Some(Pass { round, size, variant, repeat, span, error, loss, flows, hosts, ports, quiet, unread, blind })
+    Some(Pass { round, size, variant, repeat, span, error, loss, flows, ports, quiet, unread, hosts })
+}
+
+/// The flow of a sample, and the one against it where both directions ran at once.
+fn carried(result: &CaseResult<'_>, sample: &Sample, place: &Placed) -> Vec<Carried> {
+    let flow = &result.case.flow;
+    let victim = result.part.as_ref().is_some_and(|part| part.alone.is_some()) && result.test.has_victim();
+    let one = |name: String, end: &Measurement, clock: NanosecondsI64| {
+        let from = end.started.saturating_add_signed(clock);
+        let until = from.saturating_add(end.elapsed);
+        let rate = |bytes: Bytes, time: Nanoseconds| bytes.as_f64() * 8.0 / time.as_f64().max(1.0);
+        let at = |slice: usize| from.saturating_add(SLICE.saturating_mul(slice as u64)).min(until);
+        let piece = |(slice, bytes): (usize, &Bytes)| {
+            let span = Span::new(at(slice), at(slice + 1));
+            let mean = rate(*bytes, span.length());
+            (!span.length().is_zero()).then_some(Piece { span, mean, most: mean })
+        };
+        let pieces = end.slices.iter().enumerate().filter_map(piece).collect();
+        let mean = (!end.bytes.is_zero() && !end.elapsed.is_zero()).then(|| rate(end.bytes, end.elapsed));
+        Carried { name, victim, span: Span::new(from, until), pieces, mean }
+    };
+    let mut flows = vec![one(flow.name(), &sample.initiator, place.here)];
+    let back = sample.responder.as_deref().filter(|end| result.test.bidirectional && !end.elapsed.is_zero());
+    if let Some((end, clock)) = back.zip(place.there) {
+        let against = Flow { from: flow.to.clone(), to: flow.from.clone(), ..flow.clone() };
+        flows.push(one(against.name(), end, clock));
+    }
+    flows
+}
+
+/// Families that rose in a time, the gravest first. Errors that were corrected always rise on PAM4 links and are left out.
+fn counted(port: &PortRows<'_>, time: &Span) -> Vec<Counted> {
+    let mut found: BTreeMap<(Family, bool), Counted> = BTreeMap::new();
+    for row in port.within(time) {
+        let span = Span::new(row.from, row.until);
+        let length = span.length().as_f64().max(1.0);
+        for (name, rise) in row.counted.iter().filter(|(_, rise)| **rise > 0) {
+            let Some(of) = family(name).filter(|of| !of.is_normal()) else { continue };
+            let statistics = row.is_of_statistics();
+            let line = found.entry((of, statistics)).or_insert_with(|| {
+                // In a reading without a rise it is zero, and not unknown.
+                let rows = port.within(time).filter(|row| row.is_of_statistics() == statistics);
+                let zero = |row: &CounterRow| Piece { span: Span::new(row.from, row.until), mean: 0.0, most: 0.0 };
+                Counted { family: of, counters: BTreeMap::new(), pieces: rows.map(zero).collect() }
+            });
+            let (mean, share) = (*rise as f64 * 1e9 / length, span.common(time).length().as_f64() / length);
+            // A peak is that of a second at least; a reading that was joined from shorter ones has it.
+            let most = row.peaks.get(name).copied().filter(|peak| peak.is_finite()).map_or(mean, |peak| peak.max(mean));
+            *line.counters.entry(last_part(name).to_owned()).or_default() += *rise as f64 * share;
+            if let Some(piece) = line.pieces.iter_mut().find(|piece| piece.span == span) {
+                (piece.mean, piece.most) = (piece.mean.max(mean), piece.most.max(most));
+            }
+        }
+    }
+    found.into_values().collect()
 }

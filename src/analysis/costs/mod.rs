@@ -1,8 +1,7 @@
-//! What the values of `[test.configure]` cost: each against the first of its test, repeat by repeat.
+//! What the settings of a test cost: each value of `[test.configure]`, or each environment of a collective, compared with the first one of
+//! its test, repeat by repeat.
 
-mod words;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use railgauge_model::{
     plan::model::Test,
@@ -19,7 +18,7 @@ use super::{
     results::{CaseResult, State},
     rows::by_repeat,
     together::{self, Loss, is_telling},
-    words::count,
+    words::{count, short, size},
 };
 
 /// Whether a value costs something.
@@ -38,6 +37,20 @@ pub enum Answer {
     Unknown,
 }
 
+/// How a value compares with the first one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// Mean cost in percent of what it is at the first value: how much less where more is better, how much more where less is.
+    pub cost_percent: Option<f64>,
+    /// Its interval, 95 % for everything of the test and metric together that is compared in this way.
+    pub interval_percent: Option<(f64, f64)>,
+    /// Whether that is a cost.
+    pub answer: Answer,
+    /// Why nothing is known; empty where something is.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub why_unknown: String,
+}
+
 /// What one value costs in one metric, at one size and all else alike.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueCost {
@@ -53,7 +66,7 @@ pub struct ValueCost {
     pub unit: String,
     /// Message size.
     pub size_bytes: Bytes,
-    /// What else sets it apart from others of the test: `4 queue pairs`; empty for most.
+    /// What else distinguishes it from others of the test: `4 queue pairs`; empty for most.
     pub variant: String,
     /// Links (or groups, or rounds) that have numbers at both values in the same repeats.
     pub links: usize,
@@ -65,17 +78,12 @@ pub struct ValueCost {
     pub range: Option<(f64, f64)>,
     /// The median at the first value.
     pub reference_median: Option<f64>,
-    /// Mean cost of the links in percent of what they have at the first value, mean over the repeats: how much less where more is
-    /// better, how much more where less is.
-    pub cost_percent: Option<f64>,
-    /// Its interval, 95 % for all values, sizes and variants of the test together.
-    pub interval_percent: Option<(f64, f64)>,
-    /// Whether that is a cost.
-    pub answer: Answer,
-    /// Why nothing is known; empty where something is.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub why_unknown: String,
-    /// What the value did to packets, where a counter shows it: the first that does, in words. It is not held against the numbers.
+    /// The mean of the links compared, repeat by repeat.
+    #[serde(flatten)]
+    pub compared: Compared,
+    /// What carried the bytes.
+    pub carried_by: String,
+    /// What the value did to packets, where a counter shows it: the first that does, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<String>,
     /// Link by link.
@@ -93,20 +101,42 @@ pub struct FlowCost {
     pub reference_case: Option<u64>,
     /// Median of its repeats.
     pub median: Option<f64>,
-    /// Mean cost of the repeats in percent.
-    pub cost_percent: Option<f64>,
-    /// Its interval, 95 % for all links, values, sizes and variants of the test together.
-    pub interval_percent: Option<(f64, f64)>,
-    /// Whether that is a cost.
-    pub answer: Answer,
-    /// Why nothing is known; empty where something is.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub why_unknown: String,
+    /// It compared, repeat by repeat.
+    #[serde(flatten)]
+    pub compared: Compared,
 }
 
-/// What the values of all tests cost, in the order of the plan: test, metric, what is measured, value.
+/// The settings that are compared within a test, the first of which is the reference: values of `[test.configure]`, or environments of a
+/// collective, by the variables in which they differ.
+fn settings(test: &Test) -> Vec<String> {
+    match &test.collective {
+        Some(collective) if test.values().is_empty() && collective.env.len() > 1 => {
+            collective.env.iter().map(|env| label(env, &collective.env)).collect()
+        }
+        _ => test.values().to_vec(),
+    }
+}
+
+/// An environment by the variables in which it differs from others.
+fn label(env: &BTreeMap<String, String>, all: &[BTreeMap<String, String>]) -> String {
+    let differs = |name: &String| all.iter().any(|other| other.get(name) != all[0].get(name));
+    let words = |(name, value): (&String, &String)| format!("{name}={value}");
+    env.iter().filter(|(name, _)| differs(name)).map(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The setting of a case, and its cell without it.
+fn setting(test: &Test, cell: &Cell) -> (String, Cell) {
+    let mut other = Cell { applied: None, ..cell.clone() };
+    if !test.values().is_empty() {
+        return (cell.applied.as_deref().unwrap_or_default().to_owned(), other);
+    }
+    let env = other.manner.as_mut().map(|manner| std::mem::take(&mut manner.env)).unwrap_or_default();
+    (label(&env, test.collective.as_ref().map_or(&[], |collective| &collective.env)), other)
+}
+
+/// What the settings of all tests cost, in the order of the plan: test, metric, what is measured, value.
 pub fn costs(tests: &[Test], results: &[CaseResult<'_>]) -> Vec<ValueCost> {
-    let with_values = tests.iter().filter(|test| !test.values().is_empty());
+    let with_values = tests.iter().filter(|test| !settings(test).is_empty());
     let of = |test: &Test| {
         let own: Vec<&CaseResult<'_>> = results.iter().filter(|result| *result.case.test == *test.name).collect();
         of_test(test, &own)
@@ -139,9 +169,15 @@ struct OfLink<'r> {
 
 /// The cases of all links in one cell.
 struct Group<'r> {
-    value: &'r str,
-    is_reference: bool,
+    value: String,
+    reference: String,
     links: Vec<OfLink<'r>>,
+}
+
+impl Group<'_> {
+    fn is_reference(&self) -> bool {
+        self.value == self.reference
+    }
 }
 
 fn of_test(test: &Test, results: &[&CaseResult<'_>]) -> Vec<ValueCost> {
@@ -152,7 +188,7 @@ fn of_test(test: &Test, results: &[&CaseResult<'_>]) -> Vec<ValueCost> {
         if groups.iter().flat_map(|group| &group.links).all(|link| link.own.is_empty()) && metric != metrics(test)[0] {
             continue;
         }
-        let judged = || groups.iter().filter(|group| !group.is_reference);
+        let judged = || groups.iter().filter(|group| !group.is_reference());
         let looks = (judged().count(), judged().map(|group| group.links.len()).sum());
         all.extend(groups.iter().filter_map(|group| cost(test, group, metric, looks)));
     }
@@ -170,34 +206,37 @@ fn groups<'r>(test: &'r Test, results: &[&'r CaseResult<'r>], metric: Metric) ->
         };
         if is_trusted { by_repeat(result, metric).filter(is_number).collect() } else { Repeats::new() }
     };
-    let mut cells: Vec<(Cell, Vec<&CaseResult<'_>>)> = Vec::new();
-    let mut places: std::collections::HashMap<Cell, usize> = std::collections::HashMap::new();
+    let mut cells: Vec<Vec<(String, &CaseResult<'_>)>> = Vec::new();
+    let mut places: HashMap<Cell, usize> = HashMap::new();
     for result in results.iter().copied().filter(|result| together::has_row(result, metric)) {
-        let cell = Cell { applied: None, ..Cell::clone(&result.case.cell) };
-        let place = *places.entry(cell.clone()).or_insert_with(|| {
-            cells.push((cell, Vec::new()));
-            cells.len() - 1
-        });
-        cells[place].1.push(result);
+        let (setting, cell) = setting(test, &result.case.cell);
+        let place = *places.entry(cell).or_insert(cells.len());
+        if place == cells.len() {
+            cells.push(Vec::new());
+        }
+        cells[place].push((setting, result));
     }
+    let settings = settings(test);
+    let first = settings.first().cloned().unwrap_or_default();
     let mut groups = Vec::new();
-    for (_, members) in &cells {
-        let at = |result: &CaseResult<'_>, value: &str| result.case.cell.applied.as_deref() == Some(value);
-        let first = test.values().first().map_or("", String::as_str);
-        let reference: BTreeMap<(u32, &Flow), (u64, Repeats)> = members
+    for members in &cells {
+        let at =
+            |value: &str| members.iter().filter(|(setting, _)| setting == value).map(|(_, result)| *result).collect();
+        let of_first: Vec<&CaseResult<'_>> = at(&first);
+        let reference: BTreeMap<(u32, &Flow), (u64, Repeats)> = of_first
             .iter()
-            .filter(|result| at(result, first))
             .map(|result| ((result.case.round, &result.case.flow), (result.case.id, numbers(result))))
             .collect();
-        for value in test.values() {
-            let link = |result: &&'r CaseResult<'r>| OfLink {
+        for value in &settings {
+            let link = |result: &'r CaseResult<'r>| OfLink {
                 result,
                 own: numbers(result),
                 reference: reference.get(&(result.case.round, &result.case.flow)).cloned(),
             };
-            let links: Vec<OfLink<'r>> = members.iter().filter(|result| at(result, value)).map(link).collect();
+            let own: Vec<&CaseResult<'_>> = at(value);
+            let links: Vec<OfLink<'r>> = own.into_iter().map(link).collect();
             if !links.is_empty() {
-                groups.push(Group { value, is_reference: value == first, links });
+                groups.push(Group { value: value.clone(), reference: first.clone(), links });
             }
         }
     }
@@ -240,18 +279,27 @@ fn too_few(both: usize) -> String {
     format!("{} with both figures, and three are needed to tell a cost from noise", count(both, "repeat"))
 }
 
-fn answer(loss: Option<Loss>) -> Answer {
-    match loss.map(|loss| loss.interval) {
+/// The costs of repeats in percent compared, `looks` of them in all; `why` says why nothing is known.
+fn compared(costs: &[f64], looks: usize, is_reference: bool, why: impl FnOnce() -> String) -> Compared {
+    let loss = if is_reference { None } else { Loss::of_repeats(costs, looks) };
+    let answer = match loss.map(|loss| loss.interval) {
+        None if is_reference => Answer::Reference,
         None => Answer::Unknown,
         Some((low, _)) if low > 0.0 => Answer::Costs,
         Some((_, high)) if high < 0.0 => Answer::Gains,
         Some(_) => Answer::NoDifference,
+    };
+    Compared {
+        cost_percent: loss.map(|loss| loss.percent),
+        interval_percent: loss.map(|loss| loss.interval),
+        answer,
+        why_unknown: if answer == Answer::Unknown { why() } else { String::new() },
     }
 }
 
 /// One value in one cell. `looks` are the groups and the links that are judged in this metric.
 fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -> Option<ValueCost> {
-    let first = group.links.first()?;
+    let (first, is_reference) = (group.links.first()?, group.is_reference());
     let costs: Vec<Repeats> = group.links.iter().map(|link| link.costs(metric)).collect();
     let counted: Vec<&Repeats> = costs.iter().filter(|repeats| !repeats.is_empty()).collect();
     // Means over different links would not be comparable.
@@ -259,60 +307,87 @@ fn cost(test: &Test, group: &Group<'_>, metric: Metric, looks: (usize, usize)) -
     let common = common.reduce(|a, b| a.intersection(&b).copied().collect()).unwrap_or_default();
     let mean = |repeat: &u32| counted.iter().map(|repeats| repeats[repeat]).sum::<f64>() / counted.len() as f64;
     let of_repeats: Vec<f64> = common.iter().map(mean).collect();
-    let loss = if group.is_reference { None } else { Loss::of_repeats(&of_repeats, looks.0) };
+    let why = || if counted.is_empty() { first.why(0) } else { too_few(of_repeats.len()) };
     let medians: Vec<f64> = group.links.iter().filter_map(OfLink::median).collect();
     let spread: Vec<f64> = match group.links.as_slice() {
         [only] => only.own.values().copied().collect(),
         _ => medians.clone(),
     };
-    let ends = |all: &[f64]| {
-        let (low, high) = all.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
-        (low <= high).then_some((low, high))
-    };
+    let range = spread.iter().copied().reduce(f64::min).zip(spread.iter().copied().reduce(f64::max));
     let references = group.links.iter().filter_map(|link| {
         let (_, repeats) = link.reference.as_ref()?;
         median(&repeats.values().copied().collect::<Vec<_>>()).ok()
     });
-    let why_unknown = match (&loss, group.is_reference) {
-        (Some(_), _) | (_, true) => String::new(),
-        (None, false) if counted.is_empty() => first.why(0),
-        (None, false) => too_few(of_repeats.len()),
-    };
     let flow = |(link, repeats): (&OfLink<'_>, &Repeats)| {
         let of_repeats: Vec<f64> = repeats.values().copied().collect();
-        let loss = if group.is_reference { None } else { Loss::of_repeats(&of_repeats, looks.1) };
-        let is_told = loss.is_some() || group.is_reference;
         FlowCost {
             flow: together::name(link.result, metric),
             case: link.result.case.id,
             reference_case: link.reference.as_ref().map(|(case, _)| *case),
             median: link.median(),
-            cost_percent: loss.map(|loss| loss.percent),
-            interval_percent: loss.map(|loss| loss.interval),
-            answer: if group.is_reference { Answer::Reference } else { answer(loss) },
-            why_unknown: if is_told { String::new() } else { link.why(of_repeats.len()) },
+            compared: compared(&of_repeats, looks.1, is_reference, || link.why(of_repeats.len())),
         }
     };
+    let carriers: BTreeSet<&str> =
+        group.links.iter().filter_map(|link| Some(link.result.link?.transport.word())).collect();
     Some(ValueCost {
         test: test.name.clone(),
-        value: group.value.to_owned(),
-        reference: test.values().first().cloned().unwrap_or_default(),
+        value: group.value.clone(),
+        reference: group.reference.clone(),
         metric,
         unit: metric.unit().to_owned(),
         size_bytes: first.result.case.cell.size,
-        variant: first.result.variant_at_any_value(),
+        variant: if test.values().is_empty() {
+            first.result.variant_in_any_environment()
+        } else {
+            first.result.variant_at_any_value()
+        },
         links: counted.len(),
         of: group.links.len(),
         median: median(&medians).ok(),
-        range: ends(&spread),
+        range,
         reference_median: median(&references.collect::<Vec<_>>()).ok(),
-        cost_percent: loss.map(|loss| loss.percent),
-        interval_percent: loss.map(|loss| loss.interval),
-        answer: if group.is_reference { Answer::Reference } else { answer(loss) },
-        why_unknown,
+        compared: compared(&of_repeats, looks.0, is_reference, why),
+        carried_by: carriers.into_iter().collect::<Vec<_>>().join(", "),
         packets: group.links.iter().find_map(|link| Some(link.result.loss()?.1.to_string())),
         flows: group.links.iter().zip(&costs).map(flow).collect(),
     })
+}
+
+impl ValueCost {
+    /// What it costs, in a sentence without its full stop.
+    pub fn words(&self) -> String {
+        let Self { value, reference, unit, compared, .. } = self;
+        let metric = self.metric.word().replace('_', " ");
+        let place = [size(self.size_bytes), self.variant.clone()].into_iter().filter(|words| !words.is_empty());
+        let place = format!("{} over {}", place.collect::<Vec<_>>().join(", "), count(self.links, "link"));
+        let figures = match (self.median, self.reference_median) {
+            (Some(own), Some(first)) => {
+                format!(": {} {unit}, and {} {unit} at {reference}", short(own), short(first))
+            }
+            _ => String::new(),
+        };
+        let packets = self.packets.as_ref().map_or_else(String::new, |packets| format!("; {packets}"));
+        let (sign, what) = if compared.answer == Answer::Gains { (-1.0, "gains") } else { (1.0, "costs") };
+        let cost = short(sign * compared.cost_percent.unwrap_or_default());
+        let interval = compared.interval_percent.map_or_else(String::new, |(low, high)| {
+            let (low, high) = if sign < 0.0 { (-high, -low) } else { (low, high) };
+            format!(" ({} to {} %)", short(low), short(high))
+        });
+        match compared.answer {
+            Answer::Costs | Answer::Gains => {
+                format!("{value} {what} {cost} %{interval} in {metric} at {place}{figures}{packets}")
+            }
+            Answer::NoDifference => {
+                format!("{value} makes no difference in {metric} at {place}: {cost} %{interval}{figures}{packets}")
+            }
+            Answer::Reference => format!("{value} is what the others are compared with at {place}"),
+            Answer::Unknown => {
+                let why = &compared.why_unknown;
+                format!("what {value} costs in {metric} at {place} is not known: {why}{figures}{packets}")
+            }
+        }
+    }
 }
 
 #[cfg(test)]

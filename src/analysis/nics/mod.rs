@@ -9,7 +9,7 @@ use railgauge_model::plan::{
 };
 use railgauge_stats::robust::median;
 use railgauge_wire::{
-    terms::{Op, TestMetric},
+    terms::{TestMetric, Transport},
     unit::Bytes,
 };
 use serde::Serialize;
@@ -18,7 +18,7 @@ use super::{
     results::{CaseResult, State},
     row::Row,
     settings,
-    words::{count, short, size},
+    words::{count, lane, part_words, short, size},
 };
 
 /// All NICs at once against the sum of single ones, at one size and number of queue pairs.
@@ -32,8 +32,8 @@ pub struct AllNics {
     pub size_bytes: Bytes,
     /// Queue pairs or streams of each flow.
     pub qps: u32,
-    /// What runs at once.
-    pub what: What,
+    /// What carries the bytes: NICs of pairs of hosts, or parts of a host.
+    pub transport: Transport,
     /// Fewest and most rails of a pair.
     pub rails: (usize, usize),
     /// Pairs of hosts that both tests measured on all their rails.
@@ -44,52 +44,6 @@ pub struct AllNics {
     pub percent: Option<f64>,
     /// The pair with the least, in the same percent.
     pub least: Option<(String, f64)>,
-}
-
-/// What runs at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum What {
-    /// NICs of pairs of hosts.
-    Nics,
-    /// GPUs of a host.
-    Gpus,
-    /// Ways between the GPUs of a host.
-    Ways,
-    /// NUMA nodes of a host.
-    Nodes,
-    /// NICs of a host that write to themselves.
-    Loops,
-}
-
-impl What {
-    fn of(test: &Test) -> Self {
-        match test.op.within_host() {
-            None => Self::Nics,
-            Some(_) if test.op == Op::GpuToGpu => Self::Ways,
-            Some(transport) if transport.carries(Op::GpuCopy) => Self::Gpus,
-            Some(transport) if transport.carries(Op::NicLoopback) => Self::Loops,
-            Some(_) => Self::Nodes,
-        }
-    }
-
-    /// Several of them.
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::Nics | Self::Loops => "NICs",
-            Self::Gpus => "GPUs",
-            Self::Ways => "ways between GPUs",
-            Self::Nodes => "NUMA nodes",
-        }
-    }
-
-    /// One of the places that they are compared at.
-    const fn place(self) -> &'static str {
-        match self {
-            Self::Nics => "pair",
-            Self::Gpus | Self::Ways | Self::Nodes | Self::Loops => "host",
-        }
-    }
 }
 
 /// A pair of hosts in one cell: sizes and queue pairs apart.
@@ -151,7 +105,7 @@ fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Valu
             each: each.name.clone(),
             size_bytes: *size,
             qps: *qps,
-            what: What::of(together),
+            transport: together.transport,
             rails: (usize::MAX, 0),
             pairs: 0,
             missing: 0,
@@ -181,33 +135,30 @@ fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Valu
 }
 
 impl AllNics {
-    /// What is told, in a sentence.
+    /// In a sentence.
     pub fn words(&self) -> String {
-        let Self { each, missing, pairs, what, .. } = self;
-        let (all, place) = (what.plural(), what.place());
-        let at = match what {
-            What::Nics => format!("at {}, {}", size(self.size_bytes), count(self.qps as usize, "queue pair")),
-            What::Gpus | What::Ways | What::Nodes | What::Loops => format!("at {}", size(self.size_bytes)),
+        let Self { each, missing, pairs, transport, .. } = self;
+        let (parts, place) = match part_words(*transport) {
+            Some(part) => (format!("{part}s"), "host"),
+            None => ("NICs".to_owned(), "pair"),
         };
+        let qps = format!(", {}", count(self.qps as usize, lane(*transport)));
+        let at = format!("at {}{}", size(self.size_bytes), if place == "pair" { &qps } else { "" });
         let (Some(percent), Some((pair, least))) = (self.percent, &self.least) else {
             return format!(
-                "How all {all} together compare with single ones is not known {at}: {each} has no like values."
+                "How all {parts} together compare with single ones is not known {at}: {each} has no like values."
             );
         };
-        let rails = match self.rails {
-            (least, most) if least == most => most.to_string(),
-            (least, most) => format!("{least} to {most}"),
-        };
-        let middle = if *pairs > 1 {
-            format!(", the median of {}; the least is {} % ({pair})", count(*pairs, place), short(*least))
-        } else {
-            String::new()
-        };
+        let (fewest, most) = self.rails;
+        let rails = if fewest == most { most.to_string() } else { format!("{fewest} to {most}") };
         let missing =
             if *missing > 0 { format!("; of {} a value is missing", count(*missing, place)) } else { String::new() };
         format!(
-            "All {rails} {all} together reach {} % of the sum of single ones in {each} {at}{middle}{missing}.",
-            short(percent)
+            "All {rails} {parts} together reach {} % of the sum of single ones in {each} {at}, the median of {}; the least is {} % \
+             ({pair}){missing}.",
+            short(percent),
+            count(*pairs, place),
+            short(*least)
         )
     }
 }

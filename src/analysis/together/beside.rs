@@ -1,18 +1,21 @@
-//! What became of flows beside incasts: the figures alone and beside, whether that is a loss, and what the ports counted meanwhile.
+//! Flows that were measured alone and alongside other traffic (an incast, connections, a command): the figures of both, whether that is a
+//! loss, and what the ports counted meanwhile.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, BTreeSet},
+use std::collections::{BTreeMap, BTreeSet};
+
+use railgauge_model::{
+    border::text::command,
+    journal::event::{Neighbour, Sample},
+    plan::model::{BesideCommand, BesideWay},
 };
-
 use railgauge_stats::robust::median;
 use railgauge_wire::{
     drivers::{Congestion, congestion},
-    unit::Bytes,
+    unit::{Bytes, GigabitsPerSecond},
 };
 use serde::Serialize;
 
-use super::{Loss, cell, ends, is_telling, victims::rates};
+use super::{Loss, cell, ends, is_telling, on, victims::rates};
 use crate::analysis::{
     results::CaseResult,
     words::{count, short, size},
@@ -21,56 +24,42 @@ use crate::analysis::{
 /// Ports named for one kind of counter.
 const NAMED: usize = 4;
 
-/// Whether a flow lost something beside an incast, or beside other traffic of its hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Whether a flow lost something alongside other traffic. The order is that in which flows are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// Its interval lies above zero.
     Lost,
-    /// Its interval holds zero, or lies below: no loss above the upper end.
-    NoLoss,
     /// Too little is known.
     Unknown,
+    /// Its interval holds zero, or lies below: no loss above the upper end.
+    NoLoss,
 }
 
-impl Answer {
-    /// The order in which flows are told, each by its answer and its loss in percent: what lost most comes first, and what nobody knows
-    /// before what lost nothing.
-    pub fn order((a, lost_a): (Self, Option<f64>), (b, lost_b): (Self, Option<f64>)) -> Ordering {
-        let rank = |answer| match answer {
-            Self::Lost => 0,
-            Self::Unknown => 1,
-            Self::NoLoss => 2,
-        };
-        rank(a).cmp(&rank(b)).then(lost_b.unwrap_or_default().total_cmp(&lost_a.unwrap_or_default()))
-    }
-}
-
-/// A flow that was measured alone and beside an incast.
+/// A flow that was measured alone and alongside other traffic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct VictimOfIncast {
+pub struct Beside {
     /// Name of the test.
     pub test: String,
-    /// Number of the case beside the incast.
+    /// Number of the case alongside the traffic.
     pub case: u64,
     /// Number of the case alone.
     pub alone_case: u64,
     /// The flow: `gpu01:0 → gpu02:0`.
     pub flow: String,
-    /// The port that the flow arrives at: `gpu02:0`.
-    pub into: String,
-    /// Where the incast went: hosts, or ports where the rails do not say the same.
-    pub incast: String,
-    /// Flows of the incast.
-    pub incast_flows: usize,
-    /// Message size.
+    /// What else ran.
+    #[serde(flatten)]
+    pub other: Other,
+    /// Message size of the flow.
     pub size_bytes: Bytes,
-    /// Queue pairs or streams of each flow.
+    /// Queue pairs or streams of the flow.
     pub qps: u32,
     /// Median of the repeats alone, in Gb/s.
     pub alone_gbps: Option<f64>,
-    /// Median of the repeats beside the incast, in Gb/s.
+    /// Median of the repeats alongside the traffic, in Gb/s.
     pub beside_gbps: Option<f64>,
+    /// What connections moved meanwhile, all directions together: median of the repeats, in Gb/s.
+    pub neighbours_gbps: Option<f64>,
     /// Mean loss of the repeats in percent of what it moved alone; below zero where it moved more.
     pub loss_percent: Option<f64>,
     /// Its interval, 95 % for all flows of the test together.
@@ -83,8 +72,37 @@ pub struct VictimOfIncast {
     /// Hosts that are one machine with an end of the flow, this end among them: whether the fabric took something is not known then.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub one_machine: Vec<String>,
-    /// What the ports of all its flows counted while it ran beside the incast.
+    /// What the ports counted while it ran alongside the traffic: those of the incast, too.
     pub counted: Counted,
+}
+
+/// What else ran.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Other {
+    /// An incast that shares no port with the flow.
+    Incast {
+        /// Where it went: hosts.
+        incast: String,
+        /// Its flows.
+        incast_flows: usize,
+    },
+    /// A command on hosts of the flow.
+    Command {
+        /// The command.
+        command: BesideCommand,
+    },
+    /// TCP connections between the hosts of the flow.
+    Connections {
+        /// Connections of each direction.
+        neighbours: u32,
+        /// Which way they sent.
+        direction: BesideWay,
+        /// How fast those of one direction were to send together, in Gb/s; `None` as fast as they could.
+        wanted_gbps: Option<GigabitsPerSecond>,
+        /// Interfaces that they used, source and sink of the first direction.
+        interfaces: Option<(String, String)>,
+    },
 }
 
 /// What ports counted of congestion, over all repeats.
@@ -92,14 +110,9 @@ pub struct VictimOfIncast {
 pub struct Counted {
     /// Ports whose counters could be asked, by host and device.
     pub ports: usize,
-    /// Pause frames.
-    pub pauses: OfKind,
-    /// Packets marked by ECN.
-    pub ecn: OfKind,
-    /// Congestion notification packets.
-    pub cnp: OfKind,
-    /// Packets thrown away.
-    pub discards: OfKind,
+    /// Every kind of counter.
+    #[serde(flatten)]
+    pub kinds: BTreeMap<Congestion, OfKind>,
 }
 
 /// One kind of counter over all ports.
@@ -111,108 +124,104 @@ pub struct OfKind {
     pub rose: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// Every flow beside an incast of some results, in the order of the cases.
-pub fn victims(results: &[CaseResult<'_>]) -> Vec<VictimOfIncast> {
-    victims_of(&results.iter().filter(|result| result.test.has_victim()).collect::<Vec<_>>())
+/// Every flow alongside other traffic of some results, in the order of the cases.
+pub fn beside(results: &[&CaseResult<'_>]) -> Vec<Beside> {
+    results.iter().filter_map(|result| one(result, results)).collect()
 }
 
-/// The same of results that are picked already.
-pub fn victims_of(results: &[&CaseResult<'_>]) -> Vec<VictimOfIncast> {
-    let beside = |result: &&CaseResult<'_>| result.part.as_ref().is_some_and(|part| part.alone.is_some());
-    let all: Vec<&CaseResult<'_>> = results.iter().copied().filter(beside).collect();
-    let of = |result: &&CaseResult<'_>| {
-        let others = |other: &&CaseResult<'_>| {
-            (&other.case.test, other.case.round, cell(other.case))
-                == (&result.case.test, result.case.round, cell(result.case))
-        };
-        one(result, &results.iter().copied().filter(others).collect::<Vec<_>>())
+/// One case; `None` if it is not alongside anything.
+fn one(result: &CaseResult<'_>, all: &[&CaseResult<'_>]) -> Option<Beside> {
+    let alone = result.part.as_ref()?.alone.as_ref()?;
+    let (other, round) = match (result.test.beside.as_ref(), result.case.cell.neighbours) {
+        (Some(beside), Some(neighbours)) => (connections(result, beside, neighbours), vec![result]),
+        _ => incast(result, all),
     };
-    all.iter().map(of).collect()
-}
-
-/// One flow. `round` are all cases of its round and cell, itself among them.
-fn one(result: &CaseResult<'_>, round: &[&CaseResult<'_>]) -> VictimOfIncast {
-    let against = Against::of(result);
-    let is_victim = |other: &&&CaseResult<'_>| other.part.as_ref().is_some_and(|part| part.alone.is_some());
-    let incast: Vec<_> = round.iter().filter(|other| !is_victim(other)).collect();
-    let hosts: BTreeSet<&str> = incast.iter().map(|other| &*ends(other.case).1.host).collect();
-    let (_, into) = ends(result.case);
-    VictimOfIncast {
+    let trusted = is_telling(result);
+    let rates = if trusted { rates(result) } else { BTreeMap::new() };
+    let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
+    let loss = Loss::of(result).filter(|_| trusted);
+    let both = alone.gbps.keys().filter(|repeat| rates.contains_key(repeat)).count();
+    let (answer, why_unknown) = match (&loss, &alone.distrusted) {
+        (Some(_), _) if !alone.one_machine.is_empty() => (
+            Answer::Unknown,
+            format!("{} are one machine, whose ports share more than the fabric", alone.one_machine.join(" and ")),
+        ),
+        (Some(loss), _) if loss.interval.0 > 0.0 => (Answer::Lost, String::new()),
+        (Some(_), _) => (Answer::NoLoss, String::new()),
+        (None, _) if !trusted => (Answer::Unknown, result.error().unwrap_or_else(|| result.state.word().to_owned())),
+        (None, Some(why)) => (Answer::Unknown, why.clone()),
+        (None, None) => (
+            Answer::Unknown,
+            format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat")),
+        ),
+    };
+    let moved: Vec<f64> = result.samples.iter().filter_map(|(repeat, _)| moved(result, *repeat)).collect();
+    Some(Beside {
         test: result.case.test.to_string(),
         case: result.case.id,
-        alone_case: against.alone_case,
+        alone_case: alone.case,
         flow: result.link_name(),
-        into: format!("{}:{}", into.host, into.rail),
-        incast: hosts.into_iter().collect::<Vec<_>>().join(", "),
-        incast_flows: incast.len(),
+        other,
         size_bytes: result.case.cell.size,
         qps: result.case.cell.qps,
-        alone_gbps: against.alone_gbps,
-        beside_gbps: against.beside_gbps,
-        loss_percent: against.loss.map(|loss| loss.percent),
-        interval_percent: against.loss.map(|loss| loss.interval),
-        answer: against.answer(),
-        why_unknown: against.why_unknown,
-        one_machine: against.one_machine,
-        counted: counted(round),
-    }
+        alone_gbps: middle(&alone.gbps),
+        beside_gbps: middle(&rates),
+        neighbours_gbps: median(&moved).ok(),
+        loss_percent: loss.map(|loss| loss.percent),
+        interval_percent: loss.map(|loss| loss.interval),
+        answer,
+        why_unknown,
+        one_machine: alone.one_machine.clone(),
+        counted: counted(&round),
+    })
 }
 
-/// A flow beside something, held against the same flow alone.
-pub(super) struct Against {
-    /// Number of the case alone.
-    pub alone_case: u64,
-    /// Median of the repeats alone, in Gb/s.
-    pub alone_gbps: Option<f64>,
-    /// Median of the repeats beside it.
-    pub beside_gbps: Option<f64>,
-    /// What it lost.
-    pub loss: Option<Loss>,
-    /// Why that is not known; empty where it is.
-    pub why_unknown: String,
-    /// Hosts that are one machine with an end of the flow.
-    pub one_machine: Vec<String>,
+/// The incast that ran in the round of a flow, and all cases of the round.
+fn incast<'r>(result: &CaseResult<'_>, all: &[&'r CaseResult<'r>]) -> (Other, Vec<&'r CaseResult<'r>>) {
+    let place = |one: &CaseResult<'_>| (one.case.test.clone(), one.case.round);
+    let here = |other: &&&CaseResult<'_>| place(other) == place(result) && cell(other.case) == cell(result.case);
+    let round: Vec<&CaseResult<'_>> = all.iter().filter(here).copied().collect();
+    let is_victim = |other: &&&CaseResult<'_>| other.part.as_ref().is_some_and(|part| part.alone.is_some());
+    let flows: Vec<_> = round.iter().filter(|other| !is_victim(other)).collect();
+    let hosts: BTreeSet<&str> = flows.iter().map(|other| &*ends(other.case).1.host).collect();
+    let incast = hosts.into_iter().collect::<Vec<_>>().join(", ");
+    (Other::Incast { incast, incast_flows: flows.len() }, round)
 }
 
-impl Against {
-    /// Of a case.
-    pub(super) fn of(result: &CaseResult<'_>) -> Self {
-        let alone = result.part.as_ref().and_then(|part| part.alone.clone()).unwrap_or_default();
-        let trusted = is_telling(result);
-        let rates = if trusted { rates(result) } else { BTreeMap::new() };
-        let middle = |gbps: &BTreeMap<u32, f64>| median(&gbps.values().copied().collect::<Vec<_>>()).ok();
-        let loss = Loss::of(result).filter(|_| trusted);
-        let (alone_gbps, beside_gbps) = (middle(&alone.gbps), middle(&rates));
-        let both = alone.gbps.keys().filter(|repeat| rates.contains_key(repeat)).count();
-        let why_unknown = match (&loss, &alone.distrusted) {
-            (Some(_), _) if !alone.one_machine.is_empty() => {
-                format!("{} are one machine, whose ports share more than the fabric", alone.one_machine.join(" and "))
-            }
-            (Some(_), _) => String::new(),
-            (None, _) if !trusted => result.error().unwrap_or_else(|| result.state.word().to_owned()),
-            (None, Some(why)) => why.clone(),
-            (None, None) => {
-                format!("{} with both figures, and three are needed to tell a loss from noise", count(both, "repeat"))
-            }
-        };
-        let one_machine = alone.one_machine;
-        Self { alone_case: alone.case, alone_gbps, beside_gbps, loss, why_unknown, one_machine }
+fn connections(result: &CaseResult<'_>, beside: &railgauge_model::plan::model::Beside, neighbours: u32) -> Other {
+    if let Some(command) = beside.command.clone() {
+        return Other::Command { command };
     }
+    let first = result.samples.iter().find_map(|(_, sample)| sample.neighbours.first());
+    let interfaces = first.map(|one| (one.from_device.clone(), one.to_device.clone()));
+    Other::Connections { neighbours, direction: beside.direction, wanted_gbps: beside.rate, interfaces }
+}
 
-    /// Whether that is a loss.
-    pub(super) fn answer(&self) -> Answer {
-        match self.loss {
-            None => Answer::Unknown,
-            Some(_) if !self.one_machine.is_empty() => Answer::Unknown,
-            Some(loss) if loss.interval.0 > 0.0 => Answer::Lost,
-            Some(_) => Answer::NoLoss,
-        }
-    }
+/// What the traffic beside a flow moved in one repeat, in Gb/s, by what its receivers counted while the flow ran; `None` where that
+/// is not known.
+pub(super) fn moved(result: &CaseResult<'_>, repeat: u32) -> Option<f64> {
+    let (_, sample) = result.samples.iter().find(|(of, _)| *of == repeat)?;
+    let overlap = result.part.as_ref()?.passes.get(&repeat)?.overlap?;
+    let together = sample.together.as_deref()?;
+    let of_one = |one: &Neighbour| {
+        let (from, until) = on(if one.opposite { together.from } else { together.to }, overlap);
+        let bytes = one.receiver.as_ref()?.bytes_within(from, until);
+        Some(bytes * 8.0 / until.saturating_sub(from).as_f64())
+    };
+    let rate: f64 = sample.neighbours.iter().map(of_one).sum::<Option<f64>>()?;
+    (rate > 0.0 && rate.is_finite()).then_some(rate)
+}
+
+/// Payload that the traffic beside a sample moved in one direction in all. `opposite`: against the initiator's.
+pub(super) fn carried(sample: &Sample, opposite: bool) -> Bytes {
+    let all = sample.neighbours.iter().filter(|one| one.opposite == opposite);
+    let moved = all.map(|one| one.sender.moved.unwrap_or(one.sender.bytes));
+    moved.fold(Bytes::ZERO, Bytes::saturating_add)
 }
 
 /// What the ports of these cases counted. The counters of a port are read once for all flows of a pass, so that of several flows on
 /// it each sample has the same numbers.
-pub(super) fn counted(round: &[&CaseResult<'_>]) -> Counted {
+fn counted(round: &[&CaseResult<'_>]) -> Counted {
     let mut ports: BTreeMap<String, BTreeMap<u32, &BTreeMap<String, u64>>> = BTreeMap::new();
     for result in round {
         let Some(link) = result.link else { continue };
@@ -228,7 +237,8 @@ pub(super) fn counted(round: &[&CaseResult<'_>]) -> Counted {
             }
         }
     }
-    let mut counted = Counted { ports: ports.len(), ..Counted::default() };
+    let kinds = Congestion::ALL.map(|kind| (kind, OfKind::default())).into();
+    let mut counted = Counted { ports: ports.len(), kinds };
     for (port, repeats) in ports {
         let mut sums: BTreeMap<Congestion, BTreeMap<String, u64>> = BTreeMap::new();
         for (name, rose) in repeats.values().copied().flatten() {
@@ -238,12 +248,7 @@ pub(super) fn counted(round: &[&CaseResult<'_>]) -> Counted {
             }
         }
         for (kind, mut counters) in sums {
-            let of = match kind {
-                Congestion::Pause => &mut counted.pauses,
-                Congestion::Ecn => &mut counted.ecn,
-                Congestion::Cnp => &mut counted.cnp,
-                Congestion::Discard => &mut counted.discards,
-            };
+            let of = counted.kinds.entry(kind).or_default();
             of.counting += 1;
             counters.retain(|_, rose| *rose > 0);
             if !counters.is_empty() {
@@ -254,87 +259,71 @@ pub(super) fn counted(round: &[&CaseResult<'_>]) -> Counted {
     counted
 }
 
-impl VictimOfIncast {
-    /// The flow with what sets it apart from others on the same ports: `gpu01:0 → gpu02:0, 64 KiB`.
-    pub fn name(&self) -> String {
-        format!("{}, {}", self.flow, size(self.size_bytes))
-    }
-
+impl Beside {
     /// What became of it, in a sentence without its full stop.
     pub fn words(&self) -> String {
-        let Self { flow, into, incast, incast_flows, .. } = self;
-        let beside = format!("{} into {incast}", count(*incast_flows, "flow"));
+        let what = format!("{}, {}", self.flow, size(self.size_bytes));
+        let moved = self.neighbours_gbps.map_or_else(String::new, |gbps| format!(", which moved {} Gb/s", short(gbps)));
+        let beside = format!("beside {}{moved}", self.other.words());
         let rates = match (self.alone_gbps, self.beside_gbps) {
-            (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s beside it", short(alone), short(with)),
+            (Some(alone), Some(with)) => format!(": {} Gb/s alone, {} Gb/s with it", short(alone), short(with)),
             _ => String::new(),
         };
         let interval = self
             .interval_percent
             .map_or_else(String::new, |(low, high)| format!(" ({} to {} %)", short(low), short(high)));
-        match (self.answer, self.loss_percent) {
-            (Answer::Lost, Some(loss)) => {
-                format!(
-                    "{into} lost {} %{interval} of {flow} beside {beside} though it shares no port with {incast}{rates}",
-                    short(loss)
-                )
+        let loss = short(self.loss_percent.unwrap_or_default());
+        match self.answer {
+            Answer::Lost => format!("{what} lost {loss} %{interval} {beside}{rates}"),
+            Answer::NoLoss => {
+                let most = self.interval_percent.map_or(0.0, |(_, high)| high).max(0.0);
+                let most = short(most);
+                format!("{what} has no loss above {most} % {beside}: {loss} %{interval} is within the noise{rates}")
             }
-            (Answer::NoLoss, Some(loss)) => {
-                let most = self.interval_percent.map_or(loss, |(_, high)| high).max(0.0);
-                format!(
-                    "{flow} has no loss above {} % beside {beside}: {} %{interval} is within the noise{rates}",
-                    short(most),
-                    short(loss)
-                )
+            Answer::Unknown => {
+                format!("whether {what} lost something {beside} is not known: {}{rates}", self.why_unknown)
             }
-            (Answer::Unknown, Some(loss)) => format!(
-                "what the fabric took of {flow} beside {beside} is not known: {}; it lost {} %{interval}{rates}",
-                self.why_unknown,
-                short(loss)
-            ),
-            _ => format!("whether {flow} lost something beside {beside} is not known: {}{rates}", self.why_unknown),
+        }
+    }
+}
+
+impl Other {
+    /// In words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Incast { incast, incast_flows } => format!("{} into {incast}", count(*incast_flows, "flow")),
+            Self::Command { command: BesideCommand { words, on } } => format!("`{}` {}", command(words), on.words()),
+            Self::Connections { neighbours, direction, wanted_gbps, .. } => {
+                let direction = match direction {
+                    BesideWay::Same => "the same way",
+                    BesideWay::Opposite => "against it",
+                    BesideWay::Both => "both ways",
+                };
+                let wanted = wanted_gbps.map_or_else(String::new, |rate| format!(", {} Gb/s each way", short(rate.0)));
+                format!("{} {direction}{wanted}", count(*neighbours as usize, "TCP connection"))
+            }
         }
     }
 }
 
 impl Counted {
-    /// What rose, in a sentence without its full stop. Pauses and notifications stand together: with congestion control switched off
-    /// there are no notifications, and that is no fault.
+    /// What rose, in a sentence without its full stop. Without pauses there may be notifications and the other way round: with congestion
+    /// control switched off there are no notifications, and that is not a fault. Of discards zeros are not kept.
     pub fn words(&self) -> String {
-        if self.ports == 0 {
-            return "no port's counters could be read".to_owned();
-        }
-        let kinds =
-            [("pauses", &self.pauses), ("CNP", &self.cnp), ("ECN marks", &self.ecn), ("discards", &self.discards)];
-        kinds.map(|(name, kind)| kind.words(name, self.ports)).join("; ")
-    }
-}
-
-impl OfKind {
-    fn words(&self, name: &str, ports: usize) -> String {
-        // Discards are told only where they rose: their zeros are not kept.
-        if self.rose.is_empty() && name == "discards" {
-            return "no discards were counted".to_owned();
-        }
-        if self.counting == 0 {
-            return format!("no port counts {name}");
-        }
-        if self.rose.is_empty() {
-            return format!("{name} did not rise on the {} of {ports} that count them", count(self.counting, "port"));
-        }
-        let sum = |counters: &BTreeMap<String, u64>| {
-            counters
-                .iter()
-                .map(|(name, rose)| format!("{} {rose}", name.rsplit('/').next().unwrap_or(name)))
-                .collect::<Vec<_>>()
+        let kinds = self.kinds.iter().filter(|(kind, of)| **kind != Congestion::Discard || !of.rose.is_empty());
+        let words = |(kind, of): (&Congestion, &OfKind)| {
+            let name = kind.words();
+            if of.rose.is_empty() {
+                return match of.counting {
+                    0 => format!("no port counts {name}"),
+                    n => format!("{name} did not rise on {}", count(n, "port")),
+                };
+            }
+            let named: Vec<&str> = of.rose.keys().take(NAMED).map(String::as_str).collect();
+            let more = of.rose.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("{name} rose on {}{more}", named.join(", "))
         };
-        let named: Vec<String> = self
-            .rose
-            .iter()
-            .take(NAMED)
-            .map(|(port, counters)| format!("{port} ({})", sum(counters).join(", ")))
-            .collect();
-        let more = self.rose.len() - named.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("{name} rose on {}{more}", named.join(", "))
+        kinds.map(words).collect::<Vec<_>>().join("; ")
     }
 }

@@ -7,7 +7,6 @@
 mod account;
 mod beside;
 mod ceilings;
-mod neighbours;
 mod scattered;
 mod scope;
 mod victims;
@@ -19,9 +18,8 @@ use std::{
 
 pub use account::strays;
 use account::{Account, accounts};
-pub use beside::{Answer, Counted, OfKind, VictimOfIncast, victims, victims_of};
+pub use beside::{Answer, Beside, Counted, OfKind, Other, beside};
 pub use ceilings::Ceilings;
-pub use neighbours::{Neighboured, neighboured, neighboured_of};
 use railgauge_model::{
     journal::event::{Case, Moment, Sample},
     schedule::Port,
@@ -232,8 +230,8 @@ fn pass(members: &[(&CaseResult<'_>, &Sample)], planned: usize) -> Pass {
             source: source.clone(),
             sink: sink.clone(),
             moved: truth::moved(sample),
-            beside: neighbours::carried(sample, result.case.cell.op.pulls()),
-            against: neighbours::carried(sample, !result.case.cell.op.pulls()),
+            beside: beside::carried(sample, result.case.cell.op.pulls()),
+            against: beside::carried(sample, !result.case.cell.op.pulls()),
             packets: result.link.map_or(1.0, |link| truth::packets(link, sample)),
             gbps: value::of(Metric::Bandwidth, sample, Direction::Within(spans)).ok().flatten(),
             slices: spans.map(|spans| slices(&sample.initiator, spans.here)).unwrap_or_default(),
@@ -367,7 +365,7 @@ pub fn sum(result: &CaseResult<'_>, repeat: u32, metric: Metric) -> Option<f64> 
         Metric::EgressBandwidth => pass.sum(|flow| flow.source == *source),
         Metric::TotalBandwidth => pass.sum(|_| true),
         Metric::VictimLoss | Metric::BesideLoss => victims::of_repeat(result, repeat),
-        Metric::BesideBandwidth => neighbours::moved(result, repeat),
+        Metric::BesideBandwidth => beside::moved(result, repeat),
         _ => None,
     }
 }

@@ -72,7 +72,7 @@ use super::{
     row::Row,
     soak::{Soaking, soaking},
     switches::{Switches, switches},
-    together::{self, Neighboured, VictimOfIncast},
+    together::{self, Beside},
 };
 use crate::preflight::Holding;
 
@@ -291,12 +291,9 @@ pub struct Verdicts {
     /// What is known of the switches between the hosts, and which of their links were loaded; absent where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub switches: Option<Switches>,
-    /// Flows that were measured alone and beside an incast.
+    /// Flows that were measured alone and alongside an incast or other traffic of their hosts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub victims: Vec<VictimOfIncast>,
-    /// Flows that were measured alone and beside other traffic of their hosts.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub beside: Vec<Neighboured>,
+    pub beside: Vec<Beside>,
     /// What the values of `[test.configure]` cost against the first of them, for tests with several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub costs: Vec<ValueCost>,
@@ -425,8 +422,7 @@ pub fn verdicts_of(
         troubles,
         localisation,
         switches,
-        victims: together::victims(results),
-        beside: together::neighboured(results),
+        beside: together::beside(&results.iter().collect::<Vec<_>>()),
         nics: nics(&journal.plan.tests, results, rows),
         costs: costs(&journal.plan.tests, results),
         collisions: collisions(&journal.plan.tests, results, rows),

@@ -22,8 +22,6 @@ pub(in crate::report) enum Layer {
     Area(Role, Places),
     /// A line of usual width.
     Line(Role, Places),
-    /// A thin line.
-    Thin(Role, Places),
     /// A dashed line.
     Dashes(Role, Places),
     /// A dot at each place.
@@ -48,9 +46,6 @@ pub(in crate::report) fn layers(
                 Layer::Area(role, places) => chart.draw_series([Polygon::new(places, role.filled())]).map(|_| ()),
                 Layer::Line(role, places) => {
                     chart.draw_series(LineSeries::new(places, role.stroke_width(2 * SCALE))).map(|_| ())
-                }
-                Layer::Thin(role, places) => {
-                    chart.draw_series(LineSeries::new(places, role.stroke_width(SCALE))).map(|_| ())
                 }
                 Layer::Dashes(role, places) => {
                     let dashes = DashedLineSeries::new(places, 6 * SCALE, 4 * SCALE, role.stroke_width(2 * SCALE));

@@ -1,13 +1,15 @@
 //! A flow alone and beside an incast among six hosts, worked by hand.
 
 use railgauge_model::plan::Plan;
-use railgauge_wire::failure::{Failure, Kind as FailureKind, Stage};
+use railgauge_wire::{
+    drivers::Congestion,
+    failure::{Failure, Kind as FailureKind, Stage},
+};
 
 use super::*;
 use crate::analysis::{
-    together::{Answer, VictimOfIncast, victims as found},
+    together::{self, Answer, Beside, Other},
     verdict::Verdicts,
-    words::short,
 };
 
 const VICTIM: &str = "pattern = \"victim\"\nvictim = [\"h0\", \"h1\"]\nto = \"h2\"\nqps = 1";
@@ -65,13 +67,17 @@ pub(super) fn scaled(share: f64) -> Sample {
     sample
 }
 
-fn told(journal: &Journal) -> (VictimOfIncast, Verdicts) {
+fn beside_of(results: &[CaseResult<'_>]) -> Vec<Beside> {
+    together::beside(&results.iter().collect::<Vec<_>>())
+}
+
+fn told(journal: &Journal) -> (Beside, Verdicts) {
     let results = results(journal).unwrap();
     let rows = rows(journal, &results);
-    let victims = found(&results);
+    let victims = beside_of(&results);
     assert_eq!(victims.len(), 1);
     let verdicts = verdicts(journal, &results, &rows, Vec::new());
-    assert_eq!(verdicts.victims, victims);
+    assert_eq!(verdicts.beside, victims);
     (victims.into_iter().next().unwrap(), verdicts)
 }
 
@@ -89,12 +95,7 @@ fn a_loss_is_told_with_both_figures_and_judged() {
     assert!((victim.loss_percent.unwrap() - 30.0).abs() < 0.5, "{victim:?}");
     let (low, high) = victim.interval_percent.unwrap();
     assert!(low > 27.0 && high < 33.0, "{victim:?}");
-    assert_eq!((&*victim.into, &*victim.incast, victim.incast_flows), ("h1:0", "h2", 3));
-    assert!(
-        victim.words().contains("h1:0 lost 30.0 %") && victim.words().contains("shares no port with h2"),
-        "{}",
-        victim.words()
-    );
+    assert_eq!(victim.other, Other::Incast { incast: "h2".into(), incast_flows: 3 });
     let of = |verdicts: &Verdicts| verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap().status;
     assert_eq!(of(&verdicts), Status::Fail);
     assert_eq!(of(&told(&at(50)).1), Status::Pass);
@@ -124,8 +125,6 @@ fn a_loss_within_the_noise_is_none() {
     // What the repeats leave open is the bound: nobody has shown that nothing was lost.
     let high = victim.interval_percent.unwrap().1;
     assert!(high > 10.0, "{victim:?}");
-    let words = victim.words();
-    assert!(words.contains(&format!("no loss above {} %", short(high))) && !words.contains("nothing"), "{words}");
     // Whether it is below two percent nobody knows.
     let judged = verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap();
     assert_eq!(judged.status, Status::Inconclusive, "{}", judged.reason);
@@ -135,7 +134,6 @@ fn a_loss_within_the_noise_is_none() {
 fn too_few_repeats_tell_nothing() {
     let (victim, _) = told(&journal_of("", &STEADY[..2], |_, _, _| {}));
     assert_eq!((victim.answer, victim.loss_percent), (Answer::Unknown, None));
-    assert!(victim.words().contains("not known") && victim.words().contains("2 repeats"), "{}", victim.words());
 }
 
 #[test]
@@ -204,15 +202,13 @@ fn the_verdict_rests_on_the_interval_of_the_page() {
     let all = |percent: f64| {
         let journal = of(sizes, percent);
         let results = results(&journal).unwrap();
-        let victims = found(&results);
+        let victims = beside_of(&results);
         let rows = rows(&journal, &results);
         let judged = verdicts(&journal, &results, &rows, Vec::new());
         let expected = judged.verdicts.into_iter().find(|one| one.kind == Kind::Expectation).unwrap();
         (victims, expected.status)
     };
-    let high = |victims: &[VictimOfIncast]| {
-        victims.iter().map(|victim| victim.interval_percent.unwrap().1).fold(0.0, f64::max)
-    };
+    let high = |victims: &[Beside]| victims.iter().map(|victim| victim.interval_percent.unwrap().1).fold(0.0, f64::max);
     let (many, _) = all(99.0);
     assert_eq!(many.len(), 4);
     let alone = told(&of("", 99.0)).0.interval_percent.unwrap().1;
@@ -234,7 +230,6 @@ fn hosts_that_are_one_machine_leave_open_what_the_fabric_did() {
             assert_eq!(victim.answer, Answer::Unknown, "{one} {other}");
             assert!((victim.loss_percent.unwrap() - 30.0).abs() < 0.5, "{victim:?}");
             assert_eq!(victim.one_machine, [one, other]);
-            assert!(victim.words().contains(&format!("{one} and {other} are one machine")), "{}", victim.words());
             let judged = verdicts.verdicts.iter().find(|one| one.kind == Kind::Expectation).unwrap();
             assert_eq!(judged.status, Status::Inconclusive, "{}", judged.reason);
             assert!(judged.reason.to_string().contains("one machine"), "{}", judged.reason);
@@ -260,26 +255,24 @@ fn a_flow_alone_that_failed_makes_no_loss() {
 
 #[test]
 fn pauses_and_notifications_are_told_by_port() {
+    let of = |counted: &together::Counted, kind| (counted.kinds[&kind].counting, counted.kinds[&kind].rose.len());
     let none = told(&journal_of("", &STEADY, |_, _, _| {})).0.counted;
-    assert_eq!((none.ports, &*none.words()), (0, "no port's counters could be read"));
+    assert_eq!(none.ports, 0);
     let uncounted = |_: &Case, _: u32, sample: &mut Sample| {
         sample.to_counters.insert("netdev/rx_bytes".into(), 0);
     };
     let counted = told(&journal_of("", &STEADY, uncounted)).0.counted;
-    assert_eq!((counted.ports, counted.pauses.counting), (2, 0));
-    assert!(counted.words().contains("no port counts pauses"), "{}", counted.words());
-    // Pauses of two repeats at one port; notifications are counted and are none.
+    assert_eq!((counted.ports, of(&counted, Congestion::Pause)), (2, (0, 0)));
+    // Pauses of two repeats at one port; notifications are counted and there are none.
     let counts = |case: &Case, repeat: u32, sample: &mut Sample| {
         let pauses = u64::from(case.round == 1 && &*case.flow.from.host == "h0" && repeat < 2) * 7;
         sample.from_counters.insert("ethtool/rx_prio3_pause".into(), pauses);
         sample.from_counters.insert("hw_counters/np_cnp_sent".into(), 0);
     };
     let (victim, verdicts) = told(&journal_of("", &STEADY, counts));
-    let words = victim.counted.words();
-    assert!(words.contains("pauses rose on h0 mlx5_0 (rx_prio3_pause 14)"), "{words}");
-    assert!(words.contains("CNP did not rise on the 4 ports"), "{words}");
-    assert_eq!(victim.counted.pauses.rose["h0 mlx5_0"]["ethtool/rx_prio3_pause"], 14);
+    assert_eq!(of(&victim.counted, Congestion::Cnp), (4, 0));
+    assert_eq!(victim.counted.kinds[&Congestion::Pause].rose["h0 mlx5_0"]["ethtool/rx_prio3_pause"], 14);
     // Nobody fails for want of notifications, nor for pauses.
     assert_ne!(verdicts.status, Status::Fail);
-    assert!(verdicts.json().unwrap().contains("\"victims\""));
+    assert!(verdicts.json().unwrap().contains("\"incast_flows\""));
 }

@@ -6,21 +6,16 @@ use railgauge_stats::robust::{MAD_TO_SIGMA, mad, median, quantile};
 use railgauge_wire::{measure::SLICE, terms::TestMetric, unit::Bytes};
 
 use super::{
-    Block, Data, Figure,
+    Block, Data,
     table::{Table, number_column, text_column},
 };
 use crate::{
     analysis::{
         percentile,
         results::CaseResult,
-        words::{brief, count, number, percent_of, share, size, spread, were},
+        words::{brief, count, percent_of, share, size, spread, were},
     },
-    report::chart::{
-        ChartError, Tip,
-        layers::{Layer, layers},
-        theme::{LIMIT, WORST},
-        ticks::{Axis, from_zero},
-    },
+    report::chart::ChartError,
 };
 
 const HEADING: &str = "Steadiness";
@@ -64,7 +59,7 @@ impl Window<'_> {
     }
 }
 
-/// Looks at every window of a bandwidth test: the links that fell under half of their median, the worst first, and its window drawn; `None` for other tests and where there are no slices.
+/// Looks at every window of a bandwidth test: the links that fell under half of their median, the worst first; `None` for other tests and where there are no slices.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if data.test.metric != TestMetric::Bandwidth {
         return Ok(None);
@@ -113,12 +108,10 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     } else {
         format!("{} fell under half of the window's own median for 100 ms or longer.{skipped}", count(flapping, "link"))
     };
-    let flaps = flapping > 0;
     Ok(Some(Block {
         heading: HEADING,
         sentence,
-        figures: if flaps { vec![figure(data, first)?] } else { Vec::new() },
-        table: flaps.then(|| table(&worst[..flapping.min(LISTED)])),
+        table: (flapping > 0).then(|| table(&worst[..flapping.min(LISTED)])),
         ..Block::default()
     }))
 }
@@ -147,40 +140,4 @@ fn table(windows: &[Window<'_>]) -> Table {
         number_column("slowest of median", "%"),
     ];
     Table { rows: rows.collect(), columns }
-}
-
-fn figure(data: &Data<'_>, window: &Window<'_>) -> Result<Figure, ChartError> {
-    let cell = data.cell_words((data.variant(window.result), window.result.case.cell.size));
-    let (name, repeat) = (window.result.link_name(), window.repeat + 1);
-    Ok(Figure {
-        title: format!("{name}, {cell}, repeat {repeat}"),
-        svg: slices(&window.rates, window.median, SLICE.seconds())?,
-        legend: vec![
-            ("k-worst".to_owned(), "each 100 ms".to_owned()),
-            ("k-limit".to_owned(), "median of the window".to_owned()),
-        ],
-    })
-}
-
-/// Draws the slices of one window in Gb/s, each `seconds` long, and their median.
-///
-/// # Errors
-/// plotters refuses what it is given.
-fn slices(values: &[f64], median: f64, seconds: f64) -> Result<String, ChartError> {
-    let y = from_zero("bandwidth, Gb/s".to_owned(), values.iter().copied().fold(median, f64::max));
-    let end = values.len() as f64 * seconds;
-    let x = Axis { range: (0.0, end), ..from_zero("time in the window, s".to_owned(), end / 1.06) };
-    let middle = |place: usize| (place as f64 + 0.5) * seconds;
-    let tips: Vec<Tip> = values
-        .iter()
-        .enumerate()
-        .map(|(place, value)| (middle(place), *value, format!("{:.1} s: {} Gb/s", middle(place), number(*value))))
-        .collect();
-    let steps = values
-        .iter()
-        .enumerate()
-        .flat_map(|(place, value)| [(place as f64 * seconds, *value), ((place + 1) as f64 * seconds, *value)]);
-    let level = vec![(0.0, median), (end, median)];
-    let drawn = vec![Layer::Dashes(LIMIT, level), Layer::Line(WORST, steps.collect())];
-    layers("bandwidth over the window", [&x, &y], &tips, drawn)
 }

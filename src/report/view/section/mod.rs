@@ -42,8 +42,8 @@ use crate::{
 pub(in crate::report) use counters::telling;
 pub use map::{Map, MapCell};
 pub use table::{Column, Table};
-pub(crate) use words::{beside, rails, who};
 pub(in crate::report) use table::{number_column, text_column};
+pub(crate) use words::{beside, rails, who};
 
 /// Declares a file of this folder for every block of the page.
 macro_rules! declare {
@@ -65,11 +65,9 @@ macro_rules! declare {
 declare! {
     curves,
     costs,
-    environments,
     map,
     tails,
     together,
-    victims,
     beside,
     axis,
     gpus,

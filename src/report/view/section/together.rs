@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use railgauge_stats::robust::quantile;
-use railgauge_wire::measure::SLICE;
 
 use super::{
-    Block, Data, Figure,
+    Block, Data,
     table::{Table, number_column, text_column},
 };
 use crate::{
@@ -16,15 +15,10 @@ use crate::{
         together::{FlowShare, Pass, passes},
         words::{count, number, percent_of, short},
     },
-    report::chart::{
-        ChartError, Tip,
-        layers::{Layer, Places, layers},
-        theme::{MAIN, WORST},
-        ticks::{Axis, from_zero},
-    },
+    report::chart::ChartError,
 };
 
-/// Rounds listed, and flows drawn.
+/// Rounds listed.
 const LISTED: usize = 16;
 
 /// One pass with a number.
@@ -37,7 +31,7 @@ struct Round<'a> {
     fairness: f64,
 }
 
-/// What the rounds came to, and the least evenly shared one drawn; the round with the least bandwidth of its size comes first.
+/// What the rounds came to; the round with the least bandwidth of its size comes first.
 /// `None` for tests whose flows share no NIC, and where no round has a number.
 pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     if !data.test.at_once() {
@@ -70,7 +64,6 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
     Ok(Some(Block {
         heading: "Flows at once",
         sentence,
-        figures: figure(data, uneven)?.into_iter().collect(),
         table: Some(table(data, &rounds[..rounds.len().min(LISTED)])),
         ..Block::default()
     }))
@@ -134,44 +127,4 @@ fn spread(values: &[f64]) -> Option<f64> {
     let mean = values.iter().sum::<f64>() / n;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() > 1 && mean > 0.0).then(|| (squares / (n - 1.0)).sqrt() / mean)
-}
-
-fn figure(data: &Data<'_>, round: &Round<'_>) -> Result<Option<Figure>, ChartError> {
-    let sum = round.pass.slices();
-    if sum.len() < 2 {
-        return Ok(None);
-    }
-    let each: Vec<&[f64]> = round.pass.flows.iter().take(LISTED).map(|flow| flow.slices.as_slice()).collect();
-    let cell = data.cell_words((data.variant(round.first), round.first.case.cell.size));
-    let drawn =
-        if round.pass.flows.len() > LISTED { format!("the first {LISTED} flows") } else { "each flow".to_owned() };
-    Ok(Some(Figure {
-        title: format!("Flows {}, {cell}, repeat {}", place(round), round.repeat + 1),
-        svg: flows(&each, &sum, SLICE.seconds())?,
-        legend: vec![("k-main".to_owned(), drawn), ("k-worst".to_owned(), "all together".to_owned())],
-    }))
-}
-
-/// Draws flows in slices of `seconds` each, in Gb/s, and their sum, which all of them must be long enough for.
-///
-/// # Errors
-/// plotters refuses what it is given.
-fn flows(each: &[&[f64]], sum: &[f64], seconds: f64) -> Result<String, ChartError> {
-    let y = from_zero("bandwidth, Gb/s".to_owned(), sum.iter().copied().fold(0.0, f64::max));
-    let end = sum.len() as f64 * seconds;
-    let x = Axis { range: (0.0, end), ..from_zero("time in which all flows ran, s".to_owned(), end / 1.06) };
-    let middle = |place: usize| (place as f64 + 0.5) * seconds;
-    let tips: Vec<Tip> = sum
-        .iter()
-        .enumerate()
-        .map(|(place, value)| (middle(place), *value, format!("{:.1} s: {} Gb/s", middle(place), number(*value))))
-        .collect();
-    let steps = |values: &[f64]| -> Places {
-        let ends =
-            |(place, value): (usize, &f64)| [(place as f64 * seconds, *value), ((place + 1) as f64 * seconds, *value)];
-        values.iter().take(sum.len()).enumerate().flat_map(ends).collect()
-    };
-    let each = each.iter().map(|flow| Layer::Thin(MAIN, steps(flow)));
-    let drawn = each.chain([Layer::Line(WORST, steps(sum))]).collect();
-    layers("bandwidth of flows at once over time", [&x, &y], &tips, drawn)
 }
