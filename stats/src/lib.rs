@@ -5,8 +5,8 @@
 //! | [`robust`] | where is the centre, how wide is the spread, when some values are bad | Tukey 1977; Andrews et al. 1972; Hyndman & Fan 1996 |
 //! | [`rank`] | are two samples, or the differences of pairs, shifted against each other | Wilcoxon 1945; Mann & Whitney 1947 |
 //! | [`shift`] | by how much, with an interval of known level | Hodges & Lehmann 1963; Bauer 1972 |
-//! | [`student`] | the same by means and normal theory | Welch 1947 |
-//! | [`multiple`] | what remains when many cells are looked at | Benjamini & Hochberg 1995; Benjamini & Yekutieli 2001 |
+//! | [`student`] | the mean of differences that were measured in pairs | Student 1908 |
+//! | [`multiple`] | what remains when many cells are looked at | Benjamini & Hochberg 1995 |
 //! | [`localise`] | which host, NIC, rail, switch or path is bad | see there |
 //! | [`fabric`] | which link, cable or switch between the hosts is bad | see there |
 //! | [`collide`] | do low flows collide on a path, or is something damaged | see there |

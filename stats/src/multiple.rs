@@ -11,18 +11,6 @@ use crate::refusal::Refusal;
 /// # Errors
 /// A p value outside [0, 1] or not a number.
 pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Refusal> {
-    step_up(p, 1.0)
-}
-
-/// Benjamini & Yekutieli 2001: as [`benjamini_hochberg`], multiplied with 1 + 1/2 + … + 1/m; valid under any dependence.
-///
-/// # Errors
-/// A p value outside [0, 1] or not a number.
-pub fn benjamini_yekutieli(p: &[f64]) -> Result<Vec<f64>, Refusal> {
-    step_up(p, (1..=p.len()).map(|i| 1.0 / i as f64).sum())
-}
-
-fn step_up(p: &[f64], factor: f64) -> Result<Vec<f64>, Refusal> {
     if p.iter().any(|p| !(0.0..=1.0).contains(p)) {
         return Err(Refusal::Parameter("a p value lies between 0 and 1"));
     }
@@ -32,7 +20,7 @@ fn step_up(p: &[f64], factor: f64) -> Result<Vec<f64>, Refusal> {
     let mut adjusted = vec![1.0; p.len()];
     let mut least = 1.0_f64;
     for (rank, &at) in order.iter().enumerate().rev() {
-        least = least.min(p[at] * (factor * m / (rank + 1) as f64));
+        least = least.min(p[at] * m / (rank + 1) as f64);
         adjusted[at] = least;
     }
     Ok(adjusted)

@@ -22,8 +22,6 @@ pub enum Refusal {
         /// Its position, counted from 0.
         at: usize,
     },
-    /// All values are equal, so there is no spread to judge by.
-    NoSpread,
     /// A parameter lies outside its range, or two inputs do not belong together.
     Parameter(&'static str),
 }
@@ -34,7 +32,6 @@ impl fmt::Display for Refusal {
             Self::TooFew { need, got } => write!(f, "{got} values, at least {need} are needed"),
             Self::NotFinite { at } => write!(f, "value {at} is not a finite number"),
             Self::NotPositive { at } => write!(f, "value {at} is not greater than zero"),
-            Self::NoSpread => write!(f, "all values are equal, there is no spread to judge by"),
             Self::Parameter(what) => write!(f, "{what}"),
         }
     }

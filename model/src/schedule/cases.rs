@@ -23,12 +23,6 @@ impl Schedule {
         (0..).zip(places).map(|(id, (round, cell, flow))| CaseIndex { id, round, cell, flow })
     }
 
-    /// The cases of one round, numbered as in [`Schedule::cases`]; none for a round that does not exist.
-    pub fn cases_of(&self, round: usize) -> impl Iterator<Item = CaseIndex> + '_ {
-        let first = (0..round.min(self.rounds.len())).map(|earlier| self.count(earlier)).sum::<u64>();
-        (first..).zip(self.places(round)).map(|(id, (round, cell, flow))| CaseIndex { id, round, cell, flow })
-    }
-
     /// How many cases there are.
     pub fn case_count(&self) -> u64 {
         (0..self.rounds.len()).map(|round| self.count(round)).sum()

@@ -51,11 +51,6 @@ impl Suspect {
         fabric.cables(&all().flat_map(|part| fabric.links_of(&part)).collect::<Vec<u32>>())
     }
 
-    /// Whether the tests tell the place: one cable, whatever its direction, or one device.
-    pub fn is_placed(&self, fabric: &Fabric) -> bool {
-        self.alternatives.is_empty() || self.cables(fabric).len() == 1
-    }
-
     /// The links of the part and of every alternative, each once.
     pub(super) fn links(&self, fabric: &Fabric) -> Vec<u32> {
         let all = [self.part].into_iter().chain(self.alternatives.iter().copied());

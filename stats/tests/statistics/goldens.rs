@@ -1,12 +1,10 @@
 //! Published and independently computed numbers, to the digits given (relative 1e-12 unless said otherwise).
 
 use railgauge_stats::{
-    multiple::{benjamini_hochberg, benjamini_yekutieli},
+    multiple::benjamini_hochberg,
     rank::{mann_whitney, mann_whitney_asymptotic, signed_rank},
-    refusal::logs,
     robust::median_polish,
     shift::{paired_shift, shift},
-    student::{student, welch},
 };
 use serde_json::Value;
 
@@ -62,37 +60,6 @@ fn hodges_lehmann_with_exact_interval() {
 }
 
 #[test]
-fn welch_student_and_two_one_sided_tests() {
-    for name in TWO_SAMPLES {
-        let g = &goldens()[name];
-        let (x, y) = (numbers(&g["x"]), numbers(&g["y"]));
-        let unequal = welch(&x, &y).unwrap();
-        close(unequal.t(), &g["welch_t"], name);
-        close(unequal.freedom, &g["welch_df"], name);
-        close(unequal.p_two_sided(), &g["welch_p"], name);
-        let equal = student(&x, &y).unwrap();
-        close(equal.t(), &g["student_t"], name);
-        close(equal.p_two_sided(), &g["student_p"], name);
-        if g["log_diff"].is_null() {
-            continue;
-        }
-        let ratio = welch(&logs(&x).unwrap(), &logs(&y).unwrap()).unwrap();
-        // The difference of two means near 6 carries the rounding of the means.
-        assert!((ratio.estimate - g["log_diff"].as_f64().unwrap()).abs() <= 1e-14, "{name}");
-        let interval = ratio.interval(0.90).unwrap();
-        // An end near zero is the difference of two larger numbers, so the tolerance is that of the interval's width.
-        let (low, high) = (numbers(&g["ci90_log"])[0], numbers(&g["ci90_log"])[1]);
-        assert!((interval.low - low).abs() <= 1e-12 * (high - low), "{name}");
-        assert!((interval.high - high).abs() <= 1e-12 * (high - low), "{name}");
-        // Far in the tail the rounding of the means is magnified about tenfold.
-        for margin in ["0.01", "0.02"] {
-            let p = ratio.p_equivalent((1.0 + margin.parse::<f64>().unwrap()).ln()).unwrap();
-            near(p, g[format!("tost_log_p_margin{margin}")].as_f64().unwrap(), 1e-10, name);
-        }
-    }
-}
-
-#[test]
 fn signed_rank_and_pseudomedian() {
     let g = &goldens()["hollander_wolfe_depression_paired"];
     let differences: Vec<f64> = numbers(&g["x"]).iter().zip(numbers(&g["y"])).map(|(x, y)| x - y).collect();
@@ -110,9 +77,6 @@ fn false_discovery_rates() {
     let adjusted = benjamini_hochberg(&p).unwrap();
     for (got, want) in adjusted.iter().zip(g["bh_adj"].as_array().unwrap()) {
         close(*got, want, "BH");
-    }
-    for (got, want) in benjamini_yekutieli(&p).unwrap().iter().zip(g["by_adj"].as_array().unwrap()) {
-        close(*got, want, "BY");
     }
     let rejected = adjusted.iter().filter(|&&p| p <= 0.05).count();
     assert_eq!(rejected as u64, g["reject_bh_0.05"].as_u64().unwrap());
