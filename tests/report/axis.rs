@@ -224,10 +224,9 @@ fn silence_of_ports_without_a_counter_says_nothing() {
 fn what_was_not_watched_is_not_called_quiet() {
     let found = Made { unwatched: vec!["gpu002"], ..made() }.found();
     assert_eq!((found.placed, found.partly), (6, 6));
-    let all = (1..=6).map(|n| ["gpu001", "gpu002", "gpu003", "gpu004", "gpu005", "gpu006"][n - 1]).collect::<Vec<_>>();
-    let most = Made { unwatched: all[..5].to_vec(), ..made() };
-    // The flow alone has no watched host.
-    assert_eq!((most.found().placed, most.found().unwatched), (3, 3));
+    // Of a host that nobody watches the clock is not known either.
+    let found = Made { unwatched: vec!["gpu001"], ..made() }.found();
+    assert!(found.unplaced > 0 && found.placed < 6, "{found:?}");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn a_loaded_gpu_at_its_power_limit_is_well() {
     let drawn = draw(&journal, Path::new("records.jsonl")).unwrap();
     let block = drawn.view.tests[0].block("gpus").unwrap();
     assert_eq!(block.sentence, "The driver told nothing bad of 8 of 8 GPUs in 8 passes.");
-    assert_eq!((block.wide.len(), block.table.as_ref().unwrap().rows.len()), (1, 8));
+    assert_eq!(block.table.as_ref().unwrap().rows.len(), 8);
 }
 
 #[test]
@@ -148,7 +148,6 @@ fn a_slow_gpu_says_in_the_verdict_that_it_was_too_hot() {
     let block = drawn.view.tests[0].block("gpus").unwrap();
     assert!(block.sentence.starts_with(&format!("GPU 1 of a3: {}", &words[7..])), "{}", block.sentence);
     assert!(block.sentence.contains("fans"), "{}", block.sentence);
-    assert!(block.wide[0].svg.contains("held down") && block.wide[0].svg.contains("SM clock"));
     let evidence = &drawn.view.parts.as_ref().unwrap().named[0].evidence[0][2];
     assert!(evidence.contains(words), "{evidence}");
 }

@@ -360,7 +360,8 @@ impl ValueCost {
         let Self { value, reference, unit, compared, .. } = self;
         let metric = self.metric.word().replace('_', " ");
         let place = [size(self.size_bytes), self.variant.clone()].into_iter().filter(|words| !words.is_empty());
-        let place = format!("{} over {}", place.collect::<Vec<_>>().join(", "), count(self.links, "link"));
+        let some = if self.links == self.of { String::new() } else { format!("{} of ", self.links) };
+        let place = format!("{} over {some}{}", place.collect::<Vec<_>>().join(", "), count(self.of, "link"));
         let figures = match (self.median, self.reference_median) {
             (Some(own), Some(first)) => {
                 format!(": {} {unit}, and {} {unit} at {reference}", short(own), short(first))

@@ -1,5 +1,7 @@
 //! The settings of a test compared with the first one: values of `[test.configure]`, or environments of a collective.
 
+use railgauge_model::plan::count::capital;
+
 use super::{
     Block, Data, headline,
     table::{Table, interval, number_column, text_column, told},
@@ -32,7 +34,7 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
         of(Answer::NoDifference),
         of(Answer::Unknown)
     );
-    let sentences = judged.iter().take(TOLD).map(|one| format!("{}.", one.words()));
+    let sentences = judged.iter().take(TOLD).map(|one| format!("{}.", capital(&one.words())));
     Ok(Some(Block {
         heading: "Settings compared",
         sentence: std::iter::once(sum).chain(sentences).collect::<Vec<_>>().join(" "),
