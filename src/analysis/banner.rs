@@ -2,7 +2,7 @@
 
 use super::{
     results::State,
-    verdict::{Cases, Ground, Kind, OfLinks, Status, Trouble, Untested, Verdict, not_tested},
+    verdict::{Cases, Id, Kind, Status, Trouble, Untested, Verdict, not_tested},
     words::count,
 };
 
@@ -64,11 +64,8 @@ pub(super) fn sentence(
 
 /// Whether a verdict names a link between switches that explains every low flow of a test: boundaries and paths behind it have that cause.
 fn explains(verdict: &Verdict, test: &str) -> bool {
-    let grounds = || verdict.reason.grounds().iter();
-    verdict.kind == Kind::Links
-        && verdict.test == test
-        && grounds().any(|ground| matches!(ground, Ground::Links(OfLinks::StandsOut { .. })))
-        && !grounds().any(|ground| matches!(ground, Ground::Links(OfLinks::Unexplained { .. })))
+    let has = |id| verdict.reason.iter().any(|reason| reason.id == id);
+    verdict.kind == Kind::Links && verdict.test == test && has(Id::LinkStandsOut) && !has(Id::LinksUnexplained)
 }
 
 /// `No case was measured: 6 of 6 failed. The first: gpu01: connect: …`; empty where no case failed.
@@ -98,7 +95,7 @@ mod tests {
     use super::*;
     use crate::analysis::{
         results::{Objection, Objections},
-        verdict::Reason,
+        verdict::Reasons,
     };
     use railgauge_wire::{
         failure::{Failure, Kind, Stage},
@@ -128,7 +125,7 @@ mod tests {
             metric: None,
             unit: None,
             status,
-            reason: Reason::default(),
+            reason: Reasons::default(),
             worst: None,
             offenders: Vec::new(),
             broken: None,

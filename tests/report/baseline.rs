@@ -3,12 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use railgauge::analysis::{
-    baseline::{OtherParts, learn, replaced_within},
-    history::{self, By, Run},
+    baseline::{learn, replaced_within},
+    history::{self, Run},
     journal::{Journal, parse},
     results::results,
     rows::rows,
-    verdict::{Ground, OfExpectation, Status, Verdict, verdicts},
+    verdict::{Id, Status, Verdict, verdicts},
 };
 use railgauge_model::plan::{
     baseline::{Baseline, BaselineError, wanted},
@@ -19,6 +19,7 @@ use railgauge_wire::{
     terms::Metric,
     unit::Bytes,
 };
+use serde_json::{Value, json};
 
 use crate::support::Scenario;
 
@@ -144,14 +145,11 @@ fn fit(facts: &mut HostFacts, serial: Option<String>) {
 }
 
 /// The parts that the verdict on the bandwidth speaks of, where hosts have cards with these serial numbers now.
-fn parts_now(baseline: &Baseline, serial: impl Fn(&str) -> Option<String>) -> (Verdict, Option<OtherParts>) {
+fn parts_now(baseline: &Baseline, serial: impl Fn(&str) -> Option<String>) -> (Verdict, Option<Value>) {
     let mut now = journal(&small());
     now.hosts.iter_mut().for_each(|(host, up)| fit(&mut up.facts, serial(host)));
     let verdict = held(&mut now, 0, Metric::Bandwidth, 5.0, baseline);
-    let parts = verdict.reason.grounds().iter().find_map(|ground| match ground {
-        Ground::Expectation(OfExpectation::OtherParts(parts)) => Some(parts.clone()),
-        _ => None,
-    });
+    let parts = verdict.reason.iter().find(|reason| reason.id == Id::OtherParts).map(|reason| reason.json("parts"));
     (verdict, parts)
 }
 
@@ -166,20 +164,22 @@ fn a_part_that_was_replaced_since_the_baseline_is_told_beside_the_verdict() {
     let (verdict, parts) = parts_now(&baseline, other);
     assert_eq!(verdict.status, Status::Pass, "it is judged all the same: {}", verdict.reason);
     let parts = parts.expect("it is told");
-    let [one] = parts.replaced.as_slice() else { panic!("{parts:?}") };
+    let [one] = parts["replaced"].as_array().unwrap().as_slice() else { panic!("{parts:?}") };
     assert_eq!(
-        (one.host.as_str(), one.old.as_str(), one.new.as_str(), one.by),
-        ("gpu003", "MT-gpu003", "MT-new", By::Serial)
+        ["host", "old", "new", "by"].map(|field| one[field].clone()),
+        ["gpu003", "MT-gpu003", "MT-new", "serial"].map(Value::from)
     );
+    let lacks = |field: &str| parts.get(field).is_none_or(|all| all.as_array().unwrap().is_empty());
     assert!(verdict.reason.to_string().contains("MT-gpu003 → MT-new"), "{}", verdict.reason);
-    assert!(parts.shared.is_empty() && parts.unfollowed.is_empty());
+    assert!(lacks("shared") && lacks("unfollowed"));
     // The same parts are nothing to tell.
     assert_eq!(parts_now(&baseline, own).1, None);
     // Two hosts with one number are no part that moved.
     let (_, parts) =
         parts_now(&baseline, |host| if host < "gpu003" { Some("MT-gpu001".to_owned()) } else { own(host) });
     let parts = parts.expect("the number of two hosts is told");
-    assert_eq!((parts.replaced.len(), parts.shared.len()), (0, 1), "{parts:?}");
+    let count = |field: &str| parts.get(field).map_or(0, |all| all.as_array().unwrap().len());
+    assert_eq!((count("replaced"), count("shared")), (0, 1), "{parts:?}");
 }
 
 #[test]
@@ -187,14 +187,15 @@ fn a_baseline_or_hosts_without_serial_numbers_are_told_once() {
     let own = |host: &str| Some(format!("MT-{host}"));
     let baseline = learn(vec![run_with(own)]).unwrap();
     let (_, parts) = parts_now(&baseline, |host| own(host).filter(|_| host != "gpu002"));
-    assert_eq!(parts.expect("it is told").unfollowed, ["gpu002"]);
+    assert_eq!(parts.expect("it is told")["unfollowed"], json!(["gpu002"]));
     // One that was written before parts were noted.
     let mut old = serde_json::to_value(&baseline).unwrap();
     old.as_object_mut().unwrap().remove("parts");
     let old = Baseline::parse(&old.to_string()).unwrap();
     let (verdict, parts) = parts_now(&old, own);
     let parts = parts.expect("it is told");
-    assert_eq!((parts.unfollowed.len(), parts.replaced.len()), (6, 0));
+    let count = |field: &str| parts.get(field).map_or(0, |all| all.as_array().unwrap().len());
+    assert_eq!((count("unfollowed"), count("replaced")), (6, 0));
     assert_eq!(verdict.reason.to_string().matches("gpu[001-006]").count(), 1, "{}", verdict.reason);
 }
 

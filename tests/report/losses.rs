@@ -5,7 +5,7 @@ use std::path::Path;
 use railgauge::{
     analysis::{
         journal::parse,
-        verdict::{Ground, Kind, OfCases, Status, Verdicts},
+        verdict::{Id, Kind, Status, Verdicts},
     },
     report::draw,
 };
@@ -77,11 +77,11 @@ fn is_of(case: &Case, host: &str) -> bool {
 fn noted(verdicts: &Verdicts) -> (usize, Vec<String>) {
     let own = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::EveryCase).unwrap();
     assert_eq!(own.status, Status::Pass, "{}", own.reason);
-    let lost = own.reason.grounds().iter().find_map(|ground| match ground {
-        Ground::Cases(OfCases::LostPackets { cases, parts, .. }) => Some((*cases, parts.clone())),
-        _ => None,
-    });
-    lost.unwrap_or_default()
+    let lost = own.reason.iter().find(|reason| reason.id == Id::LostPackets);
+    lost.map_or_else(Default::default, |lost| {
+        let [cases, parts] = ["cases", "parts"].map(|field| lost.json(field));
+        (serde_json::from_value(cases).unwrap(), serde_json::from_value(parts).unwrap())
+    })
 }
 
 /// Senders count what is sent again, wherever it was lost.

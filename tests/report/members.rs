@@ -7,7 +7,7 @@ use railgauge::analysis::{
     journal::{Journal, parse},
     results::results,
     rows::rows,
-    verdict::{FewerMembers, Ground, OfExpectation, verdicts},
+    verdict::{Id, verdicts},
 };
 use railgauge_model::plan::model::{AtOnce, Expectation, Limit, Pattern};
 use railgauge_wire::{
@@ -15,6 +15,8 @@ use railgauge_wire::{
     terms::Metric,
     unit::{GigabitsPerSecond, MegabitsPerSecond},
 };
+
+use serde_json::json;
 
 use crate::support::Scenario;
 
@@ -75,15 +77,13 @@ fn told(journal: &Journal, metric: Metric) -> Vec<String> {
     let rows = rows(journal, &results);
     let all = verdicts(journal, &results, &rows, Vec::new()).verdicts;
     let verdict = all.into_iter().find(|one| one.metric == Some(metric) && one.line == Some(20)).unwrap();
-    let bond = |ground: &Ground| match ground {
-        Ground::Expectation(OfExpectation::FewerMembers(bond)) => Some(bond.clone()),
-        _ => None,
-    };
-    let found: Vec<FewerMembers> = verdict.reason.grounds().iter().filter_map(bond).collect();
+    let found: Vec<_> = verdict.reason.iter().filter(|reason| reason.id == Id::FewerMembers).collect();
     for bond in &found {
-        assert_eq!((&*bond.bond, &bond.idle[..], bond.carrying, bond.of), ("bond0", &["port1".to_owned()][..], 1, 2));
+        let [name, carrying, of] = ["bond", "carrying", "of"].map(|field| bond.json(field));
+        assert_eq!((name, &bond.subject[..]), (json!("bond0"), &["port1".to_owned()][..]));
+        assert_eq!((carrying, of), (json!(1), json!(2)));
     }
-    found.into_iter().map(|bond| bond.host).collect()
+    found.into_iter().flat_map(|bond| bond.hosts.clone()).collect()
 }
 
 const LACP: &str = "802.3ad";

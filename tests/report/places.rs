@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, fs};
 
 use railgauge::{
-    analysis::verdict::{Ground, Kind, Status, Verdict, Verdicts},
+    analysis::verdict::{Id, Kind, Status, Verdict, Verdicts},
     report::write,
 };
 use railgauge_model::journal::event::Event;
+use serde_json::Value;
 
 use crate::support::{self, Scenario};
 
@@ -28,12 +29,11 @@ fn small(scenario: Scenario) -> Scenario {
     Scenario { sizes: vec![65536, 1 << 20], ..scenario }
 }
 
-fn told(verdict: &Verdict) -> Vec<(&str, &str)> {
-    let places = verdict.reason.grounds().iter().filter_map(|ground| match ground {
-        Ground::Where(places) => Some(&places.hosts),
-        _ => None,
-    });
-    places.flatten().map(|one| (one.host.as_str(), one.place.as_str())).collect()
+fn told(verdict: &Verdict) -> Vec<(String, String)> {
+    let places = verdict.reason.iter().filter(|reason| reason.id == Id::Where).map(|reason| reason.json("places"));
+    let places = places.flat_map(|places| serde_json::from_value::<Vec<Value>>(places).unwrap());
+    let field = |one: &Value, field: &str| one[field].as_str().unwrap().to_owned();
+    places.map(|one| (field(&one, "host"), field(&one, "place"))).collect()
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_slow_host_is_named_with_its_rack_and_slot() {
         parts.iter().filter(|one| one.parts.iter().any(|part| part.name.contains("gpu003"))).collect();
     assert!(!bad.is_empty(), "{:?}", found.verdicts.iter().map(|one| one.reason.to_string()).collect::<Vec<_>>());
     for verdict in bad {
-        assert_eq!(told(verdict), [("gpu003", "A12/7")], "{}", verdict.reason);
+        assert_eq!(told(verdict), [("gpu003".into(), "A12/7".into())], "{}", verdict.reason);
         assert!(verdict.reason.to_string().contains("gpu003 (rack A12, slot 7)"), "{}", verdict.reason);
         assert_eq!(verdict.place, BTreeMap::from([("gpu003".to_owned(), "A12/7".to_owned())]));
         let part = verdict.parts.iter().find(|part| part.name.contains("gpu003")).unwrap();
@@ -65,7 +65,7 @@ fn a_host_that_failed_is_told_with_its_place_and_others_without_one_make_no_nois
     let scenario = small(Scenario { down: Some(3), ..Scenario::healthy(4, 1) });
     let (found, _) = report(&scenario, &[("gpu004", "rack12/u07")]);
     let every = found.verdicts.iter().find(|one| one.kind == Kind::EveryCase && one.status != Status::Pass).unwrap();
-    assert_eq!(told(every), [("gpu004", "rack12/u07")], "{}", every.reason);
+    assert_eq!(told(every), [("gpu004".into(), "rack12/u07".into())], "{}", every.reason);
     assert!(every.reason.to_string().ends_with("gpu004 (rack12, u07)"), "{}", every.reason);
     // Without places nothing is other than it was.
     let (bare, junit) = report(&scenario, &[]);
@@ -75,5 +75,5 @@ fn a_host_that_failed_is_told_with_its_place_and_others_without_one_make_no_nois
         assert!(one.place.is_empty() && told(one).is_empty());
         assert!(other.reason.to_string().starts_with(&one.reason.to_string()));
     }
-    assert!(!junit.contains("name=\"place\"") && !junit.contains("where:"));
+    assert!(!junit.contains("name=\"place\"") && !junit.contains("location:"));
 }

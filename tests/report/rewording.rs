@@ -26,12 +26,12 @@ fn rewording_changes_no_verdict_and_no_frame() {
     }
 }
 
-/// Reasons of verdicts: words, and the grounds in fields.
+/// Reasons of verdicts: words, and fields.
 fn reasons(text: &[u8]) -> Vec<(String, Value)> {
     let path = Path::new("records.jsonl");
     let drawn = draw(&journal::parse(text, path).unwrap(), path).unwrap();
     let document: Value = serde_json::from_str(&drawn.verdicts.json().unwrap()).unwrap();
-    let of = |verdict: &Value| (verdict["reason"].as_str().unwrap().to_owned(), verdict["grounds"].clone());
+    let of = |verdict: &Value| (verdict["reason"].as_str().unwrap().to_owned(), verdict["reasons"].clone());
     document["verdicts"].as_array().unwrap().iter().map(of).collect()
 }
 
@@ -59,7 +59,7 @@ fn whatever_speaks_against_a_case_stands_in_fields() {
     assert!(all.contains("not-run") && all.contains("failed"), "{all:?}");
 }
 
-/// What a verdict rests on can be read without its words: those may be worded anew, the grounds stay.
+/// What a verdict rests on can be read without its words: those may be worded anew, the fields stay.
 #[test]
 fn every_reason_of_a_verdict_stands_in_fields() {
     let small = |scenario: Scenario| Scenario { sizes: vec![65536], repeats: 1, ..scenario };
@@ -68,20 +68,20 @@ fn every_reason_of_a_verdict_stands_in_fields() {
         (small(Scenario { slow: Some(2), ..Scenario::healthy(6, 1) }), &["broken", "unsettled"]),
         (
             small(Scenario { dies: Some(0), interrupted: true, ..Scenario::troubled(6, 2) }),
-            &["interrupted", "lost", "short", "not-measured"],
+            &["interrupted", "lost", "incomplete", "not-measured"],
         ),
     ];
     for (scenario, wanted) in scenarios {
         let text = scenario.jsonl();
         let (own, other) = (reasons(text.as_bytes()), reasons(&reworded(text.as_bytes())));
         let mut kinds = BTreeSet::new();
-        for ((words, grounds), (again, same)) in own.iter().zip(&other) {
-            let grounds = grounds.as_array().unwrap();
-            assert!(!words.is_empty() && !again.is_empty() && !grounds.is_empty(), "{words}");
-            kinds.extend(grounds.iter().map(|ground| ground["kind"].as_str().unwrap().to_owned()));
-            let kind = |ground: &Value| ground["kind"].clone();
+        for ((words, found), (again, same)) in own.iter().zip(&other) {
+            let found = found.as_array().unwrap();
+            assert!(!words.is_empty() && !again.is_empty() && !found.is_empty(), "{words}");
+            kinds.extend(found.iter().map(|reason| reason["id"].as_str().unwrap().to_owned()));
+            let kind = |reason: &Value| reason["id"].clone();
             let same: Vec<Value> = same.as_array().unwrap().iter().map(kind).collect();
-            assert_eq!(grounds.iter().map(kind).collect::<Vec<_>>(), same, "{words}");
+            assert_eq!(found.iter().map(kind).collect::<Vec<_>>(), same, "{words}");
         }
         assert!(wanted.iter().all(|kind| kinds.contains(*kind)), "{wanted:?}: {kinds:?}");
     }

@@ -34,7 +34,7 @@ warm_up = "1ms"
 
 /// The verdict of the only test on how many links were loaded.
 fn on_loaded(verdicts: &Value) -> &Value {
-    let is_one = |verdict: &&Value| verdict["grounds"][0]["kind"] == "links-loaded";
+    let is_one = |verdict: &&Value| verdict["reasons"][0]["id"] == "links-loaded";
     verdicts["verdicts"].as_array().unwrap().iter().find(is_one).unwrap()
 }
 
@@ -130,7 +130,7 @@ fn a_cover_that_is_measured_is_a_verdict() {
     let verdicts = scene.results().verdicts();
     let covered = on_loaded(&verdicts);
     assert_eq!(
-        (&covered["grounds"][0]["loaded"], &covered["grounds"][0]["of"]),
+        (&covered["reasons"][0]["loaded"], &covered["reasons"][0]["of"]),
         (&json!(4), &json!(4)),
         "{}",
         ended.said

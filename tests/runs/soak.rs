@@ -102,8 +102,8 @@ fn a_hang_over_the_first_look_is_told_as_long_as_it_was() {
     let verdicts = scene.results().verdicts();
     let verdict =
         |key: &str| verdicts["verdicts"].as_array().unwrap().iter().find(|verdict| verdict["key"] == key).unwrap();
-    let holes = verdict("watched")["grounds"].as_array().unwrap();
-    let hole = holes.iter().find(|ground| ground["kind"] == "soak-hole").unwrap_or_else(|| panic!("{holes:#?}"));
+    let holes = verdict("watched")["reasons"].as_array().unwrap();
+    let hole = holes.iter().find(|reason| reason["id"] == "soak-hole").unwrap_or_else(|| panic!("{holes:#?}"));
     let missed = hole["length"].as_f64().unwrap() / 1e9;
     // A third of the hang more or less where the clock is taken from the answer that came late.
     assert!((missed - hung).abs() < hung / 4.0, "{missed} s of {hung} s: {hole:#}");

@@ -92,6 +92,12 @@ impl Family {
         }
     }
 
+    /// Whether it is of a cable, its modules or its ports.
+    pub const fn is_of_cable(self) -> bool {
+        use Family::{Damaged, LinkBreaks, LocalIntegrity, Module, Retraining, SymbolErrors, Uncorrected};
+        matches!(self, LinkBreaks | Retraining | Uncorrected | SymbolErrors | LocalIntegrity | Damaged | Module)
+    }
+
     /// Whether its rises say nothing against a link: PAM4 links always have errors that are corrected (IEEE 802.3, clause 119 ff.).
     pub const fn is_normal(self) -> bool {
         matches!(self, Self::Corrected)

@@ -16,7 +16,7 @@ use railgauge_wire::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{Ground, Kind, OfCases, PREFLIGHT, SOAK, Status, Verdict};
+use super::{Id, Kind, PREFLIGHT, SOAK, Status, Verdict};
 use crate::{
     analysis::{
         journal::{Journal, JournalEnd},
@@ -296,13 +296,11 @@ impl<'s, 'a> Search<'s, 'a> {
         {
             self.suspect(found, named, &mut all);
         }
-        let memory =
-            self.verdicts.iter().filter(|one| one.kind == Kind::EveryCase).flat_map(|one| one.reason.grounds());
-        for ground in memory {
-            let Ground::Cases(OfCases::WrongMemory { parts }) = ground else { continue };
-            for part in parts {
+        let reasons = self.verdicts.iter().flat_map(|one| one.reason.iter());
+        for reason in reasons.filter(|reason| reason.id == Id::WrongMemory) {
+            for (part, host) in reason.subject.iter().zip(&reason.hosts) {
                 let why = format!("{part}: its memory does not keep what is written to it ({})", self.test.test);
-                all.add(Component::host(&part.host, Some(Judged::Faulty)).because(why));
+                all.add(Component::host(host, Some(Judged::Faulty)).because(why));
             }
         }
         let links = self.ends(&mut all);

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::model::Degraded as Limit;
-use railgauge_wire::unit::Nanoseconds;
+use railgauge_wire::{remedy, unit::Nanoseconds};
 
 use super::{
     Status, Tally, Verdict,
-    reason::{Degraded, OfSoak, Reason},
-    soak::{NAMED, standing, verdict, watched_too_little},
+    reason::{Id, Reason, Value},
+    soak::{Event, event, of_events, standing, verdict, watched_too_little},
 };
 use crate::analysis::{
-    soak::{PortLower, Soaking, ports::PortName, span::lasting},
+    soak::{
+        PortLower, Soaking,
+        ports::{Lower, PortName},
+        span::{Span, lasting},
+    },
     words::count,
 };
 
@@ -25,29 +29,22 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
         return None;
     }
     let longest: Nanoseconds = limit.longest.into();
-    let mut times: Vec<(Status, Degraded)> =
-        times(&found.lower).into_iter().map(|time| (standing(time.length, ERROR, time.open, longest), time)).collect();
-    times.sort_by(|(a, one), (b, other)| b.cmp(a).then(other.length.cmp(&one.length)));
-    let of = |status: Status| times.iter().filter(move |(one, _)| *one == status).count();
-    let (bad, open, short) = (of(Status::Fail), of(Status::Inconclusive), of(Status::Pass));
-    let mut reason = Reason::default();
-    for (status, time) in times.iter().take_while(|(status, _)| *status != Status::Pass).take(NAMED) {
-        reason.push(match status {
-            Status::Fail => OfSoak::SoakDegraded(time.clone()),
-            _ => OfSoak::SoakPerhapsDegraded(time.clone()),
-        });
-    }
-    if let Some(more @ 1..) = (bad + open).checked_sub(NAMED) {
-        reason.push(OfSoak::SoakMoreDegraded { times: more });
-    }
-    if let Some((_, time)) = times.iter().find(|(status, _)| *status == Status::Pass) {
-        reason.push(OfSoak::SoakDegradedShorter { times: short, longest: time.clone() });
-    }
-    if times.is_empty() && unknown < ports {
-        reason.push(OfSoak::SoakFullRate { ports: ports - unknown });
+    let times = times(&found.lower).into_iter().map(|(name, span, lower)| {
+        let (begin, length) = (span.from, (span.length(), ERROR, lower.open));
+        Event {
+            status: standing(span.length(), ERROR, lower.open, longest),
+            length: span.length(),
+            reason: event(Id::SoakLower, name, begin, length, longest)
+                .with("lower", Value::data(&lower))
+                .remedy(Some(remedy::LOOK_AT_CABLE.into())),
+        }
+    });
+    let (mut reason, [bad, open, short]) = of_events(times.collect());
+    if bad + open + short == 0 && unknown < ports {
+        reason.push(Reason::new(Id::SoakFullRate).with("ports", ports - unknown));
     }
     if unknown > 0 || ports == 0 {
-        reason.push(OfSoak::SoakUnknownRate { ports: unknown, of: ports });
+        reason.push(Reason::new(Id::SoakUnknownRate).with("ports", unknown).with("of", ports));
     }
     let nobody_knows = ports == 0 || (limit.written && unknown > 0) || watched_too_little(found);
     let status = match (bad, open) {
@@ -70,33 +67,28 @@ pub(super) fn judge(limit: Limit, found: &Soaking) -> Option<Verdict> {
     Some(verdict("longest_degraded", demand, &count(ports, "port"), status, reason, tally))
 }
 
-/// Times at less than the best, by port: those that follow each other without a gap are one, which is told as its worst part.
-fn times(lower: &[PortLower]) -> Vec<Degraded> {
+/// Times at less than the best, by port: those that follow each other without a gap are one, with its worst part.
+fn times(lower: &[PortLower]) -> Vec<(&str, Span, Lower)> {
     let mut by_port: BTreeMap<&PortName, Vec<&PortLower>> = BTreeMap::new();
     for one in lower {
         by_port.entry(&one.port).or_default().push(one);
     }
-    let mut found: Vec<Degraded> = Vec::new();
+    let mut found: Vec<(&str, Span, Lower)> = Vec::new();
     for mut of_port in by_port.into_values() {
         of_port.sort_by_key(|one| one.lower.span.from);
         let mut until = None;
         for one in of_port {
             let span = one.lower.span;
             match found.last_mut().filter(|_| until == Some(span.from)) {
-                Some(before) => {
-                    before.length = before.length.saturating_add(span.length());
-                    before.open |= one.lower.open;
-                    if one.lower.is_worse_than(&before.lower) {
-                        before.lower = one.lower.clone();
+                Some((_, whole, worst)) => {
+                    whole.until = span.until;
+                    let open = worst.open || one.lower.open;
+                    if one.lower.is_worse_than(worst) {
+                        *worst = one.lower.clone();
                     }
+                    worst.open = open;
                 }
-                None => found.push(Degraded {
-                    place: one.name.clone(),
-                    begin: span.from,
-                    length: span.length(),
-                    open: one.lower.open,
-                    lower: one.lower.clone(),
-                }),
+                None => found.push((&one.name, span, one.lower.clone())),
             }
             until = Some(span.until);
         }

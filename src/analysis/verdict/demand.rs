@@ -9,11 +9,13 @@ use railgauge_model::plan::{
 };
 
 use railgauge_wire::remedy::Remedy;
+use serde_json::json;
 
 use super::{
     Broken, Kind, OFFENDERS, Offender, Status, Tally, Verdict, broken, members, more_peers,
     peers::{AT_LEAST, Peers},
-    reason::{Blamed, Compared, OfExpectation, Place, Reason, Scope, Unlimited},
+    reason::{Id, Reason, Reasons, Value},
+    scope::Scope,
 };
 use crate::analysis::{
     baseline::Held,
@@ -98,36 +100,42 @@ pub(super) fn judge<'r>(
     let of = scope.len();
     let unjudged = Unjudged { missing: &missing, doubtful: &doubtful, unlimited: &unlimited, of };
     let not_run = !scope.is_empty() && scope.iter().all(|(result, _)| result.state == State::NotRun);
-    let mut reason = Reason::default();
+    let mut reason = Reasons::default();
     let status = if !wrong.is_empty() || violating > 0 {
-        if let Some(one) = wrong.first() {
-            reason.push(OfExpectation::WrongBytes { cases: wrong.len(), of, first: blamed(one) });
-        }
+        reason.extend(wrong.first().map(|one| blamed(Id::WrongBytes, *one, (wrong.len(), of))));
         if let Some(one) = judged.first().filter(|one| one.violates) {
-            reason.push(OfExpectation::Broken { cases: violating, of, worst: compared(wanted, one) });
+            reason.push(compared(Id::Broken, wanted, one).with("cases", violating).with("of", of));
         }
-        reason.extend(unjudged.grounds());
+        reason.extend(unjudged.reasons());
         Status::Fail
     } else if scope.is_empty() {
         reason.push(no_match(test, wanted));
         Status::Inconclusive
     } else if not_run {
-        reason.push(OfExpectation::NoneRun { of, error: error(scope[0].1) });
+        reason.push(Reason::new(Id::NoneRun).with("of", of).with("error", error(scope[0].1)));
         Status::NotRun
     } else if !(missing.is_empty() && doubtful.is_empty() && unlimited.is_empty()) {
-        reason.extend(unjudged.grounds());
+        reason.extend(unjudged.reasons());
         if trusted > 0 {
-            reason.push(OfExpectation::OthersKept { cases: trusted });
+            reason.push(Reason::new(Id::OthersKept).with("cases", trusted));
         }
         Status::Inconclusive
     } else {
-        reason.push(OfExpectation::Kept { of, nearest: judged.first().map(|one| compared(wanted, one)) });
+        let kept = Reason::new(Id::Kept);
+        reason.push(judged.first().map_or(kept, |one| compared(Id::Kept, wanted, one)).with("of", of));
         Status::Pass
     };
-    reason.extend(held.as_ref().and_then(Held::set_up).map(OfExpectation::SetUpDifferently));
-    reason.extend(held.as_ref().and_then(Held::other_parts).map(OfExpectation::OtherParts));
+    reason.extend(
+        held.as_ref()
+            .and_then(Held::set_up)
+            .map(|difference| Reason::new(Id::SetUpDifferently).with("difference", Value::data(&difference))),
+    );
+    reason.extend(held.as_ref().and_then(Held::other_parts).map(|parts| {
+        let hosts: Vec<&String> = parts.replaced.iter().map(|one| &one.host).collect();
+        Reason::new(Id::OtherParts).hosts(hosts).with("parts", Value::data(&parts))
+    }));
     if let Limit::PercentOfCeiling(_) = wanted.limit {
-        reason.extend(members::missing(journal, results, &scope).into_iter().map(OfExpectation::FewerMembers));
+        reason.extend(members::missing(journal, results, &scope));
     }
     let broken = (violating > 0)
         .then(|| {
@@ -137,7 +145,7 @@ pub(super) fn judge<'r>(
             Broken::of(&broken::Held { scope: &scope, judged: &judged, wrong: &wrong, missing: &missing, is_near })
         })
         .flatten();
-    let lonely = unlimited.iter().filter(|(why, _)| matches!(why, Unlimited::FewPeers { .. }));
+    let lonely = unlimited.iter().filter(|(why, _)| why.id == Id::FewPeers);
     let of_worst = judged.first().filter(|one| one.violates).and_then(|one| gpus::remedy(one.result));
     let remedy = of_worst
         .map(Remedy::from)
@@ -178,22 +186,19 @@ impl Verdict {
 struct Unjudged<'s, 'r> {
     missing: &'s [Scoped<'r>],
     doubtful: &'s [Scoped<'r>],
-    unlimited: &'s [(Unlimited, &'r Row)],
+    unlimited: &'s [(Reason, &'r Row)],
     of: usize,
 }
 
 impl Unjudged<'_, '_> {
-    fn grounds(&self) -> impl Iterator<Item = OfExpectation> {
+    fn reasons(&self) -> impl Iterator<Item = Reason> {
         let Self { missing, doubtful, unlimited, of } = *self;
+        let cases = |id, cases: usize| Reason::new(id).with("cases", cases).with("of", of);
         let not_measured =
-            missing.first().map(|(_, row)| OfExpectation::NotMeasured { cases: missing.len(), of, error: error(row) });
-        let not_trusted =
-            doubtful.first().map(|one| OfExpectation::NotTrusted { cases: doubtful.len(), of, first: blamed(one) });
-        let without = unlimited.first().map(|(first, _)| OfExpectation::Unlimited {
-            cases: unlimited.len(),
-            of,
-            first: first.clone(),
-        });
+            missing.first().map(|(_, row)| cases(Id::NotMeasured, missing.len()).with("error", error(row)));
+        let not_trusted = doubtful.first().map(|one| blamed(Id::NotTrusted, *one, (doubtful.len(), of)));
+        let first = unlimited.first();
+        let without = first.map(|(why, _)| cases(Id::Unlimited, unlimited.len()).with("why", Value::data(why)));
         [not_measured, not_trusted, without].into_iter().flatten()
     }
 }
@@ -234,51 +239,50 @@ fn held_against<'r>(
     (result, row): Scoped<'r>,
     peers: Option<&Peers>,
     held: Option<&Held<'_>>,
-) -> Result<Judged<'r>, Unlimited> {
-    let value = row.value.ok_or_else(|| Unlimited::NoValue { error: error(row) })?;
+) -> Result<Judged<'r>, Reason> {
+    let number = |value| Value::Number(value, row.metric.unit());
+    let value = row.value.ok_or_else(|| Reason::new(Id::NoValue).with("error", error(row)))?;
     let higher = row.better == railgauge_wire::terms::Better::Higher;
     let (limit, floor) = match limit {
         Limit::AtLeast(limit) => (limit, true),
         Limit::AtMost(limit) => (limit, false),
         Limit::PercentOfCeiling(percent) => {
-            let ceiling = row.ceiling.ok_or(Unlimited::NoCeiling)?;
+            let ceiling = row.ceiling.ok_or(Reason::new(Id::NoCeiling))?;
             if value > DISPROVED * ceiling {
-                return Err(Unlimited::AboveCeiling {
-                    src_host: row.src_host.to_string(),
-                    dst_host: row.dst_host.to_string(),
-                    value,
-                    ceiling,
-                    unit: row.unit().to_owned(),
-                });
+                let above = Reason::new(Id::AboveCeiling).about(format!("{} → {}", row.src_host, row.dst_host));
+                return Err(above.with("observed", number(value)).with("required", number(ceiling)));
             }
             (ceiling * percent / 100.0, true)
         }
         Limit::WithinPercentOfPeers(percent) => {
-            let few = Unlimited::FewPeers { needed: AT_LEAST };
+            let few = Reason::new(Id::FewPeers).with("required", AT_LEAST);
             let centre = peers.and_then(|peers| peers.centre(result, row)).ok_or(few)?;
             (centre * if higher { 1.0 - percent / 100.0 } else { 1.0 + percent / 100.0 }, higher)
         }
         Limit::WithinPercentOfBaseline(percent) => {
-            let held = held.ok_or(Unlimited::NoBaseline)?;
-            (held.limit(result, row, percent)?, higher)
+            let held = held.ok_or(Reason::new(Id::NoBaseline))?;
+            let refused = |refusal| Reason::new(Id::Baseline).with("refusal", Value::data(&refusal));
+            (held.limit(result, row, percent).map_err(refused)?, higher)
         }
     };
     // What too few operations carry is no percentile. It is above its limit for certain only where the median is.
     if !percentile::carried_by(row.metric, result) && !percentile::above_for_certain(row.metric, result, limit) {
-        return Err(Unlimited::TooFewOperations(percentile::too_few(row.metric, result)));
+        let few = Value::data(&percentile::too_few(row.metric, result));
+        return Err(Reason::new(Id::TooFewOperations).with("few", few));
     }
     // Of a loss that is within the noise of the repeats nobody knows on which side of the limit it is.
     if is_loss(row.metric) {
         // What the ports of one machine share is no part of the fabric.
         let shared = result.part.as_ref().and_then(|part| part.alone.as_ref()).map(|alone| &alone.one_machine);
         if let Some(hosts) = shared.filter(|hosts| !hosts.is_empty()) {
-            return Err(Unlimited::OneMachine { hosts: hosts.clone() });
+            return Err(Reason::new(Id::OneMachine).all(hosts.clone()));
         }
-        let loss = Loss::of(result).ok_or(Unlimited::NoScatter { repeats: row.n })?;
-        let known = if value > limit { loss.interval.0 > limit } else { loss.interval.1 <= limit };
+        let loss = Loss::of(result).ok_or_else(|| Reason::new(Id::NoScatter).with("repeats", row.n))?;
+        let (low, high) = loss.interval;
+        let known = if value > limit { low > limit } else { high <= limit };
         if !known {
-            let (low, high) = loss.interval;
-            return Err(Unlimited::WithinNoise { value, low, high, unit: row.unit().to_owned() });
+            let within = Reason::new(Id::WithinNoise).with("observed", number(value));
+            return Err(within.with("low", number(low)).with("high", number(high)));
         }
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };
@@ -309,11 +313,11 @@ fn demand(wanted: &Expectation) -> String {
 }
 
 /// Why nothing is in scope.
-fn no_match(test: &Test, wanted: &Expectation) -> OfExpectation {
+fn no_match(test: &Test, wanted: &Expectation) -> Reason {
     if metrics_of(test.metric, test.op, test.flows_at_once(), test.beside.as_ref()).contains(&wanted.metric) {
-        OfExpectation::NothingInScope(Scope::of(wanted))
+        Reason::new(Id::NothingInScope).with("scope", Value::data(&Scope::of(wanted)))
     } else {
-        OfExpectation::NotYielded { metric: wanted.metric }
+        Reason::new(Id::NotYielded).with("metric", wanted.metric.to_string())
     }
 }
 
@@ -321,8 +325,9 @@ fn error(row: &Row) -> String {
     row.error.as_deref().unwrap_or("no reason was recorded").to_owned()
 }
 
-fn blamed((result, row): &Scoped<'_>) -> Blamed {
-    Blamed { place: Place::of_row(result, row), error: error(row) }
+/// What is against the first of so many cases.
+fn blamed(id: Id, one: Scoped<'_>, (cases, of): (usize, usize)) -> Reason {
+    Reason::new(id).row(one).with("error", error(one.1)).with("cases", cases).with("of", of)
 }
 
 /// What was bad about the GPUs of a case, with their hosts where it has several; `None` where nothing was.
@@ -337,13 +342,15 @@ fn gpus_of(result: &CaseResult<'_>) -> Option<String> {
     (!told.is_empty()).then(|| told.join("; "))
 }
 
-fn compared(wanted: &Expectation, one: &Judged<'_>) -> Box<Compared> {
-    Box::new(Compared {
-        place: Place::of_row(one.result, one.row),
-        value: one.row.value,
-        limit: one.limit,
-        unit: wanted.metric.unit(),
-        gpus: one.violates.then(|| gpus_of(one.result)).flatten(),
-        wanted: wanted.clone(),
-    })
+/// A value with its limit, in the unit of the plan.
+fn compared(id: Id, wanted: &Expectation, one: &Judged<'_>) -> Reason {
+    let shown = |value: f64, text: String| Value::Shown(value, wanted.metric.unit(), text);
+    let limit = words::limit(wanted).unwrap_or_else(|| words::held_against(wanted, one.limit));
+    let reason = Reason::new(id).row((one.result, one.row)).with("required", shown(one.limit, limit));
+    let Some(value) = one.row.value else { return reason };
+    let share = value / one.limit;
+    reason
+        .with("observed", shown(value, words::held_against(wanted, value)))
+        .with("share", Value::Data(json!(share), words::share_of(share)))
+        .with("gpus", one.violates.then(|| gpus_of(one.result)).flatten())
 }

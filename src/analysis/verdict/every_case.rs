@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use railgauge_model::plan::model::Test;
-use railgauge_wire::terms::Op;
+use railgauge_wire::{remedy, terms::Op, unit::Bytes};
+use serde_json::json;
 
 use super::{
     Kind, Status, Tally, Verdict,
-    reason::{Among, Blamed, MemoryPart, OfCases, Place, Reason},
+    reason::{Id, Reason, Reasons, Value},
 };
 use crate::analysis::{
     results::{CaseResult, State},
@@ -32,33 +33,31 @@ pub(super) fn judge(
     };
     let of = results.len();
     let bad: Vec<&CaseResult<'_>> = results.iter().copied().filter(|one| one.state != State::Measured).collect();
-    let mut reason = Reason::default();
-    let wrong_memory = memory(with(State::Wrong).chain(corrupt));
-    if !wrong_memory.is_empty() {
-        reason.push(OfCases::WrongMemory { parts: wrong_memory });
-    }
+    let mut reason = Reasons::default();
+    reason.extend(memory(with(State::Wrong).chain(corrupt)));
     let status = if let Some(first) = corrupt.first() {
-        reason.push(OfCases::FurtherWrongBytes { cases: corrupt.len(), first: blamed(first) });
-        reason.extend(short(of, &bad));
+        reason.push(blamed(Id::FurtherWrongBytes, first).with("cases", corrupt.len()));
+        reason.extend(incomplete(of, &bad));
         Status::Fail
     } else if results.is_empty() {
-        reason.push(OfCases::NonePlanned);
+        reason.push(Reason::new(Id::NonePlanned));
         Status::Inconclusive
     } else if with(State::Wrong).next().is_some() {
-        reason.extend(short(of, &bad));
+        reason.extend(incomplete(of, &bad));
         Status::Fail
-    } else if let (Some(gravest), true) = (gravest(&bad), with(State::NotRun).count() == of) {
-        reason.push(OfCases::NoneRun { of, gravest });
+    } else if let (Some(worst), true) = (worst(&bad), with(State::NotRun).count() == of) {
+        reason.push(blamed(Id::NoneRun, worst).with("of", of));
         Status::NotRun
     } else if !bad.is_empty() {
-        reason.extend(short(of, &bad));
+        reason.extend(incomplete(of, &bad));
         Status::Inconclusive
     } else if unverifiable {
-        reason.push(OfCases::VerificationOff { of });
+        reason.push(Reason::new(Id::VerificationOff).with("of", of));
         Status::Inconclusive
     } else {
         let verified = results.iter().map(|result| result.checked().0).fold(0, u64::saturating_add);
-        reason.push(OfCases::Measured { of, verified_bytes: test.verify.then_some(verified) });
+        let verified = test.verify.then_some(Value::Amount(Bytes(verified)));
+        reason.push(Reason::new(Id::Measured).with("of", of).with("verified_bytes", verified));
         Status::Pass
     };
     reason.extend(lost(results, lossy));
@@ -79,26 +78,26 @@ pub(super) fn judge(
 }
 
 /// The losses that do not speak against a value, or whose place is known; `None` without any.
-fn lost(results: &[&CaseResult<'_>], parts: Vec<String>) -> Option<OfCases> {
+fn lost(results: &[&CaseResult<'_>], parts: Vec<String>) -> Option<Reason> {
     let counts = |result: &&&CaseResult<'_>| result.doubts.is_empty() || !parts.is_empty();
     let lossy = || results.iter().filter(counts).filter_map(|one| Some((one.loss()?, one)));
     let ((_, doubt), first) = lossy().max_by(|((a, _), _), ((b, _), _)| a.total_cmp(b))?;
-    let gravest = Blamed { place: Place::of_case(first), error: doubt.to_string() };
-    Some(OfCases::LostPackets { cases: lossy().count(), parts, gravest })
+    let reason = Reason::new(Id::LostPackets).case(first).with("error", doubt.to_string());
+    Some(reason.with("cases", lossy().count()).with("parts", parts))
 }
 
-/// The GPUs whose memory was tested and is wrong, each once.
-fn memory<'r>(wrong: impl Iterator<Item = &'r &'r CaseResult<'r>>) -> Vec<MemoryPart> {
+/// The GPUs whose memory was tested and is wrong, each once, with their hosts; `None` without any.
+fn memory<'r>(wrong: impl Iterator<Item = &'r &'r CaseResult<'r>>) -> Option<Reason> {
     let tests = wrong.filter(|result| result.case.cell.op == Op::GpuMemoryTest);
-    let part = |result: &&CaseResult<'_>| {
-        let port = &result.case.flow.to;
-        MemoryPart { host: port.host.to_string(), gpu: port.rail }
-    };
-    tests.map(part).collect::<BTreeSet<_>>().into_iter().collect()
+    let parts: BTreeSet<_> = tests.map(|result| &result.case.flow.to).map(|port| (&port.host, port.rail)).collect();
+    let names: Vec<String> = parts.iter().map(|(host, gpu)| format!("GPU {gpu} of {host}")).collect();
+    let remedy = remedy::GPU_MEMORY_ERRORS.into();
+    let reason = Reason::new(Id::WrongMemory).all(names).hosts(parts.iter().map(|(host, _)| host));
+    (!parts.is_empty()).then(|| reason.remedy(Some(remedy)))
 }
 
 /// The cases that are not as the test wants them; `None` without any.
-fn short(of: usize, bad: &[&CaseResult<'_>]) -> Option<OfCases> {
+fn incomplete(of: usize, bad: &[&CaseResult<'_>]) -> Option<Reason> {
     let order = [
         State::Wrong,
         State::Failed,
@@ -109,16 +108,19 @@ fn short(of: usize, bad: &[&CaseResult<'_>]) -> Option<OfCases> {
         State::Unverified,
         State::Short,
     ];
-    let among = |state| Among { state, cases: bad.iter().filter(|result| result.state == state).count() };
-    let states = order.into_iter().map(among).filter(|among| among.cases > 0).collect();
-    Some(OfCases::Short { cases: bad.len(), of, states, gravest: gravest(bad)? })
+    let count = |state| bad.iter().filter(|result| result.state == state).count();
+    let states: Vec<_> = order.iter().map(|state| (*state, count(*state))).filter(|(_, cases)| *cases > 0).collect();
+    let words: Vec<String> = states.iter().map(|(state, cases)| format!("{cases} {}", state.of_cases())).collect();
+    let fields = states.iter().map(|(state, cases)| json!({ "state": state, "cases": cases })).collect();
+    let reason = blamed(Id::Incomplete, worst(bad)?).with("cases", bad.len()).with("of", of);
+    Some(reason.with("states", Value::Data(fields, words.join(", "))))
 }
 
 /// The worst of them, the first if there are several.
-fn gravest(bad: &[&CaseResult<'_>]) -> Option<Blamed> {
-    bad.iter().copied().reduce(|worst, one| if one.state > worst.state { one } else { worst }).map(blamed)
+fn worst<'r>(bad: &[&'r CaseResult<'r>]) -> Option<&'r CaseResult<'r>> {
+    bad.iter().copied().reduce(|worst, one| if one.state > worst.state { one } else { worst })
 }
 
-fn blamed(result: &CaseResult<'_>) -> Blamed {
-    Blamed { place: Place::of_case(result), error: result.error().unwrap_or_default() }
+fn blamed(id: Id, result: &CaseResult<'_>) -> Reason {
+    Reason::new(id).case(result).with("error", result.error())
 }

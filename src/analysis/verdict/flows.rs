@@ -8,8 +8,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use railgauge_model::plan::{Plan, model::Test};
 
 use super::{
-    Kind, Part, Status, Tally, Untested, Verdict, parts,
-    reason::{NamedParts, OfParts, Reason, ToName},
+    Kind, Part, Status, Tally, Untested, Verdict,
+    named::named,
+    parts,
+    reason::{Id, Reason, Reasons, Value},
 };
 use crate::analysis::{
     outliers::{Link, OfTest},
@@ -34,16 +36,17 @@ pub(super) fn judge(test: &Test, of: &OfTest<'_>, untested: &[Untested], plan: &
         .filter(|(links, _)| !links.is_empty())
         .map(|(_, waived)| Part { name: parts::LINKS.to_owned(), status: Status::Inconclusive, waived, place: None })
         .collect();
-    let mut reason = Reason::default();
+    let mut reason = Reasons::default();
     reason.extend(parts::standing_out(&own, in_common(&own)));
     if !waived.is_empty() {
-        reason.push(OfParts::Waived(NamedParts::of(&[ToName::only(parts::LINKS)])));
+        reason.push(Reason::new(Id::Waived).with("parts", named(&[(parts::LINKS, None)])));
     }
     if parts.is_empty() {
-        let below_percent = from_where(&judged);
-        reason.push(OfParts::NothingStandsOut { among: judged.len(), counted: FLOW, below_percent });
+        let below = from_where(&judged).map(|percent| Value::Number(percent, "%"));
+        let nothing = Reason::new(Id::NothingStandsOut).with("among", Value::Counted(judged.len(), FLOW));
+        reason.push(nothing.with("below", below));
     }
-    reason.extend(OfParts::not_tested(untested, &test.name));
+    reason.extend(parts::untested_parts(untested, &test.name));
     // Where only waived flows stand out the verdict is theirs, and does not count.
     let set_aside = own.is_empty() && !waived.is_empty() && missing == 0;
     let is_open = !parts.is_empty() || missing > 0;

@@ -3,16 +3,20 @@
 
 use railgauge_model::plan::model::Test;
 use railgauge_wire::remedy;
+use serde_json::json;
 
 use super::{
     Kind, Status, Tally, Verdict,
-    reason::{OfLinks, Reason},
+    reason::{Id, Reason, Reasons, Value},
 };
 use crate::analysis::{
     localise::Standing,
-    switches::{NotLoaded, OnLinks, Switches},
-    words::{count, number},
+    switches::{NotLoaded, OnLinks, SuspectLink, Switches},
+    words::{between, count, number},
 };
+
+/// How many links are named.
+const NAMED: usize = 3;
 
 /// The verdict that no link between switches is worse than its peers in a test; `None` where none was searched for.
 ///
@@ -26,35 +30,23 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
         .iter()
         .filter(|suspect| suspect.between_switches)
         .partition(|suspect| suspect.standing == Standing::Cleared);
-    let mut reason = Reason::default();
-    reason.extend(suspects.iter().map(|suspect| OfLinks::StandsOut {
-        standing: suspect.standing,
-        link: suspect.name.clone(),
-        alternatives: suspect.alternatives.clone(),
-        change_percent: suspect.change_percent,
-        interval_percent: suspect.interval_percent,
-        low: suspect.low,
-        good: suspect.good,
-    }));
+    let mut reason: Reasons = suspects.iter().map(|suspect| stands_out(suspect)).collect();
     if suspects.is_empty() {
-        reason.push(OfLinks::NothingStandsOut { passed: *passed, of: *of, flows: *flows });
-    }
-    if *unexplained > 0 {
-        reason.push(OfLinks::Unexplained { flows: *unexplained });
+        let nothing = Reason::new(Id::NoLinkStandsOut).with("passed", *passed).with("of", *of);
+        reason.push(nothing.with("flows", *flows).with("rest", Value::positive(of - passed)));
     }
     if *too_noisy {
-        reason.push(OfLinks::TooNoisy);
+        reason.push(Reason::new(Id::LinksTooNoisy));
     }
-    if *contended > 0 {
-        reason.push(OfLinks::Contended { flows: *contended });
-    }
-    if *undecided > 0 {
-        reason.push(OfLinks::Undecided { flows: *undecided });
-    }
-    if *failed > 0 {
-        reason.push(OfLinks::NotMeasured { flows: *failed });
-    }
-    reason.extend(cleared.iter().map(|suspect| OfLinks::Cleared { link: suspect.name.clone() }));
+    let unjudged = [
+        (Id::LinksUnexplained, unexplained),
+        (Id::LinksFull, contended),
+        (Id::LinksUndecided, undecided),
+        (Id::LinksNotMeasured, failed),
+    ];
+    let unjudged = unjudged.into_iter().filter(|(_, flows)| **flows > 0);
+    reason.extend(unjudged.map(|(id, flows)| Reason::new(id).with("flows", *flows)));
+    reason.extend(cleared.iter().map(|suspect| Reason::new(Id::LinkCleared).about(&suspect.name)));
     let status = if suspects.iter().any(|suspect| suspect.standing == Standing::Confirmed) {
         Status::Fail
     } else if suspects.is_empty() && !too_noisy && unexplained + undecided + failed == 0 {
@@ -73,25 +65,25 @@ pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option
     let demand = "no link between switches is worse than its peers".to_owned();
     let scope = format!("{} of the {of} that there are", count(*passed, "passed direction"));
     let waived = *waived && !suspects.is_empty();
-    let remedy = (bad > 0).then(|| remedy::CHECK_CABLE.into());
-    Some(Verdict { waived, scope, remedy, ..verdict(test, demand, status, reason, tally) })
+    Some(Verdict { waived, scope, ..verdict(test, demand, status, reason, tally) })
 }
 
 /// The verdict on one test; `None` where the plan demands nothing of links.
 pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
     let wanted = test.links_covered?;
     let found = switches.and_then(|switches| switches.loaded.iter().find(|loaded| loaded.test == test.name));
-    let mut reason = Reason::default();
+    let mut reason = Reasons::default();
     let mut status = Status::Inconclusive;
     let mut tally = Tally::default();
     match found {
         None => {
-            reason.push(OfLinks::NothingMeasured);
+            reason.push(Reason::new(Id::LinksNothingMeasured));
             status = Status::NotRun;
         }
-        Some(found) if found.of == 0 => reason.push(OfLinks::NoLinks),
+        Some(found) if found.of == 0 => reason.push(Reason::new(Id::NoLinks)),
         Some(found) => {
-            reason.push(OfLinks::Loaded { loaded: found.loaded, of: found.of, from_percent: found.percent });
+            let loaded = Reason::new(Id::LinksLoaded).with("loaded", found.loaded).with("of", found.of);
+            reason.push(loaded.with("from", Value::Number(found.percent, "%")));
             // Of rounding alone nothing fails: 31 of 32 is not 97 %, and all of them is 100 %.
             if found.loaded as f64 * 100.0 >= wanted * found.of as f64 {
                 status = Status::Pass;
@@ -99,33 +91,48 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
             let (no_rate, low): (Vec<_>, Vec<_>) =
                 found.not_loaded.iter().partition(|link| link.reached_percent.is_none());
             if !low.is_empty() {
-                let told = low.iter().map(|link| match link.reached_percent {
+                let names = low.iter().take(NAMED).map(|link| match link.reached_percent {
                     Some(reached) if reached > 0.0 => format!("{} ({} %)", link.link, number(reached)),
                     _ => link.link.clone(),
                 });
-                reason.push(OfLinks::not_loaded(told));
+                let subject = names.collect();
+                reason.push(Reason { count: low.len(), ..Reason::new(Id::LinksNotLoaded).all(subject) });
             }
             if !no_rate.is_empty() {
-                reason.push(OfLinks::NoRate { links: no_rate.len() });
+                reason.push(Reason::new(Id::LinksNoRate).with("links", no_rate.len()));
             }
             if let Some(worst) = worst(&found.impossible) {
-                reason.push(OfLinks::Impossible {
-                    links: found.impossible.len(),
-                    link: worst.link.clone(),
-                    percent: worst.reached_percent.unwrap_or_default(),
-                });
+                let percent = Value::Number(worst.reached_percent.unwrap_or_default(), "%");
+                let impossible = Reason::new(Id::LinksImpossible).about(&worst.link).with("percent", percent);
+                reason.push(impossible.with("links", found.impossible.len()));
                 status = Status::Inconclusive;
             }
             if found.open_flows > 0 {
-                reason.push(OfLinks::OpenFlows { flows: found.open_flows });
+                reason.push(Reason::new(Id::LinksOpenFlows).with("flows", found.open_flows));
             }
-            reason
-                .extend(found.unknown.iter().map(|(why, flows)| OfLinks::Unknown { flows: *flows, why: why.clone() }));
+            let unknown = |(why, flows): (&String, &usize)| {
+                Reason::new(Id::LinksUnknownWays).with("flows", *flows).with("why", why)
+            };
+            reason.extend(found.unknown.iter().map(unknown));
             tally = Tally { in_scope: found.of, judged: found.loaded, missing: found.not_loaded.len(), ..tally };
         }
     }
     let demand = format!("{} % of the links between switches are loaded", number(wanted));
     Some(verdict(test, demand, status, reason, tally))
+}
+
+/// A cable or switch that is worse than the others.
+fn stands_out(suspect: &SuspectLink) -> Reason {
+    let bad = suspect.standing == Standing::Confirmed;
+    Reason::new(Id::LinkStandsOut)
+        .all(std::iter::once(&suspect.name).chain(&suspect.alternatives).cloned().collect())
+        .with("several", !suspect.alternatives.is_empty())
+        .with("standing", Value::Data(json!(suspect.standing), suspect.standing.word().to_owned()))
+        .with("change", Value::Number(suspect.change_percent, "%"))
+        .with("interval", suspect.interval_percent.map(|ends| Value::Data(json!(ends), between(ends))))
+        .with("low", suspect.low)
+        .with("good", suspect.good)
+        .remedy(bad.then(|| remedy::CHECK_CABLE.into()))
 }
 
 /// The link that carried most of its rate.
@@ -134,7 +141,7 @@ fn worst(links: &[NotLoaded]) -> Option<&NotLoaded> {
     links.iter().max_by(|a, b| share(a).total_cmp(&share(b)))
 }
 
-fn verdict(test: &Test, demand: String, status: Status, reason: Reason, tally: Tally) -> Verdict {
+fn verdict(test: &Test, demand: String, status: Status, reason: Reasons, tally: Tally) -> Verdict {
     Verdict {
         scope: "each direction of each link".to_owned(),
         tally,

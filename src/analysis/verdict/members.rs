@@ -1,7 +1,7 @@
 //! Members of bonds that are missed: were they there, the ceiling of a row would be higher.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
@@ -10,7 +10,10 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-use super::{demand::Scoped, reason::FewerMembers};
+use super::{
+    demand::Scoped,
+    reason::{Id, Reason},
+};
 use crate::analysis::{
     ceiling::{LinkEnd, lacks_members, whole},
     journal::Journal,
@@ -22,12 +25,12 @@ use crate::analysis::{
 const HIGHER: f64 = 1.0 + 1e-9;
 
 /// Bonds that hold the ceilings of these rows down by members that carry nothing, each once. `results` are those of the test.
-pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[Scoped<'_>]) -> BTreeSet<FewerMembers> {
-    let mut told = BTreeSet::new();
+pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[Scoped<'_>]) -> Vec<Reason> {
+    let mut found: BTreeMap<(&str, &str), &Interface> = BTreeMap::new();
     let lacking = journal.hosts.iter().filter(|(_, up)| lacks_members(&up.facts));
     let mended: BTreeMap<&str, HostFacts> = lacking.map(|(host, up)| (host.as_str(), whole(&up.facts, None))).collect();
     if mended.is_empty() {
-        return told;
+        return Vec::new();
     }
     let whole_facts = |host: &str| mended.get(host).or_else(|| Some(&journal.hosts.get(host)?.facts));
     let rounds = rounds(results);
@@ -36,21 +39,20 @@ pub(super) fn missing(journal: &Journal, results: &[&CaseResult<'_>], scope: &[S
         let round = rounds.get(&round(result)).map_or(&[][..], Vec::as_slice);
         let about = if row.metric.is_sum() { round } else { &[*result] };
         let bonds: Vec<_> = about.iter().flat_map(|result| bonds(journal, result)).collect();
-        let untold: BTreeMap<FewerMembers, _> =
-            bonds.into_iter().map(|at| (lack(at), at)).filter(|(lack, _)| !told.contains(lack)).collect();
+        let new: BTreeMap<_, _> = bonds.into_iter().filter(|(key, _)| !found.contains_key(key)).collect();
         let ceiling_with = || RowCeilings::new(whole_facts, round.iter().copied()).of(result, row.metric);
-        let could = if untold.is_empty() { None } else { ceiling_with() };
+        let could = if new.is_empty() { None } else { ceiling_with() };
         let Some(could) = could.filter(|could| *could > ceiling * HIGHER) else { continue };
-        for (lack, (host, bond)) in untold {
-            let others = whole(&journal.hosts[host].facts, Some(&bond.name));
+        for ((host, name), bond) in new {
+            let others = whole(&journal.hosts[host].facts, Some(name));
             let but_this = |name: &str| if name == host { Some(&others) } else { whole_facts(name) };
             let without = RowCeilings::new(but_this, round.iter().copied()).of(result, row.metric);
             if without.is_some_and(|without| could > without * HIGHER) {
-                told.insert(lack);
+                found.insert((host, name), bond);
             }
         }
     }
-    told
+    found.into_iter().map(|((host, _), bond)| lack(host, bond)).collect()
 }
 
 /// A round of flows at once, by its number, message size, queue pairs and value of the test.
@@ -70,27 +72,27 @@ fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round<'r>, Vec<&'r Case
     rounds
 }
 
-/// A bond, and its host.
-type At<'j> = (&'j str, &'j Interface);
+/// A bond by its host and name.
+type Bond<'j> = ((&'j str, &'j str), &'j Interface);
 
 /// The bonds at both ends of a case that lack members.
-fn bonds<'j>(journal: &'j Journal, result: &CaseResult<'_>) -> Vec<At<'j>> {
+fn bonds<'j>(journal: &'j Journal, result: &CaseResult<'_>) -> Vec<Bond<'j>> {
     let flow = &result.case.flow;
     let ends = result.link.map(|link| [(&flow.from.host, &link.from_device), (&flow.to.host, &link.to_device)]);
     let bond = |(host, device): (&Arc<str>, &String)| {
         let (host, up) = journal.hosts.get_key_value(&**host)?;
         let bond = LinkEnd::find(Some(&up.facts), device).interface?;
-        bond.idle_members().next().map(|_| (host.as_str(), bond))
+        bond.idle_members().next().map(|_| ((host.as_str(), bond.name.as_str()), bond))
     };
     ends.into_iter().flatten().filter_map(bond).collect()
 }
 
-fn lack((host, bond): At<'_>) -> FewerMembers {
-    FewerMembers {
-        host: host.to_owned(),
-        bond: bond.name.clone(),
-        idle: bond.idle_members().map(|member| member.name.clone()).collect(),
-        carrying: bond.members.iter().filter(|member| member.carries()).count(),
-        of: bond.members.len(),
-    }
+fn lack(host: &str, bond: &Interface) -> Reason {
+    Reason::new(Id::FewerMembers)
+        .all(bond.idle_members().map(|member| member.name.clone()).collect())
+        .hosts([host])
+        .with("host", host)
+        .with("bond", &bond.name)
+        .with("carrying", bond.members.iter().filter(|member| member.carries()).count())
+        .with("of", bond.members.len())
 }

@@ -21,12 +21,14 @@ mod flows;
 mod links;
 mod members;
 mod more_peers;
+mod named;
 mod offender;
 mod parts;
 mod peers;
 mod places;
 mod preflight;
 mod reason;
+mod scope;
 mod shared;
 mod soak;
 mod soak_gpus;
@@ -40,11 +42,8 @@ pub use components::{ANSWERS, Component, Judged, LISTED, Measured};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};
-pub use reason::{
-    Among, Apart, Blamed, Compared, Degraded, FewerMembers, Ground, MemoryPart, OfCases, OfExpectation, OfLinks,
-    OfParts, OfPlaces, OfPreflight, OfRun, OfSoak, Place, Placed, Reason, Scope, SoakEvent, Step, Unlimited, What,
-    flows_and_more, frequency, ports_were,
-};
+pub use reason::{Id, Placed, Reason, Reasons, Value, frequency};
+pub use scope::Scope;
 pub use shared::only_shared;
 pub use soak::NAME as SOAK;
 pub use sums::Sums;
@@ -177,7 +176,7 @@ pub struct Verdict {
     pub waived: bool,
     /// Why: in words, and as fields.
     #[serde(flatten)]
-    pub reason: Reason,
+    pub reason: Reasons,
     /// The value nearest to, or farthest over, its limit.
     pub worst: Option<Offender>,
     /// What breaks the demand, worst first; at most [`OFFENDERS`].
@@ -207,7 +206,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// A verdict with an answer and its reason, of nothing that was in scope yet. The demand is in words.
-    fn new(kind: Kind, test: &str, demand: impl Into<String>, status: Status, reason: Reason) -> Self {
+    fn new(kind: Kind, test: &str, demand: impl Into<String>, status: Status, reason: Reasons) -> Self {
         Self {
             kind,
             test: test.to_owned(),
@@ -398,7 +397,7 @@ pub fn verdicts_of(
         verdicts.extend(soak::judge(wanted, found, &journal.end));
     }
     for verdict in verdicts.iter_mut().filter(|verdict| verdict.status != Status::Pass && verdict.remedy.is_none()) {
-        verdict.remedy = verdict.reason.step().map(|step| step.remedy);
+        verdict.remedy = verdict.reason.step().map(|(_, remedy)| remedy.clone());
     }
     verdicts.iter_mut().for_each(|verdict| places::say(verdict, &journal.plan.places, &localisation));
     let counts = verdicts.iter().filter(|verdict| !verdict.waived);

@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 
 use railgauge_model::plan::{Plan, model::Waiver};
+use railgauge_wire::remedy;
+use serde_json::json;
 
 use super::{
-    Kind, Status, Tally, Untested, Verdict,
-    reason::{Apart, NamedParts, OfParts, Reason, ToName},
+    Kind, Lack, Status, Tally, Untested, Verdict,
+    named::named,
+    not_tested,
+    reason::{Id, Reason, Reasons, Value},
 };
 use crate::analysis::{
     localise::{Localisation, Named, Standing, waives_flow},
@@ -66,10 +70,11 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     }
     let in_order = |parts: &mut Vec<Part>| parts.sort_by(|a, b| (a.waived, b.status).cmp(&(b.waived, a.status)));
     in_order(&mut parts);
-    let mut reason = Reason::default();
+    let mut reason = Reasons::default();
     let own = |status: Status| names(found, &parts, |part| part.status == status && !part.waived);
-    reason.extend(own(Status::Fail).map(OfParts::Worse));
-    reason.extend(own(Status::Inconclusive).map(OfParts::Unsettled));
+    let of_parts = |id, parts: Option<Value>| parts.map(|parts| Reason::new(id).with("parts", parts));
+    reason.extend(of_parts(Id::Worse, own(Status::Fail)));
+    reason.extend(of_parts(Id::Unsettled, own(Status::Inconclusive)));
     let (unnamed, waived_links): (Vec<&Link<'_>>, Vec<&Link<'_>>) =
         links.iter().partition(|link| !is_waived(link, plan));
     for (links, waived) in [(&unnamed, false), (&waived_links, true)] {
@@ -78,22 +83,24 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
         }
     }
     reason.extend(standing_out(&unnamed, None));
-    reason.extend(found.unlike().map(OfParts::GroupsUnlike));
+    let detail = |id, detail: Value| Reason::new(id).with("detail", detail);
+    let again = || Some(remedy::MEASURE_AGAIN.into());
+    reason.extend(found.unlike().map(|unlike| detail(Id::GroupsUnlike, Value::data(&unlike))));
     if !found.lesser.is_empty() {
-        reason.extend(found.carry_less().map(OfParts::CarryLess));
+        reason.extend(found.carry_less().map(|less| detail(Id::CarryLess, Value::data(&less))));
         let waived = found.lesser.iter().all(|end| end.waived);
         parts.push(Part { name: LESSER.to_owned(), status: Status::Inconclusive, waived, place: None });
     }
     if let Some(words) = &found.unexplained {
-        reason.push(OfParts::Unexplained { cause: words.clone() });
+        reason.push(detail(Id::Unexplained, words.into()));
         parts.push(apart(UNEXPLAINED));
     }
     if let Some(over_time) = &found.over_time {
-        reason.push(OfParts::OverTime(over_time.clone()));
+        reason.push(detail(Id::OverTime, Value::data(over_time)).remedy(again()));
         parts.push(apart(OVER_TIME));
     }
     if let Some(noise) = &found.too_noisy {
-        reason.push(OfParts::TooNoisy(noise.clone()));
+        reason.push(detail(Id::TooNoisy, Value::data(noise)).remedy(again()));
         parts.push(apart(NOISE));
     }
     in_order(&mut parts);
@@ -109,17 +116,17 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
         None => worst(true).unwrap_or(Status::Pass),
     };
     let waived = waived && !lacking;
-    reason.extend(names(found, &parts, |part| part.waived).map(OfParts::Waived));
+    reason.extend(of_parts(Id::Waived, names(found, &parts, |part| part.waived)));
     let counted = found.counted;
     if reason.is_empty() && found.unmeasured.is_empty() {
-        reason.push(OfParts::NothingStandsOut { among: found.pairs, counted, below_percent: None });
+        reason.push(Reason::new(Id::NothingStandsOut).with("among", Value::Counted(found.pairs, counted)));
     }
-    reason.extend(found.across_rails().map(OfParts::AcrossRails));
-    reason.extend(OfParts::not_tested(untested, &found.test));
+    reason.extend(found.across_rails().map(|across| detail(Id::AcrossRails, Value::data(&across))));
+    reason.extend(untested_parts(untested, &found.test));
     let violating = parts.iter().filter(|part| part.status == Status::Fail).count();
     // Those that count are the first.
-    let gravest = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
-    let gravest = gravest.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
+    let worst = parts.iter().find(|part| part.status == Status::Fail && !part.waived);
+    let worst = worst.and_then(|part| found.suspects.iter().find(|named| named.name == part.name));
     Some(Verdict {
         scope: match found.searched() {
             Some(view) => format!("{}, {view}", count(found.pairs, counted)),
@@ -129,7 +136,7 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
         metric: Some(found.metric),
         unit: Some(found.unit.clone()),
         waived,
-        remedy: gravest.map(|part| found.remedy(part).into()),
+        remedy: worst.map(|part| found.remedy(part).into()),
         tally: Tally {
             in_scope: found.pairs + found.missing,
             judged: found.pairs,
@@ -149,39 +156,34 @@ pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
 }
 
 /// The parts that `which` says yes to; `None` without any.
-fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<NamedParts> {
+fn names(found: &Localisation, parts: &[Part], which: impl Fn(&Part) -> bool) -> Option<Value> {
     let suspects: HashMap<&str, &Named> = found.suspects.iter().map(|part| (&*part.name, part)).collect();
     let chosen = parts.iter().filter(|part| which(part));
-    let one = |part: &Part| {
-        let suspect = suspects.get(&*part.name);
-        // A part that has its reason is told by itself.
-        let meanwhile = suspect.and_then(|suspect| suspect.meanwhile.clone());
-        let host = suspect.and_then(|suspect| Some((suspect.host()?.to_owned(), suspect.way)));
-        let host = host.filter(|_| meanwhile.is_none());
-        let or = suspect.iter().flat_map(|suspect| &suspect.alternatives).map(|part| part.name.clone()).collect();
-        ToName { name: part.name.clone(), host, meanwhile, or }
-    };
-    let named: Vec<_> = chosen.map(one).collect();
-    (!named.is_empty()).then(|| NamedParts::of(&named))
+    let all: Vec<_> = chosen.map(|part| (&*part.name, suspects.get(&*part.name).copied())).collect();
+    (!all.is_empty()).then(|| named(&all))
 }
 
-/// Links that stand out and that nothing further was measured of, with the host that they share where that is told; `None`
-/// without any.
-pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> Option<OfParts> {
+/// What of the parts of the cluster was not tested in a test; `None` where all was.
+pub(super) fn untested_parts(untested: &[Untested], test: &str) -> Option<Reason> {
+    let of_test = || untested.iter().filter(|one| one.is_of_parts() && one.is_in(test));
+    let hosts = of_test().filter(|one| one.kind == Lack::Hosts).flat_map(|one| &one.names);
+    let detail = Value::Data(of_test().map(|one| json!(one)).collect(), not_tested(of_test())?);
+    Some(Reason::new(Id::NotTested).hosts(hosts).with("detail", detail))
+}
+
+/// Links that are outliers and were not measured again, with the host that they share where that is known; `None` without any.
+pub(super) fn standing_out(links: &[&Link<'_>], shared_host: Option<String>) -> Option<Reason> {
     let worst = links.first()?;
     let flow = &worst.result.case.flow;
-    let worst = Apart {
-        link: worst.result.link_name(),
-        size_bytes: worst.cell.1,
-        change_percent: worst.change_percent(),
-        // The hosts of a group are not named one by one.
-        hosts: if flow.members.is_empty() {
-            flow.hosts().iter().map(ToString::to_string).collect()
-        } else {
-            Vec::new()
-        },
-    };
-    Some(OfParts::LinksStandOut { links: links.len(), worst, shared_host })
+    // The hosts of a group are not named one by one.
+    let own = flow.hosts().into_iter().filter(|_| flow.members.is_empty()).map(|host| &**host);
+    let reason = Reason::new(Id::LinksStandOut)
+        .first(worst.result.link_name(), links.len())
+        .hosts(shared_host.as_deref().into_iter().chain(own))
+        .with("links", links.len())
+        .with("size", worst.cell.1)
+        .with("change", worst.change_percent().map(Value::Change));
+    Some(reason.with("shared_host", shared_host))
 }
 
 /// What a part does to the verdict; `None` for one that was measured again and is good.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     Kind, Status, Tally, Verdict,
-    reason::{OfPreflight, Reason},
+    reason::{Id, Reason, Reasons, Value},
 };
 use crate::{
     analysis::{journal::Journal, words::count},
@@ -39,18 +39,18 @@ fn verdict(demand: Demand) -> Verdict {
     };
     let hosts = demand.hosts();
     let of = demand.holdings.len();
-    let mut reason = Reason::default();
+    let mut reason = Reasons::default();
     let (unmet, unread) = (demand.with(Held::Unmet), demand.with(Held::Unread));
-    if unmet > 0 {
-        reason.push(OfPreflight::Unmet { times: unmet, of, departures: demand.departures(Held::Unmet) });
-    }
-    if unread > 0 {
-        reason.push(OfPreflight::Unread { times: unread, of, departures: demand.departures(Held::Unread) });
+    for (id, held, times) in [(Id::Unmet, Held::Unmet, unmet), (Id::Unread, Held::Unread, unread)] {
+        if times > 0 {
+            let departures = Value::data(&demand.departures(held));
+            reason.push(Reason::new(id).with("times", times).with("of", of).with("departures", departures));
+        }
     }
     if demand.holdings.is_empty() {
-        reason.push(OfPreflight::NobodyHasIt);
+        reason.push(Reason::new(Id::NotPresent));
     } else if reason.is_empty() {
-        reason.push(OfPreflight::Met { hosts });
+        reason.push(Reason::new(Id::Met).with("times", hosts));
     }
     let tally = Tally {
         in_scope: demand.holdings.len(),

@@ -4,11 +4,14 @@
 use std::collections::BTreeMap;
 
 use railgauge_model::plan::model::Soak;
-use railgauge_wire::unit::{Bytes, Nanoseconds};
+use railgauge_wire::{
+    failure, remedy,
+    unit::{Bytes, Nanoseconds},
+};
 
 use super::{
     Kind, Status, Tally, Verdict, degraded,
-    reason::{Next, OfSoak, Reason, SoakEvent, What, frequency},
+    reason::{Id, Reason, Reasons, Value, frequency},
     shared::only_shared,
     soak_gpus,
 };
@@ -17,11 +20,12 @@ use crate::analysis::{
     soak::{
         Counts, Soaking,
         coverage::Hole,
+        families::{Family, family},
         hit::{FlowStall, Hit},
         outages::Outage,
         rates::FlowRate,
         span::{self, lasting},
-        stalls::Unexplained,
+        stalls::{LostHost, PortsWatched, Unexplained},
         tables::Limit,
     },
     words::count,
@@ -39,22 +43,17 @@ pub(super) const NAMED: usize = 5;
 
 /// The verdicts on a soak of a run that ends so.
 pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdict> {
-    let next = Next {
-        running: *end == JournalEnd::Running,
-        prevented: matches!(end, JournalEnd::Prevented { remedy: Some(_), .. }),
+    let running = *end == JournalEnd::Running;
+    let next = |reason: Reason| {
+        let prevented = matches!(end, JournalEnd::Prevented { remedy: Some(_), .. });
+        reason.with("running", running.then_some(true)).with("prevented", prevented.then_some(true))
     };
     if found.counts.parts == 0 {
         let demand = format!("traffic lasts {}", lasting(found.demanded));
-        return vec![verdict(
-            "for",
-            demand,
-            &soak.test,
-            Status::Inconclusive,
-            Reason::new(OfSoak::SoakNothing { next }),
-            Tally::default(),
-        )];
+        let reason = Reasons::new(next(Reason::new(Id::SoakNothing)));
+        return vec![verdict("for", demand, &soak.test, Status::Inconclusive, reason, Tally::default())];
     }
-    let mut verdicts = vec![length(soak, found, next), watched(found, next), outages(found)];
+    let mut verdicts = vec![length(soak, found, next), watched(found, running), outages(found)];
     verdicts.extend(soak.longest_degraded.and_then(|limit| degraded::judge(limit, found)));
     verdicts.extend(found.limits.iter().map(of_limit));
     verdicts.push(bytes(found));
@@ -62,17 +61,16 @@ pub(super) fn judge(soak: &Soak, found: &Soaking, end: &JournalEnd) -> Vec<Verdi
     verdicts
 }
 
-fn length(soak: &Soak, found: &Soaking, next: Next) -> Verdict {
-    let mut reason = Reason::default();
+fn length(soak: &Soak, found: &Soaking, next: impl Fn(Reason) -> Reason) -> Verdict {
+    let mut reason = Reasons::default();
     let idle: Vec<&FlowRate> = found.flows.iter().filter(|flow| flow.windows == 0).collect();
     let missing = found.missing(soak.window.into());
-    match missing {
-        Some(missing) => reason.push(OfSoak::SoakShort { lasted: found.lasted, missing, next }),
-        None => reason.push(OfSoak::SoakLasted { lasted: found.lasted, flows: found.counts.flows }),
-    }
-    if let Some(first) = idle.first() {
-        reason.push(OfSoak::SoakIdleFlows { flows: idle.len(), first: first.flow.clone() });
-    }
+    let lasted = |id| Reason::new(id).with("observed", found.lasted).with("required", found.demanded);
+    reason.push(match missing {
+        Some(missing) => next(lasted(Id::SoakShort).with("missing", missing)),
+        None => lasted(Id::SoakLasted).with("flows", found.counts.flows),
+    });
+    reason.extend(idle.first().map(|first| Reason::new(Id::SoakIdleFlows).first(&first.flow, idle.len())));
     let status = if missing.is_none() && idle.is_empty() && found.counts.flows > 0 {
         Status::Pass
     } else {
@@ -83,29 +81,26 @@ fn length(soak: &Soak, found: &Soaking, next: Next) -> Verdict {
     verdict("for", format!("traffic lasts {}", lasting(found.demanded)), &count(all, "flow"), status, reason, tally)
 }
 
-fn watched(found: &Soaking, next: Next) -> Verdict {
+fn watched(found: &Soaking, running: bool) -> Verdict {
     let all = found.coverage.len();
     let few = found.coverage.iter().take_while(|port| port.percent < WATCHED_PERCENT).count();
-    let mut reason = Reason::default();
-    let worst = found.coverage.first();
-    match worst {
-        Some(worst) if few > 0 => reason.push(OfSoak::SoakNotWatched {
-            ports: few,
-            of: all,
-            port: worst.port.to_string(),
-            percent: worst.percent,
-            failure: worst.failure.clone(),
-        }),
-        Some(worst) => {
-            reason.push(OfSoak::SoakWatched { ports: all, port: worst.port.to_string(), percent: worst.percent });
-        }
-        None => {}
-    }
+    let mut reason = Reasons::default();
+    reason.extend(found.coverage.first().map(|worst| {
+        let id = if few > 0 { Id::SoakNotWatched } else { Id::SoakWatched };
+        Reason::new(id)
+            .about(&worst.port)
+            .with("ports", if few > 0 { few } else { all })
+            .with("of", all)
+            // Not rounded to the whole where it is not the whole.
+            .with("percent", Value::Number((worst.percent.min(100.0) * 100.0).floor() / 100.0, "%"))
+            .with("required", Value::Number(WATCHED_PERCENT, "%"))
+            .with("failure", worst.failure.clone())
+    }));
     let unknown = found.counts.unknown_ends;
-    if unknown == 0 && all == 0 && next.running {
-        reason.push(OfSoak::SoakNotTold);
+    if unknown == 0 && all == 0 && running {
+        reason.push(Reason::new(Id::SoakNotReported));
     } else if unknown > 0 || all == 0 {
-        reason.push(OfSoak::SoakUnknownEnds { ends: unknown });
+        reason.push(Reason::new(Id::SoakUnknownEnds).with("ends", unknown));
     }
     reason.extend(found.holes.iter().take(NAMED).map(of_hole));
     let status = if few + unknown == 0 && all > 0 { Status::Pass } else { Status::Inconclusive };
@@ -115,13 +110,9 @@ fn watched(found: &Soaking, next: Next) -> Verdict {
     verdict("watched", demand, &count(all, "port"), status, reason, tally)
 }
 
-fn of_hole(hole: &Hole) -> OfSoak {
-    OfSoak::SoakHole {
-        from: hole.span.from,
-        length: hole.span.length(),
-        ports: hole.ports,
-        port: hole.port.to_string(),
-    }
+fn of_hole(hole: &Hole) -> Reason {
+    let hidden = Reason::new(Id::SoakHole).first(&hole.port, hole.ports);
+    hidden.with("from", Value::Moment(hole.span.from)).with("length", hole.span.length())
 }
 
 /// Whether there was traffic in a time without a look that is longer than the longest outage, and than a host that is well takes between
@@ -168,59 +159,110 @@ fn of_stalls(hit: &Hit, longest: Nanoseconds) -> Option<(Status, &FlowStall)> {
     all.max_by_key(|(status, stall)| (*status, stall.surely(), stall.length))
 }
 
-fn of_outage(outage: &Outage, longest: Nanoseconds) -> (Status, SoakEvent) {
-    let stall = of_stalls(&outage.hit, longest);
-    let down = standing(outage.length, outage.length_error, !outage.is_whole(), longest);
-    let event = SoakEvent {
-        what: What::Down,
-        place: outage.name.clone(),
-        begin: outage.begin.at,
-        length: outage.length,
-        length_error: outage.length_error,
-        open: !outage.is_whole(),
-        ..of_hit(&outage.hit, stall.map(|(_, stall)| stall))
-    };
-    (stall.map_or(down, |(stalled, _)| stalled.max(down)), event)
+/// An event with how it stands to the longest that is allowed, and how long it was.
+pub(super) struct Event {
+    pub(super) status: Status,
+    pub(super) length: Nanoseconds,
+    pub(super) reason: Reason,
 }
 
-/// What an event says of the flows that it hit, and of the stall that is judged.
-fn of_hit(hit: &Hit, stall: Option<&FlowStall>) -> SoakEvent {
-    SoakEvent {
-        flows: hit.flows_hit,
-        stalls: hit.stall_count,
-        stalled: hit.stalled,
-        longest_stall: stall.map(|stall| stall.length),
-        longest_stall_error: stall.map(|stall| stall.length_error),
-        ..SoakEvent::default()
+fn of_outage(outage: &Outage, longest: Nanoseconds) -> Event {
+    let stall = of_stalls(&outage.hit, longest);
+    let open = !outage.is_whole();
+    let down = standing(outage.length, outage.length_error, open, longest);
+    let reason =
+        event(Id::SoakDown, &outage.name, outage.begin.at, (outage.length, outage.length_error, open), longest);
+    let reason = with_hit(reason, &outage.hit, stall.map(|(_, stall)| stall));
+    Event {
+        status: stall.map_or(down, |(stalled, _)| stalled.max(down)),
+        length: stall.map_or(outage.length, |(_, stall)| stall.length.max(outage.length)),
+        reason: reason.remedy(Some(remedy::LINK_WENT_DOWN.into())),
     }
 }
 
-/// One of the stalls is told, with its own begin and length: the one that is judged.
-fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<(Status, SoakEvent)> {
+/// An event of this name from a moment on; its length with how far off it may be, and whether its begin or end was not seen.
+pub(super) fn event(
+    id: Id,
+    name: &str,
+    begin: Nanoseconds,
+    (length, error, open): (Nanoseconds, Nanoseconds, bool),
+    longest: Nanoseconds,
+) -> Reason {
+    Reason::new(id)
+        .about(name)
+        .with("begin", Value::Moment(begin))
+        .with("observed", Value::time(length, error, open))
+        .with("required", longest)
+        .with("length_error", error)
+        .with("open", open)
+}
+
+/// With the flows that it hit, and of an event that is no stall itself the stall that is judged.
+fn with_hit(reason: Reason, hit: &Hit, stall: Option<&FlowStall>) -> Reason {
+    let several = hit.stall_count > 1;
+    reason
+        .with("flows", Value::positive(hit.flows_hit))
+        .with("stalls", several.then_some(hit.stall_count))
+        .with("stalled", several.then_some(hit.stalled))
+        .with("longest_stall", stall.map(|stall| Value::About(stall.length, stall.length_error)))
+}
+
+/// With the host whose agent was lost.
+fn with_lost(reason: Reason, lost: Option<&LostHost>) -> Reason {
+    let Some(LostHost { host, at, failure }) = lost else { return reason };
+    reason.with("host", host).with("lost_at", Value::Moment(*at)).remedy(failure.told_remedy())
+}
+
+/// One of the stalls is reported, with its own begin and length: the one that is judged.
+fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
     let (status, worst) = of_stalls(&stall.hit, longest)?;
-    let event = SoakEvent {
-        what: What::Stall,
-        place: worst.flow.clone(),
-        begin: worst.from,
-        length: worst.length,
-        length_error: worst.length_error,
-        open: worst.open,
-        lost: stall.lost.clone().map(Box::new),
-        ports_watched: Some(stall.ports_watched),
-        ..of_hit(&stall.hit, None)
+    let id = if worst.length.is_zero() { Id::SoakWindowFailed } else { Id::SoakStalled };
+    let reason = event(id, &worst.flow, worst.from, (worst.length, worst.length_error, worst.open), longest);
+    // A run that was resumed had traffic behind that, too.
+    let until = worst.open.then(|| Value::Moment(worst.from.saturating_add(worst.length)));
+    let words = match stall.ports_watched {
+        PortsWatched::All => "no watched port of theirs was down",
+        PortsWatched::Some => "no watched port of theirs was down, and some were not watched",
+        PortsWatched::None => "none of their ports was watched",
     };
-    Some((status, event))
+    // A dead agent says nothing of ports.
+    let watched = serde_json::to_value(stall.ports_watched).ok().filter(|_| stall.lost.is_none());
+    let reason = Reason { count: stall.hit.flows_hit, ..with_hit(reason, &stall.hit, None) }
+        .with("until", until)
+        .with("ports_watched", watched.map(|fields| Value::Data(fields, words.to_owned())));
+    Some(Event { status, length: worst.length, reason: with_lost(reason, stall.lost.as_ref()) })
+}
+
+/// What is too long, what may be, and the longest of what is allowed; the counts of these.
+pub(super) fn of_events(mut events: Vec<Event>) -> (Reasons, [usize; 3]) {
+    events.sort_by(|a, b| b.status.cmp(&a.status).then(b.length.cmp(&a.length)));
+    let of = |status: Status| events.iter().filter(|one| one.status == status).count();
+    let counts @ [bad, open, short] = [Status::Fail, Status::Inconclusive, Status::Pass].map(of);
+    let (unmet, met) = events.split_at(bad + open);
+    let named = unmet.iter().take(NAMED).map(|one| match one.status {
+        Status::Fail => one.reason.clone(),
+        _ => Reason::new(Id::SoakPerhapsTooLong).with("event", Value::data(&one.reason)),
+    });
+    let longest = met.first().map(|one| Reason::new(Id::SoakShorter).with("event", Value::data(&one.reason)));
+    let more = more(unmet.len(), "more event");
+    (named.chain(more).chain(longest.map(|longest| longest.with("events", short))).collect(), counts)
+}
+
+/// Those that are not named.
+pub(super) fn more(all: usize, noun: &'static str) -> Option<Reason> {
+    let more = all.checked_sub(NAMED).filter(|more| *more > 0)?;
+    Some(Reason::new(Id::SoakMore).with("more", Value::Counted(more, noun)))
 }
 
 /// Lengths are judged and not counts: a job survives a hundred outages that are shorter than its time limit, and no longer one.
 fn outages(found: &Soaking) -> Verdict {
     let longest = found.longest_outage;
-    let mut events: Vec<(Status, SoakEvent)> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
+    let mut events: Vec<Event> = found.outages.iter().map(|outage| of_outage(outage, longest)).collect();
     events.extend(found.stalls.iter().filter_map(|stall| of_stall(stall, longest)));
     events.extend(found.breaks.iter().map(|one| {
         let stall = of_stalls(&one.hit, longest);
         let most = one.hidden.shorter_than;
-        // What no look saw was shorter than the time between two; how much shorter nobody knows.
+        // What no look saw was shorter than the time between two; how much shorter is unknown.
         let by_looks = if longest.is_zero() {
             Status::Fail
         } else if most > longest {
@@ -228,38 +270,24 @@ fn outages(found: &Soaking) -> Verdict {
         } else {
             Status::Pass
         };
-        let event = SoakEvent {
-            what: What::Breaks(one.hidden.breaks),
-            place: one.name.clone(),
-            begin: one.hidden.span.from,
-            length: most,
-            ..of_hit(&one.hit, stall.map(|(_, stall)| stall))
-        };
-        (stall.map_or(by_looks, |(stalled, _)| stalled.max(by_looks)), event)
+        let (begin, length) = (one.hidden.span.from, (most, Nanoseconds::ZERO, false));
+        let reason = event(Id::SoakBreaks, &one.name, begin, length, longest).with("breaks", one.hidden.breaks);
+        let reason = with_hit(reason, &one.hit, stall.map(|(_, stall)| stall));
+        Event {
+            status: stall.map_or(by_looks, |(stalled, _)| stalled.max(by_looks)),
+            length: stall.map_or(most, |(_, stall)| stall.length.max(most)),
+            reason: reason.remedy(Some(remedy::LINK_WENT_DOWN.into())),
+        }
     }));
-    let size = |event: &SoakEvent| event.longest_stall.unwrap_or_default().max(event.length);
-    events.sort_by(|(a, one), (b, other)| b.cmp(a).then(size(other).cmp(&size(one))));
-    let of = |status: Status| events.iter().filter(move |(one, _)| *one == status).count();
-    let (bad, open, short) = (of(Status::Fail), of(Status::Inconclusive), of(Status::Pass));
-    let mut reason = Reason::default();
-    for (status, event) in events.iter().take_while(|(status, _)| *status != Status::Pass).take(NAMED) {
-        reason.push(match status {
-            Status::Fail => OfSoak::SoakTooLong(event.clone()),
-            _ => OfSoak::SoakPerhapsTooLong(event.clone()),
-        });
-    }
-    if let Some(more @ 1..) = (bad + open).checked_sub(NAMED) {
-        reason.push(OfSoak::SoakMoreEvents { events: more });
-    }
-    if let Some((_, event)) = events.iter().find(|(status, _)| *status == Status::Pass) {
-        reason.push(OfSoak::SoakShorter { events: short, longest: event.clone() });
-    }
+    let (mut reason, [bad, open, short]) = of_events(events);
     let unseen: Vec<&Hole> = found.holes.iter().filter(|hole| hides_an_outage(found, hole)).collect();
     reason.extend(unseen.iter().take(NAMED).map(|hole| of_hole(hole)));
     let too_little = watched_too_little(found) || !unseen.is_empty();
-    if events.is_empty() {
+    let events = bad + open + short;
+    if events == 0 {
         let Counts { watched_ports: ports, flows, .. } = found.counts;
-        reason.push(OfSoak::SoakNoOutage { ports, flows, is_all: !too_little });
+        let none = Reason::new(Id::SoakNoOutage).with("ports", ports).with("flows", flows);
+        reason.push(none.with("unseen", too_little));
     }
     let nothing_seen = found.counts.watched_ports == 0 || found.counts.flows == 0;
     let status = match (bad, open) {
@@ -273,37 +301,32 @@ fn outages(found: &Soaking) -> Verdict {
         longest => format!("no port is down and no flow stalls for more than {}", lasting(longest)),
     };
     let (ports, flows) = (count(found.counts.watched_ports, "port"), count(found.counts.flows, "flow"));
-    let tally =
-        Tally { in_scope: events.len(), judged: bad + short, violating: bad, doubtful: open, ..Tally::default() };
+    let tally = Tally { in_scope: events, judged: bad + short, violating: bad, doubtful: open, ..Tally::default() };
     verdict("longest_outage", demand, &format!("{ports}, {flows}"), status, reason, tally)
 }
 
 fn of_limit(limit: &Limit) -> Verdict {
     let Limit { counter, limit_per_second, counted_by, ports, over, worst } = limit;
-    let (status, ground) = match worst {
-        Some(worst) if *over > 0 => {
-            let over_limit = OfSoak::SoakOverLimit {
-                ports: *over,
-                counter: worst.counter.clone(),
-                port: worst.port.to_string(),
-                per_second: worst.most_per_second,
-                at: worst.most_at,
-            };
-            (Status::Fail, over_limit)
-        }
-        _ if counted_by < ports => {
-            (Status::Inconclusive, OfSoak::SoakNotCounted { counted_by: *counted_by, ports: *ports })
-        }
-        worst => {
-            let kept = OfSoak::SoakLimitKept {
-                counted_by: *counted_by,
-                ports: *ports,
-                per_second: worst.as_ref().map_or(0.0, |worst| worst.most_per_second),
-                port: worst.as_ref().map(|worst| worst.port.to_string()),
-            };
-            (Status::Pass, kept)
-        }
+    let (status, id) = match worst {
+        Some(_) if *over > 0 => (Status::Fail, Id::SoakOverLimit),
+        _ if counted_by < ports => (Status::Inconclusive, Id::SoakNotCounted),
+        _ => (Status::Pass, Id::SoakLimitKept),
     };
+    let rate = |per_second| Value::Number(per_second, "/s");
+    let mut reason = Reason::new(id)
+        .with("required", rate(*limit_per_second))
+        .with("counted_by", *counted_by)
+        .with("ports", *ports)
+        .with("never", worst.is_none());
+    if let Some(worst) = worst {
+        let of_cable = family(&worst.counter).is_some_and(Family::is_of_cable);
+        reason = reason
+            .first(&worst.port, (*over).max(1))
+            .with("observed", rate(worst.most_per_second))
+            .with("counter", &worst.counter)
+            .with("at", Value::Moment(worst.most_at))
+            .remedy((status == Status::Fail && of_cable).then(|| remedy::LOOK_AT_CABLE.into()));
+    }
     let tally = Tally {
         in_scope: *ports,
         judged: *counted_by,
@@ -312,11 +335,11 @@ fn of_limit(limit: &Limit) -> Verdict {
         ..Tally::default()
     };
     let demand = format!("`{counter}` at most {}", frequency(*limit_per_second));
-    verdict(&format!("limits.{counter}"), demand, &count(*ports, "port"), status, Reason::new(ground), tally)
+    verdict(&format!("limits.{counter}"), demand, &count(*ports, "port"), status, Reasons::new(reason), tally)
 }
 
-/// Windows that failed and that no outage explains: those of hosts that were lost first, host by host.
-fn of_failed(flows: &[&FlowRate]) -> Vec<OfSoak> {
+/// Windows that failed and that no outage explains: those of hosts that were lost first, host by host. `all` are the flows of the soak.
+fn of_failed(flows: &[&FlowRate], all: usize) -> Vec<Reason> {
     let mut by_host: BTreeMap<Option<&str>, Vec<&FlowRate>> = BTreeMap::new();
     for flow in flows {
         by_host.entry(flow.lost.as_ref().map(|lost| lost.host.as_str())).or_default().push(flow);
@@ -324,13 +347,22 @@ fn of_failed(flows: &[&FlowRate]) -> Vec<OfSoak> {
     let others = by_host.remove(&None);
     let one = |flows: Vec<&FlowRate>| {
         let first = *flows.first()?;
-        Some(OfSoak::SoakFailed {
-            windows: flows.iter().fold(0, |sum: u64, flow| sum.saturating_add(flow.failed_unexplained)),
-            flows: flows.len(),
-            first: first.flow.clone(),
-            failure: first.failure.clone().map(Box::new),
-            lost: first.lost.clone().map(Box::new),
-        })
+        let lost = first.lost.as_ref();
+        // The host is named already.
+        let failure = lost.map(|lost| lost.failure.clone().unnamed()).or_else(|| first.failure.clone());
+        let own = first.failure.as_ref().and_then(|failure| match failure.kind {
+            failure::Kind::Corruption => Some(remedy::WRONG_BYTES.into()),
+            _ if flows.len() > 1 && flows.len() == all => Some(remedy::FAILED_ALIKE.into()),
+            _ => failure.remedy.as_deref().cloned(),
+        });
+        let mut reason = Reason::new(Id::SoakFailed)
+            .first(&first.flow, flows.len())
+            .with("windows", flows.iter().fold(0, |sum: u64, flow| sum.saturating_add(flow.failed_unexplained)))
+            .with("unexplained", lost.is_none());
+        if let Some(failure) = &failure {
+            reason = reason.failed(failure);
+        }
+        Some(with_lost(reason.remedy(own), lost))
     };
     by_host.into_values().chain(others).filter_map(one).collect()
 }
@@ -342,26 +374,25 @@ fn bytes(found: &Soaking) -> Verdict {
     let wrong = with(|flow| flow.wrong > Bytes::ZERO);
     let failed = with(|flow| flow.failed_unexplained > 0);
     let unverified = with(|flow| flow.windows > 0 && flow.verified.is_zero());
-    let mut reason = Reason::default();
-    if let Some(first) = wrong.first() {
-        let bytes = Bytes(sum(|flow| flow.wrong.0));
-        reason.push(OfSoak::SoakWrongBytes {
-            flows: wrong.len(),
-            first: first.flow.clone(),
-            wrong: bytes,
-            host: only_shared(wrong.iter().map(|flow| flow.hosts.as_slice())),
-        });
-    }
-    reason.extend(of_failed(&failed));
+    let mut reason = Reasons::default();
+    reason.extend(wrong.first().map(|first| {
+        Reason::new(Id::SoakWrongBytes)
+            .first(&first.flow, wrong.len())
+            .with("observed", sum(|flow| flow.wrong.0))
+            .with("host", only_shared(wrong.iter().map(|flow| flow.hosts.as_slice())))
+            .remedy(Some(remedy::WRONG_BYTES.into()))
+    }));
+    reason.extend(of_failed(&failed, flows.len()));
     if let Some(first) = unverified.first().filter(|_| found.verify) {
-        reason.push(OfSoak::SoakNotVerified { flows: unverified.len(), first: first.flow.clone() });
+        reason.push(Reason::new(Id::SoakNotVerified).first(&first.flow, unverified.len()));
     }
     let windows = sum(|flow| flow.windows);
-    let verified = found.verify.then(|| Bytes(sum(|flow| flow.verified.0)));
-    reason.push(OfSoak::SoakVerified { verified_bytes: verified, windows });
+    let verified = found.verify.then(|| Value::Amount(Bytes(sum(|flow| flow.verified.0))));
+    let id = if found.verify { Id::SoakVerified } else { Id::SoakVerificationOff };
+    reason.push(Reason::new(id).with("windows", windows).with("verified_bytes", verified));
     let in_outages = sum(|flow| flow.failed - flow.failed_unexplained);
     if in_outages > 0 {
-        reason.push(OfSoak::SoakFailedInOutages { windows: in_outages });
+        reason.push(Reason::new(Id::SoakFailedInOutages).with("windows", in_outages));
     }
     let missing = if found.verify { unverified.len() } else { 0 };
     let status = if !wrong.is_empty() || !failed.is_empty() {
@@ -377,7 +408,14 @@ fn bytes(found: &Soaking) -> Verdict {
     verdict("bytes", demand, &count(flows.len(), "flow"), status, reason, tally)
 }
 
-pub(super) fn verdict(key: &str, demand: String, scope: &str, status: Status, reason: Reason, tally: Tally) -> Verdict {
+pub(super) fn verdict(
+    key: &str,
+    demand: String,
+    scope: &str,
+    status: Status,
+    reason: Reasons,
+    tally: Tally,
+) -> Verdict {
     Verdict {
         key: Some(key.to_owned()),
         scope: scope.to_owned(),

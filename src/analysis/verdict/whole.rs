@@ -4,9 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use railgauge_wire::{failure::Failure, remedy};
+
 use super::{
     Kind, Status, Verdict,
-    reason::{OfRun, Reason},
+    reason::{Id, Reason, Reasons},
 };
 use crate::analysis::{
     journal::{Journal, JournalEnd, Loss},
@@ -33,22 +35,20 @@ pub(super) const fn exit_code(journal: &Journal, status: Status) -> Option<u8> {
 
 /// A host that did not answer is told also where no test uses it: what the plan lists is what the user takes to be there.
 fn hosts(journal: &Journal) -> Option<Verdict> {
-    let mut reason = Reason::default();
+    let mut reason = Reasons::default();
     if let Some(first) = journal.lost.values().next() {
-        reason.push(OfRun::Lost { hosts: journal.lost.keys().cloned().collect(), failure: Box::new(first.clone()) });
+        reason.push(lost(Id::Lost, journal.lost.keys(), first));
     }
     let came_back = came_back(journal);
     let known = |host: &str| journal.hosts.contains_key(host) || journal.lost.contains_key(host);
-    let all = journal.plan.hosts.iter().map(|host| host.name.clone());
-    let silent: Vec<String> = all.filter(|host| !known(host)).collect();
-    if !silent.is_empty() {
-        reason.push(OfRun::Silent { hosts: silent });
+    let all = journal.plan.hosts.iter().map(|host| &host.name);
+    let silent: Vec<&String> = all.filter(|host| !known(host)).collect();
+    for (id, hosts) in [(Id::Silent, silent), (Id::Unused, unused(journal))] {
+        if !hosts.is_empty() {
+            reason.push(Reason::new(id).hosts(hosts));
+        }
     }
-    let unused = unused(journal);
-    if !unused.is_empty() {
-        reason.push(OfRun::Unused { hosts: unused });
-    }
-    let is_whole = reason.is_empty() && came_back.iter().all(|ground| matches!(ground, OfRun::CameBack { .. }));
+    let is_whole = reason.is_empty() && came_back.iter().all(|reason| reason.id == Id::CameBack);
     reason.extend(came_back);
     if reason.is_empty() {
         return None;
@@ -61,76 +61,81 @@ fn hosts(journal: &Journal) -> Option<Verdict> {
     Some(Verdict { scope: count(journal.plan.hosts.len(), "host"), status, ..whole })
 }
 
+/// Hosts that were lost, and why the first of them was.
+fn lost<'h>(id: Id, hosts: impl IntoIterator<Item = &'h String>, failure: &Failure) -> Reason {
+    let reason = Reason::new(id).hosts(hosts);
+    let several = reason.hosts.len();
+    reason.with("several", Some(several).filter(|n| *n > 1)).failed(failure)
+}
+
 /// Hosts that were lost and came back: what tests lack of them is measured again, and what they missed of a soak never is.
-fn came_back(journal: &Journal) -> Vec<OfRun> {
+fn came_back(journal: &Journal) -> Vec<Reason> {
     let begin = journal.soaked.iter().map(|part| part.from).min();
     let in_soak = |loss: &Loss| begin.is_some_and(|begin| loss.at.is_none_or(|at| at > begin));
     let (of_soak, of_tests): (Vec<&Loss>, Vec<&Loss>) = journal.came_back().partition(|loss| in_soak(loss));
-    let names = |losses: &[&Loss]| {
-        let names: BTreeSet<String> = losses.iter().map(|loss| loss.host.clone()).collect();
-        names.into_iter().collect()
+    let of = |(id, losses): (Id, Vec<&Loss>)| {
+        let names: BTreeSet<&String> = losses.iter().map(|loss| &loss.host).collect();
+        Some(lost(id, names, &losses.first()?.failure))
     };
-    let mut told = Vec::new();
-    if let Some(first) = of_soak.first() {
-        told.push(OfRun::MissedSoak { hosts: names(&of_soak), failure: Box::new(first.failure.clone()) });
-    }
-    if let Some(first) = of_tests.first() {
-        told.push(OfRun::CameBack { hosts: names(&of_tests), failure: Box::new(first.failure.clone()) });
-    }
-    told
+    [(Id::MissedSoak, of_soak), (Id::CameBack, of_tests)].into_iter().filter_map(of).collect()
 }
 
 /// Hosts that answered and that no planned case is about, of a run that came as far as its cases: nothing is known of them
 /// but their facts. Every test with a pattern that leaves out hosts says so in a note; the whole may still measure them.
-fn unused(journal: &Journal) -> Vec<String> {
+fn unused(journal: &Journal) -> Vec<&String> {
     let used: BTreeSet<&str> = journal.cases.iter().flat_map(|case| case.flow.hosts()).map(|host| &**host).collect();
-    let answered =
-        journal.plan.hosts.iter().map(|host| host.name.as_str()).filter(|host| !journal.lost.contains_key(*host));
-    answered.filter(|host| !used.is_empty() && !used.contains(host)).map(str::to_owned).collect()
+    let answered = journal.plan.hosts.iter().map(|host| &host.name).filter(|host| !journal.lost.contains_key(*host));
+    answered.filter(|host| !used.is_empty() && !used.contains(host.as_str())).collect()
 }
 
 /// A cluster that a run leaves changed is not a pass, whatever it measured.
 fn configured(journal: &Journal) -> Option<Verdict> {
-    let change = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?.clone();
-    let ground = match &journal.unconfigured {
-        Some(failure) => OfRun::UndoFailed { change, failure: Box::new(failure.clone()) },
-        None => OfRun::UndoNotReached { change },
+    let change = journal.configured.as_ref().filter(|_| journal.end != JournalEnd::Running)?;
+    let reason = match &journal.unconfigured {
+        Some(failure) => Reason::new(Id::UndoFailed).hosts(&failure.host).failed(failure),
+        None => Reason::new(Id::UndoNotReached).remedy(Some(remedy::RESUME_RUN.into())),
     };
-    let left = verdict(Kind::Configure, "what a test configured was taken back", Reason::new(ground));
+    let reason = reason.with("test", &change.test).with("value", change.value.clone());
+    let left = verdict(Kind::Configure, "what a test configured was taken back", Reasons::new(reason));
     Some(Verdict { status: Status::Fail, ..left })
 }
 
 fn end(journal: &Journal) -> Option<Verdict> {
-    let ground = match &journal.end {
+    let resume = Some(remedy::RESUME_RUN.into());
+    let reason = match &journal.end {
         JournalEnd::Finished => return None,
-        JournalEnd::Interrupted => OfRun::Interrupted,
-        JournalEnd::Prevented { why, remedy } => OfRun::Prevented { cause: why.clone(), remedy: remedy.clone() },
-        JournalEnd::Broken => OfRun::BrokeOff,
-        JournalEnd::Running => OfRun::StillRunning,
+        JournalEnd::Interrupted => Reason::new(Id::Interrupted).remedy(resume),
+        JournalEnd::Prevented { why, remedy } => {
+            Reason::new(Id::Prevented).with("cause", why).remedy(remedy.clone().or(resume))
+        }
+        JournalEnd::Broken => Reason::new(Id::BrokeOff).remedy(resume),
+        JournalEnd::Running => Reason::new(Id::StillRunning),
     };
-    Some(verdict(Kind::Run, "the run came to its end", Reason::new(ground)))
+    Some(verdict(Kind::Run, "the run came to its end", Reasons::new(reason)))
 }
 
 fn records(journal: &Journal) -> Option<Verdict> {
-    let reason: Reason = [damage(journal), contradictions(journal)].into_iter().flatten().collect();
+    let reason: Reasons = [damage(journal), contradictions(journal)].into_iter().flatten().collect();
     (!reason.is_empty()).then(|| verdict(Kind::Records, "the records are as they were written", reason))
 }
 
 /// Lines that are whole and that no run writes so: an agent's lie or a hand's work, and nothing says which of them is right.
-fn contradictions(journal: &Journal) -> Option<OfRun> {
+fn contradictions(journal: &Journal) -> Option<Reason> {
     let first = journal.contradictions.first()?;
-    let lines = journal.contradictions.len();
-    Some(OfRun::Contradictory { lines, line: first.line, cause: first.what.clone() })
+    let reason = Reason::new(Id::Contradictory).with("lines", journal.contradictions.len());
+    Some(reason.with("line", first.line).with("cause", &first.what).remedy(Some(remedy::DAMAGED_RECORDS.into())))
 }
 
-fn damage(journal: &Journal) -> Option<OfRun> {
+fn damage(journal: &Journal) -> Option<Reason> {
     let damage: Vec<_> = journal.unhealed().collect();
     let first = damage.first()?;
     // What is there twice lacks nothing that could be measured again.
     let resumable = damage.iter().all(|damage| damage.numbers.is_some());
-    Some(OfRun::Unreadable { places: damage.len(), line: first.line, cause: first.what.clone(), resumable })
+    let remedy = if resumable { remedy::RESUME_RUN } else { remedy::DAMAGED_RECORDS };
+    let reason = Reason::new(Id::Unreadable).with("places", damage.len()).with("resumable", resumable);
+    Some(reason.with("line", first.line).with("cause", &first.what).remedy(Some(remedy.into())))
 }
 
-fn verdict(kind: Kind, demand: &str, reason: Reason) -> Verdict {
+fn verdict(kind: Kind, demand: &str, reason: Reasons) -> Verdict {
     Verdict::new(kind, NAME, demand, Status::Inconclusive, reason)
 }

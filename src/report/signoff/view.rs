@@ -11,7 +11,7 @@ use crate::{
     analysis::{
         history::{By, PartKind, fitted},
         journal::Journal,
-        verdict::{Ground, Kind, OfRun, Status, Verdict, Verdicts, not_tested},
+        verdict::{Id, Kind, Status, Verdict, Verdicts, not_tested},
         words::{count, number, was},
     },
     report::view::{CarrierGroup, Table, text_column},
@@ -210,9 +210,9 @@ fn untested(journal: &Journal, verdicts: &Verdicts) -> Vec<String> {
     }
     // Those that came back too, and those of which nothing is known.
     let of_hosts = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Hosts);
-    let others = of_hosts.flat_map(|verdict| verdict.reason.grounds());
-    let others = others.filter(|ground| !matches!(ground, Ground::Run(OfRun::Lost { .. })));
-    said.extend(others.map(|ground| format!("{ground}.")));
+    let others = of_hosts.flat_map(|verdict| verdict.reason.iter());
+    let others = others.filter(|reason| reason.id != Id::Lost);
+    said.extend(others.map(|reason| format!("{reason}.")));
     let of_soak = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Soak);
     let unknown = of_soak.filter(|verdict| verdict.status == Status::Inconclusive && !verdict.waived);
     said.extend(unknown.map(|verdict| format!("Not known in the soak: {}: {}.", verdict.demand, verdict.reason)));

@@ -369,7 +369,7 @@ fn of_verdicts<'v>(verdicts: &'v Verdicts) -> Option<Pointer> {
         0 => String::new(),
         n => format!(" (and {})", count(n, "more verdict")),
     };
-    let what = first.reason.step().map_or_else(|| first.demanded(), |step| step.about);
+    let what = first.reason.step().map_or_else(|| first.demanded(), |(reason, _)| reason.to_string());
     Some(Pointer { about: format!("{}: {what}{more}", first.test), text: help(remedy), anchor: "verdicts" })
 }
 

@@ -5,18 +5,13 @@ use std::collections::BTreeMap;
 
 use railgauge_model::plan::hostlist;
 use railgauge_wire::remedy::{self, Remedy};
+use serde_json::json;
 
 use super::{FindingView, Hosts, Pointer, help};
 use crate::{
     analysis::{
         localise::Standing,
-        soak::{
-            families::{Family, family},
-            stalls::LostHost,
-        },
-        verdict::{
-            ESCALATED, Ground, Kind, OfCases, OfLinks, OfSoak, SoakEvent, Status, Verdict, What, flows_and_more,
-        },
+        verdict::{ESCALATED, Id, Kind, Reason, Status, Verdict},
     },
     preflight::{Finding, Held, Severity},
 };
@@ -49,18 +44,15 @@ pub(super) fn culprit(verdict: &Verdict, hosts: &Hosts) -> Option<Culprit> {
         Kind::Preflight => {
             (vec![of_preflight(verdict, hosts)], if findings.is_empty() { "where" } else { "configuration" })
         }
-        Kind::Links => (verdict.reason.grounds().iter().filter_map(of_link).collect(), "switches"),
+        Kind::Links => (of_reasons(verdict), "switches"),
         Kind::EveryCase => {
-            let found: Vec<Named> = verdict.reason.grounds().iter().filter_map(of_memory).collect();
+            let found = of_reasons(verdict);
             if found.is_empty() {
                 return None;
             }
             (found, "tests")
         }
-        Kind::Soak => (
-            verdict.reason.grounds().iter().filter_map(|ground| of_soak(ground, verdict.tally.in_scope)).collect(),
-            "soak",
-        ),
+        Kind::Soak => (of_reasons(verdict), "soak"),
         _ => return None,
     };
     let all = |of: fn(&Named) -> &Vec<String>| found.iter().flat_map(of).cloned().collect::<Vec<_>>();
@@ -140,75 +132,39 @@ fn behind<'f>(verdict: &Verdict, findings: &'f [FindingView]) -> Option<&'f Find
     })
 }
 
-fn of_link(ground: &Ground) -> Option<Named> {
-    match ground {
-        Ground::Links(OfLinks::StandsOut { standing: standing @ Standing::Confirmed, link, alternatives, .. }) => {
-            let name = super::switches::one_of(link, alternatives);
-            let name = format!("{name} ({})", standing.word());
-            Some(Named::parts(vec![name], Some(remedy::CHECK_CABLE.into())))
+fn of_reasons(verdict: &Verdict) -> Vec<Named> {
+    verdict.reason.iter().filter_map(of_reason).collect()
+}
+
+/// What a reason names; `None` for one that names nothing bad.
+fn of_reason(reason: &Reason) -> Option<Named> {
+    let named = |what: &str| vec![format!("{} ({what})", reason.subject())];
+    let parts = |what: &str| Named { names: named(what), ..Named::default() };
+    // A flow is not a part: what is wrong may be anywhere on its way.
+    let flows = |what: &str| Named { flows: named(what), ..Named::default() };
+    let found = match reason.id {
+        Id::SoakStalled | Id::SoakWindowFailed | Id::SoakFailed if !reason.text("lost_at").is_empty() => {
+            Named { lost: vec![reason.text("host")], ..Named::default() }
         }
-        _ => None,
-    }
-}
-
-fn of_memory(ground: &Ground) -> Option<Named> {
-    let Ground::Cases(OfCases::WrongMemory { parts }) = ground else { return None };
-    let names = parts.iter().map(|part| format!("{part} (its memory does not keep what is written to it)")).collect();
-    Some(Named::parts(names, Some(remedy::GPU_MEMORY_ERRORS.into())))
-}
-
-/// What a ground of the soak names; `all` are the flows that a verdict on flows is about.
-fn of_soak(ground: &Ground, all: usize) -> Option<Named> {
-    let Ground::Soak(ground) = ground else { return None };
-    let named = |place: &str, what: &str, remedy| Some(Named::parts(vec![format!("{place} ({what})")], remedy));
-    // A flow is no part: what is wrong may be anywhere on its way.
-    let flow = |flow: &str, what: &str, remedy| {
-        Some(Named { flows: vec![format!("{flow} ({what})")], remedy, ..Named::default() })
+        Id::LinkStandsOut if reason.json("standing") == json!(Standing::Confirmed) => {
+            let name = reason.subject.split_first().map(|(link, others)| super::switches::one_of(link, others))?;
+            Named { names: vec![format!("{name} ({})", reason.text("standing"))], ..Named::default() }
+        }
+        Id::WrongMemory => {
+            let what = |part| format!("{part} (memory does not keep what is written to it)");
+            Named { names: reason.subject.iter().map(what).collect(), ..Named::default() }
+        }
+        Id::SoakDown => parts("down"),
+        Id::SoakBreaks => parts("link breaks"),
+        Id::SoakLower => parts("lower rate"),
+        Id::SoakOverLimit => parts(&format!("{} over its limit", reason.text("counter"))),
+        Id::SoakGpuError => parts(&reason.text("error")),
+        // All ports that are known were up: what is to be looked at is unknown.
+        Id::SoakStalled | Id::SoakWindowFailed => flows("stalled"),
+        Id::SoakGpuFailed => flows("ill GPU"),
+        Id::SoakWrongBytes => flows("wrong bytes"),
+        Id::SoakFailed => flows("windows failed"),
+        _ => return None,
     };
-    let lost = |lost: &LostHost| {
-        Some(Named { lost: vec![lost.host.clone()], remedy: lost.failure.told_remedy(), ..Named::default() })
-    };
-    match ground {
-        OfSoak::SoakTooLong(SoakEvent { lost: Some(host), .. }) | OfSoak::SoakFailed { lost: Some(host), .. } => {
-            lost(host)
-        }
-        OfSoak::SoakTooLong(SoakEvent { what, place, flows, .. }) => match what {
-            What::Down => named(place, "down", Some(remedy::LINK_WENT_DOWN.into())),
-            What::Breaks(_) => named(place, "link breaks", Some(remedy::LINK_WENT_DOWN.into())),
-            // All ports that are known were up: what is to be looked at is not.
-            What::Stall => flow(&flows_and_more(place, *flows), "stalled", None),
-        },
-        OfSoak::SoakDegraded(time) => named(&time.place, "lower rate", Some(remedy::LOOK_AT_CABLE.into())),
-        OfSoak::SoakOverLimit { counter, port, .. } => {
-            let of_cable = family(counter).is_some_and(is_of_cable);
-            named(port, &format!("{counter} over its limit"), of_cable.then(|| remedy::LOOK_AT_CABLE.into()))
-        }
-        OfSoak::SoakGpuError { host, gpu, error, .. } => {
-            named(&format!("{host} {gpu}"), &error.to_string(), Some(error.remedy().into()))
-        }
-        OfSoak::SoakGpuFailed { flow: of, failure } => flow(of, "ill GPU", failure.told_remedy()),
-        OfSoak::SoakWrongBytes { flows, first, .. } => {
-            flow(&flows_and_more(first, *flows), "wrong bytes", Some(remedy::WRONG_BYTES.into()))
-        }
-        OfSoak::SoakFailed { flows, first, failure, .. } => {
-            let own = failure.as_ref().and_then(|failure| failure.remedy.as_deref().cloned());
-            let remedy = if *flows > 1 && *flows == all { Some(remedy::FAILED_ALIKE.into()) } else { own };
-            flow(&flows_and_more(first, *flows), "windows failed", remedy)
-        }
-        _ => None,
-    }
-}
-
-/// Whether such a counter speaks of a cable, its modules or its ports.
-const fn is_of_cable(family: Family) -> bool {
-    matches!(
-        family,
-        Family::LinkBreaks
-            | Family::Retraining
-            | Family::Uncorrected
-            | Family::SymbolErrors
-            | Family::LocalIntegrity
-            | Family::Damaged
-            | Family::Module
-    )
+    Some(Named { remedy: reason.remedy.clone(), ..found })
 }

@@ -33,10 +33,7 @@ fn of_cases(troubles: &[Trouble]) -> Option<Pointer> {
 
 fn of_soak(verdicts: &Verdicts) -> Option<Pointer> {
     let soak = verdicts.verdicts.iter().filter(|verdict| verdict.kind == Kind::Soak && verdict.status == Status::Fail);
-    let step = soak.filter_map(|verdict| verdict.reason.step()).find(|step| is_wrong_bytes(&step.remedy))?;
-    Some(Pointer { about: step.about, text: help(&step.remedy), anchor: "soak" })
-}
-
-fn is_wrong_bytes(remedy: &Remedy) -> bool {
-    remedy.id == remedy::WRONG_BYTES.id
+    let mut steps = soak.filter_map(|verdict| verdict.reason.step());
+    let (reason, remedy) = steps.find(|(_, remedy)| remedy.id == remedy::WRONG_BYTES.id)?;
+    Some(Pointer { about: reason.to_string(), text: help(remedy), anchor: "soak" })
 }

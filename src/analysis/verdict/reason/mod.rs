@@ -1,196 +1,241 @@
-//! Why a verdict is what it is: facts as fields. The words are made by `Display`, once, where somebody reads them.
-//!
-//! | file | grounds of |
-//! | --- | --- |
-//! | `run` | the verdicts on the run as a whole: its end, its records, its hosts, the cluster's configuration |
-//! | `preflight` | the values that `[preflight]` wants |
-//! | `cases` | the verdict that every case was measured |
-//! | `expectation` | an expectation of the plan |
-//! | `parts` | the verdict on parts, and that on flows at once |
-//! | `soak`, `soak_event` | the verdicts on the soak |
-//! | `place` | the case that a ground is about |
-//! | `place_of_host` | where the hosts stand that a verdict names |
-//! | `several` | the first of several things, with how many others there are |
-//! | `step` | what is to be done about grounds that tell it |
+//! Why a verdict is what it is: reasons as data. Their sentences are made from the table in `texts`, where somebody reads them.
 
-mod cases;
-mod degraded;
-mod expectation;
-mod links;
-mod parts;
 mod place;
-mod place_of_host;
-mod preflight;
-mod run;
-mod several;
-mod soak;
-mod soak_event;
-mod step;
+mod texts;
+mod value;
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt, ops::Deref};
 
-use serde::{Serialize, Serializer, ser::SerializeStruct};
+use railgauge_model::plan::hostlist;
+use railgauge_wire::{failure::Failure, remedy::Remedy};
+use serde::{
+    Serialize, Serializer,
+    ser::{SerializeMap, SerializeStruct},
+};
 
-pub use cases::{Among, MemoryPart, OfCases};
-pub use degraded::Degraded;
-pub use expectation::{Compared, FewerMembers, OfExpectation, Scope, Unlimited};
-pub use links::OfLinks;
-pub use parts::{Apart, OfParts};
-pub(super) use parts::{NamedParts, ToName};
-pub use place::{Blamed, Place};
-pub use place_of_host::{OfPlaces, Placed};
-pub use preflight::OfPreflight;
-pub use run::OfRun;
-pub use several::{flows_and_more, ports_were};
-pub(super) use soak::Next;
-pub use soak::{OfSoak, frequency};
-pub use soak_event::{SoakEvent, What};
-pub use step::Step;
+use crate::analysis::words::count;
 
-/// Why a verdict is what it is: its grounds, in the order in which they are told.
-///
-/// In JSON it is two fields: `reason`, the words, and `grounds`, a list of objects with a `kind` and the values behind it.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Reason(Vec<Ground>);
+pub use place::Placed;
+pub use texts::Id;
+pub use value::{Value, frequency};
 
-/// One ground of a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Ground {
-    /// Of the run as a whole.
-    Run(OfRun),
-    /// Of a value that `[preflight]` wants.
-    Preflight(OfPreflight),
-    /// Of the verdict that every case was measured.
-    Cases(OfCases),
-    /// Of an expectation.
-    Expectation(OfExpectation),
-    /// Of the verdict on parts.
-    Parts(OfParts),
-    /// Of the verdict on links between switches.
-    Links(OfLinks),
-    /// Of a verdict on the soak.
-    Soak(OfSoak),
-    /// Where the hosts stand that it names.
-    Where(OfPlaces),
+/// Names of a subject in its sentence.
+const NAMED: usize = 8;
+
+/// One reason of a verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reason {
+    /// What it says.
+    pub id: Id,
+    /// What it is about, the worst first: hosts, ports, flows, links or parts.
+    pub subject: Vec<String>,
+    /// How many there are of these; `subject` has the first of them.
+    pub count: usize,
+    /// Hosts that it names.
+    pub hosts: Vec<String>,
+    /// What was observed and required, and other values, by name.
+    pub values: BTreeMap<&'static str, Value>,
+    /// What to do about it, where that follows from it alone.
+    pub remedy: Option<Remedy>,
 }
 
 impl Reason {
-    /// A reason of one ground.
-    pub fn new(ground: impl Into<Ground>) -> Self {
-        Self(vec![ground.into()])
+    pub(super) const fn new(id: Id) -> Self {
+        Self { id, subject: Vec::new(), count: 0, hosts: Vec::new(), values: BTreeMap::new(), remedy: None }
     }
 
-    /// Adds a ground behind the others.
-    pub fn push(&mut self, ground: impl Into<Ground>) {
-        self.0.push(ground.into());
+    /// About the first of so many.
+    pub(super) fn first(mut self, subject: impl fmt::Display, count: usize) -> Self {
+        (self.subject, self.count) = (vec![subject.to_string()], count);
+        self
     }
 
-    /// Whether nothing is said.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    pub(super) fn about(self, subject: impl fmt::Display) -> Self {
+        self.first(subject, 1)
     }
 
-    /// The grounds, in the order in which they are told.
-    pub fn grounds(&self) -> &[Ground] {
-        &self.0
+    pub(super) fn all(mut self, subject: Vec<String>) -> Self {
+        (self.count, self.subject) = (subject.len(), subject);
+        self
     }
-}
 
-impl<G: Into<Ground>> Extend<G> for Reason {
-    fn extend<T: IntoIterator<Item = G>>(&mut self, grounds: T) {
-        self.0.extend(grounds.into_iter().map(Into::into));
+    pub(super) fn hosts<H: fmt::Display>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
+        self.hosts = hosts.into_iter().map(|host| host.to_string()).collect();
+        self
     }
-}
 
-impl<G: Into<Ground>> FromIterator<G> for Reason {
-    fn from_iter<T: IntoIterator<Item = G>>(grounds: T) -> Self {
-        Self(grounds.into_iter().map(Into::into).collect())
+    /// With a value; an absent one changes nothing.
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+        match value.into() {
+            Value::Absent => {}
+            value => drop(self.values.insert(name, value)),
+        }
+        self
+    }
+
+    pub(super) fn remedy(mut self, remedy: Option<Remedy>) -> Self {
+        self.remedy = remedy;
+        self
+    }
+
+    /// With a failure and what to do about it.
+    pub(super) fn failed(self, failure: &Failure) -> Self {
+        let bare = Failure { remedy: None, ..failure.clone() };
+        let fields = serde_json::to_value(failure).unwrap_or_default();
+        self.with("failure", Value::Data(fields, bare.to_string())).remedy(failure.told_remedy())
+    }
+
+    /// A value as JSON has it; null where there is none.
+    pub fn json(&self, name: &str) -> serde_json::Value {
+        self.values.get(name).and_then(|value| serde_json::to_value(value).ok()).unwrap_or_default()
+    }
+
+    /// A value as people read it; empty where there is none.
+    pub fn text(&self, name: &str) -> String {
+        self.value(name).unwrap_or_default()
+    }
+
+    /// The first that it is about, and how many more: `a → b and 3 more`.
+    pub fn subject(&self) -> String {
+        let named = &self.subject[..self.subject.len().min(NAMED)];
+        match self.count.saturating_sub(named.len()) {
+            0 => named.join(", "),
+            more => format!("{} and {more} more", named.join(", ")),
+        }
+    }
+
+    /// What stands in braces in a text.
+    fn value(&self, name: &str) -> Option<String> {
+        let (name, noun) = name.split_once(':').map_or((name, None), |(name, noun)| (name, Some(noun)));
+        let of_subject = |text: String| (!self.subject.is_empty()).then_some(text);
+        match name {
+            "subject" => of_subject(self.subject()),
+            "count" => of_subject(count(self.count, noun.unwrap_or_default())),
+            "place" => {
+                let rest = ["size", "variant"].into_iter().filter_map(|name| self.value(name));
+                of_subject(std::iter::once(self.subject()).chain(rest).collect::<Vec<_>>().join(", "))
+            }
+            "hosts" => (!self.hosts.is_empty()).then(|| hostlist::fold(self.hosts.iter().map(String::as_str))),
+            _ => self.values.get(name)?.text(noun),
+        }
+    }
+
+    /// A part of the text that every reason of this id has.
+    fn required(&self, text: &str) -> String {
+        let (filled, whole) = self.filled(text);
+        debug_assert!(whole, "{filled}: {self:?}");
+        filled
+    }
+
+    /// A text with its values, those that are absent in capitals; whether all are there.
+    fn filled(&self, text: &str) -> (String, bool) {
+        let (mut filled, mut rest, mut whole) = (String::new(), text, true);
+        while let Some((before, (name, after))) =
+            rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            let value = self.value(name);
+            whole &= value.is_some();
+            filled += before;
+            filled += &value.unwrap_or_else(|| name.to_uppercase());
+            rest = after;
+        }
+        (filled + rest, whole)
     }
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, ground) in self.0.iter().enumerate() {
-            f.write_str(if at > 0 { "; " } else { "" })?;
-            match ground {
-                // Noise stands out in nothing: behind what does it is told as something else.
-                Ground::Parts(OfParts::TooNoisy(_)) if at > 0 => write!(f, "beside that, {ground}")?,
-                ground => write!(f, "{ground}")?,
+        let mut rest = self.id.text();
+        while let Some((before, (part, after))) =
+            rest.split_once('[').and_then(|(before, rest)| Some((before, rest.split_once(']')?)))
+        {
+            f.write_str(&self.required(before))?;
+            if let (part, true) = self.filled(part) {
+                f.write_str(&part)?;
             }
+            rest = after;
         }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Ground {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Run(ground) => ground.fmt(f),
-            Self::Preflight(ground) => ground.fmt(f),
-            Self::Cases(ground) => ground.fmt(f),
-            Self::Expectation(ground) => ground.fmt(f),
-            Self::Parts(ground) => ground.fmt(f),
-            Self::Links(ground) => ground.fmt(f),
-            Self::Soak(ground) => ground.fmt(f),
-            Self::Where(ground) => ground.fmt(f),
-        }
+        f.write_str(&self.required(rest))
     }
 }
 
 impl Serialize for Reason {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("Reason", 2)?;
-        fields.serialize_field("reason", &self.to_string())?;
-        fields.serialize_field("grounds", &self.0)?;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry("id", &self.id)?;
+        if !self.subject.is_empty() {
+            fields.serialize_entry("subject", &self.subject)?;
+            fields.serialize_entry("count", &self.count)?;
+        }
+        if !self.hosts.is_empty() {
+            fields.serialize_entry("hosts", &self.hosts)?;
+        }
+        for (name, value) in &self.values {
+            fields.serialize_entry(name, value)?;
+        }
+        let measured = ["observed", "required"].into_iter().find_map(|name| self.values.get(name));
+        if let Some(unit) = measured.and_then(Value::unit) {
+            fields.serialize_entry("unit", unit)?;
+        }
         fields.end()
     }
 }
 
-impl From<OfRun> for Ground {
-    fn from(ground: OfRun) -> Self {
-        Self::Run(ground)
+/// The reasons of a verdict. In JSON two fields: `reason`, their sentences, and `reasons`, a list of objects.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Reasons(Vec<Reason>);
+
+impl Reasons {
+    /// One reason.
+    pub fn new(reason: Reason) -> Self {
+        Self(vec![reason])
+    }
+
+    /// Adds a reason behind the others.
+    pub fn push(&mut self, reason: Reason) {
+        self.0.push(reason);
+    }
+
+    /// The first that says by itself what to do.
+    pub fn step(&self) -> Option<(&Reason, &Remedy)> {
+        self.0.iter().find_map(|reason| Some((reason, reason.remedy.as_ref()?)))
     }
 }
 
-impl From<OfPreflight> for Ground {
-    fn from(ground: OfPreflight) -> Self {
-        Self::Preflight(ground)
+impl Deref for Reasons {
+    type Target = [Reason];
+
+    fn deref(&self) -> &[Reason] {
+        &self.0
     }
 }
 
-impl From<OfLinks> for Ground {
-    fn from(ground: OfLinks) -> Self {
-        Self::Links(ground)
+impl Extend<Reason> for Reasons {
+    fn extend<T: IntoIterator<Item = Reason>>(&mut self, reasons: T) {
+        self.0.extend(reasons);
     }
 }
 
-impl From<OfSoak> for Ground {
-    fn from(ground: OfSoak) -> Self {
-        Self::Soak(ground)
+impl FromIterator<Reason> for Reasons {
+    fn from_iter<T: IntoIterator<Item = Reason>>(reasons: T) -> Self {
+        Self(Vec::from_iter(reasons))
     }
 }
 
-impl From<OfCases> for Ground {
-    fn from(ground: OfCases) -> Self {
-        Self::Cases(ground)
+impl fmt::Display for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, reason) in self.0.iter().enumerate() {
+            write!(f, "{}{reason}", if at > 0 { "; " } else { "" })?;
+        }
+        Ok(())
     }
 }
 
-impl From<OfExpectation> for Ground {
-    fn from(ground: OfExpectation) -> Self {
-        Self::Expectation(ground)
-    }
-}
-
-impl From<OfParts> for Ground {
-    fn from(ground: OfParts) -> Self {
-        Self::Parts(ground)
-    }
-}
-
-impl From<OfPlaces> for Ground {
-    fn from(ground: OfPlaces) -> Self {
-        Self::Where(ground)
+impl Serialize for Reasons {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("Reasons", 2)?;
+        fields.serialize_field("reason", &self.to_string())?;
+        fields.serialize_field("reasons", &self.0)?;
+        fields.end()
     }
 }

@@ -1,76 +1,80 @@
-//! The case that a ground is about.
+//! The case that a reason is about, and where hosts are.
 
 use std::fmt;
 
-use railgauge_wire::unit::Bytes;
 use serde::Serialize;
 
-use crate::analysis::{results::CaseResult, row::Row, together, words::size};
+use super::{Reason, Value};
+use crate::analysis::{results::CaseResult, row::Row, together};
 
-/// Where a case measures.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
-    /// Number of the case.
-    pub case: u64,
-    /// The link or group, in words; what a sum is over, where the value is one.
-    pub link: String,
-    /// What sets it apart beside link and size; empty for most tests.
-    pub variant: String,
-    /// Initiator's host.
-    pub src_host: String,
-    /// Rail of the initiator.
-    pub src_rail: u32,
-    /// Responder's host.
-    pub dst_host: String,
-    /// Rail of the responder.
-    pub dst_rail: u32,
-    /// Message size in bytes.
-    pub size_bytes: Bytes,
-}
+/// Hosts that are named with their places in one sentence.
+const NAMED: usize = 4;
 
-impl Place {
-    /// Where a case measures.
-    pub fn of_case(result: &CaseResult<'_>) -> Self {
+impl Reason {
+    /// About a case.
+    pub(in crate::analysis::verdict) fn case(self, result: &CaseResult<'_>) -> Self {
         let (case, flow) = (result.case, &result.case.flow);
-        Self {
-            case: case.id,
-            link: result.link_name(),
-            variant: result.variant(),
-            src_host: flow.from.host.to_string(),
-            src_rail: flow.from.rail,
-            dst_host: flow.to.host.to_string(),
-            dst_rail: flow.to.rail,
-            size_bytes: case.cell.size,
-        }
+        self.about(result.link_name())
+            .hosts([&flow.from.host, &flow.to.host])
+            .with("case", case.id)
+            .with("size", case.cell.size)
+            .with("variant", Some(result.variant()).filter(|variant| !variant.is_empty()))
+            .with("src_rail", flow.from.rail)
+            .with("dst_rail", flow.to.rail)
     }
 
-    /// What a row is about: the sum of its flows, where it is one.
-    pub fn of_row(result: &CaseResult<'_>, row: &Row) -> Self {
-        Self { link: together::name(result, row.metric), ..Self::of_case(result) }
+    /// About what a row is about: the sum of its flows, where it is one.
+    pub(in crate::analysis::verdict) fn row(self, (result, row): (&CaseResult<'_>, &Row)) -> Self {
+        self.case(result).about(together::name(result, row.metric))
     }
 }
 
-/// `gpu01:0 → gpu02:0, 64 KiB, 4 queue pairs`.
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, {}", self.link, size(self.size_bytes))?;
-        if self.variant.is_empty() { Ok(()) } else { write!(f, ", {}", self.variant) }
-    }
-}
-
-/// A case, and what stands against it.
+/// A host and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Blamed {
-    /// The case.
-    #[serde(flatten)]
-    pub place: Place,
-    /// What stands against it, in words.
-    pub error: String,
+pub struct Placed {
+    /// The host.
+    pub host: String,
+    /// Its rack, or rack and slot with `/` between them.
+    pub place: String,
 }
 
-/// `gpu01:0 → gpu02:0, 64 KiB, 4 queue pairs: gpu02: join: …`.
-impl fmt::Display for Blamed {
+impl Placed {
+    /// Hosts with their places as a value.
+    pub(in crate::analysis::verdict) fn all(hosts: &[Self]) -> Value {
+        let mut named: Vec<String> = hosts.iter().take(NAMED).map(ToString::to_string).collect();
+        named.extend(hosts.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")));
+        Value::Data(serde_json::to_value(hosts).unwrap_or_default(), named.join(", "))
+    }
+}
+
+/// `gpu031 (rack A12, slot 7)`. A rack that is called so, and a height unit (`u07`), need no word before them.
+impl fmt::Display for Placed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.error)
+        let Self { host, place } = self;
+        let (rack, slot) = place.split_once('/').map_or((place.as_str(), None), |(rack, slot)| (rack, Some(slot)));
+        let begins = |text: &str, word: &str| text.to_ascii_lowercase().starts_with(word);
+        let is_unit = |slot: &str| begins(slot, "u") && slot[1..].starts_with(|c: char| c.is_ascii_digit());
+        write!(f, "{host} ({}{rack}", if begins(rack, "rack") { "" } else { "rack " })?;
+        if let Some(slot) = slot {
+            let bare = is_unit(slot) || begins(slot, "slot");
+            write!(f, ", {}{slot}", if bare { "" } else { "slot " })?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_has_words_only_where_it_lacks_them() {
+        let told = |place: &str| Placed { host: "gpu031".into(), place: place.into() }.to_string();
+        assert_eq!(told("A12/7"), "gpu031 (rack A12, slot 7)");
+        assert_eq!(told("rack12/u07"), "gpu031 (rack12, u07)");
+        assert_eq!(told("Rack 3/Slot 2"), "gpu031 (Rack 3, Slot 2)");
+        assert_eq!(told("A12"), "gpu031 (rack A12)");
+        assert_eq!(told("A12/ü"), "gpu031 (rack A12, slot ü)");
+        assert_eq!(told("A12/upper"), "gpu031 (rack A12, slot upper)");
     }
 }

@@ -14,7 +14,7 @@ use crate::{
             span::{Span, lasting, moment},
             stalls::{PortsWatched, Unexplained},
         },
-        verdict::{frequency, ports_were},
+        verdict::frequency,
         words::count,
     },
     report::chart::ChartError,
@@ -191,12 +191,9 @@ fn remarks(found: &Soaking) -> Vec<String> {
     };
     more(&mut remarks, found.pauses.len(), "more pause");
     remarks.extend(found.holes.iter().take(REMARKS).map(|hole| {
-        format!(
-            "{} not watched for {} from {}; what happened there is not known",
-            ports_were(&hole.port.to_string(), hole.ports),
-            lasting(hole.span.length()),
-            moment(hole.span.from)
-        )
+        let more = if hole.ports > 1 { format!(" and {}", count(hole.ports - 1, "more port")) } else { String::new() };
+        let (length, from) = (lasting(hole.span.length()), moment(hole.span.from));
+        format!("{}{more} not watched for {length} from {from}; what happened there is unknown", hole.port)
     }));
     more(&mut remarks, found.holes.len(), "more time without a watch");
     let failed = found.coverage.iter().filter_map(|port| Some((&port.port, port.failure.as_ref()?)));
