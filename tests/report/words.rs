@@ -55,11 +55,11 @@ fn cases_are_counted_by_what_they_have() {
     }
     let verdicts = judge(&journal);
     let every = verdicts.verdicts.iter().find(|verdict| verdict.kind == Kind::EveryCase).unwrap();
-    let words = "28 of 28 cases short of that: 1 with wrong bytes, 1 without a value, 26 with an impossible value; ";
+    let words = "28 of 28 cases incomplete: 1 with wrong bytes, 1 without a value, 26 with an impossible value; ";
     assert!(every.reason.to_string().starts_with(words), "{}", every.reason);
     assert!(every.reason.to_string().contains("verify: 1 byte is not what was sent"), "{}", every.reason);
     let remarks = &verdicts.localisation[0].remarks;
-    assert_eq!(remarks[0], "no part can be told from the others: no pair has a value that may be trusted");
+    assert_eq!(remarks[0], "a fault cannot be located: no pair has a value that may be trusted");
 }
 
 #[test]

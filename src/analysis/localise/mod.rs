@@ -299,7 +299,7 @@ fn of_view(journal: &Journal, view: &View<'_>, is_extra: bool) -> Option<Localis
                 let farther = found.tell_few(&few, view.scatter(), &names);
                 found.tell_kinds(&ids, &pairs, farther);
             }
-            found.remarks.push(format!("no part can be told from the others{}", refused(&refusal)));
+            found.remarks.push(format!("a fault cannot be located{}", refused(&refusal)));
         }
     }
     Some(found)

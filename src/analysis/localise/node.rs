@@ -88,7 +88,7 @@ pub(super) fn found(
     if values.len() < FEWEST {
         found.too_few = Some([values.len(), FEWEST]);
         let got = count(values.len(), COUNTED);
-        found.remarks.push(format!("no part can be told from the others among {got}, {FEWEST} are needed"));
+        found.remarks.push(format!("a fault cannot be located among {got}, {FEWEST} are needed"));
         return Some(found);
     }
     let places = Places::of(&values);

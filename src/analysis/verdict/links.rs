@@ -11,7 +11,7 @@ use super::{
 };
 use crate::analysis::{
     localise::Standing,
-    switches::{NotLoaded, OnLinks, SuspectLink, Switches},
+    switches::{Loaded, NotLoaded, OnLinks, SuspectLink, Switches},
     words::{between, count, number},
 };
 
@@ -24,28 +24,13 @@ const NAMED: usize = 3;
 pub(super) fn judge_suspects(test: &Test, switches: Option<&Switches>) -> Option<Verdict> {
     // Of links that no flow passed nothing is said: `links_covered` demands that they are passed.
     let found = switches?.links.iter().find(|links| links.test == test.name && links.passed > 0)?;
-    let OnLinks { flows, contended, undecided, failed, passed, of, suspects, unexplained, too_noisy, waived, .. } =
-        found;
+    let OnLinks { undecided, failed, passed, of, suspects, unexplained, too_noisy, waived, .. } = found;
     let (cleared, suspects): (Vec<_>, Vec<_>) = suspects
         .iter()
         .filter(|suspect| suspect.between_switches)
         .partition(|suspect| suspect.standing == Standing::Cleared);
     let mut reason: Reasons = suspects.iter().map(|suspect| stands_out(suspect)).collect();
-    if suspects.is_empty() {
-        let nothing = Reason::new(Id::NoLinkStandsOut).with("passed", *passed).with("of", *of);
-        reason.push(nothing.with("flows", *flows).with("rest", Value::positive(of - passed)));
-    }
-    if *too_noisy {
-        reason.push(Reason::new(Id::LinksTooNoisy));
-    }
-    let unjudged = [
-        (Id::LinksUnexplained, unexplained),
-        (Id::LinksFull, contended),
-        (Id::LinksUndecided, undecided),
-        (Id::LinksNotMeasured, failed),
-    ];
-    let unjudged = unjudged.into_iter().filter(|(_, flows)| **flows > 0);
-    reason.extend(unjudged.map(|(id, flows)| Reason::new(id).with("flows", *flows)));
+    reason.extend(searched(found).iter().cloned());
     reason.extend(cleared.iter().map(|suspect| Reason::new(Id::LinkCleared).about(&suspect.name)));
     let status = if suspects.iter().any(|suspect| suspect.standing == Standing::Confirmed) {
         Status::Fail
@@ -82,43 +67,66 @@ pub(super) fn judge(test: &Test, switches: Option<&Switches>) -> Option<Verdict>
         }
         Some(found) if found.of == 0 => reason.push(Reason::new(Id::NoLinks)),
         Some(found) => {
-            let loaded = Reason::new(Id::LinksLoaded).with("loaded", found.loaded).with("of", found.of);
-            reason.push(loaded.with("from", Value::Number(found.percent, "%")));
+            reason = loading(found);
             // Of rounding alone nothing fails: 31 of 32 is not 97 %, and all of them is 100 %.
-            if found.loaded as f64 * 100.0 >= wanted * found.of as f64 {
+            if found.impossible.is_empty() && found.loaded as f64 * 100.0 >= wanted * found.of as f64 {
                 status = Status::Pass;
             }
-            let (no_rate, low): (Vec<_>, Vec<_>) =
-                found.not_loaded.iter().partition(|link| link.reached_percent.is_none());
-            if !low.is_empty() {
-                let names = low.iter().take(NAMED).map(|link| match link.reached_percent {
-                    Some(reached) if reached > 0.0 => format!("{} ({} %)", link.link, number(reached)),
-                    _ => link.link.clone(),
-                });
-                let subject = names.collect();
-                reason.push(Reason { count: low.len(), ..Reason::new(Id::LinksNotLoaded).all(subject) });
-            }
-            if !no_rate.is_empty() {
-                reason.push(Reason::new(Id::LinksNoRate).with("links", no_rate.len()));
-            }
-            if let Some(worst) = worst(&found.impossible) {
-                let percent = Value::Number(worst.reached_percent.unwrap_or_default(), "%");
-                let impossible = Reason::new(Id::LinksImpossible).about(&worst.link).with("percent", percent);
-                reason.push(impossible.with("links", found.impossible.len()));
-                status = Status::Inconclusive;
-            }
-            if found.open_flows > 0 {
-                reason.push(Reason::new(Id::LinksOpenFlows).with("flows", found.open_flows));
-            }
-            let unknown = |(why, flows): (&String, &usize)| {
-                Reason::new(Id::LinksUnknownWays).with("flows", *flows).with("why", why)
-            };
-            reason.extend(found.unknown.iter().map(unknown));
             tally = Tally { in_scope: found.of, judged: found.loaded, missing: found.not_loaded.len(), ..tally };
         }
     }
     let demand = format!("{} % of the links between switches are loaded", number(wanted));
     Some(verdict(test, demand, status, reason, tally))
+}
+
+/// What was searched for cables and switches that are worse than the others, and what could not be judged.
+pub fn searched(on: &OnLinks) -> Reasons {
+    let OnLinks { flows, contended, undecided, failed, passed, of, unexplained, too_noisy, .. } = on;
+    let outliers = on.suspects.iter().any(|one| one.between_switches && one.standing != Standing::Cleared);
+    let of_links = Reason::new(Id::LinksSearched).with("flows", *flows).with("passed", *passed).with("of", *of);
+    let mut reasons = Reasons::new(of_links.with("none", !outliers));
+    if *too_noisy {
+        reasons.push(Reason::new(Id::LinksTooNoisy));
+    }
+    let unjudged = [
+        (Id::LinksUnexplained, unexplained),
+        (Id::LinksFull, contended),
+        (Id::LinksUndecided, undecided),
+        (Id::LinksNotMeasured, failed),
+    ];
+    let unjudged = unjudged.into_iter().filter(|(_, flows)| **flows > 0);
+    reasons.extend(unjudged.map(|(id, flows)| Reason::new(id).with("flows", *flows)));
+    reasons
+}
+
+/// Which links the flows of a test loaded.
+pub fn loading(found: &Loaded) -> Reasons {
+    let loaded = Reason::new(Id::LinksLoaded).with("loaded", found.loaded).with("of", found.of);
+    let mut reasons = Reasons::new(loaded.with("from", Value::Number(found.percent, "%")));
+    let (no_rate, low): (Vec<_>, Vec<_>) = found.not_loaded.iter().partition(|link| link.reached_percent.is_none());
+    if !low.is_empty() {
+        let names = low.iter().take(NAMED).map(|link| match link.reached_percent {
+            Some(reached) if reached > 0.0 => format!("{} ({} %)", link.link, number(reached)),
+            _ => link.link.clone(),
+        });
+        let names = names.collect();
+        reasons.push(Reason { count: low.len(), ..Reason::new(Id::LinksNotLoaded).all(names) });
+    }
+    if !no_rate.is_empty() {
+        reasons.push(Reason::new(Id::LinksNoRate).with("links", no_rate.len()));
+    }
+    if let Some(worst) = worst(&found.impossible) {
+        let percent = Value::Number(worst.reached_percent.unwrap_or_default(), "%");
+        let impossible = Reason::new(Id::LinksImpossible).about(&worst.link).with("percent", percent);
+        reasons.push(impossible.with("links", found.impossible.len()));
+    }
+    if found.open_flows > 0 {
+        reasons.push(Reason::new(Id::LinksOpenFlows).with("flows", found.open_flows));
+    }
+    let unknown =
+        |(why, flows): (&String, &usize)| Reason::new(Id::LinksUnknownWays).with("flows", *flows).with("why", why);
+    reasons.extend(found.unknown.iter().map(unknown));
+    reasons
 }
 
 /// A cable or switch that is worse than the others.

@@ -39,6 +39,7 @@ mod whole;
 
 pub use broken::{Broken, BrokenBy, MeasuredOn};
 pub use components::{ANSWERS, Component, Judged, LISTED, Measured};
+pub use links::{loading, searched};
 pub use offender::{OFFENDERS, Offender, Tally};
 pub use parts::Part;
 pub use preflight::{ESCALATED, NAME as PREFLIGHT};

@@ -228,6 +228,7 @@ fn of_stall(stall: &Unexplained, longest: Nanoseconds) -> Option<Event> {
     // A dead agent says nothing of ports.
     let watched = serde_json::to_value(stall.ports_watched).ok().filter(|_| stall.lost.is_none());
     let reason = Reason { count: stall.hit.flows_hit, ..with_hit(reason, &stall.hit, None) }
+        .with("flow", &worst.flow)
         .with("until", until)
         .with("ports_watched", watched.map(|fields| Value::Data(fields, words.to_owned())));
     Some(Event { status, length: worst.length, reason: with_lost(reason, stall.lost.as_ref()) })

@@ -194,7 +194,7 @@ fn unnamed(parts: &Parts) -> String {
         Parts { nothing: true, untested, .. } => none_stands_out("", untested.as_deref()),
         Parts { beside: 1, .. } => "No part is named; 1 link stands out.".to_owned(),
         Parts { beside: n @ 2.., .. } => format!("No part is named; {} stand out.", count(*n, "link")),
-        Parts { noisy: true, .. } => "No part is named: the values scatter too much to tell.".to_owned(),
+        Parts { noisy: true, .. } => "No part is named: the values scatter too much.".to_owned(),
         Parts { unclear, .. } if unclear.is_empty() => {
             "No part is named, and nothing says that all are good.".to_owned()
         }
@@ -273,7 +273,7 @@ fn step(seen: &Seen<'_>, failed: &[Culprit]) -> Option<Pointer> {
             return Some(found);
         }
         let about =
-            format!("no finding is known to explain what was seen; the gravest of the configuration, {}", found.about);
+            format!("no finding is known to explain what was seen; the worst of the configuration, {}", found.about);
         return Some(Pointer { about, ..found });
     }
     None
@@ -344,7 +344,7 @@ fn resume(end: &JournalEnd) -> Option<Pointer> {
     let (about, text) = match end {
         JournalEnd::Finished => return None,
         JournalEnd::Running => {
-            ("the run is still going on".to_owned(), "wait for its end, and draw the report again".to_owned())
+            ("the run is still going on".to_owned(), "wait for its end, then run `railgauge report` again".to_owned())
         }
         JournalEnd::Interrupted => ("the run was interrupted".to_owned(), help(&remedy::RESUME_RUN.into())),
         JournalEnd::Broken => ("the run broke off".to_owned(), help(&remedy::RESUME_RUN.into())),

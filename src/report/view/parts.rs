@@ -301,7 +301,7 @@ fn sentence(
     let parts = outliers.parts.iter().filter(|part| part.is_bad() && !part.waived).filter(is_explained).count();
     if parts > 0 {
         let noun = if parts == 1 { "host, path or boundary" } else { "hosts, paths or boundaries" };
-        words.push(format!("All low values of {parts} {noun} passed it: they are not told by themselves."));
+        words.push(format!("All low values of {parts} {noun} passed it: they are not listed."));
     }
     match waived() {
         names if names.is_empty() => {}
@@ -311,7 +311,7 @@ fn sentence(
     words.extend(clusters(outliers, on_links));
     for test in &outliers.noisy {
         let hidden = test.too_noisy.as_ref();
-        words.extend(hidden.map(|hidden| format!("Too noisy to tell in {}: {hidden}.", test.test)));
+        words.extend(hidden.map(|hidden| format!("Values of {} scatter too much: {hidden}.", test.test)));
     }
     words.extend(carry_less(found));
     let none = words.is_empty();

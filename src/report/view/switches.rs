@@ -1,11 +1,12 @@
 //! What is known of the switches, and which of their links were loaded.
 
-use railgauge_model::plan::count::{are, count, have};
+use railgauge_model::plan::count::count;
 use serde::Serialize;
 
 use crate::analysis::{
     localise::Standing,
     switches::{Loaded, OnLinks, SuspectLink, Switches},
+    verdict::{loading, searched},
     words::{between, change, number},
 };
 
@@ -67,13 +68,13 @@ pub(super) fn switches(found: &Switches) -> SwitchesView {
     let is_open = loaded.iter().any(|loaded| loaded.open_flows > 0);
     let routes = match (switch_links, routes_known, is_open) {
         (0, ..) => " Nothing is known of links between switches.",
-        (_, true, _) => " Forwarding tables tell which path each flow takes, unless the fabric routes adaptively.",
+        (_, true, _) => " Forwarding tables show the path of each flow, unless the fabric routes adaptively.",
         (_, false, true) => " Which of several equal paths a flow takes is not known.",
         (_, false, false) => "",
     };
 
     let sentence = format!(
-        "{}, {} with hosts; {} between switches, {} to NIC ports. Told by {}.{routes}",
+        "{}, {} with hosts; {} between switches, {} to NIC ports. Reported by {}.{routes}",
         count(*switches, "switch"),
         leaves,
         count(*switch_links, "link"),
@@ -149,53 +150,18 @@ pub(super) fn open(links: &[OnLinks]) -> Vec<SuspectView> {
 }
 
 fn search(on: &OnLinks) -> String {
-    let OnLinks { test, flows, contended, undecided, failed, passed, of, unexplained, not_searched, too_noisy, .. } =
-        on;
-    if !not_searched.is_empty() {
-        return format!("{test}: links were not searched: {not_searched}");
+    match on.not_searched.as_str() {
+        "" => format!("{}: {}", on.test, searched(on)),
+        why => format!("{}: links were not searched: {why}", on.test),
     }
-    let mut words =
-        format!("{test}: {} passed {passed} of {of} directions of switch cables", count(*flows, "judged flow"));
-    let left_out = [
-        (*contended, are(*contended, "low flow") + " not judged, because its links were full of others"),
-        (
-            *undecided,
-            are(*undecided, "low flow")
-                + " not judged, because others were on its links and nobody knows what these carry",
-        ),
-        (*failed, have(*failed, "flow with a known path") + " no value that may be trusted"),
-    ];
-    for (_, told) in left_out.iter().filter(|(flows, _)| *flows > 0) {
-        words += &format!("; {told}");
-    }
-    if *unexplained > 0 {
-        words += &format!("; {} low and no link explains it", are(*unexplained, "flow"));
-    }
-    if *too_noisy {
-        words += "; the values scatter so much that a link at half its rate would not stand out";
-    }
-    words
 }
 
 fn test(found: &Loaded) -> LoadedView {
-    let mut sentence = format!(
-        "{} of {} directions of switch links were loaded to {} % of their rate or more",
-        found.loaded,
-        found.of,
-        number(found.percent)
-    );
-    if found.open_flows > 0 {
-        sentence +=
-            &format!("; the path of {} is one of several and counts for no link", count(found.open_flows, "flow"));
-    }
-    for (why, flows) in &found.unknown {
-        sentence += &format!("; the path of {} is not known: {why}", count(*flows, "flow"));
-    }
     let reached = |percent: Option<f64>| match percent {
         Some(percent) if percent > 0.0 => format!("{} %", number(percent)),
         Some(_) => "no flow with a known path".to_owned(),
         None => "rate not known".to_owned(),
     };
     let not_loaded = found.not_loaded.iter().map(|link| [link.link.clone(), reached(link.reached_percent)]).collect();
-    LoadedView { test: found.test.clone(), sentence: sentence + ".", not_loaded }
+    LoadedView { test: found.test.clone(), sentence: format!("{}.", loading(found)), not_loaded }
 }

@@ -56,7 +56,7 @@ fn told(change: impl Fn(usize, &mut GpuSeen)) -> (Status, String, Option<String>
 
 #[test]
 fn gpus_that_are_well_pass_and_without_any_nothing_is_said() {
-    assert_eq!(told(|_, _| ()), (Status::Pass, "2 GPUs had no error".to_owned(), None));
+    assert_eq!(told(|_, _| ()), (Status::Pass, "2 GPUs without an error".to_owned(), None));
     let (_, all) = Made::healthy().found();
     assert!(all.verdicts.iter().all(|verdict| verdict.key.as_deref() != Some("gpus")));
 }
@@ -123,7 +123,7 @@ fn a_gpu_that_tells_nothing_has_not_been_well() {
     let (open, reason) = judged_with(|_, gpu| (gpu.seen.counted, gpu.seen.xids) = Default::default());
     assert!(open == Status::Inconclusive && reason.contains("neither errors nor Xids"), "{reason}");
     let (passed, reason) = judged_with(|_, gpu| (gpu.seen.xids, gpu.without_xids) = (None, 6));
-    assert!(passed == Status::Pass && reason.contains("Xids of 1 GPU could not be seen"), "{reason}");
+    assert!(passed == Status::Pass && reason.contains("Xids of 1 GPU could not be read"), "{reason}");
 }
 
 /// Hosts of flows in GPU memory that tell of no GPU.
@@ -133,7 +133,7 @@ fn hosts_whose_gpus_nobody_told_of_are_open() {
     journal.plan.tests.iter_mut().for_each(|test| test.memory = Memory::Cuda);
     journal.cases.iter_mut().for_each(|case| Arc::make_mut(&mut case.cell).memory = Memory::Cuda);
     let (open, reason) = status(&judged(&journal).1, "gpus");
-    assert!(open == Status::Inconclusive && reason.contains("of the GPUs of 3 hosts: gpu001"), "{reason}");
+    assert!(open == Status::Inconclusive && reason.contains("3 hosts reported no GPU: gpu001"), "{reason}");
 }
 
 /// What is told several times in one part was there in one, and every error is kept by its host.

@@ -71,7 +71,7 @@ reasons! {
     NotTrusted: "{cases} of {of:case} not trusted: {place}: {error}",
     Unlimited: "{cases} of {of:case} not judged: {why}",
     OthersKept: "the other {cases} met the limit",
-    Kept: "all {of:case} met the limit[; closest: {place}: {observed}, {share} the limit of {required}]",
+    Kept: "limit met in {of:case}[; closest: {place}: {observed}, {share} the limit of {required}]",
     SetUpDifferently: "{difference}",
     OtherParts: "{parts}",
     FewerMembers: "{host}: the ceiling is that of {carrying} of {of:member} of {bond}, no traffic on {subject}",
@@ -79,7 +79,7 @@ reasons! {
     NoValue: "{error}",
     NoCeiling: "the ceiling of the link is unknown (its rate is not reported, or software emulates it)",
     AboveCeiling: "{subject} reached {observed}, and its ceiling is {required}: the rate of the link or its slot was read wrong \
-        (docs/ceilings.md; what was read is in facts.json)",
+        (docs/reading-the-report.md; what was read is in facts.json)",
     FewPeers: "fewer than {required} other links of the same size and rail were measured",
     NoBaseline: "the plan has no baseline",
     Baseline: "{refusal}",
@@ -103,7 +103,7 @@ reasons! {
     // Links between switches.
     LinkStandsOut: "[{several}one of ]{subject} ({standing}): {change}[ ({interval})], {low:flow} through it low, {good} good",
     LinkCleared: "{subject} was good when measured again",
-    NoLinkStandsOut: "no outlier among {passed:direction} of cables that {flows:judged flow} passed[; {rest} not passed]",
+    LinksSearched: "[{none}no outlier: ]{flows:judged flow} passed {passed} of {of:direction} of switch cables",
     LinksUnexplained: "{flows:low flow} that no link explains: their links are good in other flows",
     LinksTooNoisy: "values scatter too much: a link at half its rate would not be an outlier",
     LinksNotMeasured: "no trusted value of {flows:flow} with a known path",
@@ -129,9 +129,9 @@ reasons! {
     SoakHole: "{subject} not watched for {length} from {from}",
     SoakDown: hit!("{subject} down for {observed} from {begin}"),
     SoakBreaks: hit!("{subject}: {breaks:break} shorter than the time between two readings, by its counter, after {begin}"),
-    SoakStalled: "[{host}: agent lost at {lost_at}: ]{subject} stalled for {observed} from {begin}[ until the traffic ended at {until}]\
-        [, longest of {stalls:stall} of {stalled} in all][; {ports_watched}]",
-    SoakWindowFailed: "[{host}: agent lost at {lost_at}: ]{subject}: a window failed at {begin}[, one of {stalls}][; {ports_watched}]",
+    SoakStalled: "[{host}: agent lost at {lost_at}: ]{flow} stalled for {observed} from {begin}[ until the traffic ended at {until}]\
+        [, longest of {stalls:stall} of {stalled} in all, {flows:flow} hit][; {ports_watched}]",
+    SoakWindowFailed: "[{host}: agent lost at {lost_at}: ]{flow}: a window failed at {begin}[, one of {stalls}][; {ports_watched}]",
     SoakLower: "{subject} ran at {lower} for {observed} from {begin}",
     SoakPerhapsTooLong: "perhaps too long: {event}",
     SoakShorter: "{events:event} within the limit, longest: {event}",

@@ -17,47 +17,26 @@ use crate::{
     report::view::section::{Table, number_column, text_column},
 };
 
-/// An event of any kind.
-enum Event<'s> {
-    Outage(&'s Outage),
-    Break(&'s Break),
-    Stall(&'s Unexplained),
-    Lower(&'s PortLower),
-}
+/// A row that is made only where it is shown, and what it is sorted by.
+type Lazy<'s> = (Nanoseconds, Box<dyn Fn() -> Vec<String> + 's>);
 
-impl Event<'_> {
-    /// How long it cost, which is what it is sorted by.
-    fn weight(&self) -> Nanoseconds {
-        let of = |length: Nanoseconds, hit: &Hit| {
-            hit.longest_stall.as_ref().map_or(length, |stall| stall.length.max(length))
-        };
-        match self {
-            Self::Outage(outage) => of(outage.length, &outage.hit),
-            Self::Break(one) => of(one.hidden.shorter_than, &one.hit),
-            Self::Stall(stall) => stall.longest().0,
-            Self::Lower(lower) => lower.lower.span.length(),
-        }
-    }
-
-    fn row(&self) -> Vec<String> {
-        match self {
-            Self::Outage(outage) => outage_row(outage),
-            Self::Break(one) => break_row(one),
-            Self::Stall(stall) => stall_row(stall),
-            Self::Lower(lower) => lower_row(lower),
-        }
-    }
+fn lazy<'s>(weight: Nanoseconds, row: impl Fn() -> Vec<String> + 's) -> Lazy<'s> {
+    (weight, Box::new(row))
 }
 
 /// All events, the longest first.
 pub(super) fn events(found: &Soaking) -> Listed {
-    let mut all: Vec<Event<'_>> = found.outages.iter().map(Event::Outage).collect();
-    all.extend(found.breaks.iter().map(Event::Break));
-    all.extend(found.stalls.iter().map(Event::Stall));
-    // What ran slower was not down: it stands behind.
-    all.sort_by_key(|event| std::cmp::Reverse(event.weight()));
-    all.extend(found.lower.iter().map(Event::Lower));
-    let rows = all.iter().take(LISTED).map(Event::row).collect();
+    // How long an event cost, which is what it is sorted by.
+    let weight =
+        |length: Nanoseconds, hit: &Hit| hit.longest_stall.as_ref().map_or(length, |stall| stall.length.max(length));
+    let mut all: Vec<Lazy<'_>> = Vec::new();
+    all.extend(found.outages.iter().map(|one| lazy(weight(one.length, &one.hit), move || outage_row(one))));
+    all.extend(found.breaks.iter().map(|one| lazy(weight(one.hidden.shorter_than, &one.hit), move || break_row(one))));
+    all.extend(found.stalls.iter().map(|one| lazy(one.longest().0, move || stall_row(one))));
+    all.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
+    // What ran slower was not down: it is behind.
+    all.extend(found.lower.iter().map(|one| lazy(Nanoseconds::ZERO, move || lower_row(one))));
+    let rows = all.iter().take(LISTED).map(|(_, row)| row()).collect();
     let columns = vec![
         text_column("what"),
         text_column("where"),
@@ -68,6 +47,20 @@ pub(super) fn events(found: &Soaking) -> Listed {
         text_column("evidence"),
     ];
     listed(Table { columns, rows }, all.len())
+}
+
+/// A row; `hit` are the flows that the event hit.
+fn row(
+    what: &str,
+    place: &str,
+    begin: Nanoseconds,
+    length: String,
+    hit: Option<&Hit>,
+    evidence: String,
+) -> Vec<String> {
+    let flows = hit.map_or_else(String::new, |hit| hit.flows_hit.to_string());
+    let stalls = hit.map_or_else(String::new, stall_of);
+    vec![what.to_owned(), place.to_owned(), moment(begin), length, flows, stalls, evidence]
 }
 
 fn stall_of(hit: &Hit) -> String {
@@ -86,43 +79,26 @@ fn outage_row(outage: &Outage) -> Vec<String> {
         Scope::Host => "host down",
         Scope::Switch => "switch down",
     };
-    let length = match (outage.begin.seen, outage.end.seen) {
-        (true, true) => lasting_about(outage.length, outage.length_error),
-        _ => format!("at least {}", lasting(outage.length)),
-    };
     let open = match (outage.begin.seen, outage.end.seen) {
         (true, true) => "",
         (true, false) => "still down when it was looked at last; ",
         (false, true) => "already down when it was looked at first; ",
         (false, false) => "down at every look of this watch; ",
     };
-    vec![
-        what.to_owned(),
-        outage.name.clone(),
-        moment(outage.begin.at),
-        length,
-        outage.hit.flows_hit.to_string(),
-        stall_of(&outage.hit),
-        format!("{open}{}", outage.words),
-    ]
+    let length = match outage.is_whole() {
+        true => lasting_about(outage.length, outage.length_error),
+        false => format!("at least {}", lasting(outage.length)),
+    };
+    row(what, &outage.name, outage.begin.at, length, Some(&outage.hit), format!("{open}{}", outage.words))
 }
 
 fn break_row(one: &Break) -> Vec<String> {
     let hidden = &one.hidden;
     let breaks = count(usize::try_from(hidden.breaks).unwrap_or(usize::MAX), "break");
-    vec![
-        breaks,
-        one.name.clone(),
-        moment(hidden.span.from),
-        format!("under {}", lasting(hidden.shorter_than)),
-        one.hit.flows_hit.to_string(),
-        stall_of(&one.hit),
-        format!(
-            "only by {}, within {}: shorter than the time between two looks",
-            hidden.counter,
-            lasting(hidden.span.length())
-        ),
-    ]
+    let within = lasting(hidden.span.length());
+    let evidence = format!("only by {}, within {within}: shorter than the time between two looks", hidden.counter);
+    let length = format!("under {}", lasting(hidden.shorter_than));
+    row(&breaks, &one.name, hidden.span.from, length, Some(&one.hit), evidence)
 }
 
 fn stall_row(stall: &Unexplained) -> Vec<String> {
@@ -144,21 +120,14 @@ fn stall_row(stall: &Unexplained) -> Vec<String> {
         }
         None => format!("{}; {links}", ports_of(stall)),
     };
-    vec![
-        match (stall.failed, length.is_zero()) {
-            _ if stall.lost.is_some() => "host lost",
-            (true, true) => "failed window",
-            (true, false) => "stall, failed",
-            (false, _) => "stall",
-        }
-        .to_owned(),
-        flows,
-        moment(stall.span.from),
-        if length.is_zero() { String::new() } else { lasting_about(length, error) },
-        stall.hit.flows_hit.to_string(),
-        stall_of(&stall.hit),
-        evidence,
-    ]
+    let what = match (stall.failed, length.is_zero()) {
+        _ if stall.lost.is_some() => "host lost",
+        (true, true) => "failed window",
+        (true, false) => "stall, failed",
+        (false, _) => "stall",
+    };
+    let length = if length.is_zero() { String::new() } else { lasting_about(length, error) };
+    row(what, &flows, stall.span.from, length, Some(&stall.hit), evidence)
 }
 
 /// What is known of the ports of flows while they stalled.
@@ -178,13 +147,6 @@ fn ports_of(stall: &Unexplained) -> String {
 fn lower_row(of: &PortLower) -> Vec<String> {
     let lower = &of.lower;
     let length = lasting(lower.span.length());
-    vec![
-        "lower rate".to_owned(),
-        of.name.clone(),
-        moment(lower.span.from),
-        if lower.open { format!("at least {length}") } else { length },
-        String::new(),
-        String::new(),
-        lower.to_string(),
-    ]
+    let length = if lower.open { format!("at least {length}") } else { length };
+    row("lower rate", &of.name, lower.span.from, length, None, lower.to_string())
 }
