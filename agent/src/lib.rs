@@ -71,7 +71,7 @@ pub mod parts {
         gpu::{Buffer, Device, Stream, copies, kernels, table::Values},
         memory::pattern::{self, Part},
         nccl::log,
-        raw::entries_below,
+        raw::read_below,
         system::{interfaces::Address, tree::Tree, wait::Doorbell},
         verbs::{
             completion::Poller,

@@ -3,14 +3,18 @@
 
 use std::{collections::BTreeMap, fs, net::IpAddr};
 
+use fixture_of_kit::{fixtures, repeatable};
 use railgauge::kit::{
-    anonymise::{Anonymiser, Table},
-    archive::{self, Item, Items, Manifest},
-    fixture::{fixtures, repeatable},
+    anonymise::Anonymiser,
+    archive::{Item, Items, Manifest},
     tree,
 };
-use railgauge_agent::parts::{Address, Live, PortAnswer, Tree, collect, entries_below, interfaces};
+use railgauge_agent::parts::{Address, Live, PortAnswer, Tree, collect, interfaces, read_below};
 use railgauge_wire::facts::HostFacts;
+
+#[path = "../../tests/support/fixture_of_kit.rs"]
+#[allow(dead_code, reason = "an example prints the rest")]
+mod fixture_of_kit;
 
 #[path = "../../agent/src/facts/tests/fixture.rs"]
 #[allow(missing_docs, dead_code, reason = "the agent's tests use it too")]
@@ -19,16 +23,19 @@ mod fixture;
 /// A kit with one host.
 fn kit(root: &str, facts: &HostFacts, anonymiser: Option<&mut Anonymiser>) -> (Manifest, Items) {
     let mut items = Items::new();
-    items.insert("hosts/h/facts.json".into(), tree::facts(facts).unwrap());
-    tree::add("hosts/h", &entries_below(root, facts.gpus.clone()).unwrap(), &[], &mut items).unwrap();
+    items.insert("facts.json".into(), tree::facts(facts).unwrap());
+    tree::add(&read_below(root, facts.gpus.clone()).0, &[], &mut items).unwrap();
     let anonymized = anonymiser.is_some();
     if let Some(to) = anonymiser {
-        to.items(items.clone(), || Ok(())).unwrap();
-        items = to.items(items, || Ok(())).unwrap();
+        to.items(items.clone());
+        items = to.items(items);
     }
     let manifest = Manifest { anonymized, hosts: [("h".into(), "h".into())].into(), ..Manifest::default() };
-    let bytes = archive::write(&manifest, &items).unwrap();
-    archive::read(&*bytes).unwrap()
+    let of_host = |(path, item)| {
+        let item = if let Item::Link(to) = item { Item::Link(format!("hosts/h/{to}")) } else { item };
+        (format!("hosts/h/{path}"), item)
+    };
+    (manifest, items.into_iter().map(of_host).collect())
 }
 
 /// The facts of a kit's host, read from its fixture; and those that were recorded.
@@ -43,9 +50,7 @@ fn through_a_fixture((manifest, items): (Manifest, Items)) -> (HostFacts, HostFa
 
 /// The same, with names replaced: `known` must be gone.
 fn anonymised(root: &str, facts: &HostFacts, known: &[String]) -> HostFacts {
-    let mut table = Table::new([3; 32]);
-    table.name(&facts.hostname, "host-1");
-    let mut to = Anonymiser::new(table);
+    let mut to = Anonymiser::new([3; 32], [(facts.hostname.as_str(), "host-1".to_owned())]).unwrap();
     let (manifest, items) = kit(root, facts, Some(&mut to));
     for (path, item) in &items {
         let text = match item {

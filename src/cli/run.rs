@@ -429,7 +429,7 @@ pub(super) async fn interrupts(spine: Spine) {
 }
 
 /// Resolves when the terminal is closed; never under `nohup`, which lets a process start with that signal ignored.
-pub(super) async fn hang_up() {
+async fn hang_up() {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     // proc_pid_status(5): a mask in hexadecimal, signal 1 in its lowest bit.
     let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());

@@ -296,7 +296,7 @@ mod tests {
             let way = launcher.open(&host).await.unwrap();
             let told = |words: &str| {
                 let stderr = words.as_bytes().to_vec();
-                let output = Output { stdout: Vec::new(), stderr, end: ProcessEnd::Code(0), known: None };
+                let output = Output { stderr, end: ProcessEnd::Code(0), known: None };
                 script(&output, "the agent could not be written to /x", &*way)
             };
             let full = told("cat: write error: No space left on device");

@@ -11,7 +11,6 @@
 //! | `deploy`, `script`, `talk` | the agent's file on a host: looked for, sent, started, taken away, in one login |
 //! | [`AgentBinary`] | the agent's file here: found, hashed, its architecture |
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
-//! | `once` | one script on a host, beside its agent |
 //! | `revoked` | an allocation that ended, and all hosts with it |
 //! | `gone` | how a conversation ended: the stream, the process, the last words |
 //! | `explain` | the words of loaders and shells, turned into a cause and a next step |
@@ -32,7 +31,6 @@ mod gone;
 mod group;
 mod launcher;
 mod log;
-mod once;
 mod pipe;
 mod progress;
 mod revoked;
@@ -52,6 +50,5 @@ pub use group::end_all;
 pub(crate) use launcher::scontrol;
 pub use launcher::{allocation, ending, pods, pods_again};
 pub use log::LogSink;
-pub(crate) use once::{Said, run_once};
 pub use revoked::revoked;
 pub(crate) use template::filled_at;

@@ -79,8 +79,6 @@ impl fmt::Display for ProcessEnd {
 /// What a short process left.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// Its standard output, as far as it was kept.
-    pub stdout: Vec<u8>,
     /// Its standard error, as far as it was kept.
     pub stderr: Vec<u8>,
     /// How it ended.
@@ -89,7 +87,7 @@ pub(crate) struct Output {
     pub known: Option<Trouble>,
 }
 
-/// Most bytes kept of each output of a short process.
+/// Most bytes kept of the standard error of a short process.
 pub(super) const KEPT: u64 = 64 << 10;
 
 impl Pipe {
@@ -126,27 +124,27 @@ impl Pipe {
 
     /// Feeds a process and waits for its end.
     pub(crate) async fn run(self, input: &[u8]) -> Output {
-        self.run_on(input, Vec::new(), Vec::new()).await
+        self.run_on(input, Vec::new()).await
     }
 
-    /// [`Pipe::run`], after these bytes of its outputs were read.
-    pub(crate) async fn run_on(self, input: &[u8], mut heard: Vec<u8>, mut told: Vec<u8>) -> Output {
+    /// [`Pipe::run`], after these bytes of its standard error were read.
+    pub(crate) async fn run_on(self, input: &[u8], mut errors: Vec<u8>) -> Output {
         let Self { mut stdin, mut stdout, mut stderr, end, kill: _kill, way } = self;
         let feed = async move {
             // A process that stops reading says why on its standard error.
             let _ = stdin.write_all(input).await;
             let _ = stdin.shutdown().await;
         };
-        let ((), (), ()) = tokio::join!(feed, keep(&mut stdout, &mut heard), keep(&mut stderr, &mut told));
-        let (stdout, stderr) = (heard, told);
+        let mut unheard = tokio::io::sink();
+        let _ = tokio::join!(feed, tokio::io::copy(&mut stdout, &mut unheard), keep(&mut stderr, &mut errors));
         let end = end.await;
         let known = match way.explain {
             Some(explain) if end != ProcessEnd::Code(0) => {
-                explain(Some(end.clone()), String::from_utf8_lossy(&stderr).into_owned()).await
+                explain(Some(end.clone()), String::from_utf8_lossy(&errors).into_owned()).await
             }
             _ => None,
         };
-        Output { stdout, stderr, end, known }
+        Output { stderr: errors, end, known }
     }
 }
 

@@ -209,19 +209,6 @@ pub(crate) const CLEAR: &str = concat!(
     last!(),
 );
 
-/// Runs another script and tells its end as its last line. Arguments: the script, and those of the script.
-pub(crate) const ONCE: &str =
-    "b=$1; shift; sh -c \"$b\" railgauge \"$@\"; s=$?; echo; echo \"@railgauge over $s\"; exit \"$s\"";
-
-/// The status of the script that [`ONCE`] ran, if this is its last line.
-pub(crate) fn over(line: &str) -> Option<i32> {
-    let (word, status) = line.strip_prefix(MARK)?.split_once(' ')?;
-    match word {
-        "over" => status.parse().ok(),
-        _ => None,
-    }
-}
-
 /// The words that run a script with its arguments.
 pub(crate) fn sh<'a>(script: &str, arguments: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut words: Vec<String> = ["sh", "-c", script, "railgauge"].map(str::to_owned).into();

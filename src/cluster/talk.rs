@@ -54,7 +54,7 @@ impl Talk {
     /// Waits for the end of a script that is of no use any more.
     pub(super) async fn over(self) -> Output {
         let Self { pipe, heard } = self;
-        pipe.run_on(b"", heard.chatter, heard.errors).await
+        pipe.run_on(b"", heard.errors).await
     }
 
     /// The streams, which are the agent's from now on: what came of them already comes again.

@@ -47,48 +47,40 @@ pub fn facts(facts: &HostFacts) -> serde_json::Result<Item> {
     Ok(Item::File(serde_json::to_vec_pretty(&facts)?))
 }
 
-/// Adds the files of a host below its folder `hosts/H`: the tree itself, and what of it is no file in `tree.json`.
+/// Adds the files of a host: the tree itself below `tree/`, and what of it is no file in `tree.json`.
 ///
 /// # Errors
 /// None that files can cause: serde's signature.
-pub fn add(at: &str, entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut Items) -> serde_json::Result<()> {
+pub fn add(entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut Items) -> serde_json::Result<()> {
     let mut remarks = Vec::new();
-    let unfit =
-        |path: &str| path.split('/').any(|part| matches!(part, "" | "." | "..")) || path.contains(['\\', '\u{fffd}']);
-    for entry in entries {
-        // An agent is not trusted with paths.
-        let leads = matches!(&entry.content, RawContent::Link { to } if unfit(to));
-        if unfit(&entry.path) || leads {
-            remarks.push(json!({ "path": entry.path, "left_out": "not a path" }));
-            continue;
-        }
-        let path = format!("{at}/tree/{}", entry.path);
-        match &entry.content {
-            RawContent::Link { to } => {
-                let link = Item::Link(format!("{at}/tree/{to}"));
-                match is_storable(&path, &link) {
-                    true => _ = items.insert(path, link),
-                    false => remarks.push(json!({ "path": entry.path, "left_out": UNSTORABLE })),
-                }
+    for RawEntry { path, content } in entries {
+        let item = match content {
+            RawContent::Link { to } => Item::Link(format!("tree/{to}")),
+            RawContent::Directory => {
+                remarks.push(json!({ "path": path, "directory": true }));
+                continue;
             }
-            RawContent::Directory => remarks.push(json!({ "path": entry.path, "directory": true })),
-            RawContent::Unreadable { why } => remarks.push(json!({ "path": entry.path, "unreadable": why })),
+            RawContent::Unreadable { why } => {
+                remarks.push(json!({ "path": path, "unreadable": why }));
+                continue;
+            }
             RawContent::File { whole, .. } => {
-                let Some(bytes) = entry.content.bytes() else { continue };
-                let file = Item::File(cut_down(&entry.path, bytes.clone()));
-                if !is_storable(&path, &file) {
-                    remarks.push(json!({ "path": entry.path, "left_out": UNSTORABLE }));
-                    continue;
-                }
+                let Some(bytes) = content.bytes() else { continue };
                 if !whole {
-                    remarks.push(json!({ "path": entry.path, "cut_to_bytes": bytes.len() }));
+                    remarks.push(json!({ "path": path, "cut_to_bytes": bytes.len() }));
                 }
-                items.insert(path, file);
+                Item::File(cut_down(path, bytes))
             }
+        };
+        let at = format!("tree/{path}");
+        // An agent is not trusted with paths.
+        match is_storable(&at, &item) {
+            true => _ = items.insert(at, item),
+            false => remarks.push(json!({ "path": path, "left_out": UNSTORABLE })),
         }
     }
     remarks.extend(left_out.iter().map(|left| json!({ "path": left.path, "left_out": left.why })));
-    items.insert(format!("{at}/tree.json"), Item::File(serde_json::to_vec_pretty(&Value::Array(remarks))?));
+    items.insert("tree.json".to_owned(), Item::File(serde_json::to_vec_pretty(&Value::Array(remarks))?));
     // Nothing may stand below a file or a link, whatever an agent says.
     let taken = |path: &str| path.match_indices('/').any(|(at, _)| items.contains_key(&path[..at]));
     let below: Vec<String> = items.keys().filter(|path| taken(path)).cloned().collect();
@@ -120,7 +112,6 @@ pub(super) fn command_line(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kit::archive;
 
     #[test]
     fn a_command_line_keeps_what_says_how_the_kernel_is_set() {
@@ -146,25 +137,23 @@ mod tests {
             link("sys/m", "sys/a"),
         ];
         let mut items = Items::new();
-        add("hosts/h", &entries, &[], &mut items).unwrap();
+        add(&entries, &[], &mut items).unwrap();
         let paths: Vec<&str> = items.keys().map(String::as_str).collect();
-        assert_eq!(paths, ["hosts/h/tree.json", "hosts/h/tree/sys/a", "hosts/h/tree/sys/m"]);
+        assert_eq!(paths, ["tree.json", "tree/sys/a", "tree/sys/m"]);
     }
 
     #[test]
-    fn a_path_that_no_archive_can_hold_is_left_out_and_told() {
+    fn a_path_that_no_archive_can_hold_is_left_out_and_reported() {
         let file = |path: String| RawEntry { path, content: RawContent::of(b"x", true) };
         let (deep, long) = (format!("sys/{}x", "deep/".repeat(200)), format!("sys/{}", "x".repeat(256)));
         let entries = [file(deep.clone()), file(long.clone()), file("sys/a".into())];
         let mut items = Items::new();
-        add("hosts/h", &entries, &[], &mut items).unwrap();
+        add(&entries, &[], &mut items).unwrap();
         let paths: Vec<&str> = items.keys().map(String::as_str).collect();
-        assert_eq!(paths, ["hosts/h/tree.json", "hosts/h/tree/sys/a"]);
-        let Item::File(remarks) = &items["hosts/h/tree.json"] else { panic!() };
+        assert_eq!(paths, ["tree.json", "tree/sys/a"]);
+        let Item::File(remarks) = &items["tree.json"] else { panic!() };
         let remarks = String::from_utf8(remarks.clone()).unwrap();
         assert!(remarks.contains(&deep) && remarks.contains(&long), "{remarks}");
-        let bytes = archive::write(&archive::Manifest::default(), &items).unwrap();
-        assert_eq!(archive::read(&*bytes).unwrap().1, items);
     }
 
     #[test]

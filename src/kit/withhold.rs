@@ -16,15 +16,13 @@ const WITHHELD: &str = "(left out)";
 pub(super) struct Withheld {
     /// Whether names are replaced: then the launcher's settings are left out too.
     replaces: bool,
-    /// Whether the plan has an environment, or words of a command that may be one.
-    pub has_environment: bool,
     /// Numbers of values: environments that differ stay different, and equal ones stay equal.
     values: BTreeMap<String, usize>,
 }
 
 impl Withheld {
     pub(super) fn new(replaces: bool) -> Self {
-        Self { replaces, has_environment: false, values: BTreeMap::new() }
+        Self { replaces, values: BTreeMap::new() }
     }
 
     /// Takes out of an event what must not leave.
@@ -65,14 +63,12 @@ impl Withheld {
     }
 
     fn launch(&mut self, launch: &mut Launch) {
-        self.has_environment |= !launch.env.is_empty() || !launch.send_env.is_empty();
         launch.env.values_mut().for_each(|value| *value = WITHHELD.to_owned());
         if let Launcher::Command(command) = &mut launch.via {
             for word in &mut command.0 {
                 // `env TOKEN=x`, `--export=TOKEN=x`: what stands behind the first `=` may be anything.
                 if let Some((name, _)) = word.split_once('=') {
                     *word = format!("{name}={WITHHELD}");
-                    self.has_environment = true;
                 }
             }
         }
@@ -85,7 +81,6 @@ impl Withheld {
 
     /// An environment of ranks. NCCL's variables set what is measured and are kept, unless they name a file.
     fn environment(&mut self, env: &mut BTreeMap<String, String>) {
-        self.has_environment |= !env.is_empty();
         for (name, value) in env {
             if name.starts_with("NCCL_") && !value.contains('/') {
                 continue;
@@ -135,7 +130,6 @@ mod tests {
         let env = &resolved.tests[0].collective.as_ref().unwrap().env;
         let distinct: std::collections::BTreeSet<_> = env.iter().collect();
         assert_eq!((env.len(), distinct.len()), (4, 4), "{env:?}");
-        assert!(withheld.has_environment);
     }
 
     #[test]
@@ -148,7 +142,6 @@ mod tests {
             withheld.event(&mut event);
             let Event::Started { resolved, launcher, .. } = &event else { panic!() };
             assert!(!serde_json::to_string(&event).unwrap().contains("s3cret"));
-            assert!(withheld.has_environment);
             match replaces {
                 true => assert_eq!((launcher.as_str(), &resolved.launch.via), (WITHHELD, &Launcher::Local)),
                 false => assert_eq!(launcher, "command: env TOKEN=(left out) ssh {host}"),

@@ -25,7 +25,7 @@
 //! | `gather` | what came of the windows of a soak, flow by flow |
 //! | `soak` | traffic for hours after the tests, while ports are watched |
 //! | [`confirm`] | suspects measured again, after the tests |
-//! | [`contact`] | what a kit has of the hosts beside a run: raw files, counters around known bytes, versions, perftest |
+//! | [`contact`] | what a kit has of the hosts apart from a run: facts and raw files |
 
 pub(crate) mod aside;
 mod clocks;

@@ -1,11 +1,11 @@
-//! The files that a host's facts and counters are made of, asked for page by page.
+//! The files that a host's facts are made of, asked for page by page.
 
 use std::time::{Duration, Instant};
 
 use railgauge_wire::{
     failure::{Failure, Kind, Stage},
     message::{Answer, Ask},
-    raw::{RawContent, RawEntry, RawLeftOut, RawPage, RawScope},
+    raw::{RawContent, RawEntry, RawLeftOut, RawPage},
 };
 
 use super::failures::unexpected;
@@ -52,7 +52,7 @@ impl RawTree {
 ///
 /// # Errors
 /// The agent is gone, does not answer in time, does not come to an end, or tells of more than agents read.
-pub(super) async fn raw(agent: &Agent, scope: RawScope, limit: Duration) -> Result<RawTree, Failure> {
+pub(super) async fn raw(agent: &Agent, limit: Duration) -> Result<RawTree, Failure> {
     let mut tree = RawTree::default();
     let mut from = 0;
     let begun = Instant::now();
@@ -60,7 +60,7 @@ pub(super) async fn raw(agent: &Agent, scope: RawScope, limit: Duration) -> Resu
     for _ in 0..PAGES {
         // The limit is for all pages: an agent that answers slowly does not hold the kit for each of them.
         let left = limit.saturating_sub(begun.elapsed());
-        let page = match agent.ask(Ask::Raw { scope: scope.clone(), from }, left).await? {
+        let page = match agent.ask(Ask::Raw { from }, left).await? {
             Answer::Raw(page) => page,
             other => return Err(unexpected(agent.host(), Stage::Facts, &other)),
         };

@@ -11,8 +11,13 @@ mod browser;
 mod driver;
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/fixture_of_kit.rs"]
+#[allow(dead_code, reason = "an example prints the rest")]
+mod fixture_of_kit;
 #[path = "../support/railgauge.rs"]
 mod railgauge;
+#[path = "../support/read_kit.rs"]
+mod read_kit;
 #[path = "../support/skip.rs"]
 mod skip;
 #[path = "../support/mod.rs"]
@@ -28,6 +33,7 @@ mod import;
 mod index;
 mod init;
 mod kit;
+mod kit_fixture;
 mod live;
 mod night;
 mod prune;

@@ -6,10 +6,15 @@
 mod browser;
 #[path = "../support/example.rs"]
 mod example;
+#[path = "../support/fixture_of_kit.rs"]
+#[allow(dead_code, reason = "an example prints the rest")]
+mod fixture_of_kit;
 #[path = "../support/lab.rs"]
 mod lab;
 #[path = "../support/railgauge.rs"]
 mod railgauge;
+#[path = "../support/read_kit.rs"]
+mod read_kit;
 #[path = "../support/skip.rs"]
 mod skip;
 

@@ -11,7 +11,10 @@ use std::{
     process::ExitCode,
 };
 
-use railgauge::kit::{archive, fixture};
+#[path = "fixture_of_kit.rs"]
+mod fixture_of_kit;
+#[path = "read_kit.rs"]
+mod read_kit;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -36,8 +39,8 @@ fn write(kit: &Path, name: &str, folder: &Path) -> Result<(), Box<dyn std::error
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
         return Err("NAME has letters, digits and `-` only".into());
     }
-    let (manifest, items) = archive::read(fs::File::open(kit)?)?;
-    for fixture in fixture::fixtures(&manifest, &items)? {
+    let (manifest, items) = read_kit::read(fs::File::open(kit)?)?;
+    for fixture in fixture_of_kit::fixtures(&manifest, &items)? {
         let stem = format!("{name}-{}", fixture.host);
         let document = serde_json::to_string_pretty(&fixture.facts)? + "\n";
         for (place, text) in [("agent/tests/hosts", &fixture.text), ("tests/hosts", &document)] {

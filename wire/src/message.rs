@@ -14,7 +14,7 @@ use crate::{
     group::{CollectiveMeasurement, CollectiveSpec, MemberOpened, MemberSpec, Ticket},
     link::{Endpoint, LinkId, LinkSpec, Opened},
     node::{NodeAccount, NodeSpec},
-    raw::{RawPage, RawScope},
+    raw::RawPage,
     step::{Step, Stepped},
     tool::{Tool, ToolPage},
     unit::Nanoseconds,
@@ -55,8 +55,6 @@ pub enum Ask {
     },
     /// Files of sysfs and procfs as they are read, page by page; answered by [`Answer::Raw`].
     Raw {
-        /// Which files.
-        scope: RawScope,
         /// Number of the first entry of the page. 0 reads the files anew; later pages are of that reading.
         from: u64,
     },

@@ -1,25 +1,10 @@
-//! Files of sysfs and procfs as they are read: what facts and counters are made of.
+//! Files of sysfs and procfs as they are read: what facts are made of, and what else the kernel says of RDMA
+//! devices, network interfaces and the PCI functions above them.
 
 use serde::{Deserialize, Serialize};
 
 /// Bytes of a file in one text: as hexadecimal digits they are no longer than any text of a reply may be.
 pub const CHUNK: usize = 2048;
-
-/// Which files.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RawScope {
-    /// Those that facts are made of, and what else the kernel says of RDMA devices, network interfaces and the PCI functions
-    /// above them.
-    Facts,
-    /// The counters of one port of an RDMA device and of the interface behind it, or of an interface.
-    Counters {
-        /// RDMA device or network interface.
-        device: String,
-        /// Port of the RDMA device.
-        port: u8,
-    },
-}
 
 /// A part of what was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

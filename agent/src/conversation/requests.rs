@@ -115,7 +115,7 @@ fn answer(
         Ask::Counters { device, port } => {
             aside(id, outlet, move || counters::read(&Tree::host(), &device, port).map(Answer::Counters));
         }
-        Ask::Raw { scope, from } => aside(id, outlet, move || raw::page(&scope, from).map(Answer::Raw)),
+        Ask::Raw { from } => aside(id, outlet, move || raw::page(from).map(Answer::Raw)),
         Ask::Tool { tool, from } => aside(id, outlet, move || tools::page(tool, from).map(Answer::Tool)),
         Ask::Watch { ports, every } => {
             let begun = watch.begin(ports, every).map(|()| Answer::Done);

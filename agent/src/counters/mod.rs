@@ -169,19 +169,6 @@ fn places(tree: &Tree, device: &str, port: u8) -> Result<Places, Failure> {
     Err(unknown(format!("device or interface {device}")))
 }
 
-/// Folders and files that hold the counters which [`read`] reads.
-pub(crate) fn directories(tree: &Tree, device: &str, port: u8) -> Result<Vec<String>, Failure> {
-    let Places { port, hardware, interface, members, .. } = places(tree, device, port)?;
-    let counters = match &port {
-        Some(port) => vec![format!("{port}/counters")],
-        None => ["proc/net/snmp", "proc/net/netstat"].map(str::to_owned).into(),
-    };
-    let interfaces = interface.into_iter().chain(members);
-    let interfaces = interfaces
-        .flat_map(|name| ["statistics", "carrier_down_count"].map(|file| format!("sys/class/net/{name}/{file}")));
-    Ok(counters.into_iter().chain(hardware).chain(interfaces).collect())
-}
-
 /// Every file of a directory that holds a number.
 fn directory(tree: &Tree, path: &str, prefix: &str, into: &mut BTreeMap<String, u64>) {
     let names = tree.names(path).into_iter().filter(|name| name != "lifespan");

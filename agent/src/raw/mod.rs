@@ -1,4 +1,4 @@
-//! The files that facts and counters are made of, as they are read: for a kit (`docs/dev/bundle.md`), from which tests are made.
+//! The files that facts are made of, as they are read: for a kit (`docs/dev/bundle.md`), from which tests are made.
 //!
 //! Facts are collected once more on a tree that notes every path that is looked at, so this list never falls behind the facts.
 //! Beside it stands what else the kernel says of RDMA devices, network interfaces and the PCI functions above them. Nothing
@@ -22,11 +22,10 @@ use parking_lot::Mutex;
 use railgauge_wire::{
     facts::Gpu,
     failure::{Failure, Kind, Stage},
-    raw::{RawContent, RawEntry, RawLeftOut, RawPage, RawScope},
+    raw::{RawContent, RawEntry, RawLeftOut, RawPage},
 };
 
 use crate::{
-    counters,
     facts::{self, Live, pci},
     gpu::facts as nvml,
     system::tree::{self, Tree},
@@ -38,24 +37,17 @@ mod allowed;
 const PAGE: usize = 512 << 10;
 
 /// What was read last, for the pages behind the first one.
-static READ: Mutex<Option<(RawScope, Vec<RawEntry>)>> = Mutex::new(None);
+static READ: Mutex<Vec<RawEntry>> = Mutex::new(Vec::new());
 
-pub(crate) fn page(scope: &RawScope, from: u64) -> Result<RawPage, Failure> {
+pub(crate) fn page(from: u64) -> Result<RawPage, Failure> {
     let mut read = READ.lock();
     let mut left_out = Vec::new();
     if from == 0 {
-        let gpus = match scope {
-            RawScope::Facts => nvml::all(&Tree::host()).unwrap_or_default(),
-            RawScope::Counters { .. } => Vec::new(),
-        };
-        let found = read_below(&tree::root().to_string_lossy(), scope, gpus)?;
-        left_out = found.left_out;
-        *read = Some((scope.clone(), found.entries));
+        let gpus = nvml::all(&Tree::host()).unwrap_or_default();
+        (*read, left_out) = read_below(&tree::root().to_string_lossy(), gpus);
     }
-    let entries = read.as_ref().filter(|(of, _)| of == scope).map(|(_, entries)| entries.as_slice());
     let first = usize::try_from(from).ok();
-    let rest = entries.zip(first).and_then(|(entries, first)| entries.get(first..));
-    let rest = rest.ok_or_else(|| {
+    let rest = first.and_then(|first| read.get(first..)).ok_or_else(|| {
         Failure::new(Stage::Facts, Kind::Internal, format!("entry {from} belongs to no reading of the host's files"))
     })?;
     let mut text = 0;
@@ -80,42 +72,24 @@ fn size(entry: &RawEntry) -> usize {
     entry.path.len() + content + 48
 }
 
-/// The files that the facts of a tree with these GPUs are made of.
-pub fn entries_below(root: &str, gpus: Vec<Gpu>) -> Result<Vec<RawEntry>, Failure> {
-    Ok(read_below(root, &RawScope::Facts, gpus)?.entries)
-}
-
-struct Found {
-    entries: Vec<RawEntry>,
-    left_out: Vec<RawLeftOut>,
-}
-
-/// The files of the host whose root this is, with these GPUs.
-fn read_below(root: &str, scope: &RawScope, gpus: Vec<Gpu>) -> Result<Found, Failure> {
+/// The files that the facts of a tree with these GPUs are made of, and what was left out.
+pub fn read_below(root: &str, gpus: Vec<Gpu>) -> (Vec<RawEntry>, Vec<RawLeftOut>) {
     let mut collector = Collector::new(root);
-    match scope {
-        RawScope::Facts => {
-            let (tree, seen) = Tree::recording(root);
-            let gpus = Ok(gpus);
-            let (interfaces, libraries) = (BTreeMap::new(), BTreeMap::new());
-            let (path_mtus, cuda) = (Vec::new(), Ok(Vec::new()));
-            let device_files = BTreeMap::new();
-            let addresses = Ok(Vec::new());
-            facts::collect(tree, Live { addresses, interfaces, libraries, device_files, path_mtus, gpus, cuda });
-            let seen = std::mem::take(&mut *seen.lock());
-            seen.iter().for_each(|path| collector.look(path));
-            collector.devices();
-        }
-        RawScope::Counters { device, port } => {
-            let tree = Tree::new(root);
-            // Names the device that is not there.
-            for directory in counters::directories(&tree, device, *port)? {
-                collector.walk(Path::new(&directory), 1);
-            }
-        }
-    }
-    let (entries, left_out) = collector.done();
-    Ok(Found { entries, left_out })
+    let (tree, seen) = Tree::recording(root);
+    let live = Live {
+        addresses: Ok(Vec::new()),
+        interfaces: BTreeMap::new(),
+        libraries: BTreeMap::new(),
+        device_files: BTreeMap::new(),
+        path_mtus: Vec::new(),
+        gpus: Ok(gpus),
+        cuda: Ok(Vec::new()),
+    };
+    facts::collect(tree, live);
+    let seen = std::mem::take(&mut *seen.lock());
+    seen.iter().for_each(|path| collector.look(path));
+    collector.devices();
+    collector.done()
 }
 
 /// Most bytes of a file that are kept. `/proc/cpuinfo` is longer on large machines, and its first processors tell all.

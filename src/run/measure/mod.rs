@@ -9,7 +9,6 @@
 //! | [`sweep`] | the cases of a flow on one link, led by its two ends |
 //! | [`concurrent`] | flows that run at once, from a planned start |
 //! | [`collective`] | the ranks of one collective: opened, joined, measured together |
-//! | [`known`] | a known number of bytes over one link, with the counters before and after |
 //! | `command` | the plan's command beside a flow |
 //! | `neighbour` | other traffic of the same two hosts beside a flow |
 //! | [`node`] | memory of one host's processors and GPUs |
@@ -21,7 +20,6 @@ mod command;
 pub(super) mod concurrent;
 pub(super) mod copies;
 pub(super) mod counters;
-pub(super) mod known;
 mod neighbour;
 pub(super) mod node;
 mod steps;

@@ -53,7 +53,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("src/report/chart/plot.rs", "SVG"),
     ("agent/src/raw", "paths below the root"),
     ("src/kit", "paths of sysfs, and names of the kit's own files and tests"),
-    ("src/run/contact.rs", "answers of a script on the hosts, for the program"),
     ("src/run/rails.rs", "the kernel's state of a port"),
     ("wire/src/watch.rs", "names of counters"),
     ("src/run/links.rs", "the kernel's state of a port"),

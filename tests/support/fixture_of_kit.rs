@@ -1,13 +1,17 @@
 //! A kit's hosts as texts for the agent's tests: `agent/tests/hosts/NAME-HOST.host`, whose format stands in
 //! `agent/src/facts/tests/fixture.rs`, with the facts that were recorded beside them (`tests/hosts/NAME-HOST.json`).
 
-use std::{collections::BTreeMap, fmt::Write as _, net::IpAddr};
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    net::IpAddr,
+    path::{Component, Path},
+};
 
+use railgauge::kit::archive::{Item, Items, Manifest};
 use railgauge_model::border::{self, text::printable};
 use railgauge_wire::facts::{HostFacts, Interface};
 use serde_json::json;
-
-use super::archive::{Item, Items, Manifest, is_plain};
 
 /// A host of a kit.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,22 +27,6 @@ pub struct Fixture {
     pub drivers: Vec<String>,
     /// Files of the tree that the format has no words for.
     pub skipped: Vec<String>,
-}
-
-/// Why a kit makes no fixture.
-#[derive(Debug, thiserror::Error)]
-pub enum FixtureError {
-    /// A host has no facts, or they cannot be read.
-    #[error("{path}: {why}")]
-    Facts {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// No host of the kit has files.
-    #[error("no host of this kit has its files with it")]
-    Empty,
 }
 
 /// Facts as a test can repeat them: without load, traffic, the reasons why something could not be read, the agent's environment,
@@ -59,7 +47,7 @@ pub fn repeatable(mut facts: HostFacts) -> HostFacts {
 ///
 /// # Errors
 /// Facts cannot be read, or no host has files.
-pub fn fixtures(manifest: &Manifest, items: &Items) -> Result<Vec<Fixture>, FixtureError> {
+pub fn fixtures(manifest: &Manifest, items: &Items) -> Result<Vec<Fixture>, String> {
     let mut made = Vec::new();
     for folder in manifest.hosts.values().filter(|folder| is_folder(folder)) {
         let tree = format!("hosts/{folder}/tree/");
@@ -69,7 +57,7 @@ pub fn fixtures(manifest: &Manifest, items: &Items) -> Result<Vec<Fixture>, Fixt
             continue;
         }
         let path = format!("hosts/{folder}/facts.json");
-        let wrong = |why: String| FixtureError::Facts { path: path.clone(), why };
+        let wrong = |why: String| format!("{path}: {why}");
         let Some(Item::File(bytes)) = items.get(&path) else { return Err(wrong("it is not there".to_owned())) };
         let facts: HostFacts = border::read(bytes).map_err(|error| wrong(error.to_string()))?;
         let remarks = match items.get(&format!("hosts/{folder}/tree.json")) {
@@ -78,7 +66,7 @@ pub fn fixtures(manifest: &Manifest, items: &Items) -> Result<Vec<Fixture>, Fixt
         };
         made.push(fixture(manifest, folder, &files, &remarks, facts));
     }
-    if made.is_empty() { Err(FixtureError::Empty) } else { Ok(made) }
+    if made.is_empty() { Err("no host of this kit has its files with it".to_owned()) } else { Ok(made) }
 }
 
 /// Whether a folder of a host is one as kits have it: it becomes part of a file's name.
@@ -90,7 +78,10 @@ fn is_folder(folder: &str) -> bool {
 /// Whether a path can stand at the beginning of a line: it is read as a path and as nothing else, and stays below the root.
 fn is_writable(path: &str) -> bool {
     let is_directive = path == "include" || path.starts_with(['#', '@', '[']);
-    is_plain(path) && !is_directive && !path.contains(char::is_whitespace)
+    let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+        && !path.split('/').any(|part| matches!(part, "" | "."))
+        && !path.chars().any(|c| c.is_control() || c == '\\');
+    is_plain && !is_directive && !path.contains(char::is_whitespace)
 }
 
 /// A line of the text. Whatever a stranger's text holds, it stays one line.
@@ -234,6 +225,3 @@ fn prefix(interface: &Interface, address: &str) -> String {
     };
     interface.networks.iter().find_map(|network| holds(&network)).unwrap_or_else(|| "none".to_owned())
 }
-
-#[cfg(test)]
-mod tests;
