@@ -5,13 +5,11 @@
 //! | `seen` | what the hosts have: rails, GPUs, libraries; whether their speeds can be judged |
 //! | `groups` | groups that the hosts' names tell |
 //! | `wanted` | `[preflight]`: the values that all hosts have |
-//! | `measure` | the tests of each purpose |
-//! | `within` | tests within hosts: GPUs and memory |
+//! | `within` | what can be measured within hosts: GPUs and memory |
 //! | `systems` | shipped plans for known systems, and which of them fits |
-//! | `page` | comments and TOML as text |
+//! | `page` | the text, by `templates/plan.toml`, which has the tests of each purpose |
 
 mod groups;
-mod measure;
 mod page;
 mod seen;
 mod systems;
@@ -30,8 +28,9 @@ use railgauge_model::{
     schedule::{Inventory, ScheduleError, Time, schedule},
 };
 use railgauge_wire::failure::Failure;
+use serde::Serialize;
 
-use self::{page::Page, seen::Seen};
+use self::seen::Seen;
 use crate::preflight::{self, Cluster, Severity};
 
 pub use self::{
@@ -40,13 +39,13 @@ pub use self::{
 };
 
 /// What a plan is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// The day on which a cluster is handed over: every pair, NCCL, what the hosts must be
+    /// The day on which a cluster is handed over: every pair, what was promised, what the hosts must be.
     Acceptance,
-    /// Every night between jobs: short, other pairs each night
+    /// Every night between jobs: short, other pairs each night.
     Nightly,
-    /// Two variants of a setting, measured in turn
+    /// Two variants of a setting, measured in turn.
     Tuning,
 }
 
@@ -125,10 +124,22 @@ pub enum DraftError {
     /// The text that was made is no plan.
     #[error("the plan that was made has mistakes:\n{}", .0.render(false))]
     Mistaken(Box<Mistakes>),
+    /// The template does not fit what it is given.
+    #[error("the text cannot be made: {0:#}")]
+    Template(#[from] minijinja::Error),
     /// Its rounds cannot be made.
     #[error("the plan that was made cannot be scheduled: {0}")]
     Unscheduled(#[from] ScheduleError),
 }
+
+/// Hosts up to which every pair is measured.
+const TOURNAMENT: usize = 32;
+/// Rounds of a larger cluster: every host meets as many others.
+const ROUNDS: usize = 32;
+/// Rounds of one night.
+const NIGHTLY_ROUNDS: usize = 4;
+/// GPU memory below which collectives stay small, in bytes.
+const SMALL_GPU: u64 = 8 << 30;
 
 /// Writes a plan. Of hosts that are neither in the cluster nor among the lost nothing is known.
 ///
@@ -144,31 +155,16 @@ pub fn draft(request: &Request<'_>) -> Result<Draft, DraftError> {
         true => Seen::of(&hosts, request.cluster, request.is_local),
         false => Seen::unseen(&hosts, request.is_local),
     };
-    let mut body = Page::default();
-    head(&mut body, request, &seen);
-    let mut wanted = 0;
+    let mut text = Text::of(request, &seen);
     if is_known && request.purpose == Purpose::Acceptance {
-        let bare = read(&format!("{}{BARE_TEST}", body_text(request, &seen)))?;
-        let agreed = wanted::agreed(&bare, request.cluster, &seen);
-        wanted = agreed.values();
-        agreed.write(&mut body);
+        let bare = read(&page::page(&Text { bare: true, ..Text::of(request, &seen) })?)?;
+        text.agreed = wanted::agreed(&bare, request.cluster, &seen);
     }
-    if seen.one_machine || seen.is_emulated {
-        body.gap();
-        body.say("What differs between such hosts is the turn they get from a processor, and no part of a fabric.");
-        body.line("[localise]\nconfirm = false\nwaive = [\"all\"]");
-    }
-    match request.purpose {
-        Purpose::Acceptance => measure::acceptance(&mut body, &seen),
-        Purpose::Nightly => measure::nightly(&mut body, &seen),
-        Purpose::Tuning => measure::tuning(&mut body, &seen),
-    }
-    let body = body.finished();
-    let plan = read(&body)?;
-    let time = time(&plan)?;
-    let system = systems::fitting(&seen);
+    let (time, system) = (time(&read(&page::page(&text)?)?)?, systems::fitting(&seen));
     let found = if is_known { found(&seen) } else { String::new() };
-    let text = [introduction(request, &seen, &found, system, &time), body].concat();
+    (text.time, text.system, text.found) = (time.clone(), system, found.clone());
+    let wanted = text.agreed.as_ref().map_or(0, |agreed| agreed.values.len());
+    let text = page::page(&text)?;
     let plan = read(&text)?;
     let findings = if is_known { preflight::judge(&plan, request.cluster) } else { Vec::new() };
     let with = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
@@ -176,60 +172,96 @@ pub fn draft(request: &Request<'_>) -> Result<Draft, DraftError> {
     Ok(Draft { text, plan, found, wanted, time, notes: seen.notes, system, findings })
 }
 
-/// A test that makes a plan of a head.
-const BARE_TEST: &str = "\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\ntransport = \"tcp\"\n";
-
 fn read(text: &str) -> Result<Plan, DraftError> {
     let read = plan::parse("plan.toml", text, Path::new(""));
     read.map(|(plan, _)| plan).map_err(|mistakes| DraftError::Mistaken(Box::new(mistakes)))
 }
 
-/// The head alone.
-fn body_text(request: &Request<'_>, seen: &Seen) -> String {
-    let mut page = Page::default();
-    head(&mut page, request, seen);
-    page.finished()
+/// What `templates/plan.toml` reads.
+#[derive(Serialize)]
+struct Text<'r> {
+    purpose: &'static str,
+    title: String,
+    about: &'static str,
+    count: String,
+    day: &'r str,
+    launch: &'r str,
+    seen: Seen,
+    names: String,
+    devices: String,
+    groups: Vec<String>,
+    /// Devices that differ: hosts and devices, as lists of TOML.
+    overrides: Vec<(String, String)>,
+    lost: Vec<String>,
+    /// Rounds of random pairs; none where every pair is measured.
+    rounds: Option<usize>,
+    /// How many pairs are measured.
+    pairs: usize,
+    far: String,
+    small_gpus: bool,
+    agreed: Option<wanted::Agreed>,
+    /// Whether only the hosts matter.
+    bare: bool,
+    /// Empty until it is known; so are comments at the top.
+    time: String,
+    system: Option<&'static System>,
+    found: String,
 }
 
-/// Comments at the top: what the plan is, what was found, how long it takes, and who is missing.
-fn introduction(request: &Request<'_>, seen: &Seen, found: &str, system: Option<&System>, time: &str) -> String {
-    let mut page = Page::default();
-    let hosts = count(seen.hosts.len(), "host");
-    page.say(format!(
-        "{} of {hosts}. {}",
-        capital(request.purpose.word()),
-        request.purpose.about(!request.cluster.facts.is_empty())
-    ));
-    page.say(format!(
-        "Written by `railgauge init` on {}: a beginning to be changed. `railgauge check` reads it, docs/plan-format.md has all keys.",
-        request.day
-    ));
-    page.blank();
-    match found.is_empty() {
-        true => page.say(
-            "No host was asked what it is (--offline): look at transport, devices and GPUs before you run it, or write it again \
-             without --offline.",
-        ),
-        false => page.say(format!("Found: {found}.")),
-    }
-    page.say(format!("Takes {time}; `railgauge run --dry-run` shows every round."));
-    if let Some(system) = system {
-        page.say(format!(
-            "This may be {}. plans/systems/{}.toml has limits that others use for such hosts (`railgauge init --system {}`).",
-            system.about, system.name, system.name
-        ));
-    }
-    for note in &seen.notes {
-        page.say(printable(note));
-    }
-    if !request.lost.is_empty() {
-        page.blank();
-        page.say("Left out, because no agent could be brought up there:");
-        for (cause, hosts) in causes(request) {
-            page.item(format!("{}: {cause}", fold(hosts.iter().copied())));
+impl<'r> Text<'r> {
+    fn of(request: &Request<'r>, seen: &Seen) -> Self {
+        let mut seen = seen.clone();
+        seen.notes.iter_mut().chain(&mut seen.unjudged).for_each(|text| *text = comment(text));
+        let hosts = seen.hosts.len();
+        let rounds = match request.purpose {
+            Purpose::Acceptance if hosts <= TOURNAMENT => None,
+            Purpose::Acceptance => Some(ROUNDS),
+            Purpose::Nightly => Some(NIGHTLY_ROUNDS),
+            // A round of an odd number of hosts leaves one out, about which nothing would be known: two have all of them.
+            Purpose::Tuning => Some(1 + hosts % 2),
+        };
+        // The circle method (docs/scheduling.md).
+        let all = hosts.div_ceil(2) * 2 - 1;
+        let rounds = rounds.map(|rounds| rounds.min(all));
+        let in_toml = |hosts: &[String]| page::list(&pieces(hosts));
+        let groups = groups::groups(&seen.hosts).into_iter().map(|(group, hosts)| {
+            let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
+            format!("{} = {}", quoted(&group), in_toml(&hosts))
+        });
+        let lost = causes(request).into_iter();
+        Self {
+            purpose: request.purpose.word(),
+            title: capital(request.purpose.word()),
+            about: request.purpose.about(!request.cluster.facts.is_empty()),
+            count: count(hosts, "host"),
+            day: request.day,
+            launch: request.launch.trim_end(),
+            names: in_toml(&seen.hosts),
+            devices: if seen.devices.is_empty() { String::new() } else { page::list(&seen.devices) },
+            groups: groups.collect(),
+            overrides: seen
+                .other_devices
+                .iter()
+                .map(|(devices, hosts)| (in_toml(hosts), page::list(devices)))
+                .collect(),
+            lost: lost.map(|(cause, hosts)| comment(&format!("{}: {cause}", fold(hosts.iter().copied())))).collect(),
+            rounds,
+            pairs: rounds.map_or(hosts * (hosts - 1) / 2, |rounds| rounds * (hosts / 2)),
+            far: if seen.far_from_gpus.is_empty() { String::new() } else { comment(&seen::has(&seen.far_from_gpus)) },
+            small_gpus: seen.gpu_bytes.is_some_and(|bytes| bytes < SMALL_GPU),
+            seen,
+            agreed: None,
+            bare: false,
+            time: String::new(),
+            system: None,
+            found: String::new(),
         }
     }
-    page.finished()
+}
+
+/// A text of hosts as one line, which stays a comment.
+fn comment(text: &str) -> String {
+    printable(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Hosts that were lost, by the reason.
@@ -259,42 +291,6 @@ fn unnamed(cause: &str, host: &str) -> String {
         rest = after;
     }
     out + rest
-}
-
-/// Name, launch and hosts.
-fn head(page: &mut Page, request: &Request<'_>, seen: &Seen) {
-    page.line(format!("name = \"{}\"", request.purpose.word()));
-    page.line("seed = 1");
-    if request.purpose == Purpose::Nightly {
-        page.line("rotate = true  # other pairs each night, until every round had its turn");
-    }
-    page.gap();
-    page.line(request.launch.trim_end());
-    page.gap();
-    page.line("[hosts]");
-    let names: Vec<String> = pieces(&seen.hosts);
-    page.line(format!("names = {}", page::list(&names)));
-    if !seen.devices.is_empty() {
-        page.line(format!("devices = {}", page::list(&seen.devices)));
-    }
-    let groups = groups::groups(&seen.hosts);
-    if !groups.is_empty() {
-        page.gap();
-        page.say("By their names: the report then looks for bad groups, and for what lies between them.");
-        page.line("[hosts.groups]");
-        for (group, hosts) in groups {
-            let hosts: Vec<String> = hosts.into_iter().map(str::to_owned).collect();
-            page.line(format!("{} = {}", quoted(&group), page::list(&pieces(&hosts))));
-        }
-    }
-    for (devices, hosts) in &seen.other_devices {
-        page.gap();
-        page.line(format!(
-            "[[hosts.override]]\nmatch = {}\ndevices = {}",
-            page::list(&pieces(hosts)),
-            page::list(devices)
-        ));
-    }
 }
 
 /// Hosts in short form, cut at the commas outside of brackets.
@@ -340,7 +336,7 @@ fn found(seen: &Seen) -> String {
     if let Some(product) = &seen.product {
         words.push(product.clone());
     }
-    printable(&words.join(", "))
+    comment(&words.join(", "))
 }
 
 /// How long a run takes, in words.

@@ -1,65 +1,52 @@
-//! A plan's text as it is written: lines of TOML, and comments that are wrapped.
+//! A plan's text: a template, comments that are wrapped, and values as TOML has them.
+
+use minijinja::{Environment, UndefinedBehavior, value::Serde};
+use serde::Serialize;
 
 /// Columns of a comment.
 const WIDTH: usize = 110;
 
-/// The text.
-#[derive(Debug, Default)]
-pub(super) struct Page(String);
+/// The text that the template makes of a context.
+///
+/// # Errors
+/// The template asks for something that the context does not have.
+pub(super) fn page(context: &impl Serialize) -> Result<String, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    Ok(laid_out(&environment.render_str(include_str!("../../templates/plan.toml"), Serde(context))?))
+}
 
-impl Page {
-    /// A line of TOML.
-    pub(super) fn line(&mut self, text: impl AsRef<str>) {
-        self.0.push_str(text.as_ref());
-        self.0.push('\n');
-    }
-
-    /// An empty line, unless one is there.
-    pub(super) fn gap(&mut self) {
-        if !self.0.is_empty() && !self.0.ends_with("\n\n") {
-            self.0.push('\n');
+/// Long comments in several lines, no empty lines but those that are asked for.
+fn laid_out(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        match line.strip_prefix('#') {
+            _ if line == "---" => out.push_str(if out.is_empty() || out.ends_with("\n\n") { "" } else { "\n" }),
+            Some(comment) if line.chars().count() > WIDTH => {
+                let indent = " ".repeat(comment.len() - comment.trim_start().len());
+                let mut width = usize::MAX;
+                for word in comment.split_whitespace() {
+                    let length = word.chars().count();
+                    if width.saturating_add(length + 1) > WIDTH {
+                        out.push_str(if width == usize::MAX { "#" } else { "\n#" });
+                        out.push_str(&indent);
+                        out.push_str(word);
+                        width = 1 + indent.len() + length;
+                    } else {
+                        out.push(' ');
+                        out.push_str(word);
+                        width += 1 + length;
+                    }
+                }
+                out.push('\n');
+            }
+            _ => {
+                out.push_str(line);
+                out.push('\n');
+            }
         }
     }
-
-    /// A comment, in as many lines as it takes.
-    pub(super) fn say(&mut self, text: impl AsRef<str>) {
-        self.wrapped("# ", text.as_ref());
-    }
-
-    /// An entry of a list in a comment.
-    pub(super) fn item(&mut self, text: impl AsRef<str>) {
-        self.wrapped("#   ", text.as_ref());
-    }
-
-    /// A line of TOML that is not in force.
-    pub(super) fn example(&mut self, text: &str) {
-        self.line(format!("# {text}"));
-    }
-
-    /// An empty line of a comment.
-    pub(super) fn blank(&mut self) {
-        self.line("#");
-    }
-
-    fn wrapped(&mut self, start: &str, text: &str) {
-        let mut line = String::new();
-        for word in text.split_whitespace() {
-            if !line.is_empty() && start.len() + line.chars().count() + 1 + word.chars().count() > WIDTH {
-                self.line(format!("{start}{line}"));
-                line.clear();
-            }
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        self.line(format!("{start}{line}"));
-    }
-
-    /// The whole text.
-    pub(super) fn finished(self) -> String {
-        self.0
-    }
+    out
 }
 
 /// A text as TOML writes it (TOML 1.0, basic strings).
@@ -114,11 +101,10 @@ mod tests {
 
     #[test]
     fn comments_are_wrapped_and_stay_comments() {
-        let mut page = Page::default();
-        page.say("word ".repeat(60));
-        page.say("a text\nwith a line break");
-        let text = page.finished();
-        assert!(text.lines().all(|line| line.starts_with("# ") && line.len() <= WIDTH), "{text}");
-        assert!(text.ends_with("# a text with a line break\n"));
+        let text = laid_out(&format!("---\n# {}\n\n---\n---\n#   {}\nx = 1\n", "word ".repeat(60), "item ".repeat(60)));
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert_eq!(text.lines().filter(|line| line.is_empty()).count(), 1);
+        assert!(text.lines().filter(|line| line.contains("item")).all(|line| line.starts_with("#   item")), "{text}");
+        assert!(text.starts_with("# word") && text.ends_with("x = 1\n"), "{text}");
     }
 }

@@ -5,19 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use railgauge_model::plan::hostlist::fold;
 use railgauge_wire::facts::{HIP, HostFacts, Interface, RCCL, RdmaDevice, RdmaPort};
 use railgauge_wire::terms::Distance;
+use serde::Serialize;
 
 use super::within::Within;
 use crate::preflight::Cluster;
 
 /// What the plan's pairs are measured over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub(super) enum Carrier {
     Verbs,
     Tcp,
 }
 
 /// What is known of the hosts together.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize)]
 pub(super) struct Seen {
     /// Hosts in the plan's order.
     pub hosts: Vec<String>,
@@ -26,6 +28,7 @@ pub(super) struct Seen {
     /// RDMA devices in rail order, as most hosts have them; empty over TCP and where nothing is known.
     pub devices: Vec<String>,
     /// Devices of the hosts that call theirs otherwise.
+    #[serde(skip)]
     pub other_devices: BTreeMap<Vec<String>, Vec<String>>,
     /// Rate of the rails in Gb/s, where all of them have the same.
     pub rate: Option<f64>,
@@ -377,11 +380,6 @@ impl Seen {
 
     fn named(&self, facts: &[(&String, &HostFacts)], is: impl Fn(&HostFacts) -> bool) -> Vec<String> {
         facts.iter().filter(|(_, facts)| is(facts)).map(|(host, _)| (*host).clone()).collect()
-    }
-
-    /// Pairs of hosts in one round.
-    pub(super) fn pairs_of_round(&self) -> usize {
-        self.hosts.len() / 2
     }
 }
 

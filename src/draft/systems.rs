@@ -1,15 +1,18 @@
 //! The plans for known systems that are shipped with railgauge, and which of them fits what was found.
 
+use serde::Serialize;
+
 use super::seen::{Carrier, Seen};
 
 /// A shipped plan.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct System {
     /// Its name: that of the plan and of its file under `plans/systems/`.
     pub name: &'static str,
     /// What it is for, in a few words.
     pub about: &'static str,
     /// The plan.
+    #[serde(skip)]
     pub text: &'static str,
 }
 

@@ -11,8 +11,11 @@ use railgauge_wire::{
     unit::GigabitsPerSecond,
 };
 
+use serde::Serialize;
+
 use super::{
-    page::{Page, list, quoted},
+    comment,
+    page::{list, quoted},
     seen::{Carrier, Seen, carrying},
 };
 use crate::preflight::{Cluster, Demand, Held, Severity, demands, judge};
@@ -20,18 +23,19 @@ use crate::preflight::{Cluster, Demand, Held, Severity, demands, judge};
 /// Checks whose finding is a defect of a part that was paid for, whatever it does to the results.
 const DEFECTS: [&str; 5] = ["gpu-fabric", "gpu-memory", "gpu-nvlink", "gpu-pcie", "pcie-link"];
 
-/// What the table of a plan can say.
+/// What the table of a plan can say, as lines of TOML.
+#[derive(Serialize)]
 pub(super) struct Agreed {
     /// What all hosts have.
-    have: Vec<Demand>,
-    /// What most hosts have, and others do not.
-    differ: Vec<Demand>,
-    /// Checks that can be answered on all hosts.
-    defects: Vec<String>,
+    pub values: Vec<String>,
+    /// What most hosts have, and others do not, in words.
+    differ: Vec<String>,
+    /// Checks that can be answered on all hosts; empty without any.
+    defects: String,
 }
 
-/// What the hosts of a plan agree on. `plan` has their devices; its own `[preflight]` does not matter.
-pub(super) fn agreed(plan: &Plan, cluster: &Cluster, seen: &Seen) -> Agreed {
+/// What the hosts of a plan agree on; `None` if there is nothing to say. `plan` has their devices; its own `[preflight]` does not matter.
+pub(super) fn agreed(plan: &Plan, cluster: &Cluster, seen: &Seen) -> Option<Agreed> {
     let mut plan = plan.clone();
     plan.preflight = Preflight::default();
     let found = judge(&plan, cluster);
@@ -43,58 +47,28 @@ pub(super) fn agreed(plan: &Plan, cluster: &Cluster, seen: &Seen) -> Agreed {
     let escalate = DEFECTS.iter().copied().filter(is_defect).map(str::to_owned).collect();
     plan.preflight = Preflight { wanted: usual(cluster, seen), waive: Vec::new(), escalate };
     let findings = judge(&plan, cluster);
-    let mut agreed = Agreed { have: Vec::new(), differ: Vec::new(), defects: Vec::new() };
+    let (mut values, mut differ, mut defects) = (Vec::new(), Vec::new(), Vec::new());
+    let mut inline: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for demand in demands(&plan, cluster, &findings) {
-        match (demand.escalated, demand.held()) {
-            (true, Held::Met | Held::Unmet) => agreed.defects.push(demand.check.clone()),
-            (true, Held::Unread) => {}
-            (false, Held::Met) => agreed.have.push(demand),
-            (false, Held::Unmet) => agreed.differ.push(demand),
+        let Demand { key, wanted, .. } = &demand;
+        match (demand.escalated, demand.held(), key.split_once('.')) {
+            (true, Held::Met | Held::Unmet, _) => defects.push(demand.check.clone()),
+            (false, Held::Met, Some((table, of))) => {
+                inline.entry(table.to_owned()).or_default().push(format!("{} = {}", name(of), quoted(wanted)));
+            }
+            (false, Held::Met, None) => values.push(format!("{key} = {}", value(key, wanted))),
+            (false, Held::Unmet, _) => {
+                differ.push(comment(&format!("{key}: {wanted} on most; {}", demand.departures(Held::Unmet))));
+            }
             // What cannot be read everywhere would leave every run inconclusive.
-            (false, Held::Unread) => {}
+            (_, Held::Unread, _) => {}
         }
     }
-    agreed
-}
-
-impl Agreed {
-    /// Writes the table, if there is anything to say.
-    pub(super) fn write(&self, page: &mut Page) {
-        if self.have.is_empty() && self.differ.is_empty() && self.defects.is_empty() {
-            return;
-        }
-        page.gap();
-        page.say("What all hosts have today is required from now on: a host that has something else fails the run.");
-        page.line("[preflight]");
-        let (tables, values): (Vec<&Demand>, Vec<&Demand>) = self.have.iter().partition(|one| one.key.contains('.'));
-        for demand in values {
-            page.line(format!("{} = {}", demand.key, value(&demand.key, &demand.wanted)));
-        }
-        let mut inline: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-        for demand in tables {
-            if let Some((table, key)) = demand.key.split_once('.') {
-                inline.entry(table).or_default().push(format!("{} = {}", name(key), quoted(&demand.wanted)));
-            }
-        }
-        for (table, entries) in inline {
-            page.line(format!("{table} = {{ {} }}", entries.join(", ")));
-        }
-        if !self.defects.is_empty() {
-            page.say("A part that is missing or works at a part of its width is a defect, and not only a warning.");
-            page.line(format!("escalate = {}", list(&self.defects)));
-        }
-        if !self.differ.is_empty() {
-            page.say("Not the same on all hosts: decide which value is right, and require it.");
-            for demand in &self.differ {
-                page.item(format!("{}: {} on most; {}", demand.key, demand.wanted, demand.departures(Held::Unmet)));
-            }
-        }
-    }
-
-    /// How many values all hosts have.
-    pub(super) fn values(&self) -> usize {
-        self.have.len()
-    }
+    let tables = inline.into_iter().map(|(table, entries)| format!("{table} = {{ {} }}", entries.join(", ")));
+    values.extend(tables);
+    let is_silent = values.is_empty() && differ.is_empty() && defects.is_empty();
+    let defects = if defects.is_empty() { String::new() } else { list(&defects) };
+    (!is_silent).then_some(Agreed { values, differ, defects })
 }
 
 /// A demand's value as TOML.

@@ -21,7 +21,7 @@ const LONGEST: usize = 500;
 const PLACES: &[(&str, &[&str])] = &[
     ("polars", &["src/analysis/frame"]),
     ("plotters", &["src/report/chart"]),
-    ("minijinja", &["src/report/html"]),
+    ("minijinja", &["src/report/html", "src/draft"]),
     ("flate2", &["src/kit/archive", "src/cluster/binary.rs"]),
     ("quick_junit", &["src/report/junit"]),
     ("indicatif", &["src/run/progress.rs"]),
