@@ -39,13 +39,13 @@ pub use self::{
 };
 
 /// What a plan is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Purpose {
-    /// The day on which a cluster is handed over: every pair, what was promised, what the hosts must be.
+    /// The day on which a cluster is handed over: every pair, NCCL, what the hosts must be
     Acceptance,
-    /// Every night between jobs: short, other pairs each night.
+    /// Every night between jobs: short, other pairs each night
     Nightly,
-    /// Two variants of a setting, measured in turn.
+    /// Two variants of a setting, measured in turn
     Tuning,
 }
 
