@@ -66,6 +66,19 @@ fn a_job_that_can_never_start_is_cancelled_and_its_reason_is_said() {
     }
 }
 
+/// Slurm gives no lasting reason.
+#[test]
+fn a_job_of_more_nodes_than_exist_is_cancelled() {
+    let scene = Scene::new();
+    let says = "case $3 in\n\
+                job) echo 'JobId=7 JobName=x JobState=PENDING Reason=PartitionConfig ExitCode=0:0 Partition=main NumNodes=20-20' ;;\n\
+                *) echo 'PartitionName=main State=UP TotalCPUs=12 TotalNodes=6' ;;\nesac";
+    let programs = [("sbatch", "cat > /dev/null; echo 7"), ("scontrol", says), ("scancel", ":")];
+    let ended = submit(&scene, &programs).end();
+    ended.expect(4);
+    ended.says("20 nodes");
+}
+
 #[test]
 fn a_deadline_interrupts_a_run_only_once_it_has_begun() {
     for (begun, exit) in [(false, 4), (true, 130)] {

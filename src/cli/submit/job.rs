@@ -147,15 +147,16 @@ impl Job {
                 return Ok(Some(Watched { state, status: field("ExitCode") }));
             }
             let reason = field("Reason");
-            if state == "PENDING" && NEVER.iter().any(|never| reason.contains(never)) {
-                self.cancel(&[]);
-                return Err(anyhow!("job {} can never start, and was cancelled: {reason}", self.0));
-            }
             let now = match state.as_str() {
                 "PENDING" => format!("job {} waits: {reason}", self.0),
                 state => format!("job {} is {state} on {}", self.0, field("NodeList")),
             };
             if now != said {
+                let is_named = NEVER.iter().any(|never| reason.contains(never)).then_some(reason);
+                if let Some(why) = is_named.or_else(|| lacking(&line)).filter(|_| state == "PENDING") {
+                    self.cancel(&[]);
+                    return Err(anyhow!("job {} can never start, and was cancelled: {why}", self.0));
+                }
                 say(now.clone());
                 said = now;
             }
@@ -197,6 +198,19 @@ impl Job {
             tell(format_args!("cannot start scancel: {error}; cancel the job with: scancel {number}"));
         }
     }
+}
+
+/// Why a job asks for more nodes than any of its partitions has: Slurm queues it all the same, for a reason that may pass.
+fn lacking(job: &str) -> Option<String> {
+    let asked: u64 = field(job, "NumNodes")?.split('-').next()?.parse().ok()?;
+    let partitions = field(job, "Partition")?;
+    let nodes = |name: &str| -> Option<u64> {
+        let mut asked = Command::new("scontrol");
+        let output = asked.args(["--oneliner", "show", "partition", name]).stdin(Stdio::null()).output().ok()?;
+        field(&text::line(&output.stdout), "TotalNodes")?.parse().ok()
+    };
+    let most = partitions.split(',').map(nodes).collect::<Option<Vec<u64>>>()?.into_iter().max()?;
+    (asked > most).then(|| format!("it asks for {asked} nodes, and partition {partitions} has {most}"))
 }
 
 /// What slurmctld says of a job.
