@@ -5,10 +5,15 @@
 //! a series of its own, measured every night. What is told stays told: only a change that is listed explains others, and nothing that
 //! lasts longer, is larger, or began at another time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+use railgauge_stats::{
+    Refusal,
+    changepoint::{Night, Rules, watch},
+};
 
 use super::{
-    Alert, Rule, Series, State, Way,
+    Alert, Rule, Series, State, Watched, Way,
     assemble::{Collected, Everything},
     day,
     parts::{Groups, Part},
@@ -86,6 +91,11 @@ impl Fall {
             && self.covers(other.effect, self.until, least)
     }
 
+    /// Whether its end made a change for the better.
+    fn ends_as(&self, other: &Self, least: f64) -> bool {
+        !self.lasts() && (other.from - self.until).abs() <= NEAR && other.effect <= LOWER * self.effect + least
+    }
+
     /// Whether it may have moved the middle of others, some of whose pairs pass it; `scale` is their standard deviation.
     fn shifts(&self, other: &Self, scale: f64, least: f64) -> bool {
         let small = (SHIFTS.0 * self.effect).min(SHIFTS.1 * scale);
@@ -116,6 +126,41 @@ pub(super) fn settle(everything: &Everything, series: &mut [Series], least: f64)
         let groups = everything.groups_of.get(&line).unwrap_or(&none);
         Kind { everything, groups, members, least }.settle(series);
     }
+}
+
+/// Noise is that of nights on which nothing was bad: neither the series itself, nor in plans that rotate a part that a pair passes.
+///
+/// # Errors
+/// A statistic refuses what was collected.
+pub(super) fn calm(everything: &Everything, series: &mut [Series], rules: &Rules) -> Result<(), Refusal> {
+    let none = Groups::default();
+    let groups = |at: usize| everything.groups_of.get(&everything.series[at].line).unwrap_or(&none);
+    let mut by_part: HashMap<(usize, String, &Part), Vec<Fall>> = HashMap::new();
+    for (at, of) in everything.series.iter().enumerate() {
+        let Some(part) = &of.part else { continue };
+        by_part.entry((of.line, series[at].kind.clone(), part)).or_default().extend(falls(at, &series[at]));
+    }
+    for (at, of) in everything.series.iter().enumerate() {
+        if series[at].state != Watched::TooNoisy {
+            continue;
+        }
+        let passed = match of.part {
+            None if of.rotating => Part::of(&everything.subjects[of.subject], groups(at)),
+            _ => BTreeSet::new(),
+        };
+        let of_parts = passed.iter().filter_map(|part| by_part.get(&(of.line, series[at].kind.clone(), part)));
+        let bad: Vec<Fall> =
+            falls(at, &series[at]).chain(of_parts.flatten().copied()).filter(|fall| fall.always).collect();
+        let is_apart = |night: &&Night| !bad.iter().any(|fall| (fall.from..fall.until).contains(&night.day));
+        let apart: Vec<Night> = of.nights.iter().filter(is_apart).cloned().collect();
+        if apart.iter().any(|night| !night.runs.is_empty()) {
+            let watch = watch(&apart, rules)?;
+            if !watch.blind {
+                series[at].state = Watched::of(watch.grade);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The series of one plan, test, metric and size.
@@ -213,12 +258,15 @@ impl Kind<'_> {
         let (one, pair, least) = (&series[at], self.of(at).part.is_none(), self.least);
         let makes = |alert: &Alert| {
             let fall = Fall::of(at, one, alert);
+            if alert.way == Way::Better {
+                return passed.iter().find(|cause| cause.ends_as(&fall, least)).map(|cause| cause.at);
+            }
             let of = if alert.rule == Rule::Intermittent && !any.is_empty() { any } else { passed };
             let by = |cause: &&Fall| if pair { cause.makes_pair(&fall, one, least) } else { cause.makes(&fall, least) };
             let cause = of.iter().find(by);
             let cause =
                 cause.or_else(|| any.iter().find(|cause| cause.shifts(&fall, effect(one.scale_percent), least)));
-            cause.filter(|_| alert.way == Way::Worse).map(|cause| cause.at)
+            cause.map(|cause| cause.at)
         };
         let made: Vec<Option<usize>> = one.alerts.iter().map(makes).collect();
         let lasting = |size: f64, since: i64| {

@@ -32,7 +32,7 @@ pub(super) const FARTHEST: f64 = 7.0;
 
 /// Every series with its alerts, in the order in which they began.
 pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Vec<Series>, Refusal> {
-    let rules = Rules { least: (options.least_percent / 100.0).ln_1p() };
+    let rules = rules(options);
     let all = &everything.series;
     let nights: Vec<&[Night]> = all.iter().map(|one| one.nights.as_slice()).collect();
     let watched = watch_each(&nights, &rules)?;
@@ -47,6 +47,10 @@ pub(super) fn watch_all(everything: &Everything, options: &Options) -> Result<Ve
     replaced::settle(everything, &mut series, options)?;
     behind::settle(everything, &mut series, rules.least);
     Ok(series)
+}
+
+pub(super) fn rules(options: &Options) -> Rules {
+    Rules { least: (options.least_percent / 100.0).ln_1p() }
 }
 
 /// Watches several series at the same time.
@@ -91,9 +95,7 @@ fn of_series(everything: &Everything, collected: &Collected, watch: &Watch) -> S
             _ if missing > 0 => Watched::Missing,
             _ if collected.standing == Standing::Stopped => Watched::Stopped,
             Grade::Full | Grade::Weak if watch.blind => Watched::TooNoisy,
-            Grade::Full => Watched::Fully,
-            Grade::Weak => Watched::Weakly,
-            Grade::TooYoung => Watched::TooYoung,
+            grade => Watched::of(grade),
         },
         missing,
         alive,

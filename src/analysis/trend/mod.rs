@@ -55,7 +55,7 @@ mod through;
 mod totals;
 mod unread;
 
-use railgauge_stats::Refusal;
+use railgauge_stats::{Refusal, changepoint::Grade};
 use railgauge_wire::terms::{Better, Metric};
 use serde::Serialize;
 
@@ -148,6 +148,17 @@ pub enum Watched {
     Stopped,
     /// Its plan is no longer measured or has not its hosts any more, or other hardware took its place.
     Retired,
+}
+
+impl Watched {
+    /// By its nights.
+    const fn of(grade: Grade) -> Self {
+        match grade {
+            Grade::Full => Self::Fully,
+            Grade::Weak => Self::Weakly,
+            Grade::TooYoung => Self::TooYoung,
+        }
+    }
 }
 
 /// A case that should have a value of the last night and has none.
@@ -383,5 +394,6 @@ pub fn trend(history: History, options: &Options) -> Result<Trend, Refusal> {
     moves::follow(&everything, &replaced, &mut series);
     let mut changes = judge::changes(&everything, &series, &replaced);
     last::repaired(&everything, &mut changes, &mut series);
+    behind::calm(&everything, &mut series, &judge::rules(options))?;
     Ok(sum::sum(everything, series, (changes, replaced), options))
 }
