@@ -23,6 +23,8 @@ use crate::{
 /// The runs of a plan.
 #[derive(Debug)]
 pub struct Nights {
+    /// The plan's name, of the newest run that says it: damaged ones do not.
+    pub plan: String,
     runs: Vec<Arc<Summary>>,
     /// The states of components after all of them.
     pub states: States,
@@ -50,7 +52,8 @@ impl Nights {
         }
         runs.retain(is_ours);
         let states = States::of(&runs.iter().map(|run| &**run).collect::<Vec<_>>(), now);
-        Ok(Self { runs, states })
+        let plan = runs.iter().map(|run| &run.row.plan).find(|plan| !plan.is_empty()).cloned().unwrap_or_default();
+        Ok(Self { plan, runs, states })
     }
 
     /// The newest run that is not still measuring; where all of them are, the newest.
@@ -120,14 +123,15 @@ pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
     let of_plan = |plan: String| {
         let nights = Nights::new(runs.iter().filter(|run| may_be_of(run, &plan)).cloned().collect(), now).ok()?;
         let standing = Standing::of(&nights, SignedDuration::MAX, now);
-        let component = |one: &Known| trend::Component {
+        let component = |(one, state): (&Known, &'static str)| trend::Component {
             name: one.name.clone(),
-            state: one.state.word(),
+            state,
             since: one.since.as_ref().map(Said::date).unwrap_or_default(),
             measured: one.measured.date(),
         };
-        let hosts = nights.states.hosts.iter();
         let others = standing.components.iter().filter(|one| one.kind != "host");
+        let counted = nights.states.hosts.iter().chain(others).map(|one| (one, one.state.word()));
+        let waived = nights.states.waived.iter().map(|one| (one, "waived"));
         Some(Reported {
             directory: path_text(&nights.newest().directory).to_string(),
             status: match standing.state {
@@ -135,7 +139,7 @@ pub fn reported(word: &str, now: Timestamp) -> Vec<Reported> {
                 State::Critical => Status::Fail,
                 State::Warning | State::Unknown => Status::Inconclusive,
             },
-            components: hosts.chain(others).map(component).collect(),
+            components: counted.chain(waived).map(component).collect(),
             sentence: standing.text,
         })
     };

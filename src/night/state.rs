@@ -15,7 +15,7 @@ use super::{
     summary::{Document, Summary, Verdict},
 };
 use crate::{
-    analysis::verdict::{Cases, Kind, Status, not_tested},
+    analysis::verdict::{Cases, Component, Judged, Kind, Offender, PREFLIGHT, Status, not_tested},
     report::index::Outcome,
 };
 
@@ -135,15 +135,14 @@ impl Standing {
         let components = order.into_iter().flat_map(with).cloned().collect();
         let measured = newest.said.iter().flat_map(|said| &said.components);
         let remarks = measured.filter_map(|of| of.note.clone()).collect();
-        Self { components, remarks, ..Self::bare(newest, state, said.join(" "), max_age, now) }
+        Self { components, remarks, ..Self::bare(nights, state, said.join(" "), max_age, now) }
     }
 
     /// The state of one host, which its newest measurements say, whatever the runs since measured.
     pub fn of_host(nights: &Nights, host: &str, max_age: SignedDuration, now: Timestamp) -> Self {
-        let newest = nights.newest();
         let Some(known) = nights.states.host(host) else {
             let text = "no run measured a host of this name, or the plan waives it".to_owned();
-            return Self { host: Some(host.to_owned()), ..Self::bare(newest, State::Unknown, text, max_age, now) };
+            return Self { host: Some(host.to_owned()), ..Self::bare(nights, State::Unknown, text, max_age, now) };
         };
         let Said { run_id, .. } = &known.measured;
         let last = format!("measured on {} in {run_id}", known.measured.date());
@@ -161,7 +160,7 @@ impl Standing {
             }
         };
         let components = vec![known.clone()];
-        Self { host: Some(host.to_owned()), components, ..Self::bare(newest, state, text, max_age, now) }
+        Self { host: Some(host.to_owned()), components, ..Self::bare(nights, state, text, max_age, now) }
     }
 
     /// Hosts that are faulty.
@@ -180,12 +179,13 @@ impl Standing {
         }
     }
 
-    fn bare(run: &Summary, state: State, text: String, max_age: SignedDuration, now: Timestamp) -> Self {
+    fn bare(nights: &Nights, state: State, text: String, max_age: SignedDuration, now: Timestamp) -> Self {
+        let run = nights.newest();
         let with = |status| run.said.as_ref().map_or(0, |said| said.with(status).count());
         Self {
             version: 2,
             run_id: run.row.run_id.clone(),
-            plan: run.row.plan.clone(),
+            plan: nights.plan.clone(),
             state,
             text,
             ended: Some(run.ended.to_string()),
@@ -258,13 +258,41 @@ fn of_run(nights: &Nights, run: &Summary, max_age: SignedDuration, now: Timestam
     if let Some(why) = unknown(run, said, max_age, now) {
         return (State::Unknown, why);
     }
-    let state = match run.row.outcome {
+    let outcome = match run.row.outcome {
+        Outcome::Fail if said.with(Status::Fail).all(|one| is_settled(nights, said, one)) => {
+            let is_judged = said.with(Status::Inconclusive).chain(said.with(Status::NotRun)).next().is_none();
+            if is_judged { Outcome::Pass } else { Outcome::Inconclusive }
+        }
+        outcome => outcome,
+    };
+    let state = match outcome {
         Outcome::Pass if is_all(nights, said) => State::Ok,
         Outcome::Fail if alerts(nights, said) => State::Critical,
         Outcome::Pass | Outcome::Fail | Outcome::Inconclusive | Outcome::NotRun => State::Warning,
         _ => State::Unknown,
     };
     (state, sentence())
+}
+
+/// Whether all that made a verdict of a run fail was measured as good since.
+fn is_settled(nights: &Nights, said: &Document, failed: &Verdict) -> bool {
+    let of_key = failed.key.as_ref().filter(|_| failed.kind == Kind::Preflight);
+    let test = of_key.map_or_else(|| failed.test.clone(), |key| format!("{PREFLIGHT} {key}"));
+    let parts = said.components.iter().filter(|of| of.test == test).flat_map(|of| &of.components);
+    let bad: Vec<&Component> = parts.filter(|one| one.state > Some(Judged::Good)).collect();
+    let is_good = |one: &&Component| {
+        let mut known = nights.states.all.iter().filter(|known| known.kind == one.kind && known.name == one.name);
+        known.any(|known| known.state == Condition::Good)
+    };
+    let is_theirs = |case: &Offender| {
+        bad.iter().any(|one| one.hosts.contains(&case.src_host) || one.hosts.contains(&case.dst_host))
+    };
+    let explains = match failed.kind {
+        Kind::Parts | Kind::Preflight => true,
+        Kind::Expectation => failed.offenders.len() == failed.tally.violating && failed.offenders.iter().all(is_theirs),
+        _ => false,
+    };
+    explains && !bad.is_empty() && bad.iter().all(is_good)
 }
 
 /// Whether a run is of the whole plan, or everything that it left out is known from others.

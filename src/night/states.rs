@@ -145,6 +145,8 @@ pub struct States {
     pub hosts: Vec<Known>,
     /// Everything, hosts without their NICs among it.
     pub all: Vec<Known>,
+    /// What the newest plan waives: none of the others is.
+    pub waived: Vec<Known>,
     /// When a state changes.
     pub alert: Alert,
 }
@@ -225,20 +227,23 @@ impl States {
         let mut fold = Fold { known: BTreeMap::new(), alert };
         for (at, (run, night)) in runs.iter().zip(nights).enumerate() {
             let Some(said) = &run.said else { continue };
-            fold.run(at, night, &said.components);
+            let is_part = said.subset.as_ref().is_some_and(|subset| subset.hosts.is_some());
+            fold.run(at, night, &said.components, is_part);
             if said.subset.as_ref().is_none_or(|subset| subset.tests.is_none()) {
                 fold.retire(at, &said.components);
             }
         }
-        let counts = |one: &Known| {
-            let hosts: Vec<&str> = one.hosts.iter().map(String::as_str).collect();
-            !waive.iter().any(|waiver: &Waiver| waiver.covers(&hosts, &[], &[]))
+        let waives = |one: &Folded<'_>| {
+            let [hosts, groups] =
+                [&one.of.hosts, &one.of.groups].map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+            waive.iter().any(|waiver: &Waiver| waiver.covers(&hosts, &groups, one.of.rail.as_slice()))
         };
-        let known = fold.known.into_values().map(|one| known(one, &runs, alert, now));
-        let mut all: Vec<Known> = known.filter(counts).collect();
+        let (waived, counted): (Vec<_>, Vec<_>) = fold.known.into_values().partition(waives);
+        let states = |of: Vec<Folded<'_>>| of.into_iter().map(|one| known(one, &runs, alert, now)).collect::<Vec<_>>();
+        let (waived, mut all) = (states(waived), states(counted));
         all.sort_by_cached_key(|one| (one.kind.clone(), natural::key(&one.name)));
         let hosts = all.iter().filter(|one| one.kind == "host").map(|host| with_nics(host, &all)).collect();
-        Self { hosts, all, alert }
+        Self { hosts, all, waived, alert }
     }
 
     /// A host and its NICs.
@@ -301,7 +306,7 @@ struct Fold<'r> {
 
 impl<'r> Fold<'r> {
     /// A run and what it says.
-    fn run(&mut self, run: usize, night: i64, measured: &'r [Measured]) {
+    fn run(&mut self, run: usize, night: i64, measured: &'r [Measured], is_part: bool) {
         let alert = self.alert;
         for of in measured {
             for one in &of.components {
@@ -331,7 +336,7 @@ impl<'r> Fold<'r> {
             }
             for known in self.known.values_mut() {
                 let Some(track) = known.tests.get_mut(&*of.test) else { continue };
-                if track.measured != run && is_good_in(known.of, of) {
+                if track.measured != run && is_good_in(known.of, of, is_part) {
                     track.add(run, night, Judged::Good, &[], alert);
                 }
             }
@@ -352,22 +357,17 @@ impl<'r> Fold<'r> {
     }
 }
 
-/// Whether a run that does not name a component measured it as good. One link that passes it has to be good, or without links all of
-/// its hosts; and of what many links share the whole test, because a single good pair may not load it.
-fn is_good_in(one: &Component, of: &Measured) -> bool {
-    let is_good = |(from, to): &(String, String)| {
-        let hosts = of.links.get(from).and_then(|hosts| hostlist::expand(hosts).ok());
-        hosts.is_some_and(|hosts| hosts.contains(to))
+/// Whether a run that does not name a component measured it as good: links that passed it when it was bad are good. Of what many links
+/// share one does not load it: the whole test has to pass, and where the run is of a part, most of them have to be good.
+fn is_good_in(one: &Component, of: &Measured, is_part: bool) -> bool {
+    let is_good = |(from, to): &&(String, String)| {
+        let good = of.links.get(from).and_then(|hosts| hostlist::expand(hosts).ok()).unwrap_or_default();
+        hostlist::expand(to).is_ok_and(|hosts| hosts.iter().all(|host| good.contains(host)))
     };
-    let is_good_host = |host: &String| {
-        let good = |other: &Component| other.kind == "host" && other.state == Some(Judged::Good);
-        of.components.iter().any(|other| good(other) && other.hosts == [host.as_str()])
-    };
-    let is_measured = match one.links.is_empty() {
-        true => one.hosts.iter().all(is_good_host),
-        false => one.links.iter().any(is_good),
-    };
-    !LISTED.contains(&&*one.kind) && is_measured && (one.kind == "path" || of.passed)
+    let is_path = one.kind == "path";
+    let needed = if is_part && !is_path { one.links.len().div_ceil(2) } else { 1 };
+    let is_measured = || one.links.iter().filter(is_good).take(needed).count() == needed.max(1);
+    !LISTED.contains(&&*one.kind) && (is_path || of.passed) && is_measured()
 }
 
 /// A component after all runs.

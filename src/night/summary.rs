@@ -27,8 +27,9 @@ use serde_json::Value;
 use super::judged::Judged;
 use crate::{
     analysis::{
+        history::{numbers, shape},
         journal::JournalEnd,
-        verdict::{Cases, Kind, Measured, Part, Status, Sums, Untested, VERSION},
+        verdict::{Cases, Kind, Measured, Offender, Part, Status, Sums, Tally, Untested, VERSION},
     },
     report::index::{Outcome, Row},
 };
@@ -82,12 +83,16 @@ pub struct Document {
 pub(super) struct Verdict {
     pub(super) kind: Kind,
     pub(super) test: String,
+    #[serde(default)]
+    pub(super) key: Option<String>,
     pub(super) demand: String,
     pub(super) status: Status,
     pub(super) waived: bool,
     pub(super) reason: String,
     #[serde(default)]
     parts: Vec<Part>,
+    pub(super) offenders: Vec<Offender>,
+    pub(super) tally: Tally,
 }
 
 impl Document {
@@ -122,8 +127,27 @@ pub(super) fn summaries(directories: &[PathBuf]) -> Vec<Summary> {
         }
     });
     let mut runs = runs.into_inner();
+    place_undated(&mut runs);
     runs.sort_by(|a, b| (b.began, &b.directory).cmp(&(a.began, &a.directory)));
     runs
+}
+
+/// Files say when a run without a date was changed last, which may be long after it: it lies between its neighbours by name.
+fn place_undated(runs: &mut [Summary]) {
+    let names: Vec<String> = runs.iter().map(|run| path_text(&run.directory).to_string()).collect();
+    let dated: Vec<usize> = (0..runs.len()).filter(|&at| runs[at].row.began_is_known).collect();
+    for at in (0..runs.len()).filter(|at| !dated.contains(at)) {
+        let own = numbers(&names[at]);
+        let like = dated.iter().filter(|&&other| shape(&names[other]) == shape(&names[at]));
+        let (before, after): (Vec<usize>, Vec<usize>) = like.partition(|&&other| numbers(&names[other]) < own);
+        let earliest = before.iter().map(|&at| runs[at].began).max().unwrap_or(Timestamp::MIN);
+        let latest = after.iter().map(|&at| runs[at].began).min().unwrap_or(Timestamp::MAX);
+        // Names that do not follow the dates say nothing.
+        if earliest <= latest {
+            runs[at].began = runs[at].began.clamp(earliest, latest);
+            runs[at].ended = runs[at].began;
+        }
+    }
 }
 
 /// What one run directory says.

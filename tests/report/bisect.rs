@@ -14,7 +14,7 @@ use railgauge::{
 };
 use railgauge_model::{
     journal::event::{Case, GpuDuring, Sample},
-    plan::{Plan, parse},
+    plan::{Plan, hostlist::expand, parse},
     schedule::{Inventory, schedule},
 };
 use railgauge_wire::{
@@ -368,4 +368,28 @@ fn a_bad_host_elsewhere_does_not_keep_a_slow_collective_from_being_searched() {
         assert_eq!(named("pair"), [("host a03".to_owned(), Standing::Confirmed, !waive.is_empty())]);
         assert_eq!(named("group"), [("host a08".to_owned(), Standing::Confirmed, false)], "{waive}");
     }
+}
+
+/// What lies between two sides is shown to be good by a group of hosts of both, and by none within a side.
+#[test]
+fn a_boundary_is_known_by_a_group_that_passes_it() {
+    let of_test = |journal: &Journal| {
+        let components = draw(journal, Path::new("records.jsonl")).unwrap().verdicts.components;
+        components.into_iter().find(|of| of.metric.is_some()).unwrap()
+    };
+    let mut cluster = Cluster::new(&[&hosts(1..=6), &hosts(7..=12)]);
+    let mut journal = run(&mut cluster, FLOOR);
+    search(&mut cluster, &mut journal);
+    let found = of_test(&journal);
+    let boundary = found.components.iter().find(|one| one.kind == "boundary").unwrap();
+    assert!(!boundary.links.is_empty());
+    let passed = |keys: &str| {
+        let good = of_test(&run(&mut Cluster::new(&[]), keys)).links;
+        boundary.links.iter().any(|(from, to)| {
+            let good = good.get(from).map(|good| expand(good).unwrap()).unwrap_or_default();
+            expand(to).unwrap().iter().all(|host| good.contains(host))
+        })
+    };
+    assert!(passed(FLOOR));
+    assert!(!passed("groups = \"every\"\ngroup_size = 6\n"));
 }

@@ -32,7 +32,7 @@ impl Reported {
 pub struct Component {
     /// Its name.
     pub name: String,
-    /// `good`, `undecided`, `faulty` or `unknown`.
+    /// `good`, `undecided`, `faulty` or `unknown`; `waived` where the newest plan waives it, whatever it is.
     pub state: &'static str,
     /// Date of the first run that says so; empty where none does.
     pub since: String,
@@ -42,46 +42,51 @@ pub struct Component {
 
 /// Ends changes for the worse of components that a run since measured as good, against their peers and limits: that takes one night, where
 /// to show that the old level is back takes several. And those of links and groups at a host that became good, unless they
-/// were measured since and are nearer to what they fell to.
+/// were measured since and are nearer to what they fell to. What the plan waives is accepted.
 pub(super) fn repaired(everything: &Everything, changes: &mut [Change], series: &mut [Series]) {
-    let good: HashMap<&str, &str> = everything
+    let ended: HashMap<&str, Option<&str>> = everything
         .reported
         .iter()
         .flat_map(|one| &one.components)
-        .filter(|one| one.state == "good")
-        .map(|one| (one.name.as_str(), one.since.as_str()))
+        .filter(|one| matches!(one.state, "good" | "waived"))
+        .map(|one| (one.name.as_str(), (one.state == "good").then_some(one.since.as_str())))
         .collect();
-    let since = |name: &str, change: &Change| good.get(name).copied().filter(|since| *since > change.since.as_str());
+    // The date where it is good, none where it is waived.
+    let since = |name: &str, change: &Change| {
+        ended.get(name).copied().filter(|since| since.is_none_or(|since| since > change.since.as_str()))
+    };
     let of_series = |at: usize, alert: usize, change: &Change| {
         let (about, one) = (&everything.series[at], &series[at]);
         let hosts = match &about.part {
             Some(part) => part.hosts(everything.groups_of.values()),
             None => everything.subjects[about.subject].flow.hosts().into_iter().map(|host| &**host).collect(),
         };
-        let since = hosts.into_iter().filter_map(|host| since(&format!("host {host}"), change)).max()?;
+        let ends: Vec<_> = hosts.into_iter().filter_map(|host| since(&format!("host {host}"), change)).collect();
+        let Some(since) = ends.iter().copied().min()? else { return Some(None) };
         let is_back = || {
             one.points.last().is_some_and(|(_, value)| {
                 (value / one.accepted).ln().abs() < 0.5 * (one.alerts[alert].percent / 100.0).ln_1p().abs()
             })
         };
         let is_judged = matches!(about.part, Some(Part::Host(_) | Part::Nic(..)));
-        (is_judged || one.span.1.as_str() < since || is_back()).then_some(since)
+        (is_judged || one.span.1.as_str() < since || is_back()).then_some(Some(since))
     };
     let of_all = |change: &Change| {
         change.members.iter().map(|(at, alert)| of_series(*at, *alert, change)).collect::<Option<Vec<_>>>()
     };
-    let ends: Vec<Option<String>> = changes
+    let ends: Vec<Option<Option<String>>> = changes
         .iter()
-        .map(|change| since(&change.name, change).or_else(|| of_all(change)?.into_iter().max()).map(str::to_owned))
+        .map(|change| since(&change.name, change).or_else(|| of_all(change)?.into_iter().max()))
+        .map(|end| end.map(|since| since.map(str::to_owned)))
         .collect();
     for (change, since) in changes.iter_mut().zip(ends) {
         let Some(since) = since.filter(|_| (change.way, change.state) == (Way::Worse, State::Open)) else { continue };
         let before = reason::change(change, series);
-        change.state = State::WentAway;
+        change.state = if since.is_some() { State::WentAway } else { State::Accepted };
         for (at, alert) in &change.members {
             let alert = &mut series[*at].alerts[*alert];
             if alert.state == State::Open {
-                (alert.state, alert.end) = (State::WentAway, Some(since.clone()));
+                (alert.state, alert.end) = (change.state, since.clone());
             }
         }
         change.sentence = change.sentence.replacen(&before, &reason::change(change, series), 1);

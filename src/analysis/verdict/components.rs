@@ -57,6 +57,12 @@ pub struct Component {
     /// Hosts that it is, or is a part of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
+    /// Groups that it lies within or between.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
+    /// The rail that it is, of no single host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rail: Option<u32>,
     /// The device that it is, as the host names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
@@ -69,7 +75,7 @@ pub struct Component {
     /// Why it is not good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
-    /// Of a kind that is not [`LISTED`]: the links that pass it, as keys of [`Measured::links`] and hosts there.
+    /// Of a kind that is not [`LISTED`]: the links that pass it, as keys of [`Measured::links`] and a hostlist of hosts there.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub links: BTreeSet<(String, String)>,
 }
@@ -89,15 +95,15 @@ pub struct Measured {
     pub note: Option<String>,
     /// The components, each once.
     pub components: Vec<Component>,
-    /// Good links: from `gpu07 rail 3` to a hostlist.
+    /// Good links: from `gpu07 rail 3` to a hostlist; in a group from `gpu07` to its members.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub links: BTreeMap<String, String>,
 }
 
 impl Component {
     fn new(kind: &str, name: String, hosts: Vec<String>, state: Option<Judged>) -> Self {
-        let (device, value, why, links) = Default::default();
-        Self { kind: kind.to_owned(), name, hosts, device, state, value, why, links }
+        let (groups, rail, device, value, why, links) = Default::default();
+        Self { kind: kind.to_owned(), name, hosts, groups, rail, device, state, value, why, links }
     }
 
     fn host(host: &str, state: Option<Judged>) -> Self {
@@ -329,10 +335,9 @@ impl<'s, 'a> Search<'s, 'a> {
         let why =
             if shown { format!("{}: {change}", named.name) } else { format!("{}: {change}, not settled", named.name) };
         let cases: BTreeSet<u64> = named.cases.iter().copied().collect();
-        let passes =
-            |link: &&Link<'_>| cases.contains(&link.result.case.id) && link.result.case.flow.members.is_empty();
+        let all_cases = self.journal.cases.iter().chain(&self.journal.further);
         let links: BTreeSet<(String, String)> =
-            self.test.links.iter().filter(passes).map(|link| link_of(&link.result.case.flow)).collect();
+            all_cases.filter(|case| cases.contains(&case.id)).map(|case| link_of(&case.flow)).collect();
         let own = PartName { kind: named.kind, name: named.name.clone(), hosts: named.hosts.clone(), rail: named.rail };
         for part in std::iter::once(&own).chain(&named.alternatives) {
             let name = match (part.kind, part.hosts.as_slice(), part.rail) {
@@ -342,7 +347,8 @@ impl<'s, 'a> Search<'s, 'a> {
             };
             let links = if LISTED.contains(&part.kind) { BTreeSet::new() } else { links.clone() };
             let one = Component::new(part.kind, name, part.hosts.clone(), state).because(why.clone());
-            all.add(Component { links, ..one });
+            let rail = part.rail.filter(|_| part.hosts.is_empty() && named.groups.is_empty());
+            all.add(Component { links, groups: named.groups.clone(), rail, ..one });
         }
     }
 
@@ -370,8 +376,16 @@ impl<'s, 'a> Search<'s, 'a> {
                     }
                 }
             }
-            if link.value.is_some() && !is_bad && flow.members.is_empty() && part.is_none_or(|part| !part.is_bad()) {
-                good.entry(end(&flow.from)).or_default().insert(&flow.to.host);
+            if link.value.is_some() && !is_bad && part.is_none_or(|part| !part.is_bad()) {
+                match flow.members.is_empty() {
+                    true => _ = good.entry(end(&flow.from)).or_default().insert(&flow.to.host),
+                    // Whatever two members of a group are apart by.
+                    false => flow.members.iter().for_each(|member| {
+                        good.entry(member.host.to_string())
+                            .or_default()
+                            .extend(flow.hosts().iter().map(|host| &***host));
+                    }),
+                }
             }
             let is_apart = link.stands_out && part.is_none() && !self.in_doubt;
             if is_apart && flow.members.is_empty() && flow.from.host != flow.to.host {
@@ -411,7 +425,8 @@ impl<'s, 'a> Search<'s, 'a> {
         }
         if rails.len() > 1 {
             for (rail, state) in rails {
-                all.add(Component::new("rail", format!("rail {rail}, on all hosts"), Vec::new(), state));
+                let one = Component::new("rail", format!("rail {rail}, on all hosts"), Vec::new(), state);
+                all.add(Component { rail: Some(rail), ..one });
             }
         }
     }
@@ -488,6 +503,10 @@ fn end(port: &Port) -> String {
     format!("{} rail {}", port.host, port.rail)
 }
 
+/// A link as [`Component::links`] has it; of a group one member and all of them.
 fn link_of(flow: &Flow) -> (String, String) {
-    (end(&flow.from), flow.to.host.to_string())
+    match flow.members.first() {
+        None => (end(&flow.from), flow.to.host.to_string()),
+        Some(member) => (member.host.to_string(), hostlist::fold(flow.hosts().iter().map(|host| &***host))),
+    }
 }

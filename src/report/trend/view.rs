@@ -319,6 +319,7 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
             (State::WentAway, Some(end)) => format!("went away on {end}"),
             (State::Overtaken, Some(end)) => format!("overtaken on {end}"),
             (State::Accepted, Some(end)) => format!("accepted on {end}"),
+            (State::Accepted, None) => "waived".to_owned(),
             _ => "no recent nights".to_owned(),
         };
         vec![series.kind.clone(), series.link.clone(), alert.since.clone(), alert.reason.clone(), now]
