@@ -164,7 +164,7 @@ fn names_that_are_words_of_the_records_are_replaced_too() {
     let text = format!("name = \"words\"\n[launch]\nvia = \"local\"\n[hosts]\nnames = [\"write\", \"host\"]\n{TEST}");
     let path = scene.write("words.toml", &text);
     let mut command = program();
-    command.arg("kit").arg(path).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
+    command.arg("bundle").arg(path).arg("-o").arg(scene.path("x.tar.gz")).arg("--anonymize");
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
     let (manifest, items) = unpacked(&scene.path("x.tar.gz"));
