@@ -20,6 +20,7 @@ use railgauge_wire::{
 use serde::Serialize;
 
 use crate::{
+    analysis::words::count,
     report::view::{beside, rails, who},
     run::order,
 };
@@ -262,6 +263,7 @@ impl<'a> TestPreview<'a> {
     fn new(test: &'a Test, cells: &'a [Cell], rounds: Vec<RoundPreview<'a>>, seconds: Seconds, bytes: Bytes) -> Self {
         let links = rounds.iter().map(|round| round.links.len() as u64).sum::<u64>();
         let cases = links * cells.len() as u64;
+        let hosts = rounds.iter().flat_map(|round| round.links).flat_map(Flow::hosts).collect::<HashSet<_>>().len();
         let cell =
             |cell: &'a Cell| CellPreview { size_bytes: cell.size, qps: cell.qps, manner: cell.manner.as_deref() };
         let collective = test.collective.as_ref();
@@ -278,7 +280,7 @@ impl<'a> TestPreview<'a> {
             configure: test.configure.as_ref(),
             hosts: &test.hosts,
             repeats: test.repeats,
-            pattern: who(test) + &beside(test),
+            pattern: format!("{} ({}){}", who(test), count(hosts, "host"), beside(test)),
             rails: collective.is_none().then(|| rails(test)),
             ranks_per_host: collective.map(|collective| collective.ranks_per_host),
             window: super::text::window(test),
