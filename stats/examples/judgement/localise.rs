@@ -28,10 +28,15 @@ pub fn rows(options: &Options) -> Vec<Row> {
         mild,
         taper::rows,
     ];
+    at_once(&parts, |part| part(options))
+}
+
+/// The rows of several kinds, measured at the same time.
+fn at_once<T: Sync>(kinds: &[T], measure: impl Fn(&T) -> Vec<Row> + Sync) -> Vec<Row> {
     std::thread::scope(|scope| {
-        let running: Vec<_> = parts.iter().map(|part| scope.spawn(move || part(options))).collect();
-        let rows = |part: std::thread::ScopedJoinHandle<'_, _>| {
-            part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let running: Vec<_> = kinds.iter().map(|kind| scope.spawn(|| measure(kind))).collect();
+        let rows = |kind: std::thread::ScopedJoinHandle<'_, _>| {
+            kind.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         running.into_iter().flat_map(rows).collect()
     })
@@ -69,8 +74,8 @@ impl Score {
 
 /// One group, its uplink or a boundary is slow: 2 to 8 leaves, 16 to 128 hosts, 1 to 8 rails.
 fn few_leaves(options: &Options) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for leaves in [2, 3, 4, 5, 6, 8] {
+    at_once(&[2, 3, 4, 5, 6, 8], |&leaves| {
+        let mut rows = Vec::new();
         for (kind, what) in [(0, "leaf"), (1, "uplink"), (2, "boundary")] {
             let mut score = Score::default();
             let runs = options.runs(200);
@@ -112,8 +117,8 @@ fn few_leaves(options: &Options) -> Vec<Row> {
             }
             score.rows(&format!("{leaves} leaves, slow {what}"), 0.95, &mut rows);
         }
-    }
-    rows
+        rows
+    })
 }
 
 /// One leaf of many is 20 % slow in a large cluster with eight rails.
@@ -259,8 +264,8 @@ fn every_kind(options: &Options) -> Vec<Row> {
         ("two hosts", vec![Part::Host(13, Way::Both), Part::Host(40, Way::Both)]),
         ("host and NIC", vec![Part::Host(13, Way::Both), Part::Nic(port(40, 2), Way::Both)]),
     ];
-    let mut rows = Vec::new();
-    for (what, parts) in classes {
+    at_once(&classes, |(what, parts)| {
+        let mut rows = Vec::new();
         let mut score = Score::default();
         for run in 0..options.runs(40).min(40) {
             let mut cluster = Cluster::new(options.seed + 49_979_687 * run as u64, 64, 8, Kind::Normal, 0.02);
@@ -270,12 +275,12 @@ fn every_kind(options: &Options) -> Vec<Row> {
             let said = cluster.run(16, true);
             let tested = parts.iter().all(|part| cluster.is_tested(part));
             if tested {
-                score.count(&said, &parts);
+                score.count(&said, parts);
             }
         }
         score.rows(&format!("{what} of 64 hosts, 8 rails, 8 leaves"), 0.97, &mut rows);
-    }
-    rows
+        rows
+    })
 }
 
 /// 3 and 5 % at 1 % noise.
@@ -289,21 +294,21 @@ fn mild(options: &Options) -> Vec<Row> {
         ("two hosts", vec![Part::Host(5, Way::Both), Part::Host(9, Way::Both)], [0.6, 0.9]),
         ("path", vec![Part::Link(port(3, 1), port(12, 1), Way::Both)], [0.0, 0.4]),
     ];
-    let mut rows = Vec::new();
-    for (what, parts, bars) in classes {
-        for (drop, bar) in [0.03, 0.05].into_iter().zip(bars) {
+    at_once(&classes, |(what, parts, bars)| {
+        let mut rows = Vec::new();
+        for (drop, bar) in [0.03, 0.05].into_iter().zip(*bars) {
             let mut score = Score::default();
             for run in 0..options.runs(200) {
                 let mut cluster = Cluster::new(options.seed + 67_867_967 * run as u64, 16, 4, Kind::Normal, 0.01);
                 cluster.leaves(4);
                 cluster.faults = parts.iter().map(|part| (part.clone(), 1.0 - drop, 1.0)).collect();
                 let said = cluster.run(usize::MAX, true);
-                score.count(&said, &parts);
+                score.count(&said, parts);
             }
             let named = format!("localise, mild: {what} {:.0} % low at 1 % noise", 100.0 * drop);
             rows.push(Row::share(format!("{named}: named"), score.right, score.of, Bar::AtLeast(bar)));
             rows.push(Row::share(format!("{named}: a wrong name"), score.wrong, score.of, Bar::AtMost(0.02)));
         }
-    }
-    rows
+        rows
+    })
 }

@@ -2,7 +2,7 @@
 
 use railgauge_stats::localise::{Part, Way};
 
-use super::{Cluster, Said, cluster::Trunk};
+use super::{Cluster, Said, at_once, cluster::Trunk};
 use crate::{
     noise::Kind,
     row::{Bar, Options, Row},
@@ -13,13 +13,8 @@ const KINDS: [Kind; 4] = [Kind::Normal, Kind::Heavy, Kind::LeftSkewed(0.5), Kind
 
 /// Its rows.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    let mut rows = trunk(options);
-    rows.extend(shared_trunk(options));
-    rows.extend(random(options));
-    rows.extend(most_rails(options));
-    rows.extend(fast(options));
-    rows.extend(between_only(options));
-    rows
+    let parts = [trunk, shared_trunk, random, most_rails, fast, between_only];
+    at_once(&parts, |part| part(options))
 }
 
 /// Whether a host is named, or a NIC of one, but for those that are faulty.
@@ -29,8 +24,8 @@ pub(super) fn names_an_end(said: &Said, but: &[Part]) -> bool {
 
 /// What lies between two sides of the hosts is slow, and the plan has no groups, or others.
 fn trunk(options: &Options) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (grouped, what) in [(false, "without groups"), (true, "with other groups")] {
+    at_once(&[(false, "without groups"), (true, "with other groups")], |&(grouped, what)| {
+        let mut rows = Vec::new();
         let (mut named, mut described, mut runs) = (0, 0, 0);
         for run in 0..options.runs(300) {
             let hosts = [8, 12, 16, 24, 32, 64][run % 6];
@@ -60,15 +55,15 @@ fn trunk(options: &Options) -> Vec<Row> {
         let what = format!("explained, a slow trunk {what}");
         rows.push(Row::share(format!("{what}: a healthy host named"), named, runs, Bar::AtMost(0.01)));
         rows.push(Row::share(format!("{what}: described"), described, runs, Bar::AtLeast(0.95)));
-    }
-    rows
+        rows
+    })
 }
 
 /// Two sides of hosts, and between them a trunk that all pairs of a round share unequally: a quarter to half of what its flows would
 /// take.
 fn shared_trunk(options: &Options) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for hosts in [4, 6, 8, 16] {
+    at_once(&[4, 6, 8, 16], |&hosts| {
+        let mut rows = Vec::new();
         for (grouped, rounds) in [(false, 3), (true, 3), (false, 6), (true, 6)] {
             let what = if grouped { "with its groups" } else { "without groups" };
             let (mut named, mut described, runs) = (0, 0, options.runs(150));
@@ -100,8 +95,8 @@ fn shared_trunk(options: &Options) -> Vec<Row> {
             rows.push(Row::share(format!("{what}: a healthy host named"), named, runs, Bar::AtMost(0.01)));
             rows.push(Row::share(format!("{what}: described"), described, runs, Bar::AtLeast(0.95)));
         }
-    }
-    rows
+        rows
+    })
 }
 
 /// A share of all ways is slow, whichever their ends.

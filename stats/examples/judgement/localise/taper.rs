@@ -2,7 +2,7 @@
 
 use railgauge_stats::localise::{Part, Port, Way};
 
-use super::{Score, cluster::Cluster};
+use super::{Score, at_once, cluster::Cluster};
 use crate::{
     noise::Kind,
     row::{Bar, Options, Row},
@@ -17,10 +17,8 @@ const ROUNDS: [(usize, &str); 3] = [(3, "3 rounds"), (6, "6 rounds"), (usize::MA
 
 /// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
-    let mut rows = capped(options);
-    rows.extend(two_shared(options));
-    rows.extend(healthy(options));
-    rows
+    let parts = [capped, two_shared, healthy];
+    at_once(&parts, |part| part(options))
 }
 
 /// A cluster with 4 to 6 leaves of four hosts.
@@ -66,8 +64,8 @@ fn capped(options: &Options) -> Vec<Row> {
 
 /// Two leaves, their uplinks, or their uplinks on one rail are slow.
 fn two_shared(options: &Options) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (kind, what) in [(0, "leaves"), (1, "uplinks"), (2, "uplinks of one rail")] {
+    at_once(&[(0, "leaves"), (1, "uplinks"), (2, "uplinks of one rail")], |&(kind, what)| {
+        let mut rows = Vec::new();
         for (rounds, words) in ROUNDS {
             let mut score = Score::default();
             for run in 0..options.runs(180) {
@@ -95,8 +93,8 @@ fn two_shared(options: &Options) -> Vec<Row> {
             }
             score.rows(&format!("two slow {what} of 4 to 6, {words}"), 0.95, &mut rows);
         }
-    }
-    rows
+        rows
+    })
 }
 
 /// Nothing is wrong.
