@@ -60,8 +60,22 @@ pub struct Said {
     pub wrong: u64,
 }
 
+impl Said {
+    pub(super) fn new(
+        line: u64,
+        kind: Kind,
+        size: Option<Bytes>,
+        metric: Metric,
+        written: impl ToString,
+        scale: (f64, f64),
+    ) -> Self {
+        let written = written.to_string();
+        Self { line, kind, size, size_per_rank: false, metric, written, scale, error: None, wrong: 0 }
+    }
+}
+
 /// One output of a tool.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
     /// The tool's name.
     pub tool: &'static str,
@@ -88,18 +102,7 @@ pub struct Output {
 impl Output {
     /// The output of a tool that says nothing yet.
     pub(super) fn of(tool: &'static str) -> Self {
-        Self {
-            tool,
-            version: None,
-            seconds: None,
-            ends: [None, None],
-            ranks: Vec::new(),
-            device: String::new(),
-            carrier: String::new(),
-            link_layer: String::new(),
-            notes: Vec::new(),
-            said: Vec::new(),
-        }
+        Self { tool, ..Self::default() }
     }
 
     /// The tool with its version.

@@ -91,8 +91,7 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Output, ImportError> {
     let Some((line, written, scale)) = whole else {
         return Err(lines.truncated("a line of the receiver for the whole test before `iperf Done.`"));
     };
-    let (size, kind, metric) = (size.map(Bytes), kind(streams.max(1)), Metric::Bandwidth);
-    output.said.push(Said { line, kind, size, size_per_rank: false, metric, written, scale, error: None, wrong: 0 });
+    output.said.push(Said::new(line, kind(streams.max(1)), size.map(Bytes), Metric::Bandwidth, written, scale));
     output.ends = if reverse { [to, from] } else { [from, to] };
     Ok(output)
 }

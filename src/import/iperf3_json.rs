@@ -110,16 +110,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
     if test.reverse != 0 {
         output.ends.reverse();
     }
-    output.said.push(Said {
-        line,
-        kind: kind(test.num_streams),
-        size: Some(Bytes(test.blksize)),
-        size_per_rank: false,
-        metric: Metric::Bandwidth,
-        written,
-        scale: (1.0, 1e9),
-        error: None,
-        wrong: 0,
-    });
+    let (kind, size) = (kind(test.num_streams), Some(Bytes(test.blksize)));
+    output.said.push(Said::new(line, kind, size, Metric::Bandwidth, written, (1.0, 1e9)));
     Ok(output)
 }

@@ -35,11 +35,11 @@ impl<'t> Lines<'t> {
         self.lines.last().map_or(1, |line| line.number)
     }
 
-    pub(super) fn malformed(&self, line: Line<'_>, expected: impl Into<String>) -> ImportError {
+    pub(super) fn malformed(&self, line: Line<'_>, expected: impl AsRef<str>) -> ImportError {
         ImportError::malformed(self.file, line.number, expected, line.text)
     }
 
-    pub(super) fn truncated(&self, expected: impl Into<String>) -> ImportError {
+    pub(super) fn truncated(&self, expected: impl AsRef<str>) -> ImportError {
         ImportError::truncated(self.file, self.last(), expected)
     }
 }

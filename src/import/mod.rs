@@ -55,7 +55,7 @@ pub fn read(name: &str, bytes: &[u8]) -> Result<Vec<Output>, ImportError> {
         outputs.extend(of_stream(&lines)?);
     }
     if outputs.is_empty() {
-        return Err(ImportError::Unknown { file: name.to_owned() });
+        return Err(ImportError::unknown(name));
     }
     Ok(outputs)
 }
@@ -92,6 +92,6 @@ fn json(name: &str, text: &str) -> Result<Vec<Output>, ImportError> {
     } else if text.contains("\"nccl_version\"") || text.contains("\"average_bus_bandwidth\"") {
         nccl_json::read(name, text).map(|output| vec![output])
     } else {
-        Err(ImportError::Unknown { file: name.to_owned() })
+        Err(ImportError::unknown(name))
     }
 }

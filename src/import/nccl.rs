@@ -184,10 +184,9 @@ fn row(lines: &Lines<'_>, line: Line<'_>, columns: &[&str], op: Option<Op>) -> R
             _ => continue,
         };
         let in_place = in_place.ok_or_else(|| lines.malformed(line, "a time before its bandwidths"))?;
-        let written = number::real(word).ok_or_else(|| expected("a bandwidth in GB/s", word))?.to_owned();
+        let written = number::real(word).ok_or_else(|| expected("a bandwidth in GB/s", word))?;
         let kind = kind(op, datatype, reduction, in_place);
-        let (line, size) = (line.number, Some(Bytes(size)));
-        said.push(Said { line, kind, size, size_per_rank: false, metric, written, scale: SAME, error: None, wrong: 0 });
+        said.push(Said::new(line.number, kind, Some(Bytes(size)), metric, written, SAME));
     }
     if said.is_empty() {
         return Err(lines.malformed(line, "bandwidths"));

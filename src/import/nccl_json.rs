@@ -88,17 +88,10 @@ pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {
                 if !number.as_f64().is_some_and(|value| value.is_finite() && value >= 0.0) {
                     return Err(malformed("a bandwidth in GB/s", &number.to_string()));
                 }
-                output.said.push(Said {
-                    line,
-                    kind: kind(Some(op), datatype, reduction, in_place),
-                    size: Some(Bytes(row.size)),
-                    size_per_rank: false,
-                    metric,
-                    written: number.to_string(),
-                    scale: SAME,
-                    error: (wrong > 0).then(|| format!("{wrong} wrong elements")),
-                    wrong,
-                });
+                let kind = kind(Some(op), datatype, reduction, in_place);
+                let error = (wrong > 0).then(|| format!("{wrong} wrong elements"));
+                let said = Said::new(line, kind, Some(Bytes(row.size)), metric, number, SAME);
+                output.said.push(Said { error, wrong, ..said });
             }
         }
     }

@@ -196,15 +196,12 @@ fn row(lines: &Lines<'_>, line: Line<'_>, kind: Kind, columns: &[String]) -> Res
         }
     }
     let is_rate = kind.metric == TestMetric::Bandwidth;
+    let written = written.ok_or_else(|| lines.malformed(line, "a bandwidth or a latency"))?;
+    let (metric, scale) = if is_rate { (Metric::Bandwidth, MB_TO_GIGABITS) } else { (Metric::LatencyMean, SAME) };
     Ok(Said {
-        line: line.number,
-        kind,
-        size: Some(Bytes(size)),
         size_per_rank: matches!(kind.op, Some(Op::AllGather | Op::AllToAll)),
-        metric: if is_rate { Metric::Bandwidth } else { Metric::LatencyMean },
-        written: written.ok_or_else(|| lines.malformed(line, "a bandwidth or a latency"))?.to_owned(),
-        scale: if is_rate { MB_TO_GIGABITS } else { SAME },
         wrong: u64::from(error.is_some()),
         error,
+        ..Said::new(line.number, kind, Some(Bytes(size)), metric, written, scale)
     })
 }

@@ -13,9 +13,6 @@ use super::{
     number,
 };
 
-/// Services that the frame has.
-pub(super) const SERVICES: &str = "connections are RC, UC or UD";
-
 /// The title: `RDMA_Write BW Test`, `Send Bidirectional BW Test`, `RDMA_Read Latency Test`.
 pub(super) fn is_title(text: &str) -> bool {
     let verb = text.split_whitespace().next().unwrap_or_default();
@@ -23,6 +20,9 @@ pub(super) fn is_title(text: &str) -> bool {
         && text.ends_with(" Test")
         && (text.contains(" BW ") || text.contains(" Latency "))
 }
+
+/// The tests that can be imported, for messages.
+pub(super) const TESTS: &str = "tests are of write, read, send and atomics between a pair";
 
 pub(super) fn is_header(text: &str) -> bool {
     text.starts_with("#bytes")
@@ -64,20 +64,6 @@ pub(super) fn kind_of(title: &str) -> Option<Kind> {
     })
 }
 
-/// The service of perftest's word.
-pub(super) fn service_of(word: &str) -> Option<Service> {
-    Service::from_word(&word.to_ascii_lowercase()).filter(|_| word.bytes().all(|byte| byte.is_ascii_uppercase()))
-}
-
-/// The layer of perftest's word. Which version of RoCE it was is not told.
-pub(super) fn layer_of(word: &str) -> &'static str {
-    match word {
-        "IB" => "infiniband",
-        "Ethernet" => "ethernet",
-        _ => "unknown",
-    }
-}
-
 /// All outputs of a stream, one for each title.
 pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     let (mut outputs, mut current, mut table): (Vec<Output>, Option<(Output, Kind)>, Option<Table>) =
@@ -103,10 +89,8 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
             if current.is_some() {
                 return Err(lines.malformed(line, "the table of the test before"));
             }
-            let kind = kind_of(text).ok_or_else(|| {
-                let known = "tests are of write, read, send and atomics between a pair";
-                ImportError::unsupported(lines.file, line.number, format!("`{text}`"), known)
-            })?;
+            let kind = kind_of(text)
+                .ok_or_else(|| ImportError::unsupported(lines.file, line.number, format!("`{text}`"), TESTS))?;
             let memory = if on_gpu { Memory::Cuda } else { Memory::Host };
             let mut output = Output::of("perftest");
             output.notes.push("peak bandwidth and standard deviations are not taken".to_owned());
@@ -122,7 +106,10 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
                 kind.memory = Memory::Cuda;
             }
         } else if let Some((output, kind)) = &mut current {
-            setting(lines, line, output, kind)?;
+            // Two are in one line, with tabs between them.
+            for (name, value) in text.split("\t\t").filter_map(|part| part.split_once(':')) {
+                setting(lines.file, line.number, (name.trim(), value.trim()), output, kind)?;
+            }
         }
     }
     match (current, outputs.is_empty()) {
@@ -132,31 +119,45 @@ pub(super) fn read(lines: &Lines<'_>) -> Result<Vec<Output>, ImportError> {
     }
 }
 
-/// A line of the block of settings: pairs of a name and a value.
-fn setting(lines: &Lines<'_>, line: Line<'_>, output: &mut Output, kind: &mut Kind) -> Result<(), ImportError> {
-    // Two stand in one line, with tabs between them.
-    for part in line.text.split("\t\t") {
-        let Some((name, value)) = part.split_once(':') else { continue };
-        let value = value.trim();
-        match name.trim() {
-            "Number of qps" => {
-                let qps = number::whole(value).and_then(|qps| u32::try_from(qps).ok()).filter(|qps| *qps > 0);
-                kind.qps = qps.ok_or_else(|| lines.malformed(line, "a number of queue pairs"))?;
-            }
-            "Connection type" => {
-                kind.service = service_of(value).ok_or_else(|| {
-                    ImportError::unsupported(lines.file, line.number, format!("connection type `{value}`"), SERVICES)
-                })?;
-                output.carrier = format!("verbs-{}", kind.service.word());
-            }
-            "Device" => output.device = value.to_owned(),
-            "Link type" => output.link_layer = layer_of(value).to_owned(),
-            "Use ROCm memory" | "Use MUSA memory" if value == "ON" => {
-                let known = "memory is of the host or of CUDA";
-                return Err(ImportError::unsupported(lines.file, line.number, format!("`{}`", part.trim()), known));
-            }
-            _ => {}
+/// A setting by its name and value; in JSON the words of a name have `_` between them.
+pub(super) fn setting(
+    file: &str,
+    line: u64,
+    (name, value): (&str, &str),
+    output: &mut Output,
+    kind: &mut Kind,
+) -> Result<(), ImportError> {
+    let unsupported = |what: &str, known: &str| Err(ImportError::unsupported(file, line, format!("`{what}`"), known));
+    match name.replace('_', " ").as_str() {
+        "Number of qps" => {
+            let qps = number::whole(value).and_then(|qps| u32::try_from(qps).ok()).filter(|qps| *qps > 0);
+            kind.qps = qps.ok_or_else(|| ImportError::malformed(file, line, "a number of queue pairs", value))?;
         }
+        "Connection type" => {
+            // Words of perftest are in capitals.
+            let service = Service::from_word(&value.to_ascii_lowercase());
+            let Some(service) = service.filter(|_| value.bytes().all(|byte| byte.is_ascii_uppercase())) else {
+                return unsupported(&format!("{name}: {value}"), "connections are RC, UC or UD");
+            };
+            kind.service = service;
+            output.carrier = format!("verbs-{}", service.word());
+        }
+        "Device" => output.device = value.to_owned(),
+        // Which version of RoCE it was is unknown.
+        "Link type" => {
+            let layer = match value {
+                "IB" => "infiniband",
+                "Ethernet" => "ethernet",
+                _ => "unknown",
+            };
+            output.link_layer = layer.to_owned();
+        }
+        "Use ROCm memory" | "Use MUSA memory" if value == "ON" => {
+            return unsupported(&format!("{name}: {value}"), "memory is of the host or of CUDA");
+        }
+        "musa device" => return unsupported(name, "memory is of the host or of CUDA"),
+        "cuda device" => kind.memory = Memory::Cuda,
+        _ => {}
     }
     Ok(())
 }
@@ -222,17 +223,10 @@ impl Table {
             match column {
                 Column::Size => size = Some(Bytes(number::whole(word).ok_or_else(|| expected("a size in bytes"))?)),
                 Column::Other => _ = number::real(word).ok_or_else(|| expected("a number"))?,
-                Column::Metric(metric, scale) => said.push(Said {
-                    line: line.number,
-                    kind,
-                    size,
-                    size_per_rank: false,
-                    metric: *metric,
-                    written: number::real(word).ok_or_else(|| expected("a number"))?.to_owned(),
-                    scale: *scale,
-                    error: None,
-                    wrong: 0,
-                }),
+                Column::Metric(metric, scale) => {
+                    let written = number::real(word).ok_or_else(|| expected("a number"))?;
+                    said.push(Said::new(line.number, kind, size, *metric, written, *scale));
+                }
             }
         }
         Ok(said)

@@ -2,7 +2,7 @@
 //! one value on a line in all versions, and is read so.
 
 use railgauge_wire::{
-    terms::{Memory, Metric, TestMetric},
+    terms::{Metric, TestMetric},
     unit::Bytes,
 };
 
@@ -10,7 +10,7 @@ use super::{
     ImportError, Kind, Output, Said,
     found::SAME,
     number,
-    perftest::{SERVICES, bandwidth, kind_of, layer_of, service_of},
+    perftest::{TESTS, bandwidth, kind_of, setting},
 };
 
 pub(super) fn is_one(text: &str) -> bool {
@@ -68,33 +68,13 @@ pub(super) fn read(file: &str, text: &str) -> Result<Vec<Output>, ImportError> {
 }
 
 fn settings(file: &str, info: &[Field<'_>], last: u64, output: &mut Output) -> Result<Kind, ImportError> {
-    let find = |name: &str| info.iter().find(|field| field.name == name);
-    let test = find("test").ok_or_else(|| ImportError::truncated(file, last, "the field `test`"))?;
-    let mut kind = kind_of(test.value).ok_or_else(|| {
-        let known = "tests are of write, read, send and atomics between a pair";
-        ImportError::unsupported(file, test.line, format!("`{}`", test.value), known)
-    })?;
-    if let Some(field) = find("Number_of_qps") {
-        let qps = number::whole(field.value).and_then(|qps| u32::try_from(qps).ok()).filter(|qps| *qps > 0);
-        kind.qps =
-            qps.ok_or_else(|| ImportError::malformed(file, field.line, "a number of queue pairs", field.value))?;
+    let test = info.iter().find(|field| field.name == "test");
+    let test = test.ok_or_else(|| ImportError::truncated(file, last, "the field `test`"))?;
+    let mut kind = kind_of(test.value)
+        .ok_or_else(|| ImportError::unsupported(file, test.line, format!("`{}`", test.value), TESTS))?;
+    for field in info {
+        setting(file, field.line, (field.name, field.value), output, &mut kind)?;
     }
-    if let Some(field) = find("Connection_type") {
-        kind.service = service_of(field.value).ok_or_else(|| {
-            ImportError::unsupported(file, field.line, format!("connection type `{}`", field.value), SERVICES)
-        })?;
-        output.carrier = format!("verbs-{}", kind.service.word());
-    }
-    let on = |name: &str| find(name).filter(|field| field.value == "ON");
-    if let Some(field) = on("Use_ROCm_memory").or_else(|| on("Use_MUSA_memory")).or_else(|| find("musa_device")) {
-        let known = "memory is of the host or of CUDA";
-        return Err(ImportError::unsupported(file, field.line, format!("`{}`", field.name), known));
-    }
-    if find("cuda_device").is_some() {
-        kind.memory = Memory::Cuda;
-    }
-    output.device = find("Device").map_or_else(String::new, |field| field.value.to_owned());
-    output.link_layer = find("Link_type").map_or("", |field| layer_of(field.value)).to_owned();
     Ok(kind)
 }
 
@@ -109,10 +89,8 @@ fn values(file: &str, results: &[Field<'_>], last: u64, kind: Kind) -> Result<Ve
         .ok_or_else(|| ImportError::malformed(file, size.line, "a size in bytes", size.value))?;
     let said = |field: &Field<'_>, metric: Metric, scale: (f64, f64)| {
         let written = number::real(field.value)
-            .ok_or_else(|| ImportError::malformed(file, field.line, "a number", field.value))?
-            .to_owned();
-        let (line, size) = (field.line, Some(Bytes(bytes)));
-        Ok(Said { line, kind, size, size_per_rank: false, metric, written, scale, error: None, wrong: 0 })
+            .ok_or_else(|| ImportError::malformed(file, field.line, "a number", field.value))?;
+        Ok(Said::new(field.line, kind, Some(Bytes(bytes)), metric, written, scale))
     };
     if kind.metric == TestMetric::Latency {
         let names = [

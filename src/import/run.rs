@@ -64,7 +64,7 @@ pub fn imported(run_id: &str, version: &str, sources: &[Source], given: &Given) 
     for (number, source) in sources.iter().enumerate() {
         if let Some(same) = sources[..number].iter().find(|other| other.sha256 == source.sha256) {
             let what = format!("it holds the same bytes as {}, and would count twice: give one of them", same.name);
-            return Err(ImportError::Contradicts { file: source.name.clone(), line: 1, what });
+            return Err(ImportError::new(&source.name, 1, what));
         }
         let mut tools: Vec<String> = Vec::new();
         let mut notes: Vec<String> = Vec::new();
@@ -215,7 +215,7 @@ impl Making {
                 "`{name}` has results of {} {} already, and this is another kind of test: import it by itself",
                 test.op, test.metric
             );
-            return Err(ImportError::Contradicts { file: source.name.clone(), line, what });
+            return Err(ImportError::new(&source.name, line, what));
         }
         if let Err(at) = test.sizes.binary_search(&cell.size) {
             test.sizes.insert(at, cell.size);
@@ -243,7 +243,7 @@ fn one_of<T: PartialEq + std::fmt::Display>(
     match (said, given) {
         (Some(said), Some(given)) if said != given => {
             let what = format!("the file says {said}, and {option} {given}");
-            Err(ImportError::Contradicts { file: source.name.clone(), line, what })
+            Err(ImportError::new(&source.name, line, what))
         }
         (said, given) => Ok(said.or(given)),
     }
@@ -276,9 +276,7 @@ fn per_host(flow: &Flow) -> u32 {
 
 fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<Flow, ImportError> {
     let need = |what: &str, option: &str| ImportError::needs(&source.name, said.line, what, option);
-    let contradicts = |what: &str| {
-        Err(ImportError::Contradicts { file: source.name.clone(), line: said.line, what: what.to_owned() })
-    };
+    let contradicts = |what: &str| Err(ImportError::new(&source.name, said.line, what));
     if said.kind.elements.is_none() {
         if !given.hosts.is_empty() {
             return contradicts("this is of a pair, and --hosts is for collectives: give --from and --to");
@@ -309,7 +307,7 @@ fn flow(source: &Source, output: &Output, said: &Said, given: &Given) -> Result<
             count(told.len(), "rank"),
             wanted.len()
         );
-        return Err(ImportError::Contradicts { file: source.name.clone(), line: said.line, what });
+        return Err(ImportError::new(&source.name, said.line, what));
     }
     let ranks = if wanted.is_empty() { told } else { wanted };
     if ranks.is_empty() {
