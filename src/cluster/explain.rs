@@ -10,6 +10,7 @@ use super::{
     gone::{Gone, Why},
     launcher::Connection,
     pipe::{Output, ProcessEnd},
+    sign::{Sign, find, lasting, passing},
     trouble::Trouble,
 };
 
@@ -52,30 +53,15 @@ fn told(what: &str, Gone { why, end, last, .. }: &Gone) -> String {
     cause
 }
 
-/// Signs of a known cause in the words of loaders and shells: all parts occur, ignoring case.
-struct Sign {
-    parts: &'static [&'static str],
-    passing: bool,
-    remedy: Entry,
-}
-
-/// The first sign that fits.
-fn sign<'a>(signs: &'a [Sign], words: &str) -> Option<&'a Sign> {
-    let words = words.to_lowercase();
-    signs.iter().find(|sign| sign.parts.iter().all(|part| words.contains(part)))
-}
-
 /// Why a started process is no agent. The first match counts.
 const START: &[Sign] = &[
-    Sign { parts: &["version `glibc", "not found"], passing: false, remedy: remedy::BUILD_FOR_OLDEST_GLIBC },
+    lasting("version `glibc*not found", "", remedy::BUILD_FOR_OLDEST_GLIBC),
     // bash before 5.2, and bash since.
-    Sign { parts: &["bad elf interpreter"], passing: false, remedy: remedy::USE_GLIBC_HOST },
-    Sign { parts: &["required file not found"], passing: false, remedy: remedy::USE_GLIBC_HOST },
-    Sign { parts: &["error while loading shared libraries"], passing: false, remedy: remedy::INSTALL_LOADED_LIBRARY },
-    Sign { parts: &["exec format error"], passing: false, remedy: remedy::BUILD_FOR_PROCESSOR },
-    Sign { parts: &["cannot execute binary file"], passing: false, remedy: remedy::BUILD_FOR_PROCESSOR },
-    Sign { parts: &["text file busy"], passing: true, remedy: remedy::RETRY_BUSY_FILE },
-    Sign { parts: &["permission denied"], passing: false, remedy: remedy::AGENT_DIR_EXEC },
+    lasting("bad elf interpreter|required file not found", "", remedy::USE_GLIBC_HOST),
+    lasting("error while loading shared libraries", "", remedy::INSTALL_LOADED_LIBRARY),
+    lasting("exec format error|cannot execute binary file", "", remedy::BUILD_FOR_PROCESSOR),
+    passing("text file busy", "", remedy::RETRY_BUSY_FILE),
+    lasting("permission denied", "", remedy::AGENT_DIR_EXEC),
 ];
 
 /// The status with which a script of ours gives up what may go well another time (`EX_TEMPFAIL` of sysexits.h).
@@ -123,7 +109,7 @@ pub(crate) fn start(gone: &Gone) -> Trouble {
         let cause = in_words(remedy, &gone.last) + &cause;
         Failure::new(Stage::Start, Kind::Configuration, cause).remedy(remedy)
     };
-    if let Some(sign) = sign(START, &gone.last) {
+    if let Some(sign) = find(START, &[&gone.last]) {
         return Trouble { failure: known(sign.remedy), passing: sign.passing };
     }
     match gone.end {
@@ -142,13 +128,10 @@ pub(crate) fn start(gone: &Gone) -> Trouble {
 
 /// Why a script on a host failed. The first match counts.
 const SCRIPT: &[Sign] = &[
-    Sign { parts: &["no space left on device"], passing: false, remedy: remedy::AGENT_DIR_SPACE },
-    Sign { parts: &["quota exceeded"], passing: false, remedy: remedy::AGENT_DIR_SPACE },
-    Sign { parts: &["read-only file system"], passing: false, remedy: remedy::AGENT_DIR },
-    Sign { parts: &["sha256sum", "not found"], passing: false, remedy: remedy::INSTALL_COREUTILS },
-    Sign { parts: &["permission denied"], passing: false, remedy: remedy::AGENT_DIR },
-    Sign { parts: &["not a directory"], passing: false, remedy: remedy::AGENT_DIR },
-    Sign { parts: &["mkdir: "], passing: false, remedy: remedy::AGENT_DIR },
+    lasting("no space left on device|quota exceeded", "", remedy::AGENT_DIR_SPACE),
+    lasting("read-only file system", "", remedy::AGENT_DIR),
+    lasting("sha256sum*not found", "", remedy::INSTALL_COREUTILS),
+    lasting("permission denied|not a directory|mkdir: ", "", remedy::AGENT_DIR),
 ];
 
 /// The failure of a script on a host: what was tried, how the script ended, the last lines it wrote. What to do depends on the
@@ -171,7 +154,7 @@ pub(crate) fn script(output: &Output, what: &str, way: &dyn Connection) -> Troub
     if matches!(output.end, ProcessEnd::Unknown(_)) {
         return Trouble::passing(Stage::Deploy, Kind::Lost, cause).remedy(remedy::CHECK_HOST_UP);
     }
-    let sign = sign(SCRIPT, &cause);
+    let sign = find(SCRIPT, &[&cause]);
     let trouble = Trouble::lasting(Stage::Deploy, Kind::Configuration, cause);
     let trouble = match sign {
         Some(sign) => trouble.remedy(sign.remedy),

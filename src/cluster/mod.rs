@@ -13,7 +13,7 @@
 //! | [`Agent`] | a running agent: requests, answers, and what is said when it is gone |
 //! | `revoked` | an allocation that ended, and all hosts with it |
 //! | `gone` | how a conversation ended: the stream, the process, the last words |
-//! | `explain` | the words of loaders and shells, turned into a cause and a next step |
+//! | `explain`, `sign` | known words of loaders, shells and launchers, turned into a cause and a next step |
 //! | `child`, `template` | processes of this machine, and commands with places for what the plan says of a host |
 //! | [`LogSink`] | where the words of remote processes go, line by line |
 //!
@@ -35,6 +35,7 @@ mod pipe;
 mod progress;
 mod revoked;
 mod script;
+mod sign;
 mod talk;
 mod template;
 mod trouble;

@@ -11,29 +11,27 @@ use super::{
     Container,
     inspect::{Known, State},
 };
-use crate::cluster::{pipe::ProcessEnd, trouble::Trouble};
+use crate::cluster::{
+    pipe::ProcessEnd,
+    sign::{Sign, find, lasting, own_lines},
+    trouble::Trouble,
+};
 
-/// Texts of engines: one of them occurs, ignoring case. The first match counts.
-const SIGNS: &[(&[&str], &str, Entry)] = &[
-    (
-        &["no such container", "no such object", "no container with name or id"],
+/// Texts of engines. The first match counts.
+const SIGNS: &[Sign] = &[
+    lasting(
+        "no such container|no such object|no container with name or id",
         "there is no such container",
         remedy::ENGINE_NO_CONTAINER,
     ),
-    (
-        &[
-            "cannot connect to the docker daemon",
-            "cannot connect to podman",
-            "unable to connect to podman",
-            "permission denied while trying to connect",
-            "error during connect",
-            "failed to initialize",
-        ],
+    lasting(
+        "cannot connect to the docker daemon|cannot connect to podman|unable to connect to podman\
+         |permission denied while trying to connect|error during connect|failed to initialize",
         "the engine's service does not answer, or not to you",
         remedy::ENGINE_SERVICE,
     ),
-    (&["executable file"], "the container's image has no `sh`", remedy::CONTAINER_IMAGE),
-    (&["unable to find user", "no matching entries in passwd"], "it has no such user", remedy::ENGINE_BY_HAND),
+    lasting("executable file", "the container's image has no `sh`", remedy::CONTAINER_IMAGE),
+    lasting("unable to find user|no matching entries in passwd", "it has no such user", remedy::ENGINE_BY_HAND),
 ];
 
 /// Status of a process that SIGKILL ended, as engines tell it.
@@ -76,26 +74,18 @@ fn lost(cause: String, container: &Container, entry: Entry) -> Trouble {
 
 /// What the engine's words mean. What an agent writes comes in the same stream: only lines of the engine count.
 fn said(words: &str, container: &Container) -> Option<Trouble> {
-    let of_engine = |line: &&str| {
-        line.starts_with("Error")
-            || line.starts_with("OCI runtime")
-            || line.starts_with("Cannot connect")
-            || line.starts_with("Failed to initialize")
-            || line.starts_with("error during connect")
-            || line.starts_with("Got permission denied")
-            || line.starts_with("permission denied")
-    };
-    let lines: Vec<String> = words
-        .split('\n')
-        .flat_map(|line| line.split(" / "))
-        .map(str::trim)
-        .filter(of_engine)
-        .map(str::to_lowercase)
-        .collect();
-    let (_, cause, entry) =
-        SIGNS.iter().find(|(parts, ..)| lines.iter().any(|line| parts.iter().any(|part| line.contains(part))))?;
-    let cause = format!("the container {}: {cause}", container.name);
-    Some(Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(container.with(*entry)))
+    let begins = [
+        "Error",
+        "OCI runtime",
+        "Cannot connect",
+        "Failed to initialize",
+        "error during connect",
+        "Got permission denied",
+        "permission denied",
+    ];
+    let sign = find(SIGNS, &own_lines(words, |line| begins.iter().any(|begin| line.starts_with(begin))))?;
+    let cause = format!("the container {}: {}", container.name, sign.cause);
+    Some(Trouble::lasting(Stage::Connect, sign.kind, cause).remedy(container.with(sign.remedy)))
 }
 
 fn of_state(state: &State, container: &Container, began: Timestamp) -> Option<Trouble> {

@@ -11,7 +11,11 @@ use super::{
     client::{Client, NoAnswer},
     pod::{Container, Known, Pod},
 };
-use crate::cluster::{pipe::ProcessEnd, trouble::Trouble};
+use crate::cluster::{
+    pipe::ProcessEnd,
+    sign::{Sign, find, lasting, own_lines, passing},
+    trouble::Trouble,
+};
 
 /// A process in a pod.
 #[derive(Debug, Clone, Copy)]
@@ -45,143 +49,72 @@ impl Exec<'_> {
     }
 }
 
-/// Texts of kubectl: all parts of one of `texts` occur in a line of its own, ignoring case.
-struct Sign {
-    texts: &'static [&'static [&'static str]],
-    cause: &'static str,
-    kind: Kind,
-    passing: bool,
-    remedy: Entry,
-}
-
 /// The first match counts: what a line is about stands before what it may name, too. Of these the state of a pod says nothing.
 const SIGNS: &[Sign] = &[
-    Sign {
-        texts: &[
-            &["context was not found"],
-            &["context \"", "does not exist"],
-            &["cluster \"", "does not exist"],
-            &["auth info", "does not exist"],
-            &["no server found for cluster"],
-            &["error loading config file"],
-            &["error: stat /"],
-            &["invalid configuration"],
-            &["unable to read certificate-authority"],
-            &["unable to read client-"],
-        ],
-        cause: "kubectl does not find its configuration or the context in it",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_CONFIG,
-    },
-    Sign {
-        texts: &[&["must be logged in"], &["(unauthorized)"], &["getting credentials"]],
-        cause: "the API server does not accept your credentials",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_LOGIN,
-    },
-    Sign {
-        texts: &[&["(forbidden)"]],
-        cause: "you may not run processes in pods there",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_FORBIDDEN,
-    },
-    Sign {
-        texts: &[&["that match label selector"], &["unable to parse requirement"]],
-        cause: "the API server does not accept the selector",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_SELECTOR,
-    },
-    Sign {
-        texts: &[&["(notfound): pods "]],
-        cause: "there is no such pod",
-        kind: Kind::Lost,
-        passing: false,
-        remedy: remedy::KUBECTL_NO_POD,
-    },
-    Sign {
-        texts: &[&["(notfound)"]],
-        cause: "the API server does not have what was asked for",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_CONFIG,
-    },
+    lasting(
+        "context was not found|context \"*does not exist|cluster \"*does not exist|auth info*does not exist\
+         |no server found for cluster|error loading config file|error: stat /|invalid configuration\
+         |unable to read certificate-authority|unable to read client-",
+        "kubectl does not find its configuration or the context in it",
+        remedy::KUBECTL_CONFIG,
+    ),
+    lasting(
+        "must be logged in|(unauthorized)|getting credentials",
+        "the API server does not accept your credentials",
+        remedy::KUBECTL_LOGIN,
+    ),
+    lasting("(forbidden)", "you may not run processes in pods there", remedy::KUBECTL_FORBIDDEN),
+    lasting(
+        "that match label selector|unable to parse requirement",
+        "the API server does not accept the selector",
+        remedy::KUBECTL_SELECTOR,
+    ),
+    Sign { kind: Kind::Lost, ..lasting("(notfound): pods ", "there is no such pod", remedy::KUBECTL_NO_POD) },
+    lasting("(notfound)", "the API server does not have what was asked for", remedy::KUBECTL_CONFIG),
     // Also where the API server does not accept the kubelet's certificate.
-    Sign {
-        texts: &[&["error dialing backend"], &["no agent available"]],
-        cause: "the API server does not reach the kubelet of the pod's node",
-        kind: Kind::Lost,
-        passing: true,
-        remedy: remedy::KUBECTL_NODE,
-    },
-    Sign {
-        texts: &[&["pod does not exist"]],
-        cause: "the kubelet that was asked does not know the pod: it has just started, or another node has its address",
-        kind: Kind::Lost,
-        passing: true,
-        remedy: remedy::KUBECTL_NODE,
-    },
-    Sign {
-        texts: &[&["x509: "]],
-        cause: "kubectl does not accept the certificate of the API server",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_CERTIFICATE,
-    },
-    Sign {
-        texts: &[
-            &["is not valid for pod"],
-            &["container not found"],
-            &["container", "not found in pod"],
-            &["container", "does not exist"],
-        ],
-        cause: "the container is not there, or does not run",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::KUBECTL_CONTAINER,
-    },
-    Sign {
-        texts: &[&["executable file not found"], &["internal error occurred", "no such file or directory"]],
-        cause: "the container's image has no `sh`",
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::CONTAINER_IMAGE,
-    },
-    Sign {
-        texts: &[
-            &["the connection to the server"],
-            &["unable to connect to the server"],
-            &["the server was unable to return a response"],
-            &["service unavailable"],
-            &["apiserver not ready"],
-        ],
-        cause: "the API server does not answer",
-        kind: Kind::Lost,
-        passing: true,
-        remedy: remedy::KUBECTL_SERVER,
-    },
+    passing(
+        "error dialing backend|no agent available",
+        "the API server does not reach the kubelet of the pod's node",
+        remedy::KUBECTL_NODE,
+    ),
+    passing(
+        "pod does not exist",
+        "the kubelet that was asked does not know the pod: it has just started, or another node has its address",
+        remedy::KUBECTL_NODE,
+    ),
+    lasting("x509: ", "kubectl does not accept the certificate of the API server", remedy::KUBECTL_CERTIFICATE),
+    lasting(
+        "is not valid for pod|container not found|container*not found in pod|container*does not exist",
+        "the container is not there, or does not run",
+        remedy::KUBECTL_CONTAINER,
+    ),
+    lasting(
+        "executable file not found|internal error occurred*no such file or directory",
+        "the container's image has no `sh`",
+        remedy::CONTAINER_IMAGE,
+    ),
+    passing(
+        "the connection to the server|unable to connect to the server|the server was unable to return a response\
+         |service unavailable|apiserver not ready",
+        "the API server does not answer",
+        remedy::KUBECTL_SERVER,
+    ),
 ];
 
-/// The lines that kubectl itself wrote: what the process in the pod wrote comes in the same stream.
-fn own_lines(words: &str) -> Vec<String> {
+/// Whether kubectl itself wrote a line.
+fn is_own(line: &str) -> bool {
+    let line = line.to_lowercase();
     let begins =
         ["error: ", "error from server", "error in configuration", "the connection to the server", "unable to connect"];
     // klog: `E1125 07:59:02.354992   28745 v2.go:150] …`.
-    let is_logged = |line: &str| {
-        line.starts_with('e') && line.as_bytes().get(1).is_some_and(u8::is_ascii_digit) && line.contains("] ")
-    };
-    let lines = words.split('\n').flat_map(|line| line.split(" / ")).map(|line| line.trim().to_lowercase());
-    lines.filter(|line| begins.iter().any(|begin| line.starts_with(begin)) || is_logged(line)).collect()
+    let is_logged =
+        line.starts_with('e') && line.as_bytes().get(1).is_some_and(u8::is_ascii_digit) && line.contains("] ");
+    is_logged || begins.iter().any(|begin| line.starts_with(begin))
 }
 
 /// The first sign in the words of kubectl.
 fn sign(words: &str) -> Option<&'static Sign> {
-    let lines = own_lines(words);
-    let is_in = |text: &[&str]| lines.iter().any(|line| text.iter().all(|part| line.contains(part)));
-    SIGNS.iter().find(|sign| sign.texts.iter().any(|text| is_in(text)))
+    find(SIGNS, &own_lines(words, is_own))
 }
 
 /// What it means that pods cannot be listed: of which kind it is, and what to do.
@@ -254,7 +187,8 @@ pub(super) fn ended(end: Option<&ProcessEnd>, words: &str, known: &Known, exec: 
 /// Whether kubectl got something for a stream that it had not made yet: it reads before all streams are made
 /// (kubernetes#131189), and what it drops may be the status of the process.
 pub(super) fn drops(words: &str) -> bool {
-    own_lines(words).iter().any(|line| line.contains("unknown stream id") && line.contains("discarding message"))
+    let is_dropped = |line: &&str| line.contains("nknown stream id") && line.contains("discarding message");
+    own_lines(words, is_own).iter().any(is_dropped)
 }
 
 fn has_remedy(trouble: &Trouble, entry: Entry) -> bool {

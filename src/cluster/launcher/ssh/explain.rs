@@ -6,74 +6,37 @@ use std::path::Path;
 use railgauge_model::border::text::quoted;
 use railgauge_wire::{
     failure::{Kind, Stage},
-    remedy::{self, Entry},
+    remedy,
 };
 
-use crate::cluster::trouble::Trouble;
-
-/// A known text: one of `parts` occurs, ignoring case.
-struct Sign {
-    parts: &'static [&'static str],
-    kind: Kind,
-    passing: bool,
-    remedy: Entry,
-}
+use crate::cluster::{
+    sign::{Sign, find, lasting, passing},
+    trouble::Trouble,
+};
 
 /// The first match counts: causes go before their consequences (a jump host that refuses also closes the connection).
 const SIGNS: &[Sign] = &[
-    Sign {
-        parts: &["temporary failure in name resolution"],
-        kind: Kind::Configuration,
-        passing: true,
-        remedy: remedy::CHECK_NAME_SERVER,
-    },
-    Sign {
-        parts: &["could not resolve hostname", "no address associated with hostname"],
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::GIVE_ADDRESS,
-    },
-    Sign {
-        parts: &["identity file", "unprotected private key file", "load key"],
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::CHECK_KEY_FILE,
-    },
-    Sign {
-        parts: &["too many authentication failures"],
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::NAME_IDENTITY,
-    },
-    Sign { parts: &["permission denied"], kind: Kind::Configuration, passing: false, remedy: remedy::CHECK_SSH_KEYS },
-    Sign {
-        parts: &["bad configuration option", "can't open user config file", "bad owner or permissions"],
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::CORRECT_SSH_CONFIG,
-    },
-    Sign { parts: &["no matching"], kind: Kind::Configuration, passing: false, remedy: remedy::ALLOW_SSH_ALGORITHM },
-    Sign { parts: &["jumphost loop"], kind: Kind::Configuration, passing: false, remedy: remedy::REMOVE_FROM_JUMP },
-    Sign {
-        parts: &["path too long", "unix_listener"],
-        kind: Kind::Configuration,
-        passing: false,
-        remedy: remedy::SSH_SOCKET_DIR,
-    },
-    Sign { parts: &["connection refused"], kind: Kind::Lost, passing: true, remedy: remedy::CHECK_SSHD },
-    Sign {
-        parts: &["no route to host", "network is unreachable", "host is down"],
-        kind: Kind::Lost,
-        passing: true,
-        remedy: remedy::CHECK_ROUTE_TO_HOST,
-    },
-    Sign { parts: &["timed out", "timeout"], kind: Kind::Lost, passing: true, remedy: remedy::CHECK_HUNG_HOST },
-    Sign {
-        parts: &["kex_exchange_identification", "ssh_exchange_identification", "connection reset", "connection closed"],
-        kind: Kind::Lost,
-        passing: true,
-        remedy: remedy::CHECK_MAX_STARTUPS,
-    },
+    Sign { passing: true, ..lasting("temporary failure in name resolution", "", remedy::CHECK_NAME_SERVER) },
+    lasting("could not resolve hostname|no address associated with hostname", "", remedy::GIVE_ADDRESS),
+    lasting("identity file|unprotected private key file|load key", "", remedy::CHECK_KEY_FILE),
+    lasting("too many authentication failures", "", remedy::NAME_IDENTITY),
+    lasting("permission denied", "", remedy::CHECK_SSH_KEYS),
+    lasting(
+        "bad configuration option|can't open user config file|bad owner or permissions",
+        "",
+        remedy::CORRECT_SSH_CONFIG,
+    ),
+    lasting("no matching", "", remedy::ALLOW_SSH_ALGORITHM),
+    lasting("jumphost loop", "", remedy::REMOVE_FROM_JUMP),
+    lasting("path too long|unix_listener", "", remedy::SSH_SOCKET_DIR),
+    passing("connection refused", "", remedy::CHECK_SSHD),
+    passing("no route to host|network is unreachable|host is down", "", remedy::CHECK_ROUTE_TO_HOST),
+    passing("timed out|timeout", "", remedy::CHECK_HUNG_HOST),
+    passing(
+        "kex_exchange_identification|ssh_exchange_identification|connection reset|connection closed",
+        "",
+        remedy::CHECK_MAX_STARTUPS,
+    ),
 ];
 
 /// What ssh says of a peer behind a jump host or proxy command that closed the connection.
@@ -84,11 +47,9 @@ pub(super) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> 
     if let Some(trouble) = host_key(text, address, known_hosts) {
         return trouble;
     }
-    let lower = text.to_lowercase();
     let cause = format!("ssh to {address}: {}", one_line(text));
-    match SIGNS.iter().find(|sign| sign.parts.iter().any(|part| lower.contains(part))) {
-        Some(sign) if sign.passing => Trouble::passing(Stage::Connect, sign.kind, cause).remedy(sign.remedy),
-        Some(sign) => Trouble::lasting(Stage::Connect, sign.kind, cause).remedy(sign.remedy),
+    match find(SIGNS, &[text]) {
+        Some(sign) => Trouble { passing: sign.passing, ..Trouble::lasting(Stage::Connect, sign.kind, cause) }.remedy(sign.remedy),
         None => {
             Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy::SSH_BY_HAND.with([("address", address)]))
         }
