@@ -86,7 +86,7 @@ pub(super) fn judge<'r>(
                         trusted += usize::from(!is_doubtful);
                         judged.push(one);
                     }
-                    Err(why) => unlimited.push((why, *row)),
+                    Err(why) => unlimited.push((*why, *row)),
                 }
                 if is_doubtful {
                     doubtful.push(*one);
@@ -239,7 +239,7 @@ fn held_against<'r>(
     (result, row): Scoped<'r>,
     peers: Option<&Peers>,
     held: Option<&Held<'_>>,
-) -> Result<Judged<'r>, Reason> {
+) -> Result<Judged<'r>, Box<Reason>> {
     let number = |value| Value::Number(value, row.metric.unit());
     let value = row.value.ok_or_else(|| Reason::new(Id::NoValue).with("error", error(row)))?;
     let higher = row.better == railgauge_wire::terms::Better::Higher;
@@ -250,7 +250,7 @@ fn held_against<'r>(
             let ceiling = row.ceiling.ok_or(Reason::new(Id::NoCeiling))?;
             if value > DISPROVED * ceiling {
                 let above = Reason::new(Id::AboveCeiling).about(format!("{} → {}", row.src_host, row.dst_host));
-                return Err(above.with("observed", number(value)).with("required", number(ceiling)));
+                return Err(Box::new(above.with("observed", number(value)).with("required", number(ceiling))));
             }
             (ceiling * percent / 100.0, true)
         }
@@ -268,21 +268,21 @@ fn held_against<'r>(
     // What too few operations carry is no percentile. It is above its limit for certain only where the median is.
     if !percentile::carried_by(row.metric, result) && !percentile::above_for_certain(row.metric, result, limit) {
         let few = Value::data(&percentile::too_few(row.metric, result));
-        return Err(Reason::new(Id::TooFewOperations).with("few", few));
+        return Err(Box::new(Reason::new(Id::TooFewOperations).with("few", few)));
     }
     // Of a loss that is within the noise of the repeats nobody knows on which side of the limit it is.
     if is_loss(row.metric) {
         // What the ports of one machine share is no part of the fabric.
         let shared = result.part.as_ref().and_then(|part| part.alone.as_ref()).map(|alone| &alone.one_machine);
         if let Some(hosts) = shared.filter(|hosts| !hosts.is_empty()) {
-            return Err(Reason::new(Id::OneMachine).all(hosts.clone()));
+            return Err(Box::new(Reason::new(Id::OneMachine).all(hosts.clone())));
         }
         let loss = Loss::of(result).ok_or_else(|| Reason::new(Id::NoScatter).with("repeats", row.n))?;
         let (low, high) = loss.interval;
         let known = if value > limit { low > limit } else { high <= limit };
         if !known {
             let within = Reason::new(Id::WithinNoise).with("observed", number(value));
-            return Err(within.with("low", number(low)).with("high", number(high)));
+            return Err(Box::new(within.with("low", number(low)).with("high", number(high))));
         }
     }
     let (violates, quality) = if floor { (value < limit, value / limit) } else { (value > limit, limit / value) };

@@ -122,5 +122,5 @@ fn worst<'r>(bad: &[&'r CaseResult<'r>]) -> Option<&'r CaseResult<'r>> {
 }
 
 fn blamed(id: Id, result: &CaseResult<'_>) -> Reason {
-    Reason::new(id).case(result).with("error", result.error())
+    Reason::new(id).case(result).with("error", result.error().unwrap_or_default())
 }

@@ -143,7 +143,7 @@ fn of_reason(reason: &Reason) -> Option<Named> {
     // A flow is not a part: what is wrong may be anywhere on its way.
     let flows = |what: &str| Named { flows: named(what), ..Named::default() };
     let found = match reason.id {
-        Id::SoakStalled | Id::SoakWindowFailed | Id::SoakFailed if !reason.text("lost_at").is_empty() => {
+        Id::SoakStalled | Id::SoakWindowFailed | Id::SoakFailed if reason.values.contains_key("lost_at") => {
             Named { lost: vec![reason.text("host")], ..Named::default() }
         }
         Id::LinkStandsOut if reason.json("standing") == json!(Standing::Confirmed) => {

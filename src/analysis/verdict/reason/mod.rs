@@ -239,3 +239,59 @@ impl Serialize for Reasons {
         fields.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_text_is_left_out_where_a_value_is_absent() {
+        let lasted = |failure: Option<&str>| {
+            Reason::new(Id::SoakGpusUnread)
+                .first("gpu01 GPU 0", 3)
+                .with("unread", 2_u64)
+                .with("windows", 9_u64)
+                .with("failure", failure)
+        };
+        assert_eq!(lasted(None).to_string(), "gpu01 GPU 0 and 2 more not read in 2 of 9 windows");
+        // What a value holds is not a text of the table.
+        let told = lasted(Some("[{count}]")).to_string();
+        assert_eq!(told, "gpu01 GPU 0 and 2 more not read in 2 of 9 windows: [{count}]");
+    }
+
+    #[test]
+    fn fields_have_the_unit_of_what_was_observed() {
+        let over = Reason::new(Id::SoakOverLimit).about("p").with("observed", Value::Number(0.5, "/s"));
+        let json = serde_json::to_value(over).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({ "id": "soak-over-limit", "subject": ["p"], "count": 1, "observed": 0.5, "unit": "/s" })
+        );
+    }
+
+    #[test]
+    fn every_text_can_be_filled() {
+        let ids: BTreeSet<Id> = Id::ALL.iter().copied().collect();
+        assert_eq!(ids.len(), Id::ALL.len());
+        for id in ids {
+            let (mut open, mut name) = (None, None);
+            for (at, c) in id.text().char_indices() {
+                match c {
+                    '[' | ']' => assert!((c == ']') == open.is_some() && name.is_none(), "{id:?}"),
+                    '{' | '}' => assert!((c == '}') == name.is_some(), "{id:?}"),
+                    _ => {}
+                }
+                match c {
+                    '[' => open = Some(at),
+                    ']' => open = None,
+                    '{' => name = Some(at),
+                    '}' => name = None,
+                    _ => {}
+                }
+            }
+            assert!(open.is_none() && name.is_none() && !id.text().is_empty(), "{id:?}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ macro_rules! reasons {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Id {
-            $(#[doc = $text] $id,)*
+            $($id,)*
         }
 
         impl Id {

@@ -12,7 +12,6 @@ use crate::analysis::{
 
 /// A value of a reason. In JSON times and moments are in nanoseconds, sizes in bytes.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(missing_docs, reason = "names of variants say what they hold")]
 pub enum Value {
     Absent,
     Flag(bool),
@@ -58,8 +57,9 @@ impl Value {
 
     /// As part of a sentence; `None` where there is nothing to read.
     pub(super) fn text(&self, noun: Option<&str>) -> Option<String> {
-        let text = match (self, noun) {
+        Some(match (self, noun) {
             (Self::Absent | Self::Flag(false), _) => return None,
+            (Self::List(all), _) if all.is_empty() => return None,
             (Self::Flag(true), _) => String::new(),
             (Self::Count(n), Some(noun)) => words::count(usize::try_from(*n).unwrap_or(usize::MAX), noun),
             (Self::Count(n), None) => n.to_string(),
@@ -76,8 +76,7 @@ impl Value {
             (Self::Amount(bytes), _) => amount(*bytes),
             (Self::List(all), _) => all.join(", "),
             (Self::Text(text) | Self::Shown(.., text) | Self::Data(_, text), _) => text.clone(),
-        };
-        (!text.is_empty() || matches!(self, Self::Flag(_))).then_some(text)
+        })
     }
 
     /// The unit of a number.
