@@ -49,7 +49,9 @@ pub(super) fn connect(text: &str, address: &str, known_hosts: Option<&Path>) -> 
     }
     let cause = format!("ssh to {address}: {}", one_line(text));
     match find(SIGNS, &[text]) {
-        Some(sign) => Trouble { passing: sign.passing, ..Trouble::lasting(Stage::Connect, sign.kind, cause) }.remedy(sign.remedy),
+        Some(sign) => {
+            Trouble { passing: sign.passing, ..Trouble::lasting(Stage::Connect, sign.kind, cause) }.remedy(sign.remedy)
+        }
         None => {
             Trouble::lasting(Stage::Connect, Kind::Lost, cause).remedy(remedy::SSH_BY_HAND.with([("address", address)]))
         }
