@@ -220,7 +220,7 @@ fn a_bond_with_a_member_down() {
     let verdicts = results.verdicts();
     let verdicts = verdicts["verdicts"].as_array().unwrap();
     let reason = verdicts.iter().find(|verdict| verdict["kind"] == "expectation").unwrap()["reason"].as_str().unwrap();
-    let words = "1: the ceiling is that of 1 of the 2 members of rail0: port1 carries nothing";
+    let words = "1: the ceiling is that of 1 of 2 members of rail0, no traffic on port1";
     assert!(reason.ends_with(words) && !reason.contains("2: the ceiling"), "{reason}");
     // Whether a busy machine keeps even this little is another matter.
     let mut told = said(&scene, &results, &ended);

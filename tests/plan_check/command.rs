@@ -42,7 +42,7 @@ fn json_is_data_and_goes_to_stdout() {
     let wrong = railgauge(&["check", "--json", repository("tests/plans/invalid/unknown-keys.toml").to_str().unwrap()]);
     let value: serde_json::Value = serde_json::from_slice(&wrong.stdout).unwrap();
     assert_eq!(wrong.status.code(), Some(2));
-    assert_eq!((&value["version"], &value["mistakes"][1]["line"]), (&1.into(), &1.into()));
+    assert_eq!((&value["version"], &value["mistakes"][1]["line"]), (&1.into(), &2.into()));
     assert!(wrong.stderr.is_empty());
     let right = railgauge(&["check", "--json", repository("plans/quickstart.toml").to_str().unwrap()]);
     let value: serde_json::Value = serde_json::from_slice(&right.stdout).unwrap();

@@ -230,7 +230,7 @@ fn wrong_partitions(slurm: &Slurm) {
     ended.says("nvalid partition");
     // So does one that can never start: it ends by itself, and says why.
     for (nodes, keys, reason) in
-        [(8, "{}", "PartitionNodeLimit"), (2, "{ deadline = \"now+1minute\", time = \"5min\" }", "deadline")]
+        [(8, "{}", "partition main has 4"), (2, "{ deadline = \"now+1minute\", time = \"5min\" }", "deadline")]
     {
         let (scene, text) = (Scene::new(), plan(&format!("{{ slurm = {{ nodes = {nodes} }} }}"), keys, 1));
         let ended = scene.spawn(submit(slurm, &scene, &["--quiet"], &text), "submit").end();

@@ -41,7 +41,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("agent/src/memory/host.rs", "/proc/self/smaps"),
     ("src/cli/status.rs", "options of the command line"),
     ("src/cli/submit/job.rs", "names of sbatch's variables"),
-    ("src/cluster/launcher/engine", "messages of podman and docker"),
     ("src/cluster/launcher/kubectl", "states of pods, and kubectl's messages"),
     ("src/cluster/launcher/slurm", "states of jobs and nodes, and srun's messages"),
     ("src/cluster/launcher/ssh/explain.rs", "ssh's messages"),
