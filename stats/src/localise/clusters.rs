@@ -13,6 +13,10 @@ const FEW_APART: f64 = 0.005;
 /// Least standard deviations between the centres for the same: twice what many results need, for tails that are not normal.
 const FAR_APART: f64 = 8.0;
 
+/// How many times farther from the centre than all others a few values are that are no tail: of a tail as heavy as that of Student's t with 3
+/// degrees of freedom the largest value is so in one of a thousand.
+const NO_TAIL: f64 = 10.0;
+
 /// Sums over the first values of a sorted list, so that every cut of a long one is looked at in the time of one.
 struct Sums {
     /// Sum of the values before each place, and of their squares, as differences from their mean.
@@ -70,20 +74,10 @@ fn few_above(sorted: &[f64], least: f64) -> Option<f64> {
     let above = |upper: &usize| {
         let sides = sums.sides(sorted.len() - upper);
         let scale = ((sides[0].away + sides[1].away) / (sorted.len() - 2) as f64).sqrt();
-        far_apart(&sides, scale, least) && no_tail(sorted, *upper, FEW_APART / most as f64)
+        let away = |rank: usize| sorted[sorted.len() - rank] - sorted[sorted.len() / 2];
+        far_apart(&sides, scale, least) && away(*upper) > NO_TAIL * away(upper + 1)
     };
     (1..=most).find(above).map(|upper| sorted[sorted.len() - upper])
-}
-
-/// Whether the gap below the `upper` largest values is none that a tail has, at level `p`. The spacings of an exponential tail,
-/// times their ranks from above, are exponential and independent (David & Nagaraja 2003, 2.5), so that one of them over the mean
-/// of the m next is above f with probability (1 + f / m)^−m.
-fn no_tail(sorted: &[f64], upper: usize, p: f64) -> bool {
-    let spacing = |rank: usize| rank as f64 * (sorted[sorted.len() - rank] - sorted[sorted.len() - rank - 1]);
-    let next = sorted.len() / 4;
-    let mean = (upper + 1..=upper + next).map(spacing).sum::<f64>() / next as f64;
-    let next = next as f64;
-    (1.0 + spacing(upper) / mean.max(f64::MIN_POSITIVE) / next).powf(-next) < p
 }
 
 /// Difference of two results from which on they are two clusters where their noise is not known: two thirds of what a pair

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Part, Probe, Role, Setting, Suspect, TESTS, Way,
+    Part, Probe, Role, Setting, Suspect, Way,
     shaky::{GLITCHES, NEARLY_ALL, ONE_OF_SEVERAL, at_least, by_way},
     states::states_apart,
 };
@@ -238,7 +238,8 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     }
     let way = match settled.judgement {
         Judgement::Confirmed { way, .. } => way,
-        Judgement::Intermittent { .. } => scene.way_of_bad(&own),
+        Judgement::Intermittent { .. } if !suspect.both_ways => scene.way_of_bad(&own),
+        Judgement::Intermittent { .. } => Way::Both,
         _ => return settled,
     };
     if settled.part.is_end() {
@@ -288,7 +289,6 @@ impl<'a> Scene<'a> {
             _ => suspect.effect,
         };
         let suspected = (effect - suspect.explained).min(-setting.least);
-        // Results that are worse than what was suspected are as bad as they are: half of a small effect is no limit for them.
         Self { controls, scale: now.max(before).max(setting.noise), effect: suspected, states }
     }
 
@@ -344,15 +344,18 @@ impl<'a> Scene<'a> {
         rails.len() > 1 && at_least(bad, others, GLITCHES) > ONE_OF_SEVERAL
     }
 
-    /// The direction of bad results, where the other has five and none is bad.
+    /// The direction of bad results, where the other has none, which chance hardly makes of so many.
     fn way_of_bad(&self, own: &[(Probe, f64)]) -> Way {
         let of = |way: Way| {
             let results = || own.iter().filter(move |(probe, _)| probe.way == way);
-            (results().count(), results().filter(|(_, r)| self.is_bad(*r)).count())
+            (results().count() as f64, results().filter(|(_, r)| self.is_bad(*r)).count() as i32)
+        };
+        let is_only = |(n, bad): (f64, i32), (others, none): (f64, i32)| {
+            none == 0 && (n / (n + others)).powi(bad) < ONE_OF_SEVERAL
         };
         match (of(Way::Send), of(Way::Receive)) {
-            ((_, 1..), (TESTS.., 0)) => Way::Send,
-            ((TESTS.., 0), (_, 1..)) => Way::Receive,
+            (send, receive) if is_only(send, receive) => Way::Send,
+            (send, receive) if is_only(receive, send) => Way::Receive,
             _ => Way::Both,
         }
     }
@@ -372,8 +375,8 @@ impl<'a> Scene<'a> {
         if self.states.is_some_and(hidden) {
             return open(Doubt::Unsteady);
         }
-        let one_way =
-            |way: Way| Some(Outcome::new(self, own, way)).filter(|outcome| setting.directed && outcome.n >= 2);
+        let may_differ = setting.directed && !suspect.both_ways;
+        let one_way = |way: Way| Some(Outcome::new(self, own, way)).filter(|outcome| may_differ && outcome.n >= 2);
         // One direction is fine if it is closer to good pairs than to the other direction.
         let fine = |good: &Outcome, low: &Outcome| {
             low.all_low(self)
@@ -411,7 +414,6 @@ impl<'a> Scene<'a> {
             return match as_controls && found.effect > enough {
                 true if suspect.part.is_shared() => open(Doubt::UnderLoad),
                 true => Judgement::Cleared { effect: found.effect, n },
-                // All of too few.
                 false if found.bad == n => open(Doubt::AllOfFew),
                 false => open(Doubt::Mixed),
             };

@@ -77,10 +77,14 @@ pub struct Setting<'a> {
     pub two_levels: bool,
 }
 
+/// How many times the known noise the spread of a few values may be by chance: of six, 1.5 times or more in one of ten.
+const KNOWN: f64 = 1.5;
+
 impl Setting<'_> {
-    /// Whether the spread of a level is not taken from its values but known: [`Setting::noise`], where they spread no more.
+    /// Whether the spread of a level is not taken from its values but known: [`Setting::noise`], where they spread no more than chance
+    /// makes a few of them.
     pub fn knows(&self, level: &Level) -> bool {
-        self.noise > 0.0 && level.scale <= self.noise
+        self.noise > 0.0 && level.scale <= KNOWN * self.noise
     }
 
     /// Whether a pair crosses from one group to another.
@@ -162,6 +166,8 @@ impl Findings {
             }
             (Some(Judgement::Intermittent { .. }), _) => true,
             (Some(Judgement::Cleared { .. } | Judgement::Ways { .. }), _) => false,
+            // Some of its results were bad: what is bad may be the end, whichever of its paths it was.
+            (Some(Judgement::Open { doubt: Doubt::Mixed, .. }), larger) if !larger.latent => true,
             (_, larger) => !larger.latent && !own.is_some_and(|own| matches!(own, Judgement::Confirmed { .. })),
         });
         !explained

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 
 use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way, partners::Partners};
 
@@ -60,6 +60,10 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
     let partners = Partners::new(pairs, findings);
     let mut controls = [false, true].map(|kind| Controls::new(pairs, findings, setting, kind));
     let listed = findings.suspects.iter().filter(|suspect| !suspect.latent).count();
+    let control = |suspect: usize, Ends { from, to, path, way }: Ends| {
+        let level = level(findings, setting, from, to);
+        Probe { suspect, role: Role::Control, from, to, path, way, level, explained: 0.0 }
+    };
     let mut wanted = Vec::new();
     for (number, suspect) in findings.suspects.iter().enumerate() {
         let ends = match &suspect.part {
@@ -72,16 +76,6 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             (false, ..MANY) => CONTROLS,
             _ => CONTROLS_OF_MANY,
         };
-        let of_role = |role: Role, ends: Ends, explained: f64| Probe {
-            suspect: number,
-            role,
-            from: ends.from,
-            to: ends.to,
-            path: ends.path,
-            way: if ends.way == Way::Both { suspect.part.way_of(ends.from, setting.groups) } else { ends.way },
-            level: level(findings, setting, ends.from, ends.to),
-            explained,
-        };
         let probe = |ends: Ends| {
             let between = usize::from(setting.between(ends.from, ends.to));
             let shared = findings.suspects.iter().filter(|other| other.part.is_shared() && !other.latent);
@@ -90,16 +84,17 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
             // What is known to be slow on the way is no fault of an end.
             let explained =
                 if suspect.part.is_end() { takes.fold(suspect.explained, f64::min) } else { suspect.explained };
-            of_role(Role::Suspect, ends, explained)
+            let way = if ends.way == Way::Both { suspect.part.way_of(ends.from, setting.groups) } else { ends.way };
+            Probe { role: Role::Suspect, way, explained, ..control(number, ends) }
         };
         // In turn, so that the rounds in which they are measured hold both.
         let mut good = matching(&mut controls, &ends, tests, setting).into_iter();
         let share = tests.div_ceil(ends.len().max(1));
         for ends in ends {
             wanted.push(probe(ends));
-            wanted.extend(good.by_ref().take(share).map(|ends| of_role(Role::Control, ends, 0.0)));
+            wanted.extend(good.by_ref().take(share).map(|ends| control(number, ends)));
         }
-        wanted.extend(good.map(|ends| of_role(Role::Control, ends, 0.0)));
+        wanted.extend(good.map(|ends| control(number, ends)));
     }
     // Suspects that bring no controls may be of a kind that no other is of.
     for kind in [false, true] {
@@ -108,17 +103,8 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
         };
         let Some(like) = of(Role::Suspect).next().copied() else { continue };
         let lacking = (CONTROLS / 2).saturating_sub(of(Role::Control).count());
-        let control = |ends: Ends| Probe {
-            role: Role::Control,
-            from: ends.from,
-            to: ends.to,
-            path: ends.path,
-            way: ends.way,
-            level: level(findings, setting, ends.from, ends.to),
-            explained: 0.0,
-            ..like
-        };
-        let more: Vec<Probe> = controls[usize::from(kind)].next(lacking).into_iter().map(control).collect();
+        let more: Vec<Probe> =
+            controls[usize::from(kind)].next(lacking).into_iter().map(|ends| control(like.suspect, ends)).collect();
         wanted.extend(more);
     }
     wanted
@@ -140,8 +126,19 @@ impl Ends {
 }
 
 fn level(findings: &Findings, setting: &Setting<'_>, from: Port, to: Port) -> Level {
-    let group = |port: Port| setting.groups.get(port.host as usize);
-    findings.levels[if findings.levels.len() == 1 { 0 } else { usize::from(group(from) != group(to)) }]
+    findings.levels[usize::from(findings.levels.len() > 1 && setting.between(from, to))]
+}
+
+/// Those first that have no host in common with any before, so many at most.
+fn disjoint<T>(all: impl IntoIterator<Item = T>, hosts: impl Fn(&T) -> [u32; 2], most: usize) -> Vec<T> {
+    let mut used: HashSet<u32> = HashSet::default();
+    let mut is_new = |of: &T| {
+        let of = hosts(of);
+        let is_new = !of.iter().any(|host| used.contains(host));
+        used.extend(of.into_iter().filter(|_| is_new));
+        is_new
+    };
+    all.into_iter().filter(|of| is_new(of)).take(most).collect()
 }
 
 /// Controls of the kinds that the probes are of, in the same proportion, three at least of each kind.
@@ -236,42 +233,18 @@ fn fresh(
     let good: BTreeSet<Port> = good.filter(|&port| !doubtful(port)).collect();
     let parts: Vec<&Part> =
         findings.suspects.iter().map(|suspect| &suspect.part).filter(|part| part.is_shared()).collect();
-    // Ends by rail and group: where there is nobody of the kind, nobody has to be looked for.
-    let group = |port: &Port| setting.groups.get(port.host as usize);
-    let mut of_rail: HashMap<u32, HashMap<Option<&u32>, usize>> = HashMap::default();
-    good.iter().for_each(|port| *of_rail.entry(port.rail).or_default().entry(group(port)).or_default() += 1);
-    let has_partner = |port: &Port| {
-        of_rail.get(&port.rail).is_some_and(|groups| match between {
-            true => groups.len() > 1,
-            false => groups.get(&group(port)).is_some_and(|ends| *ends > 1),
-        })
-    };
-    let starts: Vec<Port> = good.iter().copied().filter(has_partner).collect();
-    if starts.is_empty() {
-        return Vec::new();
-    }
+    let mut of_rail: BTreeMap<u32, Vec<Port>> = BTreeMap::new();
+    good.iter().for_each(|port| of_rail.entry(port.rail).or_default().push(*port));
     let met: HashSet<(Port, Port)> = pairs.iter().flat_map(|p| [(p.from, p.to), (p.to, p.from)]).collect();
-    let (mut used, mut chosen) = (HashSet::default(), Vec::new());
-    for from in starts {
-        let fits = |to: &&Port| {
-            to.rail == from.rail
-                && to.host > from.host
-                && setting.between(from, **to) == between
-                && !met.contains(&(from, **to))
-                && !used.contains(*to)
-                && !parts.iter().any(|part| part.passed(from, **to, setting.groups))
-        };
-        if chosen.len() == CONTROL_PAIRS {
-            break;
-        }
-        if !used.contains(&from)
-            && let Some(&to) = good.iter().find(fits)
-        {
-            used.extend([from, to]);
-            chosen.push(Ends { from, to, path: pairs[0].path, way: Way::Both });
-        }
-    }
-    chosen
+    let of_ends = |ends: &Vec<Port>, at: usize| ends[at + 1..].iter().map(|to| (ends[at], *to)).collect::<Vec<_>>();
+    let all = of_rail.values().flat_map(|ends| (0..ends.len()).flat_map(move |at| of_ends(ends, at)));
+    let fits = |&(from, to): &(Port, Port)| {
+        setting.between(from, to) == between
+            && !met.contains(&(from, to))
+            && !parts.iter().any(|part| part.passed(from, to, setting.groups))
+    };
+    let chosen = disjoint(all.filter(fits), |(from, to)| [from.host, to.host], CONTROL_PAIRS).into_iter();
+    chosen.map(|(from, to)| Ends { from, to, path: pairs[0].path, way: Way::Both }).collect()
 }
 
 /// Each suspect end of a host or NIC with good partners in turn, alternating direction where both are suspect.
@@ -424,26 +397,11 @@ fn fresh_across(pairs: &[Pair], suspect: &Suspect, setting: &Setting<'_>) -> Vec
         }
     }
     fresh.sort_unstable();
-    let (mut used, mut chosen) = (HashSet::default(), Vec::new());
-    for (_, from, to) in fresh {
-        if chosen.len() < APART && !used.contains(&from.host) && !used.contains(&to.host) {
-            used.extend([from.host, to.host]);
-            chosen.push(Ends { from, to, path: pairs[0].path, way: Way::Both });
-        }
-    }
-    chosen
+    let chosen = disjoint(fresh, |(_, from, to)| [from.host, to.host], APART).into_iter();
+    chosen.map(|(_, from, to)| Ends { from, to, path: pairs[0].path, way: Way::Both }).collect()
 }
 
 /// Some of the low pairs, with as many different hosts as possible.
 fn spread(pairs: &[Pair], evidence: &[usize]) -> Vec<usize> {
-    let mut used: HashSet<u32> = HashSet::default();
-    let mut chosen: Vec<usize> = Vec::new();
-    for &at in evidence {
-        let hosts = [pairs[at].from.host, pairs[at].to.host];
-        if chosen.len() < TESTS && hosts.iter().all(|host| !used.contains(host)) {
-            used.extend(hosts);
-            chosen.push(at);
-        }
-    }
-    chosen
+    disjoint(evidence.iter().copied(), |&at| [pairs[at].from.host, pairs[at].to.host], TESTS)
 }

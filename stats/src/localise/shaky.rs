@@ -13,6 +13,7 @@ use super::{
     Part, Port, Probe, Way,
     cover::{Cover, Table},
     links::Link,
+    suspect::partners,
 };
 
 /// Probability that chance makes any end of a run a suspect.
@@ -74,10 +75,11 @@ pub(super) fn shaky(table: &Table, cover: &Cover, explained: &[(usize, Vec<u32>)
         let part = if other { Part::Host(host, Way::Both) } else { smallest(table, cover, host, links, &links_here) };
         let Some(&number) = numbers.get(&part) else { continue };
         let cells = &in_sight(table, &cover.cells[number], &low);
-        let here = cells.iter().filter(|&&at| low[at as usize]).count();
+        let low_here: Vec<u32> = cells.iter().copied().filter(|&at| low[at as usize]).collect();
+        let here = low_here.len();
         let elsewhere = (all_low - here + 1) as f64 / (table.cells.len() - cells.len() + 2) as f64;
         let by_chance = at_least(here, cells.len(), elsewhere);
-        let partners = partners(table, host, cells, &low);
+        let partners = partners(table, &low_here, &Part::Host(host, Way::Both));
         let stands_out = partners >= 2 && by_chance < FALSE_ALARM / ends.max(1) as f64;
         if stands_out || links.len() <= FEW || cells.len() == here {
             let taken = explained.iter().filter(|(part, _)| cover.parts[*part].is_end()).flat_map(|(_, cells)| cells);
@@ -111,18 +113,6 @@ fn smallest(table: &Table, cover: &Cover, host: u32, links: &[Link], here: &[usi
         [port] if cover.several_rails => Part::Nic(port, Way::Both),
         _ => Part::Host(host, Way::Both),
     }
-}
-
-/// Hosts at the other ends of low cells.
-fn partners(table: &Table, host: u32, cells: &[u32], low: &[bool]) -> usize {
-    let of_low = cells.iter().map(|&at| at as usize).filter(|&at| low[at]);
-    let mut others: Vec<u32> = of_low
-        .flat_map(|at| [table.cells[at].from.host, table.cells[at].to.host])
-        .filter(|other| *other != host)
-        .collect();
-    others.sort_unstable();
-    others.dedup();
-    others.len()
 }
 
 /// Probability of `k` hits or more in `n` tries.

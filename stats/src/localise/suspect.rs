@@ -8,9 +8,9 @@ use super::{
     Findings, HALF, Part, Port, Way,
     clusters::{TwoClusters, two_clusters},
     confirm::LIKE,
-    cover::{Cover, Table},
+    cover::{Cell, Cover, Table},
     links::{Link, Links, ways},
-    model::{Explanation, MEDIAN_ERROR},
+    model::{Explanation, MEDIAN_ERROR, is_half},
     shaky::Shaky,
 };
 use crate::{
@@ -51,6 +51,8 @@ pub struct Suspect {
     pub instead: bool,
     /// Whether the results are explained nearly as well without it, or do not separate good from bad: nothing confirms it then.
     pub contested: bool,
+    /// Whether an end is low both when it sends and when it receives, in two results each at least.
+    pub both_ways: bool,
     /// Suspects that are listed with it: chance has as many tries.
     pub looks: usize,
     /// Positions of suspects that would explain this one, were they bad.
@@ -78,7 +80,8 @@ pub(super) struct Draft {
     pub(super) part: Part,
     pub(super) cells: Vec<u32>,
     pub(super) alternatives: Vec<Part>,
-    shaky: Option<(f64, bool)>,
+    /// Share of its results that are low, where it may be bad in some.
+    shaky: Option<f64>,
     latent: bool,
     /// Whether it is what is left of an end, should that prove good: not a look of its own.
     instead: bool,
@@ -141,7 +144,8 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
             };
             under.extend(drafts.iter().filter(behind).map(|draft| draft.part.clone()));
             Draft {
-                shaky: Some((end.share, !end.stands_out)),
+                shaky: Some(end.share),
+                latent: !end.stands_out,
                 under,
                 ..Draft::new(end.part.clone(), end.cells.clone())
             }
@@ -151,7 +155,7 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         .iter()
         .map(|(part, cells)| Draft { latent: true, ..Draft::new(part.clone(), cells.iter().copied().collect()) });
     let mut drafts: Vec<Draft> = drafts.into_iter().chain(links).chain(shaky).chain(larger).collect();
-    let looks = drafts.iter().filter(|draft| !draft.instead && !is_latent(draft)).count();
+    let looks = drafts.iter().filter(|draft| !draft.instead && !draft.latent).count();
     // An end that is bad one way is under the same end if that is bad at times both ways.
     let both: Vec<Part> = drafts.iter().filter(|d| d.part.is_end()).map(|d| d.part.clone()).collect();
     for draft in &mut drafts {
@@ -164,6 +168,10 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
         };
         draft.under.extend(both.iter().filter(holds).cloned());
     }
+    // Where half of all cells are low at no part that hosts share, as many are better than usual: that they are bad ways is one of two readings.
+    let at_ends = drafts.iter().filter(|draft| !draft.part.is_shared() && draft.shaky.is_none());
+    let at_ends: BTreeSet<u32> = at_ends.flat_map(|draft| draft.cells.iter().copied()).collect();
+    let is_half = is_half(at_ends.len(), table.cells.len());
     let pairs_of = Lists::new(table.cells.len(), table.cell_of.iter().map(|at| *at as usize).zip(0..));
     let touching = touching(table, &drafts);
     let mut described: Vec<(Suspect, Vec<Part>)> = drafts
@@ -184,7 +192,9 @@ pub(super) fn findings(explanation: Explanation, cover: &Cover, shaky: Vec<Shaky
     let suspects = described.into_iter().zip(under).map(|((suspect, _), under)| {
         let pairs = &suspect.evidence.pairs;
         let open = pairs.iter().filter(|pair| apart[kind(pair)] > LIKE * -suspect.effect).count();
-        let contested = 2 * open > pairs.len() || contested.iter().any(|part| cover.parts[*part] == suspect.part);
+        let contested = 2 * open > pairs.len()
+            || (suspect.part.is_link() || suspect.latent) && is_half
+            || contested.iter().any(|part| cover.parts[*part] == suspect.part);
         Suspect { under, looks, contested, ..suspect }
     });
     Findings {
@@ -217,15 +227,11 @@ fn apart(table: &Table, level_of: &[usize], clusters: Option<&TwoClusters>) -> [
 
 /// Whether a cell is at an end, whatever the direction.
 fn touches(table: &Table, end: &Part, at: u32) -> bool {
-    let ends = [table.cells[at as usize].from, table.cells[at as usize].to];
-    ends.iter().any(|port| match *end {
-        Part::Host(host, _) => port.host == host,
-        Part::Nic(nic, _) => *port == nic,
-        _ => false,
-    })
+    let cell = &table.cells[at as usize];
+    end.clone().only(Way::Both).passed(cell.from, cell.to, &[])
 }
 
-/// Boundaries between groups most of whose few pairs are low, with these: too few to name one, and reason to measure more
+/// Boundaries between groups and rails most of whose few pairs are low, with these: too few to name one, and reason to measure more
 /// pairs across it.
 fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTreeSet<u32>)> {
     let low: BTreeSet<u32> = links.iter().flat_map(|(_, cells)| cells.iter().copied()).collect();
@@ -237,7 +243,7 @@ fn few_across(table: &Table, cover: &Cover, links: &[&Link]) -> Vec<(Part, BTree
     if between.is_empty() || between.len() > FEW_PATHS {
         return Vec::new();
     }
-    let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..));
+    let boundary = |part: &usize| matches!(cover.parts[*part], Part::Boundary(..) | Part::Rail(_));
     let touched: BTreeSet<usize> =
         low.iter().flat_map(|&at| cover.of_cell(at)).map(|part| *part as usize).filter(boundary).collect();
     let most = |part: &usize| {
@@ -387,12 +393,8 @@ fn unjudged(table: &Table, drafts: &[Draft]) -> Vec<Port> {
     good.into_iter().filter_map(|(port, good)| (!good && !is_suspect(port)).then_some(port)).collect()
 }
 
-fn is_latent(draft: &Draft) -> bool {
-    draft.latent || draft.shaky.is_some_and(|(_, latent)| latent)
-}
-
 /// How many hosts are at the other ends of these cells.
-fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
+pub(super) fn partners(table: &Table, cells: &[u32], part: &Part) -> usize {
     let own = |port: &Port| match part {
         Part::Host(host, _) => port.host == *host,
         Part::Nic(nic, _) => port == nic,
@@ -407,15 +409,17 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
     let all = if clean.len() >= 3 { clean } else { draft.cells.clone() };
     // What a part that is bad at times does when it is bad is told by its low results.
     let at_times = draft.part.is_end().then(|| kinds(table, &all, draft.shaky.is_some())).flatten();
-    let share = match draft.shaky {
-        Some((share, _)) => Some(share),
-        None => at_times.as_ref().map(|(low, _)| low.len() as f64 / all.len() as f64),
-    };
+    let share = draft.shaky.or(at_times.as_ref().map(|(low, _)| low.len() as f64 / all.len() as f64));
     let n = if at_times.is_some() { all.len() } else { 0 };
     let cells = at_times.map_or(all, |(low, _)| low);
     let residuals: Vec<f64> = cells.iter().map(|&at| table.residual(at as usize)).collect();
     let mut scores: Vec<f64> = cells.iter().map(|&at| table.score(at as usize)).collect();
     let effect = median_in_place(&mut residuals.clone());
+    let ways = [Way::Send, Way::Receive].map(|way| {
+        let end = draft.part.clone().only(way);
+        let is_low = |cell: &Cell| end.is_end() && end.passed(cell.from, cell.to, &[]);
+        cells.iter().zip(&residuals).filter(|(at, r)| **r < effect / 2.0 && is_low(&table.cells[**at as usize])).count()
+    });
     let error = if scores.len() == 1 { 1.0 } else { MEDIAN_ERROR / (scores.len() as f64).sqrt() };
     Suspect {
         part: draft.part.clone(),
@@ -442,9 +446,10 @@ fn describe(table: &Table, draft: &Draft, touching: &[usize], pairs_of: &Lists<u
         alternatives: draft.alternatives.clone(),
         peers: peers(table, &draft.cells),
         share,
-        latent: is_latent(draft),
+        latent: draft.latent,
         instead: draft.instead,
         contested: false,
+        both_ways: ways.iter().all(|low| *low >= 2),
         looks: 1,
         under: Vec::new(),
     }

@@ -1,5 +1,7 @@
 //! What no host and no switch of a plan explains.
 
+use std::collections::BTreeSet;
+
 use crate::generators::{
     Noise,
     cluster::{Cluster, confirmed},
@@ -183,4 +185,37 @@ fn a_run_that_separates_nothing_confirms_nothing() {
         }
     }
     assert!(seen > 10, "{seen}");
+}
+
+/// Of four hosts half of the pairs pass one: whether that is fast or the other ways are slow, values do not show.
+#[test]
+fn one_fast_host_of_four_makes_no_way_a_bad_one() {
+    let setting = Setting { directed: true, ..Setting::default() };
+    for rails in [1, 2, 4] {
+        let mut noise = Noise::new(37 + u64::from(rails));
+        let faults = [(0, 2), (0, 3), (2, 3)].map(|(a, b)| (Part::Hosts(a, b), 0.8)).into();
+        let cluster = Cluster { rails, glitches: 0.0, faults, ..Cluster::healthy(4, 3, 0.005) };
+        for _ in 0..20 {
+            let pairs = cluster.run(&mut noise);
+            let (names, _, findings) = confirmed(&cluster, &setting, &pairs, &mut noise);
+            assert!(names.is_empty(), "{rails} {names:?} {findings:#?}");
+        }
+    }
+}
+
+/// Four hosts in a ring have four pairs on each rail, and most rails may be slow.
+#[test]
+fn slow_rails_of_few_pairs_are_named() {
+    let mut noise = Noise::new(41);
+    for slow in [1, 3] {
+        let rails: BTreeSet<Part> = (0..slow).map(Part::Rail).collect();
+        let faults = rails.iter().map(|rail| (rail.clone(), 0.8)).collect();
+        let cluster = Cluster { rails: 4, glitches: 0.0, faults, ..Cluster::healthy(4, 3, 0.005) };
+        for _ in 0..20 {
+            let mut pairs = cluster.run(&mut noise);
+            pairs.retain(|pair| (pair.from.host + pair.to.host) % 2 == 1);
+            let (names, _, findings) = confirmed(&cluster, &Setting::default(), &pairs, &mut noise);
+            assert_eq!(names, rails, "{findings:#?}");
+        }
+    }
 }

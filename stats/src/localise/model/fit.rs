@@ -2,7 +2,7 @@
 
 use super::{
     ALL, CUT, Expected, FAST, FEW, FEW_PATHS, Fit, Found, LOW, MARGIN, NONE, NORMAL_WIDTH, SHARE, SIMPLE, STEPS, Taken,
-    cuts_of, ends, is_many, price::loss,
+    cuts_of, ends, is_half, is_many, price::loss,
 };
 use crate::{
     localise::{
@@ -78,7 +78,7 @@ impl<'a> Fit<'a> {
 
     /// Whether so many low results are a share of all ways, and no single paths.
     fn is_share(&self, low: usize) -> bool {
-        2 * low > FEW_PATHS || low > 0 && 2 * low >= self.left.len()
+        2 * low > FEW_PATHS || is_half(low, self.left.len())
     }
 
     /// What a share of all ways costs: it is an explanation like others.

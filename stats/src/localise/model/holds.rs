@@ -26,8 +26,10 @@ impl Fit<'_> {
         let (table, name) = (self.table, &self.cover.parts[part]);
         let of = |at: usize| effect[self.kind(at)];
         if effect.iter().any(|effect| *effect > 0.0) {
-            let fast = before.iter().filter(|(at, _)| self.left[*at] > of(*at) / 2.0).count();
-            return fast as f64 >= MOST * before.len() as f64;
+            // Of several ends that are faster where they meet, it is what they meet on.
+            let own = || before.iter().filter(|(at, other)| other.effect < of(*at) / 2.0);
+            let fast = own().filter(|(at, _)| self.left[*at] > of(*at) / 2.0).count();
+            return 2 * own().count() >= before.len() && fast as f64 >= MOST * own().count() as f64;
         }
         let seen: Vec<(usize, Expected)> = before.iter().copied().filter(|(at, _)| of(*at) < 0.0).collect();
         let own: Vec<usize> =

@@ -1,14 +1,18 @@
 //! The levels that good pairs may have.
 
-use super::{FEW, LOW, MANY_GOOD, WIDE};
+use super::{CUT, FEW, LOW, MANY_GOOD, MEDIAN_ERROR, WIDE};
 use crate::{
-    localise::{cover::Table, split::split},
+    localise::{
+        Part,
+        cover::{Cover, Table},
+        split::split,
+    },
     robust::{Level, SMALLEST},
 };
 
 /// The levels that good pairs may have: those of most values, and of each cluster above it; for pairs within groups and between them alike,
 /// or for each kind.
-pub(super) fn bases(table: &Table) -> Vec<[Level; 2]> {
+pub(super) fn bases(table: &Table, cover: &Cover) -> Vec<[Level; 2]> {
     let of = |stratum: Option<usize>| {
         let cells = table.cells.iter().filter(|cell| stratum.is_none_or(|stratum| cell.stratum == stratum));
         let mut values: Vec<f64> = cells.map(|cell| cell.value).collect();
@@ -23,7 +27,26 @@ pub(super) fn bases(table: &Table) -> Vec<[Level; 2]> {
             all.extend(split.map(|between| [*within, *between]));
         }
     }
+    all.extend(best_rail(table, cover, all[0][0]));
     all
+}
+
+/// The level of the rail that is better than most pairs, if one is: rails are networks of their own, and all others may be slow.
+fn best_rail(table: &Table, cover: &Cover, most: Level) -> Option<[Level; 2]> {
+    let rails = cover.parts.iter().zip(&cover.cells).filter(|(part, _)| matches!(part, Part::Rail(_)));
+    let level = |(_, cells): (&Part, &Vec<u32>)| {
+        let mut values: Vec<f64> = cells.iter().map(|&at| table.cells[at as usize].value).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        Level::of_sorted(&values, floor(values.len(), table))
+    };
+    let best = rails.map(level).max_by(|a, b| a.centre.total_cmp(&b.centre))?;
+    let error = MEDIAN_ERROR * most.scale / (best.n as f64).sqrt();
+    (best.centre - most.centre > (CUT * error).max(table.least)).then_some([best; 2])
+}
+
+/// Least spread of so many values: few lie close together by chance.
+fn floor(n: usize, table: &Table) -> f64 {
+    if n < FEW { table.noise.max(table.least) } else { table.noise }
 }
 
 /// The level of most of these values, and that of each cluster above it. A fault takes bandwidth away and adds none, so the better of two
@@ -32,8 +55,7 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     if sorted.is_empty() {
         return Vec::new();
     }
-    let floor = |n: usize| if n < FEW { table.noise.max(table.least) } else { table.noise };
-    let mut found = vec![Level::of_sorted(sorted, floor(sorted.len()))];
+    let mut found = vec![Level::of_sorted(sorted, floor(sorted.len(), table))];
     // What spoils many pairs widens the spread by which it is to be seen.
     if let Some(narrow) = quarter(sorted, table.noise).filter(|narrow| WIDE * narrow.scale < found[0].scale) {
         found.push(narrow);
@@ -50,18 +72,23 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
         let level = Level { centre: upper[upper.len() / 2], scale, n: few };
         found.extend((WIDE * scale < found[0].scale).then_some(level));
     }
-    let (first, mut rest) = (found.len(), sorted);
+    let mut rest = sorted;
     // Chance makes two of few.
-    while (found.len() == first || rest.len() >= 4 * FEW)
+    while (rest.len() == sorted.len() || rest.len() >= 4 * FEW)
         && let Some(next) = split(rest, 1)
-        && let upper = &rest[rest.partition_point(|value| *value < next.from)..]
+        && let (lower, upper) = rest.split_at(rest.partition_point(|value| *value < next.from))
         && 10 * upper.len() >= sorted.len()
     {
-        rest = upper;
-        let level = Level::of_sorted(rest, table.noise);
         // The spread of few is that within both clusters.
-        let few = Level { scale: next.scale.max(table.noise).max(SMALLEST), n: sorted.len(), ..level };
-        found.push(if rest.len() < 2 * FEW { few } else { level });
+        let few = |level: Level| Level { scale: next.scale.max(table.noise).max(SMALLEST), n: sorted.len(), ..level };
+        let of = |values: &[f64]| {
+            let level = Level::of_sorted(values, table.noise);
+            if values.len() < 2 * FEW { few(level) } else { level }
+        };
+        // Of two halves either may be the level of most.
+        found.extend((2 * lower.len() >= sorted.len()).then(|| of(lower)));
+        found.push(of(upper));
+        rest = upper;
     }
     found
 }

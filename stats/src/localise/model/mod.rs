@@ -208,7 +208,7 @@ fn cuts_of(levels: &[Level; 2], setting: &Setting<'_>, looks: usize, least: f64)
 /// The cheapest of all explanations, that of the first level without any part where none counts; and those of its parts that others do
 /// without which are nearly as cheap.
 fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, Vec<usize>) {
-    let bases = bases(table);
+    let bases = bases(table, cover);
     let expected = vec![Expected::default(); table.cells.len()];
     let mut best = Found { cost: f64::INFINITY, levels: bases[0], taken: Vec::new(), expected, low: 0 };
     // Of each kind of pairs there is one level.
@@ -257,7 +257,12 @@ fn cheapest(table: &Table, cover: &mut Cover, setting: &Setting<'_>) -> (Found, 
 /// Whether so many low cells are more than single paths.
 fn is_many(low: usize, table: &Table) -> bool {
     let share = low as f64 / table.cells.len() as f64;
-    low > FEW_PATHS && share >= SHARE || 2 * low > FEW_PATHS && share >= LARGE
+    low > FEW_PATHS && share >= SHARE || 2 * low > FEW_PATHS && share >= LARGE || is_half(low, table.cells.len())
+}
+
+/// Whether half of all cells are low: the others may as well be better than usual.
+pub(super) fn is_half(low: usize, of: usize) -> bool {
+    low > 0 && 2 * low >= of
 }
 
 /// Whether low cells are so many, and so little at one or two hosts, that they are a share of all ways.
@@ -266,6 +271,9 @@ fn is_share(table: &Table, low: &BTreeSet<u32>) -> bool {
     // A long tail is no second level.
     if !is_many(low.len(), table) || median_in_place(&mut scores) >= -FAR {
         return false;
+    }
+    if is_half(low.len(), table.cells.len()) {
+        return true;
     }
     let mut rest: Vec<u32> = low.iter().copied().collect();
     let mut hosts: Vec<u32> = table.cells.iter().flat_map(|cell| [cell.from.host, cell.to.host]).collect();

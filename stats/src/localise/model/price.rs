@@ -47,7 +47,7 @@ pub(super) fn fewest(part: &Part) -> usize {
         Part::Host(_, Way::Both) | Part::Nic(_, Way::Both) => 3,
         Part::Host(..) | Part::Nic(..) => 2,
         Part::Boundary(..) | Part::Uplink(_, Way::Send | Way::Receive) => 3,
-        Part::Cut(_) => 4,
+        Part::Rail(_) | Part::Cut(_) => 4,
         _ => 6,
     }
 }
