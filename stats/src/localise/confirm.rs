@@ -4,7 +4,7 @@
 //! what the whole cluster does meanwhile is in both. Both samples are compared by ranks, so that skewed and heavy-tailed
 //! noise makes no false names, and results of two kinds are told from results that are low throughout.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Part, Probe, Role, Setting, Suspect, Way,
@@ -224,6 +224,19 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
             true => Judgement::Ways { effect, n },
             false => Judgement::Open { n, doubt: Doubt::Mixed },
         };
+    }
+    // One direction that was measured with two partners, and the other with others: the ways to the two may be bad.
+    if let Judgement::Confirmed { way, n, .. } = settled.judgement
+        && suspect.part.is_end()
+        && suspect.part.way() != way
+    {
+        let partners = |is_low: bool| -> BTreeSet<u32> {
+            let of = own.iter().map(|(probe, _)| probe).filter(|probe| (probe.way == way) == is_low);
+            of.map(|probe| if probe.way == Way::Send { probe.to.host } else { probe.from.host }).collect()
+        };
+        if partners(true).len() < FEWEST && partners(true).is_disjoint(&partners(false)) {
+            settled.judgement = Judgement::Open { n, doubt: Doubt::Mixed };
+        }
     }
     // Where all came down as far as the suspect had been, that it is as good as the others shows nothing.
     if let Judgement::Cleared { n, .. } = settled.judgement
