@@ -140,7 +140,7 @@ impl Localisation {
 fn shared(pairs: &[(u64, Pair)], from: f64, directed: bool) -> Vec<Part> {
     let low: Vec<&Pair> = pairs.iter().map(|(_, pair)| pair).filter(|pair| pair.value < from).collect();
     let Some(&&Pair { from: a, to: b, .. }) = low.first() else { return Vec::new() };
-    let fits = |part: &Part| pairs.iter().all(|(_, pair)| has(part, pair) == (pair.value < from));
+    let fits = |part: &Part| pairs.iter().all(|(_, pair)| part.passed(pair.from, pair.to, &[]) == (pair.value < from));
     let ends: BTreeSet<Port> = pairs.iter().flat_map(|(_, pair)| [pair.from, pair.to]).collect();
     let hosts: BTreeSet<u32> = ends.iter().map(|port| port.host).collect();
     // Where all NICs of a host are low, none of them is meant by itself.
@@ -163,19 +163,6 @@ fn shared(pairs: &[(u64, Pair)], from: f64, directed: bool) -> Vec<Part> {
         parts.extend([Way::Send, Way::Receive].into_iter().flat_map(of_ends));
     }
     parts
-}
-
-/// Whether a pair passes a host, a NIC, a rail or what is between two hosts.
-fn has(part: &Part, pair: &Pair) -> bool {
-    let ends =
-        |way: Way, is: &dyn Fn(Port) -> bool| way != Way::Receive && is(pair.from) || way != Way::Send && is(pair.to);
-    match *part {
-        Part::Host(host, way) => ends(way, &|port| port.host == host),
-        Part::Nic(nic, way) => ends(way, &|port| port == nic),
-        Part::Rail(rail) => ends(Way::Both, &|port| port.rail == rail),
-        Part::Hosts(a, b) => [a, b].iter().all(|host| ends(Way::Both, &|port| port.host == *host)),
-        _ => false,
-    }
 }
 
 /// Where values are of two kinds, whatever they scatter by: the lowest of the upper kind.
