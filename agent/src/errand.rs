@@ -163,12 +163,10 @@ const KEPT: usize = 1024;
 #[derive(Debug, Serialize, Deserialize)]
 enum Told {
     Started,
-    /// It does not, and why.
     NotStarted(String),
     Over(Errand),
 }
 
-/// Tends a command until it is to end.
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     process::own_group();
     let mut words = words;
@@ -313,7 +311,6 @@ mod tests {
 
     use super::*;
 
-    /// The answer to a request.
     fn answer(ask: impl FnOnce(Box<dyn FnOnce(Result<Answer, Failure>) + Send>)) -> Result<Answer, Failure> {
         let (to, from) = channel();
         ask(Box::new(move |answer| to.send(answer).unwrap()));

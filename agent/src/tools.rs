@@ -64,7 +64,6 @@ fn failure(tool: Tool, why: &ProgramFailed) -> Failure {
     Failure::new(Stage::Facts, kind, why.to_string()).remedy(remedy)
 }
 
-/// Why nothing is known of this host's neighbours.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unheard {
     #[error(transparent)]

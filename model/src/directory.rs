@@ -13,19 +13,13 @@ use crate::{
     journal::writer::Claim,
 };
 
-/// File name of the copy of the plan.
 pub const PLAN: &str = "plan.toml";
-/// File name of the facts of the hosts.
 pub const FACTS: &str = "facts.json";
-/// File name of the journal.
 pub const JOURNAL: &str = "records.jsonl";
-/// File name of the frame.
 pub const FRAME: &str = "records.parquet";
-/// File name of the verdicts.
 pub const VERDICTS: &str = "verdicts.json";
 /// File name of the verdicts as JUnit, for a CI.
 pub const JUNIT: &str = "junit.xml";
-/// File name of the page.
 pub const PAGE: &str = "report.html";
 /// File name of the output of agents and ssh.
 pub const LOG: &str = "log.txt";
@@ -33,7 +27,6 @@ pub const LOG: &str = "log.txt";
 pub const RESERVE: &str = ".reserve";
 /// File name of what agents told and the journal does not have yet.
 pub const UNRECORDED: &str = ".watched";
-/// Every file of a run directory.
 pub const FILES: [&str; 10] = [PLAN, FACTS, JOURNAL, FRAME, VERDICTS, JUNIT, PAGE, LOG, RESERVE, UNRECORDED];
 /// Files that a run writes before its first record. A directory that holds no others can be begun again.
 const EARLY: [&str; 4] = [PLAN, JOURNAL, LOG, RESERVE];
@@ -47,38 +40,19 @@ pub enum DirectoryError {
         path_text(.0), path_quoted(.0)
     )]
     Taken(PathBuf),
-    /// It holds something else.
     #[error("the directory {} is not empty and holds no run; give another with -o DIR", path_text(.0))]
     Foreign(PathBuf),
     /// There is no run in it to go on with.
     #[error("{} holds no run to go on with: {why}; {instead}", path_text(path))]
-    Nothing {
-        /// The directory.
-        path: PathBuf,
-        /// What to do, in words.
-        instead: String,
-        /// What is missing, in words.
-        why: &'static str,
-    },
+    Nothing { path: PathBuf, instead: String, why: &'static str },
     /// It cannot be made or looked into.
     #[error("cannot use the run directory {}: {cause}; choose another place with -o DIR", path_text(path))]
-    Unusable {
-        /// The directory.
-        path: PathBuf,
-        /// What the operating system says.
-        cause: io::Error,
-    },
+    Unusable { path: PathBuf, cause: io::Error },
     /// The run in it cannot be gone on with.
     #[error("cannot go on with the run in {}: {cause}", path_text(path))]
-    Held {
-        /// The directory.
-        path: PathBuf,
-        /// What the operating system says.
-        cause: io::Error,
-    },
+    Held { path: PathBuf, cause: io::Error },
 }
 
-/// The names of what lies in a directory.
 fn names(path: &Path) -> io::Result<Vec<OsString>> {
     fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
 }
@@ -110,7 +84,6 @@ fn of_journal(cause: io::Error) -> io::Error {
     io::Error::new(cause.kind(), format!("{JOURNAL}: {cause}"))
 }
 
-/// An existing run directory.
 #[derive(Debug, Clone)]
 pub struct Directory {
     path: PathBuf,
@@ -190,33 +163,27 @@ impl Directory {
         PathBuf::from("reports").join(format!("{name}-{}", now.strftime("%Y%m%dT%H%M%SZ")))
     }
 
-    /// The directory itself.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Name of the directory: the run's identity.
     pub fn run_id(&self) -> String {
         let full = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         full.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The plan as given.
     pub fn plan(&self) -> PathBuf {
         self.path.join(PLAN)
     }
 
-    /// What every host is.
     pub fn facts(&self) -> PathBuf {
         self.path.join(FACTS)
     }
 
-    /// The journal.
     pub fn journal(&self) -> PathBuf {
         self.path.join(JOURNAL)
     }
 
-    /// What agents and launchers said.
     pub fn log(&self) -> PathBuf {
         self.path.join(LOG)
     }

@@ -75,7 +75,6 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is no regular file, in words.
 fn noun(kind: FileType) -> &'static str {
     match kind {
         kind if kind.is_symlink() => "a symbolic link",
@@ -118,7 +117,6 @@ pub fn prepare<E>(
 pub struct Prepared {
     temporary: NamedTempFile,
     path: PathBuf,
-    /// Whether what lies in its place is replaced.
     replaces: bool,
 }
 

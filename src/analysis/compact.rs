@@ -7,7 +7,6 @@ use jiff::Timestamp;
 pub struct Number(f64);
 
 impl Number {
-    /// The number.
     pub fn get(self) -> Option<f64> {
         (!self.0.is_nan()).then_some(self.0)
     }

@@ -15,7 +15,6 @@ const SLOW: f64 = 0.75;
 /// One GPU's copies in words, and what to think of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyWords {
-    /// Name of the host in the plan.
     pub host: String,
     /// What was measured: `GPU 0: copies to it 55.50 GB/s (92 % of its slot), …`.
     pub text: String,
@@ -23,7 +22,6 @@ pub struct CopyWords {
     pub caution: String,
 }
 
-/// Every GPU whose copies were measured.
 pub fn words(journal: &Journal) -> Vec<CopyWords> {
     let of = |((host, _), copies): (&(String, u32), &Copies)| {
         let facts = journal.hosts.get(host).map(|up| &up.facts);

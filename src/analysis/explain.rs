@@ -41,14 +41,11 @@ const FEWEST_LINKS: usize = 2;
 /// Share of an effect that a cause must be able to take.
 const HALF: f64 = 0.5;
 
-/// What a finding fits in one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// Name of the test.
     pub test: String,
     /// Names of the bad parts that it may be the cause of; empty where no part of the test is bad.
     pub parts: Vec<String>,
-    /// What coincides, in a sentence.
     pub words: String,
 }
 
@@ -120,21 +117,15 @@ impl<'a> Where<'a> {
     }
 }
 
-/// Links by whether a finding is on them.
 struct Sides<'l, 'a> {
-    /// On these.
     own: Vec<&'l Link<'a>>,
-    /// These have it too.
     too: Vec<&'l Link<'a>>,
-    /// Neither.
     free: Vec<&'l Link<'a>>,
 }
 
-/// What a finding is about.
 struct About<'a> {
     finding: &'a Finding,
     own: Where<'a>,
-    /// Where else the check found as much.
     too: Where<'a>,
     plan: &'a Plan,
     /// Whether it is about ports; else about all ports of the devices that it names.
@@ -143,7 +134,6 @@ struct About<'a> {
 }
 
 impl About<'_> {
-    /// What it fits in a test.
     fn fit(&self, rule: &Rule, test: &OfTest<'_>, outliers: &Outliers<'_>) -> Option<Fit> {
         let mut sides = Sides { own: Vec::new(), too: Vec::new(), free: Vec::new() };
         for link in test.links.iter().filter(|link| link.row.is_some()) {

@@ -75,30 +75,13 @@ pub type Frame = DataFrame;
 /// Why a frame cannot be built, written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// polars refused.
     #[error("{file}: {cause}")]
-    Polars {
-        /// The file, or what was being done.
-        file: String,
-        /// polars' words.
-        cause: PolarsError,
-    },
-    /// The file system refused.
+    Polars { file: String, cause: PolarsError },
     #[error("{file}: {cause}")]
-    File {
-        /// The file.
-        file: String,
-        /// The system's words.
-        cause: io::Error,
-    },
+    File { file: String, cause: io::Error },
     /// The file is Parquet but not a frame of ours.
     #[error("{file}: not a frame of railgauge: {cause}")]
-    Foreign {
-        /// The file.
-        file: String,
-        /// What is wrong with it.
-        cause: String,
-    },
+    Foreign { file: String, cause: String },
 }
 
 fn polars(file: impl Into<String>) -> impl FnOnce(PolarsError) -> FrameError {
@@ -156,7 +139,6 @@ pub fn frame(rows: &[Row]) -> Result<DataFrame, FrameError> {
     DataFrame::new(rows.len(), columns).map_err(polars("building the frame"))
 }
 
-/// A column of points in time.
 fn times(name: &str, all: impl Iterator<Item = Moment>) -> Column {
     let whole = Int64Chunked::from_iter_options(name.into(), all.map(Moment::microseconds));
     whole.into_datetime(TimeUnit::Microseconds, Some(TimeZone::UTC)).into_series().into()

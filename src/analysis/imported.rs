@@ -26,12 +26,9 @@ use super::{
     row::{CaseColumns, CellColumns, Phase, Reading, Row},
 };
 
-/// An imported run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportedRun {
-    /// When the run counts as started.
     pub at: Timestamp,
-    /// What it says.
     pub said: Imported,
 }
 
@@ -97,7 +94,6 @@ fn is_import(line: &[u8]) -> bool {
     head.contains("\"event\":{\"Imported\":")
 }
 
-/// The values of one case and metric.
 struct Measured<'i> {
     first: &'i ImportedValue,
     values: Vec<f64>,
@@ -125,7 +121,6 @@ impl ImportedRun {
         all
     }
 
-    /// The run, as it is compared with others.
     pub fn run(&self, directory: &Path, metrics: &[Metric]) -> Run {
         let reading = |(&(case, metric), found): (&(u64, Metric), &Measured<'_>)| Reading {
             case,

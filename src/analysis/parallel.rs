@@ -12,7 +12,6 @@ use std::{
 
 use parking_lot::Mutex;
 
-/// Items that one thread takes at a time.
 const PART: usize = 1024;
 /// Parts whose results stand beside those of all before: the results of millions of items are not to be in memory twice.
 const PARTS: usize = 64;
@@ -43,11 +42,9 @@ pub(super) fn each<T: Send>(items: &mut [T], change: impl Fn(&mut T) + Sync) {
 }
 
 thread_local! {
-    /// Whether this thread works alone.
     static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does this by the calling thread alone.
 pub(crate) fn alone<R>(work: impl FnOnce() -> R) -> R {
     let before = ALONE.replace(true);
     let made = work();

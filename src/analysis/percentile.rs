@@ -53,7 +53,6 @@ pub fn carried_by(metric: Metric, result: &CaseResult<'_>) -> bool {
 /// Too few operations for a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TooFew {
-    /// The metric.
     pub metric: Metric,
     /// Operations that every window needs for it.
     pub needed: u64,

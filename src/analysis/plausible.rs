@@ -39,7 +39,6 @@ pub(super) use group::verified;
 /// What an agent's clock may run faster than the controller's. Far more than crystals differ, because virtual machines
 /// that were stopped catch up.
 const CLOCK_TOLERANCE: f64 = 1.02;
-/// What may be added to that.
 const CLOCK_ALLOWANCE: NanosecondsF64 = NanosecondsF64(10e6);
 
 /// What is wrong with the samples of a case.
@@ -184,7 +183,6 @@ fn impossible(
     found.chain(counts::contradictions(result, sample)).collect()
 }
 
-/// A start that is no moment.
 fn no_time(result: &CaseResult<'_>, sample: &Sample) -> Option<Contradiction> {
     let started_at = result.attempt(sample)?.started_at.no_time()?;
     Some(Contradiction::Start { started_at: started_at.to_owned() })

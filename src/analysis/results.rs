@@ -44,14 +44,10 @@ use super::{
     words::{count, lane, link_name, neighbour_words, value_words},
 };
 
-/// Everything known of one planned case.
 #[derive(Debug, Clone)]
 pub struct CaseResult<'a> {
-    /// The case.
     pub case: &'a Case,
-    /// Its test in the plan.
     pub test: &'a Test,
-    /// How often it was to be measured.
     pub repeats: u32,
     /// The link of the last try that had one.
     pub link: Option<&'a LinkRecord>,
@@ -63,19 +59,15 @@ pub struct CaseResult<'a> {
     pub failure: Option<&'a Failure>,
     /// What it is in its round; `None` for flows that share no NIC.
     pub part: Option<Box<Part>>,
-    /// What speaks against it.
     against: Aside<'a>,
-    /// What to make of it.
     pub state: State,
 }
 
-/// What to make of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum State {
     /// Measured as often as planned, verified, and nothing speaks against it.
     #[serde(rename = "measured")]
     Measured,
-    /// Measured, but less often than planned.
     #[serde(rename = "too few repeats")]
     Short,
     /// Measured and asked to be verified, but no bytes were compared.
@@ -102,7 +94,6 @@ pub enum State {
 }
 
 impl State {
-    /// In a word or two.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Measured => "measured",

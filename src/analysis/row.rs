@@ -10,20 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use super::compact::{Moment, Number};
 
-/// What a row is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Phase {
-    /// A test of the plan.
     Test,
     /// The settling of a suspect, after the tests. Such a row has no part in a test's values or expectations.
     Confirmation,
-    /// What another tool measured.
     Imported,
 }
 
 impl Phase {
-    /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Test => "test",
@@ -39,17 +35,12 @@ impl Phase {
 pub struct Row {
     /// What the rows of its case have in common.
     pub of: Arc<CaseColumns>,
-    /// Metric.
     pub metric: Metric,
     /// Median over the samples; null if nothing was measured.
     pub value: Option<f64>,
-    /// Smallest of the samples behind the value.
     pub value_min: Number,
-    /// Largest of the samples behind the value.
     pub value_max: Number,
-    /// Which direction is better.
     pub better: Better,
-    /// Samples behind the value.
     pub n: u32,
     /// Computed ceiling in the row's unit; null where none can be computed.
     pub ceiling: Option<f64>,
@@ -61,19 +52,13 @@ pub struct Row {
 /// share stand in [`CellColumns`], and are fields of a case's by its `Deref`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseColumns {
-    /// What its cases have in common.
     pub of: Arc<CellColumns>,
-    /// Number of the case in the run.
     pub case: u64,
-    /// Round of the test.
     pub round: u32,
     /// Start of the first sample; null if nothing was started, or at no time of day.
     pub started_at: Moment,
-    /// Initiator's host.
     pub src_host: Arc<str>,
-    /// Responder's host.
     pub dst_host: Arc<str>,
-    /// Rail of the initiator.
     pub rail: u32,
     /// Bytes that were verified.
     pub verified_bytes: u64,
@@ -84,39 +69,27 @@ pub struct CaseColumns {
 /// The columns that cases of one cell of a test share where the same devices carried their bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CellColumns {
-    /// Identity of the run.
     pub run_id: Arc<str>,
-    /// Name of the plan.
     pub plan: Arc<str>,
-    /// Name of the test.
     pub test: Arc<str>,
-    /// Operation.
     pub op: Arc<str>,
     /// Message size in bytes.
     pub size_bytes: Bytes,
     /// Ranks of a collective; 2 for a pair.
     pub ranks: u32,
-    /// Queue pairs or streams.
     pub qps: u32,
     /// What carried the bytes; empty if nothing did.
     pub transport: Arc<str>,
-    /// The layer below.
     pub link_layer: Arc<str>,
     /// Where the bytes lived.
     pub memory: Arc<str>,
-    /// How GPU memory was reached.
     pub gpu_path: Arc<str>,
-    /// Initiator's device.
     pub src_device: Arc<str>,
-    /// Initiator's GPU.
     pub src_gpu: Option<u32>,
-    /// Responder's device.
     pub dst_device: Arc<str>,
-    /// Responder's GPU.
     pub dst_gpu: Option<u32>,
     /// Cell of an environment matrix, `KEY=value` joined by spaces; empty without one.
     pub env: Arc<str>,
-    /// What it is part of.
     pub phase: Phase,
     /// What measured: `railgauge` and its version, or the tool whose output was imported.
     pub tool: Arc<str>,
@@ -150,7 +123,6 @@ impl Deref for Row {
 pub struct Texts(HashSet<Arc<str>>);
 
 impl Texts {
-    /// The one copy of this text.
     pub fn shared(&mut self, text: &str) -> Arc<str> {
         if let Some(known) = self.0.get(text) {
             return Arc::clone(known);
@@ -164,13 +136,11 @@ impl Texts {
 /// Why a value must not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Untrusted {
-    /// Something speaks against it.
     #[error("{error}")]
     Objection {
         /// The column `error` of the frame: words for people.
         error: String,
     },
-    /// It has no logarithm.
     #[error("the value {value} has no logarithm")]
     NoLogarithm {
         /// The value, in the metric's unit.
@@ -184,9 +154,7 @@ pub enum Untrusted {
 /// What comparisons and trends need of a [`Row`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
-    /// Number of the case in the run.
     pub case: u64,
-    /// Metric.
     pub metric: Metric,
     /// The value in the metric's unit, or what stands against it: a value that must not be trusted is none.
     pub value: Result<f64, Untrusted>,

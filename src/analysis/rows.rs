@@ -113,9 +113,7 @@ fn metrics(result: &CaseResult<'_>) -> Vec<Metric> {
 
 /// What the repeats of a case come to in one metric.
 struct Measured {
-    /// The values that make sense.
     values: Vec<f64>,
-    /// Why one does not.
     senseless: Option<String>,
 }
 
@@ -201,7 +199,6 @@ pub(crate) fn repeats(result: &CaseResult<'_>, metric: Metric) -> Vec<f64> {
     by_repeat(result, metric).map(|(_, value)| value).collect()
 }
 
-/// The same with the number of each repeat.
 pub(crate) fn by_repeat(result: &CaseResult<'_>, metric: Metric) -> impl Iterator<Item = (u32, f64)> {
     let of = move |(repeat, sample): &(u32, &Sample)| {
         Some((*repeat, of_repeat(result, metric, *repeat, sample).ok().flatten()?))
@@ -304,7 +301,6 @@ fn env(result: &CaseResult<'_>) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// All of it but the value.
 fn manner_of(result: &CaseResult<'_>) -> String {
     let case = result.case;
     if let Some(method) = result.test.knobs.write_latency {

@@ -96,7 +96,6 @@ pub struct Difference {
     pub name: String,
     /// What it was; `None` where it was not set or not known.
     pub before: Option<String>,
-    /// What it is now.
     pub now: Option<String>,
 }
 

@@ -75,15 +75,11 @@ pub(super) use ends::known_before;
 /// What passed one NIC between two readings of its counters, by the accounts of all flows that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Load {
-    /// Payload that left.
     pub sent: Bytes,
-    /// Payload that arrived.
     pub received: Bytes,
     /// Payload of other traffic that the test itself ran, and that left. Counters of RDMA may not see it.
     pub beside_sent: Bytes,
-    /// The same that arrived.
     pub beside_received: Bytes,
-    /// Packets of either kind.
     pub packets: f64,
 }
 
@@ -260,7 +256,6 @@ struct Passed<'a> {
 }
 
 impl Passed<'_> {
-    /// More than the payload with its headers.
     fn foreign(&self, efficiency: f64, mtu: u32) -> Option<Doubt> {
         let seen = self.seen.bytes as f64;
         let whole = self.payload / efficiency;
@@ -280,7 +275,6 @@ impl Passed<'_> {
         })
     }
 
-    /// Less than the payload.
     fn missing(&self) -> Option<Doubt> {
         let seen = self.seen.bytes as f64;
         (seen < self.payload * 0.999).then(|| Doubt::OtherWay {

@@ -14,10 +14,8 @@ use railgauge_wire::{
 
 use serde::Serialize;
 
-/// How two ends' accounts are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// One direction.
     One,
     /// Both at once; the time to take from the responder's clock to get the initiator's, where known.
     Both(Option<NanosecondsI64>),
@@ -28,9 +26,7 @@ pub enum Direction {
 /// The same stretch of time on the clocks of both ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
-    /// From and until, on the initiator's.
     pub here: (Nanoseconds, Nanoseconds),
-    /// On the responder's.
     pub there: (Nanoseconds, Nanoseconds),
 }
 
@@ -38,15 +34,8 @@ pub struct Spans {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Senseless {
-    /// The value is no number.
     #[error("{metric} came out as {value}, which is not a measurement")]
-    NoNumber {
-        /// The metric.
-        metric: Metric,
-        /// What it came out as.
-        value: f64,
-    },
-    /// Nothing was completed in the initiator's window.
+    NoNumber { metric: Metric, value: f64 },
     #[error("the initiator reports a window in which nothing was completed")]
     EmptyWindow,
     /// Of both directions one was not measured.

@@ -59,14 +59,11 @@ struct Keeper {
     deployed: Option<Deployed>,
 }
 
-/// How long the try that worked took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BringUp {
-    /// Reaching the host.
     pub connect: Duration,
     /// Looking for the agent's file, sending it, and starting it.
     pub deploy: Duration,
-    /// Until the agent had greeted.
     pub start: Duration,
 }
 
@@ -84,12 +81,10 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// The host's name in the plan.
     pub fn host(&self) -> &str {
         &self.0.host
     }
 
-    /// The agent's version, as it says.
     pub fn version(&self) -> &str {
         &self.0.version
     }
@@ -306,7 +301,6 @@ fn skew(protocol: u32, version: &str) -> Trouble {
     Trouble::lasting(Stage::Start, Kind::Configuration, cause).remedy(remedy::REBUILD_BOTH)
 }
 
-/// Watches one agent until it is gone.
 struct Watch {
     host: String,
     conversation: Arc<Conversation>,

@@ -20,7 +20,6 @@ use super::script;
 
 /// File name of the agent; other architectures stand beside it as `railgauge-agent-aarch64`.
 const NAME: &str = "railgauge-agent";
-/// Environment variable that names the agent's file.
 const VARIABLE: &str = "RAILGAUGE_AGENT";
 
 /// A processor architecture, as `uname -m` spells it.
@@ -37,7 +36,6 @@ impl Machine {
         })
     }
 
-    /// The architecture of this machine.
     pub fn here() -> Self {
         Self::of_uname(env::consts::ARCH)
     }
@@ -63,10 +61,8 @@ impl fmt::Display for Machine {
     }
 }
 
-/// The agent for one architecture.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// Where it was read.
     pub path: PathBuf,
     /// What it runs on.
     pub machine: Machine,

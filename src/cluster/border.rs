@@ -80,7 +80,6 @@ fn bounded(reply: FromAgent) -> FromAgent {
     }
 }
 
-/// What an agent may say of a case.
 fn of_case(account: &mut CaseAccount) {
     account.failure = account.failure.take().map(of_agent);
     account.gpus = gpu_state::bounded(std::mem::take(&mut account.gpus));

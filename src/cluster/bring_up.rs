@@ -84,7 +84,6 @@ fn allow_files(hosts: usize, in_flight: usize, log: &LogSink) {
     }
 }
 
-/// How hosts are brought up.
 #[derive(Debug, Clone, Copy)]
 struct Terms {
     in_flight: usize,

@@ -32,10 +32,8 @@ use super::{
 /// How long a request waits for the reason why there is nobody to ask: longer than it takes to find one.
 const REASON: Duration = Duration::from_secs(8);
 
-/// What one request is waiting for.
 type Waiting = oneshot::Sender<Result<Answer, Failure>>;
 
-/// The controller's end of one conversation.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     state: Mutex<ConversationState>,
@@ -101,7 +99,6 @@ impl Conversation {
         self.state.lock().frames = None;
     }
 
-    /// Ends the conversation for everybody who waits.
     pub(super) fn lose(&self, gone: Gone) {
         let failure = explain::lost(&gone);
         self.lost.send_replace(Some(gone));
@@ -123,7 +120,6 @@ impl Conversation {
         self.lost.borrow().as_ref().map(explain::lost)
     }
 
-    /// Resolves when the conversation has ended.
     pub(super) async fn gone(&self) -> Gone {
         let mut lost = self.lost.subscribe();
         // The sender lives in `self`, so the wait cannot be cut short.
@@ -131,7 +127,6 @@ impl Conversation {
         gone.ok().and_then(|gone| gone.clone()).unwrap_or_default()
     }
 
-    /// Gives a reply to whoever waits for it.
     fn deliver(&self, reply: FromAgent) -> Result<(), Why> {
         let FromAgent::Reply { id, outcome } = reply;
         *self.heard.lock() = Some(Instant::now());
@@ -229,7 +224,6 @@ pub(super) struct Sent<C: Borrow<Conversation>> {
 }
 
 impl<C: Borrow<Conversation>> Sent<C> {
-    /// Sends a request.
     pub(super) fn new(conversation: C, ask: Ask) -> Self {
         let name = describe(&ask);
         let posted = conversation.borrow().post(ask);
@@ -337,7 +331,6 @@ pub(crate) async fn skip_to_magic(from: &mut (impl AsyncRead + Unpin), mut noise
     outcome
 }
 
-/// A request in a few words.
 fn describe(ask: &Ask) -> String {
     let word = |debug: String| debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_lowercase();
     match ask {

@@ -42,7 +42,6 @@ pub(crate) struct Deployed(Option<Traces>);
 
 struct Traces {
     way: Box<dyn Connection>,
-    /// The hash of its agent.
     hash: String,
     /// The agent's directory; `None` where it runs in place.
     directory: Option<String>,
@@ -125,7 +124,6 @@ impl Drop for Deployed {
 /// How many hosts are being cleared up in the background.
 static CLEARING: AtomicUsize = AtomicUsize::new(0);
 
-/// One host that is being cleared up.
 struct Clearing;
 
 impl Clearing {
@@ -183,7 +181,6 @@ async fn run_briefly(way: &dyn Connection, words: &[String]) {
     .await;
 }
 
-/// Starts the agent over an opened way.
 pub(crate) async fn start(
     way: Box<dyn Connection>,
     launch: &Launch,
@@ -251,7 +248,6 @@ fn words(way: &dyn Connection, launch: &Launch, binary: &AgentBinary, env: usize
 
 /// Why a script did not come to the agent's start.
 enum Refused {
-    /// Its answer says it.
     Known(Trouble),
     /// It ended, or is about to, while this was tried.
     Script(String),

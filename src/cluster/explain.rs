@@ -14,7 +14,6 @@ use super::{
     trouble::Trouble,
 };
 
-/// The failure of an agent that is gone.
 pub(crate) fn lost(gone: &Gone) -> Failure {
     let cause = told("the agent is gone", gone);
     if let Some(known) = &gone.known {
@@ -35,7 +34,6 @@ const fn is_ended_by_us(why: &Why) -> bool {
     matches!(why, Why::NotProtocol(_) | Why::OtherText(_) | Why::Unasked(_))
 }
 
-/// How it ended, in words.
 fn told(what: &str, Gone { why, end, last, .. }: &Gone) -> String {
     let mut cause = what.to_owned();
     match end {

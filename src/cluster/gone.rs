@@ -4,13 +4,10 @@ use std::{fmt, time::Duration};
 
 use super::{pipe::ProcessEnd, trouble::Trouble};
 
-/// Why nothing more comes from an agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its output ended.
     #[default]
     Closed,
-    /// Its output ended before its greeting.
     ClosedEarly,
     /// Its output could not be read before its greeting; the system's words.
     BrokeEarly(String),
@@ -38,15 +35,11 @@ impl fmt::Display for Why {
     }
 }
 
-/// An agent that is gone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gone {
-    /// Why nothing more comes.
     pub why: Why,
-    /// How its process ended, where that is known.
     pub end: Option<ProcessEnd>,
     /// The last lines it wrote beside its replies.
     pub last: String,
-    /// What its launcher found out.
     pub known: Option<Box<Trouble>>,
 }

@@ -22,7 +22,6 @@ impl Group {
         Self(leader)
     }
 
-    /// Kills all its processes.
     pub(super) fn kill(&self) {
         if let Some(leader) = self.0 {
             // They may have ended in this moment.

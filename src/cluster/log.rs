@@ -20,12 +20,10 @@ impl LogSink {
         Self(Arc::new(take))
     }
 
-    /// A sink that forgets.
     pub fn none() -> Self {
         Self::new(|_, _| {})
     }
 
-    /// Takes one line of one host.
     pub fn line(&self, host: &str, line: &str) {
         (self.0)(host, line);
     }
@@ -39,7 +37,6 @@ impl fmt::Debug for LogSink {
 
 /// Longest line passed on, in bytes; longer ones are cut into several.
 const LONGEST: u64 = 4096;
-/// Lines remembered for a failure's cause.
 const LAST: usize = 6;
 
 /// The last lines of one process, for the failure that tells of its end.
@@ -47,7 +44,6 @@ const LAST: usize = 6;
 pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
 
 impl LastWords {
-    /// Remembers a line.
     pub(super) fn push(&self, line: &str) {
         if line.trim().is_empty() {
             return;

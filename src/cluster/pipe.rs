@@ -14,19 +14,15 @@ pub(crate) type Sink = Box<dyn AsyncWrite + Send + Unpin>;
 /// Bytes from a process.
 pub(crate) type Source = Box<dyn AsyncRead + Send + Unpin>;
 
-/// A process and its streams.
 pub(crate) struct Pipe {
     /// Its standard input; closing it asks an agent to end.
     pub stdin: Sink,
-    /// Its standard output.
     pub stdout: Source,
     /// Its standard error.
     pub stderr: Source,
-    /// Resolves when it has ended.
     pub end: Pin<Box<dyn Future<Output = ProcessEnd> + Send>>,
     /// Ends it by force, where that is possible from here.
     pub kill: Option<oneshot::Sender<()>>,
-    /// What its launcher knows beside that.
     pub way: Behind,
 }
 
@@ -43,10 +39,8 @@ pub(crate) struct Behind {
 pub(crate) type Explain =
     Box<dyn FnOnce(Option<ProcessEnd>, String) -> Pin<Box<dyn Future<Output = Option<Trouble>> + Send>> + Send>;
 
-/// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ProcessEnd {
-    /// With an exit code.
     Code(i32),
     /// By a signal; its number where the launcher tells it.
     Signal(Option<i32>),
@@ -76,12 +70,10 @@ impl fmt::Display for ProcessEnd {
     }
 }
 
-/// What a short process left.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Its standard error, as far as it was kept.
     pub stderr: Vec<u8>,
-    /// How it ended.
     pub end: ProcessEnd,
     /// What its launcher found out about an end that is no success.
     pub known: Option<Trouble>,
@@ -91,7 +83,6 @@ pub(crate) struct Output {
 pub(super) const KEPT: u64 = 64 << 10;
 
 impl Pipe {
-    /// The pipe of a child process of ours.
     pub(crate) fn of_child(mut child: Child) -> std::io::Result<Self> {
         let taken = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = taken else {
@@ -122,7 +113,6 @@ impl Pipe {
         })
     }
 
-    /// Feeds a process and waits for its end.
     pub(crate) async fn run(self, input: &[u8]) -> Output {
         self.run_on(input, Vec::new()).await
     }
@@ -148,7 +138,6 @@ impl Pipe {
     }
 }
 
-/// Reads to the end, keeps the beginning.
 async fn keep(from: &mut Source, kept: &mut Vec<u8>) {
     let room = KEPT.saturating_sub(kept.len() as u64);
     // A stream that breaks off is as short as it is; the process's end tells the rest.

@@ -29,13 +29,11 @@ impl Progress {
         Self(Arc::new(Mutex::new(Now { stage: Stage::Connect, doing: "connecting", late: None })))
     }
 
-    /// Notes what is done next.
     pub(super) fn to(&self, stage: Stage, doing: &'static str) {
         let mut now = self.0.lock();
         (now.stage, now.doing) = (stage, doing);
     }
 
-    /// What is done now.
     pub(super) fn now(&self) -> (Stage, &'static str) {
         let now = self.0.lock();
         (now.stage, now.doing)

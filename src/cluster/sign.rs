@@ -3,19 +3,16 @@
 
 use railgauge_wire::{failure::Kind, remedy::Entry};
 
-/// Words of a known cause.
 pub(crate) struct Sign {
     /// Texts with `|` between them; a `*` is anything between two parts.
     pub texts: &'static str,
     /// The cause in words of ours, where the program's own do not say enough.
     pub cause: &'static str,
     pub kind: Kind,
-    /// Whether another try may help.
     pub passing: bool,
     pub remedy: Entry,
 }
 
-/// Something that stays wrong until somebody changes it.
 pub(crate) const fn lasting(texts: &'static str, cause: &'static str, remedy: Entry) -> Sign {
     Sign { texts, cause, kind: Kind::Configuration, passing: false, remedy }
 }

@@ -18,12 +18,10 @@ pub(super) struct Talk {
     heard: Heard,
 }
 
-/// What came so far.
 #[derive(Default)]
 struct Heard {
     /// Standard output behind the last whole line.
     begun: Vec<u8>,
-    /// Lines of standard output that are no answers.
     chatter: Vec<u8>,
     /// Standard error.
     errors: Vec<u8>,
@@ -118,7 +116,6 @@ impl Heard {
     }
 }
 
-/// Adds as much as there is room for.
 fn keep(kept: &mut Vec<u8>, bytes: &[u8], most: usize) {
     kept.extend(&bytes[..bytes.len().min(most.saturating_sub(kept.len()))]);
 }

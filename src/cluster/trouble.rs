@@ -46,7 +46,6 @@ impl Trouble {
         if is_full { self } else { Self { passing: true, ..self.remedy_or(remedy) } }
     }
 
-    /// The failure, naming its host.
     pub(crate) fn at(self, host: &str) -> Failure {
         self.failure.at(host)
     }

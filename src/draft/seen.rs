@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::within::Within;
 use crate::preflight::Cluster;
 
-/// What the plan's pairs are measured over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Carrier {
@@ -18,16 +17,13 @@ pub(super) enum Carrier {
     Tcp,
 }
 
-/// What is known of the hosts together.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Seen {
     /// Hosts in the plan's order.
     pub hosts: Vec<String>,
-    /// What pairs are measured over.
     pub carrier: Carrier,
     /// RDMA devices in rail order, as most hosts have them; empty over TCP and where nothing is known.
     pub devices: Vec<String>,
-    /// Devices of the hosts that call theirs otherwise.
     #[serde(skip)]
     pub other_devices: BTreeMap<Vec<String>, Vec<String>>,
     /// Rate of the rails in Gb/s, where all of them have the same.
@@ -36,7 +32,6 @@ pub(super) struct Seen {
     pub layer: Option<&'static str>,
     /// GPUs that CUDA shows on every host, and their product's name.
     pub gpus: usize,
-    /// Name of the GPUs, where all are alike.
     pub gpu_name: Option<String>,
     /// Smallest memory of a GPU in bytes.
     pub gpu_bytes: Option<u64>,
@@ -52,19 +47,15 @@ pub(super) struct Seen {
     pub within: Within,
     /// Why no speed is demanded; `None` where the hardware's limits are known.
     pub unjudged: Option<String>,
-    /// Whether all hosts are one machine.
     pub one_machine: bool,
     /// Whether the rails are emulated in software, or files of the hosts are.
     pub is_emulated: bool,
-    /// Maker and model of the hosts.
     pub product: Option<String>,
-    /// Architecture of the hosts.
     pub architecture: Option<String>,
     /// What a reader of the plan should know: what was left out, what differs.
     pub notes: Vec<String>,
 }
 
-/// A port that can be a rail.
 struct Usable<'f> {
     device: &'f RdmaDevice,
     port: &'f RdmaPort,
@@ -249,7 +240,6 @@ impl Seen {
         }));
     }
 
-    /// GPUs, and what can be done with them.
     fn learn_gpus(&mut self, facts: &[(&String, &HostFacts)]) {
         let shown = |facts: &HostFacts| facts.gpus.iter().filter(|gpu| facts.cuda_number(gpu).is_some()).count();
         let counts: Vec<usize> = facts.iter().map(|(_, facts)| shown(facts)).collect();
@@ -383,7 +373,6 @@ impl Seen {
     }
 }
 
-/// What is said of hosts that nobody asked.
 const UNSEEN: &str = "No host was asked what it is, so no speed is demanded. After a first run, demand what it shows.";
 
 /// What is said of hosts that share everything.
@@ -423,7 +412,6 @@ fn narrow_slot(facts: &HostFacts) -> Option<(Vec<String>, f64)> {
     })
 }
 
-/// Interfaces that carry traffic of other hosts.
 pub(super) fn carrying(facts: &HostFacts) -> impl Iterator<Item = &Interface> {
     let is_up = |one: &&Interface| one.state.as_deref().is_none_or(|state| state != "down");
     facts.interfaces.iter().filter(|one| one.name != "lo" && !one.addresses.is_empty()).filter(is_up)

@@ -4,14 +4,11 @@ use serde::Serialize;
 
 use super::seen::{Carrier, Seen};
 
-/// A shipped plan.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct System {
     /// Its name: that of the plan and of its file under `plans/systems/`.
     pub name: &'static str,
-    /// What it is for, in a few words.
     pub about: &'static str,
-    /// The plan.
     #[serde(skip)]
     pub text: &'static str,
 }
@@ -35,12 +32,10 @@ systems! {
     "two-hosts-on-a-cable": "two hosts whose RDMA ports are joined by cables, without a switch";
 }
 
-/// The shipped plan of this name.
 pub fn system(name: &str) -> Option<&'static System> {
     SYSTEMS.iter().find(|system| system.name == name)
 }
 
-/// The shipped plan that fits what was found.
 pub(super) fn fitting(seen: &Seen) -> Option<&'static System> {
     if seen.carrier != Carrier::Verbs {
         return None;

@@ -26,7 +26,6 @@ const DEFECTS: [&str; 5] = ["gpu-fabric", "gpu-memory", "gpu-nvlink", "gpu-pcie"
 /// What the table of a plan can say, as lines of TOML.
 #[derive(Serialize)]
 pub(super) struct Agreed {
-    /// What all hosts have.
     pub values: Vec<String>,
     /// What most hosts have, and others do not, in words.
     differ: Vec<String>,
@@ -71,7 +70,6 @@ pub(super) fn agreed(plan: &Plan, cluster: &Cluster, seen: &Seen) -> Option<Agre
     (!is_silent).then_some(Agreed { values, differ, defects })
 }
 
-/// A demand's value as TOML.
 fn value(key: &str, wanted: &str) -> String {
     let is_number = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     match key {
@@ -82,13 +80,11 @@ fn value(key: &str, wanted: &str) -> String {
     }
 }
 
-/// A key of TOML.
 fn name(key: &str) -> String {
     let is_bare = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     if is_bare { key.to_owned() } else { quoted(key) }
 }
 
-/// What most hosts or ports have.
 fn usual(cluster: &Cluster, seen: &Seen) -> Wanted {
     let facts: Vec<&HostFacts> = seen.hosts.iter().filter_map(|host| cluster.facts.get(host)).collect();
     let mut wanted = Wanted {
@@ -112,7 +108,6 @@ fn usual(cluster: &Cluster, seen: &Seen) -> Wanted {
     wanted
 }
 
-/// Values of RDMA ports.
 fn rdma(facts: &[&HostFacts], seen: &Seen, wanted: &mut Wanted) {
     let named: Vec<&String> = seen.devices.iter().chain(seen.other_devices.keys().flatten()).collect();
     let is_rail = |device: &RdmaDevice, port: &RdmaPort| {

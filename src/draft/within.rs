@@ -9,19 +9,15 @@ use super::seen::{all_equal, has};
 /// What of the hosts' GPUs and memory can be measured and compared; nothing where tests of GPUs are left out.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Within {
-    /// GPUs of all hosts.
     gpus: usize,
-    /// NUMA nodes with processors of all hosts.
     nodes: usize,
     /// Whether all GPUs are of one product: others are no peers.
     has_equal_gpus: bool,
-    /// Whether all hosts have the same processors.
     has_equal_processors: bool,
     /// Whether the loader of every host finds a cuBLASLt or hipBLASLt.
     multiplies: bool,
     /// Nine tenths of the memory of the GPU that has least, in GiB; `None` where a driver does not tell.
     tested_gib: Option<u64>,
-    /// What was left out, one sentence each.
     pub notes: Vec<String>,
 }
 

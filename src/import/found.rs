@@ -10,15 +10,11 @@ use railgauge_wire::{
 pub struct Kind {
     /// Operation; `None` where the file does not name it.
     pub op: Option<Op>,
-    /// Bandwidth or latency.
     pub metric: TestMetric,
     /// What a test of ours would be carried by; `None` where the file does not say.
     pub transport: Option<Transport>,
-    /// Queue pair service.
     pub service: Service,
-    /// Where the data was.
     pub memory: Memory,
-    /// Queue pairs or streams.
     pub qps: u32,
     /// Whether both directions ran at once.
     pub bidirectional: bool,
@@ -26,37 +22,28 @@ pub struct Kind {
     pub elements: Option<Elements>,
 }
 
-/// What a collective works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Elements {
-    /// Type of the elements.
     pub datatype: Datatype,
-    /// Reduction, where the operation reduces.
     pub reduction: Option<Reduction>,
     /// Whether the result takes the place of the input.
     pub in_place: bool,
 }
 
-/// One number.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     /// Its line, from 1.
     pub line: u64,
-    /// What is measured.
     pub kind: Kind,
     /// Message size; `None` where the file does not say it.
     pub size: Option<Bytes>,
     /// Whether the size is that of one rank's part, which the frame counts for all ranks together.
     pub size_per_rank: bool,
-    /// Metric.
     pub metric: Metric,
-    /// The number as it stands in the text.
     pub written: String,
     /// What it is multiplied with for the metric's unit, then divided by: both are exact.
     pub scale: (f64, f64),
-    /// What the file says against it.
     pub error: Option<String>,
-    /// Wrong elements that the tool counted.
     pub wrong: u64,
 }
 
@@ -74,12 +61,9 @@ impl Said {
     }
 }
 
-/// One output of a tool.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Output {
-    /// The tool's name.
     pub tool: &'static str,
-    /// Its version, where the file says it.
     pub version: Option<String>,
     /// When it ran, in seconds since 1970, where the file says it.
     pub seconds: Option<i64>,
@@ -87,7 +71,6 @@ pub struct Output {
     pub ends: [Option<String>; 2],
     /// Hosts of the ranks, by rank, where the file names them.
     pub ranks: Vec<String>,
-    /// Device of the end that wrote the file.
     pub device: String,
     /// What carried the bytes, as the frame has it; empty where the file does not say.
     pub carrier: String,
@@ -105,7 +88,6 @@ impl Output {
         Self { tool, ..Self::default() }
     }
 
-    /// The tool with its version.
     pub fn name(&self) -> String {
         self.version.as_ref().map_or_else(|| self.tool.to_owned(), |version| format!("{} {version}", self.tool))
     }

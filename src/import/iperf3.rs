@@ -18,7 +18,6 @@ pub(super) fn is_start(text: &str) -> bool {
     ["Connecting to host ", "Server listening on ", "iperf3: error"].iter().any(|start| text.starts_with(start))
 }
 
-/// A test over TCP with so many streams.
 pub(super) fn kind(streams: u32) -> Kind {
     Kind {
         op: Some(Op::Send),
@@ -32,7 +31,6 @@ pub(super) fn kind(streams: u32) -> Kind {
     }
 }
 
-/// The output of a test over TCP.
 pub(super) fn output() -> Output {
     let mut output = Output::of("iperf3");
     output.carrier = "tcp".to_owned();

@@ -8,7 +8,6 @@ use super::ImportError;
 /// Labels in one file: a rank or task each.
 const MOST_STREAMS: usize = 100_000;
 
-/// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Line<'t> {
     /// Its number in the file, from 1.
@@ -17,7 +16,6 @@ pub(super) struct Line<'t> {
     pub text: &'t str,
 }
 
-/// The lines of one rank, task or shell.
 #[derive(Debug, Clone)]
 pub(super) struct Lines<'t> {
     /// The file, for errors.

@@ -25,7 +25,6 @@ pub(super) fn is_start(text: &str) -> bool {
     text.starts_with("# nThread ")
 }
 
-/// The operation of a program's name.
 pub(super) fn op_of(program: &str) -> Option<Op> {
     let name = program.rsplit('/').next()?.strip_suffix("_perf")?;
     match name {
@@ -44,7 +43,6 @@ pub(super) fn op_of(program: &str) -> Option<Op> {
 pub(super) const OPS: &str =
     "operations are all_reduce, broadcast, reduce, all_gather, reduce_scatter, alltoall and sendrecv";
 
-/// The elements of nccl-tests' words.
 pub(super) fn datatype(word: &str) -> Option<Datatype> {
     Some(match word {
         "float" => Datatype::F32,
@@ -63,7 +61,6 @@ pub(super) fn datatype(word: &str) -> Option<Datatype> {
     })
 }
 
-/// What is measured by a collective of NCCL.
 pub(super) fn kind(op: Option<Op>, datatype: Datatype, reduction: Option<Reduction>, in_place: bool) -> Kind {
     Kind {
         op,

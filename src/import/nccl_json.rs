@@ -55,7 +55,6 @@ struct Bounds {
     count: u64,
 }
 
-/// Most GPUs of one process that are believed.
 const MOST: u32 = 1024;
 
 pub(super) fn read(file: &str, text: &str) -> Result<Output, ImportError> {

@@ -8,7 +8,6 @@ pub(super) fn real(text: &str) -> Option<&str> {
     (shaped && text.parse::<f64>().is_ok_and(f64::is_finite)).then_some(text)
 }
 
-/// A whole number.
 pub(super) fn whole(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().ok()).flatten()

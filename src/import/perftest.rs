@@ -21,7 +21,6 @@ pub(super) fn is_title(text: &str) -> bool {
         && (text.contains(" BW ") || text.contains(" Latency "))
 }
 
-/// The tests that can be imported, for messages.
 pub(super) const TESTS: &str = "tests are of write, read, send and atomics between a pair";
 
 pub(super) fn is_header(text: &str) -> bool {
@@ -162,7 +161,6 @@ pub(super) fn setting(
     Ok(())
 }
 
-/// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
     Size,
@@ -170,7 +168,6 @@ enum Column {
     Other,
 }
 
-/// An open table.
 struct Table {
     columns: Vec<Column>,
 }

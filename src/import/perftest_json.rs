@@ -17,7 +17,6 @@ pub(super) fn is_one(text: &str) -> bool {
     text.lines().any(|line| line.trim().trim_start_matches('"').starts_with("test_info"))
 }
 
-/// A name and its value.
 struct Field<'t> {
     line: u64,
     name: &'t str,

@@ -23,9 +23,7 @@ const BASE: &str = "name = \"imported\"\n[launch]\nvia = \"local\"\n[hosts]\nnam
 /// What files do not say, or say otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Given {
-    /// The sending end of pairs.
     pub from: Option<Port>,
-    /// The other end.
     pub to: Option<Port>,
     /// Hosts of collectives, in the order of the ranks.
     pub hosts: Vec<String>,
@@ -33,24 +31,18 @@ pub struct Given {
     pub ranks_per_host: Option<u32>,
     /// Name of the test, as the plan of ours has it.
     pub test: Option<String>,
-    /// Operation of a collective.
     pub op: Option<Op>,
-    /// Message size.
     pub size: Option<Bytes>,
     /// What a test of ours would be carried by.
     pub transport: Option<Transport>,
-    /// Version of the tool.
     pub tool_version: Option<String>,
 }
 
-/// A file that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// Its path, as it was given.
     pub name: String,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
-    /// What it holds.
     pub outputs: Vec<Output>,
 }
 

@@ -49,7 +49,6 @@ const SHAPES: &str = "(?<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\
     |(?<quad>[0-9]{1,3}(?:\\.[0-9]{1,3}){3,})(?:/(?<bits>[0-9]{1,2}))?\
     |(?<bare>(?<prefix>0x|enx|wlx|rocex|iwx|ibx|opax|usnicx|rdmax)?(?<digits>[0-9a-f]{12}(?:[0-9a-f]{4})?))";
 
-/// Puts placeholders into texts and documents.
 #[derive(Debug)]
 pub struct Anonymiser {
     /// Decides which bits of addresses are flipped.
@@ -105,7 +104,6 @@ impl Anonymiser {
         self.known.iter().map(|((kind, original), placeholder)| (*kind, original.as_str(), placeholder.as_str()))
     }
 
-    /// A text.
     pub fn text(&mut self, text: &str) -> String {
         self.replaced(text, false)
     }
@@ -342,7 +340,6 @@ impl Anonymiser {
         self.replaced(&text, VERSIONS.contains(&name)).into_bytes()
     }
 
-    /// The files of a host, their paths too.
     pub fn items(&mut self, items: Items) -> Items {
         let mut one = |(path, item): (String, Item)| {
             let item = match item {

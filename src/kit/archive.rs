@@ -17,44 +17,33 @@ const PART: usize = 255;
 /// Why something is not written.
 pub(super) const UNSTORABLE: &str = "its path, or the path to which it leads, is too long or no path of a kit";
 
-/// Something in a kit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// A file.
     File(Vec<u8>),
     /// A symbolic link: where it leads, as a path of the kit.
     Link(String),
 }
 
-/// What a kit holds, by path.
 pub type Items = BTreeMap<String, Item>;
 
-/// What a kit is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
-    /// Version of the format.
     pub version: u32,
-    /// Version of railgauge that made it.
     pub railgauge: String,
     /// When, UTC.
     pub made_at: String,
-    /// Whether names, addresses and identities were replaced.
     pub anonymized: bool,
     /// Folder of each host below `hosts/`, by its name in the plan.
     pub hosts: BTreeMap<String, String>,
     /// How the plan that was run differs from the one that was given, and how its run ended.
     pub plan: Vec<String>,
-    /// What was left out.
     pub left_out: Vec<LeftOut>,
 }
 
-/// What was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// What.
     pub what: String,
-    /// Why.
     pub why: String,
 }
 

@@ -28,21 +28,16 @@ use crate::{
 
 /// Files of a kit, and what its manifest says of them.
 pub(crate) struct Packed {
-    /// The files.
     pub items: Items,
-    /// The manifest.
     pub manifest: Manifest,
     /// Placeholders and what they replace, if they were asked for.
     pub names: Option<Anonymiser>,
 }
 
-/// What a kit is made of.
 pub(crate) struct Sources<'a> {
-    /// What was learned of the hosts.
     pub contact: &'a Contact,
     /// Names of the hosts in the plan, in its order, and their addresses.
     pub hosts: &'a [(String, String)],
-    /// The run directory.
     pub run: &'a Path,
     /// How the plan was changed, and how its run ended.
     pub plan: Vec<String>,
@@ -123,7 +118,6 @@ fn placeholder(at: usize) -> String {
     format!("host-{}", at + 1)
 }
 
-/// Facts and files of one host.
 fn of_host(contact: &Contact, host: &str, folder: &str, leave: &mut impl FnMut(&str, &str)) -> anyhow::Result<Items> {
     let mut items = Items::new();
     if let Some(failure) = contact.lost.get(host) {

@@ -5,11 +5,8 @@ use std::time::Duration;
 use railgauge_model::plan::{Plan, model::Pattern};
 use railgauge_wire::step::Window;
 
-/// Longest window of a test.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Longest time before it.
 const WARM_UP: Duration = Duration::from_millis(100);
-/// Sizes of a test.
 const SIZES: usize = 3;
 
 /// Makes a plan measure briefly. Returns what was changed.

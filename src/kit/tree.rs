@@ -88,7 +88,6 @@ pub fn add(entries: &[RawEntry], left_out: &[RawLeftOut], items: &mut Items) -> 
     Ok(())
 }
 
-/// Files of which a part is nobody's business.
 fn cut_down(path: &str, bytes: Vec<u8>) -> Vec<u8> {
     let lines = |keep: &dyn Fn(&str) -> bool| {
         let text = String::from_utf8_lossy(&bytes);

@@ -32,26 +32,18 @@ use tokio::sync::oneshot;
 pub use address::{NoAddress, address};
 use token::Token;
 
-/// Why there can be no page.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The address cannot be used.
     #[error("the page cannot be served at {address}: {cause}")]
-    Bind {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// The system's words.
-        cause: io::Error,
-    },
+    Bind { address: SocketAddr, cause: io::Error },
     /// The kernel has no random bytes for the secret of the URL.
     #[error("no random bytes for the address of the page: {0}")]
     Token(#[from] getrandom::Error),
-    /// There can be no thread for it.
     #[error("the page cannot be served: {0}")]
     Thread(#[from] io::Error),
 }
 
-/// How far the run is, as one line.
 pub type Course = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// A place that is taken, before anything is measured.

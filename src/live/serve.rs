@@ -30,13 +30,11 @@ use crate::report::live;
 
 /// Connections at once; further ones wait until one of them ends.
 const CONNECTIONS: usize = 32;
-/// Time for a request to come in.
 const REQUEST: Duration = Duration::from_secs(5);
 /// Time for a connection with all that is drawn and sent.
 const CONNECTION: Duration = Duration::from_secs(120);
 /// Longest request with all its headers, in bytes: the least that the library allows, which is more than browsers send.
 const LONGEST: usize = 8192;
-/// Most headers of a request.
 const HEADERS: usize = 64;
 /// Time between two tries where no connection can be taken, for example because there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -46,7 +44,6 @@ const COMING: Duration = Duration::from_millis(20);
 /// Time for those who were taken to be answered after the end of the run.
 pub(super) const LAST: Duration = Duration::from_secs(1);
 
-/// What is answered.
 type Answer = Response<Full<Bytes>>;
 
 /// Serves until it is told to stop, or nobody is left who could tell it. Whoever asked before that is answered, unless that takes longer

@@ -20,7 +20,6 @@ pub(super) type NotDrawn = String;
 /// A drawing, or why there is none.
 type Drawing<T> = Result<T, NotDrawn>;
 
-/// One thing that is drawn.
 struct Shelf<T> {
     /// The last drawing, and until when it is kept. Who waits for the lock waits for a drawing that goes on.
     kept: Waiting<Option<(Instant, Drawing<T>)>>,
@@ -48,7 +47,6 @@ impl<T: Clone + Send + 'static> Shelf<T> {
     }
 }
 
-/// Everything that can be asked for.
 pub(super) struct Pages {
     records: PathBuf,
     pub(super) course: Course,
@@ -60,7 +58,6 @@ impl Pages {
         Self { records, course, report: Shelf::new(EVERY) }
     }
 
-    /// The report of the records that there are.
     pub(super) async fn report(&self) -> Drawing<Bytes> {
         let (records, course) = (self.records.clone(), (self.course)());
         let draw = move || {

@@ -17,26 +17,16 @@ use crate::analysis::{
 };
 use crate::report::{self, view::Banner};
 
-/// Why nothing can be said of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum NightError {
-    /// There is no run.
     #[error("{0}")]
     NoRuns(NoRuns),
     /// Runs of several plans, and none is named.
     #[error("`{word}` holds runs of several plans ({}): say which with --plan", plans.join(", "))]
-    SeveralPlans {
-        /// What was asked for.
-        word: String,
-        /// Their names.
-        plans: Vec<String>,
-    },
-    /// No run of the plan that is named.
+    SeveralPlans { word: String, plans: Vec<String> },
     #[error("`{word}` holds no run of plan `{plan}`; it has runs of {}: say which with --plan", plans.join(", "))]
     NoPlan {
-        /// What was asked for.
         word: String,
-        /// The plan that was named.
         plan: String,
         /// The plans of the runs that are there.
         plans: Vec<String>,
@@ -47,39 +37,23 @@ pub enum NightError {
     /// The records do not belong together.
     #[error("{path}: {cause}")]
     Mismatch {
-        /// The file.
         path: String,
         /// What does not belong together.
         cause: Mismatch,
     },
     /// The run's tests in turn cannot be compared; in words.
     #[error("{path}: {cause}")]
-    Turns {
-        /// The file.
-        path: String,
-        /// The words.
-        cause: String,
-    },
+    Turns { path: String, cause: String },
     /// The records have a time that is none.
     #[error("{path}: `{time}` is no time")]
-    Time {
-        /// The file.
-        path: String,
-        /// What stands there.
-        time: String,
-    },
+    Time { path: String, time: String },
 }
 
-/// A run and what it came to.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// Its records.
     journal: Journal,
-    /// The values of its tests.
     pub rows: Vec<Row>,
-    /// Its verdicts.
     pub verdicts: Verdicts,
-    /// When it began.
     pub began: Timestamp,
     /// When its last record was written.
     pub ended: Timestamp,
@@ -119,7 +93,6 @@ impl Judged {
         Some(report::draw(&self.journal, Path::new(JOURNAL)).ok()?.view.banner)
     }
 
-    /// How it ended.
     pub fn end(&self) -> &JournalEnd {
         &self.journal.end
     }
@@ -135,7 +108,6 @@ impl Judged {
         (hosts.keys().filter(|host| !lost.contains_key(*host)).count(), lost.len())
     }
 
-    /// The version of railgauge that measured.
     pub fn version(&self) -> &str {
         &self.journal.version
     }

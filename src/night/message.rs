@@ -12,14 +12,10 @@ use super::{
 };
 use crate::report::index::escaped;
 
-/// A message.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Message {
-    /// Version of this document.
     pub version: u32,
-    /// The state of the cluster.
     pub state: State,
-    /// Name of the plan.
     pub plan: String,
     /// Identity of the newest run.
     pub run_id: String,
@@ -89,7 +85,6 @@ impl Message {
     }
 }
 
-/// A sentence with its full stop.
 fn ended(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }

@@ -23,12 +23,9 @@ use crate::analysis::{
     verdict::{Cases, Status, Verdict},
 };
 
-/// A label and its value.
 type Labels = Vec<(String, String)>;
-/// Numbers by their labels.
 type Numbers = Family<Labels, Gauge<f64, AtomicU64>>;
 
-/// Statuses that a verdict can have.
 const STATUSES: [Status; 4] = [Status::Pass, Status::Fail, Status::Inconclusive, Status::NotRun];
 
 /// The text: the newest run, and the states of components after all.
@@ -58,7 +55,6 @@ fn in_order(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Metrics as they come together.
 struct All {
     registry: Registry,
     plan: String,
@@ -72,13 +68,11 @@ impl All {
         family
     }
 
-    /// The plan and further labels.
     fn labels(&self, further: &[(&str, &str)]) -> Labels {
         let own = [("plan", self.plan.as_str())];
         own.iter().chain(further).map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// A metric with one number.
     fn one(&mut self, name: &str, help: &str, further: &[(&str, &str)], value: f64) {
         let labels = self.labels(further);
         self.family(name, help).get_or_create(&labels).set(value);
@@ -184,7 +178,6 @@ fn of_tests(all: &mut All, run: &Judged) {
     }
 }
 
-/// Labels of what is one kind of case.
 fn cell(all: &All, row: &Row) -> Labels {
     let (size, qps) = (row.size_bytes.0.to_string(), row.qps.to_string());
     let further = [("test", &*row.test), ("op", &row.op), ("size_bytes", &size), ("qps", &qps), ("env", &row.env)];
@@ -219,7 +212,6 @@ fn of_hosts(all: &mut All, run: &Judged) {
     }
 }
 
-/// Numbers of states.
 const fn number(state: Condition) -> f64 {
     match state {
         Condition::Good => 0.0,

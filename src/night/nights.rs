@@ -26,7 +26,6 @@ pub struct Nights {
     /// The plan's name, of the newest run that says it: damaged ones do not.
     pub plan: String,
     runs: Vec<Arc<Summary>>,
-    /// The states of components after all of them.
     pub states: States,
 }
 
@@ -81,7 +80,6 @@ impl Nights {
             .filter(move |run| over.contains(&run.row.outcome) && (is_part || !run.row.is_part))
     }
 
-    /// The run of this identity.
     pub(super) fn run(&self, run_id: &str) -> Option<&Summary> {
         self.runs.iter().map(|run| &**run).find(|run| run.row.run_id == run_id)
     }

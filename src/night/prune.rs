@@ -31,7 +31,6 @@ const SIGNATURES: &str = "id=\"signatures\"";
 /// Largest page or document that is looked into for runs that it names, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// What is to be kept.
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
     /// So many of the newest runs of each plan that came to their end.
@@ -47,28 +46,23 @@ pub struct Keep {
 /// A run and what is to become of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Choice {
-    /// Its directory.
     pub directory: String,
     /// Identity of the run; empty where it cannot be read.
     pub run_id: String,
     /// Name of the plan; empty where it cannot be read.
     pub plan: String,
-    /// When it began.
     pub began: String,
-    /// What became of it.
     pub outcome: Outcome,
     /// Bytes of its files.
     pub bytes: u64,
     /// Why it is kept; absent where it may be deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// Whether it was deleted.
     pub deleted: bool,
     #[serde(skip)]
     path: PathBuf,
 }
 
-/// Every run of a directory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chosen {
     /// The runs, the newest first.
@@ -137,7 +131,6 @@ fn states(runs: &[Summary], plans: BTreeSet<String>, now: Timestamp) -> BTreeMap
     plans.into_iter().flat_map(of_plan).flat_map(named).collect()
 }
 
-/// Why nothing can be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum PruneError {
     /// There is no run, or it cannot be read.
@@ -145,12 +138,7 @@ pub enum PruneError {
     Night(#[from] NightError),
     /// A file that may name runs cannot be read: what it names is not known.
     #[error("{}: cannot be read: {cause}; runs that it names could be lost", path_text(path))]
-    Named {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        cause: io::Error,
-    },
+    Named { path: PathBuf, cause: io::Error },
 }
 
 const fn is_over(outcome: Outcome) -> bool {
@@ -256,7 +244,6 @@ impl Named {
         further.filter(|(_, text)| !names_one(text)).map(|(file, _)| file.clone()).collect()
     }
 
-    /// The file that names a run.
     fn by(&self, run_id: &str) -> Option<&str> {
         if self.learned.contains(run_id) {
             return Some("the baseline of a plan that was run");

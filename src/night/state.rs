@@ -21,18 +21,14 @@ use crate::{
 
 /// By how much the clock of the machine that asks may be behind the one that measured.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
-/// Components that a sentence names.
 const NAMED: usize = 4;
 
-/// The state of a monitoring plugin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Everything passed.
     Ok,
     /// Something could not be judged, or was left out, and nothing failed.
     Warning,
-    /// Something failed.
     Critical,
     /// Nothing is known: no result, a result that is too old, a run that did not come to its end, or damaged records.
     #[default]
@@ -40,7 +36,6 @@ pub enum State {
 }
 
 impl State {
-    /// The word of a plugin's line.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Ok => "OK",
@@ -50,7 +45,6 @@ impl State {
         }
     }
 
-    /// The exit code of a plugin.
     pub const fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -60,7 +54,6 @@ impl State {
         }
     }
 
-    /// The one of two that matters more.
     const fn worse(self, other: Self) -> Self {
         match (self, other) {
             (Self::Critical, _) | (_, Self::Critical) => Self::Critical,
@@ -74,16 +67,13 @@ impl State {
 /// The state of a cluster, or of one of its hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Standing {
-    /// Version of this document.
     pub version: u32,
     /// Identity of the newest run.
     pub run_id: String,
-    /// Name of the plan.
     pub plan: String,
     /// The host that was asked about; absent where it was the whole cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The state.
     pub state: State,
     /// Why, in one sentence; made for a message as well.
     pub text: String,
@@ -98,7 +88,6 @@ pub struct Standing {
     pub failed: usize,
     /// Its verdicts that count and cannot be given.
     pub inconclusive: usize,
-    /// Its cases by what became of them.
     pub cases: Cases,
     /// Components that are faulty, undecided, or not measured for long, whichever run says so. Of a host itself alone.
     pub components: Vec<Known>,
@@ -163,7 +152,6 @@ impl Standing {
         Self { host: Some(host.to_owned()), components, ..Self::bare(nights, state, text, max_age, now) }
     }
 
-    /// Hosts that are faulty.
     pub fn faulty_hosts(&self) -> impl Iterator<Item = &Known> {
         self.components.iter().filter(|one| one.kind == "host" && one.state == Condition::Faulty)
     }
@@ -313,7 +301,6 @@ fn alerts(nights: &Nights, said: &Document) -> bool {
     alert.nights <= 1 || said.with(Status::Fail).any(|one| one.kind != Kind::Parts && enough(one))
 }
 
-/// Why a run says nothing of now.
 fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timestamp) -> Option<String> {
     let age = now.duration_since(run.ended);
     // What would make any of its verdicts another one.
@@ -327,7 +314,6 @@ fn unknown(run: &Summary, said: &Document, max_age: SignedDuration, now: Timesta
     (age > max_age).then(|| format!("the newest result is of {}, older than {}", run.ended, spoken(max_age)))
 }
 
-/// A length of time in hours or smaller.
 fn spoken(length: SignedDuration) -> String {
     let seconds = length.as_secs();
     match seconds {

@@ -27,11 +27,9 @@ use crate::{
 /// Most nights of a grid, the newest: as many as `trend` watches.
 const NIGHTS: usize = 60;
 
-/// The state of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Condition {
-    /// Measured as good.
     Good,
     /// Never measured so that anything follows, or too long ago.
     Unknown,
@@ -42,7 +40,6 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -63,10 +60,8 @@ impl From<Judged> for Condition {
     }
 }
 
-/// The run that says something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Said {
-    /// Its identity.
     pub run_id: String,
     /// When it began, UTC, RFC 3339.
     #[serde(serialize_with = "as_text")]
@@ -84,7 +79,6 @@ impl Said {
     }
 }
 
-/// A component and its state.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Known {
     /// `host`, `nic`, `rail`, `path`, …
@@ -96,7 +90,6 @@ pub struct Known {
     /// Rack and slot of its host, where the plan says them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// Its state.
     pub state: Condition,
     /// The first run that says so; absent where none does.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +99,6 @@ pub struct Known {
     /// Why it is not good, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
-    /// The same by test.
     pub tests: Vec<OfTest>,
     /// The last runs that measured it as faulty, while they count.
     #[serde(skip)]
@@ -118,27 +110,22 @@ pub struct Known {
     nights: BTreeMap<i64, (usize, Option<Judged>)>,
 }
 
-/// A component in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OfTest {
     /// The test; `preflight mtu`; `soak`.
     pub test: String,
-    /// The device, as the host names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Metric of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
     /// The last value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
-    /// The state.
     pub state: Condition,
     /// The last run that measured it.
     pub measured: Said,
 }
 
-/// The states of all components.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct States {
     /// Hosts, each with its NICs, in the order of their names.
@@ -147,7 +134,6 @@ pub struct States {
     pub all: Vec<Known>,
     /// What the newest plan waives: none of the others is.
     pub waived: Vec<Known>,
-    /// When a state changes.
     pub alert: Alert,
 }
 
@@ -171,7 +157,6 @@ struct Track {
 }
 
 impl Track {
-    /// A run says something.
     fn add(&mut self, run: usize, night: i64, judged: Judged, why: &[String], alert: Alert) {
         let before = self.last.map(|(_, judged)| judged);
         self.last = Some((run, judged));
@@ -210,7 +195,6 @@ impl Track {
     }
 }
 
-/// A component as the fold has it.
 struct Folded<'r> {
     of: &'r Component,
     tests: BTreeMap<&'r str, Track>,
@@ -246,7 +230,6 @@ impl States {
         Self { hosts, all, waived, alert }
     }
 
-    /// A host and its NICs.
     pub fn host(&self, name: &str) -> Option<&Known> {
         self.hosts.iter().find(|known| known.hosts == [name])
     }
@@ -305,7 +288,6 @@ struct Fold<'r> {
 }
 
 impl<'r> Fold<'r> {
-    /// A run and what it says.
     fn run(&mut self, run: usize, night: i64, measured: &'r [Measured], is_part: bool) {
         let alert = self.alert;
         for of in measured {

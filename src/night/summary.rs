@@ -41,10 +41,8 @@ const CHUNK: usize = 1 << 20;
 /// Longest line that is kept, in bytes: the first holds the whole plan.
 const LONGEST: usize = 64 << 20;
 
-/// A run.
 #[derive(Debug)]
 pub struct Summary {
-    /// Its directory.
     pub directory: PathBuf,
     /// When it began; where that cannot be read, when its files were changed last.
     pub began: Timestamp,
@@ -78,7 +76,6 @@ pub struct Document {
     sums: Option<Sums>,
 }
 
-/// One of its verdicts.
 #[derive(Debug, Deserialize)]
 pub(super) struct Verdict {
     pub(super) kind: Kind,
@@ -96,7 +93,6 @@ pub(super) struct Verdict {
 }
 
 impl Document {
-    /// The verdicts that count and have this status.
     pub(super) fn with(&self, status: Status) -> impl Iterator<Item = &Verdict> {
         self.verdicts.iter().filter(move |verdict| verdict.status == status && !verdict.waived)
     }
@@ -150,7 +146,6 @@ fn place_undated(runs: &mut [Summary]) {
     }
 }
 
-/// What one run directory says.
 fn summary(directory: &Path) -> Summary {
     let skim = Skim::of(&directory.join(JOURNAL));
     let first = skim.as_ref().ok().and_then(|skim| first_of(&skim.first));
@@ -228,7 +223,6 @@ fn from_records(row: &mut Row, directory: &Path) -> Option<Document> {
     Some(said)
 }
 
-/// Takes what verdicts say into a row.
 fn judged(row: &mut Row, said: &Document) {
     row.outcome = match said.status {
         Status::Pass => Outcome::Pass,

@@ -5,36 +5,26 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-/// What of a host a fact is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactOf<'f> {
-    /// The host itself.
     Host,
-    /// An RDMA device, or a port of it.
     Nic {
-        /// Name of the device.
         device: &'f str,
-        /// Number of the port.
         port: Option<u8>,
     },
-    /// A GPU, by its number there.
     Gpu(u32),
     /// Its huge pages of this many bytes.
     HugePages(Bytes),
-    /// A module of the kernel.
     Module(&'f str),
-    /// A library or program.
     Library,
 }
 
 /// A fact of a host that can be compared with that of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comparable<'f> {
-    /// What it is about.
     pub of: FactOf<'f>,
     /// What of it: `firmware`, `PCIe link`, …; empty for modules and huge pages, for a library its name.
     pub fact: &'f str,
-    /// What it was found to be.
     pub value: String,
 }
 
@@ -110,12 +100,10 @@ pub fn software(facts: &HostFacts) -> Vec<(String, String)> {
     software.map(|fact| (fact.name(), fact.value)).collect()
 }
 
-/// Facts as they are gathered.
 #[derive(Default)]
 struct List<'f>(Vec<Comparable<'f>>);
 
 impl<'f> List<'f> {
-    /// A fact of the host.
     fn add(&mut self, fact: &'f str, value: Option<String>) {
         self.of(FactOf::Host, fact, value);
     }

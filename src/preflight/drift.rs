@@ -12,13 +12,10 @@ use super::comparable::comparable;
 pub struct Drift {
     /// Which fact, in words: `kernel`, `mlx5_0 firmware`, …
     pub fact: String,
-    /// The value of the largest group of hosts.
     pub majority: String,
-    /// How many hosts have it.
     pub holders: usize,
     /// Whether more than half of the hosts agree; without that there is no majority to differ from.
     pub decided: bool,
-    /// Hosts that differ, and their values.
     pub others: BTreeMap<String, String>,
 }
 

@@ -5,20 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use super::observed::Observation;
 
-/// How serious a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing when numbers are read.
     Notice,
-    /// Numbers will probably suffer.
     Warning,
     /// Something the plan needs cannot work, or is not what the plan wants.
     Failure,
 }
 
 impl Severity {
-    /// In one word.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Notice => "notice",
@@ -36,7 +32,6 @@ pub(super) const UNKNOWN: &str = "it is not known whether the host meets the pla
 pub struct Finding {
     /// Name of the check, as plans waive it.
     pub check: String,
-    /// How serious it is.
     pub severity: Severity,
     /// Whether the plan waives the check: it would be more serious otherwise.
     pub waived: bool,
@@ -47,7 +42,6 @@ pub struct Finding {
     pub hosts: Vec<String>,
     /// Devices it is about, as plans name them; empty if it is about whole hosts.
     pub devices: Vec<String>,
-    /// What was found: values and where they stand.
     pub what: String,
     /// The value it is about, as seen and as wanted; `None` where it is not about one value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,7 +54,6 @@ pub struct Finding {
     pub meaning: String,
     /// What to do, with the commands where there are some.
     pub remedy: Remedy,
-    /// Where this is known from.
     pub source: String,
 }
 
@@ -90,7 +83,6 @@ pub struct Found {
 }
 
 impl Found {
-    /// Something about a host, and what to do.
     pub fn host(severity: Severity, host: &str, what: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
         let (what, remedy) = (what.into(), remedy.into());
         Self {
@@ -106,19 +98,16 @@ impl Found {
         }
     }
 
-    /// Something about the fabric, and about no host.
     pub fn fabric(severity: Severity, what: impl Into<String>, remedy: impl Into<Remedy>) -> Self {
         Self { host: None, ..Self::host(severity, "", what, remedy) }
     }
 
-    /// Says that it is about one device.
     #[must_use]
     pub fn device(mut self, name: impl Into<String>) -> Self {
         self.device = Some(name.into());
         self
     }
 
-    /// Says which value it is about.
     #[must_use]
     pub fn observed(mut self, observed: Observation) -> Self {
         self.observed = Some(observed);

@@ -37,7 +37,6 @@ pub fn judge<F: Borrow<HostFacts>>(plan: &Plan, cluster: &Cluster<F>) -> Vec<Fin
     found
 }
 
-/// What makes two findings one.
 type FindingKey = (Severity, bool, String, Option<Observation>, String, Remedy, Option<String>);
 
 /// Findings of one check: the same of several devices of the same hosts is one, and so is the same of several hosts.

@@ -38,13 +38,11 @@ pub use observed::{Decimal, Observation, Value, WantedBy};
 /// What is known of the hosts that answered. The facts are its own, or somebody else's: those of 10,000 hosts take 100 MB.
 #[derive(Debug, Clone)]
 pub struct Cluster<F = HostFacts> {
-    /// Facts by the host's name in the plan.
     pub facts: BTreeMap<String, F>,
     /// Wall clock of a host minus the controller's, in nanoseconds, where it was read.
     pub clocks: BTreeMap<String, NanosecondsI64>,
 }
 
-/// As checks and demands read it.
 type Seen<'a> = Cluster<&'a HostFacts>;
 
 impl<F> Default for Cluster<F> {

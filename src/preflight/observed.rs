@@ -19,12 +19,10 @@ pub struct Observation {
     pub seen: Option<Value>,
     /// What it should be; `None` where any other value would do. Whether more would do as well depends on the fact.
     pub wanted: Option<Value>,
-    /// Who wants that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wanted_by: Option<WantedBy>,
 }
 
-/// Where the wanted value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedBy {
@@ -36,19 +34,13 @@ pub enum WantedBy {
     Check,
 }
 
-/// One value, or several.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
-    /// Whether something is so.
     Flag(bool),
-    /// A whole number.
     Integer(i64),
-    /// Any other number.
     Decimal(Decimal),
-    /// A word.
     Word(String),
-    /// Several.
     List(Vec<Value>),
 }
 
@@ -98,7 +90,6 @@ impl Observation {
         Self::seen(fact, seen).wanted(usual.value.clone(), if usual.wanted { WantedBy::Plan } else { WantedBy::Others })
     }
 
-    /// Says what it should be.
     pub(super) fn wanted(mut self, wanted: impl Into<Value>, by: WantedBy) -> Self {
         (self.wanted, self.wanted_by) = (Some(wanted.into()), Some(by));
         self

@@ -14,13 +14,9 @@ use railgauge_wire::{
 
 use super::{Seen, Severity, finding::Found};
 
-/// A plan and its hosts.
 pub(super) struct Scene<'a> {
-    /// The plan.
     pub plan: &'a Plan,
-    /// What is known of the hosts.
     pub cluster: &'a Seen<'a>,
-    /// Every RDMA port the plan uses.
     ports: Vec<Port<'a>>,
     /// RDMA ports that the plan could use and a run of it does not.
     unused: Vec<Port<'a>>,
@@ -28,16 +24,11 @@ pub(super) struct Scene<'a> {
     whole: bool,
 }
 
-/// An RDMA port the plan uses.
 #[derive(Clone, Copy)]
 pub(super) struct Port<'a> {
-    /// The host's name in the plan.
     pub host: &'a str,
-    /// The host.
     pub facts: &'a HostFacts,
-    /// The device.
     pub device: &'a RdmaDevice,
-    /// The port.
     pub port: &'a RdmaPort,
     /// The network interface behind it, or that of a member.
     pub interface: Option<&'a Interface>,
@@ -88,12 +79,10 @@ impl<'a> Port<'a> {
         self.device.kind.as_deref() == Some("RNIC")
     }
 
-    /// Whether it is InfiniBand.
     pub(super) fn is_infiniband(&self) -> bool {
         self.port.link_layer.as_deref() == Some("InfiniBand")
     }
 
-    /// Whether the device is no program.
     pub(super) fn is_hardware(&self) -> bool {
         !self.device.software
     }
@@ -102,13 +91,9 @@ impl<'a> Port<'a> {
 /// What an agent runs in, and so who sets its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
-    /// A step of Slurm.
     Slurm,
-    /// A pod of Kubernetes.
     Pod,
-    /// A container of an engine.
     Container,
-    /// The machine itself.
     Machine,
 }
 
@@ -136,7 +121,6 @@ impl<'a> Scene<'a> {
         Self { plan, cluster, ports: all_ports(plan, cluster), unused: Vec::new(), whole: true }
     }
 
-    /// Every RDMA port the plan uses, by host.
     pub(super) fn ports(&self) -> impl Iterator<Item = Port<'a>> {
         self.ports.iter().copied()
     }
@@ -160,7 +144,6 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Every host that answered.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (&'a str, &'a HostFacts)> {
         self.cluster.facts.iter().map(|(host, facts)| (host.as_str(), *facts))
     }
@@ -171,12 +154,10 @@ impl<'a> Scene<'a> {
         self.hosts().filter(move |_| used).flat_map(|(host, facts)| facts.gpus.iter().map(move |gpu| (host, gpu)))
     }
 
-    /// What the plan wants.
     pub(super) fn wanted(&self) -> &'a Wanted {
         &self.plan.preflight.wanted
     }
 
-    /// Whether any test is such a one.
     pub(super) fn has(&self, test: impl Fn(&Test) -> bool) -> bool {
         self.plan.tests.iter().any(test)
     }
@@ -188,7 +169,6 @@ impl<'a> Scene<'a> {
         self.whole || self.has(|test| matches!(test.transport, Transport::Verbs | Transport::Nic) || over_ib(test))
     }
 
-    /// Whether a test uses GPUs.
     pub(super) fn needs_gpus(&self) -> bool {
         self.whole || self.has(|test| test.memory == Memory::Cuda || test.transport == Transport::Nccl)
     }

@@ -13,7 +13,6 @@ mod cabling;
 mod containers;
 mod gpus;
 
-/// A RoCE host as it should be.
 fn host() -> HostFacts {
     HostFacts {
         kernel: "6.12.0".into(),
@@ -460,7 +459,6 @@ fn a_module_that_agents_do_not_look_for_is_not_called_unloaded() {
     assert_eq!(demand("modules = { overlay = \"*\" }", |_| {}).held(), Held::Unread);
 }
 
-/// What programs get beside the sentence.
 #[test]
 fn findings_carry_the_values_they_compare() {
     let json = |found: &Finding| serde_json::to_value(&found.observed).expect("values are JSON");

@@ -2,10 +2,8 @@
 
 use super::Severity;
 
-/// The value that should be everywhere.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Usual<T> {
-    /// The value.
     pub value: T,
     /// Whether the plan wants it; if not, most have it.
     pub wanted: bool,

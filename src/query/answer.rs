@@ -20,30 +20,20 @@ use crate::analysis::{
 /// Why a question cannot be answered.
 #[derive(Debug, thiserror::Error)]
 pub enum QueryError {
-    /// No run could be read.
     #[error("no run could be read; the first: {}", left_out.first().map_or("", |first| first.error.as_str()))]
-    NoRun {
-        /// All of them.
-        left_out: Vec<LeftOut>,
-    },
+    NoRun { left_out: Vec<LeftOut> },
     /// No row of any run has a test or a host that was asked for: no row would look like no failure.
     #[error("no row of these runs has the test or host `{name}` (a row of a collective has its first and last rank)")]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
 }
 
-/// A run whose rows were looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Read {
-    /// Its directory.
     pub directory: String,
     /// Its identity; empty where it has no row at all.
     pub run_id: String,
     /// What wrote the outputs, where another tool measured and they were imported; `None` for runs of railgauge.
     pub imported: Option<String>,
-    /// Rows that the filter kept.
     pub rows: usize,
     /// Whether the run came to its end; cases of one that did not may be missing.
     pub whole: bool,
@@ -52,13 +42,10 @@ pub struct Read {
 /// A run that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// Its directory.
     pub directory: String,
-    /// Why.
     pub error: String,
 }
 
-/// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
     /// Names of the columns.
@@ -99,7 +86,6 @@ pub fn answer(directories: &[PathBuf], filter: &Filter, columns: Option<&[&str]>
     }
 }
 
-/// The rows of one run.
 fn one(
     directory: &Path,
     filter: &Filter,
@@ -117,7 +103,6 @@ fn one(
 }
 
 impl Answer {
-    /// The values of every row.
     pub fn rows(&self) -> impl Iterator<Item = Vec<Value>> + '_ {
         self.frames.iter().flat_map(frame::values)
     }

@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::Answer;
 use crate::analysis::words::number;
 
-/// Version of the JSON document.
 const VERSION: u32 = 2;
 /// What a table has in place of no value.
 const NOTHING: &str = "–";
@@ -42,7 +41,6 @@ pub fn csv(answer: &Answer) -> String {
     out
 }
 
-/// A text as a cell of CSV.
 fn quoted(text: &str) -> String {
     let guard = if text.starts_with(FORMULA) { "'" } else { "" };
     // Semicolons and tabs too: spreadsheets of some countries divide at them, and what follows one could be taken for a formula.

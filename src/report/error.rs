@@ -17,7 +17,6 @@ pub enum ReportError {
     /// The journal is not of its own plan.
     #[error("{}: {cause}", path_text(path))]
     Mismatch {
-        /// The journal.
         path: PathBuf,
         /// What does not belong together.
         cause: Mismatch,
@@ -27,12 +26,7 @@ pub enum ReportError {
     Frame(#[from] FrameError),
     /// A file of a run cannot be read.
     #[error("{}: cannot be read: {cause}", path_text(path))]
-    Unread {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        cause: io::Error,
-    },
+    Unread { path: PathBuf, cause: io::Error },
     /// There is no room to draw in.
     #[error(
         "no files can be written to a temporary directory: {0}; set TMPDIR to a directory that can be written and has space"
@@ -44,35 +38,21 @@ pub enum ReportError {
         path_text(path),
         if path.exists() { "; the file that was there before is untouched" } else { "" }
     )]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        cause: io::Error,
-    },
+    File { path: PathBuf, cause: io::Error },
     /// The page, a chart or a document cannot be built: a mistake of ours.
     #[error("{what} cannot be drawn: {cause}; this is a mistake in railgauge, please report it with the records")]
-    Drawing {
-        /// What was being drawn.
-        what: String,
-        /// What went wrong.
-        cause: DrawError,
-    },
+    Drawing { what: String, cause: DrawError },
 }
 
 /// What went wrong in drawing, by what was drawn. Every one is a mistake of ours.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub enum DrawError {
-    /// A chart.
     Chart(#[from] ChartError),
-    /// A page.
     Page(#[from] PageError),
     /// The JUnit document.
     Junit(#[from] JunitError),
-    /// The JSON of the verdicts.
     Json(#[from] serde_json::Error),
-    /// A comparison: a statistic refuses what was collected.
     Statistic(#[from] Refusal),
 }
 

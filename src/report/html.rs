@@ -25,10 +25,8 @@ const TEMPLATES: [(&str, &str); 9] = [
     ("trend.html", include_str!("../../templates/trend.html")),
 ];
 
-/// The style sheet of all pages.
 const STYLE: &str = include_str!("../../templates/report.css");
 
-/// The script of all pages.
 const SCRIPT: &str = include_str!("../../templates/page.js");
 
 /// The script that a report has in addition while its run goes on.

@@ -20,25 +20,18 @@ use crate::analysis::{
     words::{number, size},
 };
 
-/// Version of the document.
 const VERSION: u32 = 1;
 /// Rows on the terminal: the page has them all.
 const ROWS: usize = 20;
 
-/// An imported run, ready to print.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ImportedView {
-    /// Version of this document.
     pub version: u32,
-    /// Identity of the run.
     pub run_id: String,
-    /// Version of railgauge that imported it.
     pub railgauge: String,
-    /// What it is, in a sentence.
     pub sentence: String,
     /// Its values: one row for each case and metric.
     pub values: Table,
-    /// The files.
     pub files: Table,
 }
 
@@ -111,7 +104,6 @@ fn view(run: &ImportedRun, rows: &[Row]) -> ImportedView {
 }
 
 impl ImportedView {
-    /// The summary on the terminal.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for row in self.values.rows.iter().take(ROWS) {

@@ -113,7 +113,6 @@ fn of_verdict(verdicts: &Verdicts, verdict: &Verdict, name: String) -> TestCase 
 /// Properties `place` of one test case.
 const PLACES: usize = 16;
 
-/// Verdicts on the run as a whole.
 const WHOLE: &[Kind] = &[Kind::Run, Kind::Records, Kind::Hosts, Kind::Configure];
 
 /// Names of a suite's test cases, each once.

@@ -5,7 +5,6 @@
 //! listed here has no worth, and it never sorts as if it had none: [`Worth::Unknown`] says so, and while we develop no page is
 //! made of it.
 
-/// What a text is worth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Worth<'t> {
     /// It begins with a word: it has no number.
@@ -66,7 +65,6 @@ fn factor(unit: &str) -> Option<f64> {
 /// Units of time of which a smaller one may follow: `3 h 50 min`, `4 min 05 s`.
 const TIMES: [&str; 3] = ["d", "h", "min"];
 
-/// What a text is worth.
 pub(super) fn worth(text: &str) -> Worth<'_> {
     let mut words = text.split_whitespace().peekable();
     let (mut alone, mut ratio) = (true, false);

@@ -26,23 +26,17 @@ use crate::analysis::{
     verdict::{Sums, Verdicts, verdicts_of},
 };
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// What is demanded and whether it was met.
     pub verdicts: Verdicts,
-    /// Everything shown, as data.
     pub view: View,
-    /// The page.
     pub page: PathBuf,
 }
 
 /// What a journal comes to, before anything is written.
 #[derive(Debug, Clone)]
 pub struct Drawn {
-    /// The verdicts.
     pub verdicts: Verdicts,
-    /// Everything shown.
     pub view: View,
 }
 

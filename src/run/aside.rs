@@ -11,7 +11,6 @@ use tokio::{sync::oneshot, time::sleep};
 
 use super::spine::Spine;
 
-/// As the main thread has on Linux.
 const STACK: usize = 8 << 20;
 
 /// What `work` comes to; `None` if the run is asked to end and `patience` passes before. The work then goes on until the

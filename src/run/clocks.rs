@@ -11,19 +11,15 @@ use railgauge_wire::{
 use super::failures::unexpected;
 use crate::cluster::{Agent, Asked};
 
-/// How long a clock reading may take.
 const CLOCK_LIMIT: Duration = Duration::from_secs(5);
 /// Clock readings per host; the one with the shortest round trip counts.
 const CLOCK_READINGS: usize = 5;
 
-/// A host's clocks against the controller's.
 #[derive(Clone, Copy)]
 pub(super) struct Clocks {
-    /// Monotonic clock of the host minus the controller's.
     pub offset: NanosecondsI64,
     /// Half the round trip: how far off the offset may be.
     pub half: Nanoseconds,
-    /// Wall clock of the host minus the controller's.
     pub wall: NanosecondsI64,
 }
 
@@ -31,7 +27,6 @@ pub(super) struct Clocks {
 pub(super) struct Reading(Vec<(Nanoseconds, Asked)>);
 
 impl Reading {
-    /// A single one, asked for now.
     fn one(agent: &Agent) -> Self {
         Self(vec![(controller_clock(), agent.send(Ask::Clock))])
     }
@@ -41,7 +36,6 @@ impl Reading {
         vec![Ask::Clock; CLOCK_READINGS]
     }
 
-    /// Readings that were asked for at these moments.
     pub(super) fn asked(all: Vec<(Instant, Asked)>) -> Self {
         Self(all.into_iter().map(|(moment, asked)| (controller_clock_at(moment), asked)).collect())
     }
@@ -106,7 +100,6 @@ pub(super) fn controller_clock() -> Nanoseconds {
     controller_clock_at(Instant::now())
 }
 
-/// What it showed at this moment.
 fn controller_clock_at(moment: Instant) -> Nanoseconds {
     const BEFORE: Nanoseconds = Nanoseconds::from_secs(3_600);
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();

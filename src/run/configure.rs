@@ -34,16 +34,13 @@ use railgauge_model::{
 
 /// Bytes of a command's last words that are told.
 const LAST_WORDS: usize = 500;
-/// Time for those to arrive after it ended.
 const LAST_WAIT: Duration = Duration::from_millis(200);
 
 /// Why a command of the plan did not do its work.
 #[derive(Debug, thiserror::Error)]
 enum CommandError {
-    /// A placeholder has no value on this host.
     #[error("{}", .0.cause)]
     Template(Box<Failure>),
-    /// It has no words.
     #[error("it is empty")]
     Empty,
     /// The program is not there, or cannot be executed.
@@ -76,13 +73,9 @@ pub(super) struct Configuration {
 
 #[derive(Debug)]
 struct AppliedChange {
-    /// Position of the test in the plan.
     test: usize,
-    /// Which of its values, where it has several.
     value: Option<Box<str>>,
-    /// Whether all of it is in place.
     whole: bool,
-    /// Hosts where it was begun.
     hosts: Vec<Host>,
 }
 

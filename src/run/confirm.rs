@@ -16,10 +16,8 @@ use super::{hosts::Hosts, rounds::RunState};
 /// knows nothing but the words.
 pub type FollowUp = Arc<dyn Fn() -> Result<Asked, Box<dyn Error + Send + Sync>> + Send + Sync>;
 
-/// Further cases that are asked for.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Asked {
-    /// The cases.
     pub cases: Vec<Case>,
     /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
     pub links: bool,

@@ -14,13 +14,10 @@ use crate::cluster::AgentBinary;
 
 /// How long a host may take to read its files.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Hosts whose files are read.
 pub(crate) const HOSTS: usize = 32;
 
-/// What was learned of the hosts.
 #[derive(Default)]
 pub(crate) struct Contact {
-    /// What each host that answered is.
     pub facts: BTreeMap<String, HostFacts>,
     /// Why a host cannot be used.
     pub lost: BTreeMap<String, Failure>,

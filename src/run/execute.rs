@@ -45,9 +45,7 @@ use railgauge_model::{
 pub struct Past {
     /// The cases as planned then; empty for a new run.
     pub cases: Vec<Case>,
-    /// The further cases that were asked for then.
     pub further: Vec<Case>,
-    /// Cases and repeats that were measured.
     pub done: HashSet<(u64, u32)>,
     /// How long the soak has lasted so far.
     pub soaked: Duration,
@@ -55,14 +53,11 @@ pub struct Past {
     pub configured: Option<Change>,
 }
 
-/// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunEnd {
-    /// Every round was run.
     Complete,
     /// Somebody interrupted it.
     Interrupted,
-    /// The allocation has ended; in words.
     Revoked(String),
     /// The cluster or the disk did not let it happen; in words, and what to do before the plan is run again where `--resume` would end
     /// in the same way.
@@ -106,7 +101,6 @@ pub async fn execute(
     (end, farewell)
 }
 
-/// Agents that are saying goodbye.
 #[must_use = "agents that are not waited for may be left on their hosts"]
 pub struct Farewell(JoinHandle<()>);
 

@@ -27,9 +27,7 @@ use railgauge_model::plan::Plan;
 /// Hosts that answered, and why the others did not.
 #[derive(Default)]
 pub(crate) struct Hosts {
-    /// Running agents by host name.
     pub agents: BTreeMap<String, Agent>,
-    /// What each host that answered is.
     pub facts: BTreeMap<String, HostFacts>,
     /// Wall clock of each host minus the controller's, in nanoseconds.
     pub walls: BTreeMap<String, NanosecondsI64>,
@@ -152,7 +150,6 @@ impl Hosts {
     }
 }
 
-/// Facts and clocks of one host.
 async fn meet(agent: &Agent) -> Result<(HostFacts, Clocks), Failure> {
     let mut first = agent.first().await;
     let facts = first.pop().map_or_else(|| agent.send(Ask::Facts), |(_, facts)| facts);

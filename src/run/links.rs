@@ -34,19 +34,14 @@ use railgauge_model::{
 /// An open link between two agents. A copy names the same link.
 #[derive(Clone)]
 pub(super) struct Link {
-    /// The initiator's agent.
     pub from: Agent,
-    /// The responder's agent.
     pub to: Agent,
-    /// Its number at both.
     pub id: LinkId,
     /// Ports of the devices at both ends, counted from 1.
     pub ports: (u8, u8),
-    /// What it turned out to be.
     pub record: LinkRecord,
 }
 
-/// What makes two cases use the same link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct IdleKey {
     flow: Flow,
@@ -54,11 +49,9 @@ struct IdleKey {
     qps: u32,
 }
 
-/// Links that wait for their next case.
 pub(super) struct Links {
     /// Tests with equal settings share links: class of each test, by its position in the plan.
     classes: Vec<usize>,
-    /// Largest message of each class.
     largest: Vec<Bytes>,
     idle: HashMap<IdleKey, (Link, u64)>,
     clock: u64,
@@ -118,7 +111,6 @@ impl Links {
         keys.iter().filter_map(|key| self.idle.remove(key)).map(|(link, _)| link).collect()
     }
 
-    /// Drops all links.
     pub(super) fn empty(&mut self) -> Vec<Link> {
         self.idle.drain().map(|(_, (link, _))| link).collect()
     }
@@ -169,23 +161,14 @@ pub(super) fn fresh_id() -> LinkId {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Everything needed to open one link.
 pub(super) struct Wanted<'a> {
-    /// Hosts of the plan, among them both ends.
     pub hosts: &'a [Host],
-    /// The test.
     pub test: &'a Test,
-    /// The two ends.
     pub flow: &'a Flow,
-    /// Queue pairs or streams.
     pub qps: u32,
-    /// Largest message.
     pub max_size: Bytes,
-    /// The link's number.
     pub id: LinkId,
-    /// Its secret.
     pub token: String,
-    /// Whether it outlives breaks.
     pub rides_out: bool,
 }
 
@@ -241,14 +224,10 @@ pub(super) async fn begin(
     }
 }
 
-/// A link whose ends were asked to join.
 pub(super) struct Joining {
     asked: (Asked, Asked),
-    /// The initiator's agent.
     pub from: Agent,
-    /// The responder's agent.
     pub to: Agent,
-    /// Its number at both.
     pub id: LinkId,
     ports: (u8, u8),
     limit: Duration,
@@ -306,12 +285,10 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Of the link of this number.
     pub(super) fn new(from: &Agent, to: &Agent, id: LinkId) -> Self {
         Self { ends: Some((from.clone(), to.clone())), id }
     }
 
-    /// Leaves it open: nothing goes on any more.
     pub(super) fn keep(mut self) {
         self.ends = None;
     }
@@ -443,7 +420,6 @@ fn smaller(from: Option<GigabitsPerSecond>, to: Option<GigabitsPerSecond>) -> Op
     }
 }
 
-/// Both ends' accounts as one record.
 fn record(from: Opened, to: &Opened) -> LinkRecord {
     let rate = smaller(from.rate_gbps, to.rate_gbps);
     // A loopback at one end only is still a path that leaves that end: the other's word counts.

@@ -18,9 +18,7 @@ use super::work::Work;
 /// One round, once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
-    /// Position of the test in the plan.
     pub test: usize,
-    /// Number of the round in its test.
     pub round: u32,
     /// Repeat, counted from 0.
     pub repeat: u32,
@@ -86,7 +84,6 @@ pub(super) fn open<'c>(work: &Work, rounds: &Rounds<'c>, step: &Step) -> Vec<&'c
     open
 }
 
-/// What each step takes with all behind it.
 pub(super) fn costs(work: &Work, rounds: &Rounds<'_>, steps: &[Step]) -> Vec<Cost> {
     let mut costs: Vec<Cost> = steps.iter().map(|step| work.cost(step.test, &open(work, rounds, step))).collect();
     for at in (1..costs.len()).rev() {
@@ -126,7 +123,6 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// What the plan gives.
     pub(super) fn of(plan: &Plan) -> Self {
         Self { limit: plan.until_suspects(), is_over: false }
     }

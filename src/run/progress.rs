@@ -23,15 +23,11 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     quiet: bool,
     verbose: bool,
-    /// What people call the cases, by number.
     names: HashMap<u64, String>,
     course: Arc<Mutex<Course>>,
-    /// Rounds of each test.
     rounds: HashMap<String, u32>,
-    /// Whether suspects are measured again.
     again: bool,
     said: Instant,
-    /// How long this process has soaked.
     soaked: Duration,
 }
 
@@ -95,7 +91,6 @@ impl Progress {
         }
     }
 
-    /// How far the run is, for other threads.
     pub fn course(&self) -> Arc<Mutex<Course>> {
         Arc::clone(&self.course)
     }
@@ -126,7 +121,6 @@ impl Progress {
         }
     }
 
-    /// Takes note of one event.
     pub fn event(&mut self, event: &Event) {
         match event {
             Event::HostUp { host, facts, .. } => {
@@ -197,7 +191,6 @@ impl Progress {
         }
     }
 
-    /// A line an agent or a launcher said.
     pub fn log(&mut self, host: &str, text: &str) {
         if self.verbose {
             self.tell(&format!("{host}: {text}"));

@@ -19,10 +19,8 @@ const ENTRIES: usize = 40_000;
 const LEFT_OUT: usize = 10_000;
 const DIGITS: usize = 64 << 20;
 
-/// The files of a host.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RawTree {
-    /// Every entry, by path.
     pub entries: Vec<RawEntry>,
     /// What was not read, and why.
     pub left_out: Vec<RawLeftOut>,

@@ -113,13 +113,11 @@ pub(super) async fn run<'a>(
     floor
 }
 
-/// What a case leaves open.
 enum Open {
     Link(Link),
     Group(Group),
 }
 
-/// Sweeps under way, each of a flow.
 type Sweeps = JoinSet<(Flow, Left)>;
 
 /// Failures in a row of each flow, and the last of them.
@@ -128,7 +126,6 @@ type Trouble = HashMap<Flow, (u32, Failure)>;
 /// Cases that are being measured; each task returns what all of its cases came to.
 type Running = JoinSet<Vec<Tried<Open>>>;
 
-/// The state that lives across rounds.
 pub(super) struct RunState<'a> {
     pub(super) work: &'a Work,
     links: Links,
@@ -136,14 +133,12 @@ pub(super) struct RunState<'a> {
     groups: HashMap<Flow, Group>,
     facts: BTreeMap<String, Arc<HostFacts>>,
     configuration: Configuration,
-    /// Where the time of the rounds went.
     pub(super) stages: Stages,
     /// What each flow of the round that runs did with its time.
     spent: HashMap<Flow, OfFlow>,
     /// The pace of links, by the rounds so far.
     seen: Seen,
     pub(super) spine: &'a Spine,
-    /// What holds for flows beside their cases.
     pub(super) traffic: Traffic,
     /// What takes the outcomes in place of the journal, where the soak runs.
     pub(super) gather: Option<Arc<Mutex<Gather>>>,

@@ -33,7 +33,6 @@ use super::{
 
 /// Shortest and longest part of the time that becomes one record. Days are some hundred parts; a controller that is killed loses one.
 const PART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
-/// Parts of a soak between the two.
 const PARTS: u32 = 400;
 /// Shortest time of a round: flows that fail at once are not tried again at once.
 const SHORTEST_ROUND: Duration = Duration::from_secs(1);
@@ -118,7 +117,6 @@ impl<'a> RunState<'a> {
     }
 }
 
-/// Records part after part, each so long.
 async fn record_parts(gather: Arc<Mutex<Gather>>, part: Duration, spine: Spine) {
     loop {
         tokio::time::sleep(part).await;

@@ -28,7 +28,6 @@ use railgauge_model::{
 pub enum Halt {
     /// Somebody interrupted it.
     Interrupted,
-    /// The time of the plan is over.
     TimeOver,
     /// The allocation has ended, and all hosts with it; why, in words.
     Revoked(String),
@@ -39,12 +38,10 @@ pub enum Halt {
     Unfit(String, Remedy),
 }
 
-/// The way of every event. Cheap to clone.
 #[derive(Clone)]
 pub struct Spine {
     inner: Arc<Mutex<Inner>>,
     halt: watch::Sender<Option<Halt>>,
-    /// When this process began with the run.
     pub(super) begun: Instant,
 }
 
@@ -53,7 +50,6 @@ struct Inner {
     progress: Progress,
 }
 
-/// Where a run is written down.
 struct Record {
     /// `None` once the run has ended.
     journal: Option<Journal>,
@@ -114,7 +110,6 @@ impl Spine {
         self.inner.lock().progress.course()
     }
 
-    /// Records and shows one event.
     pub fn emit(&self, event: Event) {
         self.record(event);
     }
@@ -212,7 +207,6 @@ impl Spine {
         self.halt.borrow().clone()
     }
 
-    /// Resolves when the run should end.
     pub async fn halting(&self) -> Halt {
         let mut watcher = self.halt.subscribe();
         // The sender lives in self, so waiting ends with a reason and never with a closed channel.

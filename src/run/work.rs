@@ -17,11 +17,9 @@ use railgauge_wire::terms::TestMetric;
 
 /// What is to be done and what an earlier process already did.
 pub(super) struct Work {
-    /// The plan.
     pub plan: Arc<Plan>,
     /// Every case, in the schedule's order.
     pub cases: Vec<Case>,
-    /// Cases and repeats that need no further measurement.
     pub done: HashSet<(u64, u32)>,
 }
 
@@ -41,17 +39,14 @@ impl Work {
         self.plan.tests.iter().map(of_test).sum()
     }
 
-    /// Whether every repeat of a case is measured.
     pub(super) fn is_done(&self, test: &Test, case: &Case) -> bool {
         (0..test.repeats).all(|repeat| self.done.contains(&(case.id, repeat)))
     }
 
-    /// Position and test of a case.
     pub(super) fn test(&self, case: &Case) -> Option<(usize, &Test)> {
         self.plan.tests.iter().enumerate().find(|(_, test)| *test.name == *case.test)
     }
 
-    /// The cases of a test, by round.
     pub(super) fn rounds(&self, test: &Test) -> BTreeMap<u32, Vec<&Case>> {
         let mut rounds: BTreeMap<u32, Vec<&Case>> = BTreeMap::new();
         for case in self.cases.iter().filter(|case| *case.test == *test.name) {

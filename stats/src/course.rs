@@ -9,14 +9,12 @@ const SIDE: (f64, usize) = (0.1, 2);
 /// Probability that chance makes a change of values that are alike.
 const FALSE_ALARM: f64 = 0.001;
 
-/// A change over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Course {
     /// By how much the last values differ from the first.
     pub by: f64,
     /// The position of the first value behind the step; `None` for a drift.
     pub step: Option<usize>,
-    /// Number of values.
     n: usize,
 }
 

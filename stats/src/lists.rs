@@ -3,7 +3,6 @@
 /// Lists in one: one of millions of lists takes no memory of its own.
 #[derive(Debug, Clone)]
 pub struct Lists<T> {
-    /// Where each list ends.
     ends: Vec<usize>,
     all: Vec<T>,
 }

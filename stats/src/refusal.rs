@@ -2,17 +2,12 @@
 
 use std::fmt;
 
-/// Why there is no number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Refusal {
-    /// The method needs more values.
     TooFew {
-        /// Smallest number of values the method works with.
         need: usize,
-        /// Number of values given.
         got: usize,
     },
-    /// A value is NaN or infinite.
     NotFinite {
         /// Its position, counted from 0.
         at: usize,

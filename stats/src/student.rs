@@ -10,11 +10,9 @@ use crate::{
 /// A mean of differences with what is needed to judge it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
-    /// The mean.
     pub estimate: f64,
     /// Standard error of the estimate.
     pub error: f64,
-    /// Degrees of freedom.
     pub freedom: f64,
 }
 

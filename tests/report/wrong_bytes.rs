@@ -98,5 +98,5 @@ fn wrong_bytes_of_a_soak_have_their_first_step() {
         flow.checked.wrong = Bytes(u64::from(cases.contains(&flow.case)));
     }
     let first = draw(&journal, Path::new("records.jsonl")).unwrap().view.banner.remedy.unwrap();
-    assert!(first.about.ends_with(" more flows, all of them with gpu003"), "{first:?}");
+    assert!(first.about.ends_with(" more, all with gpu003"), "{first:?}");
 }

@@ -58,7 +58,6 @@ pub struct CaseAccount {
     /// The state of the GPUs of this end while the timed pass ran; empty where it uses none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<GpuSeen>,
-    /// Where the time went.
     pub spent: Spent,
     /// From the beginning of the case at this end to this account, whole or not.
     pub took: Nanoseconds,
@@ -78,14 +77,11 @@ pub struct Spent {
     pub verify: Nanoseconds,
     /// Before the window of the timed pass: agreeing with the peer and the warm-up.
     pub warm_up: Nanoseconds,
-    /// The window.
     pub window: Nanoseconds,
-    /// Waiting for the peer's turn, counters included.
     pub waiting: Nanoseconds,
 }
 
 impl Spent {
-    /// All of it.
     #[must_use]
     pub fn total(&self) -> Nanoseconds {
         [self.verify, self.warm_up, self.window, self.waiting]

@@ -5,16 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::unit::GigabytesPerSecond;
 
-/// Copies of one GPU.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Copies {
     /// CUDA device index.
     pub gpu: u32,
     /// PCI address as CUDA tells it: CUDA may count GPUs otherwise than the facts do.
     pub pci: String,
-    /// From page-locked host memory to the GPU.
     pub to_gpu: GigabytesPerSecond,
-    /// From the GPU to page-locked host memory.
     pub from_gpu: GigabytesPerSecond,
     /// On the GPU; every byte is read and written, and counted once.
     pub on_gpu: GigabytesPerSecond,

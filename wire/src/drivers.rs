@@ -6,7 +6,6 @@ use serde::Serialize;
 /// Where the rate of a port in sysfs comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateOrigin {
-    /// From the device.
     Device,
     /// From the speed of the network interface, by the kernel's `ib_get_eth_speed` (drivers/infiniband/core/verbs.c). It
     /// knows steps only: in older kernels everything above 40 Gb/s becomes 100 and an unknown speed 2.5, and later ones end
@@ -21,7 +20,6 @@ pub enum RateOrigin {
 pub struct ByteCounter {
     /// Those of what leaves, as the agent names them; those that a device has are added.
     pub sent: &'static [&'static str],
-    /// Those of what arrives.
     pub received: &'static [&'static str],
     /// Bytes of one count.
     pub unit: u64,
@@ -34,18 +32,14 @@ const PORT: ByteCounter =
 /// Documentation/networking/device_drivers/ethernet/mellanox/mlx5/counters.rst, physical port counters).
 pub const PHYSICAL: ByteCounter =
     ByteCounter { sent: &["ethtool/tx_bytes_phy"], received: &["ethtool/rx_bytes_phy"], unit: 1 };
-/// A network interface.
 pub const INTERFACE: ByteCounter = ByteCounter { sent: &["netdev/tx_bytes"], received: &["netdev/rx_bytes"], unit: 1 };
-/// EFA.
 const TX_BYTES: ByteCounter =
     ByteCounter { sent: &["hw_counters/tx_bytes"], received: &["hw_counters/rx_bytes"], unit: 1 };
 
-/// A driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Driver {
     /// Its names: those of the RDMA driver, and of the driver of the PCI function, which is what sysfs shows.
     pub names: &'static [&'static str],
-    /// Where the rate of its ports comes from.
     pub rate: RateOrigin,
     /// What counts the bytes of RDMA, the best first.
     pub bytes: &'static [ByteCounter],
@@ -53,7 +47,6 @@ pub struct Driver {
     pub interface_counts: bool,
 }
 
-/// Every driver that something is known of.
 pub const DRIVERS: &[Driver] = &[
     // mlx5/main.c and mlx5/mad.c; the interface leaves RDMA out (counters.rst: `rx_vport_rdma_unicast_bytes` beside it).
     device(&["mlx5_core", "mlx5_ib"], RateOrigin::Device, &[PORT, PHYSICAL]),
@@ -135,19 +128,15 @@ pub fn counts_bytes(name: &str) -> bool {
 pub enum Congestion {
     /// Pause frames, of the link or of a priority (IEEE 802.3x, 802.1Qbb).
     Pause,
-    /// Packets that arrived marked by ECN.
     Ecn,
-    /// Congestion notification packets of RoCE, sent or obeyed.
     Cnp,
     /// Packets that were thrown away for want of room.
     Discard,
 }
 
 impl Congestion {
-    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Pause, Self::Ecn, Self::Cnp, Self::Discard];
 
-    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Pause => "pauses",

@@ -16,9 +16,7 @@ pub struct Errand {
 /// How a command ended that nobody had asked to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlyEnd {
-    /// Time from its start to its end.
     pub ran: Nanoseconds,
-    /// Exit status or signal, in words.
     pub status: String,
     /// Last line that it wrote to its standard error; empty where it wrote none.
     pub said: String,

@@ -8,25 +8,17 @@ use crate::remedy::{self, Remedy};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// Reaching the host (ssh, command, process).
     Connect,
-    /// Sending the agent.
     Deploy,
-    /// Starting the agent and saying hello to it.
     Start,
-    /// Collecting facts.
     Facts,
     /// Running a command of the plan that changes the cluster.
     Configure,
-    /// Opening devices, memory and endpoints.
     Open,
-    /// Joining two endpoints.
     Join,
     /// Checking that the bytes arrive as sent.
     Verify,
-    /// The timed pass.
     Measure,
-    /// Talking to a running agent.
     Converse,
 }
 
@@ -61,11 +53,8 @@ pub enum Kind {
     Fabric,
     /// The bytes that arrived are not the bytes that were sent.
     Corruption,
-    /// Time ran out.
     Deadline,
-    /// Ended on request.
     Aborted,
-    /// Anything else.
     Internal,
 }
 
@@ -79,9 +68,7 @@ pub struct Failure {
     /// Name in the plan of the other end, where either end may have caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// Where it happened.
     pub stage: Stage,
-    /// What kind of trouble it is.
     pub kind: Kind,
     /// One sentence: what was tried and what came back.
     pub cause: String,
@@ -96,7 +83,6 @@ impl Failure {
         Self { host: None, peer: None, stage, kind, cause: cause.into(), remedy: None }
     }
 
-    /// The same failure, about this host.
     #[must_use]
     pub fn at(mut self, host: &str) -> Self {
         self.host = Some(host.to_owned());

@@ -1,6 +1,5 @@
 //! Maps and sets of what an iterator gives.
 
-/// What every iterator can do.
 pub trait Gather: Iterator + Sized {
     /// A map or set, filled one by one. `collect` sorts everything first, by 4 KB of code for each iterator that it is used with, and agents are
     /// sent to every host.

@@ -16,7 +16,6 @@ use crate::unit::Nanoseconds;
 
 /// Time between two readings, unless the timed pass is short.
 pub const EVERY: Duration = Duration::from_secs(1);
-/// Shortest time between two readings.
 pub const EVERY_AT_LEAST: Duration = Duration::from_millis(100);
 /// How long an agent waits for the last reading of the GPUs of a case before it answers without: a driver that is dying may hold its
 /// caller for minutes, and AMD SMI takes a tenth of a second for each GPU.
@@ -38,11 +37,9 @@ pub fn is_of_program(xid: u32) -> bool {
 pub mod counter {
     /// Packets of the PCIe link that were sent again (`NVML_FI_DEV_PCIE_REPLAY_COUNTER`).
     pub const PCIE_REPLAYS: &str = "pcie/replays";
-    /// Packets sent again over NVLink, all links together.
     pub const NVLINK_REPLAYS: &str = "nvlink/replays";
     /// NVLinks that went down and came back by themselves.
     pub const NVLINK_RECOVERIES: &str = "nvlink/recoveries";
-    /// Damaged flits of NVLink, all links together.
     pub const NVLINK_CRC: &str = "nvlink/crc_errors";
     /// Errors of the GPU's memories that were corrected, since the driver was loaded.
     pub const ECC_CORRECTED: &str = "ecc/corrected";
@@ -52,7 +49,6 @@ pub mod counter {
     pub const ROWS_REMAPPED: &str = "rows/remapped";
     /// Questions to AMD's driver that it answered with an error of xGMI links since the question before.
     pub const XGMI_ERRORS: &str = "xgmi/errors";
-    /// Every name.
     pub const ALL: [&str; 8] = [
         PCIE_REPLAYS,
         NVLINK_REPLAYS,
@@ -75,20 +71,16 @@ pub enum Hold {
     HardwareSlowdown,
     /// It waits for the slowest GPU of its group.
     SyncBoost,
-    /// The driver finds it too hot.
     HotDriver,
-    /// The hardware finds it too hot.
     HotHardware,
     /// The power supply of the host asks for less.
     PowerBrake,
 }
 
 impl Hold {
-    /// Every kind.
     pub const ALL: [Self; 6] =
         [Self::PowerCap, Self::HardwareSlowdown, Self::SyncBoost, Self::HotDriver, Self::HotHardware, Self::PowerBrake];
 
-    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::PowerCap => crate::facts::POWER_CAP,
@@ -106,14 +98,10 @@ impl Hold {
     }
 }
 
-/// Lowest, middle and highest of some readings.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Range {
-    /// Lowest.
     pub min: f64,
-    /// Median.
     pub median: f64,
-    /// Highest.
     pub max: f64,
 }
 
@@ -144,21 +132,14 @@ fn both((one, n): Over, (other, m): Over) -> Option<Range> {
 /// What NVML said of a GPU at one moment. What it does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GpuReading {
-    /// When.
     pub at: Nanoseconds,
-    /// Clock of the multiprocessors in MHz.
     pub sm_mhz: Option<u32>,
-    /// Clock of the memory in MHz.
     pub memory_mhz: Option<u32>,
-    /// Power drawn, in W.
     pub watts: Option<f64>,
-    /// Temperature of the GPU in °C.
     pub celsius: Option<u32>,
-    /// Temperature of its memory in °C.
     pub memory_celsius: Option<u32>,
     /// What held its clocks down; of readings that became one, in any of them.
     pub held: Option<BTreeSet<Hold>>,
-    /// Generation and width of its PCIe link.
     pub pcie: Option<(u32, u32)>,
     /// Programs with a context on it, the agent and what it started left out; of readings that became one, the most. `None` where NVML
     /// does not list the agent itself, as between two PID namespaces and while the agent has no context.
@@ -170,7 +151,6 @@ pub struct GpuReading {
 pub struct PcieSeen {
     /// Lowest and highest generation. An idle GPU lowers it, and raises it when bytes pass.
     pub generation: (u32, u32),
-    /// Lowest and highest number of lanes.
     pub width: (u32, u32),
     /// Generation and width at best, of the GPU in this slot; `None` where NVML does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,7 +161,6 @@ pub struct PcieSeen {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GpuSeen {
-    /// Its PCI address, in sysfs' spelling.
     pub pci: String,
     /// Its index as NVML counts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,31 +169,24 @@ pub struct GpuSeen {
     pub pass: (Nanoseconds, Nanoseconds),
     /// Readings in the pass. What follows is of these alone, but for what is counted.
     pub readings: u64,
-    /// Clock of the multiprocessors in MHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sm_mhz: Option<Range>,
-    /// Clock of the memory in MHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mhz: Option<Range>,
     /// Highest clock of the multiprocessors and of the memory in MHz.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub best_mhz: Option<(u32, u32)>,
-    /// Power drawn, in W.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<Range>,
-    /// Power that it may draw, in W.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_watts: Option<f64>,
-    /// Temperature of the GPU in °C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub celsius: Option<Range>,
-    /// Temperature of its memory in °C.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_celsius: Option<Range>,
     /// In how many readings of the pass what held its clocks down; `None` where no reading tells.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<BTreeMap<Hold, u64>>,
-    /// Its PCIe link.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pcie: Option<PcieSeen>,
     /// Most programs beside the agent that had a context on it, as [`GpuReading::others`]; `None` where no reading tells.

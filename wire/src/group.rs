@@ -25,7 +25,6 @@ use crate::{
 pub struct MemberSpec {
     /// Which rank this is, counted from 0.
     pub rank: u32,
-    /// Ranks of the group.
     pub ranks: u32,
     /// What carries the bytes.
     pub transport: Transport,
@@ -43,7 +42,6 @@ pub struct MemberSpec {
     pub endpoint: Option<Box<RankEndpoint>>,
 }
 
-/// Where a rank over host memory sits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankEndpoint {
     /// The host's name in the plan, for the words of the other ranks.
@@ -52,27 +50,20 @@ pub struct RankEndpoint {
     pub link: LinkSpec,
 }
 
-/// What one rank gives to all others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ticket {
     /// NCCL's unique id, 256 hexadecimal digits; rank 0 makes it, the others have none.
-    Nccl {
-        /// The id.
-        id: Option<String>,
-    },
+    Nccl { id: Option<String> },
     /// Of a rank over host memory: the others connect to it, or their queue pairs to its own.
     Host {
-        /// Host the rank is on.
         host: String,
         /// Where it listens; or its queue pairs, one for each rank of the group, by rank.
         endpoint: Endpoint,
     },
 }
 
-/// What was opened for a rank.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemberOpened {
-    /// What the other ranks must know.
     pub ticket: Ticket,
     /// Device the data lives on, in words: `GPU 0 (NVIDIA H200)`.
     pub device: String,
@@ -92,7 +83,6 @@ pub struct MemberOpened {
 /// How a collective works on its data, beside operation and size.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct CollectiveOptions {
-    /// Type of the elements.
     pub datatype: Datatype,
     /// Reduction; `None` for operations that only move data.
     pub reduction: Option<Reduction>,
@@ -100,12 +90,10 @@ pub struct CollectiveOptions {
     pub in_place: bool,
     /// Whether the operations are captured into a CUDA graph and the graph is launched.
     pub graph: bool,
-    /// Ranks on every host.
     pub ranks_per_host: u32,
     /// Algorithm over host memory; `None` leaves it to size and number of ranks, or to the library.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub algorithm: Option<Algorithm>,
-    /// One cell of the plan's matrix of environments.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// The training step around it; `Some` exactly for [`TestMetric::Step`].
@@ -120,7 +108,6 @@ pub struct Training {
     /// Name of the model in the plan, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Size of a bucket.
     pub bucket: Bytes,
     /// Size of the first bucket.
     pub first_bucket: Bytes,
@@ -131,27 +118,21 @@ pub struct Training {
 /// One measurement of one collective. Equal on all ranks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollectiveSpec {
-    /// The operation.
     pub op: Op,
     /// `Bandwidth` pipelines operations as nccl-tests does; `Latency` separates each from the next by a barrier; `Step`
     /// makes each a training step, behind a barrier.
     pub metric: TestMetric,
     /// Size as nccl-tests counts it: the larger of what a rank sends and what it receives.
     pub size: Bytes,
-    /// How the data is worked on.
     pub options: CollectiveOptions,
-    /// How long.
     pub window: Window,
-    /// Untimed time before.
     pub warm_up: Nanoseconds,
     /// Whether the result is compared with what it must be: before the timed operations, and what the last timed one
     /// left behind.
     pub verify: bool,
-    /// Seed of the data.
     pub seed: u64,
 }
 
-/// One rank's measurement of a collective.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CollectiveMeasurement {
@@ -162,9 +143,7 @@ pub struct CollectiveMeasurement {
     /// For each training step the time of the same buckets one after another, without a backward pass; else empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alone: Vec<Nanoseconds>,
-    /// What was verified on this rank.
     pub checked: Checked,
-    /// CPU time of the timed batches.
     pub cpu: Nanoseconds,
     /// From the begin of the first timed batch to the end of the last, on the monotonic clock of the rank's host; `None` where it was not
     /// looked at.
@@ -184,7 +163,6 @@ pub struct CollectiveMeasurement {
 pub struct Carried {
     /// The slowest kind among the connections of this rank: network before shared memory before peer to peer.
     pub transport: Carrier,
-    /// The layer below, where it is known.
     pub link_layer: Option<LinkLayer>,
     /// How GPU memory reached the network; `None` where no network took part.
     pub gpu_path: GpuPath,
@@ -193,7 +171,6 @@ pub struct Carried {
     /// Whether some connection of this rank goes over a network.
     #[serde(default)]
     pub networked: bool,
-    /// Whether switches of the network reduce (CollNet, SHARP).
     #[serde(default)]
     pub collnet: bool,
     /// Channels the library works with, by the kind of operation they are for; empty where it does not say.

@@ -12,7 +12,6 @@ use crate::{
 /// Names one link inside one agent's conversation; both ends of a pair use the same number.
 pub type LinkId = u64;
 
-/// Which end of a pair an endpoint is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -33,7 +32,6 @@ pub enum Completion {
     Events,
 }
 
-/// How much memory a bandwidth loop walks through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Footprint {
@@ -44,16 +42,13 @@ pub enum Footprint {
     Dram,
 }
 
-/// How queue pairs are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Joining {
     /// By link layer: `rdma-cm` for iWARP, `exchange` for the rest.
     #[default]
     Auto,
-    /// Endpoints travel through the controller.
     Exchange,
-    /// librdmacm resolves and connects.
     RdmaCm,
 }
 
@@ -69,7 +64,6 @@ pub enum WriteLatency {
 }
 
 impl WriteLatency {
-    /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Poll => "poll",
@@ -91,7 +85,6 @@ pub enum WriteOrder {
 }
 
 impl WriteOrder {
-    /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Promised => "promised",
@@ -167,10 +160,8 @@ pub struct Knobs {
     /// Core to run on, or that of the first of several threads; by default a core of the NIC's NUMA node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub core: Option<u32>,
-    /// Polling or events.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion: Option<Completion>,
-    /// Buffer footprint of bandwidth loops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub footprint: Option<Footprint>,
     /// Type of the elements of matrix products. Set by the plan's reader in every test of them, so that it is a setting of the test.
@@ -180,7 +171,6 @@ pub struct Knobs {
     /// setting of the test; of no meaning elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_latency: Option<WriteLatency>,
-    /// How queue pairs are joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub joining: Option<Joining>,
     /// Congestion control of TCP connections (iperf3 `-C`), a name the kernel knows; the system's if `None`.
@@ -191,11 +181,8 @@ pub struct Knobs {
 /// What an agent opens for its end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkSpec {
-    /// Role of this end.
     pub role: Role,
-    /// Verbs or TCP.
     pub transport: Transport,
-    /// Queue pair service; TCP ignores it.
     pub service: Service,
     /// RDMA device, or for TCP the network interface; the first usable one if `None`.
     pub device: Option<String>,
@@ -203,13 +190,11 @@ pub struct LinkSpec {
     pub port: u8,
     /// Address for TCP to listen on or connect from; chosen from `device` if `None`.
     pub address: Option<String>,
-    /// Where the data is.
     pub memory: Memory,
     /// CUDA device index, where `memory` is on a GPU.
     pub gpu: Option<u32>,
     /// Demanded path of GPU memory; any if `None`.
     pub gpu_path: Option<GpuPath>,
-    /// Queue pairs, or TCP streams.
     pub qps: u32,
     /// Threads that they are divided among, each with a device context, a completion queue and memory of its own.
     #[serde(default = "one")]
@@ -217,7 +202,6 @@ pub struct LinkSpec {
     /// Which of the threads this end is, in its own agent; the controller leaves it 0.
     #[serde(default)]
     pub thread: u32,
-    /// Largest message this link will carry.
     pub max_size: Bytes,
     /// Secret both ends share, so that no stranger can join (TCP).
     pub token: String,
@@ -225,7 +209,6 @@ pub struct LinkSpec {
     /// the transport's own retries or the deadline do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rides_out: bool,
-    /// Everything else.
     #[serde(default)]
     pub knobs: Knobs,
 }
@@ -234,12 +217,9 @@ fn one() -> u32 {
     1
 }
 
-/// How a peer reaches an opened endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Endpoint {
-    /// Queue pairs and the memory behind them.
     Verbs(VerbsEndpoint),
-    /// A listening socket (responder) or nothing yet (initiator).
     Tcp(TcpEndpoint),
     /// One for each thread of a link of several.
     Several(Vec<Endpoint>),
@@ -263,11 +243,8 @@ pub struct VerbsEndpoint {
     pub gid_type: String,
     /// Largest path MTU of the port, in bytes.
     pub mtu: u32,
-    /// Start address of the registered buffer.
     pub address: u64,
-    /// Length of the registered buffer.
     pub length: Bytes,
-    /// Remote key of the registered buffer.
     pub rkey: u32,
     /// Whether what is written into the buffer may be polled: host memory without PCIe relaxed ordering.
     #[serde(default)]
@@ -278,7 +255,6 @@ pub struct VerbsEndpoint {
     /// Partition key in use; `None` where the port has none (iWARP).
     #[serde(default)]
     pub pkey: Option<u16>,
-    /// The link's control queue pair.
     #[serde(default)]
     pub control: Option<ControlEndpoint>,
     /// Reads and atomics this side accepts at once.
@@ -288,7 +264,6 @@ pub struct VerbsEndpoint {
     /// librdmacm's listening port, where the link is joined by rdma_cm.
     #[serde(default)]
     pub cm_port: Option<u16>,
-    /// librdmacm's address.
     #[serde(default)]
     pub cm_address: Option<String>,
 }
@@ -296,13 +271,10 @@ pub struct VerbsEndpoint {
 /// A reliable connection beside the measured queue pairs: it carries readiness and credits, never measured bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlEndpoint {
-    /// Queue pair number.
     pub qp_number: u32,
     /// First packet sequence number.
     pub psn: u32,
-    /// Address of the mailbox the peer writes into.
     pub address: u64,
-    /// Remote key of the mailbox.
     pub rkey: u32,
 }
 
@@ -318,15 +290,11 @@ pub struct TcpEndpoint {
 /// What was opened: proven names and resolved settings, for the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// How the peer reaches it.
     pub endpoint: Endpoint,
-    /// Device in use.
     pub device: String,
     /// The carrier of the bytes.
     pub transport: Carrier,
-    /// The layer below.
     pub link_layer: LinkLayer,
-    /// How GPU memory is reached.
     pub gpu_path: GpuPath,
     /// Link rate as the port reports it; `None` where it is unknown or not to be trusted (Soft-RoCE).
     pub rate_gbps: Option<GigabitsPerSecond>,

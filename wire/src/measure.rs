@@ -5,7 +5,6 @@ use thin_vec::ThinVec;
 
 use crate::unit::{self, Bytes, Nanoseconds, NanosecondsF64};
 
-/// One end's account of one timed pass.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Measurement {
@@ -34,7 +33,6 @@ pub struct Measurement {
     /// Payload bytes completed in each consecutive 100 ms of the window; the last slice is dropped if incomplete.
     #[serde(skip_serializing_if = "ThinVec::is_empty")]
     pub slices: ThinVec<Bytes>,
-    /// Per-operation times, for latency passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Box<Latency>>,
     /// Typical time of one operation in nanoseconds, where operations follow one another and are timed many at a time: the median of those
@@ -99,11 +97,8 @@ impl Measurement {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Latency {
-    /// Samples taken.
     pub samples: u64,
-    /// Smallest.
     pub min: Nanoseconds,
-    /// Median.
     pub p50: Nanoseconds,
     /// 90th percentile.
     pub p90: Nanoseconds,
@@ -111,11 +106,8 @@ pub struct Latency {
     pub p99: Nanoseconds,
     /// 99.9th percentile.
     pub p999: Nanoseconds,
-    /// Largest.
     pub max: Nanoseconds,
-    /// Arithmetic mean.
     pub mean: NanosecondsF64,
-    /// Standard deviation of all samples.
     pub stdev: NanosecondsF64,
     /// Time one reading of the clock takes; contained in every sample, never subtracted.
     pub timer: Nanoseconds,

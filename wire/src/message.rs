@@ -24,33 +24,25 @@ use crate::{
 /// One thing the controller wants. Every request is answered by exactly one reply with the same number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
-    /// Number of the request, unique in the conversation.
     pub id: u64,
-    /// The request itself.
     pub ask: Ask,
 }
 
-/// What the controller can ask for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Ask {
     /// Always first: which protocol the controller speaks, and who it is.
     Hello {
         /// [`crate::PROTOCOL`].
         protocol: u32,
-        /// The run this agent works for.
         run_id: String,
-        /// The host's name in the plan.
         host: String,
     },
     /// The facts of this host: hardware, software and configuration.
     Facts,
-    /// The agent's clocks, for the offset between hosts.
     Clock,
     /// Counters of one device and its network interface, now.
     Counters {
-        /// RDMA device or network interface.
         device: String,
-        /// Port of the RDMA device.
         port: u8,
     },
     /// Files of sysfs and procfs as they are read, page by page; answered by [`Answer::Raw`].
@@ -60,14 +52,12 @@ pub enum Ask {
     },
     /// What a program of the host writes, page by page; answered by [`Answer::Tool`].
     Tool {
-        /// Which program.
         tool: Tool,
         /// Offset of the page in bytes. 0 runs the program; later pages are of that output.
         from: u64,
     },
     /// Watches these ports from now on, in place of those watched so far; none ends the watch.
     Watch {
-        /// The ports.
         ports: Vec<WatchedPort>,
         /// Time between two readings of all counters, drivers' statistics among them, where short times matter more than little work; `None`
         /// for the usual times.
@@ -80,31 +70,24 @@ pub enum Ask {
     Copies {
         /// CUDA device index.
         gpu: u32,
-        /// Other GPUs to copy to.
         peers: Vec<u32>,
     },
     /// One cell of tests within this host, on all parts of it that run at the same time; answered by [`Answer::Node`].
     Node(Box<NodeSpec>),
     /// Opens one end of a link; answered by [`Answer::Opened`].
     Open {
-        /// The link's number.
         link: LinkId,
-        /// Specification of what to open.
         spec: Box<LinkSpec>,
     },
     /// Joins an opened end with its peer; answered by [`Answer::Joined`].
     Join {
-        /// The link's number.
         link: LinkId,
-        /// The other end.
         peer: Endpoint,
     },
     /// One step on a joined link; answered when the step is over. `Serve` is the exception: it is answered with
     /// `Done` as soon as the responder is armed, so that the initiator never runs ahead of it.
     Step {
-        /// The link's number.
         link: LinkId,
-        /// What to do.
         step: Step,
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
@@ -112,37 +95,28 @@ pub enum Ask {
     /// A whole case on a joined link, asked of both ends; answered by [`Answer::Case`] when it is over. Requests for further cases
     /// may follow at once.
     Case {
-        /// The link's number.
         link: LinkId,
-        /// What to do.
         case: Box<CaseSpec>,
     },
     /// Ends a `Serve` step; answered with what serving came to: its `Stepped`, or its failure.
     Stop {
-        /// The link's number.
         link: LinkId,
     },
     /// Opens one rank of a collective; answered by [`Answer::MemberOpened`]. Its link is closed like any other.
     OpenMember {
-        /// The rank's number at this agent.
         link: LinkId,
-        /// Specification of what to open.
         spec: Box<MemberSpec>,
     },
     /// Joins an opened rank with its group; answered when the group stands.
     JoinMember {
-        /// The rank's number at this agent.
         link: LinkId,
-        /// The tickets of all ranks, by rank.
         tickets: Vec<Ticket>,
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
     },
     /// One collective on a joined rank; answered by [`Answer::MemberMeasured`] when it is over.
     MeasureMember {
-        /// The rank's number at this agent.
         link: LinkId,
-        /// What to do.
         collective: Box<CollectiveSpec>,
         /// Milliseconds after which the agent gives up by itself.
         limit_ms: u64,
@@ -150,49 +124,33 @@ pub enum Ask {
     /// Starts a command of the plan on this host; at most one runs. Answered once it runs. It is ended by `EndErrand`, and when
     /// the agent ends, however it does.
     BeginErrand {
-        /// Its words; no shell reads them.
         words: Vec<String>,
     },
     /// Ends it with all its processes; answered by [`Answer::Errand`] when they are gone.
     EndErrand,
-    /// Ends whatever the link does and closes it.
     Close {
-        /// The link's number.
         link: LinkId,
     },
-    /// Ends the agent after the reply.
     Bye,
 }
 
-/// A message from an agent to the controller.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum FromAgent {
-    /// The answer to one request.
-    Reply {
-        /// The request's number.
-        id: u64,
-        /// How it went.
-        outcome: Result<Answer, Failure>,
-    },
+    Reply { id: u64, outcome: Result<Answer, Failure> },
 }
 
-/// Replies, by request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// Reply to `Hello`.
     Hello {
-        /// The agent's protocol.
         protocol: u32,
-        /// The agent's version.
         version: String,
-        /// The agent's process.
         pid: u32,
     },
     /// Reply to `Facts`.
     Facts(Box<HostFacts>),
     /// Reply to `Clock`.
     Clock {
-        /// CLOCK_MONOTONIC_RAW.
         monotonic: Nanoseconds,
         /// CLOCK_REALTIME since 1970.
         realtime: Nanoseconds,
@@ -218,9 +176,7 @@ pub enum Answer {
     Stepped(Stepped),
     /// Reply to a timed `Step`, and to the `Stop` of one that serves, of an end whose bytes lie on a GPU.
     SteppedOnGpu {
-        /// What the step came to.
         stepped: Stepped,
-        /// The state of the GPU meanwhile.
         gpus: Vec<GpuSeen>,
     },
     /// Reply to `Case`: how far it came.
@@ -231,7 +187,6 @@ pub enum Answer {
     MemberMeasured(Box<CollectiveMeasurement>),
     /// Reply to `EndErrand`.
     Errand(Box<Errand>),
-    /// To everything that has nothing to say.
     Done,
 }
 

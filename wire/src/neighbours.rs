@@ -6,15 +6,12 @@ use serde_json::{Map, Value};
 
 use crate::facts::Neighbour;
 
-/// Interfaces of one host.
 const MOST_INTERFACES: usize = 4096;
 /// Neighbours of one host: behind an unmanaged switch an interface hears several.
 pub const MOST: usize = 8192;
 
-/// What a host hears.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Heard {
-    /// Its neighbours, by interface.
     pub neighbours: Vec<Neighbour>,
     /// Interfaces with a neighbour that does not say who it is.
     pub unnamed: Vec<String>,
@@ -23,10 +20,8 @@ pub struct Heard {
 /// Why a document is not used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotHeard {
-    /// Another document.
     #[error("no field `lldp`: this is not the output of lldpcli")]
     Foreign,
-    /// More than a host has.
     #[error("more than {MOST_INTERFACES} interfaces or {MOST} neighbours")]
     TooMany,
 }

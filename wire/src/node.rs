@@ -29,10 +29,8 @@ pub const PATTERNS: u64 = 10;
 /// Bytes from one read of a latency test to the next that it may follow: a cache line of most processors.
 pub const LINE: Bytes = Bytes(64);
 
-/// One cell on some parts of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NodeSpec {
-    /// The operation; one within a host.
     pub op: Op,
     /// What is timed of it: as many bytes or products as can be done, or one read of memory after the other.
     pub metric: TestMetric,
@@ -41,7 +39,6 @@ pub struct NodeSpec {
     pub size: Bytes,
     /// How long the timed pass is; never adaptive.
     pub window: Window,
-    /// Untimed time before it.
     pub warm_up: Nanoseconds,
     /// Seed of the bytes of the verify passes; none are made if `None`.
     pub verify: Option<u64>,
@@ -72,14 +69,12 @@ pub enum Part {
     Processors(u32),
     /// A GPU by its PCI address, in sysfs' spelling: CUDA counts GPUs otherwise than the facts may.
     Gpu(String),
-    /// An RDMA port, and the memory beside it.
     Nic(Box<NicPort>),
 }
 
 /// An RDMA port of a host, through which bytes go from memory beside it to memory beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NicPort {
-    /// Name of the RDMA device.
     pub device: String,
     /// Number of its port, counted from 1.
     pub port: u8,
@@ -94,7 +89,6 @@ pub struct NicPort {
     pub knobs: Knobs,
 }
 
-/// The GPU that an RDMA port uses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GpuOfNic {
     /// Its number by CUDA, as in the specification of a link.
@@ -104,7 +98,6 @@ pub struct GpuOfNic {
     pub pci: Option<String>,
 }
 
-/// What came of one flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NodeAccount {
@@ -118,10 +111,7 @@ pub struct NodeAccount {
     /// How an RDMA port reached GPU memory; `None` where no port took part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_path: Option<GpuPath>,
-    /// Names of both ends.
     pub devices: (String, String),
-    /// Settings as used.
     pub settings: BTreeMap<String, String>,
-    /// What was verified and measured, whole or not.
     pub account: CaseAccount,
 }

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 /// Bytes of a file in one text: as hexadecimal digits they are no longer than any text of a reply may be.
 pub const CHUNK: usize = 2048;
 
-/// A part of what was read.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RawPage {
-    /// The entries, by path.
     pub entries: Vec<RawEntry>,
     /// Number of the entry that the next page begins with; `None` if this is the last one.
     pub next: Option<u64>,
@@ -18,36 +16,29 @@ pub struct RawPage {
     pub left_out: Vec<RawLeftOut>,
 }
 
-/// Something in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawEntry {
     /// Path without the root: `sys/class/net/eth0/mtu`.
     pub path: String,
-    /// What is there.
     pub content: RawContent,
 }
 
-/// What is at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RawContent {
-    /// A file.
     File {
         /// Its bytes as hexadecimal digits, at most [`CHUNK`] bytes in each text.
         hex: Vec<String>,
         /// Whether these are all of its bytes.
         whole: bool,
     },
-    /// A symbolic link.
     Link {
         /// Where it leads, as a path without the root.
         to: String,
     },
-    /// A directory that was looked at.
     Directory,
     /// A file that could not be read.
     Unreadable {
-        /// The system's words.
         why: String,
     },
 }
@@ -57,12 +48,10 @@ pub enum RawContent {
 pub struct RawLeftOut {
     /// Path without the root.
     pub path: String,
-    /// Why.
     pub why: String,
 }
 
 impl RawContent {
-    /// A file's content.
     pub fn of(bytes: &[u8], whole: bool) -> Self {
         let digits = |chunk: &[u8]| chunk.iter().map(|byte| format!("{byte:02x}")).collect();
         Self::File { hex: bytes.chunks(CHUNK).map(digits).collect(), whole }

@@ -20,7 +20,6 @@ use crate::{
 /// How long a timed step runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Window {
-    /// A fixed time; the whole of it counts.
     Duration(Nanoseconds),
     /// A fixed number of operations per queue pair.
     Iterations(u64),
@@ -28,15 +27,12 @@ pub enum Window {
     Adaptive {
         /// Wanted half width of the interval over its centre.
         relative: f64,
-        /// Shortest time.
         at_least: Nanoseconds,
-        /// Longest time.
         at_most: Nanoseconds,
     },
 }
 
 impl Window {
-    /// The time that it takes at least.
     pub fn at_least(self) -> Duration {
         match self {
             Self::Duration(time) | Self::Adaptive { at_least: time, .. } => time.into(),
@@ -53,7 +49,6 @@ impl Window {
     }
 }
 
-/// One step of one link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// Writes the pattern of [`Pattern`] into the first `size` bytes of every queue pair's buffer.
@@ -62,27 +57,21 @@ pub enum Step {
     Poison(Pattern),
     /// Initiator: moves the pattern once over every queue pair, untimed.
     Transfer {
-        /// The operation to use.
         op: Op,
-        /// What is moved.
         pattern: Pattern,
     },
-    /// Compares the buffer with the pattern.
     Check(Pattern),
     /// Responder: plays its part of a timed or verifying pass until `Stop`. Answered when armed; the account of
     /// what was served is the answer to `Stop`.
     Serve {
-        /// The operation the initiator uses.
         op: Op,
         /// The loop the initiator runs.
         metric: TestMetric,
-        /// Message size.
         size: Bytes,
         /// The window that the initiator times; `None` in a verify pass, and where the peer leads.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         window: Option<Window>,
     },
-    /// Initiator: the timed pass.
     Time(Timing),
 }
 
@@ -105,26 +94,18 @@ pub const fn responder_takes_part(transport: Transport, op: Op) -> bool {
 /// The bytes of a verify pass: a function of position, seed and iteration (see `agent/src/memory/pattern.rs`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pattern {
-    /// Message size.
     pub size: Bytes,
-    /// Seed of the run.
     pub seed: u64,
     /// Differs between the pass before and the pass after, so that stale bytes are seen.
     pub iteration: u64,
 }
 
-/// A timed pass.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// The operation.
     pub op: Op,
-    /// Bandwidth or latency.
     pub metric: TestMetric,
-    /// Message size.
     pub size: Bytes,
-    /// How long.
     pub window: Window,
-    /// Untimed time before the window.
     pub warm_up: Nanoseconds,
     /// When to start the window, on this agent's monotonic clock; right after the warm-up if `None` or if that ends
     /// later.
@@ -139,12 +120,9 @@ pub struct Timing {
     pub pace: Option<BitsPerSecond>,
 }
 
-/// Result of a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Stepped {
-    /// Nothing to report.
     Done,
-    /// The result of a check.
     Checked(Checked),
     /// The result of a timed pass, or of serving one.
     Measured(Box<crate::measure::Measurement>),

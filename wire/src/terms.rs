@@ -16,7 +16,6 @@ macro_rules! words {
             /// Every value, in the order of declaration.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
-            /// The one spelling of this value.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
@@ -42,11 +41,9 @@ pub use metric::{Better, Collective, Family, Metric, Reads, Side};
 pub use precision::{MOST as MOST_ROWS, Precision, STEP as ROW_STEP, flops};
 
 words! {
-    /// The operation.
     Op {
         /// RDMA WRITE (`ib_write_*`).
         Write = "write",
-        /// RDMA WRITE with immediate data.
         WriteImm = "write_imm",
         /// RDMA READ (`ib_read_*`).
         Read = "read",
@@ -56,19 +53,13 @@ words! {
         AtomicFadd = "atomic_fadd",
         /// 8-byte atomic compare-and-swap (`ib_atomic_* -A CMP_AND_SWAP`).
         AtomicCas = "atomic_cas",
-        /// Reduction whose result every rank receives.
         AllReduce = "all_reduce",
-        /// One rank's data to every rank.
         Broadcast = "broadcast",
-        /// Reduction whose result one rank receives.
         Reduce = "reduce",
-        /// Every rank's data to every rank.
         AllGather = "all_gather",
-        /// Reduction whose result is spread over the ranks.
         ReduceScatter = "reduce_scatter",
         /// Every rank sends a different part to every rank.
         AllToAll = "all_to_all",
-        /// Point-to-point send and receive inside a communicator.
         SendRecv = "send_recv",
         /// Host memory of a NUMA node is read by its own processors.
         MemoryRead = "memory_read",
@@ -76,11 +67,9 @@ words! {
         MemoryWrite = "memory_write",
         /// Host memory of a NUMA node is copied within the node by its own processors.
         MemoryCopy = "memory_copy",
-        /// Page-locked host memory is copied to a GPU.
         HostToGpu = "host_to_gpu",
         /// A GPU's memory is copied to page-locked host memory.
         GpuToHost = "gpu_to_host",
-        /// A GPU's memory is copied within itself.
         GpuCopy = "gpu_copy",
         /// A GPU's memory is copied to another GPU of the host.
         GpuToGpu = "gpu_to_gpu",
@@ -175,9 +164,7 @@ words! {
 words! {
     /// The fabric a test asks for. What really carried the bytes is in the frame's `transport`.
     Transport {
-        /// RDMA by libibverbs.
         Verbs = "verbs",
-        /// TCP sockets: the baseline.
         Tcp = "tcp",
         /// Collectives between GPUs by NVIDIA's NCCL, or by AMD's RCCL, which has the same interface; what carries the bytes is the
         /// library's choice.
@@ -212,7 +199,6 @@ impl Transport {
 }
 
 words! {
-    /// Type of the elements of a collective.
     Datatype {
         /// IEEE 754 binary32.
         F32 = "f32",
@@ -242,7 +228,6 @@ words! {
 }
 
 impl Datatype {
-    /// Size of one element.
     pub const fn bytes(self) -> Bytes {
         Bytes(match self {
             Self::I8 | Self::U8 | Self::F8e4m3 | Self::F8e5m2 => 1,
@@ -252,7 +237,6 @@ impl Datatype {
         })
     }
 
-    /// Whether its elements are floating-point numbers.
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64 | Self::F16 | Self::Bf16 | Self::F8e4m3 | Self::F8e5m2)
     }
@@ -261,15 +245,10 @@ impl Datatype {
 words! {
     /// What a reduction makes of one element of every rank.
     Reduction {
-        /// Their sum.
         Sum = "sum",
-        /// Their product.
         Prod = "prod",
-        /// The smallest.
         Min = "min",
-        /// The largest.
         Max = "max",
-        /// Their mean; of integers its whole part.
         Avg = "avg",
         /// The sum of each rank's element times a scalar (`ncclRedOpCreatePreMulSum`).
         Mulsum = "mulsum",
@@ -299,11 +278,8 @@ words! {
         RecursiveDoubling = "recursive-doubling",
         /// Halves are exchanged and reduced, then gathered the same way back: few steps, fewest bytes.
         HalvingDoubling = "halving-doubling",
-        /// A stream from rank to rank.
         Chain = "chain",
-        /// A binomial tree.
         Tree = "tree",
-        /// With every other rank in turn.
         Pairwise = "pairwise",
     }
 }
@@ -321,13 +297,9 @@ impl Algorithm {
 }
 
 words! {
-    /// Queue pair transport service.
     Service {
-        /// Reliable connection.
         Rc = "rc",
-        /// Unreliable connection.
         Uc = "uc",
-        /// Unreliable datagram.
         Ud = "ud",
     }
 }
@@ -346,31 +318,20 @@ impl Service {
 words! {
     /// What really carried the bytes, proven by the endpoint that opened them.
     Carrier {
-        /// Reliable connected queue pairs.
         VerbsRc = "verbs-rc",
-        /// Unreliable connected queue pairs.
         VerbsUc = "verbs-uc",
-        /// Datagram queue pairs.
         VerbsUd = "verbs-ud",
-        /// TCP sockets.
         Tcp = "tcp",
-        /// NCCL over InfiniBand verbs.
         NcclIb = "nccl-ib",
         /// NCCL over a network plugin other than NVIDIA's for verbs, as aws-ofi-nccl; the evidence names it.
         NcclPlugin = "nccl-plugin",
-        /// NCCL over sockets.
         NcclSocket = "nccl-socket",
-        /// NCCL peer to peer (NVLink or PCIe).
         NcclP2p = "nccl-p2p",
         /// NCCL through shared memory.
         NcclShm = "nccl-shm",
-        /// Loads and stores of processors.
         Cpu = "cpu",
-        /// Copies of CUDA.
         CudaCopy = "cuda-copy",
-        /// Kernels of this program on a GPU.
         CudaKernel = "cuda-kernel",
-        /// Matrix products of cuBLASLt.
         Cublaslt = "cublaslt",
         /// Two reliable connected queue pairs of one port, connected to each other.
         VerbsLoopback = "verbs-loopback",
@@ -378,7 +339,6 @@ words! {
         HipCopy = "hip-copy",
         /// Kernels of this program on a GPU of AMD.
         HipKernel = "hip-kernel",
-        /// Matrix products of hipBLASLt.
         Hipblaslt = "hipblaslt",
     }
 }
@@ -400,27 +360,18 @@ impl Carrier {
 }
 
 words! {
-    /// The layer below the transport.
     LinkLayer {
-        /// InfiniBand.
         Infiniband = "infiniband",
         /// RDMA over Ethernet, version 1 (GRH on Ethernet).
         RoceV1 = "roce-v1",
-        /// RDMA over UDP/IP.
         RoceV2 = "roce-v2",
-        /// RDMA over TCP.
         Iwarp = "iwarp",
-        /// Plain Ethernet.
         Ethernet = "ethernet",
-        /// Loopback of one host.
         Loopback = "loopback",
-        /// NVLink.
         Nvlink = "nvlink",
-        /// xGMI: AMD's links between GPUs (Infinity Fabric).
         Xgmi = "xgmi",
         /// PCIe: between the GPUs of one host, between a GPU and host memory, or between a NIC and the memory beside it.
         Pcie = "pcie",
-        /// Memory itself: nothing lies between the two ends.
         Memory = "memory",
         /// Not known: a plugin of NCCL does not tell, or the way between a processor and its GPU is no PCIe.
         Unknown = "unknown",
@@ -428,9 +379,7 @@ words! {
 }
 
 words! {
-    /// Where the data is.
     Memory {
-        /// Host memory.
         Host = "host",
         /// Memory of a GPU: of CUDA, or of HIP where the GPUs are AMD's.
         Cuda = "cuda",
@@ -438,17 +387,12 @@ words! {
 }
 
 words! {
-    /// How GPU memory reached the fabric.
     GpuPath {
-        /// GPUDirect RDMA by dma-buf registration.
         GdrDmabuf = "gdr-dmabuf",
-        /// GPUDirect RDMA by nvidia-peermem.
         GdrPeermem = "gdr-peermem",
         /// GPUDirect RDMA by a plugin of NCCL, which does not tell by which of both.
         Gdr = "gdr",
-        /// Copied through pinned host memory.
         Staged = "staged",
-        /// No GPU took part.
         None = "none",
     }
 }
@@ -456,15 +400,10 @@ words! {
 words! {
     /// How far two PCIe devices are from each other, nearest first (the words of `nvidia-smi topo`).
     Distance {
-        /// At most one PCIe bridge between them.
         Pix = "PIX",
-        /// Several bridges, but no host bridge.
         Pxb = "PXB",
-        /// A host bridge: through the processor.
         Phb = "PHB",
-        /// Several host bridges of one NUMA node.
         Node = "NODE",
-        /// Between NUMA nodes.
         Sys = "SYS",
     }
 }

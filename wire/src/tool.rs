@@ -6,15 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{raw::RawContent, unit::Bytes};
 
-/// What is asked of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tool {
     /// What the host's lldpd hears: the switch at the other end of each Ethernet cable, as JSON.
     Neighbours,
-    /// The switches and cables of the InfiniBand subnet.
     Fabric,
-    /// The forwarding tables of its switches.
     Tables,
 }
 
@@ -51,7 +48,6 @@ impl Tool {
 /// Bytes of output in a page. As hexadecimal digits they are well below what a reply may have.
 pub const PAGE: usize = 128 << 10;
 
-/// A part of what a program wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPage {
     /// The bytes, at most [`PAGE`].

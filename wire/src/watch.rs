@@ -39,10 +39,8 @@ pub const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// twenty missed looks are no chance.
 pub const LONG_GAP: Duration = Duration::from_secs(2);
 
-/// A port to watch.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 pub struct WatchedPort {
-    /// RDMA device or network interface.
     pub device: String,
     /// Port of the RDMA device; 1 for an interface.
     pub port: u8,
@@ -53,9 +51,7 @@ pub struct WatchedPort {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watched {
-    /// Begin of the span.
     pub from: Nanoseconds,
-    /// Its end: when the answer was made.
     pub until: Nanoseconds,
     /// CPU time of the watching thread in the span.
     pub cpu: Nanoseconds,
@@ -67,11 +63,9 @@ pub struct Watched {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortSeen {
-    /// RDMA device or network interface.
     pub device: String,
     /// Port of the RDMA device; 1 for an interface.
     pub port: u8,
-    /// How often its state was looked at.
     pub looks: u64,
     /// Longest time between two looks, counted from the last look before the span to the first one after its end as far as known. A
     /// break shorter than that may have been missed, unless a counter tells of it.
@@ -131,9 +125,7 @@ pub struct PortState {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CounterRow {
-    /// The reading before.
     pub from: Nanoseconds,
-    /// This reading.
     pub until: Nanoseconds,
     /// Rises, by the names that [`crate::message::Answer::Counters`] has; what did not rise is left out, and so are counters of single
     /// queues ([`of_one_queue`]) and those that were reset. The first row of either kind has every counter that there is.

@@ -100,7 +100,6 @@ fn narrow(value: f32) -> bf16 {
     bf16::from_bits(if value.is_nan() { quiet } else { rounded } as u16)
 }
 
-/// What two elements make.
 trait Combine {
     fn combine<T: Element<W>, const W: usize>(one: T, other: T) -> T;
 }

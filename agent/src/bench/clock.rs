@@ -10,7 +10,6 @@ use railgauge_wire::{
 use super::control::Control;
 use crate::system::time;
 
-/// What CLOCK_MONOTONIC_RAW shows.
 #[inline]
 pub fn now() -> Nanoseconds {
     time::read(time::RAW)

@@ -121,7 +121,6 @@ impl Control {
         self.abort.load(Ordering::Relaxed)
     }
 
-    /// When the step gives up by itself.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }

@@ -130,7 +130,6 @@ const _: () = assert!(FINE.0 * 10 == SLICE.0);
 #[derive(Debug, Clone)]
 pub(crate) struct Slices {
     origin: Nanoseconds,
-    /// End of the slice that is being filled.
     mark: Nanoseconds,
     current: u64,
     full: Vec<u64>,
@@ -156,7 +155,6 @@ impl Slices {
         self.current += amount;
     }
 
-    /// End of the slice that is being filled.
     #[inline]
     pub(super) fn mark(&self) -> Nanoseconds {
         self.mark
@@ -224,7 +222,6 @@ pub(crate) struct Pacer {
     per_message: f64,
     /// Messages that may be sent at once.
     burst: u64,
-    /// From when on messages are counted.
     from: f64,
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct Bench {
     wire: Box<dyn Wire>,
     memory: Memory,
     footprint: Footprint,
-    /// What tells the largest of the ranks' numbers.
     agreement: Script,
 }
 
@@ -38,10 +37,8 @@ pub(crate) trait Group {
     /// What it is busy with, for the words of a deadline.
     fn say(&self, _words: &str) {}
 
-    /// Input data. Results in place have overwritten it.
     fn fill(&mut self) -> Result<(), Failure>;
 
-    /// Overwrites the result in a slot.
     fn poison(&mut self, slot: u64) -> Result<(), Failure>;
 
     /// One operation in slot 0.
@@ -65,7 +62,6 @@ pub(crate) trait Group {
     /// The time of a training step's buckets by themselves; `None` for other operations. Ends with a barrier.
     fn alone(&mut self) -> Result<Option<Nanoseconds>, Failure>;
 
-    /// A timed batch.
     fn batch(&mut self, operations: u64) -> Result<(), Failure>;
 }
 
@@ -190,7 +186,6 @@ impl Bench {
     }
 }
 
-/// One collective, as this rank does it.
 struct Operation<'b> {
     bench: &'b mut Bench,
     ready: &'b Ready<'b>,

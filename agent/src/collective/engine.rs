@@ -193,7 +193,6 @@ pub(crate) trait Wire {
     /// something moved: short waits come before long ones.
     fn rest(&mut self, from: Option<usize>, to: Option<usize>, tries: u32, control: &Control) -> Result<(), Failure>;
 
-    /// A rank in words.
     fn name(&self, _rank: usize) -> &str {
         "another rank"
     }

@@ -76,7 +76,6 @@ impl Layout {
         Part { at: 0, count: self.slots * self.whole, offset: 0, first: self.rank, many: 1 }
     }
 
-    /// What a slot must hold after the operation.
     pub(crate) fn output(&self, slot: u64) -> Vec<Part> {
         let (at, origin) = (self.receive_at(slot), slot * self.whole);
         let part = |offset, first, many| Part { at, count: self.count, offset, first, many };
@@ -113,7 +112,6 @@ impl Layout {
 
 pub(crate) struct Ready<'e> {
     pub collective: &'e CollectiveSpec,
-    /// Where its data stands.
     pub layout: Layout,
     /// What is played, in order: one part, or the buckets of a training step.
     pub parts: Vec<Portion>,

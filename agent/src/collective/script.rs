@@ -35,7 +35,6 @@ use super::ROOT;
 pub(crate) enum Side {
     Input,
     Output,
-    /// Partial results that are nobody's.
     Scratch,
 }
 
@@ -43,7 +42,6 @@ pub(crate) enum Side {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub side: Side,
-    /// Where in it.
     pub at: Range<usize>,
 }
 
@@ -59,7 +57,6 @@ pub(crate) struct Send {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Receive {
     pub from: usize,
-    /// Where it goes.
     pub into: Stretch,
     pub how: How,
     /// Number of the send that still reads the same bytes: one is written once that send has passed it.
@@ -75,7 +72,6 @@ pub(crate) enum How {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Script {
-    /// Copied inside the rank before anything moves.
     pub copies: Vec<(Stretch, Stretch)>,
     /// Messages out, in order.
     pub sends: Vec<Send>,
@@ -196,7 +192,6 @@ impl Job {
         self.count * self.width
     }
 
-    /// Everything a rank contributes, where nothing is divided.
     pub(super) fn all(&self) -> Range<usize> {
         0..self.bytes()
     }
@@ -296,7 +291,6 @@ pub(crate) fn reduce_scatter(job: &Job) -> Script {
 /// Who is who among the ranks that take part.
 pub(crate) struct Circle {
     pub number: usize,
-    /// How many they are: a power of two.
     pub size: usize,
     folded: usize,
 }

@@ -16,7 +16,6 @@ use crate::{
     memory::pattern::{Part, value},
 };
 
-/// Elements after which the data repeats.
 const PERIOD: u64 = 65_521;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -34,7 +34,6 @@ use crate::{
 /// How long joining may take: a peer that does not come is named, not waited for.
 const JOIN: Duration = Duration::from_secs(20);
 
-/// One end of a link.
 pub(super) struct End {
     link: Box<dyn Link>,
     here: Here,
@@ -124,7 +123,6 @@ const OPEN: Duration = Duration::from_secs(60);
 
 type AskRank = Box<dyn FnMut(RankAsk, &Control) -> Result<Answer, Failure>>;
 
-/// One rank.
 pub(super) struct Member {
     ask: AskRank,
     /// The PCI address of its GPU, where it has one.

@@ -29,9 +29,7 @@ use crate::{
 /// How long links may take to close when the controller says goodbye.
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// Links, or ranks.
 pub(super) struct Register<T> {
-    /// What one is called in failures.
     what: &'static str,
     entries: Entries<T>,
     outlet: Outlet,
@@ -39,7 +37,6 @@ pub(super) struct Register<T> {
 
 type Entries<T> = Arc<Mutex<HashMap<LinkId, Entry<T>>>>;
 
-/// The reader's side of a thread.
 struct Entry<T> {
     worker: Worker<T>,
     /// Stop flag of the request passed on last: each has its own, so that a `Stop` is never lost to a step that has not begun yet, nor

@@ -50,7 +50,6 @@ pub(super) fn answer_all(inlet: File, outlet: &Outlet) -> ! {
     }
 }
 
-/// The next frame, whatever is in it.
 fn next(from: &mut BufReader<File>) -> Vec<u8> {
     match frame::bytes(from) {
         Ok(Some(bytes)) => bytes,

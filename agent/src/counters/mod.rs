@@ -86,7 +86,6 @@ pub(crate) fn named(prefix: &str, statistics: Vec<(String, u64)>) -> impl Iterat
 /// which takes longer than the counters (130 ms in the lab's emulated hosts, before and after every window).
 const LASTING: Duration = Duration::from_secs(60);
 
-/// A port of a device, below a root.
 type Key = (PathBuf, String, u8);
 
 static FOUND: Mutex<BTreeMap<Key, (Instant, Places)>> = Mutex::new(BTreeMap::new());

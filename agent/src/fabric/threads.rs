@@ -40,7 +40,6 @@ struct Threads {
     workers: Vec<Worker<Box<dyn Link>>>,
     handles: Vec<JoinHandle<()>>,
     opened: Vec<Opened>,
-    /// Queue pairs of each.
     qps: Vec<u32>,
 }
 

@@ -28,7 +28,6 @@ type Bytes = (u64, u64);
 /// What processors did since the host booted, in the kernel's ticks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Times {
-    /// All processors together, idle or not.
     all: u64,
     idle: u64,
     /// Of these: this process, and processes that it started and that have ended. `None` where that cannot be told.
@@ -38,7 +37,6 @@ struct Times {
 #[derive(Debug)]
 pub(crate) struct Look {
     at: Instant,
-    /// What the processors did until then.
     processors: Option<Times>,
     interfaces: BTreeMap<String, Bytes>,
     ports: BTreeMap<(String, u8), Bytes>,

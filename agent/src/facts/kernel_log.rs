@@ -17,7 +17,6 @@ const MOST: usize = 64 << 20;
 const KEPT: usize = 64;
 
 const DEVICES: &str = "sys/bus/pci/devices";
-/// NVIDIA's PCI vendor ID.
 const NVIDIA: &str = "0x10de";
 
 /// Whether anything here can have written Xids. A log has thousands of records, and each is a system call: hosts without an

@@ -48,9 +48,7 @@ pub struct Live {
     /// Addresses of the interfaces, or why they are not known.
     pub addresses: io::Result<Vec<Address>>,
     pub interfaces: BTreeMap<String, interfaces::Answers>,
-    /// Libraries by name: path, or the loader's words.
     pub libraries: BTreeMap<String, String>,
-    /// Files of RDMA devices, by the devices' names.
     pub device_files: BTreeMap<String, DeviceFile>,
     pub path_mtus: Vec<PortAnswer>,
     /// GPUs, or why they are not known.
@@ -193,7 +191,6 @@ pub fn collect(tree: Tree, live: Live) -> HostFacts {
 /// What lldpcli may take beyond its own limit: to be started and to be killed on a busy host.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Waits for what lldpcli says.
 fn neighbours(asked: &Receiver<Result<Vec<Neighbour>, Unheard>>, facts: &mut HostFacts) {
     let why = match asked.recv_timeout(Tool::Neighbours.limit() + GRACE) {
         Ok(Ok(neighbours)) => {

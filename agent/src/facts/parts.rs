@@ -178,7 +178,6 @@ const SFF_8636: Layout = Layout {
 };
 const CMIS: Layout = Layout { vendor: 129..=144, part_number: 148..=163, serial: 166..=181, sums: &[(222, 128..=221)] };
 
-/// Why the memory of a module says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Broken {
     #[error("the module is of the form {0:#04x}, which is not known here")]

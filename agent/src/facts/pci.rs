@@ -9,7 +9,6 @@ use railgauge_wire::facts::{Bridge, PciErrors, PciFunction, Sriov};
 
 use crate::system::tree::Tree;
 
-/// All PCI devices, by address.
 const DEVICES: &str = "sys/bus/pci/devices";
 
 /// What the function at an address is set to.
@@ -110,7 +109,6 @@ fn bridges(tree: &Tree, place: &Path) -> Vec<Bridge> {
 
 /// Bytes that the kernel shows to everybody; what lies behind them is for root.
 pub(crate) const PUBLIC: usize = 64;
-/// Where the extended capabilities begin.
 const EXTENDED: usize = 256;
 /// Status register: bit 4 says that there are capabilities.
 const STATUS: usize = 0x06;

@@ -88,7 +88,6 @@ fn device(tree: &Tree, name: String) -> RdmaDevice {
     }
 }
 
-/// What a port's facts need of its device.
 struct About<'a> {
     name: &'a str,
     driver: Option<&'a str>,
@@ -167,7 +166,6 @@ pub(crate) fn rate_origin(tree: &Tree, device: &str) -> Option<RateOrigin> {
     (!software).then(|| driver.as_deref().and_then(known).map_or(RateOrigin::Device, |driver| driver.rate))
 }
 
-/// The interfaces behind a port of a device.
 pub(crate) fn below(tree: &Tree, device: &str, number: u8) -> Below {
     below_of(tree, device, number, &gids(tree, &format!("{CLASS}/{device}/ports/{number}")))
 }
@@ -309,12 +307,10 @@ fn named(tree: &Tree, device: &str, number: u8, gids: &[Gid]) -> Option<String> 
 #[derive(Debug, Default)]
 pub(super) struct Rate {
     pub(super) gbps: Option<GigabitsPerSecond>,
-    /// Where it is from.
     pub(super) source: Option<RateSource>,
     pub(super) verbs_gbps: Option<GigabitsPerSecond>,
 }
 
-/// The rate of the port in a directory.
 pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Below) -> Rate {
     // "100 Gb/sec (4X EDR)".
     let verbs_gbps = tree
@@ -343,7 +339,6 @@ pub(super) fn rate_of(tree: &Tree, port: &str, driver: Option<&str>, below: &Bel
     }
 }
 
-/// Which file belongs to which device (kernel Documentation/infiniband/user_verbs.rst).
 const VERBS_CLASS: &str = "sys/class/infiniband_verbs";
 
 /// The file of every RDMA device, by the device's name. Opening one changes nothing. Nothing is known of a tree that is not
@@ -359,7 +354,6 @@ pub(crate) fn device_files(tree: &Tree) -> BTreeMap<String, DeviceFile> {
     named.gathered()
 }
 
-/// One file of a folder of device files.
 fn looked_at(folder: &Path, name: &str) -> DeviceFile {
     let path = folder.join(name);
     match File::options().read(true).write(true).open(&path) {

@@ -180,9 +180,7 @@ pub(crate) struct Reached {
 }
 
 enum Way {
-    /// NICs read and write it themselves.
     Direct,
-    /// The same; it is registered by its dma-buf.
     Exported(OwnedFd),
     /// Host memory of the same layout is in front of it: what is sent is fetched before, what came is delivered after.
     Staged(Pinned),

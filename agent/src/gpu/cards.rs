@@ -44,12 +44,10 @@ pub(crate) struct Lasting {
     pub best_mhz: Option<(u32, u32)>,
     /// Generation and width of the PCIe link at best.
     pub best_pcie: Option<(u32, u32)>,
-    /// Power that it may draw, in W.
     pub limit_watts: Option<f64>,
     pub is_amd: bool,
 }
 
-/// The GPUs of this host, by PCI address.
 pub(crate) trait Cards {
     fn read(&mut self, pci: &str) -> Result<GpuReading, Unread>;
 

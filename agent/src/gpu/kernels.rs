@@ -69,7 +69,6 @@ impl Kernels {
     }
 }
 
-/// A module that the driver makes of PTX.
 fn from_text(device: &Device) -> Result<Handle, Failure> {
     let mut log = vec![0_u8; 4096];
     let mut names = [ERROR_LOG, ERROR_LOG_BYTES];
@@ -158,7 +157,6 @@ fn write(stream: &Stream, buffer: &Buffer, at: u64, pattern: &Pattern, qp: u32, 
 /// The words of a pattern: words of which no two are alike, or zeros, xor `flip`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Words {
-    /// Whether no two are alike.
     pub(crate) are_random: bool,
     pub(crate) flip: u64,
 }
@@ -329,7 +327,6 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Nothing counted yet.
     pub(crate) fn new(stream: &Stream) -> Result<Self, Failure> {
         let mut bytes = [0; 16];
         bytes[8..].fill(0xff);

@@ -89,7 +89,6 @@ impl Matrices {
         })
     }
 
-    /// Where X, Y and Z lie.
     pub(super) fn addresses(&self) -> (u64, u64, u64) {
         (self.x.address(), self.y.address(), self.z.address())
     }
@@ -106,7 +105,6 @@ impl Matrices {
         Ok(())
     }
 
-    /// Overwrites the result with what no product holds.
     pub(crate) fn poison(&self, stream: &Stream) -> Result<(), Failure> {
         // All bits of an element set are no number in any type.
         stream.set(&self.z, 0xff, self.z.len())?;
@@ -207,7 +205,6 @@ impl Factors {
 mod tests {
     use super::*;
 
-    /// Row times column of two factors.
     fn outer(row: [i32; 2], column: [i32; 2]) -> i32 {
         row[0] * column[0] + row[1] * column[1]
     }

@@ -105,7 +105,6 @@ impl Refused {
     }
 }
 
-/// NVML, started until it is dropped.
 pub(super) struct Nvml(Functions);
 
 impl Drop for Nvml {
@@ -177,7 +176,6 @@ impl Nvml {
         self.device(unsafe { filled(|to| self.0.by_index.map_or(LACKS, |ask| ask(index, to))) })
     }
 
-    /// A GPU by its PCI address.
     pub(super) fn by_pci(self: &Arc<Self>, address: &str) -> Result<Device, Refused> {
         let address = CString::new(address).unwrap_or_default();
         // SAFETY: as above, and the address ends in NUL.
@@ -212,7 +210,6 @@ impl Device {
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, to))) }.ok()
     }
 
-    /// A number of one clock, sensor or link.
     pub(super) fn choice(&self, ask: Choice, which: c_uint) -> Result<u32, Status> {
         // SAFETY: as above.
         unsafe { filled(|to| ask.map_or(LACKS, |ask| ask(self.handle, which, to))) }
@@ -269,7 +266,6 @@ impl Device {
         matches!(status, SUCCESS | NO_ROOM).then_some(count)
     }
 
-    /// How many programs have a context on it.
     pub(super) fn program_count(&self) -> Option<u32> {
         let ask = self.of().programs?;
         let mut count = 0;

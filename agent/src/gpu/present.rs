@@ -14,7 +14,6 @@ use railgauge_wire::{
 
 use crate::system::tree::Tree;
 
-/// Vendor numbers on PCI.
 const AMD: &str = "0x1002";
 const NVIDIA: &str = "0x10de";
 /// Classes of PCI functions (PCI Code and ID Assignment): processing accelerators; displays of any kind; displays without an output; and
@@ -24,7 +23,6 @@ const DISPLAY: &str = "0x03";
 const NO_OUTPUT: &str = "0x0380";
 const VGA: &str = "0x0300";
 
-/// Where amdgpu lists what computes: processors and GPUs.
 const NODES: &str = "sys/class/kfd/kfd/topology/nodes";
 
 /// PCI addresses of AMD's GPUs, in their order: accelerators, displays without an output, and VGA controllers that amdgpu has a compute
@@ -52,7 +50,6 @@ fn functions(tree: &Tree) -> Vec<String> {
     tree.names("sys/bus/pci/devices")
 }
 
-/// The class of a function of this vendor.
 fn class(tree: &Tree, address: &str, of: &str) -> Option<String> {
     let told = |file: &str| tree.text(format!("sys/bus/pci/devices/{address}/{file}"));
     told("vendor").filter(|vendor| vendor == of).and_then(|_| told("class"))

@@ -165,7 +165,6 @@ impl Product {
         Ok(end.since(&begin)?.0)
     }
 
-    /// The algorithm by its numbers in the library.
     fn words(&self) -> String {
         if self.device.vendor() == Vendor::Amd {
             // What is in its algorithms hipBLASLt keeps to itself.

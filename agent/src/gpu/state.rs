@@ -23,7 +23,6 @@ use super::{
 };
 use crate::bench::clock;
 
-/// The GPUs of this host, by PCI address.
 #[derive(Default)]
 pub(crate) struct NvidiaCards {
     open: BTreeMap<String, Card>,
@@ -136,7 +135,6 @@ const COUNTERS: &[(&str, &[&[u32]])] = &[
     (counter::ROWS_REMAPPED, &[&[id::NVML_FI_DEV_REMAPPED_COR, id::NVML_FI_DEV_REMAPPED_UNC]]),
 ];
 
-/// What NVLinks count, each link by itself.
 const LINK_ERRORS: [(&str, u32); 3] =
     [(counter::NVLINK_REPLAYS, REPLAY), (counter::NVLINK_RECOVERIES, RECOVERY), (counter::NVLINK_CRC, CRC_FLIT)];
 

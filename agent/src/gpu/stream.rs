@@ -208,7 +208,6 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Locks a host buffer's pages for the device.
     pub fn new(device: &Arc<Device>, mut buffer: host::Buffer) -> Result<Self, Failure> {
         device.enter()?;
         let bytes = buffer.bytes_mut();

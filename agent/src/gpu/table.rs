@@ -124,7 +124,6 @@ impl Values {
         self.ranks
     }
 
-    /// Largest number a rank gives to a sum.
     pub(super) fn cap(&self) -> u32 {
         cap(self.most(), self.ranks)
     }

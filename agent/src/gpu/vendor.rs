@@ -17,7 +17,6 @@ pub(crate) enum Vendor {
 }
 
 impl Vendor {
-    /// That of the two which is this vendor's.
     pub(crate) const fn either<T: Copy>(self, nvidia: T, amd: T) -> T {
         match self {
             Self::Nvidia => nvidia,

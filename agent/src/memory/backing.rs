@@ -26,7 +26,6 @@ pub unsafe trait Backing: fmt::Debug + Send + Sync {
     /// Overwrites the same bytes with something else.
     fn poison(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<(), Failure>;
 
-    /// Compares them, where the data lives.
     fn check(&self, at: u64, pattern: &Pattern, qp: u32) -> Result<Checked, Failure>;
 
     /// The eight bytes at offset `at`, as this host orders them.

@@ -47,7 +47,6 @@ const POLLS: u32 = 4_096;
 pub(crate) type Phase = Arc<Mutex<String>>;
 
 pub(crate) struct Bench {
-    /// Must go before stream and buffers.
     communicator: Communicator,
     stream: Stream,
     send: Buffer,
@@ -56,7 +55,6 @@ pub(crate) struct Bench {
     small: Buffer,
     word: RefCell<Pinned>,
     filled: Cell<Option<(Datatype, Option<Reduction>, u64)>>,
-    /// The library's number of the reduction at hand.
     reduction: c_int,
     phase: Phase,
 }
@@ -143,7 +141,6 @@ fn spin_until(moment: Nanoseconds) {
     }
 }
 
-/// One collective, as this rank does it.
 struct Operation<'b> {
     bench: &'b Bench,
     collective: &'b CollectiveSpec,
@@ -151,7 +148,6 @@ struct Operation<'b> {
     values: Values,
     /// The buckets of a training step, each with the time from the step's beginning after which the backward pass has filled it.
     steps: Option<Vec<(Call<'b>, Nanoseconds)>>,
-    /// Of a timed batch.
     calls: Vec<Call<'b>>,
     graph: Option<Graph>,
     /// What is done and not timed before a batch, as in nccl-tests: the first operation after another kernel waits for its code.

@@ -220,7 +220,6 @@ pub(crate) struct Call<'b> {
     pub send: &'b Buffer,
     /// Where in it, in bytes.
     pub send_at: u64,
-    /// Where the result goes.
     pub receive: &'b Buffer,
     /// Where in it, in bytes.
     pub receive_at: u64,

@@ -115,7 +115,6 @@ pub(super) struct Connection<'t> {
     /// The path, as it stands there: `NET/IB/0(3)/GDRDMA/Shared`.
     pub words: &'t str,
     pub net: Net,
-    /// Number of the device in the network's list.
     pub device: u32,
     pub direct: bool,
 }

@@ -49,7 +49,6 @@ const TICK: Duration = Duration::from_millis(50);
 /// How long aborting a communicator may take before the process ends without it.
 const ABORT: Duration = Duration::from_secs(2);
 
-/// What the watch must know of the work.
 #[derive(Clone, Default)]
 struct Watched {
     phase: Phase,
@@ -58,7 +57,6 @@ struct Watched {
     name: Arc<OnceLock<String>>,
 }
 
-/// Works until stdin ends.
 pub fn run() -> ExitCode {
     match serve() {
         Ok(()) => process::exit_now(0),
@@ -241,7 +239,6 @@ fn read_id(text: &str) -> Result<UniqueId, Failure> {
 /// so the controller hears of the one that does not while it still gathers what the others say.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A running rank. Dropping it ends the process.
 pub(crate) struct Rank {
     child: Child,
     to: File,

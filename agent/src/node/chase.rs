@@ -25,7 +25,6 @@ use crate::{
 /// Reads between two looks at the clock: 0.4 ms of memory at 100 ns, thousands of times what the look takes.
 const STEPS: u64 = 4096;
 
-/// The memory, and the processor that reads it.
 pub(super) struct Chase {
     node: u32,
     processor: u32,
@@ -198,7 +197,6 @@ impl Order {
         self.mixed(x & self.mask())
     }
 
-    /// Writes into each line which is the next.
     fn write(self, lines: &mut [[u8; LINE.0 as usize]]) {
         for (line, bytes) in (0..=self.mask()).zip(lines) {
             bytes[..8].copy_from_slice(&self.after(line, 1).to_le_bytes());

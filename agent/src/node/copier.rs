@@ -25,7 +25,6 @@ use crate::{
     system::tree::Tree,
 };
 
-/// What is copied, and by whom.
 pub(super) struct Copier {
     op: Op,
     stream: Stream,
@@ -153,13 +152,11 @@ const MOST: u64 = 256;
 
 /// An operation on a stream, which `queue` queues once.
 pub(super) struct Queued<'s, Q> {
-    /// Where it is queued.
     pub(super) stream: &'s Stream,
     pub(super) queue: Q,
 }
 
 impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
-    /// Time of one operation, with everything around it.
     pub(super) fn once(&self) -> Result<Nanoseconds, Failure> {
         let begun = clock::now();
         (self.queue)()?;
@@ -167,7 +164,6 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
         Ok((clock::now() - begun).max(Nanoseconds(1)))
     }
 
-    /// Warms up; the shortest time of one operation.
     pub(super) fn warm_up(&self, spec: &NodeSpec, control: &Control) -> Result<Nanoseconds, Failure> {
         let warm = clock::now().saturating_add(spec.warm_up);
         let mut one = self.once()?;
@@ -218,7 +214,6 @@ impl<Q: Fn() -> Result<(), Failure>> Queued<'_, Q> {
         Ok(Measurement { started, elapsed: last.since(&first)?, operations: done, bytes, ..Measurement::default() })
     }
 
-    /// Queues a batch, and the event behind it.
     fn batch(&self, operations: u64) -> Result<Event, Failure> {
         (0..operations).try_for_each(|_| (self.queue)())?;
         let event = Event::new(self.stream.device())?;

@@ -29,7 +29,6 @@ pub(super) const BUFFERS: u64 = 4;
 /// What the settings say of a GPU, which is the same at both ends.
 const OF_GPU: [&str; 3] = ["gpu", "gpu_name", "gpu_pci"];
 
-/// A port and both ends of its loop.
 pub(super) struct Loopback {
     from: Box<dyn Link>,
     to: Box<dyn Link>,

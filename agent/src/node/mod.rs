@@ -67,7 +67,6 @@ fn opened(
     NodeAccount { link_layer: Some(link_layer), carrier: Some(carrier), devices, settings, ..NodeAccount::default() }
 }
 
-/// The device at both ends of a flow.
 fn twice(device: &str) -> (String, String) {
     (device.to_owned(), device.to_owned())
 }

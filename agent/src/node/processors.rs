@@ -167,7 +167,6 @@ pub(super) fn settings(
     settings.into_iter().map(|(name, value)| (name.to_owned(), value)).gathered()
 }
 
-/// What one processor did in the timed pass.
 struct Share {
     stopped: Nanoseconds,
     bytes: Bytes,
@@ -251,7 +250,6 @@ const CHUNK: usize = 1 << 18;
 
 pub(super) struct Stretch {
     op: Op,
-    /// Number of it among those of the flow.
     number: u32,
     here: Buffer,
     there: Option<Buffer>,

@@ -197,7 +197,6 @@ impl Collector {
         }
     }
 
-    /// Everything that was kept, by path.
     fn done(self) -> (Vec<RawEntry>, Vec<RawLeftOut>) {
         let text = |path: PathBuf| path.to_string_lossy().into_owned();
         let entries = self.found.into_iter().map(|(path, content)| RawEntry { path: text(path), content });

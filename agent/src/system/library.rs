@@ -121,7 +121,6 @@ impl Library {
         Err(NotOpened(why.join("; ")))
     }
 
-    /// The name it was opened by.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }

@@ -31,7 +31,6 @@ const FLAGS: u16 = 0xc000;
 /// Room for an answer: the largest this program asks for is some kilobytes.
 const ROOM: usize = 64 << 10;
 
-/// How long the kernel may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Asks a question of a protocol (`NETLINK_ROUTE`, `NETLINK_GENERIC`) and returns what stands behind the answer's header. `kind` is the
@@ -171,7 +170,6 @@ const MODULE_NAME: u16 = 2;
 
 /// Bytes of half a page, which is what the upper pages have.
 const HALF: u32 = 128;
-/// Address of a module's memory on its bus.
 pub(crate) const MODULE: u8 = 0x50;
 /// Address of the diagnostics of a module with SFF-8472.
 pub(crate) const DIAGNOSTICS: u8 = 0x51;

@@ -26,7 +26,6 @@ const SAID: usize = 1024;
 const REAPED: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Why a program gave no output.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProgramFailed {
     #[error("{0} is not installed")]
@@ -101,7 +100,6 @@ pub(crate) fn run(path: &Path, arguments: &[&str], limit: Duration, most: usize)
     Err(ProgramFailed::Refused { path: path.to_owned(), status, said })
 }
 
-/// Why reading ended before the output did.
 enum Stop {
     Late,
     TooMuch,

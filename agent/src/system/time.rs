@@ -2,7 +2,6 @@
 
 use railgauge_wire::unit::Nanoseconds;
 
-/// Clock that no time daemon slews.
 pub(crate) const RAW: libc::clockid_t = libc::CLOCK_MONOTONIC_RAW;
 /// Time since 1970.
 pub(crate) const REALTIME: libc::clockid_t = libc::CLOCK_REALTIME;

@@ -21,7 +21,6 @@ use parking_lot::Mutex;
 
 pub(crate) const READABLE: i16 = libc::POLLIN;
 pub(crate) const WRITABLE: i16 = libc::POLLOUT;
-/// The other side has closed its writing half.
 pub(crate) const HANG_UP: i16 = libc::POLLRDHUP;
 /// The other side is gone: reported even if nothing was asked for.
 pub(crate) const GONE: i16 = libc::POLLHUP | libc::POLLERR | libc::POLLRDHUP | libc::POLLNVAL;

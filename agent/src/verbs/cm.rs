@@ -37,7 +37,6 @@ fn failed(what: &str) -> Failure {
     Failure { cause: format!("{} ({what})", failure.cause), ..failure }
 }
 
-/// Where events of identifiers arrive.
 #[derive(Debug)]
 pub struct Events {
     library: &'static CmLibrary,
@@ -65,7 +64,6 @@ impl Events {
         Ok(Arc::new(Self { library, handle }))
     }
 
-    /// The name that librdmacm was opened by.
     pub(crate) fn library(&self) -> &str {
         self.library.file()
     }
@@ -141,7 +139,6 @@ unsafe fn copied(event: &rdma_cm_event) -> Event {
 }
 
 impl Event {
-    /// Whether it says that a connection is there.
     pub fn established(&self) -> Result<bool, Failure> {
         use rdma_cm_event_type as is;
         match self.kind {
@@ -184,7 +181,6 @@ pub struct Identifier {
     events: Arc<Events>,
 }
 
-/// What a connection is asked or granted with.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
     pub private: &'a [u8],

@@ -60,7 +60,6 @@ impl AsFd for Channel {
 pub struct CompletionQueue {
     handle: Owned<ibv_cq>,
     device: Arc<Device>,
-    /// Destroyed after the queue.
     channel: Option<Channel>,
 }
 
@@ -94,7 +93,6 @@ impl CompletionQueue {
         self.channel.as_ref()
     }
 
-    /// Asks for an event at the next completion.
     pub fn arm(&self) -> Result<(), Failure> {
         // SAFETY: the queue is alive; this calls the context's own operation.
         match unsafe { ibv_req_notify_cq(self.raw(), 0) } {
@@ -208,7 +206,6 @@ impl Poller {
         Ok(taken)
     }
 
-    /// The tag of the ring whose work failed.
     pub fn failed(&self) -> Option<usize> {
         self.failed
     }

@@ -77,7 +77,6 @@ enum On {
     Device,
     Port(u8),
     QueuePair(u32),
-    /// By the address of libibverbs' own object.
     CompletionQueue(usize),
 }
 
@@ -181,9 +180,7 @@ pub(crate) struct Watch {
     pkey: Option<Pkey>,
     queue_pairs: Vec<u32>,
     queues: Vec<usize>,
-    /// Whether a port that went down ends nothing.
     rides_out: bool,
-    /// Events that were seen before the link stood.
     first: AtomicUsize,
 }
 

@@ -62,7 +62,6 @@ impl GidKind {
     }
 }
 
-/// A set entry of a port's GID table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Gid {
     pub index: u8,

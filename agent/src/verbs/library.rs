@@ -87,7 +87,6 @@ impl Library {
         LIBRARY.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 
-    /// The name the library was opened by.
     pub(crate) fn file(&self) -> &str {
         &self.file
     }
@@ -164,7 +163,6 @@ impl CmLibrary {
         LIBRARY.get_or_init(open).as_ref().map_err(Clone::clone)
     }
 
-    /// The name the library was opened by.
     pub(crate) fn file(&self) -> &str {
         &self.file
     }

@@ -15,19 +15,16 @@ use super::{
 };
 use crate::fault;
 
-/// What a port was when it was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Port {
     /// Number, counted from 1.
     pub number: u8,
     pub state: ibv_port_state::Type,
-    /// Whether the link layer is Ethernet; else InfiniBand.
     pub ethernet: bool,
     /// Active path MTU in bytes.
     pub mtu: u32,
     /// Local identifier; 0 on Ethernet.
     pub lid: u16,
-    /// Entries of the GID table, set or not.
     pub gid_count: u32,
     /// Entries of the table of partition keys, set or not.
     pub pkey_count: u16,

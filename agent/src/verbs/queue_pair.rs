@@ -196,7 +196,6 @@ const RNR_TIMER: u8 = 12;
 /// Times a sender comes back to a receiver that was not ready. 7 would mean for ever.
 const RNR_RETRIES: u8 = 6;
 
-/// A step from one state to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     Initialise {
@@ -207,20 +206,17 @@ pub enum Change {
         qkey: u32,
     },
     Receive {
-        /// Where the peer is.
         path: Path,
         mtu: ibv_mtu::Type,
         peer: u32,
         /// First packet sequence number the peer sends.
         psn: u32,
-        /// Reads and atomics the peer may have outstanding.
         reads: u8,
     },
     Send {
         /// First packet sequence number we send.
         psn: u32,
         reads: u8,
-        /// Retries before the connection is given up.
         retries: u8,
         timeout: u8,
     },

@@ -15,14 +15,12 @@ use super::{
     send::{Walk, sided},
 };
 
-/// Where receives land.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Landing {
     /// Offset of the first receive in its region.
     pub first: u64,
     /// Bytes of one receive.
     pub size: u32,
-    /// Where the next receive goes.
     pub walk: Walk,
 }
 

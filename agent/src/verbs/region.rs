@@ -171,7 +171,6 @@ pub(crate) fn can_be_off() -> bool {
     IS_OURS.load(Ordering::Acquire) || std::env::var_os(NAME).is_some_and(|value| value == "0")
 }
 
-/// Held while queues are made.
 pub(crate) struct Making(#[expect(dead_code, reason = "held, never looked at")] MutexGuard<'static, ()>);
 
 /// Waits for other threads' queues to be made; from here on mlx5 scatters to completions unless `off`.

@@ -19,19 +19,9 @@ pub enum Verb {
     WriteImmediate,
     Read,
     Send,
-    SendTo {
-        /// Where to.
-        address: Arc<Address>,
-        queue_pair: u32,
-        queue_key: u32,
-    },
-    FetchAdd {
-        add: u64,
-    },
-    CompareSwap {
-        compare: u64,
-        swap: u64,
-    },
+    SendTo { address: Arc<Address>, queue_pair: u32, queue_key: u32 },
+    FetchAdd { add: u64 },
+    CompareSwap { compare: u64, swap: u64 },
 }
 
 /// Steps through memory: from one message to the next, and back to the start where `span` ends.
@@ -44,7 +34,6 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Places it comes to before it starts again.
     pub fn places(&self) -> u64 {
         self.span.checked_div(self.step).unwrap_or(1).max(1)
     }
@@ -61,7 +50,6 @@ impl Walk {
     }
 }
 
-/// What a ring of requests is made of.
 #[derive(Debug, Clone)]
 pub struct Template {
     pub verb: Verb,
@@ -72,7 +60,6 @@ pub struct Template {
     /// The peer's address of the first byte.
     pub remote: u64,
     pub remote_key: u32,
-    /// Where the next message goes.
     pub walk: Walk,
     pub inline: bool,
     /// Requests per post.

@@ -7,7 +7,6 @@ use railgauge_wire::{
 };
 use rdma_sys::{ibv_wc, ibv_wc_status as wc};
 
-/// What was tried when a verb said no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doing {
     /// `ibv_get_device_list`.

@@ -29,7 +29,6 @@ pub(super) type Values = BTreeMap<String, u64>;
 /// The row of readings that one source gives.
 #[derive(Debug, Default)]
 pub(super) struct Series {
-    /// The reading before, and when it was.
     last: Option<(Nanoseconds, Values)>,
     /// Counters that have been told to stand at their largest value.
     saturated: BTreeSet<String>,

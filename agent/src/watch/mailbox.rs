@@ -27,7 +27,6 @@ const LONG: Nanoseconds = Nanoseconds::from_secs(1);
 pub(super) struct Mailbox(Mutex<Kept>);
 
 struct Kept {
-    /// Whether readings in which nothing rose are joined.
     joins_quiet: bool,
     from: Nanoseconds,
     /// CPU time of the thread since it began, and as of the last answer.
@@ -36,7 +35,6 @@ struct Kept {
     ports: Vec<Port>,
     /// The port that is being read, and since when.
     reading: Option<(usize, Nanoseconds)>,
-    /// Why the thread has ended by itself.
     ended: Option<String>,
 }
 
@@ -88,7 +86,6 @@ impl Mailbox {
         (kept.cpu, kept.reading) = (cpu, None);
     }
 
-    /// The thread has ended by itself.
     pub(super) fn ended(&self, why: String) {
         let mut kept = self.0.lock();
         (kept.ended, kept.reading) = (Some(why), None);
@@ -117,7 +114,6 @@ impl Mailbox {
         }
     }
 
-    /// A row of a port's counters is complete.
     pub(super) fn counted(&self, port: usize, row: CounterRow) {
         let mut kept = self.0.lock();
         let room = ROOM / kept.ports.len().max(1);
@@ -143,7 +139,6 @@ impl Mailbox {
         }
     }
 
-    /// Takes what was seen until now.
     pub(super) fn take(&self, now: Nanoseconds) -> Watched {
         let mut kept = self.0.lock();
         let hangs = kept.reading.filter(|(_, begun)| now.saturating_sub(*begun) > LONG);

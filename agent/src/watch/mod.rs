@@ -60,7 +60,6 @@ mod watcher;
 /// Most ports of one watch: more than any host has, and few enough that each has room for its rows.
 pub(crate) const MOST: usize = 64;
 
-/// Why no watch was begun.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
     #[error("{0} ports are to be watched; at most {MOST} can be")]

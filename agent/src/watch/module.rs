@@ -82,9 +82,7 @@ pub(super) fn read(mut part: impl FnMut(Part) -> io::Result<Vec<u8>>) -> io::Res
 /// Readings of one module, in the units that are told.
 #[derive(Default)]
 struct Readings {
-    /// In °C.
     temperature: Option<f64>,
-    /// In volts.
     voltage: Option<f64>,
     /// By lane, in 0.1 µW.
     sent: Vec<f64>,

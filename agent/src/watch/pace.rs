@@ -29,7 +29,6 @@ pub(super) enum Work {
 const KINDS: [Work; 6] = [Work::Look, Work::CloseLook, Work::Counters, Work::Statistics, Work::Modules, Work::Places];
 
 impl Work {
-    /// Time between two rounds, where they cost little.
     fn wanted(self) -> Nanoseconds {
         match self {
             Self::Look => STATE_EVERY.into(),
@@ -73,7 +72,6 @@ impl Pace {
         self.every.is_some()
     }
 
-    /// Time between two rounds, where they cost little.
     fn wanted(&self, work: Work) -> Nanoseconds {
         self.every.filter(|_| matches!(work, Work::Counters | Work::Statistics)).unwrap_or(work.wanted())
     }

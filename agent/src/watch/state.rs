@@ -51,7 +51,6 @@ impl Unreadable {
     }
 }
 
-/// Where the rate of a port is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RateFrom {
     Port,
@@ -74,7 +73,6 @@ enum Carrier {
     Yes,
     No,
     Down,
-    /// There is no such member any more.
     Gone,
 }
 
@@ -271,7 +269,6 @@ fn carrier_of(tree: &Tree, interface: &str) -> Result<Carrier, Unreadable> {
     }
 }
 
-/// How often the link of an interface broke.
 fn breaks_of(tree: &Tree, interface: &str) -> Option<u64> {
     text(tree, format!("{INTERFACES}/{interface}/carrier_down_count")).ok()?.parse().ok()
 }

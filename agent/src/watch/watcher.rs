@@ -70,7 +70,6 @@ impl Drivers for Here {
     }
 }
 
-/// A port, and what is known of it.
 #[derive(Default)]
 struct Port {
     name: WatchedPort,

@@ -51,7 +51,6 @@ pub fn look(bytes: &[u8]) -> serde_json::Result<Look> {
     Ok(seen)
 }
 
-/// Whether a field's text may have several lines.
 pub(super) fn has_lines(field: &str) -> bool {
     IN_LINES.contains(&field)
 }
@@ -81,7 +80,6 @@ impl Looker {
     }
 }
 
-/// What stands below one field or element.
 struct Below<'l> {
     all: &'l mut Looker,
     free: bool,

@@ -18,7 +18,6 @@ use serde_json::Value;
 
 pub use look::{FARTHEST, Look, look};
 
-/// Why data from outside is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// It is not what should be there.

@@ -2,14 +2,11 @@
 
 use std::ops::Range;
 
-/// A mistake inside one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrong {
     /// The bytes it is about.
     pub at: Range<usize>,
-    /// What is wrong with them, in one sentence.
     pub message: String,
-    /// What to write instead.
     pub help: String,
 }
 

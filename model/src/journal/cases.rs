@@ -26,7 +26,6 @@ const HEAD: usize = 5;
 /// Most bytes of names and settings of all cases together; a run of ten million cases with names of 64 bytes has 0.64 GB.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// The table, with rows of either direction.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table<T, C, P> {
@@ -37,7 +36,6 @@ struct Table<T, C, P> {
     rows: Vec<Row>,
 }
 
-/// One case by places in the tables.
 struct Row {
     head: [u32; HEAD],
     members: Vec<u32>,

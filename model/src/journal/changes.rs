@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize, Serializer};
 #[serde(from = "BTreeMap<String, u64>")]
 pub struct Changes(Option<Box<BTreeMap<String, u64>>>);
 
-/// Of nothing that was counted.
 static NONE: BTreeMap<String, u64> = BTreeMap::new();
 
 impl Deref for Changes {

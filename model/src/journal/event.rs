@@ -37,7 +37,6 @@ use crate::{
     topology::fabric::Hop,
 };
 
-/// Version of the journal's lines.
 pub const VERSION: u32 = 5;
 
 /// The oldest version that is still read. Version 4 has the run's name in every line, and in an outcome fields that are 0 and a second date.
@@ -53,7 +52,6 @@ pub const COLLNET: &str = "collnet";
 pub struct Line {
     /// When, in UTC (RFC 3339 with milliseconds).
     pub at: String,
-    /// What.
     pub event: Event,
 }
 
@@ -64,43 +62,33 @@ pub enum Event {
     Started {
         /// Identity of the run, the run directory's name by default.
         run_id: String,
-        /// Name of the plan.
         plan: String,
         /// SHA-256 of the plan file, and of what was chosen of it where only a part is run, hexadecimal.
         plan_hash: String,
         /// The plan with everything resolved: a report or a resumed run needs no other file.
         resolved: Box<Plan>,
-        /// Version of railgauge.
         version: String,
         /// What the controller runs on, in words.
         controller: String,
-        /// How agents are started, in words.
         launcher: String,
     },
     /// Always first where another tool measured: everything that was taken from its outputs. Only `Finished` follows.
     Imported(Box<Imported>),
-    /// A host answered.
     HostUp {
-        /// Name in the plan.
         host: String,
-        /// What it is.
         facts: Box<HostFacts>,
         /// Monotonic clock of the host minus the controller's, and half the round trip.
         clock: Option<(NanosecondsI64, Nanoseconds)>,
-        /// Wall clock of the host minus the controller's.
         #[serde(default)]
         wall: Option<NanosecondsI64>,
     },
     /// A host could not be used, or is no longer.
     HostLost {
-        /// Name in the plan.
         host: String,
-        /// At which stage and why.
         failure: Failure,
     },
     /// Everything that will be tried: what has no outcome at the end was not run.
     Planned {
-        /// The cases.
         #[serde(with = "super::cases")]
         cases: Vec<Case>,
     },
@@ -112,7 +100,6 @@ pub enum Event {
     /// Further cases, which settle what the tests left open. They are no part of the tests; their numbers go on behind
     /// the planned ones, and each is measured once.
     Confirming {
-        /// The cases.
         #[serde(with = "super::cases")]
         cases: Vec<Case>,
         /// Whether they settle which cable or switch is bad; else which host, NIC, path or group.
@@ -121,38 +108,27 @@ pub enum Event {
     },
     /// Copies of a GPU that pairs will use, measured before the tests.
     Copies {
-        /// Name of the host in the plan.
         host: String,
-        /// What was measured.
         copies: Copies,
     },
     /// Commands of the plan begin to change the cluster for a test, or to take that back.
     Configuring {
-        /// Name of the test.
         test: String,
-        /// Which of its values, where it has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<String>,
-        /// Whether the change is taken back.
         undo: bool,
     },
-    /// They ended.
     Configured {
-        /// Name of the test.
         test: String,
-        /// Which of its values, where it has several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         value: Option<String>,
-        /// Whether the change was taken back.
         undo: bool,
         /// What failed at which host, if anything did.
         failure: Option<Failure>,
     },
     /// A round begins.
     Round {
-        /// Name of the test.
         test: String,
-        /// Number of the round.
         round: u32,
         /// Repeat, counted from 0.
         repeat: u32,
@@ -163,7 +139,6 @@ pub enum Event {
     Outcome(Box<Outcome>),
     /// What an agent saw of its ports while traffic ran. Times are nanoseconds since 1970 by the controller's clock.
     Watched {
-        /// Name of the host in the plan.
         host: String,
         /// How far off the times may be: half the round trip of the question.
         error: Nanoseconds,
@@ -174,21 +149,17 @@ pub enum Event {
         /// Whether it was seen during the soak; else during the tests.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         soak: bool,
-        /// What it saw.
         seen: Box<Watched>,
     },
-    /// What came of a part of the soak.
     Soaked(Box<Soaked>),
     /// Something a reader should know that is no failure.
     Note {
         /// Host it is about; empty if about the run.
         host: String,
-        /// In words.
         text: String,
     },
     /// Where the wall time of this process of the run went; right before its end.
     Stages(Stages),
-    /// A later process takes the run up again.
     Resumed {
         /// Line numbers that it could not read, first and last: what they held is measured again.
         unread: Vec<(u64, u64)>,
@@ -197,7 +168,6 @@ pub enum Event {
     Interrupted,
     /// The cluster or the disk did not let the run go on.
     Prevented {
-        /// In words.
         why: String,
         /// What to do before the plan is run again, where a run that is taken up again would end in the same way; `None` where
         /// `--resume` goes on with it.
@@ -208,12 +178,9 @@ pub enum Event {
     Finished,
 }
 
-/// What a test makes of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Name of the test.
     pub test: String,
-    /// Which of its values, where it has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
@@ -233,9 +200,7 @@ pub struct Case {
     /// Name of the test. Shared, because a test has thousands of cases.
     #[serde(serialize_with = "shared::write", deserialize_with = "shared::read_text")]
     pub test: Arc<str>,
-    /// Round of the test.
     pub round: u32,
-    /// The two ends.
     pub flow: Flow,
     /// What is measured. Shared, because every flow of a test runs all of its cells.
     #[serde(serialize_with = "shared::write", deserialize_with = "shared::read")]
@@ -265,24 +230,18 @@ impl Case {
     }
 }
 
-/// The way of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRoute {
-    /// What carries it; rails are counted by transport.
     pub transport: Transport,
-    /// The sending end.
     pub from: Port,
-    /// The receiving end.
     pub to: Port,
     /// Links and their directions in the fabric that the plan's sources make: see [`crate::topology::fabric::Hop`].
     pub path: Vec<Hop>,
 }
 
-/// What came of one try of one case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "read::Outcome")]
 pub struct Outcome {
-    /// Number of the case.
     pub case: u64,
     /// Repeat, counted from 0.
     pub repeat: u32,
@@ -300,20 +259,14 @@ pub struct Outcome {
     pub result: Result<Sample, Failure>,
 }
 
-/// Properties of a link, as opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// What carried the bytes.
     pub transport: Carrier,
-    /// The layer below.
     pub link_layer: LinkLayer,
-    /// How GPU memory was reached.
     pub gpu_path: GpuPath,
-    /// Whether either end is an emulation in software.
     pub software: bool,
-    /// Device of the initiator.
     pub from_device: String,
-    /// Device of the responder.
     pub to_device: String,
     /// Smaller of both ports' rates as the facts have them (of a bond that of all members); `None` where unknown.
     pub rate_gbps: Option<GigabitsPerSecond>,
@@ -322,16 +275,12 @@ pub struct LinkRecord {
     /// What both devices say of the order of bytes, where the last byte of a write is polled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write_order: Option<WriteOrder>,
-    /// Resolved settings of the initiator.
     pub settings: BTreeMap<String, String>,
 }
 
-/// One measured window with its checks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// The initiator's account.
     pub initiator: Measurement,
-    /// The responder's account, where it measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responder: Option<Box<Measurement>>,
     /// Bytes verified before and after, and how many were wrong.
@@ -339,7 +288,6 @@ pub struct Sample {
     /// Counter changes over the window at the initiator: name → difference.
     #[serde(default, skip_serializing_if = "nothing_changed")]
     pub from_counters: Changes,
-    /// Counter changes over the window at the responder.
     #[serde(default, skip_serializing_if = "nothing_changed")]
     pub to_counters: Changes,
     /// How long the controller waited for the timed pass by its own clock, warm-up included; `None` where it did not look.
@@ -381,7 +329,6 @@ fn nothing_changed(changes: &Changes) -> bool {
 /// The state of a GPU of a host while a case used it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GpuDuring {
-    /// Name of the host in the plan.
     pub host: String,
     /// What was seen. Times are of the host's monotonic clock.
     #[serde(flatten)]
@@ -389,26 +336,20 @@ pub struct GpuDuring {
 }
 
 impl GpuDuring {
-    /// What an end saw of its GPUs.
     pub fn of(host: &str, gpus: Vec<GpuSeen>) -> Vec<Self> {
         gpus.into_iter().map(|seen| Self { host: host.to_owned(), seen }).collect()
     }
 }
 
-/// Traffic of one direction beside a flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Neighbour {
     /// Whether it goes against the initiator's direction: its own initiator is then the responder's host of the flow.
     pub opposite: bool,
     /// Connections.
     pub flows: u32,
-    /// Interface of the sender.
     pub from_device: String,
-    /// Interface of the receiver.
     pub to_device: String,
-    /// The sender's account.
     pub sender: Measurement,
-    /// The receiver's account, where it counted.
     pub receiver: Option<Measurement>,
 }
 
@@ -417,16 +358,12 @@ pub struct Neighbour {
 pub struct Together {
     /// Since 1970, by the controller: the same for the flows of one pass, and for no others.
     pub start: Nanoseconds,
-    /// On the initiator's monotonic clock.
     pub from: Moment,
-    /// On the responder's.
     pub to: Moment,
 }
 
-/// A moment on an agent's monotonic clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moment {
-    /// What the clock shows.
     pub at: Nanoseconds,
     /// How far off that may be: half the round trip of the reading that compared the clocks.
     pub error: Nanoseconds,
@@ -435,17 +372,11 @@ pub struct Moment {
 /// What one rank of a collective saw. Times are those of one operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RankAccount {
-    /// The rank.
     pub rank: u32,
-    /// Its host.
     pub host: String,
-    /// Its device, in words.
     pub device: String,
-    /// Its CUDA device.
     pub gpu: Option<u32>,
-    /// Median.
     pub p50: Nanoseconds,
-    /// Largest.
     pub max: Nanoseconds,
     /// Operations that it counted.
     #[serde(default)]

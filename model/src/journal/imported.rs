@@ -11,7 +11,6 @@ use crate::plan::Plan;
 pub struct Imported {
     /// Identity of the run: the name of its directory.
     pub run_id: String,
-    /// Version of railgauge that imported it.
     pub version: String,
     /// A plan that would measure something of this kind: names of hosts and tests stand in it. Nobody ran it.
     pub plan: Box<Plan>,
@@ -23,10 +22,8 @@ pub struct Imported {
     pub values: Vec<ImportedValue>,
 }
 
-/// A file that was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportedFile {
-    /// Its path, as it was given.
     pub name: String,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,
@@ -36,18 +33,14 @@ pub struct ImportedFile {
     pub notes: Vec<String>,
 }
 
-/// One number of a file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ImportedValue {
     /// Number of the file, from 0.
     pub file: usize,
     /// Line of the file, from 1.
     pub line: u64,
-    /// Number of the case.
     pub case: u64,
-    /// Metric.
     pub metric: Metric,
-    /// The number as it stands in the file.
     pub written: String,
     /// What one of it is in the metric's unit, as a fraction: value = written × multiply ÷ divide.
     pub multiply: f64,
@@ -55,13 +48,11 @@ pub struct ImportedValue {
     pub divide: f64,
     /// What carried the bytes, where the file says it: a word of ours, or the tool's.
     pub transport: String,
-    /// The layer below, where the file says it.
     pub link_layer: String,
     /// Device of the end that wrote the file, where it says it.
     pub device: String,
     /// What the file says against the value, in words; `None` if nothing.
     pub error: Option<String>,
-    /// Wrong elements that the tool counted.
     pub wrong: u64,
 }
 

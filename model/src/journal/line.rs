@@ -14,17 +14,14 @@ use crate::border;
 
 /// Length of `,"sum":"1b2d3f40"}`, with which every line ends.
 const ENDING: usize = 18;
-/// Highest number of a line.
 const MOST: u64 = 1 << 48;
 
-/// A line that was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Numbered {
     /// The run that it belongs to, as its lines name it.
     pub run: String,
     /// Its number in the journal, from 1.
     pub n: u64,
-    /// The parsed line.
     pub line: Line,
 }
 
@@ -35,7 +32,6 @@ pub struct Tail {
     pub run: String,
     /// Bytes up to the end of the last line that was written whole; what follows was cut off by a crash.
     pub length: Bytes,
-    /// Whether that line lacks its newline.
     pub unended: bool,
     /// Number of the next line, from 1.
     pub next: u64,
@@ -181,7 +177,6 @@ pub fn is_torn_start(bytes: &[u8]) -> bool {
     (OLDEST..=VERSION).any(begins) && !bytes.ends_with(b"\n") && decode(bytes, None).is_err()
 }
 
-/// The sum in the ending of a line.
 fn sum(ending: &[u8]) -> Option<u32> {
     let digits = ending.strip_prefix(b",\"sum\":\"")?.strip_suffix(b"\"}")?;
     // Only what `encode` writes: from_str_radix would take capitals and a sign too.

@@ -14,9 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Soaked {
     /// Begin, in nanoseconds since 1970 by the controller's clock.
     pub from: Nanoseconds,
-    /// End.
     pub until: Nanoseconds,
-    /// The flows that had traffic in it.
     pub flows: Vec<SoakedFlow>,
     /// The state of the GPUs whose memory they used, over their measured windows; without readings over time. Empty where they used none,
     /// and in journals of versions before.
@@ -27,9 +25,7 @@ pub struct Soaked {
 /// What was seen of a GPU in the windows of a part whose flows used its memory.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct SoakedGpu {
-    /// Name of its host in the plan.
     pub host: String,
-    /// Measured windows, those of all its flows.
     pub windows: u64,
     /// Those of them in which it was not read.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
@@ -50,22 +46,16 @@ pub struct SoakedFlow {
     /// Device of the initiator, as last opened; `None` where it never was in this part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_device: Option<String>,
-    /// Device of the responder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_device: Option<String>,
-    /// Windows that were measured.
     pub windows: u64,
-    /// Time in them.
     pub measured: Nanoseconds,
-    /// Payload in them.
     pub bytes: Bytes,
     /// Rate of the slowest window; `None` where none was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<GigabitsPerSecond>,
-    /// Rate of the median window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median: Option<GigabitsPerSecond>,
-    /// Rate of the fastest window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fastest: Option<GigabitsPerSecond>,
     /// Bytes verified, and how many were wrong.
@@ -73,7 +63,6 @@ pub struct SoakedFlow {
     /// Times in which nothing of it arrived, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<Stall>,
-    /// Windows that failed.
     #[serde(default, skip_serializing_if = "unit::is_zero")]
     pub failed: u64,
     /// Of these the ones that failed because wrong bytes arrived.
@@ -89,7 +78,6 @@ pub struct SoakedFlow {
 pub struct Stall {
     /// Begin, in nanoseconds since 1970 by the controller's clock.
     pub from: Nanoseconds,
-    /// End.
     pub until: Nanoseconds,
     /// How far off the begin may be, and the end where nothing else is told of it.
     pub error: Nanoseconds,

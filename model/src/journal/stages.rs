@@ -14,19 +14,14 @@ pub struct Stages {
     pub connect: Nanoseconds,
     /// Looking for the agent's file on the hosts, and sending it.
     pub deploy: Nanoseconds,
-    /// Starting the agents, until they have greeted.
     pub start: Nanoseconds,
-    /// Facts and clocks.
     pub facts: Nanoseconds,
     /// Planning the cases, and copies of GPUs before the tests.
     pub planning: Nanoseconds,
-    /// Opening and joining links.
     pub open: Nanoseconds,
-    /// Verify passes.
     pub verify: Nanoseconds,
     /// Warm-ups, and agreeing on the start of a window.
     pub warm_up: Nanoseconds,
-    /// Windows.
     pub windows: Nanoseconds,
     /// Everything else in the rounds: counters, waiting for each other and for the controller, changes of the cluster.
     pub waiting: Nanoseconds,
@@ -53,7 +48,6 @@ impl Stages {
         ]
     }
 
-    /// All of it.
     pub fn total(&self) -> Nanoseconds {
         self.parts().into_iter().fold(Nanoseconds::ZERO, |sum, (_, part)| sum.saturating_add(part))
     }
@@ -83,9 +77,7 @@ impl Stages {
 /// What one flow of a round did with its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OfFlow {
-    /// Opening and joining its links.
     pub open: Nanoseconds,
-    /// In its cases.
     pub spent: Spent,
 }
 
@@ -96,7 +88,6 @@ impl OfFlow {
         [self.open, verify, warm_up, window].into_iter().fold(Nanoseconds::ZERO, Nanoseconds::saturating_add)
     }
 
-    /// Adds a case.
     pub fn add(&mut self, more: Spent) {
         let sum = &mut self.spent;
         sum.verify = sum.verify.saturating_add(more.verify);

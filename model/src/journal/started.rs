@@ -35,7 +35,6 @@ impl Started {
         }
     }
 
-    /// The text, where it is no time.
     pub fn no_time(&self) -> Option<&str> {
         match &self.0 {
             Told::Other(text) if self.time().is_none() => Some(text),

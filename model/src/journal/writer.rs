@@ -113,9 +113,7 @@ impl Claim {
 pub struct Journal {
     file: File,
     run: String,
-    /// Length of the complete lines.
     length: Bytes,
-    /// Number of the next line.
     next: u64,
     links: Links,
     reserve: PathBuf,
@@ -134,7 +132,6 @@ impl Identity {
         Self { device: file.dev(), number: file.ino() }
     }
 
-    /// Whether it is the file at this path.
     pub fn is_at(self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|file| Self::of(&file) == self)
     }
@@ -153,7 +150,6 @@ impl Journal {
         Ok(Identity::of(&self.file.metadata()?))
     }
 
-    /// What its lines call the run.
     pub fn run(&self) -> &str {
         &self.run
     }

@@ -10,7 +10,6 @@ use super::{
     read::Table,
 };
 
-/// When the state of a component changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alert {
     /// Nights with a fault, among the last `of`, that make a component faulty.
@@ -61,7 +60,6 @@ pub static ALERT: Section = Section {
     ],
 };
 
-/// Reads the table.
 pub fn read(top: &Table<'_>) -> Alert {
     let (table, default) = (top.table("alert"), Alert::default());
     let nights = table.whole("nights").map_or(default.nights, |at| at.value);

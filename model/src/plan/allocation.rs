@@ -13,7 +13,6 @@ pub const POD_PLACEHOLDER: &str = "pod-";
 /// An allocation of a scheduler, and pods that were asked for.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Allocation {
-    /// The job's number, in the scheduler's words.
     pub job: String,
     /// Names of its nodes, in the scheduler's order.
     pub nodes: Vec<String>,
@@ -27,7 +26,6 @@ pub struct Allocation {
     pub pods: Option<PodList>,
 }
 
-/// Pods of Kubernetes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PodList {
     /// Those that run, in the order of their names.
@@ -39,7 +37,6 @@ pub struct PodList {
 /// A pod that runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
-    /// Its name.
     pub name: String,
     /// The node it runs on.
     pub node: String,

@@ -17,7 +17,6 @@ use super::{
 
 /// Version of the document. A reader refuses any other.
 pub const VERSION: u32 = 1;
-/// Largest document that is read.
 const LARGEST: Bytes = Bytes::from_mib(64);
 
 /// Keys of `[baseline]`.
@@ -38,7 +37,6 @@ pub static BASELINE: Section = Section {
 pub struct Baseline {
     /// [`VERSION`] of the writer.
     pub version: u32,
-    /// Version of railgauge that learned it.
     pub railgauge: String,
     /// The runs it was learned from, in the order of time.
     pub runs: Vec<Source>,
@@ -46,31 +44,24 @@ pub struct Baseline {
     pub ends: BTreeMap<String, EndFacts>,
     /// What the plans said of each test that bears on its values, by the test's name.
     pub settings: BTreeMap<String, BTreeMap<String, String>>,
-    /// The values.
     pub entries: Vec<Entry>,
     /// Parts of the hosts as they were known last in these runs: a value may be demanded of what took the place of another. None in baselines of versions that did not note them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<HostPart>,
 }
 
-/// A part in a slot of a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostPart {
-    /// The host.
     pub host: String,
-    /// What kind of part it is.
     pub kind: PartKind,
     /// Where: a PCI address without the function, or a network interface; empty where a host has one only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
-    /// Devices and interfaces that it carries.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carries: Vec<String>,
-    /// Its serial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// The UUID of a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
     /// The GUID of the RDMA device of a card's first function.
@@ -81,19 +72,14 @@ pub struct HostPart {
     pub second_guid: Option<String>,
 }
 
-/// What kind of part a slot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartKind {
     /// The machine as a whole: a host's name was given to another one.
     Machine,
-    /// Its main board.
     Board,
-    /// A network card.
     Card,
-    /// A GPU.
     Gpu,
-    /// Optics, or the end of a cable.
     Module,
 }
 
@@ -118,11 +104,9 @@ impl PartKind {
     }
 }
 
-/// A run that a baseline was learned from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Its identity.
     pub run_id: String,
     /// When it started, UTC.
     pub started: String,
@@ -130,7 +114,6 @@ pub struct Source {
     pub plan_hash: String,
 }
 
-/// Hardware of one end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EndFacts {
@@ -144,11 +127,8 @@ pub struct EndFacts {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Class {
-    /// Name of the test.
     pub test: String,
-    /// Metric.
     pub metric: Metric,
-    /// Message size.
     pub size_bytes: Bytes,
     /// Ranks of a collective; 2 for a pair.
     pub ranks: u32,
@@ -164,19 +144,16 @@ pub struct Class {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The class.
     pub class: Class,
     /// What the ends were, the initiator first; every kind of end once for a collective.
     pub ends: Vec<String>,
     /// Unit of the centre.
     pub unit: String,
-    /// Robust centre.
     pub centre: f64,
     /// Robust standard deviation in percent of the centre: of a link in a run.
     pub spread_percent: f64,
     /// Values it rests on: one for each link and run.
     pub n: usize,
-    /// Different links among them.
     pub links: usize,
     /// Different runs among them.
     pub runs: usize,
@@ -185,23 +162,14 @@ pub struct Entry {
 /// Why a file cannot be used as a baseline; its words go on from the name of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
-    /// It is something else.
     #[error("is not a baseline: {0}")]
     Form(#[from] serde_json::Error),
     /// It was written by another railgauge, in a form that this one does not read.
     #[error("is a baseline of version {found}; this railgauge reads version {VERSION}")]
-    Version {
-        /// Its version.
-        found: u32,
-    },
+    Version { found: u32 },
     /// An entry has a centre or a spread that is no number to compare with, or ends that the baseline does not describe.
     #[error("is not a usable baseline: the entry for {metric} of test {test} has no value or unknown ends")]
-    Entry {
-        /// The test.
-        test: String,
-        /// The metric.
-        metric: Metric,
-    },
+    Entry { test: String, metric: Metric },
 }
 
 impl Baseline {

@@ -11,7 +11,6 @@ use super::model::Test;
 pub struct Beside {
     /// Numbers of connections in each direction, rising, each once; zero alone beside a command.
     pub flows: Vec<u32>,
-    /// Which way they send.
     pub direction: Way,
     /// How fast all connections of one direction send together; as fast as they go if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,7 +25,6 @@ pub struct Beside {
 pub struct Command {
     /// Its words; `{host}`, `{name}`, `{user}` and `{port}` are what the plan says of the host.
     pub words: Vec<String>,
-    /// On which of the flow's hosts.
     pub on: On,
 }
 
@@ -36,9 +34,7 @@ pub struct Command {
 pub enum On {
     /// Where its bytes leave.
     Source,
-    /// Where they arrive.
     Destination,
-    /// On both.
     Both,
 }
 
@@ -72,7 +68,6 @@ impl On {
 pub enum Way {
     /// Where the bytes of the flow go.
     Same,
-    /// Against them.
     Opposite,
     /// Both, each with so many connections.
     Both,

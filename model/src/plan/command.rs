@@ -7,7 +7,6 @@ use super::{
     read::Table,
 };
 
-/// What stands for something of the host.
 const KNOWN: &[&str] = &["host", "name", "user", "port"];
 
 /// What stands for one of several values of a test's `configure`.
@@ -80,7 +79,6 @@ pub fn has_value(words: &[String]) -> bool {
     places(words).any(|name| name == VALUE)
 }
 
-/// The names of placeholders: the text in braces.
 pub fn places(words: &[String]) -> impl Iterator<Item = &str> {
     let inside = |word| str::split(word, '{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name);
     words.iter().flat_map(move |word| inside(word))

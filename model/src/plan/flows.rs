@@ -13,7 +13,6 @@ pub enum AtOnce {
     Incast(Option<String>),
     /// One host to every other; from each in turn if `None`.
     Outcast(Option<String>),
-    /// Every host to every other.
     AllToAll,
     /// Each host to the next, the last to the first.
     Ring,
@@ -21,7 +20,6 @@ pub enum AtOnce {
     Permutation(u32),
     /// Pairs across a cut, in both directions.
     Bisection(Cut),
-    /// A flow alone, then beside an incast.
     Victim(Victim),
 }
 
@@ -48,11 +46,9 @@ impl Victim {
     }
 }
 
-/// What separates the two sides of a bisection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cut {
-    /// Halves drawn by the seed, so many times.
     Drawn(u32),
     /// Two groups: the first host of one with the first of the other, and so on.
     Groups(String, String),

@@ -15,9 +15,7 @@ use super::{
 /// Measurements of one test, and of one run with everything that hosts told: a journal of more than ten million lines helps
 /// nobody.
 pub const MEASUREMENTS: u64 = 10_000_000;
-/// Tests of a plan.
 pub const TESTS: usize = 1000;
-/// Queue pairs of a link.
 pub const QPS: u64 = 1024;
 /// Connections beside a flow in each direction.
 pub const NEIGHBOURS: u64 = 64;
@@ -29,11 +27,8 @@ pub const VALUES: usize = 64;
 pub const VALUE: usize = 64;
 /// Threads at an end, and ranks of a collective on a host.
 pub const THREADS: u64 = 64;
-/// Repeats of a test.
 pub const REPEATS: u64 = 1000;
-/// Rounds that a pattern may ask for.
 pub const ROUNDS: u64 = 65_536;
-/// Environments of a test's collectives.
 pub const ENVIRONMENTS: usize = 1000;
 
 /// What a plan has that no reader of plans lets pass, in words; `None` for a plan as they are.

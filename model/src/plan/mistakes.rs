@@ -7,9 +7,7 @@ use serde_json::{Value, json};
 /// A text that mistakes can point into: the plan, or a host file it names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Source {
-    /// The path as the user wrote it.
     pub name: String,
-    /// Its text.
     pub text: String,
 }
 
@@ -47,16 +45,13 @@ impl From<Range<usize>> for Span {
     }
 }
 
-/// One mistake, or one thing worth knowing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mistake {
     /// Where; `None` if it is about the file as a whole.
     pub place: Option<Place>,
-    /// What is wrong, in one sentence.
     pub message: String,
     /// What stands at the marker; may be empty.
     pub label: String,
-    /// What to do about it.
     pub help: Option<String>,
     /// Other places that belong to it, and what stands there.
     pub also: Vec<(Place, String)>,

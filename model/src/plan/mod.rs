@@ -65,13 +65,9 @@ use read::{Book, file};
 /// A plan that is right, and the file it came from.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The plan.
     pub plan: Plan,
-    /// The file's text, as given.
     pub source: String,
-    /// The file.
     pub path: PathBuf,
-    /// What is no mistake but worth knowing.
     pub notes: Mistakes,
     /// What a scheduler has given to this process, by which it was read.
     allocation: Option<Allocation>,
@@ -156,7 +152,6 @@ pub fn parse_in(
 }
 
 impl Loaded {
-    /// One line on what the plan holds.
     pub fn summary(&self) -> String {
         let plan = &self.plan;
         let names = hostlist::fold(plan.hosts.iter().map(|host| host.name.as_str()));

@@ -25,12 +25,9 @@ use crate::topology::told::Told;
 
 pub use super::flows::{AtOnce, Cut, Victim};
 
-/// A checked plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Name, used for the run directory.
     pub name: String,
-    /// What it is for, in the author's words.
     pub description: String,
     /// Seed of everything random: schedules, patterns, tokens' salt.
     pub seed: u64,
@@ -38,7 +35,6 @@ pub struct Plan {
     /// UTC) and records. A checked plan has turn 0; `None` is a plan whose runs all measure the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate: Option<u64>,
-    /// Whether ports are watched while tests run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub watch: bool,
     /// Time between two readings of all counters of watched ports, drivers' statistics among them; `None` for the usual times.
@@ -51,7 +47,6 @@ pub struct Plan {
     /// those that are left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subset: Option<Subset>,
-    /// How agents are started.
     pub launch: Launch,
     /// The pods that the hosts are; `None` where hosts were named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,13 +61,10 @@ pub struct Plan {
     /// What is known of switches and cables; `None` where the plan names no source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
-    /// How bad parts are looked for.
     #[serde(default)]
     pub localise: Localise,
-    /// After how many nights a fault is reported.
     #[serde(default, skip_serializing_if = "Alert::is_default")]
     pub alert: Alert,
-    /// What the hosts' configuration must be.
     #[serde(default)]
     pub preflight: Preflight,
     /// The baseline for expectations that use one.
@@ -83,24 +75,19 @@ pub struct Plan {
     /// Traffic for hours after the tests, while ports are watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Soak>,
-    /// Tests that are measured in turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interleave: Vec<Interleave>,
 }
 
-/// What is known of switches and cables.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Topology {
     /// What each source says, in the order in which they are joined.
     pub told: Vec<Told>,
 }
 
-/// Pods in place of names of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pods {
-    /// Selector of labels, as Kubernetes writes them.
     pub selector: String,
-    /// How many must run.
     pub pods: usize,
 }
 
@@ -119,11 +106,9 @@ pub struct Interleave {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Preflight {
-    /// What the plan wants.
     pub wanted: Wanted,
     /// Names of checks whose findings are only notices.
     pub waive: Vec<String>,
-    /// Names of checks whose findings are failures.
     pub escalate: Vec<String>,
 }
 
@@ -133,13 +118,9 @@ pub struct Preflight {
 pub struct Wanted {
     /// MTU of the interfaces behind RDMA ports, in bytes.
     pub mtu: Option<u32>,
-    /// Rate of RDMA ports.
     pub link_rate_gbps: Option<GigabitsPerSecond>,
-    /// RDMA ports of every host.
     pub rdma_ports: Option<usize>,
-    /// GPUs of every host.
     pub gpus: Option<usize>,
-    /// Priorities with flow control, rising.
     pub pfc_priority: Option<Vec<u8>>,
     /// `dscp` or `pcp`.
     pub trust: Option<String>,
@@ -149,22 +130,17 @@ pub struct Wanted {
     pub firmware: BTreeMap<String, String>,
     /// Versions of kernel modules; `*` is any.
     pub modules: BTreeMap<String, String>,
-    /// Kernel release.
     pub kernel: Option<String>,
-    /// Version of the GPUs' driver.
     pub gpu_driver: Option<String>,
-    /// Frequency governor.
     pub governor: Option<String>,
     /// `off`, `passthrough` or `translated`.
     pub iommu: Option<String>,
 }
 
-/// How bad parts are looked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Localise {
     /// Smallest effect that gets a name, in percent.
     pub least_percent: f64,
-    /// Whether the run measures suspects again.
     pub confirm: bool,
     /// Time after which no further round of that begins.
     pub at_most: Duration,
@@ -179,13 +155,10 @@ pub struct Localise {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiver {
-    /// All of them.
     All,
     /// A host, its NICs and the paths at it.
     Host(String),
-    /// A group, its rails, uplinks and boundaries.
     Group(String),
-    /// A rail of all hosts or of one.
     Rail(u32),
 }
 
@@ -215,12 +188,9 @@ impl Default for Localise {
     }
 }
 
-/// How agents are started on hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Which launcher.
     pub via: Launcher,
-    /// Hosts brought up at the same time.
     pub in_flight: usize,
     /// Retries for a host that does not come up.
     pub retries: u32,
@@ -230,22 +200,18 @@ pub struct Launch {
     pub keep_agent: bool,
     /// Directory on the hosts that holds agents; a private one under the user's cache directory if `None`.
     pub agent_dir: Option<String>,
-    /// Environment of every agent.
     pub env: BTreeMap<String, String>,
     /// Names of further variables, whose values are those of the controller's own environment.
     pub send_env: Vec<String>,
 }
 
-/// One host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Name in the plan, the frame and the report.
     pub name: String,
     /// What the launcher connects to; the name unless overridden.
     pub address: String,
-    /// Login name for this host.
     pub user: Option<String>,
-    /// Port for this host.
     pub port: Option<u16>,
     /// RDMA devices to use, in rail order; found by the agent if empty. `mlx5_0:2` names port 2.
     pub devices: Vec<String>,
@@ -256,19 +222,13 @@ pub struct Host {
 /// One `[[test]]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Test {
-    /// Name.
     pub name: String,
-    /// Operation.
     pub op: Op,
     /// What is measured: bandwidth, latency or a training step.
     pub metric: TestMetric,
-    /// Verbs or TCP.
     pub transport: Transport,
-    /// Queue pair service.
     pub service: Service,
-    /// Where the data is.
     pub memory: Memory,
-    /// Required path of GPU memory.
     pub gpu_path: Option<GpuPath>,
     /// Message sizes, rising, each once.
     pub sizes: Vec<Bytes>,
@@ -279,26 +239,20 @@ pub struct Test {
     pub threads: u32,
     /// Whether both directions run at once.
     pub bidirectional: bool,
-    /// Which hosts send to which.
     pub pattern: Pattern,
     /// Share of the links between switches that the flows must load, in percent; `None` if nothing is demanded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links_covered: Option<f64>,
-    /// Which rails.
     pub rails: Rails,
     /// Hosts that take part, in the plan's order.
     pub hosts: Vec<String>,
-    /// How often everything is measured.
     pub repeats: u32,
-    /// How long one measurement is.
     pub window: Window,
-    /// Untimed time before each window.
     pub warm_up: Duration,
     /// Whether bytes are verified before and after.
     pub verify: bool,
     /// Time over the window after which a case is given up and the silent host is named.
     pub deadline: Duration,
-    /// Everything that may be turned.
     pub knobs: Knobs,
     /// CUDA devices: of each rail for a pair, of each rank of a host for a collective. The nearest ones, or those with
     /// the same numbers, if empty.
@@ -316,7 +270,6 @@ pub struct Test {
     /// Traffic of the same two hosts beside which each flow is measured again; `None` measures flows without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Beside>,
-    /// Limits for the results.
     pub expect: Vec<Expectation>,
 }
 
@@ -324,11 +277,8 @@ pub struct Test {
 /// say `{host}`, `{name}`, `{user}` or `{port}` are run for every host of the test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Configure {
-    /// What makes the change.
     pub apply: Vec<String>,
-    /// What takes it back.
     pub undo: Vec<String>,
-    /// Time for either of them at one host.
     pub timeout: Duration,
     /// What stands for `{value}` in them, one after the other: the test is measured at each, and the first is what the others are held
     /// against. Empty where the commands make one change.
@@ -347,12 +297,9 @@ fn one() -> u32 {
     1
 }
 
-/// A collective over groups of hosts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Collective {
-    /// Which hosts form a group.
     pub grouping: Grouping,
-    /// Ranks on every host.
     pub ranks_per_host: u32,
     /// Types of elements: one set of cases for each.
     pub datatypes: Vec<Datatype>,
@@ -375,15 +322,12 @@ pub struct Collective {
     pub training: Option<Training>,
 }
 
-/// Which hosts form groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grouping {
-    /// All hosts of the test form one.
     All,
     /// Each named group of the plan, as far as it takes part.
     Each,
-    /// Every pair of hosts.
     Pairs,
     /// The first half and the second half.
     Halves,
@@ -391,7 +335,6 @@ pub enum Grouping {
     Every(u32),
 }
 
-/// Which hosts send to which.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -415,7 +358,6 @@ pub enum Pattern {
     AtOnce(AtOnce),
     /// Pairs that are chosen by where their ends are in the plan's topology.
     Fabric(OnFabric),
-    /// Each host by itself: tests within hosts.
     Within,
 }
 
@@ -431,7 +373,6 @@ pub enum OnFabric {
     CoverLinks(f64),
 }
 
-/// Which rails of two hosts are connected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rails {
@@ -445,21 +386,16 @@ pub enum Rails {
     Only(Vec<u32>),
 }
 
-/// One demand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Expectation {
-    /// The metric it is about.
     pub metric: Metric,
-    /// What is demanded.
     pub limit: Limit,
     /// The limit as the plan writes it; `None` for percentages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<Written>,
-    /// Smallest and largest message size it is about.
     pub sizes: Option<(Bytes, Bytes)>,
     /// Rails it is about; all if empty.
     pub rails: Vec<u32>,
-    /// Group that both ends must belong to.
     pub group: Option<String>,
     /// Line of the plan it was written on, counted from 1.
     pub line: usize,

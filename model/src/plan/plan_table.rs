@@ -22,7 +22,6 @@ use super::{
     topology::{self, TOPOLOGY},
 };
 
-/// Keys of the top of the file.
 pub static PLAN: Section = Section {
     header: "",
     about: "The top of the file, before the first table.",

@@ -89,7 +89,6 @@ pub static PREFLIGHT: Section = Section {
 /// What holds without a wanted value.
 const OTHERS: Preset = Preset::Words("what most hosts have");
 
-/// Reads the table.
 pub fn read(top: &Table<'_>) -> Preflight {
     let table = top.table("preflight");
     let text = |name: &str| table.text(name).map(|text| text.value);

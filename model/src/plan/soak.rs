@@ -19,14 +19,12 @@ use super::{
 /// Traffic for hours after the tests, while ports are watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Soak {
-    /// How long.
     pub lasts: Duration,
     /// Name of the test whose flows carry the traffic, in its rounds, at its largest size and most queue pairs.
     pub test: String,
     /// How fast each flow sends; as fast as it goes if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<RateLimit>,
-    /// Length of one window of traffic.
     pub window: Duration,
     /// Longest time that a port may be down, or a flow may stall; longer ones fail the run.
     pub longest_outage: Duration,
@@ -42,17 +40,14 @@ pub struct Soak {
 /// For how long a port may be slower than it can be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Degraded {
-    /// Longest time.
     pub longest: Duration,
     /// Whether the plan says so itself: then a port whose rate nobody knows is no pass.
     pub written: bool,
 }
 
-/// How fast a flow sends.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateLimit {
-    /// This much.
     Rate(GigabitsPerSecond),
     /// So many percent of the smaller rate of both ports.
     Percent(f64),
@@ -137,7 +132,6 @@ fn unfit(test: &Test) -> Option<&'static str> {
     .find_map(|(is, why)| is.then_some(why))
 }
 
-/// The test whose flows carry the traffic.
 fn traffic(table: &Table<'_>, tests: &[Test]) -> Option<String> {
     let Some(name) = table.text("test") else {
         let first = tests.iter().find(|test| unfit(test).is_none());

@@ -34,12 +34,10 @@ pub struct Subset {
     /// The chosen hosts, in the plan's order; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<Vec<String>>,
-    /// Hosts of the whole plan.
     pub of_hosts: usize,
     /// The chosen tests, in the plan's order, with those that were left out; `None` for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<Vec<String>>,
-    /// Tests of the whole plan.
     pub of_tests: usize,
     /// How often every test was measured; `None` as the plan says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +50,6 @@ pub struct Subset {
 /// A test, or a part of one, that cannot be run without the hosts that were not chosen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its name.
     pub test: String,
     /// What is missing; of a part, which one it is.
     pub why: String,
@@ -60,12 +57,10 @@ pub struct LeftOut {
     pub whole: bool,
 }
 
-/// A selection, resolved against the whole plan.
 #[derive(Debug)]
 pub struct Chosen<'a> {
     /// Hosts that take part, in the plan's order.
     pub(super) hosts: Vec<String>,
-    /// How often every test is measured.
     pub(super) repeats: Option<u32>,
     tests: BTreeSet<&'a str>,
     selection: &'a Selection,
@@ -73,7 +68,6 @@ pub struct Chosen<'a> {
 }
 
 impl Selection {
-    /// Whether it leaves the plan as it is.
     pub fn is_everything(&self) -> bool {
         *self == Self::default()
     }
@@ -82,53 +76,28 @@ impl Selection {
 /// Why a selection cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectionError {
-    /// The text is no hostlist.
     #[error("--hosts {text}: {message}; {help}")]
-    Hostlist {
-        /// The text.
-        text: String,
-        /// What is wrong with it.
-        message: String,
-        /// What would be right.
-        help: String,
-    },
+    Hostlist { text: String, message: String, help: String },
     /// The plan has no such host or group, or no such test.
     #[error("{option} {name}: the plan has no such {what}{hint}")]
     Unknown {
-        /// The option.
         option: &'static str,
-        /// The name.
         name: String,
         /// `host or group`, `test`.
         what: &'static str,
-        /// What may have been meant.
         hint: String,
     },
-    /// No test can be run with the hosts.
     #[error("no test can be run with {hosts}: {tests}; name more hosts with --hosts")]
-    Nothing {
-        /// The hosts, folded.
-        hosts: String,
-        /// Every test and why.
-        tests: String,
-    },
-    /// More than a run may measure.
+    Nothing { hosts: String, tests: String },
     #[error("--repeats {repeats}: {what}")]
-    Beyond {
-        /// The repeats.
-        repeats: u32,
-        /// What there is too much of.
-        what: String,
-    },
+    Beyond { repeats: u32, what: String },
 }
 
 impl Chosen<'_> {
-    /// Whether a test is wanted.
     pub(super) fn has(&self, test: &str) -> bool {
         self.tests.is_empty() || self.tests.contains(test)
     }
 
-    /// What stands in the plan about it.
     pub(super) fn subset(&self, left_out: Vec<LeftOut>) -> Subset {
         let Self { whole, selection, .. } = self;
         let tests = || whole.tests.iter().map(|test| test.name.clone()).filter(|name| self.has(name)).collect();
@@ -163,7 +132,6 @@ impl Subset {
         format!("Only a part of the plan was run: {}.", self.words())
     }
 
-    /// A sentence for everything that was left out.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         self.left_out.iter().map(|LeftOut { test, why, whole }| match whole {
             true => format!("test {test} is left out: {why}"),
@@ -248,7 +216,6 @@ fn tests<'a>(plan: &Plan, names: &'a [String]) -> Result<BTreeSet<&'a str>, Sele
     }
 }
 
-/// Names that a message lists.
 const LISTED: usize = 12;
 
 fn unknown<'a>(

@@ -98,7 +98,6 @@ pub static TOPOLOGY: Section = Section {
     ],
 };
 
-/// What a reader makes of a text.
 type Reader = fn(&str) -> Result<Told, Unread>;
 
 /// Reads the table; `None` where there is none. What is wrong in a file is said with its line.
@@ -254,7 +253,6 @@ fn read_host(table: &Table<'_>, path: &At<PathBuf>, host: &str) -> Option<Told> 
     }
 }
 
-/// The cables that the plan itself lists.
 fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
     let raw = table.raw("cables")?;
     let mut told = Told { source: OWN.into(), ..Told::default() };
@@ -316,7 +314,6 @@ fn cables(table: &Table<'_>, hosts: &[String]) -> Option<Told> {
     Some(told)
 }
 
-/// What an end of a cable stands for.
 fn plugs(text: &str, hosts: &[String]) -> Result<Vec<Plug>, Unread> {
     let (names, device) = text.split_once(' ').map_or((text, None), |(names, device)| (names, Some(device.trim())));
     // `leaf1:7`; a hostlist has no colon.

@@ -12,7 +12,6 @@ pub(super) fn outcast(hosts: &[u32], from: Option<u32>) -> Vec<Vec<Pair>> {
     stars(hosts, from).map(|(one, others)| others.into_iter().map(|other| (one, other)).collect()).collect()
 }
 
-/// The centre of each round and everybody else.
 fn stars(hosts: &[u32], one: Option<u32>) -> impl Iterator<Item = (u32, Vec<u32>)> {
     let centres = one.map_or_else(|| hosts.to_vec(), |one| vec![one]);
     centres.into_iter().map(|one| (one, hosts.iter().copied().filter(|host| *host != one).collect()))

@@ -23,7 +23,6 @@ impl Schedule {
         (0..).zip(places).map(|(id, (round, cell, flow))| CaseIndex { id, round, cell, flow })
     }
 
-    /// How many cases there are.
     pub fn case_count(&self) -> u64 {
         (0..self.rounds.len()).map(|round| self.count(round)).sum()
     }

@@ -23,12 +23,9 @@ pub(super) fn first_fit(pairs: impl Iterator<Item = (u32, u32)>, hosts: usize) -
     rounds
 }
 
-/// The rounds in which a host is taken.
 #[derive(Clone, Default)]
 struct Calendar {
-    /// By round; free beyond the end.
     taken: Vec<bool>,
-    /// Every round before this one is taken.
     full: usize,
 }
 

@@ -31,7 +31,6 @@ pub const AFTER: Duration = Duration::from_secs(2);
 const IN_FLIGHT: u64 = 4;
 const VERIFIED: u64 = 2;
 
-/// How long something takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Time {
     /// With every window as short as it may be.
@@ -61,13 +60,11 @@ impl Time {
         self.at_most.unwrap_or(self.at_least)
     }
 
-    /// So much less.
     pub fn less(self, by: Duration) -> Self {
         let less = |time: Duration| time.saturating_sub(by);
         Self { at_least: less(self.at_least), at_most: self.at_most.map(less) }
     }
 
-    /// This many times as long.
     pub fn times(self, count: u64) -> Self {
         let many = |time: Duration| {
             let nanoseconds = time.as_nanos().saturating_mul(u128::from(count));
@@ -80,14 +77,12 @@ impl Time {
 /// What measurements take, one after another: every estimate of time is made of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
-    /// Where messages take no time.
     time: Time,
     /// Bytes that pass a link in addition to warm-ups and windows. What passes within hosts and between the ranks of a group is unknown.
     bytes: f64,
 }
 
 impl Cost {
-    /// Of these cells of a test.
     pub fn of<'c>(test: &Test, cells: impl IntoIterator<Item = &'c Cell>) -> Self {
         let is_link = test.collective.is_none() && !test.transport.is_within_host();
         let messages = if is_link { IN_FLIGHT + if test.verify { VERIFIED } else { 0 } } else { 0 };
@@ -96,7 +91,6 @@ impl Cost {
         cells.into_iter().map(one).sum()
     }
 
-    /// The time on links of this pace.
     pub fn at(self, pace: PerByte) -> Time {
         let messages = Duration::try_from_secs_f64(pace.0 * self.bytes).unwrap_or_default();
         let mut time = self.time;
@@ -154,7 +148,6 @@ impl Seen {
     }
 }
 
-/// In words.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let least = lasting(self.at_least);
@@ -278,7 +271,6 @@ impl Volume {
         sum.times(test.repeats.into())
     }
 
-    /// This many times as much.
     pub fn times(self, count: u64) -> Self {
         let count = u128::from(count);
         Self { counted: self.counted.saturating_mul(count), flowing: self.flowing.saturating_mul(count) }

@@ -8,57 +8,27 @@ use thiserror::Error;
 pub enum ScheduleError {
     /// A host name that is not in the plan, or not among the test's hosts.
     #[error("test `{test}`: its pattern names host `{host}`, which is not among the test's hosts; add it to `hosts`")]
-    UnknownHost {
-        /// Name of the test.
-        test: String,
-        /// The name.
-        host: String,
-    },
+    UnknownHost { test: String, host: String },
     /// A group name that is not in the plan.
     #[error("test `{test}`: its pattern names group `{group}`, which the plan does not define")]
-    UnknownGroup {
-        /// Name of the test.
-        test: String,
-        /// The name.
-        group: String,
-    },
-    /// A pair of a host with itself.
+    UnknownGroup { test: String, group: String },
     #[error("test `{test}`: host `{host}` is paired with itself; one NIC cannot be both ends of a link")]
-    SelfPair {
-        /// Name of the test.
-        test: String,
-        /// The host.
-        host: String,
-    },
-    /// A pattern that leaves no pair.
+    SelfPair { test: String, host: String },
     #[error("test `{test}`: {why}, so there is nothing to measure; a pair needs two hosts and a rail")]
-    NoPairs {
-        /// Name of the test.
-        test: String,
-        /// What is missing.
-        why: String,
-    },
+    NoPairs { test: String, why: String },
     /// More than a run may measure.
     #[error(
         "test `{test}`: {amount} measurements with those of the tests before it, and a run makes at most {most}{widest}; take \
          fewer sizes, repeats or pairs, or name the `devices` of hosts or the `rails` of the test"
     )]
     TooMany {
-        /// Name of the test.
         test: String,
-        /// Measurements of the tests so far.
         amount: u128,
-        /// How many there may be.
         most: u64,
         /// The host with the most ports and how many it has, in words; empty where ports do not matter.
         widest: String,
     },
     /// A collective operation without a group.
     #[error("test `{test}`: `{op}` joins a group of ranks, and the test has pairs")]
-    Collective {
-        /// Name of the test.
-        test: String,
-        /// The operation.
-        op: Op,
-    },
+    Collective { test: String, op: Op },
 }

@@ -4,10 +4,8 @@ use std::collections::HashMap;
 
 use super::{circle, draw};
 
-/// An end of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Number of its host.
     pub host: u32,
     /// Number of the leaf switch that it is plugged into; `None` where nobody knows.
     pub leaf: Option<u32>,
@@ -18,11 +16,8 @@ pub struct Place {
 pub struct Paired {
     /// Pairs of ends by their positions, sender first. In a round no end is in two pairs.
     pub rounds: Vec<Vec<(u32, u32)>>,
-    /// Ends whose leaf nobody knows.
     pub unplaced: Vec<u32>,
-    /// Ends with a known leaf and no partner.
     pub alone: Vec<u32>,
-    /// Pairs of leaves that are in no round.
     pub leaves_apart: usize,
 }
 
@@ -122,12 +117,9 @@ impl Paired {
     }
 }
 
-/// Two leaves that can meet.
 struct Meeting {
     leaves: (usize, usize),
-    /// Pairs of their ends so far.
     times: u32,
-    /// They have no two ends of different hosts.
     closed: bool,
 }
 

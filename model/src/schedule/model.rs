@@ -42,7 +42,6 @@ fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::
 pub struct Flow {
     /// Where the bytes of a write come from; the initiator.
     pub from: Port,
-    /// The other end.
     pub to: Port,
     /// All ranks of a collective, by rank: `from` is the first and `to` the last of them. Empty for a pair.
     #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
@@ -50,7 +49,6 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// A pair.
     pub fn pair(from: Port, to: Port) -> Self {
         Self { from, to, members: ThinVec::new() }
     }
@@ -111,19 +109,13 @@ impl Flow {
 /// What is measured once on a flow: the cells of a test's matrix that are not the pair.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cell {
-    /// Operation.
     pub op: Op,
     /// What is measured: bandwidth, latency or a training step.
     pub metric: TestMetric,
-    /// Verbs or TCP.
     pub transport: Transport,
-    /// Queue pair service.
     pub service: Service,
-    /// Where the data is.
     pub memory: Memory,
-    /// Message size.
     pub size: Bytes,
-    /// Queue pairs or streams.
     pub qps: u32,
     /// Number of the only queue pair or stream of these that is used; all of them if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,20 +142,16 @@ impl Cell {
 /// Flows that run at the same time: no two share a [`Port`], unless the pattern of the test says so.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Position of the test in the plan.
     pub test: usize,
     /// Number of the round in its test, counted from 0.
     pub number: u32,
-    /// The flows.
     pub flows: Vec<Flow>,
 }
 
 /// Something a reader of the results should know about a test's schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// Position of the test in the plan.
     pub test: usize,
-    /// In words; names the test.
     pub text: String,
 }
 
@@ -177,7 +165,6 @@ pub struct Schedule {
     pub cells: Vec<Vec<Cell>>,
     /// All rounds, tests in the plan's order.
     pub rounds: Vec<Round>,
-    /// What a reader should know.
     #[serde(default)]
     pub notes: Vec<Note>,
 }
@@ -197,7 +184,6 @@ pub(super) fn cells(test: &Test) -> Vec<Cell> {
     test.values().iter().flat_map(at).collect()
 }
 
-/// The cells of a test at one value.
 fn at_one_value(test: &Test) -> Vec<Cell> {
     if let Some(collective) = &test.collective {
         return super::group::cells(test, collective);

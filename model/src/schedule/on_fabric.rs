@@ -15,7 +15,6 @@ use crate::{
     topology::{Fabric, fabric::Route},
 };
 
-/// Names in a note.
 const NAMED: usize = 5;
 /// Probability with which flows are said to take all of several equal paths.
 const SURE: f64 = 0.9;
@@ -134,7 +133,6 @@ fn uncounted(fabric: &Fabric, switches: &Switches) -> Vec<String> {
     notes
 }
 
-/// Why no link can be loaded.
 fn uncovered(percent: f64, switches: &Switches, found: &Cover) -> String {
     if let Some(paths) = switches.open.hashed.keys().next_back() {
         let enough = hashed::flows(*paths as u64, SURE);

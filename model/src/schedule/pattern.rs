@@ -8,10 +8,8 @@ use crate::plan::{
     model::{AtOnce, Cut, Pattern, Test, Victim},
 };
 
-/// Initiator and responder.
 pub(super) type Pair = (u32, u32);
 
-/// Seed of random choices.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Draw {
     seed: u64,
@@ -19,7 +17,6 @@ pub(super) struct Draw {
 }
 
 impl Draw {
-    /// Of a plan.
     pub(super) fn of(plan: &Plan) -> Self {
         Self { seed: plan.seed, turn: plan.rotate }
     }
@@ -41,7 +38,6 @@ impl Draw {
     }
 }
 
-/// Finds hosts and groups by name.
 pub(super) struct Directory<'a> {
     plan: &'a Plan,
     hosts: HashMap<&'a str, u32>,

@@ -32,7 +32,6 @@ pub struct Inventory {
     distances: HashMap<String, Vec<BTreeSet<Distance>>>,
     /// What the plan's sources make of the switches.
     fabric: Option<Arc<Fabric>>,
-    /// The place of each rail in it.
     places: HashMap<Transport, HashMap<String, Vec<Option<u32>>>>,
 }
 
@@ -147,7 +146,6 @@ impl Inventory {
     }
 }
 
-/// The rails of both hosts of a pair.
 fn of_pair((from, to): Pair, counts: &[Option<u32>]) -> (u32, u32) {
     let (from, to) = (counts[from as usize], counts[to as usize]);
     (from.or(to).unwrap_or(1), to.or(from).unwrap_or(1))

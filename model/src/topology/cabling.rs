@@ -19,7 +19,6 @@ pub use plugged::plugged;
 /// A port of a host's NIC, and what it is plugged into.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attached {
-    /// The host.
     pub host: String,
     /// The port as a plan names it: `mlx5_3`.
     pub device: String,
@@ -38,11 +37,8 @@ pub struct Attached {
 /// A switch, and a port of it if that is known.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct At {
-    /// What the switch is told apart by.
     pub key: String,
-    /// Its name.
     pub name: String,
-    /// The port.
     pub port: Option<String>,
 }
 
@@ -60,16 +56,13 @@ impl std::fmt::Display for At {
 pub struct Run {
     /// Gbit/s.
     pub rate_gbps: Option<f64>,
-    /// Lanes.
     pub width: Option<u32>,
     /// Speed of a lane: `HDR`.
     pub speed: Option<String>,
 }
 
-/// A cable between two switches.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trunk {
-    /// Its ends.
     pub ends: [At; 2],
     /// How the link runs.
     pub run: Run,
@@ -78,7 +71,6 @@ pub struct Trunk {
 /// What was found, and what could not be judged.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cabling {
-    /// What somebody should look at, host by host.
     pub findings: Vec<Finding>,
     /// What was not judged, and of whom.
     pub unjudged: Vec<Unjudged>,
@@ -99,10 +91,8 @@ impl Unjudged {
     }
 }
 
-/// How many agree, of how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Agree {
-    /// Hosts or links that agree.
     pub agree: usize,
     /// Hosts or links that were compared, the judged one among them.
     pub of: usize,

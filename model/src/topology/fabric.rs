@@ -15,11 +15,9 @@ use super::{
 /// Hosts, switches and links as far as they are known. Nodes and links are told by their positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fabric {
-    /// Switches, by key.
     pub switches: Vec<Place>,
     /// Ports of NICs that a cable was told of.
     pub nics: Vec<Nic>,
-    /// Links.
     pub links: Vec<Link>,
     /// Cables that were left out because an earlier source has another one in the same port.
     pub remarks: Vec<String>,
@@ -34,23 +32,19 @@ pub struct Fabric {
     by_guid: HashMap<String, Vec<u32>>,
 }
 
-/// A switch and where it stands.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Place {
-    /// What it is told apart by.
     pub key: SwitchKey,
     /// Its name, or the key where nobody told one.
     pub name: String,
     /// 1 for a switch with hosts, 2 for those above; `None` where no host is below.
     pub level: Option<u32>,
-    /// Output port by destination LID.
     routes: BTreeMap<u32, u32>,
 }
 
 /// A cable, or a place in a tree that may stand for several cables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Link {
-    /// Its ends.
     pub ends: [End; 2],
     /// Rate in Gbit/s, if known.
     pub rate_gbps: Option<f64>,
@@ -60,16 +54,13 @@ pub struct Link {
     pub speed: Option<String>,
 }
 
-/// An end of a link.
 #[derive(Debug, Clone, PartialEq)]
 pub struct End {
-    /// What is there.
     pub node: Node,
     /// Port of a switch; `None` for NICs and where it is not known.
     pub port: Option<String>,
 }
 
-/// A node by its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Node {
     /// In [`Fabric::switches`].
@@ -81,26 +72,20 @@ pub enum Node {
 /// A link in one direction: twice its position, and one more from its second end to its first.
 pub type Hop = u32;
 
-/// The way from one NIC port to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// This one.
     Known(Vec<Hop>),
     /// One of these shortest ones; which is chosen by a hash of addresses and ports, or by tables that nobody read.
     OneOf(Vec<Vec<Hop>>),
-    /// Nobody knows; in words.
     Unknown(String),
 }
 
-/// Most equal paths that are told apart.
 pub const MOST_PATHS: usize = 256;
 /// Most links of a path: more are a loop of tables (a three-level tree has 6).
 const LONGEST: usize = 16;
-/// More links than any path has.
 const FAR: u8 = u8::MAX;
 
 impl Link {
-    /// Whether both its ends are switches.
     pub fn is_between_switches(&self) -> bool {
         self.ends.iter().all(|end| matches!(end.node, Node::Switch(_)))
     }
@@ -140,7 +125,6 @@ impl Fabric {
         self.switches.get(switch as usize).is_some_and(|place| !place.routes.is_empty())
     }
 
-    /// Whether forwarding tables of any switch are known.
     pub fn has_tables(&self) -> bool {
         self.switches.iter().any(|place| !place.routes.is_empty())
     }
@@ -283,7 +267,6 @@ impl Fabric {
         format!("{} to {}", self.end_name(from), self.end_name(to))
     }
 
-    /// Every hop there is.
     pub fn hops(&self) -> Range<Hop> {
         0..2 * position(self.links.len())
     }
@@ -324,7 +307,6 @@ impl Fabric {
         leaves.into_iter().collect()
     }
 
-    /// The way between two NIC ports.
     pub fn route(&self, from: u32, to: u32) -> Route {
         let (Some((up, first)), Some((down, last))) = (self.leaf(from), self.leaf(to)) else {
             return Route::Unknown("a NIC port has no cable to a switch".into());
@@ -386,7 +368,6 @@ impl Fabric {
         })
     }
 
-    /// All shortest ways from one leaf to another.
     fn shortest(&self, up: Hop, first: u32, last: u32, down: Hop) -> Route {
         let distance = self.distances(last);
         if distance[first as usize] == FAR {

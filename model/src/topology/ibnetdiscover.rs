@@ -19,7 +19,6 @@ use crate::border::text::printable;
 /// A node by its GUID, and one of its ports.
 type End = (u64, u32);
 
-/// A node as its own lines describe it.
 struct Node {
     kind: Kind,
     name: String,
@@ -89,7 +88,6 @@ fn key(guid: u64) -> String {
     format!("{guid:016x}")
 }
 
-/// Lines beside nodes and ports: comments, identities, chassis.
 fn is_beside(line: &str) -> bool {
     const BEGINNINGS: &[&str] = &[
         "#",

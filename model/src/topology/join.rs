@@ -7,16 +7,12 @@ use super::{
     told::{Device, Nic, Plug, Told},
 };
 
-/// An end whose switch is a position.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum At {
-    /// A switch.
     Switch(u32),
-    /// A port of a NIC.
     Nic(Nic),
 }
 
-/// A cable whose switches are known by position.
 #[derive(Debug, Clone)]
 pub(super) struct Joined {
     pub ends: [(At, Option<String>); 2],
@@ -62,7 +58,6 @@ pub(super) fn cables(told: &[Told], keys: &HashMap<&str, u32>, remarks: &mut Vec
     finest(all, keys, remarks)
 }
 
-/// An end of a cable.
 type Half = (At, Option<String>);
 
 fn words(plug: &Plug) -> String {

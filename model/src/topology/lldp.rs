@@ -47,7 +47,6 @@ pub fn heard<'f>(facts: impl Iterator<Item = (&'f str, &'f HostFacts)>) -> Optio
     (!told.cables.is_empty()).then_some(told)
 }
 
-/// Adds the cables of one host.
 fn add(told: &mut Told, remarks: &mut Remarks, host: &str, heard: &[Neighbour]) {
     let mut by_interface: BTreeMap<&str, Vec<&Neighbour>> = BTreeMap::new();
     for neighbour in heard {

@@ -17,7 +17,6 @@ pub fn read(text: &str) -> Result<Told, Unread> {
     collect(lines(text).into_iter().map(|(number, line)| Record::read(number, &line)))
 }
 
-/// What records of switches and blocks say together.
 pub(super) fn collect(records: impl Iterator<Item = Result<Record, Unread>>) -> Result<Told, Unread> {
     let mut told = Told { source: "topology.conf".into(), ..Told::default() };
     let (mut remarks, mut below) = (Remarks::default(), Vec::new());
@@ -137,7 +136,6 @@ fn bare(a: Plug, b: Plug) -> Cable {
     Cable { a, b, rate_gbps: None, width: None, speed: None }
 }
 
-/// A line as its keys and values.
 pub(super) struct Record {
     /// Counted from 1.
     pub line: usize,

@@ -13,9 +13,7 @@ pub type SwitchKey = String;
 pub struct Told {
     /// The source in words, as a page names it: `ibnetdiscover (fabric.txt)`.
     pub source: String,
-    /// Switches.
     pub switches: BTreeMap<SwitchKey, Switch>,
-    /// Cables.
     pub cables: Vec<Cable>,
     /// Nodes that are in one NVLink domain: the domain's name, and its hosts.
     pub domains: BTreeMap<String, BTreeSet<String>>,
@@ -23,13 +21,10 @@ pub struct Told {
     pub remarks: Vec<String>,
 }
 
-/// A switch.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Switch {
-    /// Its name: node description, chassis name.
     pub name: String,
-    /// Its local identifier on an InfiniBand fabric.
     pub lid: Option<u32>,
     /// Output port by destination LID, from its linear forwarding table; empty where nobody read it. Not kept in the journal, where
     /// it would be most of it: a run records the routes of its flows.
@@ -40,9 +35,7 @@ pub struct Switch {
 /// What a cable, or a place in a tree, connects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cable {
-    /// One end.
     pub a: Plug,
-    /// The other end.
     pub b: Plug,
     /// Rate as it runs, in Gbit/s; `None` where the source does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,10 +48,8 @@ pub struct Cable {
     pub speed: Option<String>,
 }
 
-/// An end of a cable.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Plug {
-    /// What is plugged in.
     pub device: Device,
     /// Port of a switch: `7`, `Ethernet12`; `None` for NICs, and where the source knows no ports (then the cable may stand for
     /// several).
@@ -66,13 +57,10 @@ pub struct Plug {
     pub port: Option<String>,
 }
 
-/// What a cable can be plugged into.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Device {
-    /// A switch.
     Switch(SwitchKey),
-    /// A port of a host's NIC.
     Nic(Nic),
 }
 
@@ -92,7 +80,6 @@ pub struct Nic {
     /// GUID of the port, 16 lower-case hexadecimal digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guid: Option<String>,
-    /// Local identifier on an InfiniBand fabric.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lid: Option<u32>,
 }

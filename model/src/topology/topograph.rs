@@ -15,7 +15,6 @@ use crate::border::{self, text::printable};
 const DOMAINS: &[&str] = &["accelerator.topograph.run/domain", "network.topology.nvidia.com/accelerator"];
 /// Labels that name the host where `id` is a cloud's name for it.
 const HOSTNAMES: &[&str] = &["kubernetes.io/hostname", "hostname"];
-/// Levels of switches above a host.
 const MOST_LAYERS: usize = 16;
 
 #[derive(Deserialize)]

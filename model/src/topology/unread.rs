@@ -1,6 +1,5 @@
 //! Why a source cannot be used.
 
-/// What is wrong with a text, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unread {
     /// A line that the format does not have.
@@ -8,16 +7,13 @@ pub enum Unread {
     Line {
         /// Counted from 1.
         line: usize,
-        /// What is wrong with it.
         why: String,
     },
-    /// The text as a whole is something else.
     #[error("{0}")]
     Whole(String),
 }
 
 impl Unread {
-    /// What is wrong with a line.
     pub fn line(line: usize, why: impl Into<String>) -> Self {
         Self::Line { line, why: why.into() }
     }

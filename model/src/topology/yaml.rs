@@ -136,7 +136,6 @@ impl Node {
     }
 }
 
-/// The one document of a text.
 fn document(text: &str) -> Result<Node, Unread> {
     let mut open: Vec<(Node, Option<String>)> = Vec::new();
     let (mut root, mut values) = (None, 0_usize);

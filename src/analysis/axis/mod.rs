@@ -34,10 +34,8 @@ use super::{
 /// Passes that are kept, the worst first.
 pub const LISTED: usize = 16;
 
-/// A value that holds for a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Piece {
-    /// When.
     pub span: Span,
     /// The mean over that time: Gb/s of a flow, rises per second of a counter.
     pub mean: f64,
@@ -45,14 +43,12 @@ pub struct Piece {
     pub most: f64,
 }
 
-/// What a flow carried, and when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Carried {
     /// Its name: `gpu01:0 → gpu02:0`.
     pub name: String,
     /// Whether it ran alongside an incast that shares no port with it.
     pub victim: bool,
-    /// Its window.
     pub span: Span,
     /// Gb/s in each 100 ms of the window; empty where its agent reports no rates over time, as of latencies.
     pub pieces: Vec<Piece>,
@@ -63,7 +59,6 @@ pub struct Carried {
 /// A family of counters of a port over a time in which it rose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Counted {
-    /// What was counted.
     pub family: Family,
     /// How much each counter rose, by the last part of its name: of a reading that reaches beyond the time, as much as its part in it.
     pub counters: BTreeMap<String, f64>,
@@ -72,7 +67,6 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// What the counter that rose most rose by.
     pub fn sum(&self) -> f64 {
         self.counters.values().copied().fold(0.0, f64::max)
     }
@@ -86,9 +80,7 @@ impl Counted {
 /// What ran at the same time, and what was counted meanwhile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pass {
-    /// Number of the round.
     pub round: u32,
-    /// Message size.
     pub size: Bytes,
     /// What distinguishes it from other passes of the same size, in words; empty for most.
     pub variant: String,
@@ -104,19 +96,16 @@ pub struct Pass {
     pub flows: Vec<Carried>,
     /// What was counted, by port; ports that counted nothing are left out. The gravest first.
     pub ports: Vec<(PortName, Vec<Counted>)>,
-    /// Watched ports of its hosts that counted nothing.
     pub quiet: usize,
     /// Hosts with a port of which no reading reaches into it, and hosts without any watched port.
     pub unread: BTreeSet<String>,
     hosts: BTreeSet<String>,
 }
 
-/// The passes of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfTest {
     /// The [`LISTED`] worst passes in which something was counted: first those whose victims lost most, then by the gravest counter.
     pub passes: Vec<Pass>,
-    /// Passes in which something was counted.
     pub counting: usize,
     /// All passes that have a place in time and into which a reading reaches.
     pub placed: usize,
@@ -126,7 +115,6 @@ pub struct OfTest {
     pub unwatched: usize,
     /// Flows of which it is not known when they ran.
     pub unplaced: usize,
-    /// Watched ports of the hosts of these passes.
     pub ports: usize,
     /// How many of the ports have a counter of each kind: silence of others says nothing.
     pub with: BTreeMap<Congestion, usize>,

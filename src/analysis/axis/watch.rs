@@ -13,19 +13,15 @@ use crate::analysis::{
     soak::{ports::PortName, span::Span},
 };
 
-/// Rows of one port.
 #[derive(Debug)]
 pub struct PortRows<'j> {
-    /// The port.
     pub name: PortName,
     /// Its rows of counters in files, and of drivers' statistics, each in the order of time.
     pub rows: [Vec<&'j CounterRow>; 2],
-    /// How far off its times may be.
     pub error: Nanoseconds,
 }
 
 impl<'j> PortRows<'j> {
-    /// The rows that reach into a time.
     pub fn within(&self, time: &Span) -> impl Iterator<Item = &'j CounterRow> + '_ {
         let (from, until) = (time.from, time.until);
         self.rows.iter().flat_map(move |rows| {
@@ -43,15 +39,12 @@ impl<'j> PortRows<'j> {
 /// The window of an end of a flow on the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
-    /// What is added to the initiator's times.
     pub here: NanosecondsI64,
     /// The same of the responder's, where it is known.
     pub there: Option<NanosecondsI64>,
-    /// How far off that may be.
     pub error: Nanoseconds,
 }
 
-/// What agents saw during the tests.
 #[derive(Debug)]
 pub struct Watch<'j> {
     seen: HashMap<&'j str, Vec<&'j Seen>>,
@@ -91,7 +84,6 @@ impl<'j> Watch<'j> {
         Some(Self { seen, ports: of_host })
     }
 
-    /// The watched ports of hosts.
     pub fn ports_of(&self, hosts: &BTreeSet<String>) -> impl Iterator<Item = &PortRows<'j>> {
         hosts.iter().filter_map(|host| self.ports.get(host.as_str())).flatten()
     }

@@ -16,9 +16,7 @@ use crate::{
 
 /// Facts of a machine that make it another one if they differ.
 const MACHINE: [&str; 3] = ["architecture", "machine", "processor"];
-/// The same of a NIC.
 const NIC: [&str; 2] = ["driver", "board"];
-/// The same of a GPU.
 const GPU: [&str; 2] = ["model", "memory"];
 
 /// What a reading's ends are, each host and device looked at once.
@@ -28,7 +26,6 @@ pub(super) struct Ends<F> {
 }
 
 impl<'a, F: Fn(&str) -> Option<&'a HostFacts>> Ends<F> {
-    /// Over what hosts were.
     pub(super) fn new(facts: F) -> Self {
         Self { facts, known: HashMap::new() }
     }

@@ -28,7 +28,6 @@ use crate::analysis::{
 pub const LEAST_VALUES: usize = 5;
 /// Standard deviations of the baseline within which a value is nothing out of the ordinary.
 const ORDINARY: f64 = 3.0;
-/// What a host was.
 type Facts<'a> = Box<dyn Fn(&str) -> Option<&'a HostFacts> + 'a>;
 
 /// A baseline as it is held against the rows of one test.
@@ -41,12 +40,10 @@ pub struct Held<'a> {
     /// What is set up differently, and on which hosts, as far as rows were held against it.
     differences: RefCell<BTreeMap<Difference, BTreeSet<String>>>,
     parts: Parts<'a>,
-    /// Ends of rows that were held against it.
     held: RefCell<BTreeMap<End, usize>>,
 }
 
 impl<'a> Held<'a> {
-    /// The plan's baseline for a test.
     pub fn new(journal: &'a Journal, test: &Test) -> Option<Self> {
         let baseline = journal.plan.baseline.as_ref()?;
         let mut entries: HashMap<&Class, Vec<&Entry>> = HashMap::new();

@@ -36,9 +36,7 @@ type Values = Vec<(String, usize, f64)>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{run} measured test {test} with other settings than the runs before it: {different}")]
 pub struct OtherSettings {
-    /// Identity of the later run.
     pub run: String,
-    /// The test.
     pub test: String,
     /// The first setting that is not the same.
     pub different: Difference,

@@ -25,15 +25,12 @@ const NAMED: usize = 3;
 /// A part that took the place of the one that the baseline was measured with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SinceReplaced {
-    /// The host.
     pub host: String,
     /// The slot in words: `NIC mlx5_0`.
     pub part: String,
     /// By what parts are told from each other here.
     pub by: By,
-    /// The part of the baseline.
     pub old: String,
-    /// The part now.
     pub new: String,
     /// Links that the value of the baseline was measured on, the most of all that this part is held against: with more than one it is no
     /// value of the old part alone. 0 where nothing is held against it.

@@ -10,7 +10,6 @@ use crate::analysis::{
     words::{count, number},
 };
 
-/// Differences that are named one by one.
 const NAMED: usize = 3;
 /// Stands for a fact that is not known.
 const UNKNOWN: &str = "unknown";
@@ -21,10 +20,8 @@ const UNKNOWN: &str = "unknown";
 pub enum Refusal {
     /// The baseline does not have the test.
     NoTest {
-        /// Name of the test.
         test: String,
     },
-    /// The test has other settings.
     OtherSettings {
         /// The first setting that differs.
         difference: Difference,
@@ -44,21 +41,16 @@ pub enum Refusal {
     NothingCarried,
     /// The baseline does not have such a link.
     NoSuchLink {
-        /// The metric.
         metric: Metric,
     },
     /// What the hosts are is not known.
     HostsUnknown,
-    /// The ends are other hardware.
     OtherHardware {
         /// In what they differ from those of the baseline.
         differences: Vec<Difference>,
     },
-    /// The baseline rests on too few values.
     FewValues {
-        /// On how many.
         values: usize,
-        /// How many are needed.
         needed: usize,
     },
 }
@@ -96,10 +88,8 @@ impl fmt::Display for Refusal {
 /// A fact that is not as in the baseline, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OnHosts {
-    /// The fact.
     #[serde(flatten)]
     pub difference: Difference,
-    /// Hosts of which it is so.
     pub hosts: Vec<String>,
 }
 

@@ -153,11 +153,9 @@ fn described(
 pub(crate) struct LinkEnd<'a> {
     /// The RDMA device, or the one in the same slot as a plain interface.
     pub device: Option<&'a RdmaDevice>,
-    /// Its port.
     pub port: Option<&'a RdmaPort>,
     /// The network interface below, or the one that was named.
     pub interface: Option<&'a Interface>,
-    /// The host.
     pub facts: Option<&'a HostFacts>,
 }
 
@@ -220,7 +218,6 @@ impl<'a> LinkEnd<'a> {
         made_up && self.port.is_some_and(|port| port.rate_gbps.is_none())
     }
 
-    /// Its rate as it is reported.
     fn reported(self) -> Option<GigabitsPerSecond> {
         match self.port {
             Some(port) => port.rate_gbps,

@@ -5,14 +5,10 @@
 
 use railgauge_wire::terms::Op;
 
-/// Who takes part in a collective.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Group {
-    /// Ranks.
     pub ranks: u32,
-    /// Hosts, each with the same number of ranks.
     pub hosts: u32,
-    /// NICs of each host that take part.
     pub nics: u32,
     /// Whether the algorithm is a ring over all ranks. A ring crosses every host's NICs with all of its bus bandwidth;
     /// an algorithm that first reduces inside a host can show more than the NICs carry.

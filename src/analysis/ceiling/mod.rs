@@ -44,7 +44,6 @@ pub(super) struct Link {
     pub mtu: u32,
     /// Whether IPv6 carries the packets (RoCE v2, iWARP, TCP).
     pub ipv6: bool,
-    /// Whether frames carry a VLAN tag.
     pub vlan: bool,
     /// Slot of the initiator's NIC, if known.
     pub from_pcie: Option<Pcie>,
@@ -57,7 +56,6 @@ pub(super) struct Link {
 pub(super) struct Traffic {
     /// The operation. A collective has no ceiling here, see [`busbw`].
     pub op: Op,
-    /// Queue pair service; TCP and iWARP ignore it.
     pub service: Service,
     /// Message size in bytes; atomics move 8 whatever it says.
     pub size: u64,
@@ -70,16 +68,12 @@ pub(super) struct Traffic {
 pub(super) struct Ceiling {
     /// Payload in Gb/s (1e9 bits per second).
     pub gbps: f64,
-    /// What sets it.
     pub limit: Limit,
 }
 
-/// What sets a ceiling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Limit {
-    /// Link rate and headers.
     Wire,
-    /// The slot of one of the NICs.
     Pcie,
 }
 

@@ -20,7 +20,6 @@ use super::{Group, Link, LinkEnd, Pcie, Traffic, bandwidth, busbw, case::STREAM}
 pub(crate) struct RankHost<'f> {
     /// The host; `None` if it never told.
     pub facts: Option<&'f HostFacts>,
-    /// CUDA device of the rank.
     pub gpu: Option<u32>,
 }
 

@@ -11,7 +11,6 @@ use railgauge_wire::facts::Gpu;
 pub(crate) struct Pcie {
     /// GT/s per lane: 8 is generation 3, 16 generation 4, 32 generation 5.
     pub gigatransfers: f64,
-    /// Lanes.
     pub lanes: u32,
     /// MaxPayload in bytes. Where it is unknown 512 is assumed, so that the bound stays one.
     pub max_payload: Option<u32>,
@@ -19,7 +18,6 @@ pub(crate) struct Pcie {
 
 /// The largest MaxPayload that the adapters and hosts in use agree on.
 const LARGEST_USUAL_PAYLOAD: u32 = 512;
-/// Framing, sequence number, LCRC.
 const LINK_BYTES: f64 = 8.0;
 /// Header of a completion with data, and of a write to a 64-bit address.
 const COMPLETION: f64 = 12.0;

@@ -18,10 +18,8 @@ const TCP: u64 = 20;
 /// The time stamp option, padded to a multiple of four; Linux uses it unless told otherwise.
 const TCP_TIMESTAMPS: u64 = 12;
 
-/// Local routing header, global routing header.
 const LRH: u64 = 8;
 const GRH: u64 = 40;
-/// Base transport header; invariant and variant checksum.
 const BTH: u64 = 12;
 const ICRC: u64 = 4;
 const VCRC: u64 = 2;
@@ -32,7 +30,6 @@ const AETH: u64 = 4;
 const IMMEDIATE: u64 = 4;
 const ATOMIC_ETH: u64 = 28;
 const ATOMIC_ACK_ETH: u64 = 8;
-/// Payload of an atomic.
 const ATOMIC: u64 = 8;
 
 /// MPA: length before and checksum after every unit, which is a multiple of four bytes long.

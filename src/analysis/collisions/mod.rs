@@ -33,11 +33,9 @@ pub fn collisions(tests: &[Test], results: &[CaseResult<'_>], rows: &[Row]) -> V
 #[derive(Debug, Clone, Copy)]
 struct Place {
     rates: FlowRates,
-    /// Whether packets were lost or sent again.
     lossy: bool,
 }
 
-/// The flows of one pass.
 type Pass<'r> = BTreeMap<&'r Flow, Place>;
 
 /// What the flows of one test say; `None` where it is not the kind of test. `results` are those of the test.

@@ -12,9 +12,7 @@ use crate::analysis::{
 /// What the flow out of a host moves with one stream and with sixteen, in parts of 80 Gb/s.
 type Shares = [(f64, f64); 8];
 
-/// One stream each at full rate.
 const FULL: (f64, f64) = (1.0, 0.97);
-/// Two on a path.
 const HALF: (f64, f64) = (0.5, 0.96);
 
 /// Repeats alike: what one of them cannot show, as many can.
@@ -54,7 +52,6 @@ fn said_of(journal: &Journal) -> Collisions {
     one.clone()
 }
 
-/// Flows of neighbours leave from the even hosts.
 fn of_flows(flows: [(f64, f64); 4]) -> Shares {
     let [a, b, c, d] = flows;
     [a, a, b, b, c, c, d, d]

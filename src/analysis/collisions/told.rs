@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::analysis::words::{count, short, size};
 
-/// Flows named in a sentence.
 const NAMED: usize = 3;
 
 /// What the flows of a test with several numbers of queue pairs say of the paths between them.
@@ -17,20 +16,16 @@ const NAMED: usize = 3;
 /// A flow counts once for each round and repeat, since what it shares a path with may be another flow every time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Collisions {
-    /// Name of the test.
     pub test: String,
     /// Message size at which flows were compared: the largest.
     pub size_bytes: Bytes,
-    /// Fewest queue pairs or streams.
     pub fewest: u32,
-    /// Most queue pairs or streams.
     pub most: u32,
     /// What the flows have several of: queue pairs, or streams of TCP.
     #[serde(skip)]
     pub several: &'static str,
     /// Passes: rounds times repeats in which several flows ran at once.
     pub passes: usize,
-    /// Flows of all passes.
     pub flows: usize,
     /// Passes in which some low flows fill no path together: a slow path, or noise.
     pub odd_passes: usize,
@@ -53,7 +48,6 @@ pub struct Collisions {
     pub loss_percent: Option<(f64, f64)>,
 }
 
-/// A low flow and how it did.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LowFlow {
     /// Its name: `gpu01:0 → gpu02:0`.
@@ -62,7 +56,6 @@ pub struct LowFlow {
     pub fewest_percent: Option<f64>,
     /// With the most, in percent of the same.
     pub most_percent: Option<f64>,
-    /// In how many passes.
     pub passes: usize,
 }
 
@@ -72,7 +65,6 @@ pub struct LowFlow {
 pub enum NotTold {
     /// Too few flows of the test were measured with both numbers.
     TooFew,
-    /// It lacks a value.
     Missing,
     /// It recovers, but in its pass or in too many others some flows fill no path together.
     NoCompany,
@@ -82,7 +74,6 @@ pub enum NotTold {
     Unfilled,
     /// The flows together still lose too much with the most queue pairs.
     LossRemains,
-    /// Hardly any flow has a path to itself.
     Crowded,
     /// Flows scatter too much with the most queue pairs.
     Scatter,
@@ -147,7 +138,6 @@ impl Collisions {
         }
     }
 
-    /// What is told, in sentences.
     pub fn words(&self) -> String {
         let Self { fewest, most, flows, colliding, normal, passes, .. } = self;
         let few = count(*fewest as usize, self.several);

@@ -31,7 +31,6 @@ pub struct Interleaved {
     pub a: String,
     /// Name of the second test.
     pub b: String,
-    /// Blocks that the plan asks for.
     pub blocks: u32,
     /// From the first to the second.
     pub comparison: Comparison,

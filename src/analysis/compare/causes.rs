@@ -11,36 +11,29 @@ use crate::analysis::{
     words::{count, size},
 };
 
-/// Sizes that are told one by one.
 const SIZES: usize = 4;
 
 /// Changes in one direction that have something in common.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cause {
-    /// Regressed or improved.
     pub verdict: Word,
     /// What they have in common: `host gpu07`; with metric and sizes where it is true of these alone.
     pub name: String,
     /// How many cells of it changed this way, and how many it has.
     pub cells: (usize, usize),
-    /// Metrics and sizes that changed.
     pub parts: Vec<Part>,
-    /// Them in a sentence.
     pub text: String,
 }
 
 /// The cells of a cause of one test and metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// Name of the test.
     pub test: String,
-    /// Metric.
     pub metric: Metric,
     /// Sizes in bytes at which cells changed.
     pub sizes: Vec<Bytes>,
     /// Sizes that the comparison has of this test and metric.
     pub of_sizes: usize,
-    /// Cells that changed.
     pub cells: usize,
     /// Smallest and largest of these changes in percent of the value before.
     pub percent: (f64, f64),

@@ -15,7 +15,6 @@ use crate::{
     preflight::{self, Change},
 };
 
-/// Differences in configuration.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Configuration {
     /// Facts of hosts that changed from the last run before to the last run after.
@@ -37,7 +36,6 @@ pub struct Configuration {
 /// A setting of a test that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Name of the test.
     pub test: String,
     /// Key in the resolved plan: `knobs.depth`.
     pub key: String,
@@ -47,7 +45,6 @@ pub struct Setting {
     pub after: String,
 }
 
-/// What a run says of its configuration.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     pub started: Timestamp,
@@ -58,7 +55,6 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Takes the facts out of a run.
     pub(super) fn take(run: &mut Run) -> Self {
         let of = if run.imported { settings::told } else { settings::all };
         let tests = run.plan.tests.iter().map(|test| (test.name.clone(), of(test))).collect();

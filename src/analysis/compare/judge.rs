@@ -24,12 +24,10 @@ const OF_RUNS: &str = "difference of Huber's estimates of the logarithms of runs
                        their order; for the absence of a change two one-sided tests of this and of means, and no run that \
                        lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
 
-/// How the cells of blocks are judged.
 const OF_BLOCKS: &str = "Hodges–Lehmann pseudomedian of the blocks' differences of logarithms, signed rank test for a \
                          change, for its absence two one-sided tests of signed ranks and of Student's t and no block that \
                          lies far off; Benjamini–Hochberg over all cells (docs/compare.md)";
 
-/// Everything that was judged.
 pub(super) struct Verdicts {
     pub groups: Vec<Group>,
     pub cells: Vec<Judged>,
@@ -111,7 +109,6 @@ impl<'c> Source<'c> {
     }
 }
 
-/// Judges every cell that both sides have.
 pub(super) fn judge(collected: &Collected, options: &Options) -> Result<Verdicts, Refusal> {
     let mut source = Source::new(collected);
     let (mut groups, members) = groups(&mut source, options)?;
@@ -181,7 +178,6 @@ fn comes_to(group: &Group) -> Word {
     }
 }
 
-/// A group with its margin.
 type Judging = (Group, Margin);
 
 /// Groups in the order of the plan, with the positions of their cells.

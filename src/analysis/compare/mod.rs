@@ -41,10 +41,8 @@ pub use parts::OtherPart;
 use table::Collected;
 pub use table::{Table, When};
 
-/// Version of the document.
 const VERSION: u32 = 2;
 
-/// What the values of a cell are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Design {
@@ -54,7 +52,6 @@ pub enum Design {
     Blocks,
 }
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Options {
     /// Largest change in percent that counts as none; the larger of 1 % and twice the noise floor if `None`.
@@ -67,7 +64,6 @@ pub struct Options {
 pub enum Word {
     /// Changed for the worse, by more than the margin.
     Regressed,
-    /// Neither a change nor its absence is shown.
     NotEnoughData,
     /// No change is shown, and the noise is so wide that its absence would say nothing.
     TooNoisy,
@@ -78,7 +74,6 @@ pub enum Word {
 }
 
 impl Word {
-    /// As people read it.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Regressed => "regressed",
@@ -90,7 +85,6 @@ impl Word {
     }
 }
 
-/// What keeps a cell from a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
@@ -109,9 +103,7 @@ pub enum Obstacle {
     ManyCells,
     /// A change, but not clearly more or less than the margin.
     Margin,
-    /// Neither a change nor its absence.
     Spread,
-    /// The noise makes the margin too wide.
     Noise,
 }
 
@@ -135,7 +127,6 @@ impl From<railgauge_stats::compare::Obstacle> for Obstacle {
 /// A change in percent of the value before, with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Change {
-    /// Estimate.
     pub percent: f64,
     /// Interval; `None` where the runs are too few for one.
     pub interval: Option<(f64, f64)>,
@@ -153,41 +144,31 @@ impl Change {
     }
 }
 
-/// One side.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Side {
     /// Its runs, the first first.
     pub runs: Vec<RunSummary>,
 }
 
-/// One run of a side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunSummary {
-    /// Its directory.
     pub directory: String,
-    /// Identity of the run.
     pub run_id: String,
     /// When it started, UTC, to the second.
     pub started: String,
-    /// Name of its plan.
     pub plan: String,
     /// SHA-256 of the plan file.
     pub plan_hash: String,
-    /// Version of railgauge.
     pub version: String,
-    /// Hosts that answered.
     pub hosts: usize,
-    /// Values that were taken.
     pub values: usize,
     /// Whether another tool measured it, and its outputs were imported.
     pub imported: bool,
-    /// Values that were left out.
     pub left_out: usize,
     /// Cells in which this run lies far from the others of its side, and by more than the margin.
     pub strays: usize,
 }
 
-/// Cells by verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
     /// See [`Word::Regressed`].
@@ -213,7 +194,6 @@ impl Counts {
         } += 1;
     }
 
-    /// All of them.
     pub fn all(&self) -> usize {
         self.regressed + self.improved + self.equivalent + self.not_enough_data + self.too_noisy
     }
@@ -222,18 +202,13 @@ impl Counts {
 /// All links of one test, metric, size and variant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
-    /// Test, metric, size and variant in words.
     pub name: String,
-    /// Metric.
     pub metric: Metric,
-    /// Which direction is better.
     pub better: Better,
     /// What its cells come to: the worst of their verdicts. Equivalent only if the interval of `change` lies inside the margin
     /// too, improved only if it does not leave the margin for the worse.
     pub verdict: Word,
-    /// Its cells by verdict.
     pub counts: Counts,
-    /// Geometric mean over its cells.
     pub change: Option<Change>,
     /// How large a change looks in percent when nothing changed and runs do not resemble their neighbours (95 % of them
     /// stay below); `None` below two runs a side.
@@ -252,9 +227,7 @@ pub struct Group {
 /// One cell: one metric of one link at one size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// Position of its group.
     pub group: usize,
-    /// The link, or the group of a collective.
     pub link: String,
     /// What its runs show.
     pub verdict: Word,
@@ -286,7 +259,6 @@ pub struct Cell {
     pub obstacle: Option<Obstacle>,
     /// Runs a side, or blocks, that would probably settle it; `None` where it is settled or nobody can tell.
     pub need: Option<usize>,
-    /// How it was judged.
     pub method: &'static str,
     /// Parts of its ends that are others after than before: the values of the two sides are not those of the same parts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -294,7 +266,6 @@ pub struct Cell {
     /// How many more there are that are not listed.
     #[serde(skip_serializing_if = "is_none")]
     pub parts_more: usize,
-    /// Why, in a sentence.
     pub reason: String,
 }
 
@@ -318,7 +289,6 @@ pub struct Stray {
 /// A cell that was not compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OneSided {
-    /// Test, metric, size, variant and link.
     pub name: String,
     /// The side that has values; `None` if neither has one that may be trusted.
     pub only: Option<When>,
@@ -326,31 +296,21 @@ pub struct OneSided {
     pub reason: String,
 }
 
-/// Values that were left out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// Of which side.
     pub side: When,
-    /// What stands against them.
     pub reason: String,
-    /// How many.
     pub values: usize,
-    /// One of them.
     pub example: String,
 }
 
-/// The whole comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Version of this document.
     pub version: u32,
-    /// What the values of a cell are.
     pub design: Design,
     /// fail: something regressed. inconclusive: nothing did, but something could not be judged. pass: neither.
     pub status: Status,
-    /// The exit code of that.
     pub exit_code: u8,
-    /// It in a sentence.
     pub sentence: String,
     /// The runs before.
     pub before: Side,
@@ -365,7 +325,6 @@ pub struct Comparison {
     pub carriers: Vec<(String, String, String)>,
     /// Differences in configuration, to be read beside those of the numbers.
     pub configuration: Configuration,
-    /// Cells by verdict.
     pub counts: Counts,
     /// Over the main metric of every test; positive if performance rose.
     pub headline: Option<Change>,
@@ -391,7 +350,6 @@ pub fn compare(table: Table, options: &Options) -> Result<Comparison, Refusal> {
     tell(table.finish(), options)
 }
 
-/// Judges and tells what was collected.
 fn tell(collected: Collected, options: &Options) -> Result<Comparison, Refusal> {
     let judged = judge::judge(&collected, options)?;
     let mut counts = Counts::default();

@@ -12,7 +12,6 @@ use crate::analysis::words::count;
 pub enum Turns {
     /// All runs of one side before all of the other.
     OneSideFirst,
-    /// Between the two.
     Mixed,
     /// In turn, or so well mixed that it makes no difference.
     InTurn,
@@ -21,7 +20,6 @@ pub enum Turns {
 /// The order of the runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Order {
-    /// How both sides lie in time.
     pub turns: Turns,
     /// The sides of all runs in the order of time: `A` is a run before, `B` one after.
     pub sequence: String,

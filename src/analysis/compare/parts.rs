@@ -19,15 +19,12 @@ const NAMED: usize = 4;
 /// A part that is another one after than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OtherPart {
-    /// The host.
     pub host: String,
     /// The slot in words: `NIC mlx5_0`.
     pub part: String,
     /// By what parts are told from each other here.
     pub by: By,
-    /// The part before.
     pub before: String,
-    /// The part after.
     pub after: String,
     /// Where the part after was before, if it was in another slot: host and slot in words.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +53,6 @@ pub(super) struct Looks {
     pub unfollowed: Vec<String>,
 }
 
-/// The slots of hosts by name.
 type Slots = BTreeMap<String, Arc<Vec<Fitted>>>;
 
 /// What was in the slots of the hosts in the runs of one side.
@@ -64,7 +60,6 @@ type Slots = BTreeMap<String, Arc<Vec<Fitted>>>;
 pub(super) struct SideSlots(Vec<(Timestamp, Slots)>);
 
 impl SideSlots {
-    /// Adds a run.
     pub(super) fn add(&mut self, started: Timestamp, hosts: &BTreeMap<String, HostFacts>) {
         self.0.push((started, hosts.iter().map(|(host, facts)| (host.clone(), Arc::new(fitted(facts)))).collect()));
     }
@@ -109,7 +104,6 @@ impl Looks {
     }
 }
 
-/// Parts that are others, by their hosts.
 pub(super) struct Others<'s> {
     of: HashMap<&'s str, Vec<&'s Swap>>,
 }

@@ -20,7 +20,6 @@ pub(super) struct Told<'c> {
     pub strays: &'c [Stray],
 }
 
-/// Why a cell has its verdict.
 pub(super) fn cell(told: &Told<'_>) -> String {
     let Told { collected, pair, found, judged, in_turn, .. } = told;
     let design = collected.design;
@@ -161,7 +160,6 @@ fn parts(n: usize, all: usize, side: Option<When>) -> String {
 /// Runs a side, or blocks, from which on their number is no advice.
 const MANY: usize = 100;
 
-/// What a comparison's values are of.
 pub(super) const fn unit(design: Design) -> &'static str {
     match design {
         Design::Runs => "run",

@@ -6,7 +6,6 @@ use super::{
 };
 use crate::analysis::words::{are, be, count, have};
 
-/// The comparison in a sentence.
 pub(super) fn sentence(comparison: &Comparison) -> String {
     let Comparison { counts, .. } = comparison;
     let apart = not_compared(&comparison.one_sided);

@@ -25,7 +25,6 @@ use crate::analysis::{
     row::Reading,
 };
 
-/// Which side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
@@ -38,7 +37,6 @@ pub enum When {
 impl When {
     const BOTH: [Self; 2] = [Self::Before, Self::After];
 
-    /// In lower case.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Before => "before",
@@ -47,7 +45,6 @@ impl When {
     }
 }
 
-/// What one cell has on one side.
 #[derive(Debug, Clone, Default)]
 struct Has {
     /// Number of the run and natural logarithm of the value.
@@ -59,7 +56,6 @@ struct Has {
 /// The runs of one side, or blocks, that should have a value of a cell and have none.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Lack {
-    /// How many plan it and have no value.
     pub runs: usize,
     /// How many do not plan it though, by the share of the other side's runs that do, they should; none where plans rotate.
     pub unplanned: usize,
@@ -73,7 +69,6 @@ pub struct Table {
     subjects: HashMap<Subject, usize>,
     /// How many runs of each side plan a subject.
     planned: Vec<[usize; 2]>,
-    /// Whether a plan measures other pairs every night.
     rotates: bool,
     cells: BTreeMap<(usize, Metric), [Has; 2]>,
     runs: [Vec<(Timestamp, RunSummary)>; 2],
@@ -89,7 +84,6 @@ pub struct Table {
 }
 
 impl Table {
-    /// Adds a run to a side.
     pub fn add(&mut self, when: When, mut run: Run) {
         let side = when as usize;
         let hosts = run.hosts.len();
@@ -162,7 +156,6 @@ impl Table {
         }
     }
 
-    /// Sorts out what can be compared.
     pub(super) fn finish(self) -> Collected {
         let mut subjects: Vec<(Subject, usize)> = self.subjects.into_iter().collect();
         subjects.sort_unstable_by_key(|(_, number)| *number);
@@ -279,19 +272,14 @@ impl Lack {
     }
 }
 
-/// A cell that both sides have.
 pub(super) struct Pair {
-    /// Number of the subject.
     pub subject: usize,
-    /// Metric.
     pub metric: Metric,
     /// Number of the run in its side, or of the block, and natural logarithm of the value.
     pub sides: [Vec<(usize, f64)>; 2],
-    /// What either side lacks.
     pub lack: [Lack; 2],
 }
 
-/// What can be compared, and what cannot.
 pub(super) struct Collected {
     pub design: Design,
     pub before: Side,
@@ -304,9 +292,7 @@ pub(super) struct Collected {
     /// Where in that order the runs of each side lie, by their numbers.
     pub places: [Vec<usize>; 2],
     pub configuration: Configuration,
-    /// Parts that are others on the two sides.
     pub swaps: Vec<Swap>,
-    /// Devices at both ends of each subject.
     pub through: HashMap<usize, [Arc<str>; 2]>,
     pub carriers: Vec<(String, String, String)>,
     /// Named groups of the plans.

@@ -21,7 +21,6 @@ use super::{
     words::{count, short, size},
 };
 
-/// Whether a value costs something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -33,7 +32,6 @@ pub enum Answer {
     Gains,
     /// The interval holds zero.
     NoDifference,
-    /// Too little is known.
     Unknown,
 }
 
@@ -44,7 +42,6 @@ pub struct Compared {
     pub cost_percent: Option<f64>,
     /// Its interval, 95 % for everything of the test and metric together that is compared in this way.
     pub interval_percent: Option<(f64, f64)>,
-    /// Whether that is a cost.
     pub answer: Answer,
     /// Why nothing is known; empty where something is.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -54,23 +51,18 @@ pub struct Compared {
 /// What one value costs in one metric, at one size and all else alike.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueCost {
-    /// Name of the test.
     pub test: String,
-    /// The value.
     pub value: String,
     /// The first value of the test.
     pub reference: String,
-    /// The metric.
     pub metric: Metric,
     /// Unit of its values.
     pub unit: String,
-    /// Message size.
     pub size_bytes: Bytes,
     /// What else distinguishes it from others of the test: `4 queue pairs`; empty for most.
     pub variant: String,
     /// Links (or groups, or rounds) that have numbers at both values in the same repeats.
     pub links: usize,
-    /// All of them that were planned.
     pub of: usize,
     /// Median of the links' medians.
     pub median: Option<f64>,
@@ -86,22 +78,17 @@ pub struct ValueCost {
     /// What the value did to packets, where a counter shows it: the first that does, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<String>,
-    /// Link by link.
     pub flows: Vec<FlowCost>,
 }
 
-/// The same for one link.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FlowCost {
     /// The flow, or what its sum is over: `gpu01:0 → gpu02:0`.
     pub flow: String,
-    /// Number of the case.
     pub case: u64,
     /// Number of the case at the first value.
     pub reference_case: Option<u64>,
-    /// Median of its repeats.
     pub median: Option<f64>,
-    /// It compared, repeat by repeat.
     #[serde(flatten)]
     pub compared: Compared,
 }
@@ -157,7 +144,6 @@ fn metrics(test: &Test) -> &'static [Metric] {
     }
 }
 
-/// Values of a metric by repeat.
 type Repeats = BTreeMap<u32, f64>;
 
 /// One link in one cell: its case, and what it has at the test's first value.
@@ -167,7 +153,6 @@ struct OfLink<'r> {
     reference: Option<(u64, Repeats)>,
 }
 
-/// The cases of all links in one cell.
 struct Group<'r> {
     value: String,
     reference: String,

@@ -21,7 +21,6 @@ use crate::analysis::{
 
 /// What of 10 Gb/s each value leaves: nothing lost, a little that noise hides, half.
 const LEFT: [(&str, f64); 3] = [("0%", 1.0), ("0.01%", 0.999), ("1%", 0.5)];
-/// What of that each repeat has.
 const NOISE: [f64; 4] = [1.0, 0.98, 1.02, 0.99];
 
 /// A run of two links at three values in four repeats. `slower`: what of it a link from `h2` has. `change` may spoil tries.

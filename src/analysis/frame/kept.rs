@@ -10,11 +10,8 @@ use super::{FrameError, polars};
 /// Which rows are kept: those that fit every member. A member that is empty fits all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Names of tests.
     pub tests: Vec<String>,
-    /// What was measured.
     pub metrics: Vec<Metric>,
-    /// Hosts at either end.
     pub hosts: Vec<String>,
     /// The earliest start. A case that never began counts as started with the last case of its run: a failure is not lost.
     pub since: Option<Timestamp>,

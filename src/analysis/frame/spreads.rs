@@ -12,17 +12,13 @@ use super::{FrameError, polars};
 /// The values of all links at one size of one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spread {
-    /// Name of the test.
     pub test: String,
-    /// Metric.
     pub metric: Metric,
     /// Message size in bytes.
     pub size_bytes: Bytes,
     /// The cases' [`Mark::variant`].
     pub variant: u32,
-    /// Links, measured or not.
     pub links: u32,
-    /// Links with a value.
     pub measured: u32,
     /// Smallest, 5th percentile, median, 95th percentile and largest value; `None` without any.
     pub quantiles: Option<[f64; 5]>,
@@ -43,14 +39,11 @@ pub struct Mark {
     pub trusted: bool,
 }
 
-/// A case as it is summed up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Valued {
-    /// Number of the case.
     pub case: u64,
     /// Message size in bytes.
     pub size_bytes: Bytes,
-    /// What it is to the sum.
     pub mark: Mark,
     /// Its value in the metric's unit.
     pub value: Option<f64>,
@@ -58,7 +51,6 @@ pub struct Valued {
     pub ceiling: Option<f64>,
 }
 
-/// The cases of one size and variant.
 struct Group {
     first: u64,
     links: u32,

@@ -33,48 +33,36 @@ pub(super) const BUSY: Bytes = Bytes::from_mib(1);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum Bad {
-    /// NVML lost it.
     Lost,
     /// The driver told of an error of the GPU.
     Xid {
-        /// Its number.
         xid: u32,
     },
     /// A counter of errors rose.
     Errors {
-        /// Its name.
         counter: String,
-        /// By how much.
         rise: u64,
     },
-    /// Other programs had a context on it.
     Shared {
-        /// How many, at most at one time.
         programs: u32,
     },
     /// Its clocks were held down by heat or the power supply.
     Held {
-        /// By what.
         holds: Vec<Hold>,
         /// In how many readings the one that was there most.
         times: u64,
-        /// Of how many.
         readings: u64,
         /// Lowest clock of the multiprocessors and their highest in MHz, where both are known.
         mhz: Option<(u64, u64)>,
     },
     /// Its PCIe link had fewer lanes than it could have.
     Narrow {
-        /// Fewest lanes.
         width: u32,
-        /// Lanes at best.
         best: u32,
     },
     /// Its PCIe link stayed below its generation although it was busy.
     Slow {
-        /// Highest generation that was seen.
         generation: u32,
-        /// Generation at best.
         best: u32,
     },
 }
@@ -94,7 +82,6 @@ impl Bad {
         }
     }
 
-    /// What to do about it.
     pub fn remedy(&self) -> Entry {
         match self {
             Self::Lost => remedy::LOOK_AT_GPU,
@@ -135,7 +122,6 @@ impl fmt::Display for Bad {
     }
 }
 
-/// What a counter counts.
 fn meaning(name: &str) -> &'static str {
     match name {
         counter::PCIE_REPLAYS => "packets were sent again over its PCIe link",

@@ -11,28 +11,20 @@ use railgauge_wire::{
 use super::{Bad, bad, name};
 use crate::analysis::results::CaseResult;
 
-/// One GPU over the passes of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OfGpu {
-    /// Its host.
     pub host: String,
     /// `GPU 3`.
     pub name: String,
-    /// Its PCI address.
     pub pci: String,
-    /// Passes that used it.
     pub passes: usize,
-    /// Those of them in which it was read.
     pub read: usize,
-    /// Readings in all of these.
     pub readings: u64,
     /// Lowest, median of medians and highest of its clock in MHz.
     pub sm_mhz: Option<Range>,
     /// The same of the power that it drew, in W.
     pub watts: Option<Range>,
-    /// Power that it may draw, in W.
     pub limit_watts: Option<f64>,
-    /// The same of its temperature in °C.
     pub celsius: Option<Range>,
     /// In how many readings what held its clocks down.
     pub held: BTreeMap<Hold, u64>,
@@ -48,12 +40,10 @@ pub struct OfGpu {
     pub failure: Option<String>,
 }
 
-/// The GPUs of a test.
 #[derive(Debug, Clone)]
 pub struct OfTest {
     /// Those with something bad first, then by host and name.
     pub gpus: Vec<OfGpu>,
-    /// Passes that used GPUs.
     pub passes: usize,
 }
 

@@ -10,7 +10,6 @@ use serde::Serialize;
 use super::Subject;
 use crate::analysis::words::{end_word, part_words};
 
-/// What is said of everything.
 pub const EVERY: &str = "every link";
 /// Days without a change that no cause reaches over.
 const QUIET: i64 = 4;
@@ -34,7 +33,6 @@ pub struct Moved {
     pub better: f64,
 }
 
-/// Changes with one cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cause {
     /// What they have in common: `host gpu07`.

@@ -19,7 +19,6 @@ use railgauge_model::{
 use super::{Run, RunError};
 use crate::analysis::journal::JournalError;
 
-/// Everything of a run but its readings.
 pub(super) fn read(directory: &Path, path: &Path) -> Result<Run, RunError> {
     let unreadable = |cause| JournalError::Unreadable { path: path.to_owned(), cause };
     let mut file = BufReader::with_capacity(1 << 18, files::open(path).map_err(unreadable)?);

@@ -75,21 +75,15 @@ pub const METRICS: [Metric; 7] = [
 /// One run, as far as it is compared with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its directory.
     pub path: PathBuf,
-    /// Identity of the run.
     pub run_id: String,
-    /// The plan with everything resolved.
     pub plan: Plan,
     /// SHA-256 of the plan file, hexadecimal.
     pub plan_hash: String,
     /// Version of railgauge that measured, or the tool whose outputs were imported.
     pub version: String,
-    /// Whether they were imported.
     pub imported: bool,
-    /// When it started.
     pub started: Timestamp,
-    /// What every host was that answered.
     pub hosts: BTreeMap<String, HostFacts>,
     /// Every planned case, in the order of the plan.
     pub cases: Vec<Case>,
@@ -109,15 +103,12 @@ pub enum RunError {
     /// The journal is not of its own plan.
     #[error("{}: {cause}", path_text(path))]
     Mismatch {
-        /// The file.
         path: PathBuf,
         /// What does not belong together.
         cause: Mismatch,
     },
-    /// The journal contradicts itself.
     #[error("{}: line {} cannot be right: {}; leave the run out", path_text(path), first.line, first.what)]
     Contradiction {
-        /// The file.
         path: PathBuf,
         /// The first line that cannot be right.
         first: Contradiction,
@@ -134,31 +125,20 @@ pub enum RunError {
         }
     )]
     Damaged {
-        /// The journal.
         path: PathBuf,
         /// The first such line.
         line: usize,
-        /// Whether what is missing can be measured again.
         resumable: bool,
     },
-    /// It ended before anything was planned.
     #[error("{}: no case was planned: the run ended before it measured", path_text(path))]
     Unplanned {
-        /// The journal.
         path: PathBuf,
         /// What is known of the run: its plan was to be measured, and nothing was.
         run: Box<Run>,
     },
     /// Another tool measured: it is compared, and nothing else.
     #[error("{}: imported from the output of {tools}: only `compare` takes it", path_text(path))]
-    Imported {
-        /// The journal.
-        path: PathBuf,
-        /// What wrote the outputs.
-        tools: String,
-        /// What it says.
-        run: Box<Run>,
-    },
+    Imported { path: PathBuf, tools: String, run: Box<Run> },
     /// The same run lies in another directory too.
     #[error(
         "{}: a copy of the run in {}{sign}: its values would count twice; leave it out",
@@ -166,7 +146,6 @@ pub enum RunError {
         path_text(original)
     )]
     Copy {
-        /// The directory.
         path: PathBuf,
         /// The directory that was read first.
         original: PathBuf,

@@ -16,32 +16,15 @@ const LEFT: [&str; 3] = [PLAN, LOG, RESERVE];
 /// Why a word of the command line stands for no run directory.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRuns {
-    /// It is no path, and no pattern either.
     #[error("`{word}` is not a pattern of names: {cause}; [[] stands for the character [ itself")]
-    Pattern {
-        /// The word.
-        word: String,
-        /// Where the pattern is wrong.
-        cause: PatternError,
-    },
-    /// There is nothing of this name.
+    Pattern { word: String, cause: PatternError },
     #[error("there is no `{word}`; quote a pattern so that the shell leaves it alone")]
-    Nothing {
-        /// The word.
-        word: String,
-    },
+    Nothing { word: String },
     /// There is something, and none of it is a run.
     #[error("`{word}` holds no run directory: none has a records.jsonl")]
-    NoRun {
-        /// The word.
-        word: String,
-    },
-    /// It is a file.
+    NoRun { word: String },
     #[error("`{word}` is a file: name the run directory that it lies in")]
-    File {
-        /// The word.
-        word: String,
-    },
+    File { word: String },
 }
 
 /// The run directories that `word` stands for, in the order of their names: a run directory itself, a directory that

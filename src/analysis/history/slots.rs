@@ -11,9 +11,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// Its serial number.
     Serial,
-    /// The UUID of a GPU.
     Uuid,
     /// The GUID of the RDMA device of a card's first function: it stays with the card unless somebody gives it another one.
     NodeGuid,
@@ -22,7 +20,6 @@ pub enum By {
 }
 
 impl By {
-    /// In words.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Serial => "serial number",
@@ -36,20 +33,16 @@ impl By {
 /// A place of a host that a part is in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// Kind of its part.
     pub kind: PartKind,
     /// Where: a PCI address without the function, or a network interface; empty where a host has one only.
     pub at: String,
 }
 
-/// A slot with what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fitted {
-    /// The slot.
     pub slot: Slot,
     /// Devices and interfaces that it carries, by which records name the ends of links.
     pub carries: Vec<String>,
-    /// What it is known by.
     pub ids: BTreeMap<By, String>,
 }
 

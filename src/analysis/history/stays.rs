@@ -21,11 +21,8 @@ struct Named {
 /// A part in a slot, from one run to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stay {
-    /// The host.
     pub host: String,
-    /// The slot.
     pub slot: Slot,
-    /// By what it is known, and that.
     pub id: (By, String),
     /// Places of the first and the last run in which it was read there. Between the two it was read nowhere else, and nothing else there.
     pub runs: (usize, usize),
@@ -36,13 +33,9 @@ pub struct Stay {
 /// A part as it was in its slot at the beginning or the end of its stay.
 #[derive(Debug, Clone, Copy)]
 pub struct Seated<'s> {
-    /// The host.
     pub host: &'s str,
-    /// What kind of part it is.
     pub kind: PartKind,
-    /// Place of the run.
     pub run: usize,
-    /// Devices and interfaces that it carried then.
     carries: &'s [String],
 }
 
@@ -70,12 +63,10 @@ impl Stay {
         self.names.first().map_or("", |named| &named.name)
     }
 
-    /// The part at the beginning of its stay.
     pub fn came(&self) -> Seated<'_> {
         self.seated(self.names.first(), self.runs.0)
     }
 
-    /// The part at the end of its stay.
     pub fn left(&self) -> Seated<'_> {
         self.seated(self.names.last(), self.runs.1)
     }
@@ -97,9 +88,7 @@ pub struct Stays {
     /// By the number of a stay: the number of its id.
     pub(super) id_of: Vec<usize>,
     ids: HashMap<(PartKind, By, String), usize>,
-    /// By the number of an id.
     pub(super) latest: Vec<Latest>,
-    /// What is in the slots of a host.
     now: HashMap<String, Now>,
 }
 
@@ -211,7 +200,6 @@ impl Stays {
         all.into_iter().map(|(host, slots)| (host, slots.into_values().collect())).collect()
     }
 
-    /// Every host that was in a run.
     pub fn hosts(&self) -> BTreeSet<&str> {
         self.now.keys().map(String::as_str).collect()
     }

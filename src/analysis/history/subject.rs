@@ -17,19 +17,16 @@ use crate::analysis::words::{count, lane, link_name, neighbour_words, size, step
 
 /// Sets writes that complete a receive apart from those that are polled, and both from those of runs that do not say.
 const IMMEDIATE: &str = "with immediate data";
-/// The usual way.
 const POLLED: &str = "polled";
 
 /// What is measured: the same subject in two runs is comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Subject {
-    /// Name of the test.
     pub test: Arc<str>,
     /// Whether both directions ran at once.
     pub bidirectional: bool,
     /// Whether all flows of a round ran at once.
     pub at_once: bool,
-    /// Ends or ranks.
     pub flow: Flow,
     /// How the latency of writes was taken: times taken in different ways are not comparable. `None` for everything else,
     /// and in runs of versions that did not say.

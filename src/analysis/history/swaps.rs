@@ -12,10 +12,8 @@ use super::{
     stays::{Stay, Stays},
 };
 
-/// A slot that has another part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Swap {
-    /// What was there before.
     pub old: Stay,
     /// What is there since.
     pub new: Stay,
@@ -31,17 +29,12 @@ const PLACES: usize = 8;
 /// An id that was in several slots in one run: nothing is followed by it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shared {
-    /// What kind of part has it.
     pub kind: PartKind,
-    /// What kind of id it is.
     pub by: By,
-    /// The id.
     pub id: String,
-    /// In how many slots it was.
     pub in_slots: usize,
     /// The first of them, in words: `NIC mlx5_0 of gpu031`.
     pub places: Vec<String>,
-    /// The hosts of all of them.
     #[serde(skip)]
     pub hosts: BTreeSet<String>,
 }
@@ -120,7 +113,6 @@ impl Stays {
     }
 }
 
-/// What a part is known by.
 type Id<'s> = (PartKind, By, &'s str);
 /// Where it was: host, slot and the slot's name.
 type In<'s> = (&'s str, &'s Slot, &'s str);
@@ -183,7 +175,6 @@ mod tests {
         Fitted { slot: Slot { kind: PartKind::Card, at: at.into() }, carries: vec!["mlx5_0".into()], ids }
     }
 
-    /// A host with the ids of its card.
     type Host<'a> = (&'a str, &'a [(By, &'a str)]);
 
     /// What was replaced when hosts had cards with these ids, run by run.

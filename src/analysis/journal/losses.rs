@@ -5,18 +5,15 @@ use railgauge_wire::{failure::Failure, unit::Nanoseconds};
 
 use super::Loss;
 
-/// Takes note of losses line by line.
 #[derive(Default)]
 pub(super) struct Losses {
     found: Vec<Loss>,
     /// Those behind the last part of the soak.
     pending: usize,
-    /// The end of that part.
     until: Nanoseconds,
 }
 
 impl Losses {
-    /// A host was lost.
     pub(super) fn lost(&mut self, host: &str, failure: &Failure, at: Option<Nanoseconds>) {
         // A time before the end of the last part is that of a clock that was set: when it was in the next one is not known.
         let at = at.filter(|at| *at >= self.until);
@@ -24,14 +21,12 @@ impl Losses {
         self.pending += 1;
     }
 
-    /// A host that was lost answers again.
     pub(super) fn back(&mut self, host: &str, at: Option<Nanoseconds>) {
         if let Some(loss) = self.found.iter_mut().rev().find(|loss| loss.host == host) {
             loss.back = at.map(|at| at.max(self.until));
         }
     }
 
-    /// A part of the soak ended.
     pub(super) fn soaked(&mut self, from: Nanoseconds, until: Nanoseconds) {
         self.until = self.until.max(until);
         for loss in self.found.iter_mut().rev().take(std::mem::take(&mut self.pending)) {

@@ -44,20 +44,14 @@ use railgauge_wire::{
 };
 use reader::Reader;
 
-/// Everything a journal says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Journal {
-    /// Identity of the run.
     pub run_id: String,
-    /// The plan with everything resolved.
     pub plan: Plan,
     /// SHA-256 of the plan file, and of what was chosen of it, hexadecimal: [`plan_hash`].
     pub plan_hash: String,
-    /// Version of railgauge that measured.
     pub version: String,
-    /// What the controller ran on, in words.
     pub controller: String,
-    /// How agents were started, in words.
     pub launcher: String,
     /// When the run started and when its last line was written (UTC, RFC 3339).
     pub time: (String, String),
@@ -91,15 +85,12 @@ pub struct Journal {
     pub notes: Vec<(String, String)>,
     /// Where the wall time of all its processes went; those that were killed have not told.
     pub stages: Stages,
-    /// How often the run was taken up again.
     pub resumed: u32,
-    /// How it ended.
     pub end: JournalEnd,
     /// Lines that could not be read, in the order of the file.
     pub damage: Vec<Damage>,
     /// Whole lines that no run writes so, in the order of the file: as long as there is one, nothing passes.
     pub contradictions: Vec<Contradiction>,
-    /// Where a later process goes on.
     pub tail: Tail,
 }
 
@@ -137,12 +128,10 @@ impl Journal {
         }
     }
 
-    /// The losses of hosts that are there again.
     pub fn came_back(&self) -> impl Iterator<Item = &Loss> {
         self.losses.iter().filter(|loss| !self.lost.contains_key(&loss.host))
     }
 
-    /// Damage that nothing later made good for.
     pub fn unhealed(&self) -> impl Iterator<Item = &Damage> {
         self.damage.iter().filter(|damage| !damage.healed)
     }
@@ -153,7 +142,6 @@ impl Journal {
 pub struct Damage {
     /// The line of the file, counted from 1, at which it was seen.
     pub line: usize,
-    /// What is wrong, in words.
     pub what: String,
     /// Numbers of the lines that are missing because of it, first and last; none where lines are there twice.
     pub numbers: Option<(u64, u64)>,
@@ -166,7 +154,6 @@ pub struct Damage {
 pub struct Contradiction {
     /// The line of the file, counted from 1.
     pub line: usize,
-    /// What is wrong, in words.
     pub what: String,
     /// Whether it is only this machine's clock that it does not go with.
     pub by_clock: bool,
@@ -179,77 +166,61 @@ impl Journal {
     }
 }
 
-/// What an agent saw of its ports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
-    /// Name of the host in the plan.
     pub host: String,
-    /// How far off its times may be.
     pub error: Nanoseconds,
     /// What was added to the times of its agent's clock, where the journal tells.
     pub clock: Option<NanosecondsI64>,
-    /// Whether it was seen during the soak.
     pub soak: bool,
     /// What it saw, in nanoseconds since 1970.
     pub seen: Watched,
 }
 
-/// A time that a host was lost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loss {
-    /// Name of the host in the plan.
     pub host: String,
     /// When that was, since 1970, or when it was surely lost; `None` where that is not known.
     pub at: Option<Nanoseconds>,
-    /// Why.
     pub failure: Failure,
     /// When the host answered again; `None` where it did not, or where that is not known.
     pub back: Option<Nanoseconds>,
 }
 
-/// A host that answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HostUp {
-    /// What it is.
     pub facts: HostFacts,
     /// Its monotonic clock minus the controller's, and half the round trip.
     pub clock: Option<(NanosecondsI64, Nanoseconds)>,
-    /// Its wall clock minus the controller's.
     pub wall: Option<NanosecondsI64>,
 }
 
 /// One try of one case. Links are shared: a link lives through many cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Try {
-    /// Number of the case.
     pub case: u64,
     /// Repeat, counted from 0.
     pub repeat: u32,
     /// Start in UTC.
     pub started_at: Started,
-    /// What was used.
     pub link: Option<Arc<LinkRecord>>,
     /// The measurement, or why there is none.
     pub result: Result<Sample, Failure>,
 }
 
-/// How the journal ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JournalEnd {
-    /// The run came to its end.
     Finished,
     /// Somebody interrupted it.
     Interrupted,
     /// The cluster or the disk did not let it go on.
     Prevented {
-        /// In words.
         why: String,
         /// What to do before the plan is run again; `None` where `--resume` goes on with it.
         remedy: Option<Remedy>,
     },
     /// It stops without saying so: the controller was killed, or the machine went down.
     Broken,
-    /// Another process is still writing it.
     Running,
 }
 
@@ -258,20 +229,13 @@ pub enum JournalEnd {
 pub enum JournalError {
     /// The file cannot be read.
     #[error("{}: cannot be read: {cause}", path_text(path))]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The system's words.
-        cause: io::Error,
-    },
+    Unreadable { path: PathBuf, cause: io::Error },
     /// A line is not one of ours.
     #[error("{}:{line}: not a line of a railgauge journal: {cause}", path_text(path))]
     Foreign {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
         cause: String,
     },
     /// A line was written in another version of the format.
@@ -280,11 +244,9 @@ pub enum JournalError {
         path_text(path)
     )]
     Version {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// Its version.
         found: u32,
     },
     /// The line with the plan is damaged: without it nothing else means anything.
@@ -293,32 +255,16 @@ pub enum JournalError {
         path_text(path),
         beside_the_first(*others)
     )]
-    Headless {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        cause: String,
-        /// How many lines there are beside it.
-        others: usize,
-    },
+    Headless { path: PathBuf, cause: String, others: usize },
     /// Another tool measured, and its outputs were imported.
     #[error(
         "{}: imported from the output of {tools}, not measured by railgauge: it is neither judged nor verified and never passes; \
          `compare` and `report` read it",
         path_text(path)
     )]
-    Imported {
-        /// The file.
-        path: PathBuf,
-        /// What wrote the outputs.
-        tools: String,
-    },
-    /// Nothing was recorded.
+    Imported { path: PathBuf, tools: String },
     #[error("{}: holds no events: the run ended before it began; `railgauge run PLAN -o {}` starts it there", path_text(path), path_quoted(path.parent().unwrap_or(path)))]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
 }
 
 /// What is to be said of the lines behind a first one that is damaged.

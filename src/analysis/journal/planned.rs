@@ -28,11 +28,8 @@ const MOST_LEFT_OUT: u128 = 1 << 22;
 /// What a host that answered offers to a schedule.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Offer {
-    /// RDMA ports that can be used.
     ports: u32,
-    /// NUMA nodes that have processors.
     nodes: u32,
-    /// GPUs.
     gpus: u32,
     /// Distances of the GPUs from the RDMA device of each rail.
     distances: Vec<BTreeSet<Distance>>,

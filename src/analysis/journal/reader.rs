@@ -15,10 +15,8 @@ use railgauge_model::journal::line::{self, LineError, Numbered, Tail};
 use railgauge_model::plan::limits;
 use railgauge_wire::unit::Bytes;
 
-/// Takes lines one by one.
 pub(super) struct Reader<'p> {
     path: &'p Path,
-    /// Lines of the file so far.
     number: usize,
     /// Number of the last event that was read.
     last: u64,
@@ -306,7 +304,6 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    /// What all lines come to.
     pub(super) fn finish(mut self) -> Result<Journal, JournalError> {
         // Damaged lines at the end: how many events they were is not known, so numbers go on behind one.
         if self.unread.is_some() {
@@ -354,7 +351,6 @@ fn planned_behind(journal: &Journal, cases: &[Case]) -> bool {
     cases.first().is_some_and(|case| case.id > known)
 }
 
-/// One copy of equal links.
 fn shared(known: &mut HashMap<String, Arc<LinkRecord>>, link: LinkRecord) -> Arc<LinkRecord> {
     match serde_json::to_string(&link) {
         Ok(key) => known.entry(key).or_insert_with(|| Arc::new(link)).clone(),

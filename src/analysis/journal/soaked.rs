@@ -11,17 +11,13 @@ use super::{Journal, times};
 /// By how much the clock of an agent may be off beside what it says itself, and a window be longer than its part.
 const SLACK: Nanoseconds = Nanoseconds::from_secs(10);
 
-/// What the parts of a soak say together.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// When the process that writes began its soak.
     begun: Option<Nanoseconds>,
-    /// The cases that carry its traffic.
     cases: Option<HashSet<u64>>,
 }
 
 impl Parts {
-    /// A later process takes the run up again.
     pub(super) fn resumed(&mut self) {
         self.begun = None;
     }

@@ -17,7 +17,6 @@ use super::{
 pub(super) struct Structure {
     /// Hosts of the plan, with their places in it.
     hosts: HashMap<String, usize>,
-    /// When the run began.
     began: Option<Timestamp>,
     /// What hosts told the process that writes, by name.
     offers: BTreeMap<String, Offer>,
@@ -49,7 +48,6 @@ impl Structure {
         self.began = self.time(line, &journal.time.0);
     }
 
-    /// The time of a line.
     fn time(&mut self, line: usize, at: &str) -> Option<Timestamp> {
         let time = at.parse().ok();
         if time.is_none() {

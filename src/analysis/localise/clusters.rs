@@ -123,7 +123,6 @@ impl Localisation {
         vec![false; self.suspects.len()]
     }
 
-    /// Two clusters in numbers.
     pub(super) fn tell_clusters(&mut self, found: &localise::TwoClusters, cases: &[u64]) {
         let side = |good: bool| {
             let cases: Vec<u64> =

@@ -33,7 +33,6 @@ const FEW: usize = 12;
 pub(super) struct Crossing {
     /// Within groups, or without any, and between groups.
     below: [f64; 2],
-    /// The group of each host, by its number.
     groups: Vec<u32>,
 }
 
@@ -65,14 +64,12 @@ impl Crossing {
     }
 }
 
-/// Two hosts, and what is between them.
 struct Difference {
     hosts: [u32; 2],
     /// Median of what pairs across rails are below the worse of the two rails that they cross.
     below: f64,
     /// Variance of that in units of the variance of a value.
     variance: f64,
-    /// Median of the pairs on one rail.
     straight: f64,
     /// What each pair across rails is below, by the rails of its ends in their order.
     by_rails: Vec<((u32, u32), f64)>,
@@ -83,7 +80,6 @@ struct CrossingTable {
     differences: Vec<Difference>,
     /// Standard deviation of the values of one kind and two hosts.
     scale: f64,
-    /// Values.
     n: usize,
 }
 
@@ -228,11 +224,9 @@ impl Localisation {
 pub struct AcrossRails {
     /// By how much, in percent of the metric: within groups, between them.
     pub percent: Vec<f64>,
-    /// Which direction of the metric is better.
     pub better: Better,
 }
 
-/// As part of a sentence.
 impl fmt::Display for AcrossRails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let higher = self.better == Better::Higher;

@@ -55,14 +55,12 @@ struct Played {
     stopped: Option<String>,
 }
 
-/// One test of a collective.
 struct Scene<'a> {
     journal: &'a Journal,
     test: &'a Test,
     cell: Arc<Cell>,
     /// Every case of the test that is not of a value other than the first.
     all: Vec<&'a CaseResult<'a>>,
-    /// Groups of the test in that cell.
     screen: Vec<(&'a CaseResult<'a>, &'a Row)>,
     /// What is wrong, as the beginning of a sentence.
     wrong: &'static str,

@@ -26,7 +26,6 @@ use crate::analysis::{
     words::{brief, number, worse},
 };
 
-/// How often each lane is measured.
 pub(super) const REPEATS: usize = 3;
 /// Most queue pairs that are measured one by one, however many a test has.
 const MOST: u32 = 32;
@@ -48,7 +47,6 @@ impl LaneKey {
         port.map_or(Self::Number(number + 1), Self::Port)
     }
 
-    /// What the number is of, one and many.
     const fn noun(self, transport: Transport) -> [&'static str; 2] {
         match (self, transport) {
             (Self::Port(SourcePort::PredictedUdp(_)), _) => ["UDP source port", "UDP source ports"],

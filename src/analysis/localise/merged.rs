@@ -10,7 +10,6 @@ use crate::analysis::results::CaseResult;
 /// Share of the flows that speak for a part from which on another part accounts for it.
 const SAME: f64 = 0.8;
 
-/// What views of one test named so far.
 #[derive(Default)]
 struct Known<'r> {
     flows: HashSet<&'r Flow>,
@@ -25,7 +24,6 @@ impl<'r> Known<'r> {
         }
     }
 
-    /// Whether what was named accounts for a part.
     fn holds(&self, named: &Named, results: &'r [CaseResult<'r>]) -> bool {
         let at_end = |port: &Port| {
             [None, Some(port.rail)].into_iter().any(|rail| self.ends.contains(&(port.host.to_string(), rail)))
@@ -95,7 +93,6 @@ impl Localisation {
             .for_each(|probe| probe.suspect = places.get(probe.suspect).copied().unwrap_or(usize::MAX));
     }
 
-    /// Leaves the suspects of an extra view.
     pub(super) fn only_suspects(&mut self) {
         (self.short_of_ceiling, self.too_noisy, self.two_clusters, self.over_time) = (None, None, None, None);
         self.unjudged.clear();

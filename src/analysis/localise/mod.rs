@@ -68,16 +68,12 @@ pub use told::{
 };
 pub(in crate::analysis) use waived::waives_flow;
 
-/// What was found in one test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Localisation {
-    /// Name of the test.
     pub test: String,
     /// What is counted: `pair`, `group` for a collective, or `part` within hosts.
     pub counted: &'static str,
-    /// The metric that was looked at.
     pub metric: Metric,
-    /// Which of a case's repeats were looked at.
     #[serde(skip_serializing_if = "Repeats::is_median")]
     pub repeats: Repeats,
     /// Whether it is of a view that is not the usual one, and has only what stands out there.
@@ -94,7 +90,6 @@ pub struct Localisation {
     /// Hosts of which no pair or group has one, so that nothing at all is known of them.
     #[serde(skip)]
     pub unmeasured: Vec<String>,
-    /// What good pairs reach.
     pub good: Vec<Good>,
     /// What stands out, the worst first.
     pub suspects: Vec<Named>,
@@ -130,7 +125,6 @@ pub struct Localisation {
     pub level_of: LevelOf,
     /// Why nothing could be said, or what was left out of account; empty if there is nothing to say.
     pub remarks: Vec<String>,
-    /// The tests that would settle the suspects.
     #[serde(skip)]
     pub probes: Vec<Probe>,
     /// The cell that was looked at, which probes measure again.
@@ -165,7 +159,6 @@ pub struct Localisation {
     /// Of so few hosts that nothing can be confirmed: the value between both kinds, in the metric's unit.
     #[serde(skip)]
     low_below: f64,
-    /// Whether the plan lets suspects be measured again.
     #[serde(skip)]
     confirms: bool,
     /// Whether a pair's value speaks of one direction only.
@@ -179,12 +172,10 @@ pub struct Localisation {
     noise: f64,
 }
 
-/// What the results of a test came to.
 #[derive(Debug, Clone, PartialEq)]
 struct Screen {
     findings: Findings,
     names: Names,
-    /// Why each suspect is one.
     reasons: Vec<String>,
 }
 

@@ -10,30 +10,24 @@ use railgauge_wire::natural;
 use super::{PartName, pick::One};
 use crate::analysis::journal::Journal;
 
-/// What numbers stand for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Names {
-    /// Hosts of the test by number.
     hosts: Vec<String>,
     numbers: HashMap<String, u32>,
     /// Group of each host; empty if the plan's groups are no partition of the test's hosts.
     pub(super) groups: Vec<u32>,
-    /// Names of the groups by number.
     group_names: Vec<String>,
-    /// Devices, where they are known.
     devices: BTreeMap<Port, String>,
     /// Why the plan's groups are not used, if it has any that could be.
     pub(super) remark: Option<String>,
 }
 
-/// A part in words.
 pub(super) struct Words {
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) hosts: Vec<String>,
     pub(super) groups: Vec<String>,
     pub(super) rail: Option<u32>,
-    /// The direction in which it is bad.
     pub(super) way: Way,
 }
 
@@ -92,13 +86,11 @@ impl Names {
         &self.group_names[number as usize]
     }
 
-    /// A part by name alone.
     pub(super) fn named(&self, part: &Part) -> PartName {
         let Words { kind, name, hosts, rail, .. } = self.part(part);
         PartName { kind, name, hosts, rail }
     }
 
-    /// A part in words.
     pub(super) fn part(&self, part: &Part) -> Words {
         let hosts = |numbers: &[u32]| numbers.iter().map(|&number| self.host(number).to_owned()).collect();
         let (kind, name, numbers, rail): (_, _, &[u32], _) = match part {

@@ -32,13 +32,11 @@ use crate::analysis::{
     words::{self, brief, count, number, part_words, worse},
 };
 
-/// What is counted in these tests.
 pub(super) const COUNTED: &str = "part";
 /// Parts under which none can be told from the others: one, and three to hold it against.
 const FEWEST: usize = 4;
 /// With fewer values than this the spread is not taken to be below the least effect.
 const FEW: usize = 12;
-/// How often a suspect is measured again.
 const REPEATS: usize = 3;
 /// Hosts of suspects that are measured again, the worst first.
 const HOSTS: usize = 8;
@@ -223,7 +221,6 @@ fn apart<'r>(
         .collect()
 }
 
-/// What all parts came to.
 struct Measured {
     level: Level,
     cut: f64,
@@ -350,12 +347,10 @@ impl Measured {
     }
 }
 
-/// A further case.
 struct One {
     told: Further,
     /// Logarithm of its value, if that may be trusted.
     log: Option<f64>,
-    /// Programs that ran beside it.
     programs: u32,
 }
 

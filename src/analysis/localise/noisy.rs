@@ -17,7 +17,6 @@ const FEW: usize = 6;
 pub struct TooNoisy {
     /// Which pairs, as in [`Good::which`].
     pub which: Which,
-    /// How many of them are good.
     pub n: usize,
     /// Standard deviation among good ones in percent of their centre.
     pub spread_percent: f64,
@@ -45,7 +44,6 @@ impl Localisation {
     }
 }
 
-/// As part of a sentence.
 impl fmt::Display for TooNoisy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { which, n, spread_percent, seen_from_percent } = self;

@@ -32,7 +32,6 @@ pub struct OverTime {
     pub step_at: Option<String>,
 }
 
-/// As part of a sentence.
 impl fmt::Display for OverTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let by = change(self.change_percent);

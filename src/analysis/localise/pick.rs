@@ -30,7 +30,6 @@ use crate::analysis::{
     words::size,
 };
 
-/// The metrics by which pairs are judged.
 const METRICS: [Metric; 2] = [Metric::Bandwidth, Metric::LatencyP50];
 /// Degrees of freedom from which on the noise of repeats is worth something.
 const ENOUGH: usize = 10;
@@ -48,19 +47,15 @@ const FEW_PATHS: usize = 3;
 /// Standard errors of a mean from which on a view is searched.
 const LOOK: f64 = 4.0;
 
-/// Which of a case's repeats count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repeats {
-    /// Their median.
     #[default]
     Median,
-    /// The worst of them.
     Worst,
 }
 
 impl Repeats {
-    /// Whether it is the median.
     pub fn is_median(&self) -> bool {
         *self == Self::Median
     }
@@ -69,9 +64,7 @@ impl Repeats {
 /// Which values of a test were searched for parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Searched {
-    /// The metric.
     pub metric: Metric,
-    /// Which of a case's repeats.
     pub repeats: Repeats,
     /// Message size in bytes.
     pub size_bytes: Bytes,
@@ -85,11 +78,9 @@ impl fmt::Display for Searched {
     }
 }
 
-/// A case in a view.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct One<'r> {
     pub(super) result: &'r CaseResult<'r>,
-    /// Its row of the test's metric.
     pub(super) row: &'r Row,
     /// The logarithm of its value, on the scale of the judgement; `None` if the value must not be trusted.
     pub(super) log: Option<f64>,
@@ -107,17 +98,14 @@ impl One<'_> {
     }
 }
 
-/// One view of a test.
 #[derive(Debug, Clone)]
 pub(super) struct View<'r> {
     pub(super) metric: Metric,
     pub(super) repeats: Repeats,
     pub(super) cases: Vec<One<'r>>,
-    /// How many views its test has.
     pub(super) of: usize,
 }
 
-/// Rows of one cell of a test.
 type Rows<'r> = Vec<(&'r CaseResult<'r>, &'r Row)>;
 
 /// The views of a test, the usual one first; none for a test without any of the metrics.
@@ -282,7 +270,6 @@ pub(super) fn logarithm(result: &CaseResult<'_>, metric: Metric, value: Option<f
     Some(on_scale(metric, log))
 }
 
-/// A logarithm on the scale of the judgement.
 fn on_scale(metric: Metric, log: f64) -> f64 {
     if metric.better() == Better::Higher { log } else { -log }
 }
@@ -298,11 +285,8 @@ const MANY: usize = 8;
 /// How far the repeats of cases scatter, on the scale of logarithms. Between cases it can only be more.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::analysis) struct Scatter {
-    /// Standard deviation of one repeat.
     one: f64,
-    /// Degrees of freedom.
     freedom: usize,
-    /// Most repeats of a case.
     repeats: usize,
 }
 
@@ -339,13 +323,11 @@ impl Scatter {
         known.map_or(0.0, |scatter| scatter.of_median().deviation)
     }
 
-    /// The scatter of the median over the repeats.
     pub(super) fn of_median(self) -> bisect::Repeats {
         let over_mean = if self.repeats > 2 { 1.2533 } else { 1.0 };
         bisect::Repeats { deviation: over_mean * self.of_mean().deviation, ..self.of_mean() }
     }
 
-    /// The scatter of the mean over the repeats.
     pub(super) fn of_mean(self) -> bisect::Repeats {
         bisect::Repeats { deviation: self.one / (self.repeats as f64).sqrt(), freedom: self.freedom }
     }

@@ -12,7 +12,6 @@ use super::{
 };
 use crate::analysis::words::{change, count};
 
-/// One measurement that helps to settle a suspect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
     /// Position of the suspect in [`Localisation::suspects`].
@@ -107,7 +106,6 @@ impl Localisation {
         }
     }
 
-    /// What one suspect came to.
     fn settle(&mut self, at: usize, suspect: &Suspect, settled: &Settled, screen: &Screen) {
         let decided = self.decided(suspect, Some(settled), &screen.findings);
         let hosts = self.suspects[at].reach.clone();

@@ -33,9 +33,7 @@ const LINKS_AN_END: usize = 4;
 /// An end that carries less than others at best, so that its links cannot reach what other links reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lesser {
-    /// Its host.
     pub host: String,
-    /// Its rail.
     pub rail: u32,
     /// The ceiling of its best link, in the metric's unit.
     pub ceiling: f64,
@@ -63,7 +61,6 @@ pub(super) struct Rates {
     peers: BTreeSet<u64>,
     /// Standard deviation of links of the best class. Those that a ceiling limits hardly scatter.
     pub(super) scatter: f64,
-    /// The least effect, by which ceilings differ.
     least: f64,
 }
 
@@ -221,10 +218,8 @@ impl Localisation {
     }
 }
 
-/// Ends that carry less than others at best.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CarryLess {
-    /// Those ends.
     pub ends: Vec<Lesser>,
     /// What links of the best ports reach, in `unit`.
     pub others: f64,
@@ -232,7 +227,6 @@ pub struct CarryLess {
     pub unit: String,
 }
 
-/// As part of a sentence.
 impl fmt::Display for CarryLess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let unit = &self.unit;

@@ -11,7 +11,6 @@ use crate::analysis::words::count;
 /// Which pairs, or groups, a level is of. Written as its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Pairs of hosts.
     Pairs {
         /// Whether between groups of hosts or within one; `None` for both.
         between_groups: Option<bool>,
@@ -20,12 +19,10 @@ pub enum Which {
     },
     /// Groups of a collective, by their count of hosts.
     Groups(usize),
-    /// Parts of hosts.
     Parts,
 }
 
 impl Which {
-    /// Every pair.
     pub const ALL: Self = Self::Pairs { between_groups: None, across_rails: None };
 
     /// Those of these pairs that are on one rail, or that are across rails.
@@ -65,20 +62,16 @@ impl Serialize for Which {
     }
 }
 
-/// What good pairs reach.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Good {
-    /// Which pairs.
     pub which: Which,
     /// Centre in the metric's unit.
     pub centre: f64,
     /// Standard deviation in percent of the centre.
     pub spread_percent: f64,
-    /// Pairs this rests on.
     pub n: usize,
 }
 
-/// Whether a suspicion was followed up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
@@ -96,7 +89,6 @@ pub enum Standing {
     Open,
 }
 
-/// Why a suspect is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenReason {
@@ -159,27 +151,22 @@ pub struct PartName {
     pub name: String,
     /// Hosts that the name holds; empty for a part that many hosts share.
     pub hosts: Vec<String>,
-    /// The rail that the name holds.
     pub rail: Option<u32>,
 }
 
 /// The values of a test fall into two clusters that nothing separates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TwoClusters {
-    /// The cluster of the better values.
     pub good: Cluster,
-    /// The cluster of the worse values.
     pub bad: Cluster,
     /// The worse against the better cluster in percent: negative for a bandwidth, positive for a latency.
     pub change_percent: f64,
 }
 
-/// One of two clusters of values.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Cluster {
     /// Median in the metric's unit.
     pub centre: f64,
-    /// Pairs.
     pub n: usize,
     /// Of groups of a collective: hosts that are in it only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -187,7 +174,6 @@ pub struct Cluster {
     /// The plan's groups that are groups of a collective in it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
-    /// Numbers of the cases.
     pub cases: Vec<u64>,
 }
 
@@ -198,9 +184,7 @@ pub struct Named {
     pub kind: &'static str,
     /// The part: `host gpu07`, `rail 3 of gpu07 (mlx5_3)`, `path between gpu01 rail 0 and gpu04 rail 0`.
     pub name: String,
-    /// Hosts that the name holds.
     pub hosts: Vec<String>,
-    /// Groups that the name holds.
     pub groups: Vec<String>,
     /// The rail that the name holds, if it holds one.
     pub rail: Option<u32>,
@@ -212,29 +196,20 @@ pub struct Named {
     pub change_percent: f64,
     /// 95 % interval of it; `None` below six pairs.
     pub interval_percent: Option<(f64, f64)>,
-    /// Pairs that speak of it.
     pub n: usize,
-    /// How many of these are bad.
     pub bad: usize,
-    /// Hosts at the other ends.
     pub partners: usize,
     /// How many standard errors it stands out.
     pub standard_errors: f64,
-    /// How many count as standing out.
     pub needed: f64,
-    /// How it was found.
     pub method: &'static str,
-    /// Why, in a sentence.
     pub reason: String,
     /// What was bad about the state of its GPUs, or lost, while these cases ran, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meanwhile: Option<String>,
-    /// What to do about the gravest of that.
     #[serde(skip)]
     pub meanwhile_remedy: Option<Entry>,
-    /// Numbers of the cases that speak of it.
     pub cases: Vec<u64>,
-    /// Whether it was followed up.
     pub standing: Standing,
     /// Whether the plan waives it: it is told, and does not count.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -250,7 +225,6 @@ pub struct Named {
     /// Share of its results that are bad, from 0 to 1, where some are good; `None` for a part that is bad throughout or
     /// where that cannot be told.
     pub bad_share: Option<f64>,
-    /// The further cases that were to settle it.
     pub further: Vec<Further>,
     /// What they came to; `None` without any, or with too few.
     pub confirmation: Option<Confirmation>,
@@ -301,7 +275,6 @@ pub struct Lane {
     pub predicted: bool,
     /// Median in the metric's unit; `None` without a value that may be trusted.
     pub value: Option<f64>,
-    /// Values behind it.
     pub n: usize,
     /// Whether it is slow while the others are not.
     pub slow: bool,
@@ -310,13 +283,10 @@ pub struct Lane {
 /// A further case that was to settle a suspect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Further {
-    /// Its number.
     pub case: u64,
-    /// The link, in words.
     pub link: String,
     /// Its value, if it may be trusted.
     pub value: Option<f64>,
-    /// What stands against it.
     pub error: Option<String>,
 }
 
@@ -329,7 +299,6 @@ pub struct Confirmation {
     pub interval_percent: Option<(f64, f64)>,
     /// Further cases with a result that may be trusted.
     pub n: usize,
-    /// How many of these are bad.
     pub bad: usize,
     /// Control cases with a result that may be trusted, measured in the same rounds.
     pub controls: usize,

@@ -31,7 +31,6 @@ impl OpenReason {
 }
 
 impl DecidedBy {
-    /// What decided, as part of a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Ceiling => "the good side reaches its ceiling",

@@ -26,15 +26,11 @@ use super::{
 pub struct AllNics {
     /// The test of all rails at once.
     pub together: String,
-    /// The test of one rail after the other.
     pub each: String,
-    /// Message size.
     pub size_bytes: Bytes,
-    /// Queue pairs or streams of each flow.
     pub qps: u32,
     /// What carries the bytes: NICs of pairs of hosts, or parts of a host.
     pub transport: Transport,
-    /// Fewest and most rails of a pair.
     pub rails: (usize, usize),
     /// Pairs of hosts that both tests measured on all their rails.
     pub pairs: usize,
@@ -135,7 +131,6 @@ fn compared((together, all): (&Test, &Values<'_>), (each, single): (&Test, &Valu
 }
 
 impl AllNics {
-    /// In a sentence.
     pub fn words(&self) -> String {
         let Self { each, missing, pairs, transport, .. } = self;
         let (parts, place) = match part_words(*transport) {

@@ -11,14 +11,10 @@ const FEWEST_LINKS: usize = 2;
 /// Ends that must have one: of three nobody can be told apart by one value each.
 const FEWEST_ENDS: usize = 4;
 
-/// One end, a NIC of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NicDeviation {
-    /// Host and rail.
     pub port: Port,
-    /// Links with a distance.
     pub links: usize,
-    /// Median distance of its links, negative where worse.
     pub deviation: f64,
     /// The same of links that it initiates, and of those that it answers.
     pub ways: [Option<f64>; 2],

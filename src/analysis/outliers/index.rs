@@ -10,7 +10,6 @@ use super::parts::Part;
 pub(super) struct Index<'a> {
     /// Ends that are a part: the first part of each host, of all its rails or of one.
     ends: HashMap<(&'a str, Option<u32>), usize>,
-    /// Links that speak for a part.
     flows: HashMap<&'a Flow, usize>,
     /// Cases that speak for a part that is bad or may be.
     bad: HashMap<u64, usize>,

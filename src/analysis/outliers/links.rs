@@ -31,7 +31,6 @@ const FEWEST: usize = 3;
 /// together by chance too often.
 const FEW: usize = 12;
 
-/// What cases are held against.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
     /// Centre in the metric's unit.
@@ -45,23 +44,18 @@ pub struct Level {
 /// One case: a link or group at one size.
 #[derive(Debug, Clone)]
 pub struct Link<'a> {
-    /// The case.
     pub result: &'a CaseResult<'a>,
     /// Its row of the test's metric, where it has one.
     pub row: Option<&'a Row>,
-    /// Variant and size.
     pub cell: (String, Bytes),
     /// Its value, if it may be trusted.
     pub value: Option<f64>,
     /// What it is held against; `None` with fewer than three values.
     pub level: Option<Level>,
-    /// Logarithm of value over centre, negative where worse.
     pub deviation: Option<f64>,
-    /// Whether it stands out.
     pub stands_out: bool,
     /// Position of the part that it belongs to, the gravest if there are several.
     pub part: Option<usize>,
-    /// The class by which it is coloured.
     pub look: Look,
 }
 
@@ -89,11 +83,9 @@ pub(super) struct Setting<'s, 'a> {
     pub(super) least: f64,
     pub(super) found: Option<&'a Localisation>,
     pub(super) parts: &'s [Part<'a>],
-    /// Of the test.
     pub(super) index: &'s Index<'s>,
 }
 
-/// Variant, size, stratum and class of the ceiling.
 type LevelKey = (String, Bytes, usize, i64);
 
 /// Ceilings that differ by less than this are of one class: NICs of one rate.
@@ -105,7 +97,6 @@ fn class(link: &Link<'_>) -> i64 {
     ceiling.map_or(0, |ceiling| (ceiling.ln() / SAME_CEILING).round() as i64)
 }
 
-/// All cases of a test.
 pub(super) fn links<'a>(
     setting: &Setting<'_, 'a>,
     results: Vec<&'a CaseResult<'a>>,

@@ -6,13 +6,9 @@
 /// How much worse than the centre, worst first, in parts of the threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
-    /// More than four times the threshold.
     Far,
-    /// More than twice.
     Much,
-    /// More than the threshold: it stands out.
     Clear,
-    /// More than half of it.
     Little,
 }
 
@@ -23,7 +19,6 @@ pub enum Look {
     Missing,
     /// Measured, but its data is wrong or it was disturbed.
     Doubtful,
-    /// Worse than the centre.
     Worse(Grade),
     /// By itself not far from the centre, and yet among what speaks for a part that stands out.
     Named,

@@ -37,7 +37,6 @@ pub use links::{Level, Link};
 pub use look::{Grade, Look};
 pub use parts::{Evidence, Part};
 
-/// What stands out in a run.
 #[derive(Debug, Clone)]
 pub struct Outliers<'a> {
     /// Every test of the plan, in its order.
@@ -48,18 +47,14 @@ pub struct Outliers<'a> {
     pub clusters: Vec<(&'a Localisation, &'a TwoClusters)>,
     /// Tests whose values scatter so much that a bad part may not stand out.
     pub noisy: Vec<&'a Localisation>,
-    /// What was said of parts.
     pub found: &'a [Localisation],
-    /// Whether any test could be searched for parts.
     pub searched: bool,
 }
 
 /// What stands out in one test, by the metric that it is looked at for.
 #[derive(Debug, Clone)]
 pub struct OfTest<'a> {
-    /// Name of the test.
     pub test: &'a str,
-    /// The metric.
     pub metric: Metric,
     /// Every planned case, in the order of the cases.
     pub links: Vec<Link<'a>>,
@@ -162,7 +157,6 @@ impl<'a> Outliers<'a> {
         all
     }
 
-    /// What stands out in a test.
     pub fn of(&self, test: &str) -> Option<&OfTest<'a>> {
         self.tests.iter().find(|of| of.test == test)
     }

@@ -12,28 +12,21 @@ use crate::analysis::{
 /// A part that is named by one test or several.
 #[derive(Debug, Clone)]
 pub struct Part<'a> {
-    /// Its name in words.
     pub name: &'a str,
     /// Its state: the gravest of all tests that name it.
     pub standing: Standing,
-    /// Whether the plan waives it.
     pub waived: bool,
     /// What speaks for it, in the order of the tests.
     pub evidence: Vec<Evidence<'a>>,
     /// Its effect as a difference of logarithms, negative where worse: the largest of all tests.
     pub effect: f64,
-    /// Links that its evidence rests on, by test.
     flows: BTreeMap<&'a str, BTreeSet<&'a Flow>>,
-    /// Cases that its evidence rests on, by test.
     cases: BTreeMap<&'a str, BTreeSet<u64>>,
 }
 
-/// What one test says of a part.
 #[derive(Debug, Clone, Copy)]
 pub struct Evidence<'a> {
-    /// The test.
     pub test: &'a Localisation,
-    /// What it says.
     pub named: &'a Named,
 }
 
@@ -65,7 +58,6 @@ impl Part<'_> {
         self.cases.get(test).is_some_and(|cases| cases.contains(&case))
     }
 
-    /// Whether a test names it.
     pub fn is_named_by(&self, test: &str) -> bool {
         self.cases.contains_key(test)
     }
@@ -82,18 +74,15 @@ impl Part<'_> {
         ends.flat_map(|named| named.hosts.iter().map(|host| (host.as_ref(), named.rail)))
     }
 
-    /// Links of a test that speak for it.
     pub(super) fn flows_of(&self, test: &str) -> impl Iterator<Item = &Flow> {
         self.flows.get(test).into_iter().flatten().copied()
     }
 
-    /// Cases of a test that speak for it.
     pub fn cases(&self, test: &str) -> impl Iterator<Item = u64> {
         self.cases.get(test).into_iter().flatten().copied()
     }
 }
 
-/// Parts by state, then by effect.
 pub(super) fn parts<'a>(found: &'a [Localisation], results: &'a [CaseResult<'a>]) -> Vec<Part<'a>> {
     let mut order: Vec<Part<'a>> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();

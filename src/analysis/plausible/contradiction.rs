@@ -12,11 +12,8 @@ use crate::analysis::words::number;
 pub enum Contradiction {
     /// Two counts of one thing that do not agree.
     Counts {
-        /// The thing.
         what: &'static str,
-        /// How each count came about.
         by: [&'static str; 2],
-        /// The counts.
         counts: [u128; 2],
         /// The host of the second, where that is another one.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,27 +21,20 @@ pub enum Contradiction {
     },
     /// A number that is outside of what it can be, or is not a number.
     Outside {
-        /// What it is of.
         what: &'static str,
-        /// The number.
         value: f64,
         /// Its unit.
         unit: &'static str,
-        /// What bounds it.
         by: &'static str,
         /// The least and the most that it can be.
         range: (f64, f64),
     },
-    /// A rank that is planned on another host.
     Elsewhere {
-        /// The rank.
         rank: u32,
-        /// The host that speaks for it.
         host: String,
     },
     /// A start that is not a time.
     Start {
-        /// What it is.
         started_at: String,
     },
 }

@@ -16,7 +16,6 @@ const COUNT_TOLERANCE: f64 = 0.01;
 /// time, of the 512 that it has posted (`docs/tests.md`).
 const RECEIVES: u64 = 512;
 
-/// A host and what it counted.
 type Count<'h> = (&'h str, u128);
 
 /// The rows whose counts do not agree.
@@ -101,7 +100,6 @@ fn of_parts(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &
     }
 }
 
-/// What the initiator alone counts.
 fn of_initiator(result: &CaseResult<'_>, (host, end): (&str, &Measurement), table: &mut Table) {
     let cell = &result.case.cell;
     let operations = (host, end.operations.into());
@@ -159,7 +157,6 @@ fn of_ends(
     table.equal("operations", ["sent", "answered"], counts, 0);
 }
 
-/// What all ranks of a collective counted.
 fn of_ranks(result: &CaseResult<'_>, sample: &Sample, (host, all): (&str, &Measurement), table: &mut Table) {
     let (flow, ranks) = (&result.case.flow, &sample.ranks);
     let at = |count: u128| (host, count);

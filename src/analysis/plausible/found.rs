@@ -14,7 +14,6 @@ use crate::analysis::{together::Stray, value::Senseless};
 /// A value that a case's metrics need and that is not there.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Absent {
-    /// The host.
     pub host: String,
     /// What is not there.
     #[serde(flatten)]
@@ -25,34 +24,25 @@ pub struct Absent {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "lack", rename_all = "kebab-case")]
 pub enum Lack {
-    /// What carried the sample.
     Link,
-    /// A window in which something was measured.
     Window {
         /// Operations that were completed.
         operations: u64,
         /// Payload bytes.
         bytes: Bytes,
-        /// Its length.
         elapsed: Nanoseconds,
     },
-    /// What the responder counted.
     Responder,
-    /// Samples of the latency.
     LatencySamples,
     /// A value above zero.
     AboveZero {
-        /// The metric.
         metric: Metric,
         /// Its value, in the metric's unit.
         value: f64,
     },
-    /// The metric.
     Metric {
-        /// The metric.
         metric: Metric,
     },
-    /// Accounts that make sense.
     Sense {
         /// Why they make none.
         why: Senseless,
@@ -82,17 +72,9 @@ impl fmt::Display for Absent {
 #[serde(tag = "impossible", rename_all = "kebab-case")]
 pub enum Impossible {
     /// A sample of a host that never answered in the run.
-    Stranger {
-        /// The host.
-        host: String,
-    },
+    Stranger { host: String },
     /// A sample contradicts itself, the link, or the controller's clock.
-    Sample {
-        /// The host.
-        host: String,
-        /// By what.
-        what: Contradiction,
-    },
+    Sample { host: String, what: Contradiction },
     /// An end of a flow at once ran at another time.
     Stray(Stray),
 }

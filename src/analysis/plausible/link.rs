@@ -24,7 +24,6 @@ const MOST_VERBS: u32 = 4096;
 /// Larger than the MTU of any interface: IP packets end at 64 KiB, and what Linux lets one set on loopback is seldom more.
 const MOST_TCP: u32 = 1 << 24;
 
-/// Everything that no link is.
 pub(super) fn contradictions(result: &CaseResult<'_>, link: &LinkRecord) -> Vec<Contradiction> {
     let of_rate = |rate: railgauge_wire::unit::GigabitsPerSecond| {
         outside("rate of the link", (rate.0, "Gb/s"), "links have", (f64::MIN_POSITIVE, ANY_PORT))

@@ -10,7 +10,6 @@ const DISTINGUISHED: Nanoseconds = Nanoseconds::from_secs(25);
 /// Nanoseconds by which a time may be off: halves of round trips are rounded down.
 const ROUNDING: f64 = 1.0;
 
-/// What is wrong with a distribution of times.
 pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
     let Latency { samples, min, p50, p90, p99, p999, max, mean, stdev, histogram, .. } = latency;
     let ns = |time: &Nanoseconds| (time.as_f64(), "ns");
@@ -35,12 +34,10 @@ pub(super) fn distribution(latency: &Latency) -> Vec<Contradiction> {
     found
 }
 
-/// Samples between two times, ends included.
 struct Bucket {
     low: Nanoseconds,
     high: Nanoseconds,
     count: u64,
-    /// Samples up to this bucket and in it.
     reached: u64,
 }
 
@@ -59,7 +56,6 @@ fn buckets(latency: &Latency) -> Vec<Bucket> {
     found
 }
 
-/// What a distribution says otherwise than its histogram.
 fn against_histogram(latency: &Latency) -> Vec<Contradiction> {
     let buckets = buckets(latency);
     let (Some(first), Some(last)) = (buckets.first(), buckets.last()) else { return Vec::new() };

@@ -40,7 +40,6 @@ impl Against<'_> {
     }
 }
 
-/// Against a case that is well.
 static NOTHING: Against<'static> = Against {
     failures: Vec::new(),
     not_run: None,
@@ -69,7 +68,6 @@ impl<'a> Deref for CaseResult<'a> {
 }
 
 impl<'a> CaseResult<'a> {
-    /// Changes what speaks against it.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut Against<'a>)) {
         // Taken out of its box: most cases have none, and need none after it.
         let mut against = self.against.0.take().map(|against| *against).unwrap_or_default();

@@ -7,32 +7,18 @@ use super::count;
 pub enum Mismatch {
     /// An outcome of a case that nobody planned.
     #[error("the journal holds an outcome of case {case}, which was never planned")]
-    UnplannedCase {
-        /// Number of the case.
-        case: u64,
-    },
+    UnplannedCase { case: u64 },
     /// A case of a test that the plan does not have.
     #[error("the journal holds test `{test}`, which the plan does not have: they are not of the same run")]
-    UnknownTest {
-        /// The test's name in the journal.
-        test: String,
-    },
-    /// A repeat beyond those of the test.
+    UnknownTest { test: String },
     #[error("the journal holds repeat {repeat} of case {case}, whose test has {}", count(*.repeats as usize, "repeat"))]
     UnaskedRepeat {
-        /// Number of the case.
         case: u64,
         /// Which repeat, counted from 1.
         repeat: u64,
-        /// How many its test has.
         repeats: u32,
     },
     /// A case that its test does not have.
     #[error("case {case} of the journal measures what test `{test}` of the plan does not")]
-    ForeignCase {
-        /// Number of the case.
-        case: u64,
-        /// The test it names.
-        test: String,
-    },
+    ForeignCase { case: u64, test: String },
 }

@@ -16,7 +16,6 @@ use crate::analysis::{
     words::count,
 };
 
-/// Something that speaks against a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Objection {
@@ -26,16 +25,12 @@ pub enum Objection {
     Failed {
         /// The failure, without its remedy.
         failure: Box<Failure>,
-        /// Both ends or all ranks, in words.
         ends: String,
     },
     /// Repeats were not run.
     NotRun(NotRun),
-    /// Repeats have no sample.
     RepeatsMissing {
-        /// How many.
         missing: usize,
-        /// How many were to be measured.
         of: usize,
     },
     /// The data was not verified although the plan asks for it.
@@ -43,13 +38,11 @@ pub enum Objection {
         /// Bytes that were, in the sample with the fewest.
         verified_bytes: Bytes,
     },
-    /// A sample lacks a value.
     Absent(Absent),
     /// A sample says what cannot be true.
     Impossible(Impossible),
     /// What carried the bytes is not what the plan asks for.
     OtherLink(OtherLink),
-    /// Something disturbed it.
     Contaminated(Doubt),
 }
 
@@ -57,25 +50,19 @@ pub enum Objection {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "why", rename_all = "kebab-case")]
 pub enum NotRun {
-    /// One of its hosts was lost.
     HostLost {
-        /// Its name.
         host: String,
         /// Why it was lost, without the remedy.
         failure: Box<Failure>,
     },
     /// The run could not go on.
     Prevented {
-        /// Why, in words.
         cause: String,
     },
     /// The run was interrupted.
     Interrupted,
-    /// The run broke off.
     BrokeOff,
-    /// The run is still going on.
     StillRunning,
-    /// The time of the plan was over.
     TimeOver,
     /// The run finished without an outcome of it.
     NoOutcome,
@@ -89,9 +76,7 @@ pub enum NotRun {
 /// A link that the plan did not ask for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OtherLink {
-    /// The initiator's host.
     pub host: String,
-    /// In what it differs.
     #[serde(flatten)]
     pub what: OtherThan,
 }
@@ -100,25 +85,18 @@ pub struct OtherLink {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OtherThan {
-    /// Another transport.
     Transport {
-        /// What the plan asks for.
         wanted: Transport,
         /// What carried the bytes.
         carrier: Carrier,
     },
-    /// Another carrier of a collective.
     Carrier {
-        /// What the plan asks for.
         wanted: Carrier,
         /// What carried the bytes.
         carrier: Carrier,
     },
-    /// Another way to GPU memory.
     GpuPath {
-        /// What the plan asks for.
         wanted: GpuPath,
-        /// What it was.
         gpu_path: GpuPath,
     },
 }

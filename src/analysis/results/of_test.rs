@@ -3,7 +3,6 @@
 use railgauge_model::{journal::event::Case, plan::model::Test};
 use railgauge_wire::unit::Bytes;
 
-/// Whether a case measures what its test wants.
 pub(in crate::analysis) fn measures(case: &Case, test: &Test) -> bool {
     let qps = if test.collective.is_some() { case.cell.qps == 1 } else { test.qps.contains(&case.cell.qps) };
     qps && measures_on_any(case, test)

@@ -8,7 +8,6 @@ use serde::Serialize;
 use super::CaseResult;
 use crate::analysis::words::{are, count};
 
-/// Ranks that are named one by one.
 const NAMED: usize = 4;
 
 /// Bytes that arrived and were not sent.
@@ -16,7 +15,6 @@ const NAMED: usize = 4;
 pub struct WrongBytes {
     /// The host at which they arrived; of a collective the link, in words, unless all are at one host.
     pub at: String,
-    /// How many.
     pub wrong: u64,
     /// The part of the host whose memory was tested, as `GPU 2`; empty where bytes were moved.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -32,11 +30,8 @@ pub struct WrongBytes {
 /// A rank at which wrong bytes arrived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct WrongRank {
-    /// The rank.
     pub rank: u32,
-    /// Its host.
     pub host: String,
-    /// How many arrived there.
     pub wrong: u64,
 }
 

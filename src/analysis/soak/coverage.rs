@@ -14,7 +14,6 @@ use super::{
 /// How long a port of the soak's flows was watched.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PortCoverage {
-    /// The port.
     pub port: PortName,
     /// For how long of the soak, in nanoseconds.
     pub watched: Nanoseconds,
@@ -30,10 +29,8 @@ pub struct PortCoverage {
 /// A time in which nobody looked at some ports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hole {
-    /// When.
     #[serde(flatten)]
     pub span: Span,
-    /// How many ports.
     pub ports: usize,
     /// The first of them.
     pub port: PortName,

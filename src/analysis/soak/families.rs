@@ -17,7 +17,6 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// The link went down.
     LinkBreaks,
     /// The link was trained again, without going down.
     Retraining,
@@ -27,15 +26,12 @@ pub enum Family {
     SymbolErrors,
     /// Errors within the port itself: too many at once, buffers overrun.
     LocalIntegrity,
-    /// Packets that arrived damaged.
     Damaged,
     /// Packets that another link on the way had marked as damaged.
     RemoteErrors,
-    /// Events of the optical module or cable.
     Module,
     /// Packets sent again, or missing, or out of order.
     Retransmissions,
-    /// The receiver had no buffer posted.
     NotReady,
     /// Packets that the port did not take.
     DiscardsIn,
@@ -45,13 +41,11 @@ pub enum Family {
     PauseStorms,
     /// Pause frames that arrived: the other side asked to stop.
     PausesReceived,
-    /// Pause frames that were sent.
     PausesSent,
     /// Microseconds for which sending was stopped, or the other side was asked to stop.
     PausedTime,
     /// Time without credits to send.
     WaitedToSend,
-    /// Packets with the mark of congestion (ECN).
     EcnMarks,
     /// Notifications of congestion that were sent.
     CnpSent,
@@ -64,7 +58,6 @@ pub enum Family {
 }
 
 impl Family {
-    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::LinkBreaks => "link went down",
@@ -334,7 +327,6 @@ mod tests {
         }
     }
 
-    /// Readings at a short pace leave volumes out.
     #[test]
     fn no_counter_of_a_family_is_one_of_volume() {
         for name in NAMES.iter().flat_map(|(_, names)| *names) {

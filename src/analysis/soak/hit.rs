@@ -7,17 +7,13 @@ use serde::{Serialize, Serializer};
 
 use super::{LISTED, silence::Stalled, traffic::Traffic};
 
-/// Flows named of one event.
 const NAMED: usize = 8;
 
-/// The flows that an event hit.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Hit {
-    /// How many.
     pub flows_hit: usize,
     /// The first of them.
     pub flows: Vec<String>,
-    /// How often one of them stalled.
     pub stall_count: usize,
     /// For how long all of that was, in nanoseconds.
     pub stalled: Nanoseconds,
@@ -30,15 +26,12 @@ pub struct Hit {
     /// Case and begin of the stall that was added last.
     #[serde(skip)]
     last: Option<(u64, Nanoseconds)>,
-    /// Numbers of their cases.
     #[serde(skip)]
     pub(super) cases: BTreeSet<u64>,
 }
 
-/// For how long a flow stalled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FlowStall {
-    /// The flow.
     pub flow: String,
     /// Since when, in nanoseconds since 1970.
     pub from: Nanoseconds,
@@ -46,13 +39,11 @@ pub struct FlowStall {
     pub length: Nanoseconds,
     /// How far off that may be, in nanoseconds.
     pub length_error: Nanoseconds,
-    /// Whether it went on when the traffic ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub open: bool,
 }
 
 impl FlowStall {
-    /// How long it was at least.
     pub fn surely(&self) -> Nanoseconds {
         self.length.saturating_sub(self.length_error)
     }

@@ -23,7 +23,6 @@ pub struct CommonLinks {
     pub links_unknown: String,
 }
 
-/// Links named of one event.
 const NAMED: usize = 4;
 
 /// Looks for them. `all` are all stalls, by begin.

@@ -65,7 +65,6 @@ pub struct Soaking {
     /// Longest time that a port may run at less than its best, in nanoseconds; `None` where that is not judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_degraded: Option<Nanoseconds>,
-    /// How many entries the lists have.
     pub counts: Counts,
     /// Times between its parts in which there was no traffic, in the order of time.
     #[serde(serialize_with = "listed")]
@@ -88,17 +87,13 @@ pub struct Soaking {
     /// Ports that ran at less than their usual rate or width, the longest first.
     #[serde(serialize_with = "listed")]
     pub lower: Vec<PortLower>,
-    /// What was counted, by family.
     pub families: Vec<FamilySum>,
     /// What was counted, by port: over their limit first.
     #[serde(serialize_with = "listed")]
     pub counters: Vec<PortCounter>,
-    /// Limits of the plan.
     pub limits: Vec<Limit>,
-    /// Readings of optics over all ports.
     #[serde(serialize_with = "listed")]
     pub gauges: Vec<Gauge>,
-    /// Readings of optics by port.
     #[serde(serialize_with = "listed")]
     pub port_gauges: Vec<PortGauge>,
     /// Flows, the slowest first.
@@ -113,7 +108,6 @@ pub struct Soaking {
     /// Hosts whose GPUs the flows used and that tell of none.
     #[serde(serialize_with = "listed", skip_serializing_if = "Vec::is_empty")]
     pub gpus_untold: Vec<String>,
-    /// Rates over time.
     #[serde(skip)]
     pub rates: Vec<PartRate>,
     /// Whether bytes are verified.
@@ -124,37 +118,23 @@ pub struct Soaking {
 /// How many entries the lists of a soak have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Counts {
-    /// Parts that were recorded.
     pub parts: usize,
-    /// Flows that were planned.
     pub planned_flows: usize,
-    /// Flows that had a window.
     pub flows: usize,
-    /// Ports that were watched.
     pub watched_ports: usize,
-    /// Ports of flows.
     pub ports: usize,
     /// Ends of flows of which the device is not known.
     pub unknown_ends: usize,
-    /// Pauses.
     pub pauses: usize,
-    /// Holes in the watch.
     pub holes: usize,
-    /// Outages.
     pub outages: usize,
     /// Ports and times with breaks that only counters tell of.
     pub breaks: usize,
-    /// Unexplained stalls.
     pub stalls: usize,
-    /// Times at a lower rate.
     pub lower: usize,
-    /// Watched ports that tell neither rate nor lanes.
     pub without_speed: usize,
-    /// Counters of ports that rose.
     pub counters: usize,
-    /// Readings of optics by port.
     pub port_gauges: usize,
-    /// GPUs whose memory the flows used.
     #[serde(skip_serializing_if = "is_none")]
     pub gpus: usize,
 }
@@ -164,14 +144,10 @@ const fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A time at a lower rate or width.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PortLower {
-    /// Where to look.
     pub name: String,
-    /// The port.
     pub port: PortName,
-    /// When and how.
     #[serde(flatten)]
     pub lower: Lower,
 }

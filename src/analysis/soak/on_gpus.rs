@@ -19,27 +19,19 @@ const UNREAD: f64 = 0.01;
 /// One GPU over the soak. Spans are lowest, middle and highest.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GpuInSoak {
-    /// Its host.
     pub host: String,
     /// `GPU 3`.
     pub gpu: String,
-    /// Its PCI address.
     pub pci: String,
-    /// Parts in which flows used it.
     pub parts: usize,
-    /// Measured windows of these flows.
     pub windows: u64,
     /// Those of them in which it was not read.
     pub unread: u64,
     /// Those in which its Xids could not be seen.
     pub without_xids: u64,
-    /// Readings in windows.
     pub readings: u64,
-    /// Clock of the multiprocessors in MHz.
     pub sm_mhz: Option<Range>,
-    /// Power drawn, in W.
     pub watts: Option<Range>,
-    /// Temperature in °C.
     pub celsius: Option<Range>,
     /// What was bad and in how many parts, the gravest first; of one kind the first.
     pub bad: Vec<(Bad, usize)>,
@@ -96,9 +88,7 @@ pub(super) fn untold(traffic: &Traffic<'_>, on_gpus: bool) -> Vec<String> {
 /// A flow whose window failed because a GPU of it is ill: such a window has no sample that tells of the GPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GpuFailure {
-    /// The flow.
     pub flow: String,
-    /// Why, with the host.
     pub failure: Failure,
 }
 

@@ -16,13 +16,11 @@ use crate::analysis::switches::ways::Ways;
 /// Ports that go down within this time of each other went down together, beside the errors of their times.
 const TOGETHER: Nanoseconds = Nanoseconds::from_secs(1);
 
-/// What went down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// One port: it, its cable, or the port at the other end.
     Port,
-    /// Both ends of a cable.
     Cable,
     /// All watched ports of a host: the host or the switch, and no single cable.
     Host,
@@ -30,26 +28,20 @@ pub enum Scope {
     Switch,
 }
 
-/// An outage.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outage {
     /// Where to look: `leaf12 port 7, cable to gpu031 mlx5_3`.
     pub name: String,
-    /// What went down.
     pub scope: Scope,
-    /// The ports.
     pub ports: Vec<PortName>,
     /// When the port went down that was down longest.
     pub begin: Edge,
-    /// When it came back.
     pub end: Edge,
     /// How long that was, in nanoseconds; at least so long where an end was not seen.
     pub length: Nanoseconds,
     /// How far off that may be, in nanoseconds.
     pub length_error: Nanoseconds,
-    /// What the kernel's files said.
     pub words: String,
-    /// The flows that it hit.
     #[serde(flatten)]
     pub hit: Hit,
     /// Places of its ports and of the outages of each.
@@ -58,12 +50,10 @@ pub struct Outage {
 }
 
 impl Outage {
-    /// From begin to end.
     pub fn span(&self) -> Span {
         Span::new(self.begin.at, self.end.at)
     }
 
-    /// Whether both its ends were seen.
     pub fn is_whole(&self) -> bool {
         self.begin.seen && self.end.seen
     }
@@ -72,14 +62,10 @@ impl Outage {
 /// Breaks that only a counter tells of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Break {
-    /// Where to look.
     pub name: String,
-    /// The port.
     pub port: PortName,
-    /// What the counter says.
     #[serde(flatten)]
     pub hidden: Hidden,
-    /// The flows that stalled meanwhile.
     #[serde(flatten)]
     pub hit: Hit,
 }
@@ -223,7 +209,6 @@ impl Joining<'_> {
     }
 }
 
-/// Breaks of every port, by begin.
 pub(super) fn breaks(ports: &[Port], cables: &Cables) -> Vec<Break> {
     let of = |(place, port): (usize, &Port)| {
         let name = cables.name(place).to_owned();
@@ -247,7 +232,6 @@ struct OfPort {
     longest: Nanoseconds,
 }
 
-/// An event by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     Outage(usize),

@@ -12,21 +12,15 @@ use serde::Serialize;
 
 use super::{outages::Index, silence::Stalled, span::Span, stalls::LostHost, traffic::Traffic};
 
-/// What a flow came to.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct FlowRate {
-    /// Number of the planned case.
     pub case: u64,
-    /// The flow.
     pub flow: String,
-    /// Its hosts.
     #[serde(skip)]
     pub hosts: Vec<String>,
     /// Time in measured windows, in nanoseconds.
     pub measured: Nanoseconds,
-    /// Windows that were measured.
     pub windows: u64,
-    /// Payload in them.
     pub bytes: Bytes,
     /// Rate of the slowest window in Gb/s.
     pub slowest_gbps: Option<GigabitsPerSecond>,
@@ -34,11 +28,9 @@ pub struct FlowRate {
     pub median_gbps: Option<GigabitsPerSecond>,
     /// Rate of the fastest window in Gb/s.
     pub fastest_gbps: Option<GigabitsPerSecond>,
-    /// How often nothing arrived.
     pub stalls: usize,
     /// The longest of these times, in nanoseconds.
     pub longest_stall: Nanoseconds,
-    /// Windows that failed.
     pub failed: u64,
     /// Those of them that no outage of its ports explains.
     pub failed_unexplained: u64,
@@ -57,7 +49,6 @@ pub struct FlowRate {
 /// What all flows carried in a part of the soak, or in several that follow each other.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PartRate {
-    /// When.
     #[serde(flatten)]
     pub span: Span,
     /// Rate of the slowest window of all flows, in Gb/s.
@@ -150,7 +141,6 @@ fn extreme(
 /// Parts of a soak that are drawn: more are put together.
 const DRAWN: usize = 240;
 
-/// What all flows carried, part by part.
 pub(super) fn parts(traffic: &Traffic<'_>) -> Vec<PartRate> {
     let together = traffic.parts.len().div_ceil(DRAWN).max(1);
     let rate = |parts: &[&railgauge_model::journal::event::Soaked]| {

@@ -20,22 +20,18 @@ const WRITTEN: Nanoseconds = Nanoseconds::from_millis(1);
 pub(super) struct Stalled {
     pub case: u64,
     pub span: Span,
-    /// How far off its begin may be.
     pub error: Nanoseconds,
-    /// How far off its end may be.
     pub end_error: Nanoseconds,
     /// How far the whole of it may lie from there beside that.
     pub loose: Nanoseconds,
     /// Whether a window failed in it, or could not begin.
     pub failed: bool,
-    /// Whether it went on when the traffic ended.
     pub open: bool,
     /// The loss of a host of the flow that is behind it, by its place in the journal, and when that was.
     pub lost: Option<(usize, Nanoseconds)>,
 }
 
 impl Stalled {
-    /// How far off its length may be.
     pub(super) fn length_error(&self) -> Nanoseconds {
         self.error.saturating_add(self.end_error)
     }

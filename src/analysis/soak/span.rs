@@ -7,7 +7,6 @@ use serde::Serialize;
 /// From one moment to another, in nanoseconds since 1970 by the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize)]
 pub struct Span {
-    /// Begin.
     pub from: Nanoseconds,
     /// End; never before the begin.
     pub until: Nanoseconds,
@@ -19,12 +18,10 @@ impl Span {
         Self { from, until: until.max(from) }
     }
 
-    /// How long it is.
     pub fn length(&self) -> Nanoseconds {
         self.until.saturating_sub(self.from)
     }
 
-    /// Whether two have a moment in common.
     pub fn meets(&self, other: &Self) -> bool {
         self.from <= other.until && other.from <= self.until
     }
@@ -34,7 +31,6 @@ impl Span {
         Self::new(self.from.max(other.from), self.until.min(other.until))
     }
 
-    /// Longer by so much at both ends.
     pub fn widened(&self, by: Nanoseconds) -> Self {
         Self { from: self.from.saturating_sub(by), until: self.until.saturating_add(by) }
     }

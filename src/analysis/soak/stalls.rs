@@ -20,16 +20,13 @@ use crate::analysis::switches::ways::Ways;
 /// A host that was lost, which is why its flows were silent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LostHost {
-    /// Its name in the plan.
     pub host: String,
     /// When that was noticed, in nanoseconds since 1970.
     pub at: Nanoseconds,
-    /// Why.
     pub failure: Failure,
 }
 
 impl LostHost {
-    /// The loss at this place of the journal.
     pub(super) fn of(traffic: &Traffic<'_>, place: usize) -> Option<Self> {
         let loss = traffic.journal.losses.get(place)?;
         Some(Self { host: loss.host.clone(), at: loss.at?, failure: loss.failure.clone() })
@@ -40,9 +37,7 @@ impl LostHost {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortsWatched {
-    /// At all of them.
     All,
-    /// At some of them.
     Some,
     /// At none of them.
     #[default]
@@ -61,7 +56,6 @@ pub struct Unexplained {
     pub length_error: Nanoseconds,
     /// Whether a window failed, or could not begin.
     pub failed: bool,
-    /// The flows.
     #[serde(flatten)]
     pub hit: Hit,
     /// The host that was lost, where the flows were silent for that.
@@ -78,7 +72,6 @@ pub struct Unexplained {
 }
 
 impl Unexplained {
-    /// The longest stall of a flow.
     pub fn longest(&self) -> (Nanoseconds, Nanoseconds) {
         let longest = self.hit.longest_stall.as_ref();
         longest.map_or((self.span.length(), self.length_error), |stall| (stall.length, stall.length_error))

@@ -10,14 +10,10 @@ use super::{
     ports::{Port, PortName},
 };
 
-/// A family of counters over all ports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FamilySum {
-    /// What was counted.
     pub family: Family,
-    /// The same in words.
     pub words: &'static str,
-    /// Ports at which it rose.
     pub ports: usize,
     /// All rises, of the counter of each port that has most: counters at several places count the same.
     pub total: u64,
@@ -25,22 +21,16 @@ pub struct FamilySum {
     pub most_per_second: f64,
     /// When that was, in nanoseconds since 1970.
     pub most_at: Nanoseconds,
-    /// At which port.
     pub port: PortName,
-    /// By which counter.
     pub counter: String,
 }
 
-/// A counter of a port.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PortCounter {
-    /// The port.
     pub port: PortName,
-    /// The counter.
     pub counter: String,
     /// What it counts; `None` where nobody knows.
     pub family: Option<Family>,
-    /// All rises.
     pub total: u64,
     /// Most in a second, of any one reading.
     pub most_per_second: f64,
@@ -52,7 +42,6 @@ pub struct PortCounter {
 }
 
 impl PortCounter {
-    /// Whether it rose faster than its limit allows.
     pub fn is_over(&self) -> bool {
         self.limit_per_second.is_some_and(|limit| self.most_per_second > limit)
     }
@@ -61,47 +50,33 @@ impl PortCounter {
 /// A limit of the plan and what came of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limit {
-    /// The counter, as the plan names it.
     pub counter: String,
     /// Most rises in a second.
     pub limit_per_second: f64,
-    /// Ports that are known to count it.
     pub counted_by: usize,
-    /// Ports that were watched.
     pub ports: usize,
-    /// Ports at which it rose faster.
     pub over: usize,
     /// Where it rose fastest; `None` where it never rose.
     pub worst: Option<PortCounter>,
 }
 
-/// A reading of optics over all ports.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gauge {
     /// Its name, with its unit.
     pub name: String,
-    /// Ports that have it.
     pub ports: usize,
-    /// Lowest.
     pub low: f64,
-    /// Where that was.
     pub low_port: PortName,
-    /// Highest.
     pub high: f64,
-    /// Where that was.
     pub high_port: PortName,
 }
 
-/// Readings of one port.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PortGauge {
-    /// The port.
     pub port: PortName,
     /// Its name, with its unit.
     pub name: String,
-    /// Lowest.
     pub low: f64,
-    /// Highest.
     pub high: f64,
 }
 
@@ -183,7 +158,6 @@ pub fn families(counters: &[PortCounter]) -> Vec<FamilySum> {
     sums.into_values().collect()
 }
 
-/// Limits of the plan against what ports counted.
 pub(super) fn limits(ports: &[Port], counters: &[PortCounter], limits: &BTreeMap<String, f64>) -> Vec<Limit> {
     let of = |(name, limit): (&String, &f64)| {
         let about: Vec<&PortCounter> = counters.iter().filter(|one| is_about(name, &one.counter)).collect();

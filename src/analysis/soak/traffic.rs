@@ -22,7 +22,6 @@ use crate::analysis::{
     journal::{Journal, JournalEnd},
 };
 
-/// An end of a flow.
 #[derive(Debug, Clone)]
 pub(super) struct End {
     /// The device that was used, as the records of links have it; empty where that is not known.
@@ -33,21 +32,18 @@ pub(super) struct End {
     pub watched: Option<usize>,
 }
 
-/// The flows and parts of a soak.
 pub(super) struct Traffic<'j> {
     pub journal: &'j Journal,
     /// The parts, in the order of time.
     pub parts: Vec<&'j Soaked>,
     /// Their times, without overlaps.
     pub times: Vec<Span>,
-    /// Planned cases that carry the traffic, or would.
     pub planned: BTreeSet<u64>,
     /// The ends of every flow that had traffic or was to have it.
     pub ends: BTreeMap<u64, [End; 2]>,
 }
 
 impl<'j> Traffic<'j> {
-    /// The times of all parts.
     pub(super) fn times(journal: &Journal) -> Vec<Span> {
         let spans = journal.soaked.iter().map(|part| Span::new(part.from, part.until));
         union(spans.filter(|span| span.from < span.until).collect())
@@ -107,12 +103,10 @@ impl<'j> Traffic<'j> {
         Self { journal, times: Self::times(journal), parts, planned, ends }
     }
 
-    /// What a flow is called.
     pub(super) fn name(&self, case: u64) -> String {
         case_of(self.journal, case).map_or_else(|| format!("case {case}"), |case| case.flow.name())
     }
 
-    /// Hosts of a flow.
     pub(super) fn hosts(&self, case: u64) -> impl Iterator<Item = &'j str> + use<'j> {
         case_of(self.journal, case).into_iter().flat_map(|case| case.flow.hosts()).map(|host| &**host)
     }
@@ -130,12 +124,10 @@ impl<'j> Traffic<'j> {
     }
 }
 
-/// A planned case by its number.
 pub(super) fn case_of(journal: &Journal, case: u64) -> Option<&Case> {
     journal.cases.get(usize::try_from(case).ok()?).filter(|known| known.id == case)
 }
 
-/// The test that carries the traffic.
 pub(super) fn test<'j>(journal: &'j Journal, soak: &Soak) -> Option<&'j Test> {
     journal.plan.tests.iter().find(|test| test.name == soak.test)
 }

@@ -32,7 +32,6 @@ pub(super) struct Measured<'r> {
     pub further: (&'r [CaseResult<'r>], &'r [Row]),
 }
 
-/// What is judged of a test.
 pub(super) struct Gathered {
     /// What is measured of it: its largest size with the most queue pairs.
     pub cell: Arc<Cell>,
@@ -121,15 +120,12 @@ pub(super) fn gather(ways: &Ways<'_>, journal: &Journal, test: &Test, of_run: &M
 /// Round of probes (0 in the test) and round of the test or of further cases: what ran at one time.
 type Moment = (u32, u32);
 
-/// A measured flow with a known path.
 pub(super) struct Flow {
     /// 0 in the test, 1 and up in rounds of further cases.
     pub round: u32,
-    /// Flows of one moment ran at one time.
     moment: Moment,
     /// Whether its value may be trusted. A flow that is not took its place on the links all the same.
     counts: bool,
-    /// Between which ports it was planned.
     pub ends: schedule::Flow,
     pub path: Vec<Hop>,
     /// In Gbit/s.

@@ -18,13 +18,11 @@ use crate::analysis::{results::CaseResult, row::Row};
 /// What became of the links between switches in a test. Each direction of a link counts by itself.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Loaded {
-    /// Name of the test.
     pub test: String,
     /// A link counts as loaded if its flows reached this share of its rate together, in percent.
     pub percent: f64,
     /// Directions of links that were loaded.
     pub loaded: usize,
-    /// All that there are.
     pub of: usize,
     /// Those that were not loaded, each with the highest share that it reached.
     pub not_loaded: Vec<NotLoaded>,
@@ -41,10 +39,8 @@ pub struct Loaded {
 /// A share of a link's rate that cannot be, in percent: payload is always less than the rate, and rates are told rounded.
 const IMPOSSIBLE: f64 = 105.0;
 
-/// A link and what its flows reached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NotLoaded {
-    /// The link and its direction.
     pub link: String,
     /// Highest share of its rate that was reached, in percent; 0 if no flow with a known way passed it. `None` where its rate is not
     /// known.

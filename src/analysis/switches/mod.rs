@@ -28,7 +28,6 @@ use ways::Ways;
 /// A link counts as loaded from this share of its rate on, where a test does not say another.
 pub const LOADED_PERCENT: f64 = 80.0;
 
-/// The switches of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Switches {
     /// The sources of what is known.
@@ -36,19 +35,15 @@ pub struct Switches {
     /// What of them could not be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
-    /// Switches.
     pub switches: usize,
-    /// Switches with hosts.
     pub leaves: usize,
     /// Links between switches; a link whose ports nobody knows may stand for several.
     pub switch_links: usize,
-    /// Links between a switch and a NIC port.
     pub nic_links: usize,
     /// Whether forwarding tables told which of several equal paths flows take.
     pub routes_known: bool,
     /// Host and device of ends that were measured and that the topology does not know.
     pub unplaced: Vec<String>,
-    /// What the flows of each test loaded.
     pub loaded: Vec<Loaded>,
     /// What the pairs of each test say of links.
     pub links: Vec<OnLinks>,

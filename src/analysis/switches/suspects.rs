@@ -29,7 +29,6 @@ const HALF: f64 = std::f64::consts::LN_2;
 /// What the pairs of a test say of links.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OnLinks {
-    /// Name of the test.
     pub test: String,
     /// Message size in bytes.
     pub size_bytes: Bytes,
@@ -54,11 +53,9 @@ pub struct OnLinks {
     pub not_searched: String,
     /// Whether values scatter so much that a link at half its rate would not stand out.
     pub too_noisy: bool,
-    /// Whether the plan waives what stands out.
     pub waived: bool,
 }
 
-/// A cable or switch that stands out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuspectLink {
     /// Where to look: `leaf12 port 7, cable to gpu031 mlx5_3`.
@@ -78,9 +75,7 @@ pub struct SuspectLink {
     /// Its 95 % interval; `None` where the flows are too few for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_percent: Option<(f64, f64)>,
-    /// Low flows that passed it.
     pub low: usize,
-    /// Good flows that passed it.
     pub good: usize,
     /// Flows of the test, without those that were measured again, that passed it.
     #[serde(skip)]

@@ -13,10 +13,8 @@ use railgauge_wire::{
 use super::Stray;
 use crate::analysis::results::CaseResult;
 
-/// One end's account of a flow.
 pub(super) struct Account<'s> {
     pub(super) host: &'s str,
-    /// The planned start on its clock.
     pub(super) planned: Moment,
     pub(super) end: &'s Measurement,
 }

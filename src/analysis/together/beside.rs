@@ -21,7 +21,6 @@ use crate::analysis::{
     words::{count, short, size},
 };
 
-/// Ports named for one kind of counter.
 const NAMED: usize = 4;
 
 /// Whether a flow lost something alongside other traffic. The order is that in which flows are listed.
@@ -30,7 +29,6 @@ const NAMED: usize = 4;
 pub enum Answer {
     /// Its interval lies above zero.
     Lost,
-    /// Too little is known.
     Unknown,
     /// Its interval holds zero, or lies below: no loss above the upper end.
     NoLoss,
@@ -39,20 +37,14 @@ pub enum Answer {
 /// A flow that was measured alone and alongside other traffic.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beside {
-    /// Name of the test.
     pub test: String,
-    /// Number of the case alongside the traffic.
     pub case: u64,
-    /// Number of the case alone.
     pub alone_case: u64,
     /// The flow: `gpu01:0 → gpu02:0`.
     pub flow: String,
-    /// What else ran.
     #[serde(flatten)]
     pub other: Other,
-    /// Message size of the flow.
     pub size_bytes: Bytes,
-    /// Queue pairs or streams of the flow.
     pub qps: u32,
     /// Median of the repeats alone, in Gb/s.
     pub alone_gbps: Option<f64>,
@@ -64,7 +56,6 @@ pub struct Beside {
     pub loss_percent: Option<f64>,
     /// Its interval, 95 % for all flows of the test together.
     pub interval_percent: Option<(f64, f64)>,
-    /// Whether that is a loss.
     pub answer: Answer,
     /// Why nothing is known; empty where something is.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -76,27 +67,21 @@ pub struct Beside {
     pub counted: Counted,
 }
 
-/// What else ran.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Other {
     /// An incast that shares no port with the flow.
     Incast {
-        /// Where it went: hosts.
         incast: String,
-        /// Its flows.
         incast_flows: usize,
     },
-    /// A command on hosts of the flow.
     Command {
-        /// The command.
         command: BesideCommand,
     },
     /// TCP connections between the hosts of the flow.
     Connections {
         /// Connections of each direction.
         neighbours: u32,
-        /// Which way they sent.
         direction: BesideWay,
         /// How fast those of one direction were to send together, in Gb/s; `None` as fast as they could.
         wanted_gbps: Option<GigabitsPerSecond>,
@@ -105,20 +90,16 @@ pub enum Other {
     },
 }
 
-/// What ports counted of congestion, over all repeats.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Counted {
     /// Ports whose counters could be asked, by host and device.
     pub ports: usize,
-    /// Every kind of counter.
     #[serde(flatten)]
     pub kinds: BTreeMap<Congestion, OfKind>,
 }
 
-/// One kind of counter over all ports.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct OfKind {
-    /// Ports that count this kind.
     pub counting: usize,
     /// Host and device, and by counter how much it rose; only what rose.
     pub rose: BTreeMap<String, BTreeMap<String, u64>>,
@@ -288,7 +269,6 @@ impl Beside {
 }
 
 impl Other {
-    /// In words.
     pub fn words(&self) -> String {
         match self {
             Self::Incast { incast, incast_flows } => format!("{} into {incast}", count(*incast_flows, "flow")),

@@ -22,7 +22,6 @@ struct Known {
     total: Option<f64>,
 }
 
-/// One direction of one NIC.
 #[derive(Default)]
 struct Lane {
     /// What the NIC can do; `None` until a flow says it.

@@ -58,26 +58,19 @@ type PassKey<'a> = (&'a str, u32, Cell<'a>, u32, Nanoseconds);
 pub struct Pass {
     /// When all flows ran, after the planned start; `None` if that is not known or too short.
     pub overlap: Option<(NanosecondsI64, NanosecondsI64)>,
-    /// Flows that were measured in it.
     pub flows: Vec<FlowShare>,
-    /// What speaks against all of them.
     pub doubts: Vec<Scattered>,
 }
 
-/// One flow of a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowShare {
-    /// Number of the case.
     pub case: u64,
     /// Where its bytes leave.
     pub source: Port,
-    /// Where they arrive.
     pub sink: Port,
-    /// Payload of the whole step.
     pub moved: Bytes,
     /// Payload of other traffic between its hosts that went the same way, before and after the window included.
     pub beside: Bytes,
-    /// The same against it.
     pub against: Bytes,
     /// Packets of the whole step, at least one per operation.
     pub packets: f64,
@@ -88,7 +81,6 @@ pub struct FlowShare {
 }
 
 impl Pass {
-    /// What passed a NIC.
     pub fn load(&self, nic: &Port) -> Load {
         let mut load = Load::default();
         for flow in &self.flows {
@@ -133,7 +125,6 @@ impl Pass {
 /// What a case of flows at once is in its round.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Part {
-    /// Its passes, by repeat.
     pub passes: BTreeMap<u32, Arc<Pass>>,
     /// The same flow alone, where this one ran beside an incast or beside other traffic of its hosts.
     pub alone: Option<Alone>,

@@ -9,11 +9,8 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "round", rename_all = "kebab-case")]
 pub enum Scattered {
-    /// Flows of the round are missing.
     FlowsMissing {
-        /// Flows that were measured together.
         measured: usize,
-        /// Flows of the round.
         planned: usize,
     },
     /// A flow does not say when it ran.
@@ -22,39 +19,30 @@ pub enum Scattered {
     NoTimeOfSample,
     /// A clock is not known well enough.
     Clock {
-        /// The host.
         host: String,
-        /// By how much it may be off.
         error: Nanoseconds,
     },
     /// A flow ran at another time by the word of one end, and no other end says when it did.
     Stray {
-        /// That end's host.
         host: String,
     },
     /// The flows ran together for too short a time.
     TooShort {
-        /// For how long.
         common: NanosecondsI64,
-        /// How long they were to run.
         window: Nanoseconds,
         /// The host that began last.
         latest: String,
-        /// When it did, after the planned start.
         from: NanosecondsI64,
         /// The host that ended first.
         first: String,
-        /// When it did, after the planned start.
         until: NanosecondsI64,
     },
     /// An end does not say when it ran.
     EndWithoutTime {
-        /// Its host.
         host: String,
     },
     /// An end says for part of the time only what it moved.
     SlicesMissing {
-        /// Its host.
         host: String,
         /// Stretches of 100 ms that it tells of.
         told: u64,
@@ -102,11 +90,9 @@ impl fmt::Display for Scattered {
 /// An account of a flow that is none of its pass, by the word of its host alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stray {
-    /// The host.
     pub host: String,
     /// Time between the planned start and that of its window.
     pub off: Nanoseconds,
-    /// Whether it began after the planned start.
     pub after: bool,
 }
 

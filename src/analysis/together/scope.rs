@@ -16,7 +16,6 @@ pub struct Subjects<'r> {
 }
 
 impl<'r> Subjects<'r> {
-    /// Of the results of one test.
     pub fn new(results: &[&'r CaseResult<'r>]) -> Self {
         let mut rounds: HashMap<(u32, Cell<'r>), Vec<&Port>> = HashMap::new();
         for result in results.iter().filter(|result| result.test.at_once()) {

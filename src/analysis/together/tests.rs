@@ -41,7 +41,6 @@ struct Made {
 
 const GOOD: Made = Made { late: 0, error: MS, seen: 0 };
 
-/// A plan of one test among four hosts.
 fn plan_text(pattern: &str) -> String {
     format!(
         "name = \"t\"\nlaunch = {{ via = \"local\" }}\nhosts = {{ names = [\"h[0-3]\"], groups = {{ G = \"h[0,2]\", E = \"h[2-3]\", \
@@ -86,7 +85,6 @@ fn link() -> LinkRecord {
     }
 }
 
-/// Every agent's clock is somewhere else.
 fn sample(made: Made) -> Sample {
     let at = 7_000_000_000_000 + made.late * 1_000_003;
     let moment = Moment { at: Nanoseconds(at), error: Nanoseconds(made.error) };

@@ -20,10 +20,8 @@ use crate::analysis::{
 /// Fewest repeats whose scatter says something: with two the 95 % interval is 13 standard errors wide on either side.
 const FEWEST: usize = 3;
 
-/// The same flow alone.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Alone {
-    /// Its case.
     pub case: u64,
     /// Gb/s of every repeat.
     pub gbps: BTreeMap<u32, f64>,
@@ -39,11 +37,8 @@ pub struct Alone {
 /// What a flow lost beside an incast or other traffic, in percent of what it moved alone; below zero where it moved more.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Loss {
-    /// Mean of the repeats.
     pub percent: f64,
-    /// Its interval.
     pub interval: (f64, f64),
-    /// Repeats that it rests on.
     pub repeats: usize,
 }
 

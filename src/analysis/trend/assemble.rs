@@ -30,7 +30,6 @@ const ANSWERS: usize = 3;
 /// that failed, and turns are far apart.
 const LOST_TURNS: usize = 2;
 
-/// A series with all its nights.
 pub(super) struct Collected {
     /// What it is about, or an example of what the part is in.
     pub subject: usize,
@@ -39,14 +38,11 @@ pub(super) struct Collected {
     pub plan: String,
     /// The first version of its plan.
     pub line: usize,
-    /// Whether its plan measures other pairs each night.
     pub rotating: bool,
-    /// Whether it has the values it should have.
     pub standing: Standing,
     /// Hosts of it that its plan has no more.
     pub gone: Vec<String>,
     pub hardware: Vec<String>,
-    /// The hardware of both ends by number.
     pub devices: [usize; 2],
     pub nights: Vec<Night>,
     /// Runs of the last night that gave no value, and all of its runs, where too few later ones answered.
@@ -54,7 +50,6 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// The nights with a value.
     pub(super) fn valued(&self) -> impl DoubleEndedIterator<Item = &Night> {
         self.nights.iter().filter(|night| !night.runs.is_empty())
     }
@@ -69,7 +64,6 @@ impl Collected {
 /// An edit: the first version of its plan, the first night with it, and what was edited.
 pub(super) type Edit = (usize, i64, String);
 
-/// Everything there is.
 pub(super) struct Everything {
     pub subjects: Vec<Subject>,
     pub series: Vec<Collected>,
@@ -77,13 +71,11 @@ pub(super) struct Everything {
     pub places: Vec<Place>,
     pub edits: Vec<Edit>,
     pub epochs: Vec<Epoch>,
-    /// Parts that took the place of others.
     pub swaps: Vec<Swap>,
     /// Ids that were in several slots at once.
     pub shared: Vec<Shared>,
     /// Hosts of which no serial number was read in their last run.
     pub unfollowed: Vec<String>,
-    /// Devices at both ends of each subject.
     pub through: Through,
     /// Night of each run, in the order of time.
     pub days: Vec<i64>,
@@ -122,11 +114,8 @@ pub(super) struct Joined {
 /// The runs in the order of time.
 pub(super) struct Order<'a> {
     pub past: &'a [Past],
-    /// Number of each run.
     pub runs: Vec<usize>,
-    /// Night of each run.
     pub days: Vec<i64>,
-    /// Place of each run by its number.
     pub place: Vec<usize>,
 }
 
@@ -140,7 +129,6 @@ impl<'a> Order<'a> {
         Self { past, runs, days, place }
     }
 
-    /// The run at a place in time.
     pub(super) fn at(&self, place: usize) -> &'a Past {
         &self.past[self.runs[place]]
     }
@@ -151,7 +139,6 @@ impl<'a> Order<'a> {
 }
 
 impl History {
-    /// Nights, epochs and series.
     pub(super) fn finish(mut self, options: &Options) -> Everything {
         let (rotating, drawn) = {
             let order = Order::new(&self.past);

@@ -33,7 +33,6 @@ const VAGUE: i64 = 21;
 #[derive(Clone, Copy)]
 struct Fall {
     at: usize,
-    /// Whether it is so on all nights.
     always: bool,
     from: i64,
     /// The day after its last; the largest number while it lasts.
@@ -176,7 +175,6 @@ impl Kind<'_> {
         &self.everything.series[at]
     }
 
-    /// The members that are parts of this kind.
     fn parts(&self, is: impl Fn(&Part) -> bool) -> Vec<usize> {
         self.members.iter().copied().filter(|&at| self.of(at).part.as_ref().is_some_and(&is)).collect()
     }

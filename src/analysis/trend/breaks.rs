@@ -52,7 +52,6 @@ pub(super) fn broken(
     divided
 }
 
-/// Numbers of the words that name hardware.
 struct Numbers<'w> {
     of: HashMap<(usize, String), usize>,
     words: &'w mut Vec<Arc<str>>,

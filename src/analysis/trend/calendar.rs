@@ -46,13 +46,10 @@ pub fn date(day: i64) -> String {
     date.map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
-/// A text that is no date.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`{text}` is not a date such as 2026-11-21")]
 pub struct NotADate {
-    /// The text.
     pub text: String,
-    /// What jiff says of it.
     pub cause: jiff::Error,
 }
 

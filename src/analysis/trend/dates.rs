@@ -60,7 +60,6 @@ pub(super) fn disorder<'a>(order: &'a Order<'_>, name: impl Fn(&Past) -> &'a str
 /// Runs that are not where their names put them.
 #[derive(Debug, PartialEq, Eq)]
 struct Misplaced {
-    /// A day or more off.
     far: Vec<usize>,
     /// The newest run, where it is not the one of the last name.
     last: Option<usize>,

@@ -12,7 +12,6 @@ use crate::{
     preflight,
 };
 
-/// Something that was changed on purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Epoch {
     /// First night with it.
@@ -75,7 +74,6 @@ pub(super) struct Walk {
     /// How often a new level was declared to be good.
     declared: u64,
     found: BTreeMap<(i64, String), Vec<String>>,
-    /// Those of them that were declared.
     accepted: BTreeSet<(i64, String)>,
 }
 
@@ -87,7 +85,6 @@ impl Walk {
         self.found.insert((day, what.to_owned()), Vec::new());
     }
 
-    /// A plan was edited.
     pub(super) fn edit(&mut self, day: i64, what: &str) {
         self.found.insert((day, what.to_owned()), Vec::new());
     }

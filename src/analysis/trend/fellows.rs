@@ -61,7 +61,6 @@ fn kinds<'a>(everything: &'a Everything, series: &[Series]) -> BTreeMap<SeriesKi
     kinds
 }
 
-/// Levels that stand out.
 fn levels(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accepted: i64) {
     let level = |&at: &usize| sign(series[at].metric) * series[at].centre.ln();
     let out: Vec<Option<Out>> = stand_out(&of.iter().map(level).collect::<Vec<f64>>(), least);
@@ -122,7 +121,6 @@ fn flickers(series: &mut [Series], of: &[usize], own: &[bool], least: f64, accep
     Ok(())
 }
 
-/// Whether a change for the worse is open.
 pub(super) fn is_worse(series: &Series) -> bool {
     series.alerts.iter().any(|alert| alert.way == Way::Worse && alert.state == State::Open)
 }

@@ -41,13 +41,11 @@ pub(super) struct Key {
     pub hardware: [usize; 2],
 }
 
-/// The devices at both ends of a link.
 pub(super) type Devices = [Arc<str>; 2];
 
 /// One run without its values.
 #[derive(Debug)]
 pub(super) struct Past {
-    /// Its directory in words.
     pub directory: String,
     pub started: Timestamp,
     pub version: String,
@@ -58,7 +56,6 @@ pub(super) struct Past {
     pub part: bool,
     /// Numbers of the subjects that were planned; `None` where it ended before anything was.
     pub planned: Option<Vec<usize>>,
-    /// Whether anything has a value.
     pub valued: bool,
     /// Cases in which wrong bytes arrived.
     pub corrupt: usize,
@@ -73,11 +70,9 @@ pub(super) struct PlanVersion {
     pub name: String,
     pub hosts: HashSet<String>,
     pub groups: BTreeMap<String, Vec<String>>,
-    /// Whether it measures other pairs each night.
     pub rotates: bool,
     /// Whether only a part of it was run.
     pub part: bool,
-    /// Every setting of every test but its hosts.
     pub tests: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -94,7 +89,6 @@ pub struct History {
     pub(super) points: Vec<Vec<(u32, f64)>>,
     /// Runs in which something has no value that was to have one, by it and its plan.
     pub(super) lost: HashMap<(Watch, usize), Vec<u32>>,
-    /// What each plan says.
     pub(super) said: HashMap<usize, PlanVersion>,
     /// Devices at both ends of each subject, by the number of the run where they are not those of the run before.
     pub(super) through: HashMap<usize, Vec<(u32, Devices)>>,
@@ -157,7 +151,6 @@ impl History {
         false
     }
 
-    /// The number of a run's plan.
     fn plan(&mut self, run: &Run) -> usize {
         let said = said(&run.plan);
         let mut hosts: Vec<&String> = said.hosts.iter().collect();
@@ -184,7 +177,6 @@ impl History {
         self.past.push(of);
     }
 
-    /// Adds a run.
     pub fn add(&mut self, mut run: Run) {
         if !self.is_dated(&run) {
             return;
@@ -319,7 +311,6 @@ impl History {
 }
 
 impl PlanVersion {
-    /// Which groups its hosts are in.
     pub(super) fn groups(&self) -> Groups {
         Groups::new(&self.groups, self.hosts.iter().map(String::as_str))
     }

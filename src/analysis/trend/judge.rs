@@ -53,7 +53,6 @@ pub(super) fn rules(options: &Options) -> Rules {
     Rules { least: (options.least_percent / 100.0).ln_1p() }
 }
 
-/// Watches several series at the same time.
 pub(super) fn watch_each(all: &[&[Night]], rules: &Rules) -> Result<Vec<Watch>, Refusal> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let part = all.len().div_ceil(threads).max(1);
@@ -224,7 +223,6 @@ fn words(everything: &Everything, at: usize) -> BTreeSet<String> {
     }
 }
 
-/// Whether a place was measured around a day.
 fn was_measured(everything: &Everything, place: usize, day: i64) -> bool {
     let around = |at: &usize| {
         let (first, last) = everything.series[*at].ends();

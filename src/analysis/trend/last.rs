@@ -7,21 +7,17 @@ use serde::Serialize;
 use super::{Change, Series, State, Way, assemble::Everything, history::History, parts::Part, reason};
 use crate::analysis::verdict::Status;
 
-/// The state of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reported {
     /// Directory of its newest run.
     pub directory: String,
-    /// Its status.
     pub status: Status,
-    /// It in a sentence.
     pub sentence: String,
     /// Every host, and other components that are not good.
     pub components: Vec<Component>,
 }
 
 impl Reported {
-    /// Whether a component is faulty.
     pub fn is_faulty(&self) -> bool {
         self.components.iter().any(|one| one.state == "faulty")
     }
@@ -30,7 +26,6 @@ impl Reported {
 /// A component after all runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Component {
-    /// Its name.
     pub name: String,
     /// `good`, `undecided`, `faulty` or `unknown`; `waived` where the newest plan waives it, whatever it is.
     pub state: &'static str,

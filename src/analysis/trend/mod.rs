@@ -69,10 +69,8 @@ pub use replaced::{How, Taken};
 pub use swapped::{Elsewhere, Replaced, Slow};
 pub use totals::Total;
 
-/// Version of the document.
 const VERSION: u32 = 4;
 
-/// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Smallest change in percent worth an alert.
@@ -87,21 +85,16 @@ impl Default for Options {
     }
 }
 
-/// Which way a change went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// For the worse.
     Worse,
-    /// For the better.
     Better,
 }
 
-/// What became of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Still so.
     Open,
     /// It stood when its series ended, or came with what took the place of its series, and nothing shows that it is over.
     Left,
@@ -112,17 +105,13 @@ pub enum State {
     Overtaken,
     /// An epoch was declared: the new level is good.
     Accepted,
-    /// Back at the level before it.
     WentAway,
 }
 
-/// Which rule raised an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// A level ended, three nights ago or earlier.
     Step,
-    /// A level moves a little every night.
     Drift,
     /// The series was far worse than its like from its first night on.
     Fellows,
@@ -130,7 +119,6 @@ pub enum Rule {
     Intermittent,
 }
 
-/// How a series is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Watched {
@@ -138,7 +126,6 @@ pub enum Watched {
     Fully,
     /// 7 nights or more: large steps are found, small ones are not.
     Weakly,
-    /// Too few nights to say anything.
     TooYoung,
     /// So noisy that even half the rate would not be found within a week.
     TooNoisy,
@@ -151,7 +138,6 @@ pub enum Watched {
 }
 
 impl Watched {
-    /// By its nights.
     const fn of(grade: Grade) -> Self {
         match grade {
             Grade::Full => Self::Fully,
@@ -164,11 +150,9 @@ impl Watched {
 /// A case that should have a value of the last night and has none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Missing {
-    /// Test, metric, size and variant.
     pub kind: String,
     /// The link, the group of a collective, or the part.
     pub link: String,
-    /// Metric.
     pub metric: Metric,
     /// Last night with a value; `None` if there never was one.
     pub last: Option<String>,
@@ -176,7 +160,6 @@ pub struct Missing {
     pub nights: usize,
 }
 
-/// One alert of one series.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alert {
     /// First night of the new level.
@@ -184,11 +167,8 @@ pub struct Alert {
     /// The same, counted in days from 1970.
     #[serde(skip)]
     pub day: i64,
-    /// Night of the alert.
     pub raised: String,
-    /// Rule.
     pub rule: Rule,
-    /// Which way it went.
     pub way: Way,
     /// Change in percent of the level before; −100, or infinite where lower is better, if there was no value at all.
     pub percent: f64,
@@ -201,7 +181,6 @@ pub struct Alert {
     pub nights: (usize, usize),
     /// Low nights of an intermittent series on which it failed or had no value.
     pub lost: usize,
-    /// What became of it.
     pub state: State,
     /// Night of its end; `None` while it lasts.
     pub end: Option<String>,
@@ -210,32 +189,24 @@ pub struct Alert {
     pub back: Option<i64>,
     /// How its series ended, where that decided what became of it.
     pub taken: Option<Taken>,
-    /// Why, in a sentence.
     pub reason: String,
 }
 
 /// One series: one metric of one link at one size, with one plan and one hardware.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Series {
-    /// Test, metric, size and variant.
     pub kind: String,
     /// The link, the group of a collective, or a part of a plan that rotates: a host, a NIC, a rail, every link.
     pub link: String,
-    /// Whether it is of a part.
     pub part: bool,
-    /// Metric.
     pub metric: Metric,
-    /// Which direction is better.
     pub better: Better,
     /// SHA-256 of the plan, shortened.
     pub plan: String,
-    /// Ids of the devices, where they are known.
     pub hardware: Vec<String>,
     /// First and last night with a value.
     pub span: (String, String),
-    /// Nights with a value.
     pub nights: usize,
-    /// How it is watched.
     pub state: Watched,
     /// Nights of its plan since its last value; 0 unless it is missing.
     pub missing: usize,
@@ -278,7 +249,6 @@ pub struct Series {
     pub place: usize,
 }
 
-/// Alerts with one cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
     /// What its series have in common, or the one series.
@@ -288,7 +258,6 @@ pub struct Change {
     /// The same, counted in days from 1970.
     #[serde(skip)]
     pub day: i64,
-    /// Which way it went.
     pub way: Way,
     /// What became of it: open while one of its series still is.
     pub state: State,
@@ -301,23 +270,18 @@ pub struct Change {
     /// Parts that half of its series pass, or more, and that were replaced when it came or went, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<String>,
-    /// It in a sentence.
     pub sentence: String,
     /// Position of the series and of the alert in it, the largest change first.
     pub members: Vec<(usize, usize)>,
 }
 
-/// The whole trend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trend {
-    /// Version of this document.
     pub version: u32,
     /// fail: something became worse and still is. inconclusive: nothing did, but values of the last night are missing, must
     /// be repeated, have too few nights before them, or belong to a series that is too noisy or may be intermittent.
     pub status: Status,
-    /// The exit code of that.
     pub exit_code: u8,
-    /// It in a sentence.
     pub sentence: String,
     /// Smallest change in percent that is an alert.
     pub least_percent: f64,
@@ -359,13 +323,11 @@ pub struct Trend {
     pub stopped: usize,
     /// Hosts that their plan has no more, with the number of series that ended and their last night.
     pub gone: Vec<(String, usize, String)>,
-    /// Series that may be intermittent.
     pub suspicious: usize,
     /// Changes, those that are still so first, then the latest first.
     pub changes: Vec<Change>,
     /// What several changes for the worse of the same series come to.
     pub totals: Vec<Total>,
-    /// What was changed on purpose.
     pub epochs: Vec<Epoch>,
     /// Parts that took the place of others, in the order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -17,7 +17,6 @@ use crate::analysis::{
     words::count,
 };
 
-/// Parts that are named beside one change.
 const NAMED: usize = 3;
 
 /// Everything that was replaced, in the order of time.

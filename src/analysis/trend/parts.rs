@@ -10,20 +10,16 @@ use crate::analysis::{
     words::end_word,
 };
 
-/// Something that many pairs pass.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Part {
-    /// Everything that is measured.
     All,
     /// A rail of all hosts; of tests within hosts the GPUs, or the NUMA nodes, of one number.
     Rail(Ends, u32),
-    /// A host.
     Host(String),
     /// A NIC: a rail of a host. Of tests within hosts a GPU or a NUMA node.
     Nic(String, Ends, u32),
     /// What stays in a group of hosts: its switch.
     Within(String),
-    /// What leaves a group: its uplinks.
     Out(String),
     /// What crosses from one to the other where a plan has two groups.
     Between(String, String),
@@ -34,13 +30,11 @@ pub(super) enum Part {
 pub(super) struct Ends(&'static str);
 
 impl Ends {
-    /// Those of what is moved in this way.
     pub(super) fn of(transport: Transport) -> Self {
         Self(end_word(transport))
     }
 }
 
-/// Which groups hosts are in.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     of: HashMap<String, BTreeSet<String>>,
@@ -66,12 +60,10 @@ impl Groups {
         Self { of, two: count == 2 }
     }
 
-    /// The groups of a host, by name.
     pub(super) fn of(&self, host: &str) -> impl Iterator<Item = &str> {
         self.of.get(host).into_iter().flatten().map(String::as_str)
     }
 
-    /// The hosts in any of these groups.
     fn hosts(&self, groups: &[&String]) -> impl Iterator<Item = &str> {
         self.of.iter().filter(|(_, of)| groups.iter().any(|name| of.contains(*name))).map(|(host, _)| host.as_str())
     }
@@ -87,7 +79,6 @@ impl Groups {
         }
     }
 
-    /// What a pair passes of the groups.
     fn passed(&self, flow: &Flow) -> Vec<Part> {
         let [from, to] = [&flow.from, &flow.to].map(|port| self.of(&port.host).collect::<BTreeSet<&str>>());
         let name = |name: &&str| (*name).to_owned();
@@ -141,7 +132,6 @@ impl Part {
         }
     }
 
-    /// What its series has in common with others.
     pub(super) fn labels(&self, test: &str, groups: Option<&Groups>) -> BTreeSet<String> {
         let mut words: BTreeSet<String> = [Self::All.name(), format!("test {test}"), self.name()].into();
         if let Self::Nic(host, ends, number) = self {
@@ -181,7 +171,6 @@ pub(super) struct Night {
 }
 
 impl Night {
-    /// Of a run with these groups.
     pub(super) fn new(groups: Groups) -> Self {
         Self { groups, values: BTreeMap::new() }
     }

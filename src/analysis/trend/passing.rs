@@ -25,10 +25,8 @@ pub(super) struct Stood {
     pub series: (usize, usize),
 }
 
-/// Which series pass which part.
 pub(super) struct Passing<'a> {
     everything: &'a Everything,
-    /// The place of every series.
     place_of: Vec<usize>,
     /// Devices by host and rail, where a test says them.
     of_rail: HashMap<(&'a str, Ends, u32), BTreeSet<&'a str>>,

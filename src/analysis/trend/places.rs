@@ -13,7 +13,6 @@ use railgauge_wire::{link::WriteLatency, terms::Metric};
 use super::{assemble::Collected, parts::Part};
 use crate::analysis::history::Subject;
 
-/// The series of a place.
 #[derive(Debug)]
 pub(super) struct Place {
     /// Their positions, in the order of time.
@@ -85,7 +84,6 @@ pub(super) fn places(series: &[Collected], subjects: &[Subject], settings: &[usi
 /// Groups of collectives that go on as another: a group that lost or got a host is in the place of what it was.
 #[derive(Default)]
 struct Groups<'a> {
-    /// The group in whose place each one is.
     place: HashMap<(usize, &'a str, &'a Flow), &'a Flow>,
     /// The first groups of their places, by every host of theirs.
     with: HashMap<(usize, &'a str, &'a str), Vec<&'a Flow>>,

@@ -24,7 +24,6 @@ const RECENT: usize = 28;
 /// Whether a series has the values it should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It has, or nothing was due.
     Present,
     /// Its plan was measured on so many nights since its last value.
     Missing(usize),
@@ -32,13 +31,11 @@ pub(super) enum Standing {
     Stopped,
     /// Its plan has one of its hosts no more.
     Gone,
-    /// Other hardware took its place.
     Replaced,
     /// Its plan is no longer measured, or was edited and measures it no more.
     Retired,
 }
 
-/// The nights of every plan.
 #[derive(Debug)]
 pub(super) struct Presence {
     last: i64,

@@ -21,7 +21,6 @@ const NAMED: usize = 2;
 const OTHER: f64 = 1.0;
 const OTHER_SHARE: f64 = 0.1;
 
-/// Why there is an alert.
 pub(super) fn alert(alert: &Alert) -> String {
     let Alert { raised, nights: (before, since), strength, .. } = alert;
     let moved = moved(alert.percent);
@@ -95,7 +94,6 @@ pub(super) fn change(change: &Change, series: &[Series]) -> String {
     format!("{} since {}{of}; {state}", effects.join(", "), change.since)
 }
 
-/// Members of a change in a state.
 fn in_state(change: &Change, series: &[Series], state: State) -> impl Iterator<Item = (usize, usize)> {
     change.members.iter().copied().filter(move |(at, alert)| series[*at].alerts[*alert].state == state)
 }
@@ -148,7 +146,6 @@ fn now(change: &Change, series: &[Series]) -> String {
     }
 }
 
-/// What several changes of some series come to.
 pub(super) fn total(change: f64, since: &str, (some, all): (usize, usize)) -> String {
     format!("{} altogether, in several changes since {since}; {some} of {all} series", moved(change))
 }
@@ -201,7 +198,6 @@ fn taken(change: &Change, series: &[Series]) -> Option<String> {
     })
 }
 
-/// The trend in a sentence.
 pub(super) fn sentence(series: &[Series], changes: &[Change], found: &Found, everything: &Everything) -> String {
     let number_of = |state: Watched| series.iter().filter(|series| series.state == state).count();
     let alive = series.iter().filter(|series| series.alive).count();

@@ -31,13 +31,10 @@ const FEWEST: usize = 3;
 /// The margin in standard deviations, as for a level that is back.
 const MARGIN: f64 = 1.5;
 
-/// Why a series ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
-    /// Other hardware took its place.
     Hardware,
-    /// The plan was edited.
     Edit,
     /// The plan has one of its hosts no more, or not by that name.
     Host,
@@ -48,7 +45,6 @@ pub enum How {
 /// The end of the series of a change for the worse, and what came after it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Taken {
-    /// Why the series ended.
     pub how: How,
     /// First night of what took its place; the last night of the series where nothing did.
     pub date: String,
@@ -57,7 +53,6 @@ pub struct Taken {
     pub after: Option<String>,
     /// Hosts whose hardware is another, or that are not in the plan any more.
     pub hosts: Vec<String>,
-    /// What was edited.
     pub edit: Option<String>,
     /// Median of the last level that counts as good, in the metric's unit.
     pub before: f64,
@@ -337,7 +332,6 @@ impl Look<'_> {
         level >= centre - (MARGIN * spread).max(self.least).min(half)
     }
 
-    /// What took the place of a series.
     fn taken(&self, series: &[Series], at: usize, next: usize, holder: usize, before: f64) -> Taken {
         let (old, new) = (&self.everything.series[at], &self.everything.series[next]);
         let hosts = if old.subject == new.subject { self.replaced_at(at, next) } else { Vec::new() };
@@ -361,7 +355,6 @@ impl Look<'_> {
         (first - until > 1).then(|| date(until))
     }
 
-    /// Hosts of a link whose hardware is another.
     fn replaced_at(&self, at: usize, next: usize) -> Vec<String> {
         let (old, new) = (&self.everything.series[at], &self.everything.series[next]);
         let flow = &self.everything.subjects[old.subject].flow;

@@ -11,7 +11,6 @@ use super::{
 };
 use crate::analysis::verdict::Status;
 
-/// What speaks against a pass, counted.
 pub(super) struct Found {
     /// Cases without a value of the last night.
     pub missing: usize,
@@ -21,17 +20,12 @@ pub(super) struct Found {
     pub repeats: usize,
     /// Series without a value in a run of the last night that too few later ones answered.
     pub unanswered: usize,
-    /// Series that an edited plan measures no more.
     pub stopped: usize,
-    /// Series that may be intermittent.
     pub suspicious: usize,
-    /// Series that are too noisy to tell.
     pub too_noisy: usize,
-    /// Series that are too young to tell.
     pub too_young: usize,
 }
 
-/// The whole document.
 pub(super) fn sum(
     everything: Everything,
     series: Vec<Series>,

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::analysis::history::{By, PartKind, Stay};
 
-/// A part that took the place of another.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Replaced {
     /// First night on which the new part was read.
@@ -17,17 +16,13 @@ pub struct Replaced {
     /// The same, counted in days from 1970.
     #[serde(skip)]
     pub until_day: i64,
-    /// The host.
     pub host: String,
-    /// What kind of part it is.
     pub kind: PartKind,
     /// The slot in words: `NIC mlx5_0`.
     pub part: String,
     /// By what parts are told from each other here.
     pub by: By,
-    /// The old part.
     pub old: String,
-    /// The new one.
     pub new: String,
     /// Where the new one was before, if it was in another slot, and the last night on which it was read there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -35,24 +30,18 @@ pub struct Replaced {
     /// Where the old one is, if it is in another slot, and the first night on which it was read there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<Elsewhere>,
-    /// The new part in its slot.
     #[serde(skip)]
     pub(super) stay: Stay,
 }
 
-/// A part in another slot.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Elsewhere {
-    /// The host.
     pub host: String,
-    /// The slot in words.
     pub part: String,
-    /// The night.
     pub date: String,
     /// Changes for the worse of what passed the part there, on its last night.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<Slow>,
-    /// The part there.
     #[serde(skip)]
     pub(super) stay: Stay,
 }
@@ -67,7 +56,6 @@ pub struct Slow {
 }
 
 impl Replaced {
-    /// It in words.
     pub fn words(&self) -> String {
         let Self { date, until, host, part, by, old, new, .. } = self;
         // Nothing was read between the old part and the new one otherwise.

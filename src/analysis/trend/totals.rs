@@ -10,7 +10,6 @@ use super::{Alert, Rule, Series, State, Way, reason};
 /// What several changes for the worse that are still so come to, for the series of a test, metric and size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Total {
-    /// Test, metric, size and variant.
     pub kind: String,
     /// First night of the first of them.
     pub since: String,
@@ -18,7 +17,6 @@ pub struct Total {
     pub percent: f64,
     /// Series with more than one such change, and all that are measured.
     pub series: (usize, usize),
-    /// It in a sentence.
     pub sentence: String,
 }
 

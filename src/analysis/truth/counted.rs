@@ -15,18 +15,14 @@ use crate::analysis::ceiling::LinkEnd;
 /// Bytes that passed a NIC in one direction.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Counted {
-    /// Names of the counters.
     pub counter: String,
     /// Bytes.
     pub bytes: u64,
 }
 
-/// A direction, from where the NIC is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Out of it.
     Sent,
-    /// Into it.
     Received,
 }
 
@@ -42,13 +38,9 @@ impl Way {
 /// One end's device, and why the bytes on its wire were not compared with the payload.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Uncounted {
-    /// The host.
     pub host: String,
-    /// Its device.
     pub device: String,
-    /// Its driver, where it is known.
     pub driver: Option<String>,
-    /// Why.
     #[serde(flatten)]
     pub why: WhyUncounted,
 }
@@ -63,31 +55,15 @@ pub enum WhyUncounted {
         interface: bool,
     },
     /// The counter is there and cannot be read.
-    Unreadable {
-        /// Its name.
-        counter: String,
-        /// What the host said.
-        said: String,
-    },
+    Unreadable { counter: String, said: String },
     /// The counter stood still while payload passed: it does not count.
-    Still {
-        /// Its name.
-        counter: String,
-    },
+    Still { counter: String },
     /// The MTU of the interface below an iWARP device is not known: nothing says how many headers the payload has.
     UnknownMtu,
     /// The same of the interface at the other end of the iWARP link.
-    UnknownMtuOfPeer {
-        /// The host there.
-        peer: String,
-        /// Its device.
-        peer_device: Box<str>,
-    },
+    UnknownMtuOfPeer { peer: String, peer_device: Box<str> },
     /// Members of its bond do not count what passes their physical ports.
-    Members {
-        /// Which.
-        members: Vec<String>,
-    },
+    Members { members: Vec<String> },
 }
 
 impl fmt::Display for Uncounted {
@@ -142,7 +118,6 @@ impl End<'_> {
         Some(Uncounted { host: self.host.to_owned(), device: self.device.to_owned(), driver, why })
     }
 
-    /// Whether the MTU of the interface is known.
     fn has_mtu(&self) -> bool {
         LinkEnd::find(self.facts, self.device).interface.is_some_and(|interface| interface.mtu.is_some())
     }

@@ -11,81 +11,54 @@ use crate::analysis::{gpus::Bad, together::Scattered};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "doubt", rename_all = "kebab-case")]
 pub enum Doubt {
-    /// What the run noted while it measured.
     Noted {
-        /// In words.
         cause: String,
     },
     /// A counter of an event of which one is enough moved.
     Event {
-        /// The host.
         host: String,
-        /// Name of the counter.
         counter: String,
-        /// By how much it moved.
         times: u64,
-        /// What it counts.
         meaning: &'static str,
     },
-    /// Packets were lost, damaged or sent again.
     Loss {
-        /// The host.
         host: String,
-        /// Name of the counter.
         counter: String,
-        /// By how much it moved.
         times: u64,
         /// Packets that were sent, about, with those that were sent again.
         packets: f64,
-        /// What it counts.
         meaning: &'static str,
     },
     /// Packets left one end and did not arrive at the other.
     NotArrived {
-        /// The host that they left.
         host: String,
-        /// The other end.
         peer: String,
-        /// Packets that left.
         sent: u64,
         /// How many of them did not arrive.
         lost: u64,
-        /// Counters of both.
         counters: [&'static str; 2],
     },
     /// A NIC counted more than the payload with its headers.
     ForeignBytes {
-        /// The host.
         host: String,
         /// `sent` or `received`.
         way: &'static str,
-        /// What the NIC counted.
         seen: f64,
-        /// Payload of all flows.
         payload: f64,
-        /// The payload with its headers.
         with_headers: f64,
-        /// Name of the counter.
         counter: String,
     },
-    /// A NIC counted less than the payload.
     OtherWay {
-        /// The host.
         host: String,
         /// `sent` or `received`.
         way: &'static str,
-        /// What the NIC counted.
         seen: f64,
-        /// Payload of all flows.
         payload: f64,
-        /// Name of the counter.
         counter: String,
     },
     /// A NIC was busy before the run sent anything.
     Busy {
-        /// The host.
         host: String,
-        /// Its device.
         device: String,
         /// Bits per second that left.
         sent: f64,
@@ -94,24 +67,18 @@ pub enum Doubt {
     },
     /// The path MTUs of both ends differ, and the plan names none.
     MtuDiffers {
-        /// The host with the smaller one.
         host: String,
-        /// Its device.
         device: String,
         /// Its path MTU in bytes.
         mtu: u32,
-        /// The other end.
         peer: String,
-        /// The path MTU there.
         possible: u32,
     },
     /// A GPU had errors while it was measured.
     Gpu {
-        /// The host.
         host: String,
         /// The GPU: `GPU 3`.
         gpu: String,
-        /// What happened.
         #[serde(flatten)]
         bad: Bad,
     },

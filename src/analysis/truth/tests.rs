@@ -145,7 +145,6 @@ fn packets_that_did_not_arrive_are_seen_without_any_retransmission() {
     assert_eq!(port(9_700).len(), 1);
 }
 
-/// A host whose device has this driver.
 fn host(driver: &str) -> HostFacts {
     let port = RdmaPort { number: 1, netdev: Some("eth2".into()), ..RdmaPort::default() };
     let device =

@@ -8,20 +8,15 @@ use railgauge_stats::robust::{Level, outlier_cut};
 use super::demand::Scoped;
 use crate::analysis::words::{count, size};
 
-/// Sizes or settings that are told.
 const TOLD: usize = 3;
 /// A size or setting is a cause of its own where chance would break all of its cases, at the rate of all others, at most this often.
 const BY_CHANCE: f64 = 0.05;
 
-/// Fewest values of which the scatter is known.
 const SCATTER: usize = 6;
 
-/// How the values lie that break a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// Which they are.
     pub by: BrokenBy,
-    /// What they were measured on.
     pub on: MeasuredOn,
     /// How many they are; cases with wrong bytes are not among them.
     pub cases: usize,
@@ -33,29 +28,22 @@ pub struct Broken {
 /// Which values break a limit. The first two are in words: `all 12 cases of 64 KiB broke it`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BrokenBy {
-    /// Every one that was held against it.
     All(String),
     /// Every one of some sizes or settings, on several hosts. Others may break it besides, as long as so many of these are not explained
     /// by that.
     AllOfKind(String),
-    /// Others.
     Some,
 }
 
-/// What values were measured on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MeasuredOn {
-    /// Pairs of ports.
     Pairs,
-    /// Groups of ranks, which have no two ends.
     Groups,
-    /// Parts of hosts.
     Hosts,
 }
 
 /// What became of the values in the scope of a limit.
 pub(super) struct Held<'s, 'r> {
-    /// All of them.
     pub scope: &'s [Scoped<'r>],
     /// Those that were held against it, and whether they break it.
     pub judged: &'s [(Scoped<'r>, bool)],
@@ -67,7 +55,6 @@ pub(super) struct Held<'s, 'r> {
     pub is_near: bool,
 }
 
-/// Picks the cases of one kind.
 type OfKind<'k> = &'k dyn Fn(&Scoped<'_>) -> bool;
 
 impl Broken {
@@ -187,7 +174,6 @@ impl<'s, 'r> Held<'s, 'r> {
     }
 }
 
-/// The hosts that take part.
 fn hosts_of<'r>((result, _): &Scoped<'r>) -> BTreeSet<&'r str> {
     let flow = &result.case.flow;
     [&flow.from, &flow.to].into_iter().chain(&flow.members).map(|port| &*port.host).collect()

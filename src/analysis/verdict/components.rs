@@ -35,29 +35,23 @@ pub const ANSWERS: &str = "answer";
 /// Kinds that a run lists wherever it measured them: their own line says whether they are good.
 pub const LISTED: [&str; 5] = ["host", "nic", "GPU", "NUMA node", "rail"];
 
-/// What a run says of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
-    /// Its values show that it is good.
     Good,
-    /// They show neither.
     Undecided,
     /// It was shown to be bad, and no other component fits.
     Faulty,
 }
 
-/// A component in one test of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Component {
     /// `host`, `nic`, `GPU`, `NUMA node`, `rail`, `path`, or another kind that [`Named`] has.
     pub kind: String,
     /// `host gpu07`, `rail 3 of gpu07`.
     pub name: String,
-    /// Hosts that it is, or is a part of.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
-    /// Groups that it lies within or between.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<String>,
     /// The rail that it is, of no single host.
@@ -80,15 +74,12 @@ pub struct Component {
     pub links: BTreeSet<(String, String)>,
 }
 
-/// Components in one test, in what `[preflight]` wants, or in the soak.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The test; `preflight mtu`; `soak`.
     pub test: String,
-    /// The metric of the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<Metric>,
-    /// Whether each of its verdicts is a pass.
     pub passed: bool,
     /// Why a verdict that failed makes no component faulty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -252,19 +243,16 @@ struct Evidence {
     /// Those that may be trusted, and those of them that are bad.
     valued: usize,
     bad: usize,
-    /// Values of the cell that is shown.
     values: Vec<f64>,
     device: Option<String>,
 }
 
-/// The search of one test.
 struct Search<'s, 'a> {
     journal: &'s Journal,
     model: &'s Outliers<'a>,
     test: &'s OfTest<'a>,
     found: Vec<&'s Localisation>,
     verdicts: Vec<&'s Verdict>,
-    /// Cases that break a limit.
     breaking: BTreeSet<u64>,
     /// Whether values are compared with those of enough peers, or with a limit.
     is_judged: bool,
@@ -498,7 +486,6 @@ fn ends<'l>(link: &'l Link<'_>) -> Vec<(&'l Port, Option<String>)> {
     both
 }
 
-/// `gpu07 rail 3`.
 fn end(port: &Port) -> String {
     format!("{} rail {}", port.host, port.rail)
 }

@@ -30,10 +30,8 @@ use crate::analysis::{
     words,
 };
 
-/// A row and the case it belongs to.
 pub(super) type Scoped<'r> = (&'r CaseResult<'r>, &'r Row);
 
-/// A row that was held against its limit.
 struct Judged<'r> {
     result: &'r CaseResult<'r>,
     row: &'r Row,
@@ -312,7 +310,6 @@ fn demand(wanted: &Expectation) -> String {
     }
 }
 
-/// Why nothing is in scope.
 fn no_match(test: &Test, wanted: &Expectation) -> Reason {
     if metrics_of(test.metric, test.op, test.flows_at_once(), test.beside.as_ref()).contains(&wanted.metric) {
         Reason::new(Id::NothingInScope).with("scope", Value::data(&Scope::of(wanted)))

@@ -18,7 +18,6 @@ use crate::analysis::{
     words::count,
 };
 
-/// What is counted.
 const FLOW: &str = "flow";
 
 /// The verdict on one test; `None` for other tests, and where too few flows have values to compare them.

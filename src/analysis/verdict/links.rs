@@ -15,7 +15,6 @@ use crate::analysis::{
     words::{between, count, number},
 };
 
-/// How many links are named.
 const NAMED: usize = 3;
 
 /// The verdict that no link between switches is worse than its peers in a test; `None` where none was searched for.
@@ -99,7 +98,6 @@ pub fn searched(on: &OnLinks) -> Reasons {
     reasons
 }
 
-/// Which links the flows of a test loaded.
 pub fn loading(found: &Loaded) -> Reasons {
     let loaded = Reason::new(Id::LinksLoaded).with("loaded", found.loaded).with("of", found.of);
     let mut reasons = Reasons::new(loaded.with("from", Value::Number(found.percent, "%")));
@@ -143,7 +141,6 @@ fn stands_out(suspect: &SuspectLink) -> Reason {
         .remedy(bad.then(|| remedy::CHECK_CABLE.into()))
 }
 
-/// The link that carried most of its rate.
 fn worst(links: &[NotLoaded]) -> Option<&NotLoaded> {
     let share = |link: &NotLoaded| link.reached_percent.unwrap_or_default();
     links.iter().max_by(|a, b| share(a).total_cmp(&share(b)))

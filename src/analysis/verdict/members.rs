@@ -72,7 +72,6 @@ fn rounds<'r>(results: &[&'r CaseResult<'r>]) -> HashMap<Round<'r>, Vec<&'r Case
     rounds
 }
 
-/// A bond by its host and name.
 type Bond<'j> = ((&'j str, &'j str), &'j Interface);
 
 /// The bonds at both ends of a case that lack members.

@@ -79,13 +79,10 @@ use crate::preflight::Holding;
 /// Version of `verdicts.json`.
 pub const VERSION: u32 = 2;
 
-/// The answer to one demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Met, on complete and trusted measurements.
     Pass,
-    /// Nothing in its scope was tried.
     NotRun,
     /// Cannot be said.
     Inconclusive,
@@ -94,7 +91,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -114,7 +110,6 @@ impl Status {
     }
 }
 
-/// What a verdict answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -128,7 +123,6 @@ pub enum Kind {
     Configure,
     /// A value that `[preflight]` wants of the hosts' configuration.
     Preflight,
-    /// An expectation of a test.
     Expectation,
     /// That every case of a test was measured and its data verified.
     EveryCase,
@@ -140,10 +134,8 @@ pub enum Kind {
     Soak,
 }
 
-/// One demand and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
-    /// What it answers.
     pub kind: Kind,
     /// Name of the test; [`PREFLIGHT`] for a value that `[preflight]` wants, [`SOAK`] for the soak.
     pub test: String,
@@ -154,7 +146,6 @@ pub struct Verdict {
     /// The value that `[preflight]` wants, in the plan's unit; `None` for other kinds.
     #[serde(skip)]
     pub wanted: Option<String>,
-    /// What is demanded, in words.
     pub demand: String,
     /// What it is demanded of, in words.
     /// Empty where it is about the whole run.
@@ -171,11 +162,9 @@ pub struct Verdict {
     pub metric: Option<Metric>,
     /// Unit of the values.
     pub unit: Option<String>,
-    /// The answer.
     pub status: Status,
     /// Whether the plan waives it: the answer stands, and the run's status does not follow from it.
     pub waived: bool,
-    /// Why: in words, and as fields.
     #[serde(flatten)]
     pub reason: Reasons,
     /// The value nearest to, or farthest over, its limit.
@@ -185,7 +174,6 @@ pub struct Verdict {
     /// How the values lie that break it, of an expectation; `None` where none does.
     #[serde(skip)]
     pub broken: Option<Broken>,
-    /// Numbers of the cases that break an expectation.
     #[serde(skip)]
     pub breaking: Vec<u64>,
     /// Hosts and devices that are not as `[preflight]` wants, or could not be read.
@@ -194,7 +182,6 @@ pub struct Verdict {
     /// Parts that stand out, those that count first and the worst first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
-    /// Counts of what was in scope.
     pub tally: Tally,
     /// Where the hosts stand that its reason names, by their names, where the plan says it and it is no pass: rack, or rack and slot
     /// with `/` between them; at most [`OFFENDERS`].
@@ -236,22 +223,17 @@ impl Verdict {
     }
 }
 
-/// Cases by what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cases {
-    /// All.
     pub planned: usize,
     /// Measured as often as planned, with nothing against them.
     pub measured: usize,
-    /// Measured less often than planned.
     pub short: usize,
     /// Measured without the verification that was asked for.
     pub unverified: usize,
-    /// Measured and disturbed.
     pub contaminated: usize,
     /// With a sample that says what cannot be true.
     pub impossible: usize,
-    /// With a sample that lacks a value.
     pub no_value: usize,
     /// Tried and not measured.
     pub failed: usize,
@@ -264,11 +246,8 @@ pub struct Cases {
 /// Every verdict of a run: the content of `verdicts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdicts {
-    /// Version of this document.
     pub version: u32,
-    /// Identity of the run.
     pub run_id: String,
-    /// Name of the plan.
     pub plan: String,
     /// The worst status of all verdicts that are not waived.
     pub status: Status,
@@ -279,7 +258,6 @@ pub struct Verdicts {
     pub run_exit_code: Option<u8>,
     /// The whole in a sentence, behind one that says so where only a part of the plan was run.
     pub sentence: String,
-    /// Cases by what became of them.
     pub cases: Cases,
     /// Every verdict, in the order of the plan.
     pub verdicts: Vec<Verdict>,
@@ -341,7 +319,6 @@ impl Verdicts {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// How many verdicts that count have this status.
     pub fn with(&self, status: Status) -> usize {
         self.verdicts.iter().filter(|verdict| verdict.status == status && !verdict.waived).count()
     }

@@ -44,7 +44,6 @@ pub(super) fn remedy(wanted: &Expectation, values: impl Iterator<Item = (Bytes, 
     ]))
 }
 
-/// A size as a plan has it.
 fn written(size: Bytes) -> String {
     if size.0.is_multiple_of(1024) { words::size(size).replace(' ', "") } else { size.0.to_string() }
 }

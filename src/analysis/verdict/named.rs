@@ -9,7 +9,6 @@ use serde_json::json;
 use super::reason::Value;
 use crate::analysis::localise::{Named, TOGETHER, Way, only};
 
-/// Parts that are named.
 const NAMED: usize = 8;
 
 /// The whole host that a part is, where the verdict has nothing more to say of it.

@@ -8,30 +8,22 @@ use crate::analysis::{results::CaseResult, row::Row, together, words::size};
 /// Offenders kept in a verdict; the frame has them all.
 pub const OFFENDERS: usize = 50;
 
-/// A case that stands out in a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Offender {
-    /// Number of the case.
     pub case: u64,
-    /// The link or group, in words.
     pub link: String,
     /// What sets it apart beside link and size; empty for most tests.
     pub variant: String,
-    /// Initiator's host.
     pub src_host: String,
-    /// Responder's host.
     pub dst_host: String,
-    /// Rail of the initiator.
     pub rail: u32,
     /// Message size in bytes.
     pub size_bytes: Bytes,
-    /// Queue pairs or streams.
     pub qps: u32,
     /// Its value, in the verdict's unit.
     pub value: Option<f64>,
     /// What it was held against, in the verdict's unit.
     pub limit: Option<f64>,
-    /// What stands against it.
     pub error: Option<String>,
 }
 
@@ -66,11 +58,9 @@ const fn is_zero(count: &usize) -> bool {
 /// How many rows were in a verdict's scope, and what became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// All of them.
     pub in_scope: usize,
     /// Those with a value that may be trusted and a limit to hold it against.
     pub judged: usize,
-    /// Those that break the demand.
     pub violating: usize,
     /// Those with a value that must not be trusted, or measured too few times.
     pub doubtful: usize,

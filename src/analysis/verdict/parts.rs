@@ -35,12 +35,9 @@ const LESSER: &str = "ports or slots that carry less";
 /// Name of what stands in the place of links that belong to no part.
 pub(super) const LINKS: &str = "links that stand out by themselves";
 
-/// A part that a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Part {
-    /// Its name, as the localisation has it.
     pub name: String,
-    /// What it does to the verdict by itself.
     pub status: Status,
     /// Whether the plan waives it, so that it does not count.
     pub waived: bool,
@@ -150,7 +147,6 @@ pub(super) fn judge(found: &Localisation, links: &[&Link<'_>], untested: &[Untes
     })
 }
 
-/// Whether the plan waives a link.
 pub(super) fn is_waived(link: &Link<'_>, plan: &Plan) -> bool {
     waives_flow(plan, &link.result.case.flow)
 }

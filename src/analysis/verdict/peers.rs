@@ -14,7 +14,6 @@ pub(super) const AT_LEAST: usize = 3;
 /// between two parts are peers of the same way on other hosts, since not all ways are built alike.
 type PeersKey = (Bytes, String, u32, (u32, u32));
 
-/// Trusted values of each cell and rail, rising.
 pub(super) struct Peers {
     values: HashMap<PeersKey, Vec<f64>>,
 }
@@ -30,7 +29,6 @@ fn key(result: &CaseResult<'_>, row: &Row) -> PeersKey {
 }
 
 impl Peers {
-    /// Collects rows of one test and one metric.
     pub(super) fn new<'r>(rows: impl Iterator<Item = (&'r CaseResult<'r>, &'r Row)>) -> Self {
         let mut values: HashMap<_, Vec<f64>> = HashMap::new();
         for (result, row) in rows {

@@ -8,19 +8,16 @@ use serde::Serialize;
 
 use crate::analysis::words::sizes;
 
-/// What an expectation is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Scope {
     /// Smallest and largest message size in bytes; `None` for all.
     pub sizes: Option<(Bytes, Bytes)>,
     /// Rails; all if empty.
     pub rails: Vec<u32>,
-    /// Group that both ends must belong to.
     pub group: Option<String>,
 }
 
 impl Scope {
-    /// That of an expectation.
     pub fn of(wanted: &Expectation) -> Self {
         Self { sizes: wanted.sizes, rails: wanted.rails.clone(), group: wanted.group.clone() }
     }

@@ -38,7 +38,6 @@ pub const NAME: &str = "soak";
 const WATCHED_PERCENT: f64 = 99.0;
 /// An agent that is well looks many times in this. A pause of a flow shows from this length on, too.
 const HANGS: Nanoseconds = Nanoseconds::from_secs(2);
-/// Events named in a verdict.
 pub(super) const NAMED: usize = 5;
 
 /// The verdicts on a soak of a run that ends so.
@@ -207,7 +206,6 @@ fn with_hit(reason: Reason, hit: &Hit, stall: Option<&FlowStall>) -> Reason {
         .with("longest_stall", stall.map(|stall| Value::About(stall.length, stall.length_error)))
 }
 
-/// With the host whose agent was lost.
 fn with_lost(reason: Reason, lost: Option<&LostHost>) -> Reason {
     let Some(LostHost { host, at, failure }) = lost else { return reason };
     reason.with("host", host).with("lost_at", Value::Moment(*at)).remedy(failure.told_remedy())

@@ -13,31 +13,21 @@ use crate::analysis::results::{CaseResult, Objections, State};
 /// A case that does not simply count as measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trouble {
-    /// Number of the case.
     pub case: u64,
-    /// Name of the test.
     pub test: String,
-    /// The link or group, in words.
     pub link: String,
     /// What sets it apart beside link and size; empty for most tests.
     pub variant: String,
-    /// Operation.
     pub op: String,
     /// Message size in bytes.
     pub size_bytes: Bytes,
-    /// Queue pairs or streams.
     pub qps: u32,
-    /// Initiator's host.
     pub src_host: String,
-    /// Rail of the initiator.
     pub src_rail: u32,
-    /// Responder's host.
     pub dst_host: String,
-    /// Rail of the responder.
     pub dst_rail: u32,
     /// What became of it: `failed`, `not run`, `wrong bytes`, `contaminated`, …
     pub state: State,
-    /// What failed, where something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failed>,
     /// What stands against it: which host, stage and cause, in words and as fields.
@@ -49,7 +39,6 @@ pub struct Trouble {
     /// Counters that moved while it was measured, where it is contaminated: host, name and change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<(String, String, u64)>,
-    /// Every host that takes part.
     #[serde(skip)]
     pub hosts: Vec<String>,
 }
@@ -63,9 +52,7 @@ pub struct Failed {
     /// The other end, where either end may have caused it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
-    /// Where it happened.
     pub stage: Stage,
-    /// What kind of trouble it is.
     pub kind: failure::Kind,
 }
 
@@ -115,7 +102,6 @@ fn of_wrong(result: &CaseResult<'_>) -> Remedy {
     }
 }
 
-/// Counters that moved while a case was measured.
 fn counters(result: &CaseResult<'_>) -> Vec<(String, String, u64)> {
     let flow = &result.case.flow;
     result

@@ -28,9 +28,7 @@ use crate::analysis::{
 
 /// Names that an entry holds at most: boundaries grow with the square of the groups.
 const NAMES: usize = 1000;
-/// Names of an entry in a sentence.
 const NAMED: usize = 8;
-/// Sizes of a test that are named.
 const SIZES: usize = 4;
 
 /// Why something was not tested. What says least of the cluster comes first.
@@ -53,7 +51,6 @@ pub enum Lack {
     Receiving,
     /// Ends that no good pair shows to be good.
     Ends,
-    /// Values with neither limit nor ceiling nor peers.
     Values,
     /// Values without a limit: where all are low alike, nothing says so.
     Limits,
@@ -64,14 +61,12 @@ pub enum Lack {
 /// Things that were not tested, for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Untested {
-    /// The reason.
     pub kind: Lack,
     /// Tests in which they were not tested.
     pub tests: Vec<String>,
     /// Their names, [`NAMES`] at most; none of cases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
-    /// How many they are.
     pub count: usize,
 }
 
@@ -119,7 +114,6 @@ impl Untested {
         self.kind != Lack::Counters
     }
 
-    /// Whether it is about a test.
     pub fn is_in(&self, test: &str) -> bool {
         self.tests.iter().any(|of| of == test)
     }

@@ -19,7 +19,6 @@ use super::*;
 const HOSTS: usize = 1024;
 /// Tries at once.
 const IN_FLIGHT: usize = 128;
-/// How long the way to a host takes.
 const WAY: Duration = Duration::from_millis(500);
 
 /// Answers like an agent; a `deaf` one answers the greeting only.

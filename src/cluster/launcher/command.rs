@@ -14,13 +14,10 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// A command template.
 struct Template(Vec<String>);
 
-/// A command that reaches one host.
 struct Filled(Vec<String>);
 
-/// Keeps the template.
 pub(super) fn prepare(command: &Command, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     Ok(Box::new(Template(command.0.clone())))
 }

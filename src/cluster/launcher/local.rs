@@ -12,10 +12,8 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// This machine.
 struct Local;
 
-/// There is nothing to prepare.
 pub(super) fn prepare(_launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     Ok(Box::new(Local))
 }

@@ -32,7 +32,6 @@ pub(crate) trait Launcher: Send + Sync {
     }
 }
 
-/// An opened way to one host.
 pub(crate) trait Connection: Send + Sync {
     /// Starts a process: program and arguments, which arrive as they are whatever stands in them.
     ///
@@ -45,7 +44,6 @@ pub(crate) trait Connection: Send + Sync {
         false
     }
 
-    /// Whether the host may see the controller's files.
     fn may_share_files(&self) -> bool;
 
     /// Whether a process may go on there after its streams are cut: then it is ended by another one.
@@ -58,7 +56,6 @@ pub(crate) trait Connection: Send + Sync {
     /// it, and say that another try may help.
     fn explain(&self, trouble: Trouble, end: &ProcessEnd, words: &str) -> Trouble;
 
-    /// Lets the host go.
     fn close(self: Box<Self>) -> Pending<'static, ()> {
         Box::pin(ready(()))
     }

@@ -5,7 +5,6 @@ use railgauge_model::plan::model::Launch;
 use super::{Launcher, engine::Engine};
 use crate::cluster::trouble::Trouble;
 
-/// There is nothing to prepare.
 pub(super) fn prepare(_launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     Ok(Box::new(Engine("podman")))
 }

@@ -26,7 +26,6 @@ fn hash_of(file: &Path) -> String {
     String::from_utf8(sum).unwrap().split_whitespace().next().unwrap().to_owned()
 }
 
-/// A file that everybody may run.
 fn program(file: &Path, text: &str) {
     std::fs::write(file, text).unwrap();
     allow(file, 0o700);
@@ -77,7 +76,6 @@ const HERE: &str = std::env::consts::ARCH;
 /// An agent that is a shell script, and a directory for agents, which is not there yet.
 struct Staged {
     _place: tempfile::TempDir,
-    /// What the agent does.
     text: &'static str,
     /// It, as [`RAISE`] takes it.
     image: String,
@@ -93,7 +91,6 @@ impl Staged {
         Self { _place: place, text, image, agents }
     }
 
-    /// The directory is there.
     fn with_directory(self) -> Self {
         own_directory(&self.agents);
         self
@@ -105,13 +102,11 @@ impl Staged {
     }
 }
 
-/// Makes a directory that nobody else may read.
 fn own_directory(directory: &Path) {
     std::fs::create_dir(directory).unwrap();
     allow(directory, 0o700);
 }
 
-/// The name of this machine.
 fn node() -> String {
     let node = Command::new("uname").arg("-n").output().unwrap().stdout;
     String::from_utf8(node).unwrap().trim().to_owned()

@@ -22,7 +22,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Services that turn traffic between devices upwards.
 const REDIRECTING: [&str; 3] = ["request redirect", "completion redirect", "upstream forwarding"];
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {

@@ -37,7 +37,6 @@ const UNJUDGED_MEANS: &str = "whether these cables are as they should be is not 
 /// Most notes on what could not be judged.
 const UNJUDGED: usize = 5;
 
-/// Why nothing is known of a host's cables.
 fn unknown(plan: &Plan, host: &str, facts: &HostFacts) -> Option<String> {
     if !names_lldp(plan) && hears(facts) {
         return None;

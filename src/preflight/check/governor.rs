@@ -14,7 +14,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// Keeps the frequency up.
 const BEST: &str = "performance";
 
 fn find(scene: &Scene<'_>) -> Vec<Found> {

@@ -67,7 +67,6 @@ fn find(scene: &Scene<'_>) -> Vec<Found> {
     found
 }
 
-/// Major and minor number of a kernel release.
 fn release(text: &str) -> Option<(u32, u32)> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))

@@ -20,7 +20,6 @@ pub(super) const RULE: Rule = Rule {
     find,
 };
 
-/// What queues and their doorbells take.
 const QUEUES: Bytes = Bytes::from_mib(1);
 
 /// Registered memory is locked memory: two buffers for each queue pair, and what queues need. Each is registered once; twice

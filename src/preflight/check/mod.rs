@@ -15,12 +15,10 @@ use super::{
     usual::Usual,
 };
 
-/// A check.
 #[derive(Debug)]
 pub struct Check {
     /// Name, as plans waive it.
     pub name: &'static str,
-    /// What its file says of it.
     pub rule: Rule,
 }
 
@@ -29,11 +27,8 @@ pub struct Check {
 pub struct Rule {
     /// The facts it reads, and where they come from.
     pub reads: &'static str,
-    /// What its findings mean for the numbers.
     pub meaning: &'static str,
-    /// Where this is known from.
     pub source: &'static str,
-    /// Which numbers its findings may explain.
     pub spoils: Spoils,
     /// What a host must have for the check to say anything of it.
     pub subject: Subject,
@@ -42,16 +37,11 @@ pub struct Rule {
     find: fn(&Scene<'_>) -> Vec<Found>,
 }
 
-/// Which numbers a finding may explain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spoils {
-    /// Bandwidths, message rates and latencies alike.
     Everything,
-    /// Bandwidths and message rates.
     Bandwidth,
-    /// Latencies.
     Latency,
-    /// Everything that moves GPU memory.
     GpuMemory,
     /// None: something to know.
     Nothing,
@@ -64,28 +54,19 @@ pub enum Subject {
     Host,
     /// A port of an RDMA device that the plan can use, also of a software device.
     Port,
-    /// A RoCE port, also of a software device.
     RocePort,
-    /// An RDMA device that is no software device.
     Nic,
-    /// A RoCE port of such a device.
     RoceNic,
-    /// An InfiniBand port.
     InfiniBand,
-    /// A GPU.
     Gpu,
-    /// An RDMA device or a GPU.
     NicOrGpu,
-    /// An RDMA device and a GPU.
     GpuBesideNic,
 }
 
 /// Something that a check reads, and what is unknown about a host without it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Need {
-    /// Of the host itself.
     Host(fn(&HostFacts) -> bool, &'static str),
-    /// Of every port that the check looks at.
     Port(fn(&Port<'_>) -> bool, &'static str),
     /// Of every GPU; this implies that GPUs can be read at all.
     Gpu(fn(&Gpu) -> bool, &'static str),
@@ -93,12 +74,10 @@ pub(super) enum Need {
     Readable(&'static str),
     /// Something of the plan about the host: what it lacks.
     Plan(fn(&Plan, &str, &HostFacts) -> Option<String>),
-    /// The host's clock against the controller's.
     Clock,
 }
 
 impl Check {
-    /// Everything it finds.
     pub(super) fn find(&self, scene: &Scene<'_>) -> Vec<Found> {
         (self.rule.find)(scene)
     }
@@ -109,7 +88,6 @@ macro_rules! declare {
     ($($module:ident = $name:literal,)*) => {
         $(mod $module;)*
 
-        /// Every check there is, by name.
         pub const CHECKS: &[Check] = &[$(Check { name: $name, rule: $module::RULE }),*];
     };
 }

@@ -21,24 +21,20 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Held {
-    /// It is as the plan wants.
     Met,
     /// It is not known: the host did not answer, or does not report this value.
     Unread,
-    /// It is not.
     Unmet,
 }
 
 /// One host, or one of its devices, compared with a demand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holding {
-    /// The host's name in the plan.
     pub host: String,
     /// The device or interface, as plans name it; `None` for a value of the whole host.
     pub device: Option<String>,
     /// The value that was found, in the plan's unit; why there is none where it could not be read.
     pub seen: String,
-    /// The answer.
     pub state: Held,
     /// Whether it could not be read because the host did not answer at all.
     #[serde(default)]
@@ -69,13 +65,11 @@ impl Demand {
         self.holdings.iter().map(|one| one.state).max().unwrap_or(Held::Unread)
     }
 
-    /// How many hosts it is about.
     pub fn hosts(&self) -> usize {
         let hosts: BTreeSet<&str> = self.holdings.iter().map(|one| one.host.as_str()).collect();
         hosts.len()
     }
 
-    /// How many of its answers are this one.
     pub fn with(&self, state: Held) -> usize {
         self.holdings.iter().filter(|one| one.state == state).count()
     }

@@ -18,7 +18,6 @@ use crate::preflight::{
 /// Room for rates that were printed and read again: 0.01 %.
 const RATE_TOLERANCE: f64 = 1e-4;
 
-/// Everything that the plan wants.
 pub(super) fn wishes<'w>(plan: &'w Plan, cluster: &'w Seen<'w>) -> Vec<Requirement<'w>> {
     let Wanted {
         mtu,

@@ -5,7 +5,6 @@ use railgauge_wire::facts::{DeviceFile, IpcLock};
 
 use super::*;
 
-/// The one finding of a check.
 fn of_check(check: &str, found: Vec<Finding>) -> Finding {
     let mut of_check: Vec<Finding> = found.into_iter().filter(|finding| finding.check == check).collect();
     assert_eq!(of_check.len(), 1, "{of_check:?}");

@@ -7,7 +7,6 @@ use plotters::drawing::DrawingAreaErrorKind;
 /// Why a chart could not be drawn. Every one is a mistake of ours.
 #[derive(Debug, thiserror::Error)]
 pub enum ChartError {
-    /// plotters refuses what it is given.
     #[error(transparent)]
     Plotters(#[from] DrawingAreaErrorKind<io::Error>),
     /// What plotters made is not one SVG element.

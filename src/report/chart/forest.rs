@@ -14,14 +14,10 @@ use super::{
 };
 use crate::analysis::compare::digits;
 
-/// What a row is coloured for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::report) enum Look {
-    /// Changed for the worse.
     Worse,
-    /// Changed for the better.
     Better,
-    /// Shown to be the same.
     Same,
     /// Not known.
     Unknown,
@@ -41,22 +37,17 @@ impl Look {
 /// One change in percent.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Row {
-    /// What changed.
     pub label: String,
-    /// By how much.
     pub percent: f64,
-    /// Interval of it.
     pub interval: Option<(f64, f64)>,
     /// Changes from the first, which is negative, to the second count as none. A margin is a factor up or down, so that in
     /// percent it reaches further up.
     pub margin: (f64, f64),
-    /// Colour.
     pub look: Look,
 }
 
 /// Letters of a label that fit beside the drawing.
 const LETTERS: usize = 52;
-/// Height of a row on the page.
 const HEIGHT: u32 = 22;
 
 /// Draws the rows in their order.

@@ -9,23 +9,16 @@ use super::plot::{escape, margin, shortened};
 
 /// Width of the drawing, in pixels of the page at full size.
 const WIDTH: usize = 1120;
-/// Height of a lane.
 const LANE: usize = 30;
-/// Height of a heading.
 const HEAD: usize = 24;
-/// Longest name that is written in full.
 const NAME: usize = 44;
-/// Room for what stands right of a lane.
 const RIGHT: usize = 150;
 
 /// A value that holds for a time; both ends as shares of the axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::report) struct Step {
-    /// From.
     pub from: f64,
-    /// To.
     pub until: f64,
-    /// Its mean.
     pub mean: f64,
     /// The highest that is known of any part of it.
     pub most: f64,
@@ -34,26 +27,19 @@ pub(in crate::report) struct Step {
 /// One line of values. Where no step is, nothing is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Lane {
-    /// Its name.
     pub name: String,
     /// The values, in the order of time.
     pub steps: Vec<Step>,
-    /// What the height of the lane stands for.
     pub top: f64,
-    /// What stands right of it.
     pub value: String,
-    /// What appears over it.
     pub tip: String,
     /// Whether a value is good: a rate. Else it is a count of something bad.
     pub is_rate: bool,
 }
 
-/// Lanes below a heading.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Group {
-    /// The heading.
     pub heading: String,
-    /// The lanes.
     pub lanes: Vec<Lane>,
 }
 
@@ -111,14 +97,12 @@ fn one(svg: &mut String, lane: &Lane, (left, across): (usize, usize), top: usize
     svg.push_str("</g>");
 }
 
-/// What is known of one pixel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Column {
     low: f64,
     high: f64,
 }
 
-/// The lowest and highest value of each pixel.
 fn columns(steps: &[Step], across: usize) -> Vec<Option<Column>> {
     let mut found: Vec<Option<Column>> = vec![None; across];
     let place = |share: f64| (share.clamp(0.0, 1.0) * across as f64).floor() as usize;
@@ -167,7 +151,6 @@ fn area(
     }
 }
 
-/// Marks the times of which nothing is known.
 fn holes(svg: &mut String, columns: &[Option<Column>], left: usize, (y, height): (usize, usize)) {
     let mut at = 0;
     for run in columns.chunk_by(|a, b| a.is_some() == b.is_some()) {

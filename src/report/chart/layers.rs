@@ -16,17 +16,11 @@ use super::{
 /// Places in the units of the axes.
 pub(in crate::report) type Places = Vec<(f64, f64)>;
 
-/// One thing that is drawn.
 pub(in crate::report) enum Layer {
-    /// A filled outline.
     Area(Role, Places),
-    /// A line of usual width.
     Line(Role, Places),
-    /// A dashed line.
     Dashes(Role, Places),
-    /// A dot at each place.
     Dots(Role, Places),
-    /// A small dot at each place.
     Specks(Role, Places),
 }
 

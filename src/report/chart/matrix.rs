@@ -29,12 +29,9 @@ pub(in crate::report) const fn class(look: &Look) -> &'static str {
     }
 }
 
-/// One link of a matrix.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Cell {
-    /// Row and column.
     pub at: (usize, usize),
-    /// How it looks.
     pub look: Look,
     /// The value; `None` without one.
     pub value: Option<f64>,
@@ -42,11 +39,9 @@ pub(in crate::report) struct Cell {
     pub difference: Option<f64>,
     /// Which of the links that are drawn it is: what appears over it is asked for by this, and of few cells.
     pub link: usize,
-    /// Whether it is outlined.
     pub outlined: bool,
 }
 
-/// One matrix.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(in crate::report) struct Matrix {
     /// Names of the rows and of the columns.
@@ -55,7 +50,6 @@ pub(in crate::report) struct Matrix {
     pub bad: (BTreeSet<usize>, BTreeSet<usize>),
     /// Groups of neighbouring rows and of columns; empty where there is none or only one.
     pub groups: (Vec<Group>, Vec<Group>),
-    /// The cells that were planned.
     pub cells: Vec<Cell>,
 }
 

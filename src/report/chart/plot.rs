@@ -22,7 +22,6 @@ use super::{
 /// Units of the drawing per pixel of the page at full size. plotters rounds to whole units; four make lines smooth.
 pub(super) const SCALE: u32 = 4;
 
-/// A name in at most so many characters.
 pub(super) fn shortened(name: &str, most: usize) -> String {
     if name.chars().count() <= most {
         return name.to_owned();
@@ -38,18 +37,15 @@ pub(super) const fn margin(longest: usize) -> usize {
 /// How much room a chart takes, in pixels of the page at full size.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// Width and height.
     pub size: (u32, u32),
     /// Width of what stands left of the vertical axis.
     pub left: u32,
 }
 
 impl Room {
-    /// One of two charts side by side.
     pub(super) const USUAL: Self = Self { size: (560, 300), left: 66 };
 }
 
-/// What is drawn into.
 pub(super) type Context<'c, 'b> = ChartContext<'c, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 
 /// How far outside of a chart a place may lie, in sizes of the chart: it is not seen there, and no limit of a plan is so far away that its
@@ -149,7 +145,6 @@ pub(super) fn plot_in(
     ))
 }
 
-/// The text of the mark at a place.
 fn mark(axis: &Axis, place: f64) -> String {
     let nearest = axis.marks.iter().min_by(|a, b| (a.0 - place).abs().total_cmp(&(b.0 - place).abs()));
     nearest.map_or_else(String::new, |(_, text)| text.clone())
@@ -160,7 +155,6 @@ fn text() -> TextStyle<'static> {
     ("sans-serif", f64::from(13 * SCALE) * 1.24).into_font().color(&INK)
 }
 
-/// Text inside markup.
 pub(super) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -14,27 +14,21 @@ use super::{
 };
 use crate::analysis::words::number;
 
-/// A change point.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Mark {
     /// First night of the new level.
     pub day: i64,
-    /// Whether it is for the worse.
     pub worse: bool,
 }
 
-/// What is drawn.
 #[derive(Debug, Clone)]
 pub(in crate::report) struct Drawing<'a> {
     /// Metric and unit.
     pub title: String,
     /// Night (counted in days from 1970) and value.
     pub points: &'a [(i64, f64)],
-    /// Change points.
     pub marks: Vec<Mark>,
-    /// Days on which something was changed on purpose.
     pub epochs: Vec<i64>,
-    /// How a day is written.
     pub date: fn(i64) -> String,
 }
 

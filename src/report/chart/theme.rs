@@ -5,7 +5,6 @@
 
 use plotters::style::RGBColor;
 
-/// What a colour stands for.
 pub(in crate::report) type Role = RGBColor;
 
 macro_rules! roles {
@@ -16,25 +15,16 @@ macro_rules! roles {
 }
 
 roles! {
-    /// Text.
     INK = 1 "ink";
-    /// Axes.
     AXIS = 2 "axis";
-    /// Lines of the mesh.
     MESH = 3 "mesh";
     /// What is shown: the median, the distribution of all links.
     MAIN = 4 "main";
-    /// The area between smallest and largest value.
     OUTER = 5 "outer";
-    /// The area between the inner quantiles.
     INNER = 6 "inner";
-    /// What stands out badly.
     WORST = 7 "worst";
-    /// A computed limit.
     LIMIT = 8 "limit";
-    /// What stands out well.
     GOOD = 9 "good";
-    /// A limit that the plan sets.
     DEMAND = 10 "demand";
 }
 

@@ -10,7 +10,6 @@ pub(in crate::report) struct Axis {
     pub title: String,
     /// First and last place.
     pub range: (f64, f64),
-    /// Place and text of every mark.
     pub marks: Vec<(f64, String)>,
 }
 

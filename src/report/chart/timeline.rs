@@ -8,32 +8,24 @@ use super::plot::{escape, margin, shortened};
 
 /// Width of the drawing, in pixels of the page at full size.
 const WIDTH: usize = 1120;
-/// Height of a line.
 const LINE: usize = 18;
-/// Longest name that is written in full.
 const NAME: usize = 46;
 /// Least width of a band: a short event must be seen.
 const LEAST: usize = 2;
 
-/// A time in which something was so.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Band {
     /// From and to, as shares of the axis.
     pub from: f64,
-    /// To.
     pub until: f64,
-    /// Class of the page's style sheet.
     pub class: &'static str,
-    /// What appears over it.
     pub tip: String,
 }
 
 /// A place and its bands, in the order of time.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::report) struct Line {
-    /// Its name.
     pub name: String,
-    /// The bands.
     pub bands: Vec<Band>,
 }
 
@@ -75,7 +67,6 @@ pub(in crate::report) fn timeline(label: &str, lines: &[Line], behind: &[Band], 
     svg + "</svg>"
 }
 
-/// Bands that fall on the same pixels.
 struct Pixels<'b> {
     from: usize,
     until: usize,

@@ -4,19 +4,13 @@ use serde::Serialize;
 
 use crate::analysis::compare::{Cause, Comparison, Word};
 
-/// Causes that are named in the banner.
 const NAMED: usize = 3;
 
-/// Changes with one cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CauseView {
-    /// Class of the style sheet.
     pub class: &'static str,
-    /// Verdict.
     pub word: &'static str,
-    /// What they have in common.
     pub name: String,
-    /// How many changed.
     pub text: String,
 }
 
@@ -40,7 +34,6 @@ pub(super) fn causes(comparison: &Comparison) -> Vec<CauseView> {
     comparison.causes.iter().map(view).collect()
 }
 
-/// Class of the style sheet.
 fn class(word: Word) -> &'static str {
     match word {
         Word::Regressed => "fail",

@@ -28,33 +28,23 @@ use crate::{
     },
 };
 
-/// Cells that are listed one by one.
 const LISTED: usize = 200;
-/// Cells that are drawn one by one.
 const DRAWN: usize = 30;
-/// Hosts that are named in a row.
 const NAMED: usize = 8;
 
-/// A whole comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CompareView {
-    /// What it comes to.
     pub status: Status,
-    /// That in a word or two.
     pub word: &'static str,
-    /// That in a sentence.
     pub sentence: String,
-    /// Both sides.
     pub sides: [SideView; 2],
     /// What must be borne in mind when reading the numbers.
     pub remarks: Vec<String>,
     /// Changes of groups, drawn; `None` if nothing could be compared.
     pub overview: Option<Figure>,
-    /// The same in numbers.
     pub groups: Table,
     /// What those have in common that are worse, by name; empty without any.
     pub bad: String,
-    /// What changes have in common.
     pub causes: Vec<CauseView>,
     /// The largest changes, drawn; `None` without any.
     pub changes: Option<Figure>,
@@ -62,27 +52,19 @@ pub struct CompareView {
     pub changed: Table,
     /// How many are not listed.
     pub changed_more: usize,
-    /// How many there are, with their noun.
     pub changed_all: String,
-    /// Cells of which too little is known.
     pub unsettled: Table,
     /// How many are not listed.
     pub unsettled_more: usize,
-    /// How many there are, with their noun.
     pub unsettled_all: String,
-    /// Cells of one side, by reason.
     pub one_sided: Table,
-    /// Values that were left out, by reason.
     pub left_out: Table,
     /// What changed on hosts and in plans.
     pub configuration: Table,
-    /// What changed within one side.
     pub within: Table,
-    /// How everything was judged.
     pub method: &'static str,
 }
 
-/// One side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideView {
     /// `Before` or `After`.

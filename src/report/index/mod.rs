@@ -12,32 +12,24 @@ use super::{ReportError, html, write::text_file};
 
 pub use text::summary;
 
-/// What became of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// Every verdict passed.
     Pass,
-    /// A verdict failed.
     Fail,
     /// Something could not be judged.
     Inconclusive,
-    /// Nothing was run.
     NotRun,
-    /// It is still going on.
     Running,
     /// It did not come to its end: interrupted, prevented or killed.
     Unfinished,
-    /// Its records are damaged: nothing is certain.
     Damaged,
     /// Its records cannot be read at all.
     Unreadable,
-    /// Another tool measured it, and nothing is judged.
     Imported,
 }
 
 impl Outcome {
-    /// The one spelling.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -66,7 +58,6 @@ impl Outcome {
 /// A run in the index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Its directory.
     pub directory: String,
     /// Where its page is, as a relative URL; empty where it has none.
     pub page: String,
@@ -76,30 +67,23 @@ pub struct Row {
     pub plan: String,
     /// When it began, UTC, RFC 3339; where that cannot be read, when its files were changed last.
     pub began: String,
-    /// Whether that is when it began.
     pub began_is_known: bool,
     /// Seconds from its first to its last record.
     pub seconds: Option<i64>,
-    /// What became of it.
     pub outcome: Outcome,
-    /// Why, in a sentence.
     pub sentence: String,
     /// The first bad part; where none is named, the first thing that failed; empty where nothing did.
     pub first_bad: String,
     /// Cases that were measured with nothing against them, and all of them.
     pub cases: Option<(u64, u64)>,
-    /// Failed verdicts that count.
     pub failures: u64,
     /// Whether only a part of the plan was run.
     pub is_part: bool,
-    /// What else is worth knowing.
     pub remarks: Vec<String>,
 }
 
-/// The hosts of a plan by nights.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Grid {
-    /// Name of the plan.
     pub plan: String,
     /// The last nights that measured anything, as dates, the newest first.
     pub nights: Vec<String>,
@@ -110,7 +94,6 @@ pub struct Grid {
 /// A host: its state after all runs, and what each night measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GridRow {
-    /// Its name.
     pub host: String,
     /// `good`, `unknown`, `undecided` or `faulty`.
     pub state: &'static str,
@@ -124,7 +107,6 @@ pub struct GridRow {
     pub cells: Vec<Option<Cell>>,
 }
 
-/// What a night measured of a host.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
     /// As [`GridRow::state`].
@@ -136,9 +118,7 @@ pub struct Cell {
 /// All runs of an index.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Index {
-    /// Version of this document.
     pub version: u32,
-    /// What was asked for.
     pub runs_of: String,
     /// When it was made, UTC.
     pub made: String,
@@ -146,7 +126,6 @@ pub struct Index {
     pub counts: Vec<(&'static str, usize)>,
     /// The runs, the newest first.
     pub runs: Vec<Row>,
-    /// Hosts by nights, for each plan.
     pub grids: Vec<Grid>,
 }
 
@@ -165,7 +144,6 @@ impl Index {
     }
 }
 
-/// A row as the page shows it.
 #[derive(Debug, Serialize)]
 struct Shown<'a> {
     row: &'a Row,

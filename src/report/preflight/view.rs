@@ -21,16 +21,11 @@ use crate::{
     },
 };
 
-/// What a preflight came to.
 #[derive(Debug, Clone, Copy)]
 pub struct Looked<'a> {
-    /// The plan.
     pub plan: &'a Plan,
-    /// What is known of the hosts that answered.
     pub cluster: &'a Cluster,
-    /// What the plan demands of them.
     pub demands: &'a [Demand],
-    /// What was found.
     pub findings: &'a [Finding],
     /// Facts that are not the same everywhere.
     pub drift: &'a [Drift],
@@ -38,18 +33,13 @@ pub struct Looked<'a> {
     pub lost: &'a BTreeMap<String, Failure>,
 }
 
-/// The page of a preflight.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreflightView {
-    /// Name of the plan.
     pub plan: String,
     /// When the hosts were looked at, UTC, to the second.
     pub time: String,
-    /// Version of railgauge.
     pub version: &'static str,
-    /// The verdict in a word.
     pub status: Status,
-    /// The verdict in a sentence.
     pub sentence: String,
     /// The first thing to do, with what it is for; empty where nothing is to be done.
     pub first: String,
@@ -63,24 +53,17 @@ pub struct PreflightView {
     pub unread: Vec<Unread>,
     /// Facts that are not the same everywhere.
     pub drift: Table,
-    /// Every host that answered.
     pub inventory: Table,
 }
 
-/// Findings of one check with one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Card {
-    /// Name of the check.
     pub check: String,
-    /// How serious it is.
     pub severity: &'static str,
-    /// The class that colours it.
     pub class: &'static str,
-    /// Whether the plan waives the check.
     pub waived: bool,
     /// The hosts, folded; empty where it is about switches.
     pub hosts: String,
-    /// How many hosts.
     pub of_hosts: usize,
     /// What was found, word for word, of the first of them.
     pub what: String,
@@ -88,16 +71,13 @@ pub struct Card {
     pub each: Vec<(String, String)>,
     /// What it means for the numbers.
     pub meaning: String,
-    /// What to do.
     pub help: String,
-    /// Whether the help of others has other values.
     pub help_example: bool,
 }
 
 /// Hosts that did not answer for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lost {
-    /// The hosts, folded.
     pub hosts: String,
     /// Why, of the first of them.
     pub why: String,
@@ -108,11 +88,8 @@ pub struct Lost {
 /// Something that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unread {
-    /// The hosts, folded.
     pub hosts: String,
-    /// What.
     pub what: String,
-    /// Why not.
     pub why: String,
 }
 
@@ -129,7 +106,6 @@ pub fn status(looked: &Looked<'_>) -> Status {
     }
 }
 
-/// Makes the view.
 pub fn view(looked: &Looked<'_>, time: String) -> PreflightView {
     let Looked { plan, cluster, demands, findings, drift, lost } = *looked;
     let names = Names::of_hosts(plan, cluster.facts.values());

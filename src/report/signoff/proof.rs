@@ -19,13 +19,11 @@ use crate::{
     report::{ReportError, write},
 };
 
-/// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sameness {
     /// Byte for byte what it has to be.
     Same,
-    /// Something else.
     Differs,
     /// It is not what this version of railgauge draws, and another version measured: nobody can tell.
     OtherVersion,
@@ -33,23 +31,16 @@ pub enum Sameness {
     Missing,
 }
 
-/// A file and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Its name in the run directory.
     pub file: String,
-    /// What became of it.
     pub state: Sameness,
-    /// What it was compared with, in words.
     pub with: &'static str,
 }
 
-/// What was proven of a run directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Proof {
-    /// Version of this document.
     pub version: u32,
-    /// Identity of the run.
     pub run_id: String,
     /// SHA-256 of the records, hexadecimal.
     pub records_sha256: String,
@@ -58,14 +49,12 @@ pub struct Proof {
     pub as_noted: Option<bool>,
     /// Lines of the records that are damaged or missing and were not made good for, or that contradict each other.
     pub troubles: Vec<String>,
-    /// The other files.
     pub files: Vec<Checked>,
     /// The version of railgauge that measured, and the one that checked.
     pub versions: [String; 2],
 }
 
 impl Proof {
-    /// Whether everything is as it has to be.
     pub fn holds(&self) -> bool {
         let same = self.files.iter().all(|file| file.state == Sameness::Same);
         self.as_noted != Some(false) && self.troubles.is_empty() && same
@@ -84,7 +73,6 @@ pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The hashes of what a run consists of.
 pub(super) fn hashes(run: &Path) -> Result<Vec<Hash>, ReportError> {
     let mut hashes = Vec::new();
     for file in [JOURNAL, PLAN, FACTS] {

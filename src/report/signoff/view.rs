@@ -17,17 +17,12 @@ use crate::{
     report::view::{CarrierGroup, Table, text_column},
 };
 
-/// Devices that are named in a row.
 const NAMED: usize = 8;
 
-/// A sign-off.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SignOff {
-    /// Version of this document.
     pub version: u32,
-    /// Name of the plan.
     pub plan: String,
-    /// Identity of the run.
     pub run_id: String,
     /// When it began and ended, UTC.
     pub time: [String; 2],
@@ -35,51 +30,38 @@ pub struct SignOff {
     pub versions: [String; 2],
     /// The answer to everything that counts; inconclusive where all passed of a part of the plan.
     pub status: Status,
-    /// The whole in one sentence.
     pub sentence: String,
     /// What must be known beside the answer: what the numbers do not say, and values of which nothing is demanded.
     pub cautions: Vec<String>,
     /// Every demand and its answer, in the order of the plan.
     pub limits: Vec<Limit>,
-    /// What was covered.
     pub coverage: Table,
     /// What was not tested, or counts only with what is said here.
     pub untested: Vec<String>,
-    /// Every part of which something is known.
     pub inventory: Table,
     /// Hosts of which no serial number at all was told.
     pub unlabelled: Vec<String>,
-    /// Hashes of what the run consists of.
     pub hashes: Vec<Hash>,
 }
 
-/// A demand and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Limit {
-    /// What it is about.
     pub test: String,
-    /// What is demanded, in words.
     pub demand: String,
-    /// What of.
     pub scope: String,
-    /// The answer.
     pub status: Status,
     /// Whether the plan waives it: the answer does not count.
     pub waived: bool,
-    /// Why.
     pub reason: String,
 }
 
-/// A file and its hash.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hash {
-    /// Its name in the run directory.
     pub file: String,
     /// SHA-256, hexadecimal; `None` where there is no such file.
     pub sha256: Option<String>,
 }
 
-/// Makes the view of a run.
 pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], hashes: Vec<Hash>) -> SignOff {
     let limit = |verdict: &Verdict| Limit {
         test: verdict.test.clone(),
@@ -109,7 +91,6 @@ pub fn view(journal: &Journal, verdicts: &Verdicts, carriers: &[CarrierGroup], h
     }
 }
 
-/// What must be known beside the answer.
 fn cautions(verdicts: &Verdicts, carriers: &[CarrierGroup]) -> Vec<String> {
     let cautious = carriers.iter().filter(|carrier| !carrier.caution.is_empty());
     let carried = cautious.map(|one| format!("{} carried {}. {}.", one.words, one.tests.join(", "), one.caution));
@@ -171,10 +152,8 @@ fn hosts_of(journal: &Journal, verdicts: &Verdicts) -> String {
     hosts + &lost
 }
 
-/// What a test covered.
 #[derive(Default)]
 struct Covered<'j> {
-    /// Cases that were planned, and their hosts.
     cases: usize,
     hosts: BTreeSet<&'j str>,
     /// Those of them that simply count as measured, and theirs.

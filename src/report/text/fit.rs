@@ -61,7 +61,6 @@ pub(super) fn columns(out: &mut String, head: &[(String, bool)], rows: &[Vec<&st
     write_piece(out, head, rows, &widths, &piece)
 }
 
-/// Blanks before each column.
 const GAP: usize = 2;
 
 fn write_piece(

@@ -120,10 +120,8 @@ fn end(out: &mut String, view: &View, page: &Path, colour: bool) -> Result {
     writeln!(out, "report: {}", path_text(page))
 }
 
-/// As wide as the word of a status.
 const INDENT: &str = "             ";
 
-/// A status and what it is about.
 fn marked(out: &mut String, status: Status, colour: bool, text: &str) -> Result {
     let mut lines = String::new();
     wrap(&mut lines, INDENT, INDENT, text)?;
@@ -227,7 +225,6 @@ fn soak(out: &mut String, found: &SoakView) -> Result {
     writeln!(out)
 }
 
-/// Events of a soak listed.
 const EVENTS: usize = 4;
 
 /// Groups of tests in turn, without what the sentence says.
@@ -244,7 +241,6 @@ fn groups(out: &mut String, table: &Table) -> Result {
     writeln!(out)
 }
 
-/// Groups of troubles and parts listed.
 const TROUBLES: usize = 10;
 
 /// Links listed per group of troubles, and tests per part.
@@ -269,7 +265,6 @@ fn table(out: &mut String, test: &TestView) -> Result {
     Ok(())
 }
 
-/// The status in capitals, twelve wide.
 pub(super) fn mark(status: Status, colour: bool) -> String {
     let word = format!("{:<12}", status.word().to_uppercase());
     let code = match status {

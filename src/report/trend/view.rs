@@ -20,42 +20,31 @@ use crate::{
     },
 };
 
-/// Changes that are drawn.
 const DRAWN: usize = 16;
-/// Series listed of a change.
 const LISTED: usize = 12;
-/// Changes that are listed.
 const CHANGES: usize = 200;
 /// Runs that are named in a remark.
 const NAMED: usize = 5;
-/// Rows of a table that may be long.
 const ROWS: usize = 200;
 /// False alerts a series-year, on the quietest and on the most restless kind of noise that was tried
 /// (docs/methods.md).
 const FALSE_ALERTS: (f64, f64) = (0.01, 0.15);
 
-/// A whole trend.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrendView {
-    /// What it comes to.
     pub status: Status,
-    /// That in a word or two.
     pub word: &'static str,
-    /// That in a sentence.
     pub sentence: String,
     /// The changes for the worse that are still so, what they have in common and the first of them in a sentence; empty without any.
     pub bad: String,
     /// Nights and runs in a line.
     pub span: String,
-    /// What must be borne in mind.
     pub remarks: Vec<String>,
     /// What several changes of the same series come to: what it is of, and it in a sentence.
     pub totals: Vec<(String, String)>,
-    /// Changes that are still so.
     pub open: Vec<ChangeView>,
     /// Changes for the worse of which nothing shows that they are over.
     pub left: Vec<ChangeView>,
-    /// Changes that are over.
     pub over: Vec<ChangeView>,
     /// How many changes are not listed.
     pub more: usize,
@@ -73,28 +62,21 @@ pub struct TrendView {
     pub parts: Table,
     /// How many of these are not listed.
     pub more_parts: usize,
-    /// What was changed on purpose.
     pub epochs: Table,
-    /// Series by test, metric and size.
     pub kinds: Table,
     /// Runs that could not be read.
     pub unreadable: Table,
 }
 
-/// One change.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChangeView {
-    /// Class of the style sheet.
     pub class: &'static str,
     /// `worse` or `better`.
     pub way: &'static str,
-    /// What its series have in common.
     pub name: String,
-    /// It in a sentence.
     pub sentence: String,
     /// What was changed on purpose at about the same time.
     pub epochs: Vec<String>,
-    /// The series that changed most, drawn.
     pub figure: Option<Figure>,
     /// Its series, the largest change first.
     pub series: Table,
@@ -290,7 +272,6 @@ fn further(all: usize) -> String {
     }
 }
 
-/// Directories, each with what is said of it.
 fn named(all: &[(String, String)]) -> String {
     let words = |(directory, what): &(String, String)| {
         // Most errors name the place themselves.
@@ -340,7 +321,6 @@ fn change_view(trend: &Trend, change: &Change, drawn: bool) -> Result<ChangeView
     })
 }
 
-/// The level after a change whose series ended.
 fn left(taken: Option<&Taken>, unit: &str) -> String {
     match taken.map(|taken| (taken.before, taken.now, &taken.date)) {
         Some((before, Some(now), date)) => {

@@ -27,7 +27,6 @@ use crate::{
     preflight::{Held, Severity},
 };
 
-/// What the banner says below the verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Banner {
     /// Which part is bad, or that none is named and why.
@@ -41,39 +40,30 @@ pub struct Banner {
     pub remedy: Option<Pointer>,
 }
 
-/// A sentence and where the page tells more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pointer {
     /// What it is about; empty where the text says it.
     pub about: String,
-    /// The sentence.
     pub text: String,
     /// Place on the page; empty for none.
     pub anchor: &'static str,
 }
 
-/// Parts that are named in the banner.
 const NAMED: usize = 3;
 
-/// What the banner is made of.
 pub(super) struct Seen<'v> {
-    /// How the run ended.
     pub end: &'v JournalEnd,
-    /// Its verdicts.
     pub verdicts: &'v Verdicts,
     /// Its parts; `None` where nothing was searched for any.
     pub parts: Option<&'v Parts>,
-    /// Whether the plan lets suspects be measured again.
     pub confirms: bool,
     /// Links between switches that stand out and that the plan does not waive.
     pub links: &'v [SuspectView],
     /// Cases that were not simply measured.
     pub troubles: &'v [TroubleGroup],
-    /// Hosts, and what was found about them.
     pub hosts: &'v Hosts,
 }
 
-/// Makes what the banner says.
 pub(super) fn banner(seen: &Seen<'_>) -> Banner {
     let failed: Vec<Culprit> =
         seen.verdicts.verdicts.iter().filter_map(|verdict| culprit(verdict, seen.hosts)).collect();
@@ -182,7 +172,6 @@ fn list(names: &[&str]) -> String {
     format!("{}{more}", names.iter().take(NAMED).copied().collect::<Vec<_>>().join("; "))
 }
 
-/// Why no part is named.
 fn unnamed(parts: &Parts) -> String {
     let waived = parts.named.iter().filter(|part| !part.cleared && part.waived);
     let waived: Vec<String> = waived.map(|part| format!("{} ({})", part.name, part.standing)).collect();

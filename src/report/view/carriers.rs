@@ -8,20 +8,15 @@ use serde::Serialize;
 
 use crate::analysis::results::CaseResult;
 
-/// One kind of transport that was seen.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CarrierGroup {
-    /// What it is.
     pub words: String,
     /// What its numbers do not say; empty for real hardware.
     pub caution: String,
-    /// Tests it carried.
     pub tests: Vec<String>,
-    /// Cases it carried.
     pub cases: usize,
 }
 
-/// What makes two links the same kind.
 type CarrierKind = (Carrier, LinkLayer, GpuPath, bool);
 
 fn kind(link: &LinkRecord) -> CarrierKind {

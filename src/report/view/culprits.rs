@@ -16,7 +16,6 @@ use crate::{
     preflight::{Finding, Held, Severity},
 };
 
-/// What one failed verdict names.
 pub(super) struct Culprit {
     /// The parts, each with what is wrong with it: `gpu002 (kernel is 5.0.1, the plan wants 6.1.0)`.
     pub names: Vec<String>,
@@ -30,7 +29,6 @@ pub(super) struct Culprit {
     pub step: Option<Pointer>,
     /// Whether that first one is a host that was lost.
     pub is_loss: bool,
-    /// Where the page tells more.
     pub anchor: &'static str,
 }
 

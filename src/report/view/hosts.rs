@@ -23,12 +23,10 @@ use crate::{
     preflight::{self, Cluster, Drift, Finding, Severity},
 };
 
-/// The hosts of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hosts {
     /// Facts that are the same on every host that answered.
     pub same: Vec<(String, String)>,
-    /// Facts that are not.
     pub differs: Vec<Difference>,
     /// What the checks of the configuration found, the most serious first.
     pub findings: Vec<FindingView>,
@@ -57,10 +55,8 @@ fn usual(all: &[HostView]) -> Vec<String> {
 /// A finding, and what it probably explains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FindingView {
-    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Results that coincide with it.
     pub explains: Vec<Explains>,
 }
 
@@ -71,12 +67,10 @@ impl FindingView {
     }
 }
 
-/// Results that coincide with a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explains {
     /// `probably explains`, or `may explain` where other findings fit the same test.
     pub how: String,
-    /// What coincides, in a sentence.
     pub words: String,
     /// Names of the bad parts that it may be the cause of.
     #[serde(skip)]
@@ -86,18 +80,14 @@ pub struct Explains {
 /// How far the GPUs of a host are from its NICs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Distances {
-    /// Hosts on which it is so.
     pub hosts: String,
-    /// Names of the NICs.
     pub devices: Vec<String>,
     /// A GPU's name, and its distance to each NIC in the words of `nvidia-smi topo`.
     pub rows: Vec<(String, Vec<&'static str>)>,
 }
 
-/// One host of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct HostView {
-    /// Name in the plan.
     pub name: String,
     /// In which rack and slot it is, as the plan says; empty where it does not.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -109,13 +99,10 @@ pub struct HostView {
     pub lost: String,
     /// What to do about that; empty where nothing is known.
     pub help: String,
-    /// Operating system and kernel.
     pub system: String,
-    /// Processor and memory.
     pub machine: String,
     /// RDMA devices, one text per port, GPUs, and how fast bytes were copied between host and GPU.
     pub devices: Vec<String>,
-    /// Wall clock against the controller's, with its uncertainty.
     pub clock: String,
     /// What could not be read.
     pub unreadable: Vec<String>,
@@ -124,18 +111,15 @@ pub struct HostView {
 /// A fact that is not the same everywhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
-    /// The fact.
     pub fact: String,
     /// What most hosts have, and how many they are.
     pub majority: (String, usize),
-    /// What others have, and who they are.
     pub others: Vec<(String, String)>,
 }
 
 /// Hosts named per value.
 const NAMED: usize = 10;
 
-/// Looks at every host of the plan.
 pub(super) fn hosts(journal: &Journal, outliers: &Outliers<'_>, status: Status) -> Hosts {
     let facts: BTreeMap<String, &HostFacts> =
         journal.hosts.iter().map(|(name, up)| (name.clone(), &up.facts)).collect();
@@ -314,7 +298,6 @@ fn view(journal: &Journal, name: &str) -> HostView {
     }
 }
 
-/// Operating system, kernel and architecture.
 pub(in crate::report) fn system_of(facts: &HostFacts) -> String {
     join([facts.os.clone(), Some(facts.kernel.clone()), Some(facts.architecture.clone())])
 }
@@ -324,7 +307,6 @@ pub(in crate::report) fn devices_of(facts: &HostFacts) -> Vec<String> {
     facts.rdma.iter().flat_map(device).chain(facts.gpus.iter().map(gpu)).collect()
 }
 
-/// Processor and memory.
 pub(in crate::report) fn machine_of(facts: &HostFacts) -> String {
     let cpu = &facts.cpu;
     join([

@@ -59,105 +59,78 @@ pub use soak::{Listed, SoakView};
 pub use switches::{LoadedView, SuspectView, SwitchesView};
 pub use troubles::{TroubleGroup, TroubleLink};
 
-/// A whole report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct View {
-    /// What was run, when, by what.
     pub run: Run,
     /// What really carried the bytes.
     pub carriers: Vec<CarrierGroup>,
     /// Drivers that were used and have never been run by us, a sentence each.
     pub never_run: Vec<String>,
-    /// The verdict in a word.
     pub status: Status,
-    /// The verdict in a sentence.
     pub sentence: String,
     /// Which part is bad, and the first thing to do.
     pub banner: Banner,
     /// How many verdicts have which status, worst first, without zeros.
     pub counts: Vec<(String, usize)>,
-    /// Cases by what became of them.
     pub cases: Cases,
     /// Every demand and its answer, worst first within the order of the plan's tests.
     pub expectations: Vec<ExpectationView>,
     /// Which part is bad; `None` without a test of pairs.
     pub parts: Option<Parts>,
-    /// Tests that were measured in turn.
     pub interleaved: Vec<Turns>,
     /// Cases that were not simply measured, grouped by cause.
     pub troubles: Vec<TroubleGroup>,
-    /// What ran where.
     pub hosts: Hosts,
     /// The switches between the hosts; `None` where the plan knows none.
     pub switches: Option<SwitchesView>,
     /// The soak; `None` where the plan has none.
     pub soak: Option<SoakView>,
-    /// The tests.
     pub tests: Vec<TestView>,
     /// What a reader should know: host (may be empty) and text.
     pub notes: Vec<(String, String)>,
 }
 
-/// What was run, when, by what.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Run {
-    /// Name of the plan.
     pub plan: String,
-    /// What it is for.
     pub description: String,
     /// SHA-256 of the plan.
     pub plan_hash: String,
-    /// Identity of the run.
     pub id: String,
     /// Start, UTC, to the second.
     pub started: String,
-    /// How long it took, in words.
     pub duration: String,
     /// Where that time went, in words; empty where no process of the run told.
     pub stages: String,
-    /// Version of railgauge.
     pub version: String,
-    /// What the controller ran on.
     pub controller: String,
-    /// How agents were started.
     pub launcher: String,
     /// What was out of the ordinary with the run itself: interrupted, broken off, resumed.
     pub remarks: Vec<String>,
-    /// Hosts that answered and hosts of the plan.
     pub hosts: (usize, usize),
     /// Whether only a part of the plan was run; the sentence of the verdict says which.
     pub is_part: bool,
 }
 
-/// A demand and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExpectationView {
-    /// The answer.
     pub status: Status,
-    /// Whether the plan waives it.
     pub waived: bool,
     /// Name of the test, or `preflight`.
     pub test: String,
     /// Where the page tells more of it; empty for nowhere.
     pub anchor: String,
-    /// What is demanded.
     pub demand: String,
-    /// Of what.
     pub scope: String,
-    /// Line of the plan.
     pub line: Option<usize>,
-    /// Why.
     pub reason: String,
-    /// The worst offenders.
     pub offenders: Vec<OffenderView>,
     /// Offenders that are not listed.
     pub more: usize,
 }
 
-/// One offender, in words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OffenderView {
-    /// Which link, rail and size.
     pub place: String,
     /// The link alone, as lists of the page have it.
     pub link: String,
@@ -261,14 +234,12 @@ fn anchor(view: &View, verdict: &Verdict) -> String {
     place.unwrap_or_default()
 }
 
-/// Two tests that were measured in turn.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Turns {
     /// `from → to, 8 blocks`.
     pub title: String,
     /// The answer in a word or two. It answers a question and is no verdict, so it has neither the words nor the colours of one.
     pub answer: &'static str,
-    /// The comparison.
     pub comparison: CompareView,
 }
 

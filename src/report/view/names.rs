@@ -46,7 +46,6 @@ impl<'j> Names<'j> {
         names
     }
 
-    /// The shape of a text.
     pub(in crate::report) fn shape(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut before = String::new();
@@ -109,14 +108,11 @@ impl<'j> Names<'j> {
     }
 }
 
-/// What stands around a word.
 #[derive(Clone, Copy)]
 struct Around<'t> {
     /// The word before it, in small letters; empty for the first.
     before: &'t str,
-    /// Whether a colon follows.
     colon: bool,
-    /// Whether it is a part of a path.
     in_path: bool,
 }
 

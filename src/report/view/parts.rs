@@ -14,10 +14,8 @@ use crate::analysis::{
     words::{between, change, count, number, scatter, share as share_of, size, spread},
 };
 
-/// Which part is bad.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Parts {
-    /// The whole in a sentence.
     pub sentence: String,
     /// Parts that are named, the gravest first, each once for all tests.
     pub named: Vec<PartView>,
@@ -36,14 +34,11 @@ pub struct Parts {
     pub tests: Vec<String>,
 }
 
-/// One part that is named.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PartView {
-    /// The part.
     pub name: String,
     /// `confirmed`, `intermittent`, `suspect`, `not settled` or `cleared`; with `, waived` where the plan waives it.
     pub standing: String,
-    /// Whether it was good when measured again.
     pub cleared: bool,
     /// Whether it was shown to be bad, and is no mere suspect.
     #[serde(skip)]
@@ -51,19 +46,16 @@ pub struct PartView {
     /// Whether further tests showed it neither bad nor good.
     #[serde(skip)]
     pub open: bool,
-    /// Whether the plan waives it.
     #[serde(skip)]
     pub waived: bool,
     /// Names of the parts that it is made of.
     #[serde(skip)]
     pub names: Vec<String>,
-    /// Hosts that its name holds.
     #[serde(skip)]
     pub hosts: Vec<String>,
     /// What to do about it, where it was shown to be bad; else what may settle it. `None` of a link between switches that is not settled.
     #[serde(skip)]
     pub remedy: Option<Entry>,
-    /// The class that colours it.
     pub class: &'static str,
     /// Parts that the results cannot distinguish from it.
     pub alternatives: Vec<String>,
@@ -90,7 +82,6 @@ impl PartView {
     }
 }
 
-/// Links that are named in the sentence.
 const NAMED: usize = 3;
 
 /// Makes the view; `None` where nothing was searched for parts and nothing stands out. Where the soak failed, only tests are said to be
@@ -374,7 +365,6 @@ fn unclear(
     apart.into_iter().chain(refused).chain(untested.map(as_sentence)).collect()
 }
 
-/// Places that are told by name.
 const PLACES: usize = 5;
 
 /// What is lower on all hosts alike, in a sentence.

@@ -10,25 +10,19 @@ use crate::analysis::{
     words::{between, change, number},
 };
 
-/// The switches between the hosts of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SwitchesView {
     /// What there is and who told it, in sentences.
     pub sentence: String,
     /// What of the sources could not be used, and which ends they do not know, a sentence each.
     pub remarks: Vec<String>,
-    /// What stands out.
     pub suspects: Vec<SuspectView>,
-    /// What was searched, a sentence for each test.
     pub searched: Vec<String>,
-    /// Tests with flows of pairs.
     pub tests: Vec<LoadedView>,
 }
 
-/// A cable or switch that stands out.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuspectView {
-    /// Where to look.
     pub name: String,
     /// `suspect`, `confirmed`, `cleared` or `not settled`.
     pub standing: &'static str,
@@ -38,30 +32,21 @@ pub struct SuspectView {
     /// Whether further tests showed it neither bad nor good.
     #[serde(skip)]
     pub open: bool,
-    /// The class that colours it.
     pub class: &'static str,
-    /// Name of the test.
     pub test: String,
-    /// Its difference from good flows, in words.
     pub change: String,
-    /// Flows that speak for it, in words.
     pub flows: String,
-    /// The evidence, in words.
     pub words: String,
 }
 
-/// What the flows of a test loaded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoadedView {
-    /// Name of the test.
     pub test: String,
-    /// In a sentence.
     pub sentence: String,
     /// Links that were not loaded: link and direction, share of its rate that was reached.
     pub not_loaded: Vec<[String; 2]>,
 }
 
-/// Makes the view.
 pub(super) fn switches(found: &Switches) -> SwitchesView {
     let Switches { switches, leaves, switch_links, nic_links, sources, remarks, routes_known, unplaced, loaded, links } =
         found;

@@ -16,12 +16,9 @@ use crate::analysis::{
     verdict::Trouble,
 };
 
-/// Cases with the same fate and cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleGroup {
-    /// Place on the page.
     pub anchor: String,
-    /// What became of them.
     pub state: State,
     /// Whether bytes arrived wrong.
     pub wrong: bool,
@@ -35,9 +32,7 @@ pub struct TroubleGroup {
     pub named: bool,
     /// The next thing to look at or do; empty where none is known.
     pub help: String,
-    /// Whether the help of others has other values.
     pub help_example: bool,
-    /// How many.
     pub cases: usize,
     /// The links, with what was not measured on each.
     pub links: Vec<TroubleLink>,
@@ -45,16 +40,13 @@ pub struct TroubleGroup {
     pub links_more: usize,
 }
 
-/// One link of a group.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TroubleLink {
-    /// Name of the test.
     pub test: String,
     /// `gpu01:0 → gpu02:0`.
     pub link: String,
     /// What sets it apart; empty for most tests.
     pub variant: String,
-    /// The sizes, in words.
     pub sizes: String,
     /// Counters that speak of errors or congestion and moved; empty where none did.
     pub counters: String,

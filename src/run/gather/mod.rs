@@ -30,7 +30,6 @@ pub(crate) struct Gather {
     round: (Nanoseconds, bool),
     /// When the last outcome came.
     last: Nanoseconds,
-    /// Untimed time before each window, and the window.
     warm_up: Nanoseconds,
     window: Nanoseconds,
     shared: Shared,
@@ -39,12 +38,9 @@ pub(crate) struct Gather {
     gpus: BTreeMap<(String, String), (SoakedGpu, BTreeMap<u64, GpuSeen>)>,
 }
 
-/// What is known of one flow.
 #[derive(Default)]
 struct Account {
-    /// What the part has so far.
     part: SoakedFlow,
-    /// Rates of its windows.
     rates: Vec<f64>,
     /// Since when nothing of it has arrived: a window failed, and none has been measured since.
     silent: Option<Silent>,
@@ -225,7 +221,6 @@ fn longest_aside(least: Nanoseconds) -> Nanoseconds {
     LONGEST_ASIDE.saturating_add(least * 3)
 }
 
-/// The stalls inside of a window.
 fn silences(flow: &Flow, sample: &Sample, began: Nanoseconds, clocks: &Clocks) -> Vec<Stall> {
     // The end at which bytes arrive sees silences that buffers hide from the other.
     let (arrives, host) = match &sample.responder {

@@ -3,11 +3,9 @@
 use railgauge_model::journal::event::Stall;
 use railgauge_wire::unit::Nanoseconds;
 
-/// A silence that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Silent {
     since: Nanoseconds,
-    /// How much later it may have begun.
     error: Nanoseconds,
     /// Of a window of which no end told anything: how long traffic may have passed in it, at whatever time of it.
     traffic: Option<Nanoseconds>,

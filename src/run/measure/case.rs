@@ -17,18 +17,14 @@ use super::super::links::{self, Link, Wanted};
 use super::traffic::Traffic;
 use crate::cluster::Agent;
 
-/// A host's agent and what the host is.
 pub(crate) type HostAgent = (Agent, Arc<HostFacts>);
 
-/// What one try of one case came to.
 pub(crate) struct Tried<Open> {
-    /// The case.
     pub case: Case,
     /// What it left open: a link or a group.
     pub open: Option<Open>,
     /// When something of a failed pass completed last, on the initiator's clock; `None` where that is not known.
     pub progress: Option<Nanoseconds>,
-    /// For the journal.
     pub outcome: Outcome,
 }
 
@@ -39,19 +35,12 @@ impl<Open> Tried<Open> {
     }
 }
 
-/// A case of a pair that can begin.
 pub(crate) struct PairCase {
-    /// The plan.
     pub plan: Arc<Plan>,
-    /// Position of the test in it.
     pub index: usize,
-    /// The case.
     pub case: Case,
-    /// Which repeat of it.
     pub repeat: u32,
-    /// The initiator's host.
     pub from: HostAgent,
-    /// The responder's host.
     pub to: HostAgent,
     /// Its link, if that is open from an earlier case.
     pub warm: Option<Link>,
@@ -59,12 +48,10 @@ pub(crate) struct PairCase {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
-    /// What holds for it beside the case.
     pub traffic: Traffic,
 }
 
 impl PairCase {
-    /// Its test.
     pub(crate) fn test(&self) -> &Test {
         &self.plan.tests[self.index]
     }
@@ -85,7 +72,6 @@ impl PairCase {
         links::open(wanted, (&from.0, &from.1), (&to.0, &to.1)).await
     }
 
-    /// What it came to.
     pub(crate) fn tried(self, started_at: Started, link: Option<Link>, result: Result<Sample, Failure>) -> Tried<Link> {
         let record = link.as_ref().map(|link| link.record.clone());
         let outcome =

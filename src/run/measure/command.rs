@@ -112,7 +112,6 @@ impl Drop for Commands {
     }
 }
 
-/// What speaks against a measurement beside a command.
 fn failed(Errand { early, left }: Errand) -> Option<Failure> {
     if let Some(EarlyEnd { ran, status, said }) = early {
         let said = if said.is_empty() { "it said nothing".to_owned() } else { format!("it said: {said}") };

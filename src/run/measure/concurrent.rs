@@ -42,13 +42,9 @@ use railgauge_model::{
 /// What all flows of a pass have in common.
 #[derive(Clone)]
 struct Job {
-    /// The plan.
     plan: Arc<Plan>,
-    /// Position of the test in it.
     test: usize,
-    /// What is measured.
     cell: Cell,
-    /// What holds for the flows beside it.
     traffic: Traffic,
 }
 
@@ -160,13 +156,10 @@ fn refuse(members: &mut [Member], commands: &Commands) {
     }
 }
 
-/// The planned start.
 struct Planned {
     /// Since 1970.
     start: Nanoseconds,
-    /// On the controller's monotonic clock.
     moment: Nanoseconds,
-    /// From now, when it was planned.
     wait: Duration,
     /// Clocks of the hosts, or why they are not known.
     clocks: BTreeMap<String, Result<Clocks, Failure>>,

@@ -59,7 +59,6 @@ async fn of_host(agent: &Agent, gpus: &BTreeSet<u32>) -> Result<Vec<Copies>, Fai
     Ok(all)
 }
 
-/// The GPUs that pairs will use, by host.
 fn wanted(work: &Work, hosts: &Hosts) -> BTreeMap<String, BTreeSet<u32>> {
     let mut wanted: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
     for case in work.cases.iter().filter(|case| case.flow.members.is_empty()) {

@@ -16,7 +16,6 @@ use tokio::task::JoinSet;
 use super::super::links::Link;
 use crate::cluster::Agent;
 
-/// Names and values of one end.
 pub(crate) type Counters = BTreeMap<String, u64>;
 
 /// Counters of every NIC of these links, now, each read once; by host and device.

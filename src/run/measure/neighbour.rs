@@ -42,7 +42,6 @@ struct Direction {
     held: Held,
 }
 
-/// All traffic beside one flow, opened and ready.
 pub(super) struct Neighbours {
     test: Test,
     cell: Cell,

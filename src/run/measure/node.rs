@@ -38,15 +38,11 @@ const GRACE: Duration = Duration::from_secs(8);
 
 /// Cases of one cell that run on a host at the same time.
 pub(crate) struct NodeCases {
-    /// The plan.
     pub plan: Arc<Plan>,
-    /// Position of the test in it.
     pub index: usize,
     /// The cases: one at least, all of one cell and one host.
     pub cases: Vec<Case>,
-    /// Which repeat of them.
     pub repeat: u32,
-    /// The host.
     pub host: HostAgent,
 }
 

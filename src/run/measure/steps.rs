@@ -118,7 +118,6 @@ fn tells(failure: &Failure) -> u8 {
     }
 }
 
-/// Longest time a timed pass may take.
 pub(super) fn limit(test: &Test) -> Duration {
     test.deadline + test.warm_up + test.window.at_most()
 }

@@ -7,7 +7,6 @@ use railgauge_wire::{
     unit::{BitsPerSecond, GigabitsPerSecond},
 };
 
-/// What holds for a flow beside its case.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Traffic {
     /// How fast it sends; as fast as it goes if `None`.

@@ -107,7 +107,6 @@ fn join_port(all: &mut PortSeen, port: PortSeen, thin: bool, slip: NanosecondsI6
     all.failure = port.failure.or(all.failure.take());
 }
 
-/// All rows of each kind as one.
 fn one_row(rows: Vec<CounterRow>) -> Vec<CounterRow> {
     let (statistics, others): (Vec<_>, Vec<_>) = rows.into_iter().partition(CounterRow::is_of_statistics);
     [others, statistics].into_iter().filter_map(|rows| rows.into_iter().reduce(CounterRow::joined)).collect()

@@ -35,7 +35,6 @@ impl Kept {
         kept.changed = true;
     }
 
-    /// Everything that a host has seen is recorded.
     pub(super) fn recorded(&self, host: &str) {
         let mut kept = self.0.lock();
         kept.changed |= kept.of_host.remove(host).is_some();

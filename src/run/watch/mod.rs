@@ -48,7 +48,6 @@ pub(crate) struct Clocks(Arc<Mutex<BTreeMap<String, Clock>>>);
 pub(crate) struct Clock {
     /// The time since 1970 minus what the agent's clock shows.
     offset: NanosecondsI64,
-    /// How far off that may be.
     error: Nanoseconds,
 }
 
@@ -67,13 +66,10 @@ impl Clocks {
     }
 }
 
-/// The ports to watch, by host.
 type Ports = Arc<Mutex<BTreeMap<String, BTreeSet<WatchedPort>>>>;
 
-/// What traffic and watch tell each other.
 #[derive(Clone, Default)]
 pub(crate) struct Shared {
-    /// Clocks of the hosts.
     pub(crate) clocks: Clocks,
     ports: Ports,
     /// Wakes those that watch when a link tells a port that was not known.
@@ -107,7 +103,6 @@ impl Shared {
         }
     }
 
-    /// The ports that links told, by host.
     fn told(&self) -> BTreeMap<String, BTreeSet<WatchedPort>> {
         self.ports.lock().clone()
     }
@@ -119,7 +114,6 @@ fn port_of(name: &str) -> WatchedPort {
     WatchedPort { device: device.to_owned(), port: port.unwrap_or(1) }
 }
 
-/// How ports are watched.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     /// What was seen becomes a record when a state changed, and in any case after this time.
@@ -130,7 +124,6 @@ pub(crate) struct Manner {
     pub(crate) every: Option<Duration>,
 }
 
-/// The task that asks.
 pub(crate) struct Watcher {
     shared: Shared,
     stop: watch::Sender<bool>,
@@ -181,7 +174,6 @@ impl Watcher {
         Self { shared, stop, task }
     }
 
-    /// What traffic and watch tell each other.
     pub(crate) fn shared(&self) -> Shared {
         self.shared.clone()
     }
@@ -233,7 +225,6 @@ fn only_interface(facts: Option<&HostFacts>) -> Option<&str> {
     found.next().filter(|_| found.next().is_none()).map(|interface| interface.name.as_str())
 }
 
-/// The watch of one host.
 struct Watch {
     host: String,
     agent: Agent,
@@ -242,9 +233,7 @@ struct Watch {
     thin: bool,
     every: Option<Duration>,
     spine: Spine,
-    /// The ports that the agent watches.
     asked: BTreeSet<WatchedPort>,
-    /// Whether it was told why it does not.
     refused: bool,
     /// What is not recorded yet, and how far off its times may be.
     pending: Option<(Watched, Nanoseconds)>,

@@ -15,7 +15,6 @@ use rates::{coverage, equivalent_at_the_edge, false_names, for_each_of_ranks, po
 
 const CORRELATED: [Kind; 3] = [Kind::Normal, Kind::Correlated(0.3), Kind::Correlated(0.6)];
 
-/// What the rows vary.
 const BASE: Situation = Situation {
     cells: 200,
     runs: [10, 10],
@@ -26,7 +25,6 @@ const BASE: Situation = Situation {
     noise: [1.0; 2],
 };
 
-/// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let base = BASE;
     let mut situations = Vec::new();

@@ -14,7 +14,6 @@ use crate::{
 };
 use cluster::{Cluster, Said};
 
-/// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let parts: [fn(&Options) -> Vec<Row>; 10] = [
         explained::rows,
@@ -47,9 +46,7 @@ fn at_once<T: Sync>(kinds: &[T], measure: impl Fn(&T) -> Vec<Row> + Sync) -> Vec
 struct Score {
     /// The right part was named, alone, or as one of several that pairs cannot tell apart.
     right: usize,
-    /// Nothing at all was said.
     nothing: usize,
-    /// A wrong part was named.
     wrong: usize,
     /// Runs.
     of: usize,
@@ -168,7 +165,6 @@ fn most_low(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// Nothing is wrong.
 fn healthy(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     let kinds = [

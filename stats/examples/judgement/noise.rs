@@ -3,10 +3,8 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Kinds of noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// Normal.
     Normal,
     /// Student's t with 3 degrees of freedom, scaled to standard deviation 1.
     Heavy,
@@ -16,7 +14,6 @@ pub enum Kind {
     Correlated(f64),
     /// Skewed to the left: the negative of a log-normal variable with this shape, standardised.
     LeftSkewed(f64),
-    /// Skewed to the right.
     RightSkewed(f64),
     /// Two states, each with a fifth of this distance as its own spread, drawn anew for every value.
     Bimodal(f64),
@@ -52,7 +49,6 @@ impl Noise {
         (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
     }
 
-    /// The next value of the kind.
     pub fn next(&mut self) -> f64 {
         match self.kind {
             Kind::Normal => self.normal(),

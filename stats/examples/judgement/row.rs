@@ -4,10 +4,8 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// What the command line says.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Seed of everything random.
     pub seed: u64,
     /// Fewer runs.
     pub quick: bool,
@@ -29,12 +27,9 @@ pub enum Bar {
     AtMost(f64),
 }
 
-/// One figure.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// What was measured, in words: section, situation, noise.
     pub what: String,
-    /// Times it happened.
     pub hits: f64,
     /// Of how many runs, or in how many series-years.
     pub of: f64,
@@ -53,7 +48,6 @@ impl Row {
         Self { what: what.into(), hits, of, bar }
     }
 
-    /// The figure.
     pub fn value(&self) -> f64 {
         if self.of > 0.0 { self.hits / self.of } else { f64::NAN }
     }
@@ -67,7 +61,6 @@ impl Row {
     }
 }
 
-/// All rows under one another.
 pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
@@ -97,7 +90,6 @@ pub fn summary(name: &str, rows: &[Row]) -> (String, bool) {
     (format!("{name}: rows={} met={met} bar={} {word}", rows.len(), rows.len()), all)
 }
 
-/// The rows as JSON.
 pub fn json(rows: &[Row]) -> String {
     let one = |row: &Row| {
         let (kind, bar) = match row.bar {

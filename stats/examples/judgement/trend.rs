@@ -73,7 +73,6 @@ fn runs_word(runs: usize) -> String {
     if runs == 0 { "1-6 runs".into() } else { format!("{runs} run{}", if runs == 1 { "" } else { "s" }) }
 }
 
-/// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     rows.extend(steps(options, &[1, 4, 0]));
@@ -156,7 +155,6 @@ fn year(options: &Options) -> Row {
     Row::rate("trend: seconds for 365 nights of 2,160 series", start.elapsed().as_secs_f64(), 1.0, Bar::AtMost(5.0))
 }
 
-/// Steps at any night from the third on.
 fn steps(options: &Options, numbers: &[usize]) -> Vec<Row> {
     let trials = options.runs(400);
     let mut rows = Vec::new();
@@ -190,7 +188,6 @@ fn steps(options: &Options, numbers: &[usize]) -> Vec<Row> {
     rows
 }
 
-/// A drop some nights after a declared epoch.
 fn epochs(options: &Options) -> Vec<Row> {
     let trials = options.runs(400);
     let row = |(name, kind, _): (&str, Kind, f64)| {
@@ -219,7 +216,6 @@ fn epochs(options: &Options) -> Vec<Row> {
     KINDS.into_iter().map(row).collect()
 }
 
-/// What long histories are watched for.
 fn mature(options: &Options) -> Vec<Row> {
     let trials = options.runs(400);
     let mut rows = Vec::new();

@@ -15,7 +15,6 @@ use crate::{tree::Tree, world::World};
 /// A result below this, relative to a good one, is low: 4.5 standard deviations of the benchmark's results. The level is given to the
 /// method.
 const LOW: f64 = -0.045;
-/// Healthy partners beside which an end is confirmed.
 const PARTNERS: u32 = 3;
 
 /// The parts that it names with at most so many tests.
@@ -53,7 +52,6 @@ struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
-    /// Whether a path is good.
     fn path(&mut self, from: u32, to: u32) -> bool {
         let routes = self.tree.routes(from, to);
         let good = self.world.test(from, to, 0, &routes).is_some_and(|value| value > LOW);
@@ -100,7 +98,6 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Confirms a pair that may be low.
     fn pair(&mut self, from: u32, to: u32) {
         if self.world.asked + 2 + 2 * PARTNERS as usize > self.most || self.path(from, to) || self.path(from, to) {
             return;

@@ -23,7 +23,6 @@ use score::{Scene, score};
 use tree::Tree;
 use world::{DEAD, Fault};
 
-/// Standard deviation of a result.
 const NOISE: f64 = 0.01;
 
 fn main() -> ExitCode {

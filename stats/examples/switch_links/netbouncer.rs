@@ -14,18 +14,13 @@ use railgauge_stats::{
 
 use crate::tree::Tree;
 
-/// Weight of the regulariser.
 const WEIGHT: f64 = 0.1;
-/// A link below this is bad.
 const LIMIT: f64 = 0.98;
-/// A path above this is good.
 const GOOD: f64 = 0.96;
-/// Most sweeps over all links.
 const SWEEPS: usize = 100;
 /// A sweep that changes no value by more ends the descent.
 const SETTLED: f64 = 1e-6;
 
-/// The parts that it names.
 pub fn named(tree: &Tree, tests: &[Test]) -> Vec<Part> {
     let values: Vec<f64> = tests.iter().filter_map(|test| test.value).collect();
     let Ok(level) = Level::of(&values, 0.0) else { return Vec::new() };

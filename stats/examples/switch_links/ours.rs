@@ -4,20 +4,15 @@ use railgauge_stats::fabric::{Findings, Judgement, Part, Ports, Setting, Test, c
 
 use crate::world::World;
 
-/// Rounds of the screen.
 pub const SCREEN: usize = 6;
-/// Rounds of probes beyond the screen.
 pub const ROUNDS: u32 = 3;
 
-/// What was said of a fabric.
 pub struct Said {
     /// Confirmed parts, each with what could be meant instead.
     pub named: Vec<(Part, Vec<Part>)>,
-    /// Whether the screen suspected anything.
     pub suspected: bool,
 }
 
-/// The screen of a world.
 pub fn screen(world: &mut World<'_>, rounds: usize) -> Vec<Test> {
     let tree = world.tree;
     let rounds = tree.screen(rounds, |below| world.below(below));

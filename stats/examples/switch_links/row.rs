@@ -11,25 +11,19 @@ pub enum Bar {
     AtLeast(f64),
     /// Not above.
     AtMost(f64),
-    /// Another method, for comparison: any figure.
     Beside,
 }
 
-/// One figure.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Fabric, fault, method, and what is counted.
     pub what: String,
-    /// Times it happened.
     pub hits: usize,
-    /// Of how many.
     pub of: usize,
     /// What is promised of `hits / of`.
     pub bar: Bar,
 }
 
 impl Row {
-    /// The figure; nothing where nothing was counted.
     pub fn value(&self) -> Option<f64> {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
@@ -45,7 +39,6 @@ impl Row {
     }
 }
 
-/// All rows under one another.
 pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or_default();
     let mut text = String::new();
@@ -75,7 +68,6 @@ pub fn summary(rows: &[Row]) -> (String, bool) {
     (format!("switch-links: rows={} met={met} bar={} {word}", judged.len(), judged.len()), all)
 }
 
-/// The rows as JSON.
 pub fn json(rows: &[Row]) -> String {
     let one = |row: &Row| {
         let mut value =

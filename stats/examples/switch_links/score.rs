@@ -10,22 +10,15 @@ use crate::{
     world::{Fault, World},
 };
 
-/// A situation.
 #[derive(Clone, Copy)]
 pub struct Scene<'a> {
-    /// The fabric.
     pub tree: &'a Tree,
-    /// What is wrong with it.
     pub fault: Fault,
-    /// Standard deviation of a result.
     pub noise: f64,
     /// Share of results that are a fifth low for no reason.
     pub strays: f64,
-    /// Whether noise has heavy tails.
     pub heavy: bool,
-    /// Rounds of the screen.
     pub screen: usize,
-    /// Whether the other methods are tried.
     pub beside: bool,
 }
 
@@ -36,12 +29,9 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// What one method named in all of them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Score {
-    /// Parts that are bad.
     pub truth: usize,
-    /// Parts named.
     pub named: usize,
     /// Of them, those that are bad, exactly so and without an alternative.
     pub right: usize,
@@ -51,13 +41,9 @@ pub struct Score {
     pub covered: usize,
     /// Cables that the names leave open, the named ones included; a device counts once.
     pub open: usize,
-    /// Fabrics of which something was named.
     pub fabrics: usize,
-    /// Fabrics of which the screen suspected something.
     pub suspected: usize,
-    /// Tests made.
     pub tests: usize,
-    /// Of them, those beyond the screen.
     pub probes: usize,
 }
 

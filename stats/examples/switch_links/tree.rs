@@ -5,19 +5,13 @@
 
 use railgauge_stats::fabric::{Fabric, Link, Route};
 
-/// A fat tree of two or three levels.
 pub struct Tree {
-    /// Its links.
     pub fabric: Fabric,
-    /// Number of ports.
     pub ports: u32,
-    /// Ports of a leaf.
     pub leaf: u32,
     /// Ports of a pod: of a leaf where there are two levels.
     pub pod: u32,
-    /// Whether routes are hashed.
     pub hashed: bool,
-    /// Switches, by their number among the devices.
     pub switches: Vec<u32>,
     /// Ways up from a leaf, and from the switch above it (1 with two levels).
     ways: (u32, u32),
@@ -71,7 +65,6 @@ impl Tree {
         Self { fabric, ports, leaf, pod, hashed, switches, ways, levels }
     }
 
-    /// Number of cables.
     pub fn cables(&self) -> usize {
         self.fabric.links().len() / 2
     }

@@ -6,29 +6,21 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::tree::Tree;
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Fault {
-    /// Nothing.
     None,
     /// So many cables, both directions, each with this effect.
     Cables(usize, f64),
-    /// One direction of a cable.
     OneWay(f64),
-    /// A switch: every cable of it.
     Switch(f64),
     /// The NIC of a host, which is its only cable.
     Nic(f64),
 }
 
-/// A cable that passes nothing.
 pub const DEAD: f64 = f64::NEG_INFINITY;
 
-/// A fabric with its faults.
 pub struct World<'a> {
-    /// The fabric.
     pub tree: &'a Tree,
-    /// What is wrong.
     pub truth: Vec<Part>,
     effects: Vec<f64>,
     noise: f64,
@@ -38,12 +30,10 @@ pub struct World<'a> {
     pub heavy: bool,
     random: ChaCha8Rng,
     salt: u64,
-    /// Results given so far.
     pub asked: usize,
 }
 
 impl<'a> World<'a> {
-    /// Draws where the fault is.
     pub fn new(tree: &'a Tree, fault: Fault, noise: f64, strays: f64, seed: u64) -> Self {
         let random = ChaCha8Rng::seed_from_u64(seed);
         let effects = vec![0.0; tree.fabric.links().len()];

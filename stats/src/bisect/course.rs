@@ -14,11 +14,8 @@ use crate::robust::{Level, median};
 
 /// Standard deviations below the reference at which a group fails.
 const CUT: f64 = 3.0;
-/// Good groups that a reference rests on.
 const REFERENCES: usize = 3;
-/// Failing results, or passing ones, that decide.
 const DECIDES: usize = 2;
-/// Good hosts beside which a host must fail.
 const PARTNERS: usize = 2;
 
 /// Suspects that each suspect is measured with: a side so small that no group of the screen stands on it has its hosts near
@@ -28,16 +25,13 @@ const NEIGHBOURS: usize = 4;
 /// The group that must be measured before the course can go on.
 pub(super) type Wanted = Vec<u32>;
 
-/// How sure a group's passing must be.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Sure {
     /// A first result that is good is enough: a fault adds no bandwidth.
     Once,
-    /// Two of three.
     Vote,
 }
 
-/// The course as far as it was walked.
 pub(super) struct Course<'s> {
     setting: &'s Setting,
     screen: &'s [Vec<u32>],
@@ -48,11 +42,8 @@ pub(super) struct Course<'s> {
     pub(super) known: Known,
     /// Pairs of hosts that were measured: whether they failed, `None` if that could not be judged.
     pub(super) pairs: BTreeMap<(u32, u32), Option<bool>>,
-    /// Hosts that failed beside a good one.
     suspects: Vec<u32>,
-    /// Groups with hosts of several sides that failed.
     pub(super) across: Vec<Vec<u32>>,
-    /// Groups that were taken apart.
     taken: BTreeSet<Vec<u32>>,
     pub(super) found: Found,
 }
@@ -82,7 +73,6 @@ impl<'s> Course<'s> {
         (self.found, self.references)
     }
 
-    /// Hosts in a group of the screen.
     pub(super) fn size(&self) -> usize {
         self.screen.first().map_or(2, Vec::len)
     }
@@ -175,7 +165,6 @@ impl<'s> Course<'s> {
         self.pairs.iter().filter_map(move |(&(a, b), &fails)| Some((other(a, b)?, fails)))
     }
 
-    /// Whether these two were measured together.
     fn were_paired(&self, a: u32, b: u32) -> bool {
         self.pairs.contains_key(&(a.min(b), a.max(b)))
     }
@@ -360,7 +349,6 @@ impl<'s> Course<'s> {
         Some(self.references.get(&group.len())?.centre - median(&results).ok()?)
     }
 
-    /// A suspect that is good beside another host.
     fn clear(&mut self, host: u32, partner: u32) {
         self.known.pass(&[host, partner]);
         // It failed beside a host of the same side: not throughout.

@@ -8,12 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Known {
     /// In the order in which they passed.
     groups: Vec<Vec<u32>>,
-    /// The side of each good host.
     side: BTreeMap<u32, usize>,
 }
 
 impl Known {
-    /// Takes in a group that passed.
     pub(super) fn pass(&mut self, group: &[u32]) {
         let own = self.groups.len();
         let joined: BTreeSet<usize> = group.iter().filter_map(|host| self.side.get(host).copied()).collect();

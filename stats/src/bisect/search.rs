@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{refusal::Refusal, robust::Level};
 
-/// What is known beforehand.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Setting {
     /// Smallest effect that counts, as a difference of logarithms.
@@ -21,7 +20,6 @@ pub struct Setting {
     pub leaves: Vec<Vec<u32>>,
 }
 
-/// What the search found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Found {
     /// Hosts that were in no good group and low beside good hosts of every side.
@@ -35,7 +33,6 @@ pub struct Found {
     pub transient: Vec<Vec<u32>>,
     /// Groups that fail but could not be taken apart, because too few hosts are known to be good for a reference.
     pub open: Vec<Vec<u32>>,
-    /// Measurements made.
     pub tests: usize,
 }
 
@@ -106,7 +103,6 @@ impl Search {
         &self.found
     }
 
-    /// What good groups of each size reach.
     pub fn references(&self) -> &BTreeMap<usize, Level> {
         &self.references
     }

@@ -112,7 +112,6 @@ impl Course<'_> {
         self.low_beside(&free, own, other)
     }
 
-    /// Tells what is slow between sides.
     pub(super) fn part(&mut self) -> Result<(), Wanted> {
         let sides = self.known.sides();
         let apart = |a: &Vec<u32>, b: &Vec<u32>| self.are_apart(a[0], b[0]);

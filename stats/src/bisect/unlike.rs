@@ -2,7 +2,6 @@
 
 use crate::student::t_quantile;
 
-/// How far a group's repeats scatter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repeats {
     /// Standard deviation of a group's result, the mean of its repeats, on the scale of logarithms.

@@ -7,7 +7,6 @@ use crate::{
     robust::{MAD_TO_SIGMA, median_in_place, quantile},
 };
 
-/// Fewest others that a level is held against.
 pub const OTHERS: usize = 4;
 /// Levels from which on a level counts among its own others.
 const MANY: usize = 200;
@@ -16,12 +15,10 @@ const CUT: f64 = 6.0;
 /// The same as a difference of logarithms, 10 %: links of one kind may differ by a few percent for ever.
 const LEAST: f64 = 0.105;
 
-/// A level far below that of its like.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Out {
     /// Difference of logarithms from the median of the others, negative.
     pub effect: f64,
-    /// By how many times what stands out.
     pub excess: f64,
 }
 

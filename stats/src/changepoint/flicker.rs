@@ -7,7 +7,6 @@ use super::{
 };
 use crate::robust::median_in_place;
 
-/// Good nights that a night is judged by.
 const REFERENCE: usize = 40;
 
 /// The nights since the last declared epoch, and the alert that is open.

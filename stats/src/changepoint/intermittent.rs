@@ -2,7 +2,6 @@
 
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// Nights that are looked at.
 const WINDOW: usize = 40;
 /// Share of low nights that a healthy series may have: what dips now and then is not intermittent.
 const HEALTHY: f64 = 0.02;
@@ -16,19 +15,16 @@ const SPELL: usize = 3;
 const CHANCE: (f64, f64) = (1e-3, 1e-5);
 /// Spells of low nights that weak and sure evidence take. One spell is a change that went away.
 const SPELLS: (usize, usize) = (2, 3);
-/// Fewest low nights of any evidence.
 const FEWEST: usize = 3;
 /// It is over when the nights since are so much less likely with the share of low nights before than in a healthy series.
 const OVER: f64 = 0.004;
 
-/// What a night says of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// So far below that it would have asked for a repeat.
     Low,
     /// More than half as far below: a spell of low nights is not over.
     Between,
-    /// At its level.
     Good,
 }
 
@@ -45,7 +41,6 @@ impl Mark {
     }
 }
 
-/// Low nights that come and go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Intermittent {
     /// Position of the first low night.
@@ -56,7 +51,6 @@ pub struct Intermittent {
     pub nights: (usize, usize),
     /// Whether a healthy series would hardly ever do that; otherwise it is only suspicious.
     pub sure: bool,
-    /// Low nights over those that sure evidence takes.
     pub strength: f64,
 }
 

@@ -2,7 +2,6 @@
 
 use super::{Mark, intermittent::at_least, is_over};
 
-/// Nights that are looked at.
 pub const WINDOW: usize = 40;
 /// Chance that a night of a healthy series is low, and the most that it is taken to be where the series were low more often.
 const HEALTHY: (f64, f64) = (0.02, 0.1);
@@ -14,7 +13,6 @@ const SPELL: usize = 2;
 const NIGHTS: (usize, usize) = (3, 10);
 /// Chance of so many such nights in healthy series, over everything that is looked at: weak and sure evidence.
 const CHANCE: (f64, f64) = (1e-3, 1e-5);
-/// Spells that weak and sure evidence take.
 const SPELLS: (usize, usize) = (2, 3);
 /// For sure evidence no night counts for less: healthy series are low together now and then, for reasons of their own.
 const LEAST: f64 = 1e-3;
@@ -22,9 +20,7 @@ const LEAST: f64 = 1e-3;
 /// What one night says of the series of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Several {
-    /// Series with a mark.
     pub of: usize,
-    /// Those of them that are low.
     pub low: usize,
 }
 
@@ -37,7 +33,6 @@ pub struct Joint {
     pub chance: f64,
     /// Whether it would hardly ever be so; otherwise it is only suspicious.
     pub sure: bool,
-    /// Nights over those that sure evidence takes.
     pub strength: f64,
 }
 

@@ -8,13 +8,11 @@ use crate::{
     student::t_quantile,
 };
 
-/// Nights before that it is compared with.
 const HISTORY: usize = 40;
 /// Nights before from which on their median deviation says how far off a night is.
 const FEWEST: usize = 20;
 /// Standard deviations below their median.
 const CUT: f64 = 6.0;
-/// The same in least effects.
 pub(super) const EFFECTS: f64 = 5.0;
 /// Chance of a normal night beyond the cut where the nights are few.
 const CHANCE: f64 = 1e-4;
@@ -24,11 +22,8 @@ const PRIOR: f64 = 2.0;
 /// How far below a level a night has to be to be far off.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Depth {
-    /// Median of the level.
     pub centre: f64,
-    /// Standard deviation of a night.
     pub scale: f64,
-    /// Difference of logarithms from the median.
     pub most: f64,
 }
 
@@ -55,7 +50,6 @@ pub(super) fn depth(before: &[f64], least: f64) -> Option<Depth> {
     Some(Depth { centre, scale, most: (cut * scale).max(EFFECTS * least) })
 }
 
-/// Student's cut for a few nights.
 fn few(nights: usize) -> f64 {
     static CUTS: OnceLock<Vec<f64>> = OnceLock::new();
     let cuts = CUTS.get_or_init(|| (0..FEWEST).map(|n| t_quantile(CHANCE, n.max(1) as f64 - 1.0 + PRIOR)).collect());

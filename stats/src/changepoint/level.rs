@@ -3,7 +3,6 @@
 use super::noise::{noise, scatter};
 use crate::robust::{SMALLEST, median_in_place};
 
-/// Nights of a level that are looked at.
 const WINDOW: usize = 120;
 /// Most that one night costs, in variances: one that is farther off its level is off, however far.
 const MOST: f64 = 16.0;
@@ -34,9 +33,15 @@ const WEEK: (usize, usize) = (35, 7);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Found {
     /// It ended before the night at this position; the next one is so much higher, apart from a slope of both.
-    Step { at: usize, moved: f64, excess: f64 },
-    /// It moves by so much a night.
-    Drift { slope: f64, excess: f64 },
+    Step {
+        at: usize,
+        moved: f64,
+        excess: f64,
+    },
+    Drift {
+        slope: f64,
+        excess: f64,
+    },
 }
 
 /// One of two levels: how many nights, their mean, and their squared distances from it in variances of the noise.
@@ -59,7 +64,6 @@ pub(super) struct Level {
     slope: f64,
     /// Nights before them that the deviation rests on too.
     earlier: usize,
-    /// One over the standard deviation of a night.
     weight: f64,
     /// Nights when the scale was last taken; 0 to begin anew.
     built: usize,
@@ -81,7 +85,6 @@ impl Level {
         (self.built, self.slope, self.declared) = (0, slope, false);
     }
 
-    /// Whether the nights are judged from a slope.
     pub(super) fn is_sloped(&self) -> bool {
         self.slope != 0.0
     }
@@ -128,7 +131,6 @@ impl Level {
         }
     }
 
-    /// Price of a change after so many nights.
     fn price(&self, before: usize) -> f64 {
         let (most, first, more) = PRICE;
         match before {

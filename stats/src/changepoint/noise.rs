@@ -14,7 +14,6 @@ const REACH: (f64, f64) = (2.5, 4.0);
 const CHANCE: f64 = 1.1;
 /// Differences that grow with the lag by more than this are those of a series that wanders: they count twice.
 const WANDERS: f64 = 1.6;
-/// Differences that two dips spoil.
 const DIPS: usize = 4;
 /// Weight, in nights, of the expectation that the deviation is that of the least effect.
 const PRIOR: f64 = 2.0;

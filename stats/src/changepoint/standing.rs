@@ -3,7 +3,6 @@
 use super::{Alert, AlertEnd, walk::BEFORE};
 use crate::robust::{MAD_TO_SIGMA, median_in_place};
 
-/// Fewest nights of a return.
 const RETURN_NIGHTS: usize = 3;
 /// Standard errors by which a level must be shown to be no worse than the margin allows.
 const SURE: f64 = 2.0;
@@ -19,17 +18,13 @@ const MEDIAN: f64 = std::f64::consts::FRAC_PI_2;
 #[derive(Debug, Default)]
 pub(super) struct Standing(Vec<Before>);
 
-/// The level before a change.
 #[derive(Debug)]
 struct Before {
-    /// Position of the alert.
     alert: usize,
-    /// Its nights.
     history: Vec<usize>,
     centre: f64,
     scale: f64,
     effect: f64,
-    /// Smallest effect worth a word.
     least: f64,
 }
 
@@ -77,7 +72,6 @@ impl Standing {
         }
     }
 
-    /// Everything open was declared to be good.
     pub(super) fn accept(&mut self, alerts: &mut [Alert], day: i64) {
         self.0.drain(..).for_each(|before| alerts[before.alert].end = AlertEnd::Accepted(day));
     }

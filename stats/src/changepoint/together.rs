@@ -2,27 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A change of one series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Member {
-    /// Number of the series.
     pub series: usize,
     /// First night of the new level.
     pub day: i64,
-    /// Effect as a difference of logarithms.
     pub effect: f64,
 }
 
-/// Changes with one cause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shared {
-    /// What the series have in common.
     pub label: usize,
-    /// Median day of the changes.
     pub day: i64,
     /// Positions of the changes among those given.
     pub members: Vec<usize>,
-    /// How many series have the label at all.
     pub of: usize,
 }
 

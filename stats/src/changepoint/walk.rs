@@ -21,7 +21,6 @@ const WATCHED: (usize, usize) = (28, 7);
 /// Runs of a night that answer the one before them.
 const RERUNS: usize = 3;
 
-/// The state while walking.
 pub(super) struct Walk<'a> {
     nights: &'a [Night],
     rules: &'a Rules,
@@ -31,7 +30,6 @@ pub(super) struct Walk<'a> {
     history: Vec<usize>,
     recent: Vec<f64>,
     level: Level,
-    /// Values of all nights that have one.
     seen: Vec<f64>,
     /// Changes that are open, the oldest first.
     standing: Standing,
@@ -81,12 +79,10 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes nights out of the history.
     fn leave_out(&mut self, nights: &[usize]) {
         self.set_history(self.history.iter().copied().filter(|night| !nights.contains(night)).collect());
     }
 
-    /// The alerts of a level that changed.
     fn step(&mut self, at: usize) -> Result<(), Refusal> {
         if std::mem::take(&mut self.declared) {
             self.standing.accept(&mut self.alerts, self.nights[at].day);

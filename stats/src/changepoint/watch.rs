@@ -3,7 +3,6 @@
 use super::{Mark, walk::Walk};
 use crate::{refusal::Refusal, shift::Interval};
 
-/// One night's results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Night {
     /// Number of the day, by which nights are ordered; days without results are left out.
@@ -18,7 +17,6 @@ pub struct Night {
     pub epoch: u64,
 }
 
-/// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rules {
     /// Smallest effect worth an alert, as a difference of logarithms.
@@ -31,18 +29,14 @@ impl Default for Rules {
     }
 }
 
-/// Which rule raised an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A level ended, three nights ago or earlier.
     Step,
-    /// A level moves a little every night.
     Drift,
     /// Low nights that come and go ([`intermittent`](super::intermittent)).
     Intermittent,
 }
 
-/// What became of an alert.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlertEnd {
     /// The level before the change is not back.
@@ -55,32 +49,26 @@ pub enum AlertEnd {
     Accepted(i64),
 }
 
-/// A change that was reported.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Alert {
-    /// Night of the alert.
     pub raised: i64,
     /// First night of the new level, as far as it can be placed.
     pub since: i64,
-    /// Rule.
     pub kind: Kind,
     /// Shift from up to 40 nights before to the nights since (Hodges–Lehmann), as a difference of logarithms. Of
     /// [`Kind::Drift`] by how much it moved since its first night, and of [`Kind::Intermittent`] the median of the low nights less that of the good ones, −∞ where none of them gave a value.
     pub effect: f64,
     /// 95 % interval; `None` where the nights since are too few.
     pub interval: Option<Interval>,
-    /// How many times what alerts.
     pub strength: f64,
     /// Nights before and since that the effect rests on (a [`Kind::Drift`] has none before); of [`Kind::Intermittent`] the low nights, and all nights from the
     /// first of them to the last one.
     pub nights: (usize, usize),
     /// Low nights of [`Kind::Intermittent`] that gave no value; 0 of all other kinds.
     pub lost: usize,
-    /// What became of it.
     pub end: AlertEnd,
 }
 
-/// How well the present level is watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grade {
     /// Fewer than 7 nights, and no older level to hold them against: nothing can be said.
@@ -96,7 +84,6 @@ pub enum Grade {
 pub struct Repeat {
     /// Standard deviations from the median of the level, negative.
     pub z: f64,
-    /// Difference of logarithms from that median, negative.
     pub drop: f64,
 }
 
@@ -107,7 +94,6 @@ pub struct Suspicion {
     pub since: i64,
     /// Low nights, and all nights from the first of them on.
     pub nights: (usize, usize),
-    /// Low nights that gave no value.
     pub lost: usize,
     /// Median of the low nights less that of the good ones, as a difference of logarithms; −∞ where none of them gave a value.
     pub effect: f64,
@@ -120,16 +106,13 @@ pub struct Watch {
     pub alerts: Vec<Alert>,
     /// First night of the history that the last night was judged by.
     pub since: i64,
-    /// Nights in that history.
     pub history: usize,
-    /// Median of that history.
     pub centre: f64,
     /// 1.4826 · MAD of that history; 0 for a single night.
     pub scale: f64,
     /// Centre of the last level that counts as good: the one before the oldest change for the worse that is still open,
     /// the present one without any.
     pub accepted: f64,
-    /// How well the present level is watched.
     pub grade: Grade,
     /// A drop of about this size, as a difference of logarithms, is found within ten nights in most cases; `None` where
     /// nothing can be found.

@@ -65,7 +65,6 @@ pub const REMAINS: f64 = 0.1;
 /// its ports, then hardly any flow has one.
 const CROWDED: f64 = 1.25;
 
-/// Fewest flows with both values.
 pub const FEWEST: usize = 4;
 
 /// A flow in one pass, with its rate as share of what its ports can do or in any unit that all share.
@@ -73,30 +72,23 @@ pub const FEWEST: usize = 4;
 pub struct FlowRates {
     /// With the fewest queue pairs; `None` if not measured.
     pub fewest: Option<f64>,
-    /// With the most.
     pub most: Option<f64>,
 }
 
-/// What a flow is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Not low.
     Normal,
     /// It shared a path with others while it had the fewest queue pairs.
-    Collides {
-        /// Flows on that path, itself among them.
-        flows: usize,
-    },
+    Collides { flows: usize },
     /// Low with the most queue pairs: more paths do not help it.
     Suspect,
     /// Not known.
     Open(Why),
 }
 
-/// Why nothing is known of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
-    /// It lacks a value.
     Missing,
     /// Low with the fewest queue pairs and normal with the most, but in its pass or in too many others some low flows fill no path: a
     /// path may be slow.
@@ -232,7 +224,6 @@ struct Scale {
     /// What flows that share a good path move together, in parts of that.
     together: f64,
     noise: f64,
-    /// Flows that this is known from.
     alone: usize,
 }
 
@@ -244,7 +235,6 @@ struct Sorted {
     odd: bool,
     /// The largest standard deviation of what groups of a size fill together, in paths.
     deviation: f64,
-    /// What each group fills, in paths.
     filled: Vec<f64>,
 }
 
@@ -282,7 +272,6 @@ impl Sorted {
     }
 }
 
-/// What the groups of one size fill together.
 #[derive(Default)]
 struct Filled {
     paths: f64,

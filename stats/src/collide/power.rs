@@ -18,10 +18,8 @@ pub(super) const MILDEST: f64 = 0.1;
 /// Flows on a path that are counted one by one: with as many flows as paths more come together once in ten thousand million.
 const MOST: u64 = 12;
 
-/// What is known of a test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Setting {
-    /// Flows on a path on average, at least.
     pub load: f64,
     /// Standard deviation of the logarithm of a flow's rate.
     pub noise: f64,
@@ -33,7 +31,6 @@ pub(super) struct Setting {
     pub cut: f64,
 }
 
-/// One kind of damage.
 struct Damage {
     /// The chance that a pass does not show it.
     unseen: f64,

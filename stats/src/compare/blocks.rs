@@ -5,7 +5,6 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::refusal::{Refusal, demand};
 
-/// One of the two variants that are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Variant {
     /// Before, or the first variant.

@@ -9,7 +9,6 @@ use crate::{
 
 /// Standard deviations from the centre beyond which a value counts no further in [`steady`].
 const REACH: f64 = 2.0;
-/// Steps after which its centre has settled.
 const STEPS: usize = 10;
 
 /// Standard errors of the ratio of both sides' variances within which the sides count as equally noisy.
@@ -27,7 +26,6 @@ pub(super) struct Means {
 }
 
 impl Means {
-    /// Of differences that are drawn independently.
     pub(super) fn of_differences(differences: &[f64]) -> Self {
         let n = differences.len() as f64;
         let errors = vec![((variance(differences) / n).sqrt(), (n - 1.0).max(1.0))];
@@ -61,7 +59,6 @@ impl Means {
         self.decisive.iter().map(of).fold(0.0, f64::max)
     }
 
-    /// Two-sided p of no difference.
     pub(super) fn p_change(&self) -> f64 {
         (2.0 * self.tail(self.difference.abs())).min(1.0)
     }

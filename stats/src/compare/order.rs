@@ -81,7 +81,6 @@ impl Order {
         self.worth
     }
 
-    /// How both sides lie in time.
     pub fn turns(&self) -> Turns {
         if self.worth >= IN_TURN {
             Turns::InTurn

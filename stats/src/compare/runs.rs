@@ -29,7 +29,6 @@ impl RunSet {
         self.whole.as_ref()
     }
 
-    /// The values of either side.
     pub fn split(&self, cell: &[Option<f64>]) -> [Vec<f64>; 2] {
         let side = |which| {
             let of_side = cell.iter().zip(&self.sides).filter(|(_, side)| **side == which);

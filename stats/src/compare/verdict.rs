@@ -6,24 +6,19 @@ use crate::{multiple::benjamini_hochberg, refusal::Refusal, shift::Interval};
 /// Share of false discoveries that [`verdicts`] allows, and level of a single [`verdict`].
 pub const LEVEL: f64 = 0.05;
 
-/// What a comparison shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
     /// Changed for the better, by at least the margin.
     Improved,
     /// Changed for the worse, by at least the margin.
     Regressed,
-    /// Shown to lie within the margin.
     Equivalent,
-    /// Changed, and shown to lie within the margin.
     Negligible,
-    /// Neither a change nor its absence is shown.
     Inconclusive,
     /// No change is shown, and the noise makes the margin so wide that its absence would say nothing.
     TooNoisy,
 }
 
-/// What keeps a cell from a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Obstacle {
     /// Runs after have no value: what failed there is no part of what was measured.
@@ -41,18 +36,14 @@ pub enum Obstacle {
     Chance,
     /// A change, but not clearly more or less than the margin.
     Margin,
-    /// Neither a change nor its absence.
     Spread,
-    /// The noise makes the margin too wide.
     Noise,
 }
 
 /// What one of many comparisons comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The word.
     pub verdict: Verdict,
-    /// p of no change, adjusted for all cells.
     pub p_change: f64,
     /// What stands against a verdict; `None` where there is one.
     pub obstacle: Option<Obstacle>,

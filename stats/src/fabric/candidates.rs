@@ -13,12 +13,9 @@ pub(super) struct Class {
     pub(super) members: Vec<Part>,
 }
 
-/// All classes that a flow passes.
 pub(super) struct Candidates {
     pub(super) classes: Vec<Class>,
-    /// For each flow the classes it may pass.
     of_cell: Vec<Vec<u32>>,
-    /// The class of each part.
     of_part: HashMap<Part, usize>,
 }
 

@@ -12,7 +12,6 @@ use crate::{
     shift::{Interval, shift},
 };
 
-/// Fewest results of a suspect, and of controls.
 const FEWEST: usize = 3;
 /// Most controls: with ten results of the suspect the rank test is exact, ties or not. Three against 40 have a p of 0.00008 at
 /// best, which the normal approximation would give as 0.002.
@@ -22,28 +21,20 @@ const FALSE_ALARM: f64 = 0.001;
 /// Share of the suspect's effect that the probes must show, and of them that must be low.
 const LIKE: (f64, f64) = (1.0 / 3.0, 0.8);
 
-/// What the probes say of a suspect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
     /// It is low: its probes are below the controls.
     Confirmed {
-        /// What it takes, as a difference of logarithms.
         effect: f64,
         /// Interval of that, where the probes are enough for one.
         interval: Option<Interval>,
-        /// Probes through it.
         n: usize,
     },
-    /// Its probes are as good as the controls.
     Cleared {
-        /// Difference from the controls.
         effect: f64,
-        /// Probes through it.
         n: usize,
     },
-    /// The probes are too few, or say neither.
     Open {
-        /// Probes through it.
         n: usize,
     },
 }
@@ -148,7 +139,6 @@ fn own<'a>(
     })
 }
 
-/// Median of the controls of each round.
 struct Centres(Vec<(u32, f64)>);
 
 impl Centres {

@@ -35,9 +35,7 @@ use crate::refusal::Refusal;
 /// One measured path. Results of the same ends and flow over the same routes took the same one of them; they count together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Test {
-    /// Port of a host that sends.
     pub from: u32,
-    /// Port of a host that receives.
     pub to: u32,
     /// What tells apart the flows between the same two ports, such as the UDP source port.
     pub flow: u32,
@@ -52,7 +50,6 @@ pub struct Test {
     pub value: Option<f64>,
 }
 
-/// What is known beside the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
     /// Smallest effect worth a name, as a difference of logarithms: 0.01 for 1 %.

@@ -9,13 +9,11 @@ use crate::refusal::Refusal;
 pub struct Link {
     /// The device it leaves: a switch, or the NIC of a host.
     pub from: u32,
-    /// The device it enters.
     pub to: u32,
     /// The link of the same cable the other way, if there is one.
     pub reverse: Option<u32>,
 }
 
-/// What can be bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// One direction of a cable, with the ports at its ends.
@@ -64,7 +62,6 @@ impl Fabric {
         Ok(Self { devices, ..fabric })
     }
 
-    /// All links.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
@@ -77,7 +74,6 @@ impl Fabric {
         }
     }
 
-    /// The links of a part.
     pub fn links_of(&self, part: &Part) -> Vec<u32> {
         match *part {
             Part::Link(link) => vec![link],
@@ -94,7 +90,6 @@ impl Fabric {
         cables
     }
 
-    /// Every part: links, cables, devices.
     pub(super) fn parts(&self) -> Vec<Part> {
         let links: Vec<u32> = (0..self.links.len() as u32).collect();
         let cables = self.cables(&links).into_iter().filter(|part| matches!(part, Part::Cable(..)));

@@ -8,7 +8,6 @@ use super::{Fabric, Findings, Test, interest};
 const CONTROLS: usize = 16;
 /// Most low flows of one suspect that are measured again in a round, where routes are hashed.
 const REPEATS: usize = 6;
-/// Most suspects for which a round has tests.
 const MOST: usize = 32;
 /// What a link in doubt beside the one to be tested costs a path, against a link that no good test passed.
 const DOUBT: usize = 16;
@@ -18,23 +17,18 @@ pub type Route = Vec<u32>;
 
 /// The ports that tests can begin and end at, and the ways between them.
 pub struct Ports<'a> {
-    /// The ports.
     pub ports: &'a [u32],
     /// Candidate routes from the first port to the second; none where the two are not to be tested. A route with a link that the
     /// fabric does not have is not taken.
     pub routes: &'a dyn Fn(u32, u32) -> Vec<Route>,
 }
 
-/// A test to be made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
-    /// Port that sends.
     pub from: u32,
-    /// Port that receives.
     pub to: u32,
     /// The flow: that of an earlier test which is repeated, or a new number.
     pub flow: u32,
-    /// Its candidate routes.
     pub routes: Vec<Route>,
     /// What the results of its kind have in common; that of the test it is like.
     pub kind: u32,
@@ -81,7 +75,6 @@ pub fn probes(
     plan.probes
 }
 
-/// A round in the making.
 struct Plan<'a> {
     tests: &'a [Test],
     findings: &'a Findings,
@@ -89,7 +82,6 @@ struct Plan<'a> {
     kind: &'a dyn Fn(u32, u32) -> u32,
     round: u32,
     doubtful: Vec<bool>,
-    /// Tests that may pass each link in doubt.
     passing: Vec<Vec<usize>>,
     sends: HashSet<u32>,
     receives: HashSet<u32>,

@@ -17,17 +17,14 @@ const STRAY: f64 = 2.0;
 pub(super) const MOST: usize = 64;
 /// A difference of costs that is none.
 const NOTHING: f64 = 1e-9;
-/// Most passes over what was found.
 const PASSES: usize = 4;
 /// Share of a device's cables, and of the flows of a cable, that must be low for the device to be.
 const ONE_BY_ONE: f64 = 0.8;
 
-/// What was found.
 pub(super) struct Found<'a> {
     pub(super) state: State<'a>,
     /// What all flows cost, with a price for every name.
     pub(super) cost: f64,
-    /// The price.
     pub(super) price: f64,
 }
 
@@ -58,7 +55,6 @@ pub(super) fn search<'a>(
     Found { state: search.state, cost, price }
 }
 
-/// A search under way.
 pub(super) struct Search<'a, 'b> {
     pub(super) fabric: &'a Fabric,
     pub(super) table: &'a Table,

@@ -18,7 +18,6 @@ const LOW: f64 = 1.5;
 pub(super) struct State<'a> {
     fabric: &'a Fabric,
     table: &'a Table,
-    /// What the parts found take from each link.
     effects: Vec<f64>,
     /// What each route of each flow is expected to differ by from its level; the routes of flow c begin at `starts[c]`.
     expected: Vec<f64>,
@@ -27,9 +26,7 @@ pub(super) struct State<'a> {
     mass: Vec<f64>,
     /// Most that one flow costs: whatever its result, it may be a stray.
     cap: f64,
-    /// Least effect.
     least: f64,
-    /// The parts found with their effects.
     pub(super) found: Vec<(Part, f64)>,
 }
 
@@ -55,7 +52,6 @@ impl<'a> State<'a> {
         self.cost_of(self.mass[cell as usize], cell as usize)
     }
 
-    /// What all flows cost.
     pub(super) fn total(&self) -> f64 {
         (0..self.mass.len() as u32).map(|cell| self.cost(cell)).sum()
     }
@@ -145,14 +141,12 @@ impl<'a> State<'a> {
         self.settle(&self.fabric.links_of(&part));
     }
 
-    /// Takes a part out again.
     pub(super) fn remove(&mut self, at: usize) -> (Part, f64) {
         let gone = self.found.remove(at);
         self.settle(&self.fabric.links_of(&gone.0));
         gone
     }
 
-    /// Puts a part back to where it was.
     pub(super) fn insert(&mut self, at: usize, part: Part, effect: f64) {
         self.found.insert(at, (part, effect));
         self.settle(&self.fabric.links_of(&part));

@@ -13,7 +13,6 @@ use crate::{robust::Level, shift::Interval, student::t_quantile};
 
 /// Odds, as a logarithm, at which another part is ruled out: a thousand to one.
 const RULED_OUT: f64 = 6.907_755_278_982_137;
-/// Level of the intervals.
 const LEVEL: f64 = 0.95;
 /// Probability of having been passed below which a link counts as not tested.
 const TESTED: f64 = 0.99;
@@ -27,15 +26,12 @@ pub struct Suspect {
     pub part: Part,
     /// Parts that explain the same results about as well. With these the suspect is "one of".
     pub alternatives: Vec<Part>,
-    /// What it takes, as a difference of logarithms.
     pub effect: f64,
     /// Interval of that, from the flows that surely or most likely passed it.
     pub interval: Interval,
-    /// Whether nothing arrives through it.
     pub dead: bool,
     /// Flows that most likely passed it and are low.
     pub low: usize,
-    /// Flows that surely passed it and are good.
     pub good: usize,
     /// Logarithm of the likelihood ratio to nothing being wrong with it.
     pub gain: f64,
@@ -61,7 +57,6 @@ impl Suspect {
     }
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     /// Suspects, the lowest first.
@@ -74,7 +69,6 @@ pub struct Findings {
     pub levels: BTreeMap<u32, Level>,
     /// Positions of low tests that no suspect explains: good results on every link of theirs say that they are strays.
     pub unexplained: Vec<usize>,
-    /// Parts that were told apart and looked at.
     pub looks: usize,
     /// For each suspect the positions of the low tests that most likely passed it.
     pub(super) low: Vec<Vec<usize>>,

@@ -21,27 +21,22 @@ pub(super) struct Cell {
     pub(super) tests: Vec<usize>,
     /// Difference from the level of its kind, [`DEAD`] where most of its tests brought nothing.
     pub(super) residual: f64,
-    /// Standard deviation of that.
     pub(super) error: f64,
-    /// Candidate routes.
     pub(super) routes: usize,
     kind: u32,
     dead: bool,
 }
 
-/// All flows that can be judged.
 #[derive(Clone)]
 pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
     /// For each link the flows and routes that pass it, in order.
     pub(super) passing: Vec<Vec<(u32, u16)>>,
-    /// What good paths of each kind reach.
     pub(super) levels: BTreeMap<u32, Level>,
     /// What they reach if the better cluster is what is good, for kinds that have one.
     better: BTreeMap<u32, Level>,
 }
 
-/// A flow before its level is known.
 struct Flow<'a> {
     tests: Vec<usize>,
     kind: u32,

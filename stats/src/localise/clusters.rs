@@ -23,11 +23,9 @@ struct Sums {
     before: Vec<(f64, f64)>,
 }
 
-/// What one side of a cut comes to.
 struct Side {
     n: f64,
     mean: f64,
-    /// Sum of squared differences from the mean.
     away: f64,
 }
 
@@ -159,9 +157,7 @@ pub(super) fn two_clusters(explanation: &Explanation) -> Option<TwoClusters> {
 /// Two clusters of results that neither suspects nor the kinds of pairs, within groups and between them, separate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TwoClusters {
-    /// Median of the better cluster.
     pub good: f64,
-    /// Median of the worse cluster.
     pub bad: f64,
     /// For each pair given: whether it is in the better one; `None` where it is in neither: a suspect explains it, or the clusters
     /// are within the other kind of pairs, those within groups and those between them.

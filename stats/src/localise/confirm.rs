@@ -17,7 +17,6 @@ use crate::{
     shift::{Interval, shift},
 };
 
-/// Fewest results of a suspect, and of controls.
 pub(super) const FEWEST: usize = 3;
 /// Probability that chance alone confirms: that of three standard deviations of a normal distribution.
 pub(super) const FALSE_ALARM: f64 = 0.001_349_9;
@@ -40,10 +39,8 @@ const CLEARS: usize = 10;
 /// How many times farther than the controls lie apart an effect must be to be far beyond them.
 const FAR: f64 = 3.0;
 
-/// Why probes settle nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Doubt {
-    /// Too few probes had a result.
     TooFew,
     /// Too few controls had one that the probes can be held against.
     NoControls,
@@ -51,7 +48,6 @@ pub enum Doubt {
     Unsteady,
     /// All results were bad, and too few to tell.
     AllOfFew,
-    /// Some results were bad and some good.
     Mixed,
     /// Neither shown to be bad nor to be good.
     Unclear,
@@ -65,15 +61,12 @@ pub enum Doubt {
 /// What the probes say. Effects are median differences from control pairs, as differences of logarithms.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Judgement {
-    /// Low again, throughout.
     Confirmed {
-        /// The effect.
         effect: f64,
         /// Interval of 95 % or what so few results allow.
         interval: Option<Interval>,
         /// The direction that is low, where the probes went both ways and one of them is fine.
         way: Way,
-        /// Results.
         n: usize,
         /// Whether every result is below every control by several times what these lie apart: no such thing is seen on a busy
         /// machine by chance.
@@ -81,34 +74,24 @@ pub enum Judgement {
     },
     /// Low in some results and good in others, beyond what controls show.
     Intermittent {
-        /// The effect of the low results.
         effect: f64,
         /// Share of results that are low.
         share: f64,
-        /// Results.
         n: usize,
         /// As in `Confirmed`, for the low results.
         far: bool,
     },
     /// An end that is low with some partners, nearly throughout, and good with all others: the ways to those are low, not the end.
     Ways {
-        /// The effect of the low results.
         effect: f64,
-        /// Results.
         n: usize,
     },
-    /// Shown to be good: a glitch.
     Cleared {
-        /// The effect.
         effect: f64,
-        /// Results.
         n: usize,
     },
-    /// Neither.
     Open {
-        /// Results.
         n: usize,
-        /// Why.
         doubt: Doubt,
     },
 }
@@ -120,20 +103,15 @@ impl Judgement {
     }
 }
 
-/// A suspect after its probes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settled {
-    /// What they say.
     pub judgement: Judgement,
     /// The part that they speak of: one of its alternatives, where the probes told them apart.
     pub part: Part,
     /// What is still not told from it.
     pub alternatives: Vec<Part>,
-    /// Whether the probes told the part from alternatives.
     pub told_apart: bool,
-    /// How many results were bad.
     pub bad: usize,
-    /// Controls with a result.
     pub controls: usize,
     /// How far the controls moved from their first level, as a difference of logarithms.
     pub moved: f64,
@@ -271,13 +249,10 @@ pub fn settle(suspect: &Suspect, results: &[(Probe, f64)], setting: &Setting<'_>
     settled
 }
 
-/// What results are held against.
 struct Scene<'a> {
     /// Results of controls, around 0.
     controls: &'a [f64],
-    /// Standard deviation of a single result.
     scale: f64,
-    /// What a bad result differs by; negative.
     effect: f64,
     /// How far the two states of controls lie apart, if they are in two.
     states: Option<f64>,
@@ -305,7 +280,6 @@ impl<'a> Scene<'a> {
         Self { controls, scale: now.max(before).max(setting.noise), effect: suspected, states }
     }
 
-    /// Whether single results can be told apart.
     fn tells(&self) -> bool {
         -self.effect >= TELLS * self.scale
     }

@@ -19,7 +19,6 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// Both ends with what they do.
     fn ends(&self) -> [(Port, Way); 2] {
         [(self.from, Way::Send), (self.to, Way::Receive)]
     }
@@ -28,11 +27,9 @@ impl Cell {
 /// All results, what they are compared with, and which of them still count.
 pub(super) struct Table {
     pub(super) cells: Vec<Cell>,
-    /// Cell of each pair that was given.
     pub(super) cell_of: Vec<u32>,
     /// Whether no part explains the cell.
     pub(super) live: Vec<bool>,
-    /// What each stratum is compared with.
     pub(super) levels: [Level; 2],
     /// Whether both strata share one level.
     pub(super) pooled: bool,
@@ -95,12 +92,10 @@ impl Table {
         }
     }
 
-    /// Differences of all cells from other levels.
     pub(super) fn left(&self, levels: [Level; 2]) -> Vec<f64> {
         self.cells.iter().map(|cell| cell.value - levels[cell.stratum].centre).collect()
     }
 
-    /// Difference of a cell from its level.
     pub(super) fn residual(&self, at: usize) -> f64 {
         self.cells[at].value - self.levels[self.cells[at].stratum].centre
     }
@@ -119,11 +114,9 @@ impl Table {
 /// Every part that can be a suspect as a whole, with the cells that speak of it.
 pub(super) struct Cover {
     pub(super) parts: Vec<Part>,
-    /// Cells of each part.
     pub(super) cells: Vec<Vec<u32>>,
     /// Parts of each cell, one cell after the other, without partitions; and where those of each cell end.
     of_cells: (Vec<u32>, Vec<usize>),
-    /// Numbers of the parts.
     known: HashMap<Part, u32>,
     directed: bool,
     /// Whether hosts have several rails, so that a NIC is not its host.
@@ -225,7 +218,6 @@ impl Cover {
         [cell.from, cell.to].map(|end| (self.groups.get(end.host as usize).copied().unwrap_or_default(), end.rail))
     }
 
-    /// Adds the parts that an end is.
     fn at_end(&self, (port, way): (Port, Way), parts: &mut Vec<Part>) {
         for way in [Some(Way::Both), self.directed.then_some(way)].into_iter().flatten() {
             parts.push(Part::Host(port.host, way));

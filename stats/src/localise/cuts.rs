@@ -10,13 +10,10 @@ use crate::robust::median_in_place;
 
 /// Standard deviations below the level from which a result is low.
 const LOW: f64 = 3.0;
-/// Fewest low results that a partition can explain.
 const FEWEST: usize = 4;
 /// Fewest and most steps of the power iteration: where few pairs were measured it takes many.
 const STEPS: [usize; 2] = [60, 600];
-/// Steps of so many pairs in all.
 const WORK: usize = 2_000_000;
-/// Steps of the refinement that follows.
 const REFINED: usize = 6;
 
 /// The partitions that the signs of all results suggest: two leading eigenvectors of the graph whose edges are good (+1) and low (−1)

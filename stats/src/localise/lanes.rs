@@ -15,17 +15,14 @@ use crate::{refusal::Refusal, robust::median, student::t_quantile};
 pub const FEWEST_LANES: usize = 3;
 /// Fewest results of a lane: with fewer one disturbance is half of it.
 const FEWEST: usize = 2;
-/// Fewest lanes that show what is good.
 const COMPANY: usize = 2;
 
-/// What the lanes of a pair say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lanes {
     /// Positions of the slow ones, in order; empty if no gap sets some apart.
     pub slow: Vec<usize>,
     /// Difference of the slow ones' median from that of the others; without slow ones, of the lowest from the others.
     pub effect: f64,
-    /// Median of the others.
     pub good: f64,
     /// Width of the widest gap in standard errors, and how many it takes.
     pub z: f64,

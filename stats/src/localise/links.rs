@@ -9,12 +9,10 @@ use super::{Part, Port, Setting, Way, cover::Table};
 /// A low way between two ends with its low cells.
 pub(super) type Link = (Part, Vec<u32>);
 
-/// What was found.
 pub(super) struct Links {
     pub(super) found: Vec<Link>,
     /// What suspect ends and shared parts explain of each cell.
     pub(super) explained: Vec<f64>,
-    /// Standard deviation of each cell around that.
     pub(super) scales: Vec<f64>,
 }
 

@@ -48,18 +48,14 @@ pub const HALF: f64 = std::f64::consts::LN_2;
 /// One measured pair. Results of the same pair and path may occur several times; their median counts, once.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pair {
-    /// The sending end.
     pub from: Port,
-    /// The receiving end.
     pub to: Port,
     /// What tells apart the ways through the fabric between the same two ends, such as the UDP source port; the same
     /// number everywhere if they were not told apart.
     pub path: u32,
-    /// Natural logarithm of the result, higher is better.
     pub value: f64,
 }
 
-/// What is known beside the results.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting<'a> {
     /// Group of each host (hosts under the same leaf switch), by the host's number; empty if not known.
@@ -100,7 +96,6 @@ impl Default for Setting<'_> {
     }
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
     /// Named parts, the worst first.

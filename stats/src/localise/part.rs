@@ -3,13 +3,10 @@
 /// One end of a pair: a host's NIC by rail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port {
-    /// Number of the host.
     pub host: u32,
-    /// Rail.
     pub rail: u32,
 }
 
-/// Direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Way {
     /// Both directions, or it is not known which.
@@ -21,7 +18,6 @@ pub enum Way {
     Receive,
 }
 
-/// A part of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// Every pair on a rail, on all hosts: the rail's switch.
@@ -31,9 +27,7 @@ pub enum Part {
     /// Everything of a group on one rail, its switch where each rail has one; or, while pairs within are good, all that leaves
     /// the group on that rail.
     GroupRail {
-        /// The group.
         group: u32,
-        /// The rail.
         rail: u32,
     },
     /// Everything between a group and the others, while pairs within it are good: its uplinks; or only what they carry out of the
@@ -43,7 +37,6 @@ pub enum Part {
     Boundary(u32, u32, Way),
     /// What lies between these hosts and all others, where no groups of the plan say so: the smaller side.
     Cut(Vec<u32>),
-    /// A host: all its NICs are low.
     Host(u32, Way),
     /// One NIC of a host whose other NICs are good.
     Nic(Port, Way),
@@ -56,12 +49,10 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether a single host or NIC is meant.
     pub fn is_end(&self) -> bool {
         matches!(self, Self::Host(..) | Self::Nic(..))
     }
 
-    /// Whether the way between two ends is meant.
     pub fn is_link(&self) -> bool {
         matches!(self, Self::Hosts(..) | Self::Link(..) | Self::Paths(..))
     }

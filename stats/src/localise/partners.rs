@@ -6,7 +6,6 @@ use foldhash::{HashMap, HashSet};
 
 use super::{Findings, Pair, Part, Port, Setting, probes::TESTS};
 
-/// Who can be measured with a suspect.
 pub(super) struct Partners {
     /// Every end, with the position of one of its pairs.
     pub(super) ends: BTreeMap<Port, usize>,

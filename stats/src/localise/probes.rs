@@ -6,7 +6,6 @@ use foldhash::HashSet;
 
 use super::{Findings, LOWER, Level, Pair, Part, Port, Setting, Suspect, Way, partners::Partners};
 
-/// Tests of each suspect.
 pub const TESTS: usize = 5;
 /// Tests of an end that is bad in some of its results: with half of them bad, ten miss it once in a thousand times.
 const SHAKY_TESTS: usize = 10;
@@ -18,12 +17,9 @@ const NEAR: usize = 64;
 const CONTROLS: usize = 8;
 /// See [`CONTROLS`].
 const CONTROLS_OF_MANY: usize = 3;
-/// From how many suspects on there are many.
 const MANY: usize = 6;
-/// Different pairs among the controls of a suspect.
 const CONTROL_PAIRS: usize = 4;
 
-/// What a probe is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It passes the suspect, or one of the parts that it may be.
@@ -32,22 +28,15 @@ pub enum Role {
     Control,
 }
 
-/// One test that helps to settle a suspect.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// Position of the suspect among the findings.
     pub suspect: usize,
-    /// What it is for.
     pub role: Role,
-    /// The sending end.
     pub from: Port,
-    /// The receiving end.
     pub to: Port,
-    /// The path to take.
     pub path: u32,
     /// Whether the suspect end sends or receives; `Way::Both` where the suspect is no end.
     pub way: Way,
-    /// What a good result looked like.
     pub level: Level,
     /// What other suspects take from that ([`Suspect::explained`]).
     pub explained: f64,
@@ -110,7 +99,6 @@ pub fn probes(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>) -> Vec
     wanted
 }
 
-/// The ends of a probe.
 #[derive(Clone, Copy)]
 struct Ends {
     from: Port,
@@ -171,7 +159,6 @@ struct Controls {
 }
 
 impl Controls {
-    /// Those between groups, or those within one.
     fn new(pairs: &[Pair], findings: &Findings, setting: &Setting<'_>, between: bool) -> Self {
         let (mut shaky, mut latent): (HashSet<u32>, HashSet<u32>) = Default::default();
         for suspect in &findings.suspects {
@@ -296,7 +283,6 @@ fn shows_in(suspect: &Suspect) -> Option<bool> {
     }
 }
 
-/// The low pairs again, in turn.
 fn repeated(pairs: &[Pair], evidence: &[usize]) -> Vec<Ends> {
     let mut different: Vec<&Pair> = evidence.iter().map(|&at| &pairs[at]).collect();
     different.sort_unstable_by_key(|pair| (pair.from, pair.to, pair.path));

@@ -31,15 +31,12 @@ const FEW: usize = 8;
 /// An end that may be bad in some of its results.
 #[derive(Debug, Clone)]
 pub(super) struct Shaky {
-    /// The end.
     pub(super) part: Part,
-    /// All its cells.
     pub(super) cells: Vec<u32>,
     /// Share of low ones.
     pub(super) share: f64,
     /// Whether it is more than the end of a single low path.
     pub(super) stands_out: bool,
-    /// Which of the low paths are at it.
     pub(super) links: Vec<usize>,
 }
 

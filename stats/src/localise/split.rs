@@ -9,12 +9,10 @@ const BETWEEN: f64 = 0.2;
 /// Least share of the values in either cluster, and least number. Fewer are single bad pairs.
 const SHARE: f64 = 0.05;
 
-/// Two clusters of values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Split {
     /// Values from here on belong to the upper cluster.
     pub(super) from: f64,
-    /// Standard deviation within the clusters.
     pub(super) scale: f64,
 }
 

@@ -23,7 +23,6 @@ use crate::{
 /// otherwise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Suspect {
-    /// The part.
     pub part: Part,
     /// Median difference of its pairs from good pairs; negative.
     pub effect: f64,
@@ -37,7 +36,6 @@ pub struct Suspect {
     pub z: f64,
     /// What suspects at its ends explain of the effect, for a way; 0 for other parts.
     pub explained: f64,
-    /// What this rests on.
     pub evidence: Evidence,
     /// Parts that the results do not tell from this one: they touch the same pairs, or all but a few.
     pub alternatives: Vec<Part>,
@@ -59,7 +57,6 @@ pub struct Suspect {
     pub under: Vec<usize>,
 }
 
-/// What a suspicion rests on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evidence {
     /// Positions of its results among the pairs given: those that touch no other suspect, if there are three of them.
@@ -68,14 +65,12 @@ pub struct Evidence {
     pub n: usize,
     /// How many of these are low by more than half of the effect.
     pub low: usize,
-    /// Different hosts at the other ends.
     pub partners: usize,
 }
 
 /// Standard deviations below the centre from which a single pair shows no more that its ends are good.
 const DOUBT: f64 = 3.0;
 
-/// A suspect as parts and cells.
 pub(super) struct Draft {
     pub(super) part: Part,
     pub(super) cells: Vec<u32>,
@@ -295,7 +290,6 @@ fn kinds(table: &Table, cells: &[u32], known: bool) -> Option<(Vec<u32>, Vec<u32
     (known || of(&low) < 3.0 * of(&good)).then_some((low, good))
 }
 
-/// Most low paths for which that is done.
 const FEW_PATHS: usize = 8;
 
 /// Standard deviations within which a pair is good enough to be measured again as a control.

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::refusal::{Refusal, demand};
 
-/// Result of the Mann–Whitney test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MannWhitney {
     /// Pairs in which the first sample's value is greater, equal ones counted half.
@@ -55,7 +54,6 @@ pub fn mann_whitney_asymptotic(x: &[f64], y: &[f64]) -> Result<MannWhitney, Refu
     Ok(ranked.result(ranked.normal()))
 }
 
-/// Both samples ranked together.
 struct Ranked {
     m: usize,
     n: usize,

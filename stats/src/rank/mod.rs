@@ -11,14 +11,12 @@ pub use normal::{normal_cdf, normal_quantile};
 pub use null::{EXACT, EXACT_TIED, Null};
 pub use signed_rank::{SignedRank, signed_rank, signed_rank_asymptotic};
 
-/// How a p value was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// All arrangements of the ranks were counted; no values were equal.
     Exact,
     /// All arrangements of the midranks that occurred were counted.
     ExactTied,
-    /// Normal approximation with correction for ties and continuity.
     Normal,
 }
 
@@ -31,7 +29,6 @@ pub struct PValues {
     pub greater: f64,
     /// Against either: twice the smaller of both, at most 1.
     pub two_sided: f64,
-    /// How they were computed.
     pub method: Method,
 }
 

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::refusal::{Refusal, demand};
 
-/// Result of the signed rank test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignedRank {
     /// Sum of the ranks of positive differences, midranks for equal sizes.
@@ -50,7 +49,6 @@ pub fn signed_rank_asymptotic(differences: &[f64]) -> Result<SignedRank, Refusal
 struct Ranked {
     ranks: Vec<usize>,
     groups: Vec<usize>,
-    /// Twice the sum of the positive differences' midranks.
     doubled_sum: usize,
 }
 

@@ -6,11 +6,8 @@ use crate::refusal::{Refusal, demand};
 /// Centre and spread of good pairs, on the scale of the values (logarithms).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// Centre.
     pub centre: f64,
-    /// Standard deviation.
     pub scale: f64,
-    /// Values that both rest on.
     pub n: usize,
 }
 
@@ -18,7 +15,6 @@ pub struct Level {
 const REACH: f64 = 3.0;
 /// Standard deviation of a standard normal cut off at ± [`REACH`]: √(1 − 2 c φ(c) / (2 Φ(c) − 1)).
 const CUT_OFF: f64 = 0.986_6;
-/// Steps after which the reweighting has settled.
 const STEPS: usize = 10;
 /// Smallest scale, so that equal values (a link at its very limit) do not divide by zero.
 pub(crate) const SMALLEST: f64 = 1e-6;

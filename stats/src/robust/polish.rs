@@ -7,7 +7,6 @@ use crate::{refusal::Refusal, robust::median_in_place};
 /// A table taken apart. `overall + rows[i] + columns[j] + residuals[i][j]` is the cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Polish {
-    /// Typical value of the table.
     pub overall: f64,
     /// Effect of each row; `None` for a row without values.
     pub rows: Vec<Option<f64>>,
@@ -15,7 +14,6 @@ pub struct Polish {
     pub columns: Vec<Option<f64>>,
     /// What is left of each cell, row by row; `None` where the table has no value.
     pub residuals: Vec<Option<f64>>,
-    /// Sweeps made.
     pub sweeps: usize,
     /// Whether the sum of absolute residuals settled before the sweeps were used up.
     pub converged: bool,

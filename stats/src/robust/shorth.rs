@@ -5,7 +5,6 @@ use crate::refusal::{Refusal, demand};
 /// Width of the interval that holds the middle half of a standard normal distribution: 2 Φ⁻¹(3/4).
 const NORMAL_HALF: f64 = 1.348_979_500_392_163_5;
 
-/// Centre and scale of the shortest half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shorth {
     /// Mean of the values in the shortest half; over all shortest halves if several are equally short.

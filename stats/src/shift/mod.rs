@@ -13,17 +13,14 @@ use sums::Sums;
 /// An estimated shift, in the values' own unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shift {
-    /// Hodges–Lehmann estimate.
     pub estimate: f64,
     /// Interval of at least the level asked for; `None` where even the widest interval the data allow has a lower level
     /// (fewer than 6 differences, or 4 against 4 values, for 95 %).
     pub interval: Option<Interval>,
 }
 
-/// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,

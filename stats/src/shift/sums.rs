@@ -14,7 +14,6 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// All differences after − before.
     pub(super) fn differences(before: &[f64], after: &[f64]) -> Self {
         Self { a: after.to_vec(), b: sorted(before.iter().map(|v| -v).collect()), triangle: false }
     }

@@ -10,10 +10,8 @@ use railgauge_stats::bisect::{Found, Repeats, Search, Setting, unlike};
 
 /// Never used while the rules were made; development used 173205080.
 const FRESH: u64 = 223_606_797;
-/// Searches of each kind.
 const TRIALS: usize = 200;
 
-/// What slows a collective down.
 #[derive(Default, Clone)]
 struct Faults {
     hosts: Vec<u32>,

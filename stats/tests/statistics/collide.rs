@@ -7,7 +7,6 @@ use railgauge_stats::collide::{Class, Collisions, FlowRates, collisions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// A fabric and what is wrong with it.
 #[derive(Debug, Clone)]
 struct Fabric {
     paths: usize,
@@ -15,7 +14,6 @@ struct Fabric {
     slow_paths: Vec<(usize, f64)>,
     /// Share of its rate that the cable of a flow has.
     slow_cables: Vec<(usize, f64)>,
-    /// Standard deviation of the logarithm of a value.
     noise: f64,
     /// The same of the weight with which a queue pair competes.
     uneven: f64,
@@ -70,24 +68,18 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// What came of many tests of a fabric.
 #[derive(Debug, Default)]
 struct Score {
     /// Flows that lost a tenth or more to others on a good path and that nothing else is wrong with.
     colliding: usize,
-    /// Those that were told to collide.
     told: usize,
-    /// Flows told to collide, rightly or not.
     said: usize,
     /// Flows on a slow path or with a slow cable, with one queue pair.
     damaged: usize,
-    /// Those that were told to collide.
     cleared: usize,
     /// Tests in which flows collided, none was suspect and none was open, although something is damaged.
     all_clear: usize,
-    /// Flows with a slow cable that stayed suspects.
     suspects: usize,
-    /// Tests.
     tests: usize,
 }
 
@@ -148,7 +140,6 @@ fn score(fabric: &Fabric, (flows, draws, most): (usize, usize, usize), tests: u6
     score
 }
 
-/// Queue pairs at most.
 const MOST: usize = 16;
 
 /// First seed: none that was used while the rules were made.

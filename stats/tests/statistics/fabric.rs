@@ -364,7 +364,6 @@ fn what_makes_no_sense_is_refused() {
     assert!(matches!(Fabric::new(vec![alone]), Err(Refusal::Parameter(_))));
 }
 
-/// A fault of each kind, by number.
 fn fault(number: usize) -> Fault {
     [
         Fault::None,

@@ -26,7 +26,6 @@ fn near(got: f64, want: f64, tolerance: f64, what: &str) {
     assert!((got - want).abs() <= tolerance * want.abs().max(1e-300), "{what}: {got:e} and not {want:e}");
 }
 
-/// The two-sample cases.
 const TWO_SAMPLES: [&str; 5] =
     ["hollander_wolfe_permeability", "moremath_s1_s2", "moremath_s1_s3", "bw_before_after_5pct", "bw_noop"];
 

@@ -15,7 +15,6 @@ fn marks(text: &str) -> Vec<Mark> {
     text.chars().map(mark).collect()
 }
 
-/// Good nights, and then others.
 fn after(good: usize, text: &str) -> Vec<Mark> {
     marks(&(".".repeat(good) + text))
 }

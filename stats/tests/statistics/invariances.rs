@@ -101,7 +101,6 @@ proptest! {
         prop_assert_eq!(there.estimate, -back.estimate);
     }
 
-    /// Midranks counted one by one over all choices.
     #[test]
     fn tied_null_is_that_of_all_arrangements(x in prop::collection::vec(0i32..4, 1..6), y in prop::collection::vec(0i32..4, 1..6)) {
         let (x, y): (Vec<f64>, Vec<f64>) = (x.into_iter().map(f64::from).collect(), y.into_iter().map(f64::from).collect());

@@ -18,10 +18,8 @@ use railgauge_stats::{
 /// Not used while the rules were made; development used 1, 2, 3, 9001, 20261121, 31415926 and
 /// 271828182.
 const FRESH: u64 = 1_618_033_988;
-/// Trials of each cell.
 const TRIALS: usize = 200;
 
-/// Counts over trials.
 #[derive(Default, Debug)]
 struct Score {
     right: usize,

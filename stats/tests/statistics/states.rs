@@ -3,7 +3,6 @@
 use crate::generators::{Noise, cluster::Cluster};
 use railgauge_stats::localise::{Judgement, MOST_BATCHES, Part, Probe, Role, Setting, Way, localise, probes, settle};
 
-/// Hosts under a leaf.
 const LEAF: u32 = 3;
 /// What lies between the states, as a difference of logarithms.
 const STATES: f64 = 0.05;

@@ -9,9 +9,7 @@ use crate::generators::{
 };
 use railgauge_stats::localise::{Part, Port, Role, Setting, Way, localise, probes};
 
-/// Hosts under a leaf.
 const LEAF: u32 = 4;
-/// Trials of each case.
 const TRIALS: u64 = 40;
 
 fn groups(hosts: u32) -> Vec<u32> {

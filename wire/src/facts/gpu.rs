@@ -11,14 +11,11 @@ pub const POWER_CAP: &str = "power cap";
 pub const CUBLASLT: &str = "libcublasLt.so.";
 /// What names of HIP have in them there, whatever stands before and behind.
 pub const HIP: &str = "libamdhip64.so";
-/// What names of hipBLASLt have in them there.
 pub const HIPBLASLT: &str = "libhipblaslt.so";
 /// What names of AMD SMI have in them there.
 pub const AMD_SMI: &str = "libamd_smi.so";
-/// What names of RCCL have in them there.
 pub const RCCL: &str = "librccl.so.1";
 
-/// A GPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gpu {
@@ -34,12 +31,9 @@ pub struct Gpu {
     /// that are sold for workstations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// Part number of its board.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_number: Option<String>,
-    /// Name of the product.
     pub name: Option<String>,
-    /// Driver version.
     pub driver: Option<String>,
     /// Highest CUDA version of the driver, such as `13.0`.
     pub cuda: Option<String>,
@@ -51,11 +45,9 @@ pub struct Gpu {
     pub pcie_max: Option<(u32, u32)>,
     /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
-    /// Memory.
     pub memory_bytes: Option<Bytes>,
     /// Whether memory errors are corrected.
     pub ecc: Option<bool>,
-    /// NUMA node.
     pub numa: Option<u32>,
     /// Active NVLink connections; `None` where the driver does not say.
     pub nvlinks: Option<u32>,
@@ -68,7 +60,6 @@ pub struct Gpu {
     pub fabric: Option<GpuFabric>,
     /// Whether the driver stays loaded while nobody uses the GPU.
     pub persistence: Option<bool>,
-    /// Whether it is split into instances (MIG).
     pub mig: Option<bool>,
     /// Clock of the multiprocessors and its maximum, in MHz.
     pub clock_mhz: Option<(u32, u32)>,
@@ -76,13 +67,9 @@ pub struct Gpu {
     pub memory_clock_mhz: Option<(u32, u32)>,
     /// Why clocks are lower than they could be, [`POWER_CAP`] among others; empty if they are not, `None` where it cannot be read.
     pub throttled: Option<Vec<String>>,
-    /// What is wrong with its memory.
     pub memory_faults: MemoryFaults,
-    /// Temperature in °C.
     pub temperature: Option<u32>,
-    /// Power in W, drawn and allowed.
     pub power_watts: Option<(f64, f64)>,
-    /// Processes that have a context on it.
     pub processes: Option<u32>,
 }
 
@@ -92,7 +79,6 @@ pub struct Gpu {
 pub struct GpuFabric {
     /// How far its registration is. Unless it is completed, CUDA does not start on boards with NVSwitch.
     pub state: Registration,
-    /// NVML's code where the registration has failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<u32>,
     /// UUID of the cluster of hosts that its NVLinks reach (`clusterUuid`); `None` where they end at the host.
@@ -100,7 +86,6 @@ pub struct GpuFabric {
     pub cluster: Option<String>,
     /// Its part of that cluster (`cliqueId`): GPUs of different parts do not reach each other by NVLink.
     pub clique: u32,
-    /// What the driver says is wrong, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub troubles: Vec<String>,
 }
@@ -117,17 +102,14 @@ impl GpuFabric {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Registration {
-    /// Nobody has begun it.
     #[default]
     NotStarted,
-    /// It is under way.
     InProgress,
     /// It is over; whether it has failed the error says.
     Completed,
 }
 
 impl Registration {
-    /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Self::NotStarted => "not started",
@@ -158,8 +140,6 @@ pub struct MemoryFaults {
 pub struct GpuDistance {
     /// Index of the GPU.
     pub gpu: u32,
-    /// Name of the RDMA device.
     pub device: String,
-    /// The distance.
     pub distance: crate::terms::Distance,
 }

@@ -4,15 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::unit::{BitsPerSecond, Bytes};
 
-/// The processor.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cpu {
-    /// Model name.
     pub model: Option<String>,
-    /// Logical processors online.
     pub threads: u32,
-    /// NUMA nodes.
     pub numa_nodes: u32,
     /// Numbers of those that have processors, rising: others are memory alone, of a GPU for example. Empty where the kernel does not
     /// say.
@@ -20,15 +16,12 @@ pub struct Cpu {
     pub nodes_with_processors: Vec<u32>,
     /// Frequency governor; all of them where the processors' differ.
     pub governor: Option<String>,
-    /// Whether frequencies above the nominal one are allowed.
     pub boost: Option<bool>,
-    /// Whether cores run several threads.
     pub smt: Option<bool>,
     /// Size of the last-level cache.
     pub last_level_cache: Option<Bytes>,
 }
 
-/// More NUMA nodes than any host has.
 pub const MOST_NODES: u32 = 1024;
 
 impl Cpu {
@@ -46,14 +39,10 @@ impl Cpu {
     }
 }
 
-/// Huge pages of one size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HugePages {
-    /// Size of a page.
     pub bytes: Bytes,
-    /// Pages reserved.
     pub total: u64,
-    /// Pages nobody uses.
     pub free: u64,
 }
 
@@ -73,7 +62,6 @@ pub struct Surroundings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum IpcLock {
-    /// It is in effect.
     InEffect,
     /// The agent has it in a user namespace only, and there it does not count.
     InNamespace,
@@ -96,9 +84,7 @@ pub struct Load {
 /// Traffic through a port or interface over the look at the host.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Received.
     pub received: BitsPerSecond,
-    /// Sent.
     pub sent: BitsPerSecond,
 }
 
@@ -107,10 +93,8 @@ pub struct Traffic {
 pub struct Xid {
     /// PCI address of the GPU, such as `0000:1b:00`.
     pub pci: String,
-    /// The code.
     pub code: u32,
     /// Seconds after boot.
     pub at: u64,
-    /// The driver's words.
     pub text: String,
 }

@@ -60,7 +60,6 @@ pub const NEIGHBOURS: &str = "neighbours (LLDP)";
 /// File of the limits that the agent runs under, and key of [`HostFacts::unreadable`] for them.
 pub const LIMITS: &str = "proc/self/limits";
 
-/// Everything known of one host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
@@ -70,17 +69,13 @@ pub struct HostFacts {
     pub os: Option<String>,
     /// Kernel release (`uname -r`).
     pub kernel: String,
-    /// Kernel command line.
     pub command_line: Option<String>,
     /// Machine architecture (`uname -m`).
     pub architecture: String,
     /// What the system runs inside of.
     pub surroundings: Surroundings,
-    /// Processor.
     pub cpu: Cpu,
-    /// Memory.
     pub memory_bytes: Option<Bytes>,
-    /// Huge pages, by size.
     pub huge_pages: Vec<HugePages>,
     /// Whether the kernel makes huge pages by itself: `always`, `madvise` or `never`.
     pub transparent_huge_pages: Option<String>,
@@ -98,11 +93,9 @@ pub struct HostFacts {
     pub open_files: Option<u64>,
     /// Clock source of the kernel, such as `tsc`.
     pub clock_source: Option<String>,
-    /// What it was busy with.
     pub load: Load,
     /// `net.ipv4.tcp_ecn`.
     pub tcp_ecn: Option<u32>,
-    /// IOMMUs the kernel drives.
     pub iommus: u32,
     /// Kernel modules that matter to RDMA and GPUs, and their versions; empty where a module does not say.
     pub modules: BTreeMap<String, String>,
@@ -125,7 +118,6 @@ pub struct HostFacts {
     /// What its interfaces hear of the switches next to them (LLDP), as lldpd tells it; `None` where it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Vec<Neighbour>>,
-    /// What is written on its parts.
     #[serde(skip_serializing_if = "Parts::is_empty")]
     pub parts: Parts,
     /// Libraries found at run time and their versions or the loader's words: `libibverbs.so.1` → path.
@@ -135,7 +127,6 @@ pub struct HostFacts {
 }
 
 impl HostFacts {
-    /// The network interface of this name.
     pub fn interface(&self, name: &str) -> Option<&Interface> {
         self.interfaces.iter().find(|interface| interface.name == name)
     }

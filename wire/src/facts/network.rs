@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::Traffic;
 use crate::unit::{GigabitsPerSecond, MegabitsPerSecond};
 
-/// A network interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interface {
-    /// Name.
     pub name: String,
     /// MTU in bytes.
     pub mtu: Option<u32>,
@@ -28,9 +26,7 @@ pub struct Interface {
     /// Members of the bond that it is, or is a VLAN of.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<BondMember>,
-    /// Name and version of its driver.
     pub driver: Option<(String, String)>,
-    /// Global pause frames.
     pub pause: Option<Pause>,
     /// Priorities (IEEE 802.1Qaz); `None` where the driver has no data centre bridging.
     pub dcb: Option<Dcb>,
@@ -38,7 +34,6 @@ pub struct Interface {
     pub trust: Option<String>,
     /// Congestion control of RoCE (DCQCN), where the driver shows its switches.
     pub ecn: Option<Ecn>,
-    /// Traffic through it while the agent collected facts.
     pub traffic: Option<Traffic>,
 }
 
@@ -79,13 +74,10 @@ pub(super) fn rates<'a>(members: impl Iterator<Item = &'a BondMember>) -> Option
     Some(rates)
 }
 
-/// An interface's part in a bond.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bond {
-    /// It is a member of this interface.
     Member(String),
-    /// It is a bond of this mode.
     Master(String),
 }
 
@@ -93,13 +85,11 @@ pub enum Bond {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BondMember {
-    /// Name of its interface.
     pub name: String,
     /// Its link as the bond watches it (`mii_status`): `up`, `down`, …
     pub link: Option<String>,
     /// Whether the bond uses it (`state`): `active` or `backup`.
     pub state: Option<String>,
-    /// Speed.
     pub speed_mbps: Option<MegabitsPerSecond>,
 }
 
@@ -109,7 +99,6 @@ impl BondMember {
         self.link.as_deref().is_none_or(|link| link == "up")
     }
 
-    /// Whether it carries traffic.
     pub fn carries(&self) -> bool {
         self.is_up() && self.state.as_deref() != Some("backup")
     }
@@ -119,13 +108,11 @@ impl BondMember {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Neighbour {
-    /// The interface that hears it.
     pub interface: String,
     /// What the device is told apart by, in lower case: its chassis id, else its name or its management address.
     pub chassis: String,
     /// Its name; without one its management address or chassis id.
     pub name: String,
-    /// Its port at which the cable is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// Whether it says that it bridges or routes, or does not say what it does.
@@ -135,17 +122,13 @@ pub struct Neighbour {
 /// Global pause frames (IEEE 802.3x).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Whether received pause frames stop this end.
     pub receive: bool,
-    /// Whether this end sends pause frames.
     pub send: bool,
 }
 
-/// Priorities of an Ethernet port.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dcb {
-    /// Priorities with flow control (PFC).
     pub pfc: Vec<u8>,
     /// Traffic class of each priority; empty where the driver does not say.
     pub classes: Vec<u8>,
@@ -158,6 +141,5 @@ pub struct Dcb {
 pub struct Ecn {
     /// As receiver: answers marked packets with notifications (notification point).
     pub notifies: Vec<u8>,
-    /// As sender: slows down when notified (reaction point).
     pub reacts: Vec<u8>,
 }

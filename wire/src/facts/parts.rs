@@ -67,42 +67,33 @@ pub fn serial_number(text: &str) -> Option<&str> {
     (printable && !is_one && !is_placeholder).then_some(text)
 }
 
-/// What is written on a part.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Label {
-    /// Who made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vendor: Option<String>,
     /// Part number: what to order as a spare.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part_number: Option<String>,
-    /// Serial number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
 }
 
 impl Label {
-    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A network card.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Card {
     /// PCI address of its first function.
     pub pci: String,
-    /// Name of the product, as the card says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// RDMA devices on it.
     pub devices: Vec<String>,
-    /// Network interfaces on it.
     pub interfaces: Vec<String>,
-    /// What is written on it (vital product data).
     pub label: Label,
 }
 
@@ -110,11 +101,9 @@ pub struct Card {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Module {
-    /// Network interface of the port.
     pub interface: String,
     /// Its form, such as `QSFP28` (SFF-8024).
     pub form: String,
-    /// What is written in its memory.
     pub label: Label,
 }
 
@@ -140,7 +129,6 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -29,30 +29,23 @@ pub struct PciFunction {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bridge {
-    /// PCI address.
     pub pci: String,
-    /// Link speed in GT/s and width, as running.
     pub link: Option<(f64, u32)>,
-    /// Link speed in GT/s and width, at best.
     pub link_max: Option<(f64, u32)>,
     /// Access Control Services in force; empty if all are off, `None` where the bridge has none or they cannot be read.
     pub acs: Option<Vec<String>>,
 }
 
-/// SR-IOV role of a PCI function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sriov {
-    /// A physical function with this many virtual ones.
     Physical(u32),
-    /// A virtual function.
     Virtual,
 }
 
 /// Errors of a PCIe link since boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PciErrors {
-    /// Corrected by the link: each costs a replay.
     pub corrected: u64,
     /// Not corrected, the link went on.
     pub nonfatal: u64,

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::{PciFunction, Traffic};
 use crate::unit::GigabitsPerSecond;
 
-/// An RDMA device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RdmaDevice {
@@ -17,17 +16,11 @@ pub struct RdmaDevice {
     pub kind: Option<String>,
     /// Kernel driver, such as `mlx5_core` or `rdma_rxe`.
     pub driver: Option<String>,
-    /// Whether the device is an emulation in software.
     pub software: bool,
-    /// Firmware version.
     pub firmware: Option<String>,
-    /// Board id.
     pub board: Option<String>,
-    /// Node GUID.
     pub guid: Option<String>,
-    /// PCI address.
     pub pci: Option<String>,
-    /// NUMA node.
     pub numa: Option<u32>,
     /// PCIe link speed in GT/s and width, as running.
     pub pcie: Option<(f64, u32)>,
@@ -38,7 +31,6 @@ pub struct RdmaDevice {
     pub device_file: Option<DeviceFile>,
     /// Settings of its PCIe function, and the bridges above it.
     pub function: PciFunction,
-    /// Ports.
     pub ports: Vec<RdmaPort>,
 }
 
@@ -53,7 +45,6 @@ pub fn port_name(name: &str) -> (&str, Option<u8>) {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceFile {
-    /// The agent may open it.
     Open,
     /// It is not there; its name.
     Missing(String),
@@ -61,7 +52,6 @@ pub enum DeviceFile {
     Refused(String),
 }
 
-/// A port of an RDMA device.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RdmaPort {
@@ -87,13 +77,11 @@ pub struct RdmaPort {
     pub lid: Option<u32>,
     /// Local identifier of the subnet manager; 0 if there is none.
     pub subnet_manager: Option<u32>,
-    /// Partition keys of an InfiniBand port.
     pub partitions: Vec<String>,
     /// Traffic class the driver forces on every queue pair, where it has such a switch (MLNX_OFED).
     pub traffic_class: Option<u32>,
     /// Type of service of connections made by rdma_cm, where it was configured.
     pub cm_tos: Option<u32>,
-    /// Network interface behind the port.
     pub netdev: Option<String>,
     /// Interfaces of the physical ports below, where `netdev` is a bond that the device drives by itself (`mlx5_bond_0`);
     /// empty for all others.
@@ -107,15 +95,12 @@ pub struct RdmaPort {
     pub unreadable_counters: BTreeMap<String, String>,
     /// GID table, set entries only.
     pub gids: Vec<Gid>,
-    /// Traffic through it while the agent collected facts.
     pub traffic: Option<Traffic>,
 }
 
-/// Where the rate of a port is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RateSource {
-    /// What the driver reports.
     Driver,
     /// The speed of the network interface: the driver's rate is made of it in steps that end too early
     /// ([`RateOrigin::InterfaceInSteps`](crate::drivers::RateOrigin)), or is the same for all devices.
@@ -135,17 +120,14 @@ impl RateSource {
     }
 }
 
-/// An entry of a GID table.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gid {
     /// Index.
     pub index: u32,
-    /// Eight groups of four hexadecimal digits.
     pub gid: String,
     /// `IB/RoCE v1`, `RoCE v2`, …
     pub kind: Option<String>,
-    /// Network interface.
     pub netdev: Option<String>,
 }
 

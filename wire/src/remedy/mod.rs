@@ -11,9 +11,7 @@ pub use table::*;
 
 use crate::{gather::Gather, shell::quoted};
 
-/// Where remedies are explained, each under its id.
 pub const DOCS: &str = "docs/remedies.md";
-/// The most values that a remedy fills in.
 pub const VALUES: usize = 12;
 
 /// The longest value that is read, in bytes.
@@ -26,11 +24,9 @@ pub struct Entry {
     pub id: &'static str,
     /// What people read; `{0}` is the first command, `{name}` a value.
     pub text: &'static str,
-    /// The commands in it.
     pub commands: &'static [Template],
 }
 
-/// A command of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Template {
     /// As a shell takes it once everything in braces is filled in. A part in brackets, `[--context {context}]`, is left out where
@@ -38,15 +34,12 @@ pub struct Template {
     pub command: &'static str,
     /// Whether it changes something; if not, it only shows something.
     pub changes: bool,
-    /// Where it is to be run.
     pub on: Place,
 }
 
-/// Where a command is to be run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
-    /// On the host that the remedy is about.
     Host,
     /// On the machine that runs railgauge.
     Controller,
@@ -74,21 +67,18 @@ impl Template {
 /// explained (`docs`); these are not read back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Remedy {
-    /// The id of its entry in the table.
     pub id: Cow<'static, str>,
     /// What it fills in, by name; of a text that is read from elsewhere no more than [`LONGEST`] bytes.
     #[serde(default, deserialize_with = "short")]
     pub values: BTreeMap<Cow<'static, str>, String>,
 }
 
-/// A command of a remedy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Command {
     /// As a shell takes it. What is not known of the host stands in capitals: `INTERFACE`.
     pub command: String,
     /// Whether it changes something; if not, it only shows something.
     pub changes: bool,
-    /// Where it is to be run.
     pub on: Place,
     /// Names in capitals whose values are not known: it cannot be run as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -96,7 +86,6 @@ pub struct Command {
 }
 
 impl Entry {
-    /// The entry of this id.
     pub fn find(id: &str) -> Option<&'static Self> {
         all().find(|entry| entry.id == id)
     }
@@ -151,12 +140,10 @@ impl Remedy {
         }
     }
 
-    /// The commands in it.
     pub fn commands(&self) -> Vec<Command> {
         Entry::find(&self.id).map_or_else(Vec::new, |entry| entry.commands(&self.values))
     }
 
-    /// Where it is explained.
     pub fn docs(&self) -> String {
         format!("{DOCS}#{}", self.id)
     }

@@ -12,9 +12,7 @@ use crate::{
 words! {
     /// Whether a larger or a smaller value is the better one.
     Better {
-        /// Larger is better.
         Higher = "higher",
-        /// Smaller is better.
         Lower = "lower",
     }
 }
@@ -70,9 +68,7 @@ metrics! {
         unit: "Gb/s", better: Better::Higher, family: Family::Beside, reads: Reads::Round,
         title: "Bandwidth of the traffic beside", ..LATENCY
     },
-    /// Smallest latency of the window.
     LatencyMin = "latency_min": latency(|all| all.min.microseconds()),
-    /// Median latency.
     LatencyP50 = "latency_p50": About {
         title: "Latency, median (p50)", name: "median latency", ..percentile(500, |all| all.p50.microseconds())
     },
@@ -84,9 +80,7 @@ metrics! {
     },
     /// 99.9th percentile.
     LatencyP999 = "latency_p999": percentile(999, |all| all.p999.microseconds()),
-    /// Largest latency of the window.
     LatencyMax = "latency_max": latency(|all| all.max.microseconds()),
-    /// Standard deviation of the latency.
     LatencyStdev = "latency_stdev": About {
         // One operation deviates from nothing.
         fewest: 2, is_optional: true, ..latency(|all| all.stdev.microseconds())
@@ -95,14 +89,12 @@ metrics! {
     LatencyMean = "latency_mean": About {
         family: Family::Imported, title: "Latency, mean", name: "mean latency", ..latency(|all| all.mean.microseconds())
     },
-    /// Bus bandwidth of a collective (nccl-tests' definition).
     Busbw = "busbw": About {
         title: "Bus bandwidth",
         name: "bus bandwidth",
         has_ceiling: true,
         ..collective("GB/s", Better::Higher, Family::Group, |group| Some(group.busbw()?.0))
     },
-    /// Algorithm bandwidth of a collective: size over time.
     Algbw = "algbw": collective("GB/s", Better::Higher, Family::Collective, |group| Some(group.algbw()?.0)),
     /// Median time of a training step: its backward pass, which is a timer, and what of its communication is left then.
     StepTime = "step_time": step(|group| Some(group.time?.microseconds())),
@@ -133,7 +125,6 @@ metrics! {
     CpuTimePerGibRemote = "cpu_time_per_gib_remote": spent("s/GiB", Side::Responder, cpu_per_gib),
 }
 
-/// A row of the table.
 #[derive(Debug, Clone, Copy)]
 struct About {
     unit: &'static str,
@@ -155,10 +146,8 @@ struct About {
     name: &'static str,
 }
 
-/// Metrics that the same tests have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Of a bandwidth test among pairs: one flow.
     Flow,
     /// Of such a test whose flows run at once: several flows of one round.
     Round,
@@ -170,21 +159,15 @@ pub enum Family {
     Node,
     /// Of a latency test within hosts: memory of processors.
     NodeLatency,
-    /// Of a test of matrix products within hosts.
     Compute,
-    /// Of every latency test.
     Latency,
-    /// Of a bandwidth test of a collective.
     Group,
-    /// Of a test of training steps.
     Step,
-    /// Of both.
     Collective,
     /// Of no test of ours: other tools have it.
     Imported,
 }
 
-/// What a metric reads of a sample.
 #[derive(Debug, Clone, Copy)]
 pub enum Reads {
     /// An amount that both ends of a flow counted: its value is this per nanosecond.
@@ -201,25 +184,19 @@ pub enum Reads {
     Round,
 }
 
-/// An end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// The end that posts the operations.
     Initiator,
-    /// The other one.
     Responder,
 }
 
 /// One sample of a collective, as its metrics read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Collective {
-    /// The operation.
     pub op: Op,
-    /// Ranks that take part.
     pub ranks: u32,
-    /// Size, as nccl-tests counts it.
     pub size: Bytes,
-    /// Median time of the slowest rank.
     pub time: Option<Nanoseconds>,
     /// Time of the backward pass of a training step.
     pub compute: Option<Nanoseconds>,
@@ -228,12 +205,10 @@ pub struct Collective {
 }
 
 impl Collective {
-    /// Size over time.
     fn algbw(&self) -> Option<GigabytesPerSecond> {
         Some(GigabytesPerSecond::of(self.size, self.time?))
     }
 
-    /// The same by nccl-tests' factor.
     fn busbw(&self) -> Option<GigabytesPerSecond> {
         Some(GigabytesPerSecond(self.algbw()?.0 * self.op.bus_factor(self.ranks)?))
     }
@@ -254,7 +229,6 @@ const LATENCY: About = About {
     name: "",
 };
 
-/// A sum over several flows.
 const SUM: About = About {
     unit: "Gb/s",
     better: Better::Higher,
@@ -300,17 +274,14 @@ impl Metric {
         self.about().unit
     }
 
-    /// Whether higher or lower values are better.
     pub const fn better(self) -> Better {
         self.about().better
     }
 
-    /// Which tests have it.
     pub const fn family(self) -> Family {
         self.about().family
     }
 
-    /// What it reads of a sample.
     pub const fn reads(self) -> Reads {
         self.about().reads
     }
@@ -345,13 +316,11 @@ impl Metric {
         self.about().has_ceiling
     }
 
-    /// Its name at the head of a chart.
     pub const fn title(self) -> &'static str {
         let title = self.about().title;
         if title.is_empty() { self.word() } else { title }
     }
 
-    /// Its name inside a sentence.
     pub fn name(self) -> String {
         let name = self.about().name;
         if name.is_empty() { self.word().replace('_', " ") } else { name.to_owned() }

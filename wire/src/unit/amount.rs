@@ -10,12 +10,9 @@ macro_rules! amount {
         pub struct $name(pub u64);
 
         impl $name {
-            /// Nothing.
             pub const ZERO: Self = Self(0);
-            /// The largest amount.
             pub const MAX: Self = Self(u64::MAX);
 
-            /// Whether there is nothing.
             #[inline]
             #[must_use]
             pub const fn is_zero(self) -> bool {
@@ -43,7 +40,6 @@ macro_rules! amount {
                 Self(self.0.saturating_sub(other.0))
             }
 
-            /// By how much the larger one is larger.
             #[inline]
             #[must_use]
             pub const fn abs_diff(self, other: Self) -> Self {

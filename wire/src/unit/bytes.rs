@@ -8,7 +8,6 @@ amount! {
 }
 
 impl Bytes {
-    /// The length of something in memory.
     #[inline]
     #[must_use]
     pub const fn of(length: usize) -> Self {
@@ -55,7 +54,6 @@ impl Bytes {
         self.0 as f64 * 8.0
     }
 
-    /// In GiB.
     #[must_use]
     pub const fn gib(self) -> f64 {
         self.0 as f64 / (1_u64 << 30) as f64

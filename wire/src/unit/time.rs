@@ -148,11 +148,8 @@ impl Div<f64> for NanosecondsF64 {
 pub struct NanosecondsI64(pub i64);
 
 impl NanosecondsI64 {
-    /// The earliest.
     pub const MIN: Self = Self(i64::MIN);
-    /// The latest.
     pub const MAX: Self = Self(i64::MAX);
-    /// Neither before nor after.
     pub const ZERO: Self = Self(0);
 
     /// The number as a float, rounded beyond 2^53.

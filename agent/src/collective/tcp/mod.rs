@@ -49,7 +49,6 @@ pub(crate) struct Tcp {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Patience {
-    /// It lets others run a while, then sleeps.
     Mixed,
     /// It never sleeps.
     Poll,

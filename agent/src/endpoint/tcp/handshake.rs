@@ -25,7 +25,6 @@ use crate::{
 const MAGIC: &[u8; 8] = b"rg-tcp 1";
 const ACCEPTED: u8 = b'+';
 
-/// Time a stranger has to show a token.
 const STRANGER: Duration = Duration::from_secs(2);
 
 /// Strangers that are listened to at once.
@@ -148,7 +147,6 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && std::hint::black_box(one.iter().zip(other).fold(0, |acc, (a, b)| acc | (a ^ b))) == 0
 }
 
-/// From where to connect.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     /// Address to connect from; the kernel's choice if `None`.

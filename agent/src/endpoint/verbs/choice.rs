@@ -221,7 +221,6 @@ pub(crate) fn psns(count: usize) -> Vec<u32> {
 pub(crate) struct Driver {
     /// Its module; `None` where sysfs does not say.
     pub name: Option<String>,
-    /// Whether the device is an emulation in software.
     pub software: bool,
     /// Version that the module states itself. Drivers of the kernel's own tree state none, or the same for ever.
     pub version: Option<String>,

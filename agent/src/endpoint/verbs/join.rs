@@ -32,7 +32,6 @@ pub(crate) struct Target {
     pub own_psn: u32,
     /// Reads and atomics of the peer's that this end answers at once.
     pub accepted: u8,
-    /// Reads and atomics of this end's in flight.
     pub reads: u8,
 }
 

@@ -54,7 +54,6 @@ pub(super) struct Lines<'a> {
     pub sockets: &'a [TcpStream],
     /// Sent from, or received into; one buffer per stream.
     pub front: &'a mut [Bytes],
-    /// Received into where the front is sent from.
     pub back: &'a mut [Bytes],
     /// Whether a timed pass walks through the whole of a buffer, or stays in the part that one message needs.
     pub dram: bool,

@@ -59,7 +59,6 @@ impl Bytes {
         }
     }
 
-    /// Writes the pattern where the data lives.
     pub(super) fn fill(&mut self, pattern: &Pattern, qp: u32) -> Result<(), Failure> {
         match self {
             Self::Host(buffer) => pattern::fill(&mut buffer.bytes_mut()[..pattern.size.as_usize()], pattern, qp),

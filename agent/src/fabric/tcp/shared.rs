@@ -48,7 +48,6 @@ pub(super) struct Shared<'a> {
     pub lanes: Vec<Lane>,
     pub sources: Team,
     pub sinks: Team,
-    /// Rung by every thread that ends.
     pub bell: Doorbell,
     failure: Mutex<Option<Failure>>,
     gate: (Mutex<bool>, Condvar),
@@ -66,7 +65,6 @@ pub(super) struct Lane {
     pub total: AtomicU64,
 }
 
-/// The threads on one side of the streams.
 #[derive(Default)]
 pub(super) struct Team {
     running: AtomicUsize,
@@ -140,7 +138,6 @@ impl<'a> Shared<'a> {
 pub(super) struct Member<'s>(&'s Team, &'s Shared<'s>);
 
 impl Member<'_> {
-    /// Works, and notes the account or the failure.
     pub(super) fn work(self, number: usize, work: impl FnOnce() -> Result<Flow, Failure>) {
         match work() {
             Ok(flow) => self.0.flows.lock().push((number, flow)),
@@ -295,7 +292,6 @@ pub(super) enum Purpose {
     Verify,
     /// Not counted.
     WarmUp,
-    /// Counted.
     Measure,
 }
 
@@ -304,9 +300,7 @@ pub(super) enum Purpose {
 pub(super) enum Signal {
     /// I → R: a pass begins.
     Go(Pass),
-    /// R → I: its threads stand.
     Ready,
-    /// R → I: it cannot, and why.
     Refused(String),
     /// I → R: its sources may begin.
     Start,
@@ -331,7 +325,6 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    /// Over a connection that nothing else uses.
     pub(super) fn new(stream: TcpStream, peer: String) -> Self {
         Self { stream, peer }
     }

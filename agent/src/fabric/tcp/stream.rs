@@ -29,7 +29,6 @@ use super::{
 };
 use crate::bench::{Pacer, Recorder, Slices, Window, clock};
 
-/// One payload stream as a thread sees it.
 pub(super) struct Stream<'a> {
     socket: &'a TcpStream,
     number: usize,
@@ -261,7 +260,6 @@ pub(super) fn ping(
     Ok(Flow { bytes, first, last, cpu, slices: None, latency: Some(measured) })
 }
 
-/// The responder: answers until everything announced has come.
 pub(super) fn echo(
     shared: &Shared<'_>,
     socket: &TcpStream,

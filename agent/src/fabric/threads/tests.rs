@@ -175,7 +175,6 @@ impl Link for Fragile {
     fn give_up(&mut self) {}
 }
 
-/// What is done on a link.
 type Work = fn(&mut dyn Link, &Control) -> Result<(), Failure>;
 
 /// What comes of work on a fragile link, and of a turn after it.

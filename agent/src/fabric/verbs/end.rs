@@ -42,28 +42,23 @@ const SCATTERED: u64 = 64;
 pub(crate) struct VerbsEnd {
     /// Queue pairs are destroyed before the memory that they use is given back: fields are dropped in their order.
     pub connection: Connection,
-    /// What steps leave for those after them.
     pub progress: Progress,
     pub resources: Resources,
-    /// What else the record should say.
     pub notes: BTreeMap<String, String>,
 }
 
 /// What was opened: the same from `open` to `close`.
 pub(crate) struct Resources {
     pub service: Service,
-    /// Whether the link outlives breaks of its port.
     pub rides_out: bool,
     pub choice: Choice,
     pub settings: Settings,
-    /// Where messages lie.
     pub layout: Layout,
     /// The buffer, with whatever ordering the plan asked for.
     pub region: Arc<Region>,
     pub gpu_path: GpuPath,
     /// Whether the NIC's driver would copy small messages to their place with the CPU, which GPU memory does not bear.
     pub scatters: bool,
-    /// Where everything completes.
     pub queue: Arc<CompletionQueue>,
     /// Takes from `queue`.
     pub poller: Poller,
@@ -108,7 +103,6 @@ impl Resources {
     }
 }
 
-/// What steps leave for those after them.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub announcer: Announcer,

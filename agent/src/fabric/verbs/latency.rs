@@ -197,7 +197,6 @@ impl OrderCheck {
         Self { outgoing, incoming, messages }
     }
 
-    /// How many messages are checked in each direction.
     pub(crate) fn messages(&self) -> u64 {
         self.messages
     }

@@ -107,7 +107,6 @@ impl Mailbox {
         Ok(Self { region, words, queue, queue_pair: None, poller, letters: Vec::new(), flying: 0, failures: 0, qps })
     }
 
-    /// Where the control queue pair completes.
     pub(crate) fn queue(&self) -> &Arc<CompletionQueue> {
         &self.queue
     }
@@ -158,7 +157,6 @@ impl Mailbox {
         let _ = self.write(Slot::Failed, self.failures);
     }
 
-    /// Reads while somebody else writes letters.
     pub(crate) fn reader(&self) -> Reader {
         Reader(self.words.clone())
     }
@@ -208,16 +206,13 @@ impl Reader {
     }
 }
 
-/// What comes next on the measured queue pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// One message per queue pair.
     Transfer,
     /// A stream of messages that is not counted (warm-up).
     Stream,
-    /// The same stream, counted from here on.
     Counted,
-    /// The end of what is counted.
     Over,
     PingPong,
     /// As [`Phase::Stream`], in both directions at once.
@@ -282,7 +277,6 @@ impl Listener {
         Phase::of(word)
     }
 
-    /// Tells the initiator that it may go on.
     pub(crate) fn acknowledge(&self, mailbox: &mut Mailbox) -> Result<(), Failure> {
         mailbox.write(Slot::Seen, self.seen)
     }
@@ -311,7 +305,6 @@ impl Turns {
         mailbox.write(Slot::Turn, self.given)
     }
 
-    /// Waits for the peer's turn and takes it.
     pub(crate) fn take(&mut self, mailbox: &mut Mailbox, control: &Control) -> Result<(), Failure> {
         let begun = Instant::now();
         while mailbox.read(Slot::Turn) <= self.taken {
@@ -361,7 +354,6 @@ fn pause(passed: Duration, naps: RangeInclusive<Duration>) -> Duration {
     (passed / 8).clamp(*naps.start(), *naps.end())
 }
 
-/// Looks for the peer's turn while it lives.
 pub(crate) struct Watcher {
     over: Arc<AtomicBool>,
     thread: Thread,

@@ -240,9 +240,7 @@ const TOKEN: usize = 32;
 /// What rdma_cm needs of an end until it is joined.
 pub(crate) struct Manager {
     events: Arc<Events>,
-    /// Bound to the device; listening at the responder.
     identifier: Arc<Identifier>,
-    /// Where it is bound, with the listening port.
     pub address: SocketAddr,
     token: Vec<u8>,
 }
@@ -272,7 +270,6 @@ impl Manager {
         Domain::new(&self.identifier.device(name)?)
     }
 
-    /// The name that librdmacm was opened by.
     pub(crate) fn library(&self) -> &str {
         self.events.library()
     }

@@ -179,13 +179,11 @@ impl PingPongSide for ByMemory<'_> {
 /// SEND, datagrams and WRITE with immediate data: each message completes a receive.
 pub(crate) struct ByReceive<'a> {
     pub sends: &'a mut Sends,
-    /// Where sends and receives complete.
     pub poller: &'a mut Poller,
     pub receives: &'a mut Receives,
     pub ahead: u64,
     /// Messages that have arrived and were not asked for yet.
     pub waiting: u64,
-    /// Receives to be replaced, off the critical path.
     pub used: u64,
     /// Copies around each message, where the device does not reach its memory.
     pub stage: Option<Copies>,
@@ -252,7 +250,6 @@ impl PingPongSide for ByReceive<'_> {
 /// Reads and atomics: the peer's device answers, and the request's own completion is the answer.
 pub struct ByCompletion<'a> {
     pub sends: &'a mut Sends,
-    /// Where they complete.
     pub poller: &'a mut Poller,
 }
 
@@ -367,7 +364,6 @@ mod tests {
     };
     use railgauge_wire::unit::Nanoseconds;
 
-    /// Answers every message at the third look.
     #[derive(Default)]
     struct ThirdLook(u32);
 

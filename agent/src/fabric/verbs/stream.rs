@@ -270,7 +270,6 @@ impl<'a> Sink<'a> {
         Self { receives, mailbox, ahead, lossy, stage, fresh, told, operations: 0 }
     }
 
-    /// The mailbox it grants credits by.
     pub(crate) fn mailbox(&mut self) -> &mut Mailbox {
         self.mailbox
     }

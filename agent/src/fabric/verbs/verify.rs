@@ -182,7 +182,6 @@ impl VerbsEnd {
     }
 }
 
-/// The copies around the messages of one pass.
 pub(crate) struct Copies {
     region: Arc<Region>,
     outgoing: Vec<u64>,

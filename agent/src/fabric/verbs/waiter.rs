@@ -45,7 +45,6 @@ pub struct Waiter {
     watch: Option<(Arc<Watch>, Reader)>,
 }
 
-/// What ends a sleep that no event ends.
 struct Woken {
     _alarm: Alarm,
     _controller: Option<Interrupted>,
@@ -66,7 +65,6 @@ impl Waiter {
         self
     }
 
-    /// Waits by polling.
     pub fn polling(control: &Control, stage: Stage) -> Self {
         let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
         Self {

@@ -11,7 +11,6 @@ use super::*;
 #[path = "tree.rs"]
 mod tree;
 
-/// A host that was unpacked.
 pub struct Host {
     pub root: tempfile::TempDir,
     pub unpacked: tree::Unpacked,
@@ -24,13 +23,11 @@ pub fn unpack(name: &str) -> Host {
 }
 
 impl Host {
-    /// Takes one more line.
     #[allow(dead_code, reason = "the fuzz targets take hosts as they are")]
     pub fn line(&mut self, line: &str) {
         self.unpacked.line(line);
     }
 
-    /// What the host is.
     pub fn facts(&self) -> HostFacts {
         let mut live = Live {
             addresses: Ok(Vec::new()),

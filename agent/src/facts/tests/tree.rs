@@ -19,12 +19,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// A host that was unpacked.
 pub struct Unpacked {
     pub root: PathBuf,
     /// What is asked and not read: the lines that begin with `@`.
     pub answers: Vec<String>,
-    /// Every file, as written.
     pub files: Vec<String>,
 }
 
@@ -37,7 +35,6 @@ pub fn unpack(name: &str, root: &Path, values: &[(&str, &str)]) -> Unpacked {
     host
 }
 
-/// The folder of the texts.
 fn folder() -> &'static Path {
     let of_agent = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/agent/tests/hosts"));
     if of_agent.is_dir() { of_agent } else { Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hosts")) }

@@ -15,7 +15,6 @@ impl Default for Space {
 }
 
 impl Space {
-    /// Where the library writes to.
     pub(super) fn place(&mut self) -> *mut c_void {
         self.0.as_mut_ptr().cast()
     }
@@ -82,7 +81,6 @@ pub(super) const DRIVER_VERSION: (usize, usize) = (0, 64);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Violations {
-    /// It is kept within its power limit (PPT).
     pub(super) power: bool,
     /// The chip, its voltage regulators or its memory are too hot.
     pub(super) heat: bool,
@@ -128,7 +126,6 @@ impl Layout {
         })
     }
 
-    /// Room for a list of so many programs.
     pub(super) fn programs(&self, count: u32) -> Vec<u64> {
         vec![0; (self.program.0 * count as usize).div_ceil(8)]
     }

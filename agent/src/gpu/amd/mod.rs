@@ -198,14 +198,12 @@ impl Smi {
         (ask(space.place()) == SUCCESS).then_some(space)
     }
 
-    /// A clock and its maximum, in MHz.
     fn clock(&self, gpu: Known, kind: c_int) -> (Option<u32>, Option<u32>) {
         // SAFETY: there is room for more than the structure.
         let told = self.told(|to| unsafe { (self.clock)(gpu.handle, kind, to) });
         told.map_or((None, None), |space| layout::clock(&space))
     }
 
-    /// Temperature at a sensor in °C.
     fn degrees(&self, gpu: Known, sensor: c_int) -> Option<u32> {
         let mut degrees = 0;
         // SAFETY: the place is valid for writes.
@@ -213,14 +211,12 @@ impl Smi {
         (status == SUCCESS).then_some(degrees).filter(|degrees| (1..1000).contains(degrees))?.try_into().ok()
     }
 
-    /// Power drawn, in W.
     fn watts(&self, gpu: Known) -> Option<f64> {
         // SAFETY: there is room for more than the structure.
         let told = self.told(|to| unsafe { (self.power)(gpu.handle, to) })?;
         self.layout.watts(&told)
     }
 
-    /// Power that it may draw, in W.
     fn limit_watts(&self, gpu: Known) -> Option<f64> {
         // SAFETY: there is room for more than the structure; sensor 0 is that of the socket.
         let told = self.told(|to| unsafe { (self.power_cap)(gpu.handle, 0, to) })?;

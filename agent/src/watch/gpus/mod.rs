@@ -175,7 +175,6 @@ fn thread() -> Result<Sender<Order>, Silent> {
     THREAD.get_or_init(start).clone()
 }
 
-/// Something that ends the work on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     /// `GPU 3 (0000:1b:00.0)`.
@@ -267,7 +266,6 @@ impl History {
     }
 }
 
-/// What these readings come to within the pass.
 fn seen(
     pci: &str,
     readings: &[GpuReading],

@@ -31,11 +31,9 @@ pub(super) enum Order {
     /// It has ended, and wants to know what was read.
     End {
         span: u64,
-        /// Where the answer goes.
         answer: Sender<BTreeMap<String, OfGpu>>,
         asked: Nanoseconds,
     },
-    /// It has ended, and nobody wants to know.
     Forget {
         span: u64,
     },

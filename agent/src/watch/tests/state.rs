@@ -14,7 +14,6 @@ fn rates_are_read_with_their_lanes() {
     }
 }
 
-/// A tree that is made file by file.
 struct Host(tempfile::TempDir);
 
 impl Host {
@@ -28,14 +27,12 @@ impl Host {
         fs::write(path, text).unwrap();
     }
 
-    /// An interface.
     fn interface(&self, name: &str, carrier: &str, speed: &str) {
         for (file, text) in [("carrier", carrier), ("speed", speed), ("operstate", "up\n")] {
             self.write(&format!("{INTERFACES}/{name}/{file}"), text);
         }
     }
 
-    /// An RDMA port.
     fn port(&self, link_layer: &str, state: &str, rate: &str) {
         for (file, text) in
             [("state", state), ("rate", rate), ("phys_state", "5: LinkUp\n"), ("link_layer", link_layer)]
@@ -48,7 +45,6 @@ impl Host {
         Tree::new(self.0.path())
     }
 
-    /// Its RDMA port, with its rate from there.
     fn files(&self, interface: Option<&str>, members: &[&str], infiniband: bool) -> Files {
         Files {
             port: Some("sys/class/infiniband/mlx5_0/ports/1".into()),

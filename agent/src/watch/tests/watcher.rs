@@ -25,7 +25,6 @@ struct Said(Rc<Told>);
 struct Told {
     statistics: RefCell<Vec<(String, u64)>>,
     cost: Cell<Nanoseconds>,
-    /// How often statistics were asked for.
     asked: Cell<u64>,
     now: Cell<Nanoseconds>,
     used: Cell<Nanoseconds>,
@@ -83,7 +82,6 @@ impl Bench {
         fs::write(path, text).unwrap();
     }
 
-    /// Makes the device.
     fn plug(&self) {
         for (path, text) in [
             (format!("{PORT}/state"), "4: ACTIVE\n"),

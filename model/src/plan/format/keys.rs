@@ -6,27 +6,21 @@ use toml::de::DeValue;
 
 use crate::plan::plan_table::PLAN;
 
-/// A table of the format.
 #[derive(Debug)]
 pub struct Section {
     /// Its header, such as `[launch.ssh]` or `[[test]]`; empty for the top of the file.
     pub header: &'static str,
     /// What it is for, in a sentence or two.
     pub about: &'static str,
-    /// Its keys.
     pub keys: &'static [Key],
 }
 
-/// A key of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {
-    /// As written.
     pub name: &'static str,
-    /// What its value looks like.
     pub shape: Shape,
     /// What holds if it is left out.
     pub preset: Preset,
-    /// What it does, in a sentence or two.
     pub about: &'static str,
     /// The same knob of perftest or NCCL; empty where there is none.
     pub peers: &'static str,
@@ -54,15 +48,11 @@ impl Key {
 /// What holds if a key is left out.
 #[derive(Debug, Clone, Copy)]
 pub enum Preset {
-    /// It must be given.
     Required,
-    /// This TOML value.
     Value(&'static str),
-    /// No fixed value; in words.
     Words(&'static str),
 }
 
-/// What a value looks like.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     /// Text that is not empty.
@@ -71,19 +61,15 @@ pub enum Shape {
     Path,
     /// `true` or `false`.
     Flag,
-    /// A whole number between these, both included.
     Whole(u64, u64),
     /// A whole number between these, or a list of them.
     Wholes(u64, u64),
-    /// One of these words.
     Word(fn() -> Vec<&'static str>),
     /// One of these words, or a list of them.
     Words(fn() -> Vec<&'static str>),
     /// Names and texts, or lists of texts of which every combination is meant.
     Matrix,
-    /// A duration between these.
     Time(&'static str, &'static str),
-    /// One size.
     Size,
     /// A size, a sweep, or a list of both.
     Sizes,
@@ -91,39 +77,27 @@ pub enum Shape {
     SizeRange,
     /// A duration, a number of iterations, or an adaptive window.
     Window,
-    /// A hostlist, or a list of them.
     Hosts,
-    /// A list of texts.
     Texts,
     /// A command line, or a list of its words.
     Command,
-    /// Names and texts.
     Environment,
     /// Names and versions.
     Versions,
-    /// Names and how often each may happen.
     Frequencies,
-    /// Names and hostlists.
     Groups,
-    /// A path, or hostlists and places.
     Places,
-    /// A list of pairs of host names.
     Pairs,
-    /// Two group names.
     TwoGroups,
-    /// Two hosts.
     TwoHosts,
     /// `"aligned"`, `"crossed"`, or a list of rails.
     Rails,
-    /// A list of rails.
     RailList,
     /// A number with a unit.
     Quantity,
     /// A percentage between these.
     Percent(f64, f64),
-    /// A table.
     Table(&'static Section),
-    /// Any number of tables.
     Tables(&'static Section),
 }
 
@@ -133,7 +107,6 @@ impl Section {
         self.header.trim_matches(['[', ']'])
     }
 
-    /// The key of this name.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
@@ -178,7 +151,6 @@ impl Shape {
         }
     }
 
-    /// A right value, as written in a plan.
     pub fn example(&self) -> String {
         match self {
             Self::Text => "\"text\"".into(),

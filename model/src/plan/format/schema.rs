@@ -112,7 +112,6 @@ fn shape(of: Shape) -> Value {
     }
 }
 
-/// A preset as JSON.
 fn preset(text: &str) -> Option<Value> {
     let table: toml::Table = toml::from_str(&format!("preset = {text}")).ok()?;
     serde_json::to_value(table.get("preset")?).ok()

@@ -4,7 +4,6 @@ use railgauge_wire::unit::Bytes;
 
 use super::{quantity::size, wrong::Wrong};
 
-/// Sizes one test may have.
 pub const MOST: usize = 1000;
 
 const HELP: &str = "a sweep is FIRST..LAST and a step: \"64..8MiB x2\" doubles, \"4KiB..64KiB +4KiB\" adds";

@@ -11,17 +11,10 @@ use crate::plan::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unlike {
     /// Several pods run on its node, and none is the one that it was.
-    Several {
-        /// The host, by its node.
-        host: String,
-        /// Names of the pods.
-        pods: Vec<String>,
-    },
+    Several { host: String, pods: Vec<String> },
     /// Its pod runs on another node.
     Elsewhere {
-        /// The host, by its node.
         host: String,
-        /// The pod's name.
         pod: String,
         /// The node it runs on.
         node: String,
@@ -29,7 +22,6 @@ pub enum Unlike {
 }
 
 impl Unlike {
-    /// The host's name in the plan.
     pub fn host(&self) -> &str {
         match self {
             Self::Several { host, .. } | Self::Elsewhere { host, .. } => host,
@@ -67,7 +59,6 @@ pub fn again(hosts: &mut [Host], found: &PodList) -> Result<(), Unlike> {
     Ok(())
 }
 
-/// The name of a host's pod now.
 fn pod_of(host: &Host, found: &PodList) -> Result<String, Unlike> {
     let (name, address) = (host.name.clone(), host.address.clone());
     let same = found.list.iter().find(|pod| pod.name == address);

@@ -38,13 +38,11 @@ pub struct Hosts {
     written: BTreeMap<String, Vec<String>>,
     /// Positions in `list`, by name.
     pub position: HashMap<String, usize>,
-    /// The pods it wants in place of names.
     pub pods: Option<Pods>,
     /// In which rack and slot hosts are, by their names.
     pub places: BTreeMap<String, String>,
     /// What is known of the switches; its own table says it.
     pub topology: Option<Topology>,
-    /// Names that were excluded.
     excluded: HashSet<String>,
     /// Whether only some of the plan's hosts take part, by choice of the command line.
     pub narrowed: bool,

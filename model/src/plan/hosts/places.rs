@@ -20,7 +20,6 @@ use crate::{
 
 /// Longest name of a rack or a slot in bytes: what a label holds.
 const LONGEST: usize = 64;
-/// What stands between rack and slot.
 const BETWEEN: char = '/';
 
 /// Where the hosts are, by their names: `rack12/u07`. Hosts of which nothing is said are not in it.
@@ -69,7 +68,6 @@ fn lacking(table: &Table<'_>, hosts: &Hosts, found: &BTreeMap<String, String>, s
     }
 }
 
-/// Those of hosts that take part.
 fn of_plan(hosts: &Hosts, all: impl Iterator<Item = (String, String)>) -> BTreeMap<String, String> {
     all.filter(|(host, _)| hosts.position.contains_key(host)).collect()
 }
@@ -145,7 +143,6 @@ enum NotAPlace {
     Character(&'static str),
 }
 
-/// Rack and slot as one text.
 fn place(rack: &str, slot: &str) -> Result<String, NotAPlace> {
     for (part, what) in [(rack, "rack"), (slot, "slot")] {
         if part.len() > LONGEST {

@@ -143,7 +143,6 @@ mod tests {
         assert_eq!(plan.groups["leaf1"], ["n3"]);
     }
 
-    /// A test whose pairs follow from the switches.
     fn on_switches(pattern: &str, extra: &str, allocation: &Allocation) -> Result<(Plan, Mistakes), String> {
         let text = format!(
             "name = \"p\"\nlaunch = {{ via = \"slurm\" }}\nhosts = {{}}\n[[test]]\nop = \"write\"\nmetric = \"bandwidth\"\n\

@@ -48,7 +48,6 @@ impl Command {
     }
 }
 
-/// What the plan says of it.
 pub fn way(command: &Command) -> &dyn Way {
     command
 }

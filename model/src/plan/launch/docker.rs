@@ -2,7 +2,6 @@
 
 use super::{Way, engine::Engine};
 
-/// What the plan says of it.
 pub fn way() -> &'static dyn Way {
     &Engine("containers (docker exec)")
 }

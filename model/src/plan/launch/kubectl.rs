@@ -50,7 +50,6 @@ pub struct Kubectl {
     pub namespace: Option<String>,
     /// Context; the current one of the kubeconfig if `None`.
     pub context: Option<String>,
-    /// Another kubeconfig.
     pub kubeconfig: Option<PathBuf>,
     /// Container of each pod; its default container if `None`.
     pub container: Option<String>,
@@ -65,7 +64,6 @@ impl Kubectl {
         "Where the pods are; only with `via = \"kubectl\"`.",
     );
 
-    /// Reads the table.
     pub(super) fn read(launch: &Table<'_>) -> Self {
         let table = &launch.table(Self::KEY.name);
         let text = |name: &str| table.text(name).map(|at| at.value);
@@ -78,7 +76,6 @@ impl Kubectl {
     }
 }
 
-/// What the plan says of it.
 pub fn way(kubectl: &Kubectl) -> &dyn Way {
     kubectl
 }

@@ -5,7 +5,6 @@ use super::Way;
 /// Says the same for every plan: there is nothing to set.
 struct Local;
 
-/// What the plan says of it.
 pub fn way() -> &'static dyn Way {
     &Local
 }

@@ -48,7 +48,6 @@ macro_rules! declare {
                 }
             }
 
-            /// What the plan says of it.
             pub fn way(&self) -> &dyn Way {
                 match self {
                     $(Self::$variant $(($data))? => $module::way($($data)?),)*
@@ -94,7 +93,6 @@ launchers!(declare);
 
 /// What a plan says of the way to its hosts, whichever it is.
 pub trait Way {
-    /// The launcher in words, for reports.
     fn words(&self) -> String;
 
     /// Whether two hosts with one address and one port are one host.

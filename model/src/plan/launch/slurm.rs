@@ -54,7 +54,6 @@ static SLURM: Section = Section {
     ],
 };
 
-/// What is asked of Slurm.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Slurm {
     /// Partition; Slurm's own choice if `None`.
@@ -82,7 +81,6 @@ impl Slurm {
         "What `railgauge submit` asks Slurm for; only with `via = \"slurm\"`.",
     );
 
-    /// Reads the table.
     pub(super) fn read(launch: &Table<'_>) -> Self {
         let table = &launch.table(Self::KEY.name);
         let word = |name: &str| {
@@ -175,7 +173,6 @@ fn no_word(text: &str, span: std::ops::Range<usize>) -> Mistake {
         .help("it must be one word without quotes, `#`, `$` and `\\`, and must not start with `-`")
 }
 
-/// What the plan says of it.
 pub fn way(slurm: &Slurm) -> &dyn Way {
     slurm
 }

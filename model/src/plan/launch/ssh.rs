@@ -55,23 +55,17 @@ static SSH: Section = Section {
 /// What ssh is told. Everything not said here comes from the user's ssh_config.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Ssh {
-    /// Another ssh_config.
     pub config: Option<PathBuf>,
-    /// Login name.
     pub user: Option<String>,
-    /// Port.
     pub port: Option<u16>,
-    /// Private key file.
     pub identity: Option<PathBuf>,
     /// Jump hosts, first hop first.
     pub jump: Vec<String>,
     /// What happens with unknown host keys.
     pub host_keys: HostKeys,
-    /// Another known_hosts file.
     pub known_hosts: Option<PathBuf>,
 }
 
-/// Treatment of host keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostKeys {
@@ -91,7 +85,6 @@ impl Ssh {
         "Options for ssh; only with `via = \"ssh\"`.",
     );
 
-    /// Reads the table.
     pub(super) fn read(launch: &Table<'_>) -> Self {
         let table = &launch.table(Self::KEY.name);
         let harmless = |name: &str| {
@@ -126,7 +119,6 @@ impl Ssh {
     }
 }
 
-/// What the plan says of it.
 pub fn way(ssh: &Ssh) -> &dyn Way {
     ssh
 }

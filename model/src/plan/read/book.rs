@@ -15,7 +15,6 @@ use crate::plan::{
 /// The text being read and what was found in it so far.
 #[derive(Debug)]
 pub struct Book<'a> {
-    /// The plan's text.
     pub text: &'a str,
     /// Directory of the plan: relative paths in it start here.
     pub directory: &'a Path,
@@ -52,7 +51,6 @@ impl<'a> Book<'a> {
         sources.len() - 1
     }
 
-    /// Writes a mistake down.
     pub fn add(&self, mistake: Mistake) {
         self.mistakes.borrow_mut().push(mistake);
     }
@@ -119,7 +117,6 @@ impl<'a> Book<'a> {
         Ok(notes)
     }
 
-    /// The mistakes.
     pub fn into_mistakes(self) -> Mistakes {
         let mut mistakes =
             Mistakes { sources: self.sources.into_inner(), list: self.mistakes.into_inner(), harmless: false };
@@ -129,7 +126,6 @@ impl<'a> Book<'a> {
 }
 
 impl Mistake {
-    /// A mistake in the plan.
     pub fn at(span: Range<usize>, message: impl Into<String>) -> Self {
         Self::in_source(0, span, message)
     }
@@ -146,14 +142,12 @@ impl Mistake {
         Self::in_source(source, wrong.at, wrong.message).help(wrong.help)
     }
 
-    /// With a text at the marker.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
         self
     }
 
-    /// With advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

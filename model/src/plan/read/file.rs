@@ -10,10 +10,8 @@ pub const LARGEST: Bytes = Bytes::from_mib(1);
 /// Why a file cannot be read; reads well behind a noun.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// The system says so.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
-    /// A directory, a socket, …
     #[error("cannot be read: it is {0}, not a file")]
     NoFile(&'static str),
     /// More than what is read of such a file.

@@ -18,9 +18,7 @@ use crate::plan::{
 /// (`[defaults]`), and else has the preset of its key.
 #[derive(Debug)]
 pub struct Table<'a> {
-    /// Where mistakes go.
     pub book: &'a Book<'a>,
-    /// Its header, or all of an inline table.
     pub span: Range<usize>,
     section: &'static Section,
     entries: Option<&'a DeTable<'a>>,
@@ -30,7 +28,6 @@ pub struct Table<'a> {
 /// A value that was read, and where it stands.
 #[derive(Debug, Clone)]
 pub struct At<T> {
-    /// The value.
     pub value: T,
     /// Its place; for a preset, the place of the table.
     pub span: Range<usize>,
@@ -39,13 +36,11 @@ pub struct At<T> {
 }
 
 impl<T> At<T> {
-    /// The same place with another value.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> At<U> {
         At { value: change(self.value), span: self.span, own: self.own }
     }
 }
 
-/// A value as it stands in the file.
 pub type Raw<'a> = At<Cow<'a, DeValue<'a>>>;
 
 impl<'a> Table<'a> {
@@ -76,7 +71,6 @@ impl<'a> Table<'a> {
         self
     }
 
-    /// What a key of this table is.
     pub(super) fn key(&self, name: &str) -> &'static Key {
         debug_assert!(self.section.key(name).is_some(), "{name} is not in the table of {}", self.section.header);
         self.section.key(name).unwrap_or(&self.section.keys[0])
@@ -149,7 +143,6 @@ impl<'a> Table<'a> {
         Table::new(self.book, section, span, inner.and_then(|inner| inner.get_ref().as_table()))
     }
 
-    /// The tables of a list.
     pub fn tables(&self, name: &str) -> Vec<Table<'a>> {
         let Shape::Tables(section) = self.key(name).shape else { return Vec::new() };
         let list = self.entries.and_then(|entries| entries.get(name)).and_then(|list| list.get_ref().as_array());

@@ -10,12 +10,9 @@ use crate::{
     plan::{grammar::Wrong, mistakes::Mistake},
 };
 
-/// A text in the file.
 #[derive(Debug, Clone)]
 pub struct Words {
-    /// The value.
     pub text: String,
-    /// Its place, with quotes.
     pub span: Range<usize>,
     /// Where its first character stands, if all of them stand in the file as they are.
     start: Option<usize>,

@@ -22,7 +22,6 @@ impl<'a> Table<'a> {
         Some(At { value: Words::new(self.book, &raw.value, raw.span.clone())?, span: raw.span, own: raw.own })
     }
 
-    /// A text read by a grammar.
     pub fn parsed<T>(&self, name: &str, grammar: impl FnOnce(&str) -> Result<T, Wrong>) -> Option<At<T>> {
         let words = self.quoted(name)?;
         match grammar(&words.value.text) {
@@ -92,7 +91,6 @@ impl<'a> Table<'a> {
         numbers
     }
 
-    /// One of the words of its key.
     pub fn word(&self, name: &str) -> Option<At<&'static str>> {
         let Shape::Word(words) = self.key(name).shape else { return None };
         let text = self.quoted(name)?.map(|words| words.text);
@@ -122,13 +120,11 @@ impl<'a> Table<'a> {
         known
     }
 
-    /// One of the field's words.
     pub fn term<T>(&self, name: &str, from_word: impl FnOnce(&str) -> Option<T>) -> Option<At<T>> {
         let word = self.word(name)?;
         Some(At { value: from_word(word.value)?, span: word.span, own: word.own })
     }
 
-    /// A duration within the bounds of its key.
     pub fn time(&self, name: &str) -> Option<At<Nanoseconds>> {
         let Shape::Time(least, most) = self.key(name).shape else { return None };
         let time = self.parsed(name, quantity::duration)?;

@@ -15,7 +15,6 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Groupings: their names and what they make.
 pub const GROUPINGS: &[&str] = &["all", "each", "pairs", "halves", "every"];
 
 /// Keys that only collectives have.

@@ -15,7 +15,6 @@ use crate::plan::{
     read::{At, Table},
 };
 
-/// Metrics that some test of ours has.
 fn measured() -> impl Iterator<Item = Metric> {
     Metric::ALL.iter().copied().filter(|metric| metric.family() != Family::Imported)
 }
@@ -84,19 +83,12 @@ pub static EXPECT: Section = Section {
 /// What an expectation is judged against; `None` where a mistake has already been said.
 #[derive(Debug)]
 pub struct Subject<'a> {
-    /// Metrics of the test.
     pub produces: Option<Vec<Metric>>,
-    /// Sizes of the test, rising.
     pub sizes: Option<&'a [Bytes]>,
-    /// Rails of the test.
     pub rails: Option<&'a Rails>,
-    /// Pattern of the test.
     pub pattern: Option<&'a Pattern>,
-    /// Hosts of the test.
     pub members: Option<&'a Members<'a>>,
-    /// All hosts and groups.
     pub hosts: &'a Hosts,
-    /// Whether the plan points to a baseline.
     pub baseline: bool,
 }
 

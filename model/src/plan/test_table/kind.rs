@@ -10,21 +10,16 @@ use crate::plan::{
 /// Operation, loop and transport; `None` where a mistake has already been said.
 #[derive(Debug, Clone)]
 pub struct Kind {
-    /// Operation.
     pub op: Option<Op>,
     /// What is measured: bandwidth, latency or a training step.
     pub metric: Option<TestMetric>,
-    /// Verbs or TCP.
     pub transport: Option<Transport>,
     /// Queue pair service; `rc` for TCP, which has none.
     pub service: Option<Service>,
-    /// Where the data is.
     pub memory: Option<Memory>,
-    /// Required path of GPU memory.
     pub gpu_path: Option<GpuPath>,
     /// Whether both directions run at once.
     pub bidirectional: bool,
-    /// Queue pairs or streams, rising.
     pub qps: Vec<u32>,
 }
 
@@ -86,7 +81,6 @@ fn of_group(
     }
 }
 
-/// TCP has no immediate data and no atomics.
 fn carried(test: &Table<'_>, op: At<Op>, tcp: bool) -> Option<Op> {
     if tcp && !Transport::Tcp.carries(op.value) {
         let mistake = Mistake::at(op.span, format!("TCP cannot carry {}", op.value));

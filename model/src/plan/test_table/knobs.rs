@@ -140,7 +140,6 @@ pub static KNOBS: Section = Section {
     ],
 };
 
-/// Knobs that mean something to TCP.
 const TCP: &[&str] = &["traffic_class", "huge_pages", "core", "completion", "footprint", "congestion_control"];
 
 /// Longest name of a congestion control (the kernel's `TCP_CA_NAME_MAX`, less its final zero).

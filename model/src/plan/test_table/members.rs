@@ -12,12 +12,10 @@ use crate::plan::{
     read::Table,
 };
 
-/// Hosts that take part in a test.
 #[derive(Debug)]
 pub struct Members<'a> {
     /// Their names, in the plan's order.
     pub list: Vec<String>,
-    /// All hosts and groups of the plan.
     pub hosts: &'a Hosts,
     names: HashSet<String>,
 }
@@ -41,12 +39,10 @@ impl<'a> Members<'a> {
         Some(Self { list, hosts, names })
     }
 
-    /// Whether a host takes part.
     pub fn has(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// Pairs a pattern makes.
     fn pairs(&self, pattern: &Pattern) -> u64 {
         let n = self.list.len() as u64;
         let group = |name: &str| {

@@ -38,7 +38,6 @@ const ROWS: u32 = 8192;
 /// Window of a test whose defaults are adaptive: that of a test without any.
 const USUAL: Nanoseconds = Nanoseconds::from_secs(2);
 
-/// Keys that have no meaning within a host.
 const OF_NETWORKS: &[&str] = &[
     "service",
     "memory",

@@ -180,7 +180,6 @@ fn own_keys(test: &Table<'_>, pattern: &At<&'static str>) -> Option<()> {
     complete
 }
 
-/// One host that takes part.
 pub(super) fn one(test: &Table<'_>, key: &str, members: &Members<'_>) -> Option<String> {
     let host = test.text(key)?;
     takes_part(test, &host.value, host.span, members).then_some(host.value)

@@ -20,7 +20,6 @@ use crate::plan::{
 
 /// Largest RDMA message: 2^31 bytes (InfiniBand Architecture Specification, volume 1, 9.3 and 9.7).
 const LARGEST_VERBS: Bytes = Bytes::from_gib(2);
-/// Largest datagram: the largest path MTU.
 const LARGEST_DATAGRAM: Bytes = Bytes(4096);
 
 /// A size written as a number; `None` after saying what is wrong.

@@ -43,7 +43,6 @@ fn is_within(inner: &Leaves, outer: &Leaves) -> bool {
     inner.iter().zip(outer).all(|(inner, outer)| inner & !outer == 0)
 }
 
-/// A link, seen from one side.
 struct Seen {
     leaves: Leaves,
     place: Place,

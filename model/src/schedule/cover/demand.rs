@@ -5,7 +5,6 @@ use super::network::{Link, Network};
 /// Shares below this part of what is wanted are not reached: sums of rates round.
 pub(super) const ROUNDING: f64 = 1.0 - 1e-9;
 
-/// Why a link is in no round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Why {
     /// No pair of ends has a known way over it.
@@ -26,11 +25,8 @@ pub(super) struct Demand {
     pub need: Vec<f64>,
     /// Gbit/s from which on flows hinder each other.
     pub limit: Vec<f64>,
-    /// Fewest flows that load it.
     pub flows: Vec<u32>,
-    /// Leaf and destination of every way over it.
     pub users: Vec<Vec<(u32, u32)>>,
-    /// Links that no round can load.
     pub lost: Vec<Option<Why>>,
 }
 
@@ -89,7 +85,6 @@ impl Demand {
         (most < need * ROUNDING).then_some(Why::TooSlow { most })
     }
 
-    /// Links that some round can load.
     pub fn links(&self) -> impl Iterator<Item = Link> + '_ {
         (0..).zip(&self.lost).filter(|(_, lost)| lost.is_none()).map(|(link, _)| link)
     }

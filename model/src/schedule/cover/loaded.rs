@@ -5,7 +5,6 @@ use super::{
     network::{Link, Network},
 };
 
-/// What became of each link.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
     /// Highest sum of the flows through it at one time, in Gbit/s, by link.

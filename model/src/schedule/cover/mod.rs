@@ -32,7 +32,6 @@ pub use switches::{Open, Switches};
 use demand::Demand;
 use state::{Flow, Manner, State};
 
-/// What is wanted of rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
     /// Share of its rate that a link must carry in some round, from 0 to 1.
@@ -41,20 +40,16 @@ pub struct Wanted {
     pub both_ways: bool,
     /// A host has one flow of a round at most, whatever its NIC ports.
     pub one_per_host: bool,
-    /// Of the search.
     pub seed: u64,
 }
 
-/// Rounds, and what they do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cover {
     /// Pairs of ends by their positions, sender first. In a round no end is in two pairs.
     pub rounds: Vec<Vec<(u32, u32)>>,
-    /// No choice has fewer rounds than this.
     pub at_least: u64,
     /// Links that are loaded if every flow carries what it can beside the others of its round, sharing links fairly.
     pub loaded: Vec<Link>,
-    /// Links that are not, and why.
     pub not_loaded: Vec<(Link, Why)>,
     /// Links of unknown rate: a flow passes each of them in some round, unless it is among `not_loaded`.
     pub unknown: Vec<Link>,

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-/// An end of flows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct End {
-    /// Number of its host.
     pub host: u32,
     /// Number of the switch it is plugged into, counted from 0 without large gaps; `None` where nobody knows.
     pub leaf: Option<u32>,
@@ -76,7 +74,6 @@ impl Network {
         self.most.push(most);
     }
 
-    /// All ends.
     pub fn ends(&self) -> &[End] {
         &self.ends
     }
@@ -86,17 +83,14 @@ impl Network {
         &self.rates
     }
 
-    /// How many leaves are counted.
     pub(super) fn leaves(&self) -> usize {
         self.below.len()
     }
 
-    /// The ends below a leaf.
     pub(super) fn below(&self, leaf: u32) -> &[u32] {
         &self.below[leaf as usize]
     }
 
-    /// The way from a leaf to an end.
     pub(super) fn way(&self, leaf: u32, to: u32) -> Option<&[Link]> {
         let range = self.ways[leaf as usize * self.ends.len() + to as usize].clone()?;
         Some(&self.arena[range.start as usize..range.end as usize])

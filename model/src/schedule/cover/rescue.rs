@@ -8,7 +8,6 @@ use super::{
     state::{Flow, Manner, State},
 };
 
-/// Flows that are tried for one link.
 const MOST_TRIES: usize = 256;
 
 /// Flows that load `link` together; `None` where the ones that send most, taken one after the other, do not.

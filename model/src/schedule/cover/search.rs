@@ -15,7 +15,6 @@ use crate::schedule::draw;
 
 /// Changes without a better state after which a round is added, for each link that can be loaded.
 const PATIENCE_PER_LINK: usize = 60;
-/// And in any case.
 const PATIENCE: usize = 1_000;
 /// One change in so many may make things worse, by 1 at most: leads out of dead ends.
 const WORSE: u64 = 400;
@@ -25,7 +24,6 @@ pub(super) const NOTHING: f64 = 1e-6;
 
 /// Changes in vain that a number of rounds is worth in all, over several starts.
 const EFFORT: usize = 50_000;
-/// Most starts with one number of rounds.
 const MOST_STARTS: usize = 8;
 
 fn patience(demand: &Demand) -> usize {

@@ -8,13 +8,11 @@ use super::{
 /// A flow of a round, from one end to another.
 pub(super) type Flow = (u32, u32);
 
-/// Nobody.
 const NONE: u32 = u32::MAX;
 
 /// What of a link's need is missing counts for half until one round has all of it: so that a search sees progress.
 const PROGRESS: f64 = 0.5;
 
-/// What the search may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Manner {
     /// Every flow also runs from its second end to its first.
@@ -30,7 +28,6 @@ pub(super) struct State<'n> {
     manner: Manner,
     seats: usize,
     rounds: usize,
-    /// By round and seat: the flow there.
     at: Vec<Flow>,
     /// By link and round, in Gbit/s.
     load: Vec<f64>,
@@ -79,7 +76,6 @@ impl<'n> State<'n> {
         self.rounds
     }
 
-    /// The seats of an end's flows.
     fn seat(&self, end: u32) -> usize {
         if self.manner.one_per_host { self.network.ends()[end as usize].host as usize } else { end as usize }
     }
@@ -101,7 +97,6 @@ impl<'n> State<'n> {
         Some(self.at[round * self.seats + self.seat(end)]).filter(|flow| flow.0 != NONE)
     }
 
-    /// All flows with their rounds.
     pub fn all(&self) -> Vec<(usize, Flow)> {
         let numbered = self.at.iter().enumerate().filter(|(_, flow)| flow.0 != NONE);
         let first = |(place, flow): (usize, &Flow)| {
@@ -110,13 +105,11 @@ impl<'n> State<'n> {
         numbered.filter_map(first).collect()
     }
 
-    /// Adds a flow whose seats are free.
     pub fn add(&mut self, round: usize, flow: Flow) {
         self.sit(round, flow, flow);
         self.carry(round, flow, 1.0);
     }
 
-    /// Takes away a flow that is there.
     pub fn remove(&mut self, round: usize, flow: Flow) {
         self.sit(round, flow, (NONE, NONE));
         self.carry(round, flow, -1.0);
@@ -184,7 +177,6 @@ impl<'n> State<'n> {
         self.load[from..from + self.rounds].iter().fold(0.0, |most, load| most.max(*load))
     }
 
-    /// Keeps the list of open links.
     fn note(&mut self, link: Link) {
         let is_open = !is_loaded(self.most(link), self.demand.need[link as usize]);
         let place = self.place[link as usize];

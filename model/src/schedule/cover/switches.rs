@@ -24,7 +24,6 @@ pub struct Switches {
 pub struct Open {
     /// With several equal paths of which a hash or unread tables choose one, by the number of paths.
     pub hashed: BTreeMap<usize, usize>,
-    /// Unknown for another reason, by the reason.
     pub unknown: BTreeMap<String, usize>,
 }
 
@@ -80,11 +79,9 @@ impl Switches {
     }
 }
 
-/// The way from a leaf to an end.
 #[derive(Debug, Clone)]
 enum Way {
     Known(Vec<Link>),
-    /// So many equal ones.
     Hashed(usize),
     Unknown(String),
 }

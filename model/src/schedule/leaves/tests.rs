@@ -108,7 +108,6 @@ fn rounds_of_two_leaves_are_full_until_all_have_met() {
     assert!(!paired.rounds[16].is_empty());
 }
 
-/// How often two ends are a pair.
 fn times(paired: &Paired) -> HashMap<(u32, u32), u32> {
     let mut times = HashMap::new();
     for &(a, b) in paired.rounds.iter().flatten() {

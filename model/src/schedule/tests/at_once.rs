@@ -20,10 +20,8 @@ fn rounds(pattern: AtOnce, rails: Rails, devices: &[usize], seed: u64) -> Vec<Fl
     numbers(&scheduled(&plan(Pattern::AtOnce(pattern), rails, devices, seed)))
 }
 
-/// Flows of each port, by host and rail.
 type Loads = HashMap<(usize, u32), usize>;
 
-/// How often each port sends and receives.
 fn loads(round: &Flows) -> (Loads, Loads) {
     let (mut out, mut into) = (HashMap::new(), HashMap::new());
     for &(from, from_rail, to, to_rail) in round {

@@ -9,59 +9,25 @@ use super::{Agree, At};
 pub enum Finding {
     /// Two rails of one host have each other's leaf.
     Swapped {
-        /// The host.
         host: String,
         /// Both rails: number, device, where it is plugged in.
         rails: [(u32, String, At); 2],
-        /// Hosts that have both the other way.
         agree: Agree,
     },
     /// One rail of a host is at another leaf than its fellows'.
-    WrongLeaf {
-        /// The host.
-        host: String,
-        /// The rail.
-        rail: u32,
-        /// The device.
-        device: String,
-        /// Where it is plugged in.
-        at: At,
-        /// The leaf of its fellows.
-        expected: String,
-        /// The rail whose leaf it is for them.
-        like: Option<u32>,
-        /// Hosts that have the rail there.
-        agree: Agree,
-    },
+    WrongLeaf { host: String, rail: u32, device: String, at: At, expected: String, like: Option<u32>, agree: Agree },
     /// Ports of one board are at unlike ports of their leaves.
     UnlikePorts {
-        /// The host.
         host: String,
-        /// The board.
         board: String,
-        /// Device and where it is plugged in.
         ports: Vec<(String, At)>,
         /// Hosts that have such a board at like ports.
         agree: Agree,
     },
     /// A NIC port has no cable, or none that runs, and its fellows have.
-    Uncabled {
-        /// The host.
-        host: String,
-        /// The rail.
-        rail: u32,
-        /// The devices.
-        devices: Vec<String>,
-        /// Hosts that have the rail cabled.
-        agree: Agree,
-    },
+    Uncabled { host: String, rail: u32, devices: Vec<String>, agree: Agree },
     /// Two hosts are said to be at one port of a switch.
-    Claimed {
-        /// The port.
-        at: At,
-        /// Hosts and devices.
-        by: Vec<(String, String)>,
-    },
+    Claimed { at: At, by: Vec<(String, String)> },
     /// A link runs narrower or slower than its fellows.
     Slower {
         /// The host, if one end is a host's.
@@ -70,9 +36,7 @@ pub enum Finding {
         ends: [String; 2],
         /// How it runs, in words.
         run: String,
-        /// How its fellows run.
         fellows: String,
-        /// Links that run so.
         agree: Agree,
     },
 }

@@ -4,19 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Agree, Attached, Cabling, Finding, Unjudged, most};
 
-/// The leaves of a rail, by key.
 type Leaves<'a> = BTreeSet<&'a str>;
 
-/// A host with its rails.
 pub(super) struct Host<'a> {
     name: &'a str,
     rails: BTreeMap<u32, Vec<&'a Attached>>,
-    /// Leaves by rail, of rails with a cable.
     at: BTreeMap<u32, Leaves<'a>>,
     all: Leaves<'a>,
 }
 
-/// The hosts of the ports, by name.
 pub(super) fn hosts(ports: &[Attached]) -> Vec<Host<'_>> {
     let mut by_name: BTreeMap<&str, BTreeMap<u32, Vec<&Attached>>> = BTreeMap::new();
     for port in ports {
@@ -62,7 +58,6 @@ pub(super) fn judge(hosts: &[Host<'_>], cabling: &mut Cabling) {
     }
 }
 
-/// Why a host has no fellows.
 #[derive(Debug, thiserror::Error)]
 enum Alone {
     #[error("rails: no other host is at the same leaves")]

@@ -4,12 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// How hosts are joined to leaves.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Design {
     /// A leaf for each rail of a unit.
     Rails,
-    /// All rails of a host at one leaf.
     OneLeaf,
     /// Each NIC has two ports, at the two leaves of a pair, both of one rail.
     Pairs,
@@ -114,7 +112,6 @@ fn port<'c>(cluster: &'c mut [Attached], host: &str, rail: u32) -> &'c mut Attac
     cluster.iter_mut().find(|port| port.host == host && port.rail == rail).unwrap()
 }
 
-/// Exchanges what two ports are plugged into.
 fn exchange(cluster: &mut [Attached], one: (&str, u32), other: (&str, u32)) {
     let first = port(cluster, one.0, one.1).at.take();
     let second = std::mem::replace(&mut port(cluster, other.0, other.1).at, first);

@@ -9,7 +9,6 @@ use crate::analysis::{
     words::{self, count},
 };
 
-/// What the search measured of a part.
 struct Evidence {
     /// Differences from good groups of the size, of the smallest groups that hold the part and have a value.
     residuals: Vec<f64>,
@@ -18,7 +17,6 @@ struct Evidence {
     failed: usize,
     /// Results of the search without it that ran.
     without: usize,
-    /// Numbers of the cases with it.
     cases: Vec<u64>,
 }
 
@@ -41,7 +39,6 @@ impl Played {
         Evidence { residuals, with: with.len(), failed, without, cases }
     }
 
-    /// Whether what was found slows a group down.
     pub(super) fn explains(&self, flow: &Flow) -> bool {
         let Some(group) = self.numbers(flow) else { return false };
         let found = self.search.found();

@@ -26,7 +26,6 @@ use crate::analysis::{
 /// A group with its value, as a logarithm on which more is better.
 type Valued<'a> = (&'a CaseResult<'a>, &'a Row, f64);
 
-/// Groups of one size in two clusters.
 pub(super) struct Unlike<'a> {
     good: Vec<Valued<'a>>,
     bad: Vec<Valued<'a>>,
@@ -112,15 +111,12 @@ impl Localisation {
 /// Groups of one size that do not reach the same.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupsUnlike {
-    /// Those that reach more.
     pub good: Cluster,
-    /// Those that reach less.
     pub bad: Cluster,
     /// Unit of the centres.
     pub unit: String,
 }
 
-/// As part of a sentence.
 impl fmt::Display for GroupsUnlike {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |side: &Cluster| {

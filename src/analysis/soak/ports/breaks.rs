@@ -18,14 +18,11 @@ const LATE: Nanoseconds = Nanoseconds::from_secs(1);
 /// Breaks that only a counter tells of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Hidden {
-    /// When: between two readings of the counter.
     #[serde(flatten)]
     pub span: Span,
     /// How far off these times may be, in nanoseconds.
     pub error: Nanoseconds,
-    /// The counter.
     pub counter: String,
-    /// How many.
     pub breaks: u64,
     /// Each was shorter than this, in nanoseconds: the longest time between two looks.
     pub shorter_than: Nanoseconds,

@@ -10,13 +10,11 @@ use serde::Serialize;
 
 use crate::analysis::soak::families::{Family, family};
 
-/// What a counter came to.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Counted {
     /// What it counts; `None` where nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
-    /// All rises.
     pub total: u64,
     /// Most in a second, of any one reading.
     pub most_per_second: f64,
@@ -27,9 +25,7 @@ pub struct Counted {
 /// Lowest and highest of a reading that is no count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Range {
-    /// Lowest.
     pub low: f64,
-    /// Highest.
     pub high: f64,
 }
 

@@ -38,9 +38,7 @@ pub const HOLE: Nanoseconds = Nanoseconds(LONG_GAP.as_nanos() as u64);
 /// A port by the names that the plan and the agent have for it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct PortName {
-    /// Name of the host in the plan.
     pub host: String,
-    /// RDMA device or network interface.
     pub device: String,
     /// Port of the RDMA device; 1 for an interface.
     pub port: u8,
@@ -63,10 +61,8 @@ impl fmt::Display for PortName {
     }
 }
 
-/// What was seen of a port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Port {
-    /// Which port.
     pub name: PortName,
     /// For how long of the asked times it was watched.
     pub watched: Nanoseconds,
@@ -82,9 +78,7 @@ pub struct Port {
     pub lower: Vec<Lower>,
     /// Whether its rate or its lanes are known of any time.
     pub has_speed: bool,
-    /// What it counted, by the counter's name.
     pub counters: BTreeMap<String, Counted>,
-    /// Readings that are no counts, by name.
     pub gauges: BTreeMap<String, Range>,
     /// Why it could not be looked at, the last time that it could not.
     pub failure: Option<String>,

@@ -13,7 +13,6 @@ use crate::analysis::{
     words::{count, number},
 };
 
-/// The begin or end of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Edge {
     /// When, in nanoseconds since 1970: in the middle between the two looks of which one saw the state before and the other the state
@@ -28,19 +27,14 @@ pub struct Edge {
     clock: (usize, Nanoseconds),
 }
 
-/// A time in which a port was down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Down {
-    /// When it went down.
     pub begin: Edge,
-    /// When it came back.
     pub end: Edge,
-    /// What the kernel's files said.
     pub words: String,
 }
 
 impl Down {
-    /// From begin to end.
     pub fn span(&self) -> Span {
         Span::new(self.begin.at, self.end.at)
     }
@@ -50,7 +44,6 @@ impl Down {
         self.span().length()
     }
 
-    /// How far off the length may be.
     pub fn length_error(&self) -> Nanoseconds {
         let error = self.begin.error.saturating_add(self.end.error);
         if self.begin.clock.0 != self.end.clock.0 {
@@ -60,7 +53,6 @@ impl Down {
         error.saturating_sub(self.begin.clock.1).saturating_sub(self.end.clock.1)
     }
 
-    /// Whether both its ends were seen.
     pub fn is_whole(&self) -> bool {
         self.begin.seen && self.end.seen
     }
@@ -69,16 +61,11 @@ impl Down {
 /// A time in which a port that was up had a lower rate, or fewer lanes, than it had at best.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lower {
-    /// When.
     #[serde(flatten)]
     pub span: Span,
-    /// Its rate then.
     pub rate_gbps: Option<GigabitsPerSecond>,
-    /// Its lanes then.
     pub lanes: Option<u8>,
-    /// Its rate at best.
     pub best_gbps: Option<GigabitsPerSecond>,
-    /// Its lanes at best.
     pub best_lanes: Option<u8>,
     /// Whether it may have been longer, because its begin or end was not seen.
     pub open: bool,
@@ -107,9 +94,7 @@ impl fmt::Display for Lower {
 
 /// A span in which a port was looked at.
 pub(super) struct Look {
-    /// Number of the span.
     pub number: usize,
-    /// How far off its times may be.
     pub error: Nanoseconds,
     pub span: Span,
     /// Whether nobody looked between the span before it and this one.
@@ -119,12 +104,10 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// An end of an outage that nobody saw.
     fn unseen(&self, at: Nanoseconds, clock: Nanoseconds) -> Edge {
         Edge { at, error: clock, seen: false, clock: (self.number, clock) }
     }
 
-    /// A change between two looks.
     fn change(&self, after: Nanoseconds, at: Nanoseconds) -> Edge {
         let half = at.saturating_sub(after) / 2;
         Edge {
@@ -136,7 +119,6 @@ impl Look {
     }
 }
 
-/// A port's rate and lanes.
 type Speed = (Option<GigabitsPerSecond>, Option<u8>);
 
 /// A time with one speed, and whether both its ends were seen.
@@ -198,7 +180,6 @@ impl Watch {
         self.slow_down(state.at, (state.up && speed != (None, None)).then_some(speed), seen);
     }
 
-    /// Ends the outage that there is.
     fn close(&mut self, end: Edge) {
         if let Some((begin, words)) = self.down.take() {
             self.outages.push(Down { begin, end, words });

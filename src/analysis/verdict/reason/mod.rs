@@ -19,19 +19,15 @@ pub use place::Placed;
 pub use texts::Id;
 pub use value::{Value, frequency};
 
-/// Names of a subject in its sentence.
 const NAMED: usize = 8;
 
-/// One reason of a verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
-    /// What it says.
     pub id: Id,
     /// What it is about, the worst first: hosts, ports, flows, links or parts.
     pub subject: Vec<String>,
     /// How many there are of these; `subject` has the first of them.
     pub count: usize,
-    /// Hosts that it names.
     pub hosts: Vec<String>,
     /// What was observed and required, and other values, by name.
     pub values: BTreeMap<&'static str, Value>,
@@ -64,7 +60,6 @@ impl Reason {
         self
     }
 
-    /// With a value; an absent one changes nothing.
     pub(super) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         match value.into() {
             Value::Absent => {}
@@ -104,7 +99,6 @@ impl Reason {
         }
     }
 
-    /// What stands in braces in a text.
     fn value(&self, name: &str) -> Option<String> {
         let (name, noun) = name.split_once(':').map_or((name, None), |(name, noun)| (name, Some(noun)));
         let of_subject = |text: String| (!self.subject.is_empty()).then_some(text);
@@ -186,12 +180,10 @@ impl Serialize for Reason {
 pub struct Reasons(Vec<Reason>);
 
 impl Reasons {
-    /// One reason.
     pub fn new(reason: Reason) -> Self {
         Self(vec![reason])
     }
 
-    /// Adds a reason behind the others.
     pub fn push(&mut self, reason: Reason) {
         self.0.push(reason);
     }

@@ -11,7 +11,6 @@ use crate::analysis::{results::CaseResult, row::Row, together};
 const NAMED: usize = 4;
 
 impl Reason {
-    /// About a case.
     pub(in crate::analysis::verdict) fn case(self, result: &CaseResult<'_>) -> Self {
         let (case, flow) = (result.case, &result.case.flow);
         self.about(result.link_name())
@@ -29,17 +28,14 @@ impl Reason {
     }
 }
 
-/// A host and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Placed {
-    /// The host.
     pub host: String,
     /// Its rack, or rack and slot with `/` between them.
     pub place: String,
 }
 
 impl Placed {
-    /// Hosts with their places as a value.
     pub(in crate::analysis::verdict) fn all(hosts: &[Self]) -> Value {
         let mut named: Vec<String> = hosts.iter().take(NAMED).map(ToString::to_string).collect();
         named.extend(hosts.len().checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("and {more} more")));

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 macro_rules! reasons {
     ($($id:ident: $text:expr,)*) => {
-        /// What a reason says.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(rename_all = "kebab-case")]
         pub enum Id {
@@ -16,7 +15,6 @@ macro_rules! reasons {
             /// Every id, in the order of the table.
             pub const ALL: &[Self] = &[$(Self::$id,)*];
 
-            /// Its text.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Self::$id => $text,)*

@@ -16,7 +16,6 @@ pub enum Value {
     Absent,
     Flag(bool),
     Count(u64),
-    /// A count of things with this name.
     Counted(usize, &'static str),
     /// A number and its unit.
     Number(f64, &'static str),
@@ -35,7 +34,6 @@ pub enum Value {
     Amount(Bytes),
     Text(String),
     List(Vec<String>),
-    /// Fields of another room, with their text.
     Data(serde_json::Value, String),
 }
 

@@ -11,10 +11,8 @@ use super::Container;
 /// Time for an engine to answer; its service may be busy, or gone. Less than an inquiry may take.
 const LIMIT: Duration = Duration::from_secs(4);
 
-/// What is known of a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Known {
-    /// The engine's words.
     State(State),
     /// It does not tell; its words.
     Refused(String),
@@ -43,7 +41,6 @@ struct Inspected {
     state: State,
 }
 
-/// Asks for a container.
 pub(super) async fn ask(container: &Container) -> Known {
     let asked = Command::new(container.engine.0)
         .args(["inspect", "--type=container", &container.name])

@@ -20,11 +20,9 @@ use crate::cluster::{
 /// Longest time without a byte from an agent that is asked: a paused container says nothing. ssh gives a silent host the same.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// An engine, by its program.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Engine(pub &'static str);
 
-/// A container.
 #[derive(Debug, Clone)]
 struct Container {
     engine: Engine,
@@ -73,7 +71,6 @@ impl Connection for Container {
         Box::pin(ready(started))
     }
 
-    /// Containers may have mounts.
     fn may_share_files(&self) -> bool {
         true
     }

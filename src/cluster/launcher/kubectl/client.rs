@@ -7,7 +7,6 @@ use tokio::{process::Command, time::timeout};
 
 const PROGRAM: &str = "kubectl";
 
-/// kubectl, and where the pods are.
 #[derive(Debug, Clone)]
 pub(super) struct Client(Arc<Where>);
 
@@ -18,21 +17,18 @@ struct Where {
     kubectl: Kubectl,
 }
 
-/// Why kubectl has no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAnswer {
     /// It cannot be started; the system's words.
     NotStarted(String),
     /// It ended without success; its words.
     Refused(String),
-    /// It takes longer than this.
     Late(Duration),
     /// What was asked for is not in the list that it gave.
     NotThere,
 }
 
 impl Client {
-    /// kubectl as the plan wants it.
     pub(super) fn new(kubectl: &Kubectl) -> Self {
         let mut options = Vec::new();
         options.extend(kubectl.kubeconfig.iter().map(|path| format!("--kubeconfig={}", path.display())));

@@ -17,7 +17,6 @@ use crate::cluster::{
     trouble::Trouble,
 };
 
-/// A process in a pod.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exec<'a> {
     pub client: &'a Client,
@@ -27,12 +26,10 @@ pub(super) struct Exec<'a> {
 }
 
 impl Exec<'_> {
-    /// A remedy that names the pod.
     pub(super) fn with(&self, entry: Entry) -> Remedy {
         entry.with([("pod", self.pod.to_owned())].into_iter().chain(self.client.place()))
     }
 
-    /// The pod in words.
     fn named(&self) -> String {
         match self.client.namespace() {
             Some(namespace) => format!("the pod {} in namespace {namespace}", self.pod),
@@ -101,7 +98,6 @@ const SIGNS: &[Sign] = &[
     ),
 ];
 
-/// Whether kubectl itself wrote a line.
 fn is_own(line: &str) -> bool {
     let line = line.to_lowercase();
     let begins =
@@ -129,7 +125,6 @@ pub(super) fn unlisted(none: &NoAnswer) -> (Kind, Entry) {
     }
 }
 
-/// What the words of kubectl mean.
 fn said(words: &str, exec: &Exec<'_>) -> Option<Trouble> {
     let sign = sign(words)?;
     let cause = format!("{}: {}", exec.named(), sign.cause);
@@ -306,7 +301,6 @@ fn container<'a>(pod: &'a Pod, exec: &Exec<'_>) -> Option<&'a Container> {
     pod.status.container_statuses.iter().find(|container| container.name == wanted)
 }
 
-/// What the container waits for.
 fn waiting(pod: &Pod, exec: &Exec<'_>) -> Option<String> {
     let waiting = container(pod, exec)?.state.waiting.as_ref()?;
     let message = if waiting.message.is_empty() { String::new() } else { format!(" ({})", waiting.message) };

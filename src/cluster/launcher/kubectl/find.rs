@@ -57,7 +57,6 @@ pub fn pods_again(kubectl: &Kubectl, wanted: &Pods, hosts: &mut [Host]) -> Resul
     })
 }
 
-/// Why there is no list.
 fn untold(none: &NoAnswer, client: &Client, wanted: &Pods) -> Failure {
     let (kind, remedy) = explain::unlisted(none);
     let words = match none {

@@ -36,7 +36,6 @@ struct Shared {
     list: Mutex<Option<Listed>>,
 }
 
-/// All pods of the namespace, by name.
 struct Listed {
     asked: Instant,
     answered: Instant,
@@ -52,7 +51,6 @@ impl Listed {
 }
 
 impl Inquiry {
-    /// No question yet.
     pub(super) fn new(client: Client) -> Self {
         Self(Arc::new(Shared { client, last: parking_lot::Mutex::default(), list: Mutex::new(None) }))
     }
@@ -68,7 +66,6 @@ impl Inquiry {
         is_alone
     }
 
-    /// Asks for a pod.
     pub(super) async fn ask(&self, name: &str) -> Known {
         let found = match self.is_alone() {
             true => self.asked_alone(name).await,
@@ -81,7 +78,6 @@ impl Inquiry {
         found.map_or_else(Known::Nothing, |pod| Known::Pod(Box::new(pod)))
     }
 
-    /// A pod, by a question of its own.
     async fn asked_alone(&self, name: &str) -> Result<Pod, NoAnswer> {
         asked(&self.0.client, &["pod", name]).await
     }
@@ -106,7 +102,6 @@ impl Inquiry {
     }
 }
 
-/// What the API server answers.
 async fn asked<T: serde::de::DeserializeOwned>(client: &Client, words: &[&str]) -> Result<T, NoAnswer> {
     let bytes = client.get(words, LIMIT).await?;
     pod::read(&bytes).map_err(|error| NoAnswer::Refused(error.to_string()))

@@ -36,20 +36,17 @@ pub use find::{pods, pods_again};
 /// keeps proxies, load balancers and kubelets from cutting a stream that carries nothing (kubernetes#64949: after 5 min).
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The cluster.
 struct Cluster {
     client: Client,
     inquiry: Inquiry,
 }
 
-/// A pod of it.
 struct Pod {
     client: Client,
     inquiry: Inquiry,
     name: String,
 }
 
-/// Makes kubectl's words; nothing is started yet.
 pub(super) fn prepare(kubectl: &Kubectl, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     let client = Client::new(kubectl);
     Ok(Box::new(Cluster { inquiry: Inquiry::new(client.clone()), client }))

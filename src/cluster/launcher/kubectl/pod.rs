@@ -9,23 +9,18 @@ use serde_json::Value;
 
 use super::client::NoAnswer;
 
-/// What is known of a pod.
 #[derive(Debug)]
 pub(super) enum Known {
-    /// The API server's words.
     Pod(Box<Pod>),
-    /// Nothing, and why.
     Nothing(NoAnswer),
 }
 
-/// A list of pods.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct List {
     pub items: Vec<Pod>,
 }
 
-/// A pod.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Pod {

@@ -18,12 +18,9 @@ const LIMIT: Duration = Duration::from_secs(2);
 /// Time for others whose step ended too, before the question is asked.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// The job and one of its nodes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Known {
-    /// The job's number.
     pub job: String,
-    /// The node's name.
     pub node: String,
     /// State of the job, such as `RUNNING` or `CANCELLED`; empty where slurmctld does not say.
     pub job_state: String,
@@ -44,7 +41,6 @@ struct Told {
 
 /// The last answer.
 struct Last {
-    /// When it was asked for.
     asked: Instant,
     /// When it came, or was no longer waited for.
     came: Instant,
@@ -59,7 +55,6 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// For a job and its nodes.
     pub(super) fn new<'n>(job: &str, nodes: impl Iterator<Item = &'n str>) -> Self {
         let (number, list) = (job.to_owned(), hostlist::fold(nodes));
         let ask = move || -> Pending<'static, Told> {

@@ -66,7 +66,6 @@ const NEEDED: &[&str] = &[
     "SLURM_JWT",
 ];
 
-/// The allocation.
 struct Allocated {
     job: String,
     nodes: BTreeSet<String>,
@@ -75,7 +74,6 @@ struct Allocated {
     desk: Arc<Desk>,
 }
 
-/// A node of it.
 struct Node {
     name: String,
     gpus: Option<u32>,
@@ -107,7 +105,6 @@ async fn settled(words: &str, most: u32, desk: &Desk, node: Option<&str>) -> Kno
     known
 }
 
-/// Looks for the allocation.
 pub(super) fn prepare(_slurm: &Slurm, _launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     let nowhere = |cause: String| {
         Trouble::lasting(Stage::Connect, Kind::Configuration, cause).remedy(remedy::SLURM_NO_ALLOCATION)

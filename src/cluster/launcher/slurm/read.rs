@@ -23,7 +23,6 @@ pub(super) enum Strange {
     /// A job without nodes.
     #[error("job {0} tells no nodes: SLURM_JOB_NODELIST is not set")]
     NoNodes(String),
-    /// Nodes that are no list of hosts.
     #[error("SLURM_JOB_NODELIST of job {job} is no list of hosts: {list}")]
     NoList { job: String, list: String },
 }
@@ -89,7 +88,6 @@ const LARGEST: u64 = 64 << 20;
 /// Of what scontrol complains about, as much as anybody reads.
 const COMPLAINT: u64 = 64 << 10;
 
-/// What scontrol printed.
 struct Answer {
     output: String,
     errors: String,
@@ -117,7 +115,6 @@ fn scontrol(what: &[&str]) -> Command {
     command
 }
 
-/// What a program prints, within a time.
 fn ask(mut command: Command, limit: Duration) -> Result<Answer, Unanswered> {
     let until = Instant::now() + limit;
     let mut asked = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

@@ -2,7 +2,6 @@
 
 use railgauge_model::border::text;
 
-/// The records of an output, one line each.
 pub(crate) fn records(output: &[u8]) -> impl Iterator<Item = String> {
     output.split(|byte| *byte == b'\n').map(text::line).filter(|line| !line.is_empty())
 }

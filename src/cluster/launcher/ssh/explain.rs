@@ -124,7 +124,6 @@ mod tests {
         trouble.failure.remedy.as_ref().map_or("none", |remedy| &remedy.id)
     }
 
-    /// The commands to be run here.
     fn commands_here(trouble: &Trouble) -> Vec<String> {
         let commands = trouble.failure.remedy.iter().flat_map(|remedy| remedy.commands());
         commands.filter(|one| one.on == Place::Controller).map(|one| one.command).collect()

@@ -34,7 +34,6 @@ struct Prepared {
     room: Arc<master::Room>,
 }
 
-/// Makes the directory for the sockets.
 pub(super) fn prepare(ssh: &Ssh, launch: &Launch) -> Result<Box<dyn Launcher>, Trouble> {
     let room = master::control_directory().map_err(|error| {
         Trouble::lasting(Stage::Connect, Kind::Configuration, format!("no directory for ssh's sockets: {error}"))
@@ -63,7 +62,6 @@ impl Prepared {
     }
 }
 
-/// A connection.
 struct SshConnection {
     session: Arc<Session>,
     /// Lives as long as the sockets in it are needed.

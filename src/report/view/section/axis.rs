@@ -21,13 +21,9 @@ use crate::{
     },
 };
 
-/// Passes drawn.
 const DRAWN: usize = 3;
-/// Flows drawn.
 const FLOWS: usize = 12;
-/// Ports drawn, and lines of one of them.
 const PORTS: (usize, usize) = (10, 6);
-/// Ports named in a row of the table.
 const NAMED: usize = 3;
 
 /// The passes of a test in which something was counted; `None` where ports were not watched.
@@ -107,7 +103,6 @@ fn figure(data: &Data<'_>, pass: &Pass) -> Figure {
     }
 }
 
-/// The time that is drawn.
 struct Axis {
     from: Nanoseconds,
     length: Nanoseconds,
@@ -119,7 +114,6 @@ impl Axis {
         Step { from: share(piece.span.from), until: share(piece.span.until), mean: piece.mean, most: piece.most }
     }
 
-    /// About five marks a round time apart.
     fn marks(&self) -> Vec<(f64, String)> {
         let seconds = self.length.seconds().max(f64::MIN_POSITIVE);
         let marks = from_zero(String::new(), seconds / 1.06).marks;

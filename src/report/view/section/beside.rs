@@ -14,10 +14,8 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// Flows told in sentences.
 const TOLD: usize = 4;
 
-/// Flows listed.
 const LISTED: usize = 64;
 
 /// The flows alongside other traffic of a test; `None` where it has none.

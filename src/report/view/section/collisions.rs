@@ -12,7 +12,6 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// Flows listed.
 const LISTED: usize = 32;
 
 /// What the flows say; `None` for tests with one number of queue pairs, and where flows share ports.

@@ -14,7 +14,6 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// Costs in sentences.
 const TOLD: usize = 6;
 
 /// The settings of a test; `None` where it has none.

@@ -34,7 +34,6 @@ const TELLING: [&str; 23] = [
     "duplicate",
     "retry",
 ];
-/// Counters listed.
 const LISTED: usize = 16;
 
 /// Whether a counter speaks of errors or congestion.

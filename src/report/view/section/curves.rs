@@ -32,15 +32,12 @@ const UNLIKE: f64 = 1.01;
 
 /// One size of a metric over message sizes: the median of all links, how far they spread, the worst link, and the ceiling.
 struct Point {
-    /// Message size.
     size: Bytes,
     /// Smallest, 5th percentile, median, 95th percentile and largest value over the links.
     quantiles: [f64; 5],
     /// Whether the links are enough for the percentiles among these.
     inner: bool,
-    /// Ceiling, where one is known.
     ceiling: Option<f64>,
-    /// Value of the worst link.
     worst: Option<f64>,
     /// Every repeat of every link, where there are few.
     repeats: Vec<f64>,
@@ -48,7 +45,6 @@ struct Point {
 
 /// A limit of the plan on the metric of a figure.
 struct Demanded {
-    /// In words.
     words: String,
     /// Its value at each size that it is about.
     places: Vec<(Bytes, f64)>,

@@ -25,10 +25,8 @@ const HALF: f64 = 0.5;
 const AT_LEAST: usize = 5;
 /// Messages that must fit into a median slice: with fewer, one message more or less looks like a change of rate.
 const MESSAGES: f64 = 20.0;
-/// Links listed.
 const LISTED: usize = 10;
 
-/// The worst window of one link.
 struct Window<'a> {
     result: &'a CaseResult<'a>,
     repeat: u32,

@@ -15,9 +15,7 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// GPUs that are listed.
 const LISTED: usize = 16;
-/// GPUs whose state is told in the sentence.
 const NAMED: usize = 5;
 
 /// What was read of the GPUs; `None` where no case used any.

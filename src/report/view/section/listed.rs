@@ -14,9 +14,7 @@ use crate::analysis::{
     words::{change, spread},
 };
 
-/// Links listed.
 pub(super) const LISTED: usize = 10;
-/// Hosts and rails listed.
 pub(super) const HOSTS: usize = 6;
 
 /// A value with the digits that the spread of good links leaves.

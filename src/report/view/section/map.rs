@@ -33,7 +33,6 @@ use crate::{
     },
 };
 
-/// The pair matrix of a test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map {
     /// One small matrix per size and rail, with its label.
@@ -51,9 +50,7 @@ pub struct Map {
     pub unit: String,
     /// Class and meaning of every colour, which all matrices share.
     pub legend: Vec<(String, String)>,
-    /// What can be said in a sentence.
     pub sentence: String,
-    /// Links that stand out.
     pub links: Option<Table>,
     /// How many of them are not listed.
     pub links_more: usize,
@@ -61,21 +58,16 @@ pub struct Map {
     pub hosts: Option<Table>,
     /// How many of them are not listed.
     pub hosts_more: usize,
-    /// Rails.
     pub rails: Option<Table>,
     /// Every case as it is drawn, large or small.
     #[serde(skip)]
     pub cells: Vec<MapCell>,
 }
 
-/// One case as it is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapCell {
-    /// Number of the case.
     pub case: u64,
-    /// How it looks.
     pub look: Look,
-    /// Whether it is outlined.
     pub outlined: bool,
 }
 
@@ -89,7 +81,6 @@ const SINGLE: usize = 160;
 /// Links whose values the page has for its matrices; of more it has those of the tables only.
 const TOLD: usize = 60_000;
 
-/// Links by variant and size, then by rail.
 type Cells<'l, 'a> = BTreeMap<(u32, Bytes), BTreeMap<u32, Vec<&'l Link<'a>>>>;
 
 /// The matrix of a test; `None` where it has too few links.
@@ -101,11 +92,8 @@ pub(super) fn block(data: &Data<'_>) -> Result<Option<Block>, ChartError> {
 /// What rows and columns are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
-    /// Hosts, with a matrix for each rail.
     Hosts,
-    /// Ports of hosts.
     Ports,
-    /// Hosts and the numbers of their parts.
     Parts(&'static str),
     /// Parts of hosts and the numbers of those that they copy to.
     Ways(&'static str),
@@ -135,7 +123,6 @@ impl Shape {
         }
     }
 
-    /// Name of a row or column.
     fn name(self, port: &Port) -> String {
         match self {
             Self::Parts(part) | Self::Ways(part) if port.host.is_empty() => format!("{part} {}", port.rail),
@@ -269,16 +256,13 @@ fn outlined(data: &Data<'_>) -> BTreeSet<u64> {
     data.out.links.iter().filter(drawn).map(|link| link.result.case.id).collect()
 }
 
-/// Parts that are bad or may be.
 fn bad<'d>(data: &'d Data<'_>) -> impl Iterator<Item = &'d Part<'d>> {
     data.outliers.parts.iter().filter(|part| part.is_bad())
 }
 
 /// The rows and the columns of a map.
 struct Axes<'d> {
-    /// Places of ports.
     places: [HashMap<Port, usize>; 2],
-    /// Groups of neighbours.
     groups: [Vec<Group>; 2],
     /// Ends that are bad or may be, by what this test says: hosts, with all their rails or one.
     bad: HashSet<(&'d str, Option<u32>)>,
@@ -371,7 +355,6 @@ fn matrix(links: &[&Link<'_>], axes: &Axes<'_>, shape: Shape, outlined: &BTreeSe
     }
 }
 
-/// What appears over a link.
 fn tip(data: &Data<'_>, link: &Link<'_>) -> String {
     let value = link.row.and_then(|row| row.value);
     let unit = data.out.metric.unit();
@@ -397,7 +380,6 @@ fn threshold(data: &Data<'_>, links: &[&Link<'_>]) -> Option<String> {
     limit(links).map(|limit| worse(-limit, data.out.metric.better() == Better::Higher))
 }
 
-/// The same as a difference of logarithms.
 fn limit(links: &[&Link<'_>]) -> Option<f64> {
     let mut limits = links.iter().filter_map(|link| link.level).map(|level| level.threshold);
     let first = limits.next()?;

@@ -79,26 +79,18 @@ declare! {
     unchecked,
 }
 
-/// One test.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TestView {
-    /// Name in the plan.
     pub name: String,
-    /// Place on the page.
     pub anchor: String,
-    /// What it measures, by the field's names.
     pub title: String,
     /// What carried its bytes; empty if nothing was measured.
     pub carrier: String,
-    /// How it was measured, in a sentence.
     pub how: String,
-    /// What was verified.
     pub verified: String,
-    /// The metric that charts and summaries show.
     pub metric: Metric,
     /// Its unit.
     pub unit: String,
-    /// Values by size.
     pub table: Table,
     /// What the table leaves out and why, a sentence each.
     pub remarks: Vec<String>,
@@ -107,7 +99,6 @@ pub struct TestView {
 }
 
 impl TestView {
-    /// The block of this name.
     pub fn block(&self, name: &str) -> Option<&Block> {
         self.blocks.iter().find(|block| block.name == name)
     }
@@ -123,35 +114,24 @@ impl TestView {
 pub struct Block {
     /// Which one it is: the name of its file.
     pub name: &'static str,
-    /// Heading.
     pub heading: &'static str,
-    /// What it says, in a sentence or two.
     pub sentence: String,
     /// A pair matrix with all that belongs to it.
     pub map: Option<Map>,
-    /// Charts.
     pub figures: Vec<Figure>,
-    /// Charts as wide as the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub wide: Vec<Figure>,
-    /// Numbers.
     pub table: Option<Table>,
-    /// How it was judged.
     pub method: String,
 }
 
-/// A chart with what belongs to it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figure {
-    /// What it shows.
     pub title: String,
-    /// The drawing.
     pub svg: String,
-    /// Class and meaning of every colour.
     pub legend: Vec<(String, String)>,
 }
 
-/// What there is to know of one test.
 struct Data<'a> {
     test: &'a Test,
     results: Vec<&'a CaseResult<'a>>,
@@ -161,22 +141,17 @@ struct Data<'a> {
     collisions: Option<&'a Collisions>,
     /// All of its rails at once against single ones.
     nics: Vec<&'a AllNics>,
-    /// What its values cost.
     costs: Vec<&'a ValueCost>,
     spreads: Vec<&'a Spread>,
     variants: &'a Variants,
-    /// Groups of the plan's hosts.
     groups: &'a BTreeMap<String, Vec<String>>,
-    /// What stands out in this test.
     out: &'a OfTest<'a>,
-    /// What stands out in the run.
     outliers: &'a Outliers<'a>,
     /// What agents saw of their ports during the tests, where that was watched.
     watch: Option<&'a Watch<'a>>,
 }
 
 impl Data<'_> {
-    /// The variant of a case.
     fn variant(&self, result: &CaseResult<'_>) -> u32 {
         self.variants.of(result)
     }
@@ -215,10 +190,8 @@ impl Data<'_> {
     }
 }
 
-/// The variants of all tests.
 struct Variants {
     labels: Vec<String>,
-    /// By the number of the case.
     marks: Vec<Mark>,
 }
 
@@ -311,7 +284,6 @@ fn standing(part: &Part<'_>) -> String {
     format!("{} ({})", part.name, part.state())
 }
 
-/// The metric a test is looked at for.
 pub(super) const fn headline(test: &Test) -> Metric {
     plan::headline(test.metric, test.op)
 }

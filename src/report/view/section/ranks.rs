@@ -15,7 +15,6 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// Ranks listed.
 const LISTED: usize = 10;
 
 /// The ranks in numbers; `None` for pairs.

@@ -10,19 +10,15 @@ use crate::analysis::{
     words::{number, percent_of, size, spread},
 };
 
-/// A table of texts.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
     /// The columns.
     pub columns: Vec<Column>,
-    /// The cells, row by row.
     pub rows: Vec<Vec<String>>,
 }
 
-/// A column's head.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Column {
-    /// What is in it.
     pub name: String,
     /// Its unit; empty for none.
     pub unit: String,
@@ -37,12 +33,10 @@ impl Column {
     }
 }
 
-/// A column of numbers.
 pub(in crate::report) fn number_column(name: &str, unit: &str) -> Column {
     Column { name: name.to_owned(), unit: unit.to_owned(), number: true }
 }
 
-/// A column of texts.
 pub(in crate::report) fn text_column(name: &str) -> Column {
     Column { name: name.to_owned(), unit: String::new(), number: false }
 }
@@ -57,7 +51,6 @@ pub(super) fn interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or_else(|| "–".to_owned(), |(low, high)| format!("{} to {}", number(low), number(high)))
 }
 
-/// Values over the links, size by size.
 pub(super) fn table(data: &Data<'_>) -> Table {
     let (test, spreads) = (data.test, &data.spreads);
     let several = data.own_variants().len() > 1;

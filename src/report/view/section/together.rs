@@ -18,10 +18,8 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// Rounds listed.
 const LISTED: usize = 16;
 
-/// One pass with a number.
 struct Round<'a> {
     first: &'a CaseResult<'a>,
     repeat: u32,
@@ -121,7 +119,6 @@ fn table(data: &Data<'_>, rounds: &[Round<'_>]) -> Table {
     Table { rows: rows.collect(), columns }
 }
 
-/// Standard deviation over mean.
 fn spread(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

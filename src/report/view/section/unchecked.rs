@@ -6,7 +6,6 @@ use super::{
 };
 use crate::{analysis::verdict::uncounted, report::chart::ChartError};
 
-/// Ends listed.
 const LISTED: usize = 16;
 
 /// The ends whose bytes on the wire were not compared with the payload; `None` where all were.

@@ -37,7 +37,6 @@ pub(super) fn title(test: &Test) -> String {
     format!("{transport} {op} {}{both}", test.metric)
 }
 
-/// What a test within hosts measures.
 fn within_hosts(test: &Test) -> String {
     let words = match test.op {
         Op::Matmul => return products(test),
@@ -56,7 +55,6 @@ fn within_hosts(test: &Test) -> String {
     words.to_owned()
 }
 
-/// Matrix products and of what.
 fn products(test: &Test) -> String {
     let precision = test.knobs.precision.map(|precision| format!(", {}", precision.word().to_uppercase()));
     format!("Matrix products of GPUs{}", precision.unwrap_or_default())
@@ -107,7 +105,6 @@ pub(crate) fn rails(test: &Test) -> String {
     }
 }
 
-/// How it was measured, in a sentence.
 pub(super) fn how(test: &Test) -> String {
     if let Some(collective) = &test.collective {
         return how_together(test, collective);
@@ -182,7 +179,6 @@ fn at_once(pattern: &AtOnce) -> String {
     }
 }
 
-/// The same of a collective.
 fn how_together(test: &Test, collective: &Collective) -> String {
     let list = |words: Vec<String>| words.join(", ");
     let mut words = vec![
@@ -209,7 +205,6 @@ fn how_together(test: &Test, collective: &Collective) -> String {
     format!("{}; {}; {manner}{}", words.join(", "), count(test.repeats as usize, "repeat"), configured(test))
 }
 
-/// A training step.
 fn step(training: &Training) -> String {
     format!(
         "the gradients{} in buckets of {} (the first of {}), reduced while a timer of {} ms stands for the backward \
@@ -221,7 +216,6 @@ fn step(training: &Training) -> String {
     )
 }
 
-/// What was verified, in a sentence.
 pub(super) fn verified(test: &Test, results: &[&CaseResult<'_>]) -> String {
     if !test.verify {
         return "The plan switches the verification of data off.".to_owned();

@@ -26,7 +26,6 @@ use crate::{
 /// Places drawn, the worst first.
 const LINES: usize = 24;
 
-/// Classes of bands and what they mean.
 const LEGEND: &[(&str, &str)] = &[
     ("t-down", "down"),
     ("t-break", "breaks that only a counter saw"),

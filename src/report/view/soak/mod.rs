@@ -20,30 +20,22 @@ use crate::{
     report::chart::ChartError,
 };
 
-/// A soak.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SoakView {
-    /// What it came to, in sentences.
     pub sentence: String,
     /// When there was no traffic, when nobody looked, a sentence each.
     pub remarks: Vec<String>,
-    /// What happened when.
     pub timeline: Option<Figure>,
     /// Places with events that are not drawn.
     pub timeline_more: usize,
     /// Outages, breaks, stalls and times of lower rate, the longest first.
     pub events: Listed,
-    /// Rates over time.
     pub rates: Option<Figure>,
     /// Flows, the slowest first.
     pub flows: Listed,
-    /// What was counted, by family.
     pub families: Listed,
-    /// What was counted, by port.
     pub counters: Listed,
-    /// Readings of optics over all ports.
     pub gauges: Listed,
-    /// Readings of optics by port.
     pub port_gauges: Listed,
     /// GPUs whose memory the flows used: those with errors first.
     pub gpus: Listed,
@@ -56,13 +48,11 @@ pub struct SoakView {
 /// A table with the first of many rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Listed {
-    /// The rows.
     pub table: Table,
     /// Rows that are not shown.
     pub more: usize,
 }
 
-/// Remarks of one kind.
 const REMARKS: usize = 4;
 
 /// Makes the view.
@@ -137,11 +127,9 @@ fn sentence(found: &Soaking) -> String {
 /// What is known of a stall that no outage explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OfStall {
-    /// A host was lost.
     LostHost,
     /// Ports were watched, and none of them was down.
     PortsUp,
-    /// Nobody looked at the ports.
     NotWatched,
 }
 
@@ -154,7 +142,6 @@ impl OfStall {
         }
     }
 
-    /// One of them.
     const fn noun(self) -> &'static str {
         match self {
             Self::LostHost => "stall behind a lost host",

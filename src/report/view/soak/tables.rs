@@ -56,7 +56,6 @@ pub(super) fn flows(found: &Soaking) -> Listed {
     table(columns, rows.collect(), found.flows.len())
 }
 
-/// Families of counters.
 pub(super) fn families(found: &Soaking) -> Listed {
     let rows = found.families.iter().map(|sum| {
         vec![
@@ -81,7 +80,6 @@ pub(super) fn families(found: &Soaking) -> Listed {
     table(columns, rows.collect(), found.families.len())
 }
 
-/// Counters by port.
 pub(super) fn counters(found: &Soaking) -> Listed {
     let rows = first(&found.counters).iter().map(|one| {
         let limit = match one.limit_per_second {
@@ -111,7 +109,6 @@ pub(super) fn counters(found: &Soaking) -> Listed {
     table(columns, rows.collect(), found.counters.len())
 }
 
-/// Optics over all ports.
 pub(super) fn gauges(found: &Soaking) -> Listed {
     let rows = first(&found.gauges).iter().map(|gauge| {
         vec![
@@ -134,7 +131,6 @@ pub(super) fn gauges(found: &Soaking) -> Listed {
     table(columns, rows.collect(), found.gauges.len())
 }
 
-/// Optics by port.
 pub(super) fn port_gauges(found: &Soaking) -> Listed {
     let rows = first(&found.port_gauges)
         .iter()

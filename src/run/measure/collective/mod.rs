@@ -47,10 +47,8 @@ use railgauge_model::{
 /// What the controller waits longer than the agent, which gives up first and in its own words.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// A group that stands.
 pub(crate) struct Group {
     members: Vec<Member>,
-    /// The environment its processes run in.
     pub env: BTreeMap<String, String>,
     /// What it turned out to be; known from the first collective on.
     pub record: Option<LinkRecord>,
@@ -61,22 +59,15 @@ struct Member {
     facts: Arc<HostFacts>,
     link: LinkId,
     port: Port,
-    /// CUDA device, where the rank has one.
     gpu: Option<u32>,
     opened: Option<MemberOpened>,
 }
 
-/// A case of a collective that can begin.
 pub(crate) struct CollectiveCase {
-    /// The plan.
     pub plan: Arc<Plan>,
-    /// Position of the test in it.
     pub index: usize,
-    /// The case.
     pub case: Case,
-    /// Which repeat of it.
     pub repeat: u32,
-    /// Its hosts, by name.
     pub ends: BTreeMap<String, HostAgent>,
     /// Its group, if that stands from an earlier case.
     pub warm: Option<Group>,
@@ -147,7 +138,6 @@ async fn open(
     }
 }
 
-/// The largest size of a test.
 fn largest(test: &Test) -> Bytes {
     test.sizes.iter().copied().max().unwrap_or(Bytes(8))
 }

@@ -11,12 +11,9 @@ use railgauge_wire::{
     unit::Bytes,
 };
 
-/// A rank's place.
 #[derive(Clone, Copy)]
 pub(super) struct Placed<'m> {
-    /// Its host, and its number there.
     pub port: &'m Port,
-    /// What the host is.
     pub facts: &'m HostFacts,
     /// CUDA or HIP device, where the rank has one.
     pub gpu: Option<u32>,

@@ -14,16 +14,13 @@ use tokio::time::Instant;
 use super::account;
 use crate::cluster::{Agent, Asked};
 
-/// What both ends said of a case.
 pub(super) type Accounts = (Result<CaseAccount, Failure>, Result<CaseAccount, Failure>);
 
 /// A case that is under way, or waits for those before it.
 pub(super) struct Flight {
-    /// The case.
     pub case: Case,
     from: End,
     to: End,
-    /// When the ends were told of it.
     told: Instant,
     /// When it became the first that is under way.
     since: Option<Instant>,
@@ -34,7 +31,6 @@ pub(super) struct Flight {
 struct End {
     asked: Asked,
     said: Option<Result<CaseAccount, Failure>>,
-    /// When that was heard.
     heard: Option<Instant>,
 }
 
@@ -68,7 +64,6 @@ impl End {
 }
 
 impl Flight {
-    /// Tells both ends of a case.
     pub(super) fn new(case: Case, ends: (&Agent, &Agent), link: LinkId, spec: &CaseSpec) -> Self {
         let (from, to) = (End::new(ends.0, link, spec), End::new(ends.1, link, spec));
         Self { case, from, to, told: Instant::now(), since: None, until: None }
@@ -117,7 +112,6 @@ impl Flight {
         }
     }
 
-    /// What both said.
     pub(super) fn accounts(self) -> (Case, Accounts) {
         let limit = self.until.map_or(Duration::ZERO, |(_, limit)| limit);
         (self.case, (self.from.take(limit), self.to.take(limit)))

@@ -51,17 +51,12 @@ const PULSE: Duration = Duration::from_secs(5);
 
 /// The cases of a flow on one link, with everything that they need.
 pub(crate) struct Sweep {
-    /// The plan.
     pub plan: Arc<Plan>,
-    /// Position of the test in it.
     pub index: usize,
     /// The cases, each with the number of its cell in the round; one flow, and as many queue pairs.
     pub cases: VecDeque<(usize, Case)>,
-    /// Which repeat of them.
     pub repeat: u32,
-    /// The initiator's host.
     pub from: HostAgent,
-    /// The responder's host.
     pub to: HostAgent,
     /// The link, if it is open from an earlier round.
     pub warm: Option<Link>,
@@ -69,19 +64,15 @@ pub(crate) struct Sweep {
     pub id: LinkId,
     /// Largest message that the link will carry, in bytes.
     pub max_size: Bytes,
-    /// What holds for it beside the cases.
     pub traffic: Traffic,
     /// When it may go on to the next cell, among the flows of the round.
     pub place: Place,
 }
 
-/// What a sweep leaves.
 pub(crate) struct Left {
     /// The cases that were not tried.
     pub cases: VecDeque<(usize, Case)>,
-    /// The flow's place, for its next sweep.
     pub place: Place,
-    /// The time that the link took to open.
     pub opening: Duration,
 }
 
@@ -129,14 +120,12 @@ pub(crate) async fn run(mut sweep: Sweep, done: impl Fn(Tried<Link>) + Send + Sy
     course.back().left(opening)
 }
 
-/// How the link comes to be.
 enum Way {
     Open(Link),
     Joining(Box<links::Joining>),
 }
 
 impl Way {
-    /// Smaller rate of both ports.
     fn rate(&self) -> Option<GigabitsPerSecond> {
         match self {
             Self::Open(link) => link.record.rate_gbps,
@@ -158,7 +147,6 @@ impl Way {
 }
 
 impl Sweep {
-    /// Queue pairs or streams of the link.
     fn qps(&self) -> u32 {
         self.cases.front().map_or(1, |(_, case)| case.cell.qps)
     }
@@ -198,7 +186,6 @@ impl Sweep {
         done(Tried { case, open: None, progress: None, outcome });
     }
 
-    /// What both ends are told of a cell.
     fn spec(&self, cell: &Cell, pace: Option<BitsPerSecond>) -> CaseSpec {
         let test = self.test();
         CaseSpec {
@@ -226,7 +213,6 @@ impl Sweep {
     }
 }
 
-/// A sweep under way.
 struct Course {
     sweep: Sweep,
     ends: (Agent, Agent),
@@ -241,7 +227,6 @@ struct Course {
     held: Option<Held>,
     /// When the last case was over, if the next waited for it.
     over: Option<Instant>,
-    /// How fast each queue pair or stream sends.
     pace: Option<BitsPerSecond>,
 }
 
@@ -266,7 +251,6 @@ impl Course {
         self.sweep
     }
 
-    /// Nothing goes on at its ends any more.
     fn settle(&mut self) {
         if let Some(held) = self.held.take() {
             held.keep();

@@ -14,7 +14,6 @@ use crate::cluster::Agent;
 /// Age after which the clocks of two hosts are compared again: they drift apart by some microseconds a second.
 const CLOCKS_HOLD: Duration = Duration::from_secs(5);
 
-/// The responder's clock minus the initiator's.
 pub(super) struct Offset {
     known: Option<NanosecondsI64>,
     read: Instant,

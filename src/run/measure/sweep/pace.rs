@@ -9,7 +9,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// The pace of a round.
 #[derive(Clone)]
 pub(crate) struct Pace(Arc<State>);
 
@@ -61,7 +60,6 @@ impl Place {
         self.pace.change(|at| at[self.own] = Some(cell));
     }
 
-    /// Whether it may be told of a cell.
     pub(crate) fn may_begin(&self, cell: usize) -> bool {
         cell <= *self.last.borrow()
     }

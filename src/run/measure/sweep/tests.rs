@@ -52,7 +52,6 @@ warm_up = "0s"
 "#;
 /// How long an agent takes to open a link.
 const OPENING: Duration = Duration::from_millis(50);
-/// Sizes of the plan.
 const CASES: usize = 8;
 
 fn plan() -> Plan {
@@ -99,7 +98,6 @@ fn failed(kind: Kind) -> Result<Answer, Failure> {
 /// What an agent answers to a case, by its number.
 type Answers = fn(usize) -> Result<Answer, Failure>;
 
-/// When an agent answers that it has joined.
 #[derive(Clone, Copy)]
 enum Joins {
     /// Once it knows of so many cases.
@@ -234,7 +232,6 @@ async fn sweep(answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static
     swept([Joins::Behind(CASES); 2], answers).await
 }
 
-/// The same for ends that join so.
 async fn swept(joins: [Joins; 2], answers: [Answers; 2]) -> (Vec<Tried<Link>>, usize, [Vec<&'static str>; 2]) {
     let (sweep, players) = begin(joins, answers).await;
     let (done, mut tried) = mpsc::unbounded_channel();

@@ -7,36 +7,26 @@ use crate::noise::{Kind, Noise};
 /// Standard deviation of the noise: 1 % of the value.
 pub const SIGMA: f64 = 0.01;
 
-/// How both sides lie in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Turn {
     /// All runs before, then all after.
     First,
-    /// A B A B …
     Alternating,
-    /// A B B A …
     Abba,
     /// As many of one side, then as many of the other, and again.
     Blocks(usize),
-    /// By chance.
     Random,
 }
 
-/// Whose luck the noise is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shared {
-    /// Each link has its own.
     Own,
-    /// All links have the same.
     All,
-    /// Half of the variance is everybody's.
     Half,
 }
 
-/// What lies under the noise of each link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Under {
-    /// Nothing.
     Level,
     /// A straight line that rises by this many standard deviations from the first run to the last.
     Drift(f64),
@@ -44,7 +34,6 @@ pub enum Under {
     Walk(f64),
 }
 
-/// A kind of comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Situation {
     pub cells: usize,

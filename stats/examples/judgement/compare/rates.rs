@@ -15,10 +15,8 @@ use crate::row::{Bar, Options, Row};
 const COMPARISONS: usize = 200;
 /// As many comparisons where there is one link, or all have the same luck, so that only comparisons count.
 const OF_ONE_LUCK: usize = 3_000;
-/// Links of those.
 const LINKS: usize = 3;
 
-/// The situation as it is drawn, and seeds.
 pub fn trials(situation: &Situation, options: &Options) -> (Situation, Vec<u64>) {
     let (situation, comparisons) = if situation.shared == Shared::All {
         (Situation { cells: LINKS, ..*situation }, options.runs(OF_ONE_LUCK))

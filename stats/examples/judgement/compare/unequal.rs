@@ -22,7 +22,6 @@ const KINDS: [Kind; 7] = [
 ];
 const RATIOS: [[f64; 2]; 5] = [[1.0, 1.0], [1.0, 2.0], [1.0, 3.0], [1.0, 5.0], [5.0, 1.0]];
 const TURNS: [Turn; 4] = [Turn::First, Turn::Alternating, Turn::Abba, Turn::Random];
-/// Links of a comparison.
 const LINKS: [usize; 3] = [1, 20, 200];
 
 /// False names, coverage and power.

@@ -9,12 +9,9 @@ use crate::noise::{Kind, Noise};
 /// A fault: the part, the factor on what passes it, and the share of results in which it is bad.
 pub type Fault = (Part, f64, f64);
 
-/// Which hosts measure each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pattern {
-    /// Rounds of the tournament.
     Rounds,
-    /// Each host with the next.
     Ring,
     /// Every host of the first half with every one of the second.
     Bipartite,
@@ -29,7 +26,6 @@ pub struct Trunk {
     pub uneven: f64,
 }
 
-/// A cluster with faults.
 pub struct Cluster {
     noise: Noise,
     hosts: u32,
@@ -57,7 +53,6 @@ pub struct Cluster {
     salt: u64,
 }
 
-/// A part that was named.
 #[derive(Debug, Clone)]
 pub struct Name {
     pub part: Part,
@@ -75,12 +70,9 @@ impl Name {
     }
 }
 
-/// What a run says in the end.
 #[derive(Debug, Default)]
 pub struct Said {
-    /// Confirmed and intermittent parts.
     pub named: Vec<Name>,
-    /// Parts left open, with what is in doubt.
     pub open: Vec<(Part, Option<Doubt>)>,
     /// Whether the results fall into two clusters that nothing separates.
     pub scattered: bool,
@@ -158,7 +150,6 @@ impl Cluster {
         ends.into_iter().map(|[from, to]| Pair { from, to, path: 0, value: self.measure(from, to, true) }).collect()
     }
 
-    /// Whether the tests crossed the part.
     pub fn is_tested(&self, part: &Part) -> bool {
         self.tested.iter().any(|pair| part.passed(pair.from, pair.to, &self.groups))
     }
@@ -309,7 +300,6 @@ impl Cluster {
         measured.into_iter().map(|pair| pair.value).collect()
     }
 
-    /// Measures, settles, and says.
     pub fn run(&mut self, rounds: usize, directed: bool) -> Said {
         self.tested = self.pairs(rounds);
         let (pairs, groups) = (self.tested.clone(), self.groups.clone());
@@ -330,7 +320,6 @@ impl Cluster {
     }
 }
 
-/// Results of one suspect and all controls.
 fn of(number: usize, results: &[(Probe, f64)]) -> Vec<(Probe, f64)> {
     results.iter().filter(|(probe, _)| probe.role == Role::Control || probe.suspect == number).copied().collect()
 }

@@ -8,10 +8,8 @@ use crate::{
     row::{Bar, Options, Row},
 };
 
-/// Noise of many kinds.
 const KINDS: [Kind; 4] = [Kind::Normal, Kind::Heavy, Kind::LeftSkewed(0.5), Kind::RightSkewed(0.7)];
 
-/// Its rows.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let parts = [trunk, shared_trunk, random, most_rails, fast, between_only];
     at_once(&parts, |part| part(options))
@@ -122,7 +120,6 @@ fn random(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// Most rails of all hosts are slow.
 fn most_rails(options: &Options) -> Vec<Row> {
     let (mut right, mut wrong, runs) = (0, 0, options.runs(200));
     for run in 0..runs {
@@ -143,7 +140,6 @@ fn most_rails(options: &Options) -> Vec<Row> {
     ]
 }
 
-/// One host is faster than the others.
 fn fast(options: &Options) -> Vec<Row> {
     let (mut wrong, runs) = (0, options.runs(200));
     for run in 0..runs {

@@ -8,14 +8,11 @@ use crate::{
     row::{Bar, Options, Row},
 };
 
-/// Hosts under a leaf.
 const LEAF: u32 = 4;
-/// What a bad part leaves of the rate.
 const HALF: f64 = 0.5;
 /// Rounds of the screen; the last is every pair.
 const ROUNDS: [(usize, &str); 3] = [(3, "3 rounds"), (6, "6 rounds"), (usize::MAX, "every pair")];
 
-/// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let parts = [capped, two_shared, healthy];
     at_once(&parts, |part| part(options))
@@ -97,7 +94,6 @@ fn two_shared(options: &Options) -> Vec<Row> {
     })
 }
 
-/// Nothing is wrong.
 fn healthy(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     for (rounds, words) in ROUNDS {

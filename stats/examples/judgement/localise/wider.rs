@@ -13,13 +13,11 @@ use crate::{
     row::{Bar, Options, Row},
 };
 
-/// Noise; each again between hosts that are unlike.
 const KINDS: [Kind; 5] = [Kind::Normal, Kind::Heavy, Kind::RightSkewed(0.7), Kind::LeftSkewed(0.5), Kind::Bimodal(4.0)];
 /// Which hosts measure each other, and in how many rounds.
 const PATTERNS: [(Pattern, usize); 4] =
     [(Pattern::Rounds, usize::MAX), (Pattern::Rounds, 6), (Pattern::Ring, 0), (Pattern::Bipartite, 0)];
 
-/// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let parts = [random, rails, fast, between_only, designed, healthy];
     at_once(&parts, |part| part(options))
@@ -146,7 +144,6 @@ fn designed(options: &Options) -> Vec<Row> {
     ]
 }
 
-/// Nothing is wrong.
 fn healthy(options: &Options) -> Vec<Row> {
     let runs = options.runs(800);
     let named = (0..runs).filter(|&run| {

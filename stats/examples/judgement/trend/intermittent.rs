@@ -15,17 +15,14 @@ enum Spread {
     InTurn,
     /// Half of the nights, in any order.
     Half,
-    /// Each night with a chance of one half.
     Tossed,
 }
 
 impl Spread {
-    /// Each kind as often as the others.
     fn of(trial: usize) -> Self {
         [Self::InTurn, Self::Half, Self::Tossed][trial / 3 % 3]
     }
 
-    /// Which of so many nights are low.
     fn draw(self, nights: usize, dice: &mut Noise) -> Vec<bool> {
         match self {
             Self::InTurn => (0..nights).map(|at| at % 2 == 0).collect(),
@@ -61,7 +58,6 @@ fn fails(watch: &Watch) -> bool {
     watch.alerts.iter().any(|alert| alert.effect < 0.0 && alert.end == AlertEnd::Open)
 }
 
-/// Its rows.
 pub fn rows(options: &Options) -> Vec<Row> {
     let trials = options.runs(200);
     let mut rows = Vec::new();
@@ -90,7 +86,6 @@ pub fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// What healthy series say, and noisy ones.
 fn quiet(options: &Options, name: &str, kind: Kind) -> Vec<Row> {
     let trials = options.runs(300);
     let draw = |trial: usize, least: f64, most: f64| {

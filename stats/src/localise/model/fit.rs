@@ -205,7 +205,6 @@ impl<'a> Fit<'a> {
         self.prices[taken.part] + uneven
     }
 
-    /// What the explanation costs.
     pub(super) fn cost(&self) -> f64 {
         let misfit: f64 =
             (0..self.left.len()).map(|at| self.cost_of(at, self.expected[at]) + self.scale(at).ln()).sum();

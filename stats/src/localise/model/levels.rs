@@ -93,7 +93,6 @@ fn modes(sorted: &[f64], table: &Table) -> Vec<Level> {
     found
 }
 
-/// Fewest values that have such a quarter.
 const FEWEST_FOR_QUARTER: usize = 15;
 
 /// Where the shortest quarter of sorted values lies, with the scale that it has in a normal distribution.

@@ -42,7 +42,6 @@ const CUT: f64 = 4.0;
 const FREEDOM: f64 = 4.0;
 /// How many times more a result costs that is better than expected: no fault makes one so.
 const UP: f64 = 2.0;
-/// What a part must save beyond its price.
 const MARGIN: f64 = 3.0;
 /// What a part that is faster than all others costs more than one that is slower.
 const FAST: f64 = 3.0;
@@ -83,7 +82,6 @@ const FEWEST_WITHIN: usize = 3;
 /// Fewest values whose spread is a scale of its own.
 const FEW: usize = 12;
 
-/// The best explanation.
 pub(super) struct Explanation {
     pub(super) table: Table,
     /// Numbers of the bad parts with the cells that they explain.
@@ -111,7 +109,6 @@ impl Explanation {
     }
 }
 
-/// A part of an explanation.
 #[derive(Clone, Copy)]
 struct Taken {
     part: usize,
@@ -131,7 +128,6 @@ struct Expected {
 /// The place of a part that is not taken.
 const NONE: u32 = u32::MAX;
 
-/// An explanation, as far as it was found.
 struct Fit<'a> {
     table: &'a Table,
     cover: &'a Cover,
@@ -139,29 +135,22 @@ struct Fit<'a> {
     levels: [Level; 2],
     /// Whether each cell is within a group (0) or between groups (1); by itself, since it is asked for most.
     kinds: Vec<u8>,
-    /// Difference of each cell from its level.
     left: Vec<f64>,
-    /// What the parts say that it is.
     expected: Vec<Expected>,
     taken: Vec<Taken>,
     /// Where each part is among `taken`, or [`NONE`].
     place: Vec<u32>,
-    /// What a low result costs at most.
     cap: f64,
     /// How many low results no part explains.
     low: usize,
-    /// What a usual result costs beside these.
     usual: f64,
     cut: [f64; 2],
-    /// Whether ends are candidates.
     with_ends: bool,
     /// Whether partitions of the hosts are candidates.
     with_cuts: bool,
-    /// Which parts may save anything in this search.
     open: Vec<bool>,
 }
 
-/// The best explanation so far.
 struct Found {
     cost: f64,
     levels: [Level; 2],
@@ -171,7 +160,6 @@ struct Found {
     low: usize,
 }
 
-/// The best explanation of all.
 pub(super) fn explain(mut table: Table, cover: &mut Cover, setting: &Setting<'_>) -> Explanation {
     let (Found { levels, taken, expected, .. }, contested) = cheapest(&table, cover, setting);
     settle_levels(&mut table, cover, setting, levels, &taken, &expected);

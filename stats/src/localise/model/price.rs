@@ -10,7 +10,6 @@ use foldhash::HashMap;
 use super::{FREEDOM, MARGIN, NARROW, UP};
 use crate::localise::{Part, Way, cover::Cover};
 
-/// What each part costs.
 pub(super) fn prices(cover: &Cover) -> Vec<f64> {
     let mut count: HashMap<Discriminant<Part>, f64> = HashMap::default();
     let both = cover.parts.iter().filter(|part| part.way() == Way::Both);

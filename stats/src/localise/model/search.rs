@@ -53,7 +53,6 @@ impl Fit<'_> {
         half(counts[0]) || half(counts[1]) || half(both)
     }
 
-    /// What a part would save beyond its price.
     pub(super) fn saving(&self, part: usize) -> Option<Saving> {
         let cells = &self.cover.cells[part];
         let name = &self.cover.parts[part];
@@ -174,7 +173,6 @@ impl Fit<'_> {
         self.taken.push(taken);
     }
 
-    /// Drops the parts from this number on.
     pub(super) fn drop_from(&mut self, number: usize) -> Vec<Taken> {
         let dropped = self.taken.split_off(number);
         dropped.iter().for_each(|taken| self.place[taken.part] = NONE);

@@ -43,7 +43,6 @@ pub fn series(kind: &str, n: usize, noise: &mut Noise) -> Vec<f64> {
 
 pub const KINDS: [&str; 5] = ["normal", "log-normal", "autocorrelated .3", "autocorrelated .6", "bimodal"];
 
-/// Differences of interleaved blocks, cut from one series.
 pub fn blocks(series: &[f64], seed: u64) -> Vec<f64> {
     let orders = block_orders(series.len() / 4, seed);
     let difference = |(values, order): (&[f64], &[Variant; 4])| {
@@ -62,7 +61,6 @@ pub fn orders(noise: &mut Noise) -> [Vec<Variant>; 3] {
     [first, shuffled, [Variant::A, Variant::B].repeat(10)]
 }
 
-/// A margin that is asked for.
 pub fn within(value: f64) -> Margin {
     margin(Some(value), 0.0)
 }
@@ -74,7 +72,6 @@ pub fn compared(cells: &[Vec<f64>], order: &[Variant], margin: Margin) -> Vec<Co
     cells.iter().map(|cell| runs.compare(cell, margin).unwrap()).collect()
 }
 
-/// Cells judged together.
 pub fn words(cells: &[Vec<f64>], order: &[Variant], margin: Margin) -> Vec<Judged> {
     let compared: Vec<_> = compared(cells, order, margin).into_iter().map(|cell| (cell, true)).collect();
     verdicts(&compared).unwrap()
@@ -99,7 +96,6 @@ pub fn sides(first: Variant, one: &[f64], other: &[f64], margin: Margin) -> Comp
     compared(&[runs], &order, margin)[0]
 }
 
-/// One cell, judged alone.
 pub fn judged(runs: &[f64], order: &[Variant]) -> Comparison {
     compared(&[runs.to_vec()], order, margin(None, 0.0))[0]
 }

@@ -21,7 +21,6 @@ fn equivalent(judged: &Judged) -> bool {
     matches!(judged.verdict, Verdict::Equivalent | Verdict::Negligible)
 }
 
-/// No strays on either side.
 const NONE: [Vec<usize>; 2] = [vec![], vec![]];
 
 #[test]

@@ -8,14 +8,12 @@ use railgauge_stats::localise::{
 
 use super::Noise;
 
-/// A cluster with faults.
 pub struct Cluster {
     pub hosts: u32,
     pub rails: u32,
     pub rounds: usize,
     /// Hosts a group; 0 for none.
     pub leaf: u32,
-    /// Standard deviation of a pair's logarithm.
     pub noise: f64,
     /// Factors on the bandwidth of what passes a part.
     pub faults: Vec<(Part, f64)>,
@@ -46,7 +44,6 @@ impl Cluster {
         (self.leaf > 0).then(|| port.host / self.leaf)
     }
 
-    /// Whether a part is on the way.
     pub fn passes(&self, part: &Part, from: Port, to: Port) -> bool {
         let (a, b) = (self.group(from), self.group(to));
         match *part {

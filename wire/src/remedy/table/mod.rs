@@ -26,13 +26,11 @@ macro_rules! remedies {
                 commands: &[$($crate::remedy::Template::$kind($command)),*],
             };
         )*
-        /// Every remedy of this file.
         pub(super) const ALL: &[$crate::remedy::Entry] = &[$($name),*];
     };
 }
 use remedies;
 
-/// Every remedy.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
     let all = [
         preflight::ALL,

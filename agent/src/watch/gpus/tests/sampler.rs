@@ -10,16 +10,13 @@ use crate::gpu::vendor::Vendor;
 const A: &str = "0000:1b:00.0";
 const B: &str = "0000:43:00.0";
 
-/// GPUs that say what the test wants.
 #[derive(Default)]
 struct Double {
     replays: u64,
     held: Vec<Hold>,
     xids: Vec<u32>,
     gone: Option<&'static str>,
-    /// How often it was read.
     reads: u64,
-    /// Where that is reported.
     reader: Option<Sender<u64>>,
 }
 

@@ -9,7 +9,6 @@ mod trees;
 
 use super::{Cover, End, Link, Loaded, Network, Wanted};
 
-/// What most tests want.
 fn wanted() -> Wanted {
     Wanted { share: 0.8, both_ways: false, one_per_host: false, seed: 7 }
 }

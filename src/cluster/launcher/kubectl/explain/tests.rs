@@ -23,7 +23,6 @@ fn told(container: Option<&str>, end: Option<i32>, words: &str, known: &Known) -
     }
 }
 
-/// A pod with this status.
 fn pod(status: &str) -> Known {
     let text = format!(
         r#"{{"metadata": {{"name": "rg-a"}}, "spec": {{"nodeName": "gpu1", "containers": [{{"name": "agent"}}]}}, "status": {status}}}"#
