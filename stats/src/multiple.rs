@@ -20,7 +20,8 @@ pub fn benjamini_hochberg(p: &[f64]) -> Result<Vec<f64>, Refusal> {
     let mut adjusted = vec![1.0; p.len()];
     let mut least = 1.0_f64;
     for (rank, &at) in order.iter().enumerate().rev() {
-        least = least.min(p[at] * m / (rank + 1) as f64);
+        // A factor of at least 1, so that rounding makes no p smaller.
+        least = least.min(p[at] * (m / (rank + 1) as f64));
         adjusted[at] = least;
     }
     Ok(adjusted)

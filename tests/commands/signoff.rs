@@ -167,3 +167,10 @@ fn what_was_changed_after_the_run_is_found() {
     assert_eq!((output.status.code(), &json_of(&output)["as_noted"]), (Some(1), &json!(false)));
     assert_eq!(code(&["signoff", "--verify"], &run.path().join("nothing")), 2);
 }
+
+#[test]
+fn the_sample_in_reports_is_what_its_records_make() {
+    // `railgauge report reports/sample-lab` writes it again after a change of the outputs.
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/sample-lab");
+    assert_eq!(code(&["signoff", "--verify"], &sample), 0);
+}

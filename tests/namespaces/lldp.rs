@@ -102,7 +102,7 @@ fn a_swap_is_found_by_agents_alone_and_by_the_files_they_write() {
         &script,
         &format!(
             "{program} preflight --json {plan} > {at}/preflight.json\n\
-             {program} topology --json -o {at}/topology {plan} > {at}/topology.json || exit $?\n"
+             {program} discover --json -o {at}/topology {plan} > {at}/topology.json || exit $?\n"
         ),
     );
     let Some(output) = among_neighbours(&scene, &["--swap", "3"], &script) else { return };

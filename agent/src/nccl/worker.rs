@@ -239,6 +239,20 @@ fn read_id(text: &str) -> Result<UniqueId, Failure> {
 /// so the controller hears of the one that does not while it still gathers what the others say.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// A new file for the log of NCCL. It is evidence, so a file or link that is already there is not used: an agent that was killed may have
+/// had the same process id.
+fn new_log() -> io::Result<PathBuf> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let log = std::env::temp_dir().join(format!("railgauge-nccl-{}-{number}.log", std::process::id()));
+        match File::create_new(&log) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|_| log),
+        }
+    }
+}
+
 pub(crate) struct Rank {
     child: Child,
     to: File,
@@ -249,9 +263,6 @@ pub(crate) struct Rank {
 
 impl Rank {
     pub(crate) fn start(spec: &MemberSpec) -> Result<Self, Failure> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let log = std::env::temp_dir().join(format!("railgauge-nccl-{}-{number}.log", std::process::id()));
         let started = |error: io::Error| {
             Failure::new(
                 Stage::Open,
@@ -259,8 +270,7 @@ impl Rank {
                 format!("the process of rank {} cannot start: {error}", spec.rank),
             )
         };
-        // Nobody else may have put a file or a link there: its words become evidence.
-        File::create_new(&log).map_err(started)?;
+        let log = new_log().map_err(started)?;
         // The file may be gone from its place; the running image is not.
         let mut child = Command::new("/proc/self/exe")
             .arg("--rank")
@@ -338,5 +348,22 @@ impl Drop for Rank {
         self.end();
         let _ = self.child.wait();
         let _ = std::fs::remove_file(&self.log);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_was_left_behind_is_not_used() {
+        let first = new_log().unwrap();
+        let number: u64 = first.file_stem().unwrap().to_str().unwrap().rsplit('-').next().unwrap().parse().unwrap();
+        let next = first.with_file_name(format!("railgauge-nccl-{}-{}.log", std::process::id(), number + 1));
+        std::fs::write(&next, "left behind").unwrap();
+        let second = new_log().unwrap();
+        assert!(second != first && second != next);
+        assert_eq!(std::fs::read_to_string(&next).unwrap(), "left behind");
+        [first, next, second].map(|log| std::fs::remove_file(log).unwrap());
     }
 }
