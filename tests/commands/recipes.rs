@@ -1,4 +1,4 @@
-//! What docs/nights.md gives to others to run or to load: every recipe is taken from the page and run as far as this machine can.
+//! What docs/watch.md gives to others to run or to load: every recipe is taken from the page and run as far as this machine can.
 
 mod monitors;
 mod scraped;
@@ -32,7 +32,7 @@ fn root() -> &'static Path {
 
 /// The contents of the blocks of code on the page.
 fn blocks() -> Vec<String> {
-    let page = fs::read_to_string(root().join("docs/nights.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/watch.md")).unwrap();
     let parts = page.split("\n```").skip(1).step_by(2);
     parts.map(|block| block.split_once('\n').unwrap().1.to_owned()).collect()
 }

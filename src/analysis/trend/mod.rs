@@ -27,7 +27,7 @@
 //! | `sum` | what all of it comes to |
 //! | `reason` | changes in sentences |
 //!
-//! The arithmetic is [`railgauge_stats::changepoint`]; `docs/trend.md` says when to trust it.
+//! The arithmetic is [`railgauge_stats::changepoint`]; `docs/watch.md` says when to trust it.
 
 mod absent;
 mod assemble;

@@ -1,4 +1,4 @@
-//! The recipes of docs/nights.md in the programs that they are for, which `./setup` does not install. Each is named by a variable:
+//! The recipes of docs/watch.md in the programs that they are for, which `./setup` does not install. Each is named by a variable:
 //!
 //!     RAILGAUGE_NAGIOS=/usr/sbin/nagios4 RAILGAUGE_NHC=/usr/sbin/nhc RAILGAUGE_CRON=/usr/sbin/cron \
 //!         RAILGAUGE_SYSTEMD=/lib/systemd/systemd cargo test --test commands monitors -- --ignored
