@@ -364,6 +364,8 @@ mod tests {
         let second = new_log().unwrap();
         assert!(second != first && second != next);
         assert_eq!(std::fs::read_to_string(&next).unwrap(), "left behind");
-        [first, next, second].map(|log| std::fs::remove_file(log).unwrap());
+        for log in [first, next, second] {
+            std::fs::remove_file(log).unwrap();
+        }
     }
 }
